@@ -1,0 +1,56 @@
+/**
+ * Telling listeners: the same order for everyone, and a listener that throws or rejects harms nobody.
+ *
+ * It does not know when something is worth telling; the hub does.
+ */
+
+import type { TokenError } from '../token/errors.ts';
+
+/** Why another token is in force: supplied by the host, refreshed here, by another tab, or loaded from the store. */
+export type Cause = 'set' | 'refresh' | 'tab' | 'load';
+
+/** Why a new set is needed: there is none, the refresh token is at its end, or the service keeps refusing it. */
+export type NeedReason = 'empty' | 'ended' | 'refused';
+
+/** Events and their payloads. Instants are epoch ms in the service's time. */
+export interface SessionEvents {
+  /** The token in force has changed to another good one. */
+  token: { advertisingToken: string; expiresAt: number; refreshAt: number; cause: Cause };
+  /** The advertising token passed its time with no other in its place; the service ended the refresh token. */
+  expired: { token: 'advertising' | 'refresh' };
+  /** The service or the host says that the user has opted out. */
+  optout: Record<string, never>;
+  /** The page should get a new set; once per need. */
+  needsTokens: { reason: NeedReason };
+  /** Something failed in the background; the session goes on. */
+  error: TokenError;
+}
+
+export type EventName = keyof SessionEvents;
+export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unknown;
+
+/**
+ * @param onFailure  told what a listener threw or rejected with.
+ */
+export const createEvents = (onFailure: (error: unknown) => void) => {
+  let listeners: [name: string, listener: (payload: never) => unknown][] = [];
+  const queue: [name: string, payload: unknown][] = [];
+  return {
+    /** Listen; returns the unsubscribe function. */
+    on: (name: string, listener: (payload: never) => unknown): (() => void) => {
+      const own: (typeof listeners)[0] = [name, listener];
+      listeners.push(own);
+      return () => {
+        listeners = listeners.filter((other) => other !== own);
+      };
+    },
+    /** Tell all listeners of `name`. What is emitted by a listener waits until this event has reached everyone. */
+    emit: (name: string, payload?: unknown): void => {
+      if (queue.push([name, payload]) > 1) return;
+      for (; queue[0]; queue.shift())
+        // An asynchronous function turns a throw into a rejection: both end in one place.
+        for (const [heard, listener] of [...listeners])
+          if (heard === queue[0][0]) (async () => listener(queue[0]?.[1] as never))().catch(onFailure);
+    },
+  };
+};

@@ -1,0 +1,103 @@
+/**
+ * What a page may say when it creates a session, checked before anything happens.
+ *
+ * A wrong option is a programmer's mistake: it throws a TypeError at creation, naming option, expected and got.
+ */
+
+import type { NeedReason } from './events.ts';
+import type { Store } from './store.ts';
+
+/** What `provide` is told. */
+export interface ProvideRequest {
+  /** Aborted when the answer is not wanted any more: the session was closed, or a set came another way. */
+  readonly signal: AbortSignal;
+  /** Why a set is needed. */
+  readonly reason: NeedReason;
+}
+
+export interface SessionOptions {
+  /** The operator: https; loopback http is allowed, other http only with `allowInsecure`. */
+  baseUrl: string;
+  /** One identity per name: database, lock and channel carry it. Default `tessera`. */
+  name?: string | undefined;
+  /** A set that the page was rendered with: what `setTokens` takes. It outranks a stored one that is not made from it. */
+  tokens?: unknown;
+  /** Ask the publisher's server for a set: what `setTokens` takes; null, undefined or a 204 response: nobody is signed in. */
+  provide?: ((request: ProvideRequest) => Promise<unknown>) | undefined;
+  /** Whether storage and network are allowed; `onChange(granted)` tells of later changes. Until true, neither is used. */
+  consent?: ((onChange: (granted: boolean) => void) => boolean | Promise<boolean>) | undefined;
+  /** `off`: a native host or another owner refreshes, this page only adopts. Default `auto`. */
+  refresh?: 'auto' | 'off' | undefined;
+  /** Default: the global `fetch`, looked up at each call. */
+  fetch?: typeof globalThis.fetch | undefined;
+  /** Default: IndexedDB. */
+  store?: Store | undefined;
+  /** Local clock, epoch ms. Default `Date.now`. */
+  now?: (() => number) | undefined;
+  /** Deadline of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
+  timeoutMs?: number | undefined;
+  /** Back-off after failures of network or service, ms: the span doubles from `firstMs` (5,000) to `maxMs` (300,000). */
+  retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
+  /** Told what happens; fits `console`. Never told a token, key or DII. */
+  logger?: { debug(message: string, ...more: unknown[]): void } | undefined;
+  /** Allow http to a host that is not this machine. */
+  allowInsecure?: boolean | undefined;
+}
+
+/** The options with every default in its place. */
+export interface Settings extends SessionOptions {
+  name: string;
+  refresh: 'auto' | 'off';
+  now: () => number;
+  timeoutMs: number;
+  firstMs: number;
+  maxMs: number;
+}
+
+/** Option: its type, and its value where it is left out. */
+const KINDS: Record<string, readonly [type: string, standard?: unknown]> = {
+  name: ['string', 'tessera'],
+  refresh: ['string', 'auto'],
+  provide: ['function'],
+  consent: ['function'],
+  fetch: ['function'],
+  now: ['function', () => Date.now()],
+  timeoutMs: ['number', 10_000],
+  firstMs: ['number', 5_000],
+  maxMs: ['number', 300_000],
+  store: ['object'],
+  logger: ['object'],
+};
+
+/** Scheme and host of an operator that needs no leave: https, or this machine. */
+const SAFE = /^https:|^http:(([^/]+\.)?localhost|127[\d.]+|\[::1])$/;
+
+const refuse = (option: string, expected: string, got: unknown) => {
+  throw new TypeError(`${option}: expected ${expected}, got ${got}`);
+};
+
+/**
+ * Check and complete the options. Touches nothing.
+ *
+ * @throws {TypeError} naming option, expected and got.
+ */
+export const parseOptions = (options: SessionOptions): Settings => {
+  const given = { ...options, ...options?.retry } as Settings & Record<string, unknown>;
+  for (const [option, [type, standard]] of Object.entries(KINDS)) {
+    const value = (given[option] ??= standard);
+    const is = typeof value;
+    // Empty text, 0, NaN, and what is no span: below 0 or endless.
+    if (value !== undefined && (is !== type || !value || 1 / (value as number) <= 0))
+      refuse(option, `usable ${type}`, is === type ? `${is} ${value}` : is);
+  }
+  if (!/^(auto|off)$/.test(given.refresh)) refuse('refresh', 'auto or off', given.refresh);
+  let url: URL | undefined;
+  try {
+    url = new URL(given.baseUrl);
+  } catch {}
+  const { protocol = typeof given.baseUrl, hostname, href = '' }: Partial<URL> = url ?? {};
+  if (!SAFE.test(protocol + hostname) && !(given.allowInsecure && protocol === 'http:'))
+    refuse('baseUrl', 'https address', protocol);
+  given.baseUrl = href.replace(/\/*([?#].*)?$/, '');
+  return given;
+};

@@ -1,0 +1,64 @@
+/**
+ * One refresh: POST the refresh token, open the answer with the key of the very set that was sent, and say what came
+ * of it. It neither stores, nor announces, nor tries again: the hub does.
+ */
+
+import { openRefresh } from '../token/envelope.ts';
+import type { ErrorCode } from '../token/errors.ts';
+import { TokenError } from '../token/errors.ts';
+import type { Answer, TokenSet } from '../token/token-set.ts';
+import { parseAnswer } from '../token/token-set.ts';
+import type { Settings } from './options.ts';
+
+/** What the service said. */
+export interface Outcome {
+  /** A newer set or an opt-out, sealed under the key; `ended`: the refresh token was refused for good. */
+  readonly word: Answer | 'ended';
+  /** The answer's `Date`, epoch ms, where the page may read it. */
+  readonly dateMs?: number | undefined;
+}
+
+/**
+ * Exchange a set.
+ *
+ * @param set     what is sent, and whose key opens the answer.
+ * @param signal  gives the request up; the caller bounds the whole in time.
+ * @throws {TokenError} `http_status`; `malformed_response`, `decrypt_failed`: an answer that does not open under the key,
+ *   or does not parse. Whatever `fetch` rejects with: there was no answer.
+ * @see protocol facts 2.1 to 2.3, decisions 7, 19 and 20
+ */
+export const refresh = async (
+  { baseUrl, fetch = globalThis.fetch, now }: Settings,
+  set: TokenSet,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  // No header of our own, and a text body: the request needs no preflight.
+  const response = await fetch(`${baseUrl}/v2/token/refresh`, {
+    method: 'POST',
+    body: set.refreshToken,
+    credentials: 'omit',
+    redirect: 'error',
+    signal,
+  });
+  const text = await response.text();
+  const { status, headers } = response;
+  let code: ErrorCode = 'http_status';
+  let cause: unknown;
+  if (status < 300)
+    try {
+      const word = parseAnswer(JSON.parse(await openRefresh(text, set.responseKeyB64)));
+      return { word, dateMs: Date.parse(headers.get('date') as string) };
+    } catch (error) {
+      cause = error;
+      code = (error as TokenError).code === 'decrypt_failed' ? 'decrypt_failed' : 'malformed_response';
+    }
+  // Only a sealed answer may say success or optout: the plain text of an error is from nobody in particular.
+  else if (status < 500 && /"status"\s*:\s*"(expired|invalid)_token"/.test(text)) return { word: 'ended' };
+  // Seconds or a date.
+  const after = headers.get('retry-after') as string;
+  const retryAfterMs = +after * 1000 || Date.parse(after) - now() || undefined;
+  throw new TokenError(code, `refresh: ${status}`, { status, retryAfterMs, cause });
+};
+
+/** Whether a failure is the fault of the service or its answer, so that tries are few and far apart; else it will pass. */
+export const isRefusal = ({ status = 500 }: TokenError): boolean => status < 500 && ![408, 425, 429].includes(status);

@@ -1,0 +1,57 @@
+/**
+ * When to look again: one timer aimed at an instant, and the page's own wake-up calls.
+ *
+ * A hidden page has no timer; it is called when it is seen again. It does not know what happens at the instant.
+ */
+
+/** Longest sleep of the timer, ms: a clock that was set, or a device that slept, is noticed after a minute. */
+const LONGEST_HOP_MS = 60_000;
+
+/** Whether the page is seen; true where there is no document (workers, Node). */
+export const isVisible = (): boolean => globalThis.document?.visibilityState !== 'hidden';
+
+/**
+ * Aim at instants, one at a time.
+ *
+ * @param now       local clock, epoch ms; compared at every hop, so spans of any length are safe.
+ * @param onTime    called once when the instant has come.
+ * @param onWake    called when the page is shown, restored, resumed or back online.
+ */
+export const createSchedule = (now: () => number, onTime: () => void, onWake: () => void) => {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let target = Number.POSITIVE_INFINITY;
+
+  const arm = () => {
+    clearTimeout(timer);
+    if (target < Number.POSITIVE_INFINITY && isVisible())
+      timer = setTimeout(hop, Math.min(Math.max(target - now(), 0), LONGEST_HOP_MS));
+  };
+  const hop = () => {
+    if (now() < target) return arm();
+    target = Number.POSITIVE_INFINITY;
+    onTime();
+  };
+  const look = () => (isVisible() ? onWake() : clearTimeout(timer));
+
+  // Captured at the window, where events of the document pass too; one signal lets go of them all.
+  const listening = new AbortController();
+  const { signal } = listening;
+  for (const event of ['visibilitychange', 'pageshow', 'online'])
+    globalThis.window?.addEventListener(event, look, { capture: true, signal });
+
+  return {
+    /** Aim at `instant` (local epoch ms) instead of whatever was aimed at; `Infinity`: at nothing. */
+    at: (instant: number) => {
+      target = instant;
+      arm();
+    },
+    /** Somebody looks at the time: see whether the timer should have. It may be throttled, frozen or gone. */
+    poke: () => {
+      if (target <= now()) queueMicrotask(onTime);
+    },
+    close: () => {
+      clearTimeout(timer);
+      listening.abort();
+    },
+  };
+};

@@ -1,0 +1,101 @@
+/**
+ * The token set: the only place where its wire names (snake_case) are known, and the only way in.
+ *
+ * Everything a page, a server or a store hands over passes here before anything believes it.
+ * Next: `phase.ts` says what a set means at an instant.
+ */
+
+import { TokenError } from './errors.ts';
+
+/** A parsed token set. Instants are epoch milliseconds in the service's time. */
+export interface TokenSet {
+  /** What advertisers receive: about 218 characters, opaque to the page. */
+  readonly advertisingToken: string;
+  /** What the service takes for a newer set: 388 characters, opaque, secret. */
+  readonly refreshToken: string;
+  /** Key of the answer to the refresh of this very set: base64 of 32 bytes, secret. */
+  readonly responseKeyB64: string;
+  /** From when on a refresh is due. */
+  readonly refreshAt: number;
+  /** When the advertising token expires. */
+  readonly expiresAt: number;
+  /** When the refresh token expires. */
+  readonly endsAt: number;
+}
+
+/** What a generate or refresh answer says: a new set, or that the user has opted out. */
+export type Answer = TokenSet | 'optout';
+
+// Milliseconds between 2001 and the year 9999. Seconds fall below, microseconds above.
+const EARLIEST = 1e12;
+const LATEST = 253_402_300_799_999;
+
+// Wire names and ours. Instants, by the rule of our names those that end in `At`, stand in the order in which they come.
+const FIELDS = Object.entries({
+  advertising_token: 'advertisingToken',
+  refresh_token: 'refreshToken',
+  refresh_response_key: 'responseKeyB64',
+  refresh_from: 'refreshAt',
+  identity_expires: 'expiresAt',
+  refresh_expires: 'endsAt',
+} satisfies Record<string, keyof TokenSet>);
+
+const KEY = /^[a-z\d+/]{43}=?$/i;
+
+// What came, told without showing it: a value could be a token.
+const kindOf = (value: unknown): string => (value === null ? 'null' : value === '' ? 'empty text' : typeof value);
+
+const refuse = (field: string, expected: string, got: unknown): never => {
+  throw new TokenError('invalid_token_set', `${field}: expected ${expected}, got ${got}`);
+};
+
+const fieldsOf = (input: unknown): Record<string, unknown> =>
+  kindOf(input) === 'object' ? (input as Record<string, unknown>) : refuse('token set', 'object', kindOf(input));
+
+/**
+ * Parse a token set.
+ *
+ * @param input  the `body` of a generate or refresh answer; unknown members are ignored.
+ * @param own    true: members have our names, as a store holds them.
+ * @throws {TokenError} `invalid_token_set`, naming field, expected and got: six members, texts not empty, a key
+ *   of 32 bytes, instants in milliseconds with refresh_from <= identity_expires <= refresh_expires.
+ */
+export const parseTokenSet = (input: unknown, own?: boolean): TokenSet => {
+  const fields = fieldsOf(input);
+  const set: Record<string, unknown> = {};
+  let earliest = EARLIEST;
+  let expected = 'epoch milliseconds';
+  for (const [wire, ours] of FIELDS) {
+    const name = own ? ours : wire;
+    const value = fields[name];
+    const kind = kindOf(value);
+    if (ours.endsWith('At')) {
+      // Negated, so that NaN is refused too.
+      if (kind !== 'number') refuse(name, expected, kind);
+      if (!((value as number) >= earliest && (value as number) <= LATEST)) refuse(name, expected, value);
+      earliest = value as number;
+      expected = `epoch milliseconds not before ${name}`;
+    } else if (kind !== 'string') refuse(name, 'text', kind);
+    else if (ours === 'responseKeyB64' && !KEY.test(value as string))
+      refuse(name, 'base64 of 32 bytes', `${(value as string).length} characters`);
+    set[ours] = value;
+  }
+  return set as unknown as TokenSet;
+};
+
+/**
+ * Parse what a publisher's server passes on, or what a refresh answer opened to.
+ *
+ * @param input  `{ status: 'success', body }`, the body alone, or `{ status: 'optout' }`.
+ * @throws {TokenError} `invalid_token_set` for anything else, also for any other status.
+ */
+export const parseAnswer = (input: unknown): Answer => {
+  const { status, body } = fieldsOf(input);
+  if (status === 'optout') return status;
+  if (status === undefined) return parseTokenSet(input);
+  return status === 'success' ? parseTokenSet(body) : refuse('status', 'success or optout', kindOf(status));
+};
+
+/** The wire form of a set: what {@link parseTokenSet} reads. */
+export const toWire = (set: TokenSet): Record<string, string | number> =>
+  Object.fromEntries(FIELDS.map(([wire, ours]) => [wire, set[ours]]));
