@@ -1,0 +1,91 @@
+/**
+ * A publisher's server, as small as one can be: it knows who is signed in, asks the operator for that user's tokens, and
+ * serves the page. Key and secret stay here.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { type Context, Hono } from 'hono';
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { createCall } from '../src/server/call.ts';
+import { answerOf, type ClientOptions, createClient, isTokenError, tokenHandler } from '../src/server/index.ts';
+import { settingsOf } from '../src/server/options.ts';
+
+const COOKIE = 'demo_session';
+
+const FILES: Record<string, { from: string; type: string }> = {
+  '/page.css': { from: './page/page.css', type: 'text/css' },
+  '/page.js': { from: './page/page.js', type: 'text/javascript' },
+  '/tessera.js': { from: '../dist/tessera.js', type: 'text/javascript' },
+  '/tessera-noble.js': { from: '../dist/tessera-noble.js', type: 'text/javascript' },
+};
+
+const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8');
+
+/** Create the server's app. It answers a Request with a Response; `main.ts` puts it behind a port. */
+export const createPublisher = (options: ClientOptions) => {
+  const client = createClient(options);
+  const settings = settingsOf(options);
+  const sealedCall = createCall(settings);
+  // Who is signed in: session id -> email. A real publisher has a database.
+  const users = new Map<string, string>();
+  const emailOf = (c: Context) => users.get(getCookie(c, COOKIE) ?? '');
+
+  const tokens = tokenHandler({
+    client,
+    user: (_, email: string | undefined) => (email ? { email } : null),
+    onError: (error) => console.error(error),
+  });
+
+  const app = new Hono();
+
+  app.use(async (c, next) => {
+    await next();
+    c.header('cache-control', 'no-store');
+    c.header('content-security-policy', `default-src 'self'; connect-src 'self' ${options.baseUrl}; img-src data:`);
+  });
+
+  app.get('/', async (c) => c.html((await read('./page/index.html')).replaceAll('{{operator}}', options.baseUrl)));
+  for (const [path, { from, type }] of Object.entries(FILES)) {
+    app.get(path, async (c) => c.body(await read(from), 200, { 'content-type': `${type}; charset=utf-8` }));
+  }
+
+  // The page's `data-provide`.
+  app.post('/token', (c) => tokens(c.req.raw, emailOf(c)));
+
+  app.get('/me', (c) => {
+    const email = emailOf(c);
+    return email ? c.json({ email }) : c.body(null, 204);
+  });
+
+  // Sign in, and bring the first token set along: the page hands the answer to `session.setTokens`.
+  app.post('/sign-in', async (c) => {
+    const { email } = await c.req.json<{ email: string }>();
+    const answer = answerOf(await client.generate({ email }));
+    const id = crypto.randomUUID();
+    users.set(id, email);
+    setCookie(c, COOKIE, id, { httpOnly: true, sameSite: 'Lax', path: '/' });
+    return c.json(answer);
+  });
+
+  app.post('/sign-out', (c) => {
+    users.delete(getCookie(c, COOKIE) ?? '');
+    deleteCookie(c, COOKIE, { path: '/' });
+    return c.body(null, 204);
+  });
+
+  // Users opt out at the service, for all publishers at once. Here the publisher passes the word on.
+  app.post('/opt-out', async (c) => {
+    const email = emailOf(c);
+    if (!email) return c.body(null, 401);
+    await sealedCall.sealed('/v2/token/logout', { email }, { signal: undefined, timeoutMs: settings.timeoutMs });
+    return c.body(null, 204);
+  });
+
+  app.onError((error, c) => {
+    const refused = isTokenError(error) && error.code === 'client_error';
+    if (!refused) console.error(error);
+    return c.json({ message: refused ? error.message : 'Something went wrong here.' }, refused ? 400 : 502);
+  });
+
+  return { fetch: async (request: Request) => app.fetch(request) };
+};

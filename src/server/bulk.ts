@@ -1,0 +1,119 @@
+/**
+ * The bulk half of a client: what binds batches, retries, the gate and the endpoints together.
+ *
+ * `client.ts` hands its methods to the caller beside the token methods.
+ */
+
+import { utf8 } from '../token/bytes.ts';
+import { batchesOf, inOrder, MOST_BYTES, type Sized, type Source } from './batch.ts';
+import { type Call, type CallOptions, callOptions } from './call.ts';
+import { type Dii, sentDii } from './dii.ts';
+import { createGate, type Gate } from './gate.ts';
+import { type Entry, type MapResult, type MapResultV2, mapBatch, mapBatchV2, type Send } from './mapping.ts';
+import type { Settings } from './options.ts';
+import { type OptedOut, optOutBatch, type RotatedBuckets, rotatedBuckets } from './raw-ids.ts';
+import { type Results, resultsOf } from './results.ts';
+import { retried } from './retry.ts';
+
+/**
+ * The methods for many. Each request is tried again where that may help; `timeoutMs` of the options is the time for
+ * one attempt.
+ */
+export interface BulkClient {
+  /**
+   * Map DII to raw IDs, version 3. Any number: batches of at most 5,000 and 1 MB go side by side, results come in order.
+   *
+   * DII that is not valid, and users who have opted out, are results; only a failed batch is an error, thrown in its
+   * place of the order after everything before it.
+   */
+  mapIdentities<D extends Dii>(source: Source<D>, options?: CallOptions): Results<MapResult<D>>;
+  /** Map DII to raw IDs, version 2, with the salt bucket of each. Deprecated by the service. */
+  mapIdentitiesV2<D extends Dii>(source: Source<D>, options?: CallOptions): Results<MapResultV2<D>>;
+  /** The salt buckets that have rotated at or after `since` (epoch ms or a Date), for version 2. */
+  rotatedBuckets(since: number | Date, options?: CallOptions): Promise<RotatedBuckets>;
+  /** Those of the raw IDs whose users have opted out, and since when. Batches of 5,000, one after the other. */
+  optOutStatus(rawIds: Source<string>, options?: CallOptions): Results<OptedOut>;
+}
+
+// Bytes of a request around its values: the envelope (45), the JSON with the names of all four forms (56), some air.
+const AROUND = 128;
+
+/** Bytes of `value` and a comma in JSON, UTF-8. */
+const jsonBytes = (value: string): number =>
+  /^[\w+/=@. -]*$/.test(value) ? value.length + 3 : utf8(JSON.stringify(value)).length + 1;
+
+const checkSource = (name: string, source: unknown): void => {
+  const listed =
+    typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
+  if (!listed)
+    throw new TypeError(
+      `${name}: expected iterable or async iterable, got ${source === null ? 'null' : typeof source}`,
+    );
+};
+
+/** The bulk methods over one way of calling. */
+export const createBulk = (settings: Settings, call: Call): BulkClient => {
+  const { binary, bulkTimeoutMs, concurrency, hashLocally, retry } = settings;
+  // Base64 makes four bytes of three.
+  const room = (binary ? MOST_BYTES : (MOST_BYTES / 4) * 3) - AROUND;
+  const mapGate = createGate(concurrency);
+  const statusGate = createGate(1);
+
+  const sender =
+    (gate: Gate, signal: AbortSignal, timeoutMs: number): Send =>
+    (path, payload) =>
+      retried(() => gate.pass(() => call.sealed(path, payload, { signal, timeoutMs }), signal), retry, signal);
+
+  const entryOf = <D extends Dii>(dii: D): Sized<Entry<D>> => {
+    const sent = sentDii(dii, hashLocally);
+    const bytes = sent.value === undefined ? 0 : jsonBytes(sent.value);
+    // What no request has room for cannot be a valid address or number.
+    if (bytes > room) return { item: { dii, sent: { form: sent.form, value: undefined } }, bytes: 0 };
+    return { item: { dii, sent }, bytes };
+  };
+
+  const map = <D extends Dii, R>(
+    source: Source<D>,
+    given: CallOptions | undefined,
+    mapOne: (send: Send, entries: readonly Entry<D>[]) => Promise<R[]>,
+  ): Results<R> => {
+    checkSource('source', source);
+    const { signal: outer, timeoutMs } = callOptions(given, bulkTimeoutMs);
+    return resultsOf(() =>
+      inOrder(batchesOf(source, room, entryOf<D>), concurrency, outer, (entries, signal) =>
+        mapOne(sender(mapGate, signal, timeoutMs), entries),
+      ),
+    );
+  };
+
+  return {
+    mapIdentities: (source, given) => map(source, given, mapBatch),
+    mapIdentitiesV2: (source, given) => map(source, given, mapBatchV2),
+
+    rotatedBuckets: async (since, given) => {
+      const at = Number(since);
+      if (!(typeof since === 'number' || since instanceof Date) || Number.isNaN(new Date(at).getTime()))
+        throw new TypeError(`since: expected epoch milliseconds or a valid Date, got ${typeof since}`);
+      const { signal = new AbortController().signal, timeoutMs } = callOptions(given, bulkTimeoutMs);
+      const send: Send = (path, payload) =>
+        retried(() => call.sealed(path, payload, { signal, timeoutMs }), retry, signal);
+      return rotatedBuckets(send, at);
+    },
+
+    optOutStatus: (rawIds, given) => {
+      checkSource('rawIds', rawIds);
+      const { signal: outer, timeoutMs } = callOptions(given, bulkTimeoutMs);
+      const idOf = (rawId: string): Sized<string> => {
+        if (typeof rawId !== 'string') throw new TypeError(`rawIds: expected text, got ${typeof rawId}`);
+        const bytes = jsonBytes(rawId);
+        if (bytes > room) throw new TypeError(`rawIds: expected raw IDs, got text of ${rawId.length} characters`);
+        return { item: rawId, bytes };
+      };
+      return resultsOf(() =>
+        inOrder(batchesOf(rawIds, room, idOf), 1, outer, (batch, signal) =>
+          optOutBatch(sender(statusGate, signal, timeoutMs), batch),
+        ),
+      );
+    },
+  };
+};

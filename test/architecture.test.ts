@@ -1,0 +1,200 @@
+import { readFile } from 'node:fs/promises';
+import { relative } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { buildEntries, buildScript, root } from '../build/bundle.ts';
+import { filesBelow } from '../build/dist.ts';
+import { command, entries, packageExports } from '../build/entries.ts';
+import {
+  contentsRule,
+  cycleRule,
+  hubRule,
+  lengthRule,
+  outsideRule,
+  packageOf,
+  type Rule,
+  readModule,
+  roomRule,
+  syntaxRule,
+} from './support/architecture.ts';
+
+const readJson = async (file: string) => JSON.parse(await readFile(root + file, 'utf8'));
+
+const sources = await Promise.all(
+  (await filesBelow(`${root}src`))
+    .filter((file) => /\.tsx?$/.test(file))
+    .map(async (file) => ({ path: relative(`${root}src`, file), code: await readFile(file, 'utf8') })),
+);
+const house = sources.map(readModule);
+
+/** Each rule, what it holds, and for each way to break it the files that do and what is said of them. */
+const rules: [name: string, rule: Rule, broken: [files: Record<string, string>, said: string][]][] = [
+  [
+    'a room imports only the rooms that it may know',
+    roomRule,
+    [
+      [{ 'token/a.ts': `import { b } from '../session/b.ts';` }, 'the room token may not know session'],
+      [{ 'session/a.ts': `export { b } from '../server/b.ts';` }, 'the room session may not know server'],
+      [{ 'server/a.ts': `import type { B } from '../operator/b.ts';` }, 'the room server may not know operator'],
+      [{ 'operator/a.ts': `const b = await import('../server/b.ts');` }, 'the room operator may not know server'],
+      [{ 'session/a.ts': `export * from '../page/b.ts';` }, 'the room session may not know page'],
+      [{ 'token/a.ts': `export type A = import('../server/b.ts').B;` }, 'the room token may not know server'],
+      [{ 'database/a.ts': `import '../operator/b.ts';` }, 'the room database may not know operator'],
+      [{ 'utils/a.ts': '' }, 'expected one of the rooms'],
+      [{ 'a.ts': '' }, 'expected one of the rooms'],
+    ],
+  ],
+  [
+    'only the hub of a session runs its steps',
+    hubRule,
+    [
+      [{ 'session/tabs.ts': `import { write } from './store.ts';` }, 'only session/session.ts runs a step'],
+      [{ 'session/record.ts': `import { refresh } from './refresh.ts';` }, 'only session/session.ts runs a step'],
+      [{ 'page/script.ts': `import { a } from '../session/events.ts';` }, 'only session/session.ts runs a step'],
+      [{ 'session/options.ts': `import { type A, b } from './tabs.ts';` }, 'only session/session.ts runs a step'],
+    ],
+  ],
+  [
+    'what comes from outside comes in at one place',
+    outsideRule,
+    [
+      [{ 'session/session.ts': `import { get } from 'idb-keyval';` }, 'allowed in session/store.ts'],
+      [{ 'token/envelope.ts': `await import('@noble/ciphers/aes.js');` }, 'allowed in token/cipher.ts'],
+      [{ 'page/webview.ts': `import { sha256 } from '@noble/hashes/sha2.js';` }, 'allowed in token/dii.ts'],
+      [{ 'server/call.ts': `import { Buffer } from 'node:buffer';` }, 'allowed in operator/node.ts'],
+      [{ 'operator/operator.ts': `import type { Server } from 'node:http';` }, 'allowed in operator/node.ts'],
+      [{ 'cli/main.ts': `import fs from 'fs';` }, 'allowed in no file'],
+      [{ 'server/call.ts': `import axios from 'axios';` }, 'allowed in no file'],
+      [{ 'token/a.ts': `const url = ''; import(url);` }, '(computed)'],
+    ],
+  ],
+  [
+    'no import cycle, not even of types',
+    cycleRule,
+    [
+      [
+        { 'token/a.ts': `import { b } from './b.ts';`, 'token/b.ts': `import { a } from './a.ts';` },
+        'token/a.ts -> token/b.ts -> token/a.ts',
+      ],
+      [
+        {
+          'token/a.ts': `import './b.ts';`,
+          'token/b.ts': `export * from './c.ts';`,
+          'token/c.ts': `import type { B } from './b.ts';`,
+        },
+        'token/b.ts -> token/c.ts -> token/b.ts',
+      ],
+    ],
+  ],
+  [
+    'an index.ts is a contents page and nothing else',
+    contentsRule,
+    [
+      [{ 'token/index.ts': 'export const a = 1;' }, 'expected only re-exports'],
+      [{ 'token/index.ts': `import { a } from './a.ts'; export { a };` }, 'expected only re-exports'],
+    ],
+  ],
+  [
+    'no default export, no enum, no namespace',
+    syntaxRule,
+    [
+      [{ 'token/a.ts': 'export default 1;' }, 'no default export'],
+      [{ 'token/a.ts': 'const a = 1; export { a as default };' }, 'no default export'],
+      [{ 'token/a.ts': 'export enum A { B }' }, 'no enum'],
+      [{ 'token/a.ts': 'enum A { B }' }, 'no enum'],
+      [{ 'token/a.ts': 'namespace A { export const b = 1; }' }, 'no namespace'],
+    ],
+  ],
+  [
+    'a file can be read in one go',
+    lengthRule,
+    [[{ 'token/a.ts': 'export {};\n'.repeat(301) }, 'expected 300 lines at most, got 301']],
+  ],
+];
+
+describe.each(rules)('%s', (_, rule, broken) => {
+  test('holds in src/', () => {
+    expect(rule(house)).toEqual([]);
+  });
+
+  test.each(broken)('is broken by %o', (files, said) => {
+    const found = rule(Object.entries(files).map(([path, code]) => readModule({ path, code })));
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain(said);
+  });
+});
+
+test('what is allowed is found to be allowed', () => {
+  const fine = {
+    'token/index.ts': `export * from './a.ts'; export { type B, c } from './b.ts'; export type { D } from './d.ts';`,
+    'session/index.ts': `export { memoryStore } from './store.ts';`,
+    'session/session.ts': `import { refresh } from './refresh.ts'; import { b } from '../token/b.ts';`,
+    'session/refresh.ts': `import type { SessionRecord } from './record.ts'; import { type Store } from './store.ts';`,
+    'session/store.ts': `import { get } from 'idb-keyval';`,
+    'operator/node.ts': `import { createServer } from 'node:http';`,
+    'page/script.ts': `declare global { interface Window { tessera?: object } }`,
+    'cli/main.ts': `import { createOperator } from '../operator/index.ts';`,
+  };
+  const modules = Object.entries(fine).map(([path, code]) => readModule({ path, code }));
+  expect(rules.flatMap(([, rule]) => rule(modules))).toEqual([]);
+});
+
+describe('the package', () => {
+  test('exports exactly the entries that are built', async () => {
+    const { exports, bin } = await readJson('package.json');
+    expect(exports).toEqual(packageExports());
+    expect(bin).toEqual({ tessera: `dist/${command.file}.js` });
+  });
+
+  test('brings two dependencies, and versions that do not float', async () => {
+    const { dependencies, devDependencies } = await readJson('package.json');
+    expect(Object.keys(dependencies).sort()).toEqual(['@noble/ciphers', 'idb-keyval']);
+    for (const version of Object.values({ ...dependencies, ...devDependencies })) {
+      expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+    }
+  });
+
+  test('has a lockfile without download addresses', async () => {
+    const lock = await readFile(`${root}package-lock.json`, 'utf8');
+    expect(lock).not.toContain('"resolved"');
+    expect(lock).not.toMatch(/https?:\/\/[^"]*\.tgz/);
+  });
+});
+
+describe('what is built', async () => {
+  const files = new Map((await buildEntries()).map((file) => [file.path, file]));
+  const reached = (path: string, seen = new Set<string>()): Set<string> => {
+    if (seen.has(path)) return seen;
+    seen.add(path);
+    for (const next of files.get(path)?.imports ?? []) reached(next, seen);
+    return seen;
+  };
+  /** The files of an entry, and the names of what it leaves to be installed. */
+  const filesOf = (entry: string) => [...reached(`${entries[entry]}.js`)];
+  const modulesOf = (entry: string) => filesOf(entry).flatMap((path) => files.get(path)?.modules ?? []);
+  const hashing = (modules: readonly string[]) => modules.filter((id) => id.includes('@noble/hashes'));
+
+  test('a script tag does not pay for hashing', async () => {
+    expect(hashing((await buildScript('tessera.js')).modules)).toEqual([]);
+    expect(hashing((await buildScript('tessera.full.js')).modules)).toEqual([]);
+  });
+
+  test('a session does not pay for hashing', () => {
+    expect(hashing(modulesOf('.'))).toEqual([]);
+    expect(hashing(modulesOf('./operator'))).not.toEqual([]);
+  });
+
+  test.each(Object.keys(entries))('%s leaves nothing to be installed but the two dependencies', (entry) => {
+    const ofNode = entry === './operator/node' ? ['node:'] : [];
+    for (const name of filesOf(entry).filter((path) => !files.has(path))) {
+      expect([...ofNode, 'idb-keyval', '@noble/ciphers']).toContain(packageOf(name));
+    }
+  });
+
+  test.each(Object.keys(entries).filter((entry) => entry !== './operator/node'))(
+    '%s needs nothing of Node',
+    (entry) => {
+      expect(modulesOf(entry).filter((id) => id.includes('browser-external'))).toEqual([]);
+      for (const path of filesOf(entry)) expect(files.get(path)?.code ?? '').not.toMatch(/createRequire|\brequire\(/);
+    },
+  );
+});

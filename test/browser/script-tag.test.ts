@@ -1,0 +1,131 @@
+/**
+ * The script tag as publishers ship it: the built file in a real Chromium, a real operator and a publisher's token handler
+ * over HTTP. Lifetimes are a second long; every wait is for an event.
+ */
+
+import type { Page } from 'playwright-core';
+import { expect, onTestFinished, test } from 'vitest';
+import { createOperator } from '../../src/operator/index.ts';
+import { listen } from '../../src/operator/node.ts';
+import { createCall } from '../../src/server/call.ts';
+import { createClient, tokenHandler } from '../../src/server/index.ts';
+import { settingsOf } from '../../src/server/options.ts';
+import { openProfile, serveSite } from '../support/browser.ts';
+
+const READER = { email: 'reader@example.com' };
+
+/** Start an operator whose tokens are due after a second, and the site of a publisher who uses it. */
+const startPublisher = async (script: string) => {
+  const operator = createOperator({
+    refreshFrom: 1,
+    identityExpires: 20,
+    refreshExpires: 60,
+    roles: ['GENERATOR', 'OPTOUT'],
+  });
+  const asked: string[] = [];
+  const { url: baseUrl, close } = await listen(
+    {
+      fetch: (request) => {
+        asked.push(`${request.method} ${new URL(request.url).pathname}`);
+        return operator.fetch(request);
+      },
+    },
+    { port: 0, graceMs: 0 },
+  );
+  onTestFinished(close);
+
+  const options = { baseUrl, ...operator.participants[0]! };
+  const client = createClient(options);
+  const site = await serveSite({
+    '/': `<!doctype html><title>publisher</title>
+      <script>
+        window.seen = [];
+        for (const name of ['token', 'expired', 'optout', 'needstokens'])
+          addEventListener('tessera:' + name, ({ type, detail }) => seen.push([type, detail]));
+        (window.tessera = window.tessera || []).push(({ session }) => {
+          for (const name of ['token', 'expired', 'optout', 'needsTokens', 'error'])
+            session.on(name, (payload) => seen.push([name, payload]));
+        });
+      </script>
+      <script async src="/${script}" data-base-url="${baseUrl}" data-provide="/token"></script>`,
+    '/token': tokenHandler({ client, user: () => READER }),
+  });
+  const optOut = () =>
+    createCall(settingsOf(options)).sealed('/v2/token/logout', READER, { signal: undefined, timeoutMs: 10_000 });
+  return { site, client, asked, optOut };
+};
+
+type Seen = [name: string, payload: Record<string, unknown>];
+
+/** Open a page that fails the test where anything on it throws. */
+const openPage = async (url: string): Promise<Page> => {
+  const page = await (await openProfile()).newPage();
+  const thrown: Error[] = [];
+  page.on('pageerror', (error) => thrown.push(error));
+  onTestFinished(() => expect(thrown).toEqual([]));
+  await page.goto(url);
+  return page;
+};
+
+/** Wait until the page has seen an event so often; give everything that it has seen. */
+const seenOn = async (page: Page, name: string, times: number): Promise<Seen[]> => {
+  await page.waitForFunction(
+    ([name, times]) => (window as never as { seen: Seen[] }).seen.filter(([seen]) => seen === name).length >= times,
+    [name, times] as const,
+    { timeout: 45_000 },
+  );
+  return page.evaluate(() => (window as never as { seen: Seen[] }).seen);
+};
+
+const tessera = <T>(page: Page, read: string) => page.evaluate<T>(`window.tessera.${read}`);
+
+test('a page lives through three rotations and an opt-out', async () => {
+  const { site, client, asked, optOut } = await startPublisher('tessera.js');
+  const page = await openPage(`${site.origin}/`);
+
+  const seen = await seenOn(page, 'token', 4);
+  const told = seen.filter(([name]) => name === 'token').map(([, payload]) => payload);
+  expect(told.slice(0, 4).map(({ cause }) => cause)).toEqual(['set', 'refresh', 'refresh', 'refresh']);
+  const tokens = told.map(({ advertisingToken }) => advertisingToken as string);
+  expect(new Set(tokens).size).toBe(tokens.length);
+  expect(await client.validate(tokens[3]!, READER)).toBe(true);
+
+  // What is said on `window` is said to every script: the times, not the token.
+  const aloud = seen.filter(([name]) => name === 'tessera:token').map(([, payload]) => payload);
+  expect(aloud.slice(0, 4).map(({ refreshAt }) => refreshAt)).toEqual(
+    told.slice(0, 4).map(({ refreshAt }) => refreshAt),
+  );
+  for (const detail of aloud) expect(Object.keys(detail).sort()).toEqual(['endsAt', 'expiresAt', 'phase', 'refreshAt']);
+
+  await optOut();
+  const all = await seenOn(page, 'optout', 1);
+  expect(all.map(([name]) => name).filter((name) => !/token$/.test(name))).toEqual(['tessera:optout', 'optout']);
+  expect(await tessera(page, 'session.advertisingToken')).toBeUndefined();
+  expect(await tessera(page, 'session.state.phase')).toBe('optedOut');
+
+  await page.reload();
+  await tessera(page, 'session.ready');
+  expect(await tessera(page, 'session.state.phase')).toBe('optedOut');
+
+  // No preflight, and nothing that was not needed.
+  expect(new Set(asked)).toEqual(
+    new Set(['POST /v2/token/generate', 'POST /v2/token/refresh', 'POST /v2/token/validate', 'POST /v2/token/logout']),
+  );
+  expect(asked.filter((request) => request === 'POST /v2/token/generate')).toHaveLength(1);
+  expect(site.requests).not.toContain('GET /tessera-noble.js');
+});
+
+test.each([
+  ['tessera.js', 1],
+  ['tessera.full.js', 0],
+])('%s on a page without Web Crypto fetches noble %i times, and rotates', async (script, fetches) => {
+  const { site, client } = await startPublisher(script);
+  const page = await openPage(`${site.plainOrigin}/`);
+  expect(await page.evaluate(() => [isSecureContext, 'subtle' in crypto])).toEqual([false, false]);
+
+  const seen = await seenOn(page, 'token', 3);
+  const told = seen.filter(([name]) => name === 'token').map(([, payload]) => payload);
+  expect(told.slice(0, 3).map(({ cause }) => cause)).toEqual(['set', 'refresh', 'refresh']);
+  expect(await client.validate(told[2]!['advertisingToken'] as string, READER)).toBe(true);
+  expect(site.requests.filter((request) => request === 'GET /tessera-noble.js')).toHaveLength(fetches);
+});

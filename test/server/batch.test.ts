@@ -1,0 +1,215 @@
+import { describe, expect, test } from 'vitest';
+import { batchesOf, inOrder, MOST_ITEMS, type Source } from '../../src/server/batch.ts';
+import { rejectionOf } from './scripted-service.ts';
+
+const sized = (bytes: number) => (item: number) => ({ item, bytes });
+const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
+const listOf = async <T>(source: AsyncIterable<T>): Promise<T[]> => {
+  const all: T[] = [];
+  for await (const item of source) all.push(item);
+  return all;
+};
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A source that tells whether it has been closed and how far it was read. */
+const watched = (count: number) => {
+  const state = { read: 0, closed: false };
+  function* source() {
+    try {
+      for (; state.read < count; ) yield state.read++;
+    } finally {
+      state.closed = true;
+    }
+  }
+  return { state, source: source() };
+};
+
+describe('batchesOf', () => {
+  test('cuts at 5,000 items', async () => {
+    const lengths = async (count: number) =>
+      (await listOf(batchesOf(numbers(count), 1e9, sized(1)))).map((batch) => batch.length);
+    expect(await lengths(0)).toEqual([]);
+    expect(await lengths(MOST_ITEMS)).toEqual([5000]);
+    expect(await lengths(12_001)).toEqual([5000, 5000, 2001]);
+  });
+
+  test('cuts before the bytes would be more than allowed', async () => {
+    expect(await listOf(batchesOf(numbers(5), 20, sized(10)))).toEqual([[0, 1], [2, 3], [4]]);
+    expect(await listOf(batchesOf(numbers(3), 19, sized(10)))).toEqual([[0], [1], [2]]);
+  });
+
+  test.each<[string, () => Source<number>]>([
+    ['an array', () => numbers(3)],
+    ['a set', () => new Set(numbers(3))],
+    ['a generator', () => watched(3).source],
+    [
+      'an async generator',
+      async function* () {
+        yield* numbers(3);
+      },
+    ],
+    ['a stream', () => new Blob(['0,1,2']).stream() as never],
+  ])('reads %s', async (name, source) => {
+    const batches = await listOf(batchesOf(source(), 1e9, sized(1)));
+    expect(batches).toHaveLength(1);
+    if (name !== 'a stream') expect(batches[0]).toEqual([0, 1, 2]);
+  });
+
+  test('closes a source that is not read to its end, and one whose items are refused', async () => {
+    const left = watched(100_000);
+    for await (const _ of batchesOf(left.source, 1e9, sized(1))) break;
+    expect(left.state.closed).toBe(true);
+    const refused = watched(10);
+    const refusing = batchesOf(refused.source, 1e9, () => {
+      throw new TypeError('no');
+    });
+    expect(await rejectionOf(listOf(refusing))).toBeInstanceOf(TypeError);
+    expect(refused.state.closed).toBe(true);
+  });
+});
+
+/** Batches of one number each. */
+async function* each(source: Source<number>) {
+  for await (const item of source) yield item;
+}
+
+describe('inOrder', () => {
+  test('gives results in the order of the batches, whatever finishes first', async () => {
+    const ends: (() => void)[] = [];
+    const work = (n: number) => new Promise<number>((resolve) => ends.push(() => resolve(n)));
+    const results = listOf(inOrder(each(numbers(4)), 4, undefined, work));
+    await turn();
+    for (const end of ends.reverse()) end();
+    expect(await results).toEqual([0, 1, 2, 3]);
+  });
+
+  test('holds no more batches than allowed, however slow the reader', async () => {
+    const { state, source } = watched(1000);
+    let inside = 0;
+    let most = 0;
+    const work = async (n: number) => {
+      most = Math.max(most, ++inside);
+      await turn();
+      inside--;
+      return n;
+    };
+    let read = 0;
+    for await (const _ of inOrder(each(source), 5, undefined, work)) {
+      read++;
+      await turn();
+      await turn();
+      expect(state.read - read).toBeLessThanOrEqual(6);
+    }
+    expect(read).toBe(1000);
+    expect(most).toBe(5);
+  });
+
+  test('does not wait for a slow source before giving what is ready', async () => {
+    async function* slow() {
+      yield 0;
+      await new Promise(() => {});
+    }
+    const reading = inOrder(slow(), 5, undefined, async (n) => n);
+    expect(await reading.next()).toEqual({ value: 0, done: false });
+  });
+
+  test('throws a failure in its place and aborts what is in flight behind it', async () => {
+    const signals: AbortSignal[] = [];
+    const work = async (n: number, signal: AbortSignal) => {
+      signals.push(signal);
+      if (n === 2) {
+        await turn();
+        throw new Error('third');
+      }
+      if (n > 2) await new Promise(() => {});
+      return n;
+    };
+    const { state, source } = watched(1000);
+    const got: number[] = [];
+    const reading = async () => {
+      for await (const n of inOrder(each(source), 5, undefined, work)) got.push(n);
+    };
+    expect((await rejectionOf(reading())).message).toBe('third');
+    expect(got).toEqual([0, 1]);
+    expect(signals.length).toBeGreaterThan(3);
+    expect(signals.slice(3).every((signal) => signal.aborted)).toBe(true);
+    await turn();
+    expect(state.closed).toBe(true);
+  });
+
+  test('a source that fails: everything before it comes first', async () => {
+    function* failing() {
+      yield* numbers(3);
+      throw new Error('disk');
+    }
+    const got: number[] = [];
+    const reading = async () => {
+      for await (const n of inOrder(each(failing()), 5, undefined, async (n) => n)) got.push(n);
+    };
+    expect((await rejectionOf(reading())).message).toBe('disk');
+    expect(got).toEqual([0, 1, 2]);
+  });
+
+  test('a reader that stops early aborts the work and closes the source', async () => {
+    const signals: AbortSignal[] = [];
+    const { state, source } = watched(1000);
+    const work = async (n: number, signal: AbortSignal) => {
+      signals.push(signal);
+      return n;
+    };
+    for await (const n of inOrder(each(source), 3, undefined, work)) if (n === 1) break;
+    // Those of results that were read are done with.
+    expect(signals.slice(2).every((signal) => signal.aborted)).toBe(true);
+    expect(state.closed).toBe(true);
+  });
+
+  test('a batch that comes after the reader has gone is not worked on', async () => {
+    let give = () => {};
+    async function* late() {
+      yield 0;
+      await new Promise<void>((resolve) => {
+        give = resolve;
+      });
+      yield 1;
+    }
+    const worked: number[] = [];
+    const work = async (n: number) => worked.push(n);
+    for await (const _ of inOrder(late(), 3, undefined, work)) break;
+    give();
+    await turn();
+    expect(worked).toEqual([0]);
+  });
+
+  test('an abort rejects with its reason, also while the source or the work hangs', async () => {
+    const hanging = new Promise<never>(() => {});
+    async function* stuck() {
+      await hanging;
+      yield 0;
+    }
+    for (const reading of [
+      (signal: AbortSignal) => inOrder(stuck(), 3, signal, async (n) => n),
+      (signal: AbortSignal) => inOrder(each([1]), 3, signal, () => hanging),
+    ]) {
+      const controller = new AbortController();
+      const reason = new Error('stop');
+      const rejection = rejectionOf(listOf(reading(controller.signal)));
+      await turn();
+      controller.abort(reason);
+      expect(await rejection).toBe(reason);
+    }
+  });
+
+  test('a failure that nobody reads any more is not unhandled', async () => {
+    const unhandled: unknown[] = [];
+    const listen = (e: unknown) => unhandled.push(e);
+    process.on('unhandledRejection', listen);
+    const work = async (n: number) => {
+      if (n > 0) throw new Error('late');
+      return n;
+    };
+    for await (const _ of inOrder(each(numbers(5)), 5, undefined, work)) break;
+    await turn();
+    process.off('unhandledRejection', listen);
+    expect(unhandled).toEqual([]);
+  });
+});

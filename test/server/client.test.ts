@@ -1,0 +1,380 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { answerOf, createClient, isTokenError, type TokenError } from '../../src/server/index.ts';
+import { parseAnswer, parseTokenSet } from '../../src/token/token-set.ts';
+import {
+  API_KEY,
+  broken,
+  NOW,
+  opened,
+  optionsFor,
+  plain,
+  RESPONSE_KEY,
+  refreshed,
+  rejectionOf,
+  SECRET,
+  SET,
+  type Step,
+  scriptedService,
+  silent,
+} from './scripted-service.ts';
+
+const EMAIL = 'User@Example.com';
+const EMAIL_HASH = 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ=';
+const PHONE_HASH = 'EObwtHBUqDNZR33LNSMdtt5cafsYFuGmuY4ZLenlue4=';
+
+const clientOf = (...steps: Step[]) => {
+  const service = scriptedService(...steps);
+  return { ...service, client: createClient(optionsFor(service)) };
+};
+const success = opened({ status: 'success', body: SET });
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('what is sent', () => {
+  test('a sealed POST with the key as bearer, the local time, and no redirect followed', async () => {
+    const { client, seen, inits } = clientOf(success);
+    await client.generate({ email: EMAIL });
+    expect(seen[0]!.path).toBe('/v2/token/generate');
+    expect(seen[0]!.at).toBe(NOW);
+    expect(seen[0]!.headers.get('authorization')).toBe(`Bearer ${API_KEY}`);
+    expect(seen[0]!.headers.get('content-type')).toBe('application/octet-stream');
+    expect(inits[0]).toMatchObject({ method: 'POST', redirect: 'manual' });
+  });
+
+  test('each request has a nonce of its own', async () => {
+    const { client, seen } = clientOf(success);
+    await client.generate({ email: EMAIL });
+    await client.generate({ email: EMAIL });
+    expect(seen[0]!.nonce).not.toEqual(seen[1]!.nonce);
+  });
+
+  test('emails are hashed by default, other forms go as they are', async () => {
+    const { client, seen } = clientOf(success);
+    await client.generate({ email: EMAIL });
+    await client.generate({ phone: '+12345678901' });
+    await client.generate({ emailHash: EMAIL_HASH });
+    await client.generate({ phoneHash: PHONE_HASH });
+    expect(seen.map(({ payload }) => payload)).toEqual([
+      { email_hash: EMAIL_HASH },
+      { phone: '+12345678901' },
+      { email_hash: EMAIL_HASH },
+      { phone_hash: PHONE_HASH },
+    ]);
+  });
+
+  test.each([
+    ['all', [{ email_hash: EMAIL_HASH }, { phone_hash: PHONE_HASH }]],
+    ['none', [{ email: EMAIL }, { phone: '+12345678901' }]],
+  ] as const)('hashLocally: %s', async (hashLocally, payloads) => {
+    const service = scriptedService(success);
+    const client = createClient({ ...optionsFor(service), hashLocally });
+    await client.generate({ email: EMAIL });
+    await client.generate({ phone: '+12345678901' });
+    expect(service.seen.map(({ payload }) => payload)).toEqual(payloads);
+  });
+
+  test('envelope: text sends base64 and reads base64', async () => {
+    const service = scriptedService(success);
+    const client = createClient({ ...optionsFor(service), envelope: 'text' });
+    expect((await client.generate({ email: EMAIL })).status).toBe('success');
+    expect(service.seen[0]!.headers.get('content-type')).toBe('text/plain');
+  });
+
+  test('an email that is not valid is a client_error without a call', async () => {
+    const { client, seen } = clientOf(success);
+    const e = await rejectionOf(client.generate({ email: 'nobody-at-all' }));
+    expect(e.code).toBe('client_error');
+    expect(e.status).toBeUndefined();
+    expect(e.message).toContain('Invalid Identifier');
+    expect(e.message).not.toContain('nobody');
+    expect(seen).toEqual([]);
+  });
+
+  test.each([
+    [{}, 'got none of them'],
+    [{ email: EMAIL, phone: '+12345678901' }, 'got email and phone'],
+    [{ email: null }, 'got email as null'],
+    [null, 'got null'],
+    ['user@example.com', 'got string'],
+  ])('wrong DII %j is a TypeError', async (dii, got) => {
+    const { client, seen } = clientOf(success);
+    const e = await rejectionOf(client.generate(dii as never));
+    expect(e).toBeInstanceOf(TypeError);
+    expect(e.message).toBe(`DII: expected exactly one of email, emailHash, phone, phoneHash as text, ${got}`);
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('generate', () => {
+  test('gives the parsed set', async () => {
+    const { client } = clientOf(success);
+    expect(await client.generate({ email: EMAIL })).toEqual({ status: 'success', tokens: parseTokenSet(SET) });
+  });
+
+  test('gives optout as a result', async () => {
+    const { client } = clientOf(opened({ status: 'optout' }));
+    expect(await client.generate({ email: EMAIL })).toEqual({ status: 'optout' });
+  });
+
+  test('answerOf gives what a session takes: the wire names', async () => {
+    const { client } = clientOf(success, opened({ status: 'optout' }));
+    const first = answerOf(await client.generate({ email: EMAIL }));
+    expect(first).toEqual({ status: 'success', body: SET });
+    expect(parseAnswer(first)).toEqual(parseTokenSet(SET));
+    expect(answerOf(await client.generate({ email: EMAIL }))).toEqual({ status: 'optout' });
+  });
+});
+
+describe('validate', () => {
+  test.each([true, false])('gives %s', async (body) => {
+    const { client, seen } = clientOf(opened({ status: 'success', body }));
+    expect(await client.validate('token', { email: EMAIL })).toBe(body);
+    expect(seen[0]).toMatchObject({ path: '/v2/token/validate', payload: { token: 'token', email_hash: EMAIL_HASH } });
+  });
+
+  test('any other body is a malformed_response', async () => {
+    const { client } = clientOf(opened({ status: 'success', body: 'true' }));
+    expect(await rejectionOf(client.validate('token', { email: EMAIL }))).toMatchObject({ code: 'malformed_response' });
+  });
+
+  test('an empty token is a TypeError', async () => {
+    const { client } = clientOf(success);
+    expect(await rejectionOf(client.validate('', { email: EMAIL }))).toBeInstanceOf(TypeError);
+  });
+});
+
+describe('refresh', () => {
+  const set = parseTokenSet(SET);
+
+  test('sends the refresh token as it is and opens the answer with the key of its set', async () => {
+    const { client, seen } = clientOf(refreshed({ status: 'success', body: SET }));
+    expect(await client.refresh(set)).toEqual({ status: 'success', tokens: set });
+    expect(seen[0]).toMatchObject({ path: '/v2/token/refresh', payload: SET.refresh_token });
+  });
+
+  test('gives optout as a result', async () => {
+    const { client } = clientOf(refreshed({ status: 'optout' }));
+    expect(await client.refresh({ refreshToken: 'token', responseKeyB64: RESPONSE_KEY })).toEqual({ status: 'optout' });
+  });
+
+  test.each(['invalid_token', 'expired_token'])('%s is refresh_rejected', async (status) => {
+    const { client } = clientOf(plain(400, { status, message: 'Expired Token presented' }));
+    const e = await rejectionOf(client.refresh(set));
+    expect(e).toMatchObject({ code: 'refresh_rejected', status: 400 });
+    expect(e.message).toBe(`/v2/token/refresh answered 400: ${status}: Expired Token presented`);
+  });
+
+  test('an answer under another key is decrypt_failed', async () => {
+    const { client } = clientOf(refreshed({ status: 'success', body: SET }, SECRET));
+    expect(await rejectionOf(client.refresh(set))).toMatchObject({ code: 'decrypt_failed', status: 200 });
+  });
+
+  test('tokens without token or key are a TypeError', async () => {
+    const { client } = clientOf(success);
+    expect((await rejectionOf(client.refresh({ refreshToken: 'token' } as never))).message).toBe(
+      'tokens.responseKeyB64: expected text, got undefined',
+    );
+    expect(await rejectionOf(client.refresh(undefined as never))).toBeInstanceOf(TypeError);
+  });
+});
+
+describe('answers that fail', () => {
+  const faults: [string, Step, { code: string; status?: number }][] = [
+    ['401 without a message', plain(401, { status: 'unauthorized' }), { code: 'unauthorized', status: 401 }],
+    ['400', plain(400, { status: 'client_error', message: 'Nope' }), { code: 'client_error', status: 400 }],
+    ['400 of a proxy', plain(400, '<html>'), { code: 'http_status', status: 400 }],
+    ['413', plain(413, 'Request Too Long'), { code: 'http_status', status: 413 }],
+    ['429 without a body', plain(429), { code: 'rate_limited', status: 429 }],
+    ['500', plain(500, { status: 'unknown', message: 'Oops' }), { code: 'http_status', status: 500 }],
+    ['a redirect', plain(302, '', { location: 'https://elsewhere.example' }), { code: 'http_status', status: 302 }],
+    ['a broken connection', broken, { code: 'network' }],
+    ['a page of HTML', plain(200, '<html>'), { code: 'malformed_response', status: 200 }],
+    ['an empty answer', plain(200), { code: 'malformed_response', status: 200 }],
+    ['plain JSON', plain(200, { status: 'success', body: SET }), { code: 'malformed_response', status: 200 }],
+    ['other bytes', plain(200, 'A'.repeat(80)), { code: 'decrypt_failed', status: 200 }],
+    [
+      'a replay',
+      opened({ status: 'success', body: SET }, { nonce: new Uint8Array(8) }),
+      { code: 'nonce_mismatch', status: 200 },
+    ],
+    ['sealed text that is no JSON', opened('success'), { code: 'malformed_response', status: 200 }],
+    ['sealed null', opened('null'), { code: 'malformed_response', status: 200 }],
+    ['no status', opened({ body: SET }), { code: 'malformed_response', status: 200 }],
+    ['an unknown status', opened({ status: 'insufficient_user_consent' }), { code: 'client_error', status: 200 }],
+    [
+      'a set without its key',
+      opened({ status: 'success', body: { ...SET, refresh_response_key: '' } }),
+      { code: 'malformed_response', status: 200 },
+    ],
+    ['no body', opened({ status: 'success' }), { code: 'malformed_response', status: 200 }],
+  ];
+
+  test.each(faults)('%s', async (_, step, expected) => {
+    const { client } = clientOf(step);
+    const e = await rejectionOf(client.generate({ email: EMAIL }));
+    expect(isTokenError(e)).toBe(true);
+    expect(e).toMatchObject(expected);
+  });
+
+  test('the service’s message is passed on', async () => {
+    const { client } = clientOf(plain(400, { status: 'client_error', message: 'Required Parameter Missing: x' }));
+    expect((await rejectionOf(client.generate({ email: EMAIL }))).message).toBe(
+      '/v2/token/generate answered 400: client_error: Required Parameter Missing: x',
+    );
+  });
+
+  test('links to documentation stay in a message; addresses, numbers, hashes and keys do not', async () => {
+    const link = 'https://unifiedid.com/docs/getting-started/gs-encryption-decryption for details';
+    const secrets = ['user@example.com', '+12345678901', EMAIL_HASH, API_KEY, SECRET];
+    const { client } = clientOf(plain(400, { status: 'client_error', message: `See ${link} ${secrets.join(' ')}` }));
+    const { message } = await rejectionOf(client.generate({ email: EMAIL }));
+    expect(message).toContain(link);
+    for (const secret of secrets) expect(message).not.toContain(secret);
+  });
+
+  test('half an answer is no result', async () => {
+    const half: Step = async (seen, signal) => {
+      const whole = new Uint8Array(await (await success(seen, signal)).arrayBuffer());
+      return new Response(whole.subarray(0, whole.length / 2), {
+        headers: { 'content-type': 'application/octet-stream' },
+      });
+    };
+    const { client } = clientOf(half);
+    expect(await rejectionOf(client.generate({ email: EMAIL }))).toMatchObject({ code: 'decrypt_failed' });
+  });
+
+  test('no error shows key, secret or DII', async () => {
+    for (const [, step] of faults) {
+      const { client } = clientOf(step);
+      const e = await rejectionOf(client.generate({ email: EMAIL }));
+      const told = `${e} ${e.stack} ${e.cause} ${JSON.stringify(e)}`;
+      for (const hidden of [API_KEY, SECRET, EMAIL, EMAIL.toLowerCase(), EMAIL_HASH])
+        expect(told).not.toContain(hidden);
+    }
+  });
+});
+
+describe('the clock', () => {
+  const stale = { status: 'client_error', message: 'Invalid timestamp: Request too old or client time drift.' };
+
+  test('a refused timestamp is clock_skew and says by how much, where the service tells its time', async () => {
+    const { client } = clientOf(plain(400, stale, { date: new Date(NOW - 180_000).toUTCString() }));
+    const e = await rejectionOf(client.generate({ email: EMAIL }));
+    expect(e).toMatchObject({ code: 'clock_skew', status: 400 });
+    expect(e.message).toMatch(/Invalid timestamp.*; the local clock is 180 s ahead of the service's$/);
+  });
+
+  test('a refused timestamp is clock_skew without a Date header too', async () => {
+    const { client } = clientOf(plain(400, stale));
+    expect(await rejectionOf(client.generate({ email: EMAIL }))).toMatchObject({ code: 'clock_skew' });
+  });
+
+  test('a 400 without a reason is clock_skew where the Date header is far off', async () => {
+    const { client } = clientOf(plain(400, '', { date: new Date(NOW + 600_000).toUTCString() }));
+    const e = await rejectionOf(client.generate({ email: EMAIL }));
+    expect(e).toMatchObject({ code: 'clock_skew' });
+    expect(e.message).toContain("600 s behind the service's");
+  });
+
+  test('a 400 with another reason stays client_error, whatever the Date', async () => {
+    const other = plain(
+      400,
+      { status: 'client_error', message: 'Nope' },
+      { date: new Date(NOW + 600_000).toUTCString() },
+    );
+    const { client } = clientOf(other);
+    expect(await rejectionOf(client.generate({ email: EMAIL }))).toMatchObject({ code: 'client_error' });
+  });
+});
+
+describe('Retry-After of a 429 is in the error', () => {
+  test.each([
+    ['7', 7000],
+    [new Date(NOW + 9000).toUTCString(), 9000],
+    [new Date(NOW - 9000).toUTCString(), 0],
+    ['soon', undefined],
+  ])('%s', async (value, retryAfterMs) => {
+    const { client } = clientOf(plain(429, '', { 'retry-after': value }));
+    const e = await rejectionOf(client.generate({ email: EMAIL }));
+    expect(e).toMatchObject({ code: 'rate_limited' });
+    expect((e as TokenError).retryAfterMs).toBe(retryAfterMs);
+  });
+
+  test('a date is read by the clock of the service where it tells its own', async () => {
+    const headers = {
+      'retry-after': new Date(NOW + 609_000).toUTCString(),
+      date: new Date(NOW + 600_000).toUTCString(),
+    };
+    const { client } = clientOf(plain(429, '', headers));
+    expect(await rejectionOf(client.generate({ email: EMAIL }))).toMatchObject({ retryAfterMs: 9000 });
+  });
+});
+
+describe('time-out and abort', () => {
+  test('a silent service is a timeout after timeoutMs, and its request is aborted', async () => {
+    vi.useFakeTimers();
+    const { client, inits } = clientOf(silent);
+    const rejection = rejectionOf(client.generate({ email: EMAIL }, { timeoutMs: 250 }));
+    await vi.waitFor(() => expect(inits).toHaveLength(1));
+    expect((inits[0]!.signal as AbortSignal).aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(250);
+    expect(await rejection).toMatchObject({ code: 'timeout', message: 'no answer within 250 ms' });
+    expect((inits[0]!.signal as AbortSignal).aborted).toBe(true);
+  });
+
+  test('the deadline holds while the body comes, and where fetch ignores its signal', async () => {
+    vi.useFakeTimers();
+    const dripping: Step = () => new Response(new ReadableStream({ pull: () => new Promise(() => {}) }));
+    for (const step of [dripping, () => new Promise<Response>(() => {})]) {
+      const { client, inits } = clientOf(step);
+      const rejection = rejectionOf(client.generate({ email: EMAIL }));
+      await vi.waitFor(() => expect(inits).toHaveLength(1));
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(await rejection).toMatchObject({ code: 'timeout' });
+    }
+  });
+
+  test('no timer is left after an answer', async () => {
+    vi.useFakeTimers();
+    const { client } = clientOf(success);
+    await client.generate({ email: EMAIL });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('nothing stays behind on a signal that outlives the call', async () => {
+    const { signal } = new AbortController();
+    const listeners = new Set<unknown>();
+    vi.spyOn(signal, 'addEventListener').mockImplementation((_, listener) => void listeners.add(listener));
+    vi.spyOn(signal, 'removeEventListener').mockImplementation((_, listener) => void listeners.delete(listener));
+    const call = clientOf(success).client.generate({ email: EMAIL }, { signal });
+    expect(listeners.size).toBe(1);
+    await call;
+    expect(listeners.size).toBe(0);
+  });
+
+  test('an aborted signal rejects with its reason', async () => {
+    const { client, inits } = clientOf(silent);
+    const controller = new AbortController();
+    const reason = new Error('the visitor left');
+    const rejection = rejectionOf(client.refresh(parseTokenSet(SET), { signal: controller.signal }));
+    await vi.waitFor(() => expect(inits).toHaveLength(1));
+    controller.abort(reason);
+    expect(await rejection).toBe(reason);
+    expect((inits[0]!.signal as AbortSignal).aborted).toBe(true);
+  });
+
+  test('a signal that is aborted already sends nothing', async () => {
+    const { client, inits } = clientOf(success);
+    expect(await rejectionOf(client.generate({ email: EMAIL }, { signal: AbortSignal.abort() }))).toMatchObject({
+      name: 'AbortError',
+    });
+    expect(inits).toEqual([]);
+  });
+
+  test('a wrong time-out is a TypeError', async () => {
+    const { client } = clientOf(success);
+    expect(await rejectionOf(client.generate({ email: EMAIL }, { timeoutMs: -1 }))).toBeInstanceOf(TypeError);
+  });
+});

@@ -1,0 +1,248 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { createClient, TokenError, type TokenHandlerOptions, tokenHandler } from '../../src/server/index.ts';
+import { parseAnswer, parseTokenSet } from '../../src/token/token-set.ts';
+import { API_KEY, opened, optionsFor, plain, SECRET, SET, type Step, scriptedService } from './scripted-service.ts';
+
+const URL_OF_HANDLER = 'https://www.publisher.example/tessera/tokens';
+const DII = { email: 'user@example.com' };
+
+const handlerOf = (step: Step, options: Partial<TokenHandlerOptions> = {}) => {
+  const service = scriptedService(step);
+  const errors: unknown[] = [];
+  const handler = tokenHandler({
+    client: createClient(optionsFor(service)),
+    user: () => DII,
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  const post = (headers: Record<string, string> = {}, url = URL_OF_HANDLER) =>
+    handler(new Request(url, { method: 'POST', headers }));
+  return { handler, post, errors, seen: service.seen };
+};
+const success = opened({ status: 'success', body: SET });
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('answers', () => {
+  test('a signed-in user gets the generate answer as JSON, never stored', async () => {
+    const { post, errors } = handlerOf(success);
+    const response = await post({ 'sec-fetch-site': 'same-origin' });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    const answer = await response.json();
+    expect(answer).toEqual({ status: 'success', body: SET });
+    expect(parseAnswer(answer)).toEqual(parseTokenSet(SET));
+    expect(errors).toEqual([]);
+  });
+
+  test('an opted-out user gets optout', async () => {
+    const { post } = handlerOf(opened({ status: 'optout' }));
+    const response = await post();
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ status: 'optout' });
+  });
+
+  test.each([null, undefined])('nobody signed in (%s) is 204 without a body and without a call', async (nobody) => {
+    const { post, seen } = handlerOf(success, { user: async () => nobody });
+    const response = await post();
+    expect(response.status).toBe(204);
+    expect(await response.text()).toBe('');
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(seen).toEqual([]);
+  });
+
+  test('the host reads the user from the request, and from what the route passed on', async () => {
+    const service = scriptedService(success);
+    const users: string[] = [];
+    const handler = tokenHandler({
+      client: createClient(optionsFor(service)),
+      user: (request, context: { session: string }) => {
+        users.push(`${request.headers.get('cookie')} ${context.session}`);
+        return DII;
+      },
+    });
+    const request = new Request(URL_OF_HANDLER, { method: 'POST', headers: { cookie: 'id=1' } });
+    await handler(request, { session: 'of-user' });
+    expect(users).toEqual(['id=1 of-user']);
+  });
+
+  test.each(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'])('%s is 405 and says what is allowed', async (method) => {
+    const { handler, seen } = handlerOf(success);
+    const response = await handler(new Request(URL_OF_HANDLER, { method }));
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toBe('POST');
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('who may call', () => {
+  const INSIDE = 'http://10.0.0.7:3000/tessera/tokens';
+  test.each<[string, Record<string, string>, string, number]>([
+    [
+      'a page of this origin',
+      { 'sec-fetch-site': 'same-origin', origin: 'https://www.publisher.example' },
+      URL_OF_HANDLER,
+      200,
+    ],
+    [
+      'a page of this origin, behind a proxy',
+      { 'sec-fetch-site': 'same-origin', origin: 'https://www.publisher.example' },
+      INSIDE,
+      200,
+    ],
+    ['a page of this origin, older browser', { origin: 'https://www.publisher.example' }, URL_OF_HANDLER, 200],
+    [
+      'a page of this host, TLS ended before',
+      { origin: 'https://www.publisher.example' },
+      URL_OF_HANDLER.replace('https', 'http'),
+      200,
+    ],
+    ['a server or an app, no browser', {}, URL_OF_HANDLER, 200],
+    ['the visitor, no page', { 'sec-fetch-site': 'none' }, URL_OF_HANDLER, 200],
+    [
+      'no page, it says, but an origin',
+      { 'sec-fetch-site': 'none', origin: 'https://evil.example' },
+      URL_OF_HANDLER,
+      403,
+    ],
+    ['another site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }, URL_OF_HANDLER, 403],
+    ['another site, older browser', { origin: 'https://evil.example' }, URL_OF_HANDLER, 403],
+    ['another site without an origin', { 'sec-fetch-site': 'cross-site' }, URL_OF_HANDLER, 403],
+    [
+      'another subdomain',
+      { 'sec-fetch-site': 'same-site', origin: 'https://blog.publisher.example' },
+      URL_OF_HANDLER,
+      403,
+    ],
+    ['a sandboxed frame', { origin: 'null' }, URL_OF_HANDLER, 403],
+    ['plain http towards https', { origin: 'http://www.publisher.example' }, URL_OF_HANDLER, 403],
+    ['an origin that only begins alike', { origin: 'https://www.publisher.example.evil.example' }, URL_OF_HANDLER, 403],
+    ['older browser, behind a proxy that hides the host', { origin: 'https://www.publisher.example' }, INSIDE, 403],
+  ])('%s', async (_, headers, url, status) => {
+    const asked: string[] = [];
+    const user = (request: Request) => {
+      asked.push(request.url);
+      return DII;
+    };
+    const { post, seen } = handlerOf(success, { user });
+    expect((await post(headers, url)).status).toBe(status);
+    expect(asked.length).toBe(status === 200 ? 1 : 0);
+    expect(seen.length).toBe(status === 200 ? 1 : 0);
+  });
+
+  test('a configured origin may call from anywhere and read the answer', async () => {
+    const { post } = handlerOf(success, { origins: ['https://app.publisher.example'] });
+    const headers = { origin: 'https://app.publisher.example', 'sec-fetch-site': 'same-site' };
+    const response = await post(headers, INSIDE);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('access-control-allow-origin')).toBe('https://app.publisher.example');
+    expect(response.headers.get('access-control-allow-credentials')).toBe('true');
+    expect(response.headers.get('vary')).toBe('origin');
+  });
+
+  test('with configured origins another site still may not, and learns nothing', async () => {
+    const { post } = handlerOf(success, { origins: ['https://app.publisher.example'] });
+    const response = await post({ origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' });
+    expect(response.status).toBe(403);
+    expect(response.headers.get('access-control-allow-origin')).toBeNull();
+    expect(await response.json()).toEqual({ status: 'error' });
+  });
+
+  test('without configured origins no page of another origin can read', async () => {
+    const { post } = handlerOf(success);
+    const response = await post({ origin: 'https://www.publisher.example' });
+    expect(response.headers.get('access-control-allow-origin')).toBeNull();
+  });
+});
+
+describe('failures: a status for the page, the error for the host', () => {
+  test.each<[string, Step, number, string]>([
+    ['unauthorized', plain(401, { status: 'unauthorized' }), 502, 'unauthorized'],
+    ['a refused DII', plain(400, { status: 'client_error', message: 'Invalid Identifier' }), 502, 'client_error'],
+    ['an internal error', plain(500), 502, 'http_status'],
+    ['an overloaded service', plain(503), 503, 'http_status'],
+    ['a rate limit', plain(429), 503, 'rate_limited'],
+    ['a broken answer', plain(200, '<html>'), 502, 'malformed_response'],
+    ['a broken connection', () => Promise.reject(new TypeError('fetch failed')), 502, 'network'],
+  ])('%s', async (_, step, status, code) => {
+    const { post, errors } = handlerOf(step);
+    const response = await post();
+    expect(response.status).toBe(status);
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(await response.text()).toBe('{"status":"error"}');
+    expect(errors).toEqual([expect.objectContaining({ name: 'TokenError', code })]);
+  });
+
+  test('silence is 504 after the time-out', async () => {
+    vi.useFakeTimers();
+    const { post, errors, seen } = handlerOf(() => new Promise<Response>(() => {}), { timeoutMs: 5000 });
+    const answer = post();
+    await vi.waitFor(() => expect(seen).toHaveLength(1));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect((await answer).status).toBe(504);
+    expect(errors).toEqual([expect.objectContaining({ code: 'timeout' })]);
+  });
+
+  test('Retry-After of the service is passed on', async () => {
+    const { post } = handlerOf(plain(429, '', { 'retry-after': '7' }));
+    expect((await post()).headers.get('retry-after')).toBe('7');
+  });
+
+  test('a host that cannot tell the user is 500', async () => {
+    const fault = new Error('session store is down');
+    const { post, errors } = handlerOf(success, { user: () => Promise.reject(fault) });
+    const response = await post();
+    expect(response.status).toBe(500);
+    expect(await response.text()).toBe('{"status":"error"}');
+    expect(errors).toEqual([fault]);
+  });
+
+  test('a host that gives no DII is 500', async () => {
+    const { post, errors } = handlerOf(success, { user: () => 'user@example.com' as never });
+    expect((await post()).status).toBe(500);
+    expect(errors).toEqual([expect.any(TypeError)]);
+  });
+
+  test('a listener that throws changes nothing', async () => {
+    const { post } = handlerOf(plain(500), {
+      onError: () => {
+        throw new Error('logger is down');
+      },
+    });
+    expect((await post()).status).toBe(502);
+  });
+
+  test('no answer shows key, secret or DII', async () => {
+    const leaky = plain(400, { status: 'client_error', message: `${API_KEY} ${SECRET} ${DII.email}` });
+    for (const step of [leaky, success, plain(401)]) {
+      const response = await handlerOf(step).post();
+      const told = `${JSON.stringify([...response.headers])} ${await response.text()}`;
+      for (const hidden of [API_KEY, SECRET, DII.email]) expect(told).not.toContain(hidden);
+    }
+  });
+});
+
+describe('wrong options are TypeErrors', () => {
+  const client = { generate: () => Promise.reject(new TokenError('network', '')) };
+  test.each<[object, string]>([
+    [{ user: () => null }, 'client: expected a client, got none'],
+    [{ client }, 'user: expected function, got undefined'],
+    [{ client, user: () => null, onError: 'log' }, 'onError: expected function, got string'],
+    [{ client, user: () => null, origins: 'https://a.example' }, 'origins: expected array, got string'],
+    [
+      { client, user: () => null, origins: ['https://a.example/'] },
+      "origins: expected each as 'https://host', without a path, got 'https://a.example/'",
+    ],
+    [{ client, user: () => null, origins: ['*'] }, "origins: expected each as 'https://host', without a path, got '*'"],
+    [
+      { client, user: () => null, origins: ['null'] },
+      "origins: expected each as 'https://host', without a path, got 'null'",
+    ],
+  ])('%j', (options, message) => {
+    expect(() => tokenHandler(options as never)).toThrow(new TypeError(message));
+  });
+});

@@ -1,0 +1,54 @@
+/** What a browser test starts with: a fresh profile in the shared Chromium, and a site on loopback. */
+
+import { readFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import { type BrowserContext, chromium } from 'playwright-core';
+import { inject, onTestFinished } from 'vitest';
+import { PLAIN_HOST } from './chromium.ts';
+
+/** Open a profile of its own: its tabs share storage, locks and channels with one another and with nobody else. */
+export const openProfile = async (): Promise<BrowserContext> => {
+  const browser = await chromium.connect(inject('chromiumAt'));
+  onTestFinished(() => browser.close());
+  return browser.newContext();
+};
+
+/** What a path of a site answers: a page's HTML, or whatever a handler says. */
+export type Route = string | ((request: Request) => Response | Promise<Response>);
+
+export interface Site {
+  /** `http://127.0.0.1:PORT`: a secure origin. */
+  readonly origin: string;
+  /** The same server under a name that browsers hold for insecure: no Web Crypto, no locks. */
+  readonly plainOrigin: string;
+  /** Every request so far, as `METHOD /path`. */
+  readonly requests: readonly string[];
+}
+
+const TYPES: Record<string, string> = { js: 'text/javascript', html: 'text/html' };
+
+/** Serve pages and handlers by path, and the files of `dist/` at the root, until the test ends. */
+export const serveSite = async (routes: Record<string, Route>): Promise<Site> => {
+  const requests: string[] = [];
+  const answer = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url);
+    requests.push(`${request.method} ${pathname}`);
+    const route = routes[pathname];
+    if (typeof route === 'function') return route(request);
+    const type = TYPES[route ? 'html' : pathname.split('.').at(-1)!];
+    const body =
+      route ?? (type && (await readFile(new URL(`../../dist${pathname}`, import.meta.url)).catch(() => null)));
+    return body
+      ? new Response(body, { headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-store' } })
+      : new Response(null, { status: 404 });
+  };
+  const server = createAdaptorServer({ fetch: answer });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => {
+    if ('closeAllConnections' in server) server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { origin: `http://127.0.0.1:${port}`, plainOrigin: `http://${PLAIN_HOST}:${port}`, requests };
+};

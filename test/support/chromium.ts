@@ -1,0 +1,79 @@
+/**
+ * A real Chromium for tests: the one that CHROMIUM names, one that is installed, or the one that the devDependency
+ * `@sparticuz/chromium` brings. Driven by playwright-core, with the flags of a machine that has no way out.
+ */
+
+import { access, constants, mkdir, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type BrowserServer, chromium, type LaunchOptions } from 'playwright-core';
+
+const INSTALLED = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/usr/bin/google-chrome-stable',
+  '/snap/bin/chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+];
+
+/** A name on loopback that no browser takes for a secure origin: a page there has no Web Crypto and no locks. */
+export const PLAIN_HOST = 'example.test';
+
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  `--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`,
+];
+
+const runs = (file: string): Promise<boolean> =>
+  access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+
+/**
+ * Unpack the devDependency's browser, once per version: it takes any file of the right name in the temporary folder for
+ * its own, whichever version left it there. Its own `args` switch web security off; they are not used.
+ */
+const unpacked = async (): Promise<string> => {
+  const manifest = new URL('../../node_modules/@sparticuz/chromium/package.json', import.meta.url);
+  const { version } = JSON.parse(await readFile(manifest, 'utf8')) as { version: string };
+  const TMPDIR = join(tmpdir(), `tessera-chromium-${version}`);
+  await mkdir(TMPDIR, { recursive: true });
+  const before = process.env['TMPDIR'];
+  process.env['TMPDIR'] = TMPDIR;
+  try {
+    return await (await import('@sparticuz/chromium')).default.executablePath();
+  } finally {
+    if (before === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = before;
+  }
+};
+
+/** Path of a Chromium that can be started. */
+export const findChromium = async (): Promise<string> => {
+  const named = process.env['CHROMIUM'];
+  if (named) return named;
+  for (const file of INSTALLED) if (await runs(file)) return file;
+  return unpacked();
+};
+
+/** How to start it: give more `args` or other options where a test needs a browser of its own. */
+export const launchOptions = async (more: LaunchOptions = {}): Promise<LaunchOptions> => ({
+  executablePath: await findChromium(),
+  headless: true,
+  ...more,
+  args: [...ARGS, ...(more.args ?? [])],
+});
+
+/** Start one browser that several test files connect to. */
+export const launchShared = async (): Promise<BrowserServer> =>
+  chromium.launchServer({ ...(await launchOptions()), host: '127.0.0.1' });

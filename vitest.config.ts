@@ -1,0 +1,39 @@
+import { defineConfig } from 'vitest/config';
+
+// Three ways to run a test, by its folder. Whatever is not named here runs in Node.
+const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts'];
+const built = ['test/browser/**/*.test.ts', 'test/package.test.ts'];
+
+export default defineConfig({
+  // Under `npm test` types are checked by `tsc`, before.
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'node',
+          include: ['test/**/*.test.ts'],
+          exclude: [...page, ...built],
+        },
+      },
+      {
+        test: {
+          name: 'page',
+          include: page,
+          environment: 'happy-dom',
+          setupFiles: ['fake-indexeddb/auto'],
+        },
+      },
+      {
+        // Real Chromium and the files of dist/, one test after the other: two cores, and clocks that matter.
+        test: {
+          name: 'browser',
+          include: built,
+          globalSetup: ['test/support/built.ts'],
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
