@@ -1,0 +1,129 @@
+/**
+ * The advertising token, version 4: what the ecosystem's bidder libraries open.
+ *
+ * | level | layout |
+ * |---|---|
+ * | token | type[1] (scope x 16 + kind of DII x 4 + 3), version 128 [1], master key id[4], sealed master part |
+ * | master part | expires[8], created[8], operator block[13], site key id[4], sealed site part |
+ * | site part | site id[4], publisher id[8] = 0, client key id[4] = 0, privacy bits[4], established[8], refreshed[8], raw ID[32 or 33] |
+ *
+ * Sealed: iv[12], ciphertext, tag[16], AES-256-GCM without additional data. Instants are epoch ms. The text is
+ * URL-safe base64 without padding. The operator block is 0, 1, 0, 0 (site, kind "service", version, key).
+ *
+ * @see shared wire facts 6.1 and 6.2
+ */
+
+import type { Bytes, DiiType } from '../token/index.ts';
+import { fromB64Url, readInt32, readInt64 } from '../token/index.ts';
+import { b64UrlText } from './base64.ts';
+import type { TokenKey } from './keys.ts';
+import { layout } from './layout.ts';
+import { sealer } from './seal.ts';
+import type { Scope } from './secrets.ts';
+
+const VERSION = 128;
+// The operator block is zeros but for this: its kind is "service".
+const OPERATOR_KIND = 1;
+// Bytes from the start of a level to its sealed part, and of the smallest site part.
+const TOKEN_HEAD = 6;
+const MASTER_HEAD = 33;
+const SITE_HEAD = 36;
+const RAW_ID_LENGTHS = [32, 33];
+
+/** Privacy bits of a token from generate: the legacy bit alone. */
+export const PRIVACY_BITS = 1;
+
+/** What an advertising token says. Instants are epoch ms. */
+export interface AdvertisingToken {
+  readonly scope: Scope;
+  readonly type: DiiType;
+  readonly siteId: number;
+  readonly privacyBits: number;
+  readonly rawId: Uint8Array;
+  /** When the user's first token was generated; refreshes keep it. */
+  readonly establishedAt: number;
+  /** When this token was issued. */
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+/** First byte of a token: scope and kind of DII. */
+export const typeByte = (scope: Scope, type: DiiType): number =>
+  (scope === 'EUID' ? 0x10 : 0) | (type === 'phone' ? 0x04 : 0) | 0x03;
+
+const scopeIn = (byte: number): Scope => (byte & 0x10 ? 'EUID' : 'UID2');
+/** Kind of DII that a type byte tells of. */
+export const diiTypeIn = (byte: number): DiiType => (byte & 0x04 ? 'phone' : 'email');
+
+/** Seal an advertising token: 218 characters for a raw ID of 32 bytes. */
+export const sealAdvertisingToken = async (
+  token: AdvertisingToken,
+  keys: { master: TokenKey; site: TokenKey },
+): Promise<string> => {
+  const site = layout(SITE_HEAD + token.rawId.length);
+  site.int32(0, token.siteId);
+  site.int32(16, token.privacyBits);
+  site.int64(20, token.establishedAt);
+  site.int64(28, token.createdAt);
+  site.bytes.set(token.rawId, SITE_HEAD);
+
+  const master = layout(MASTER_HEAD);
+  master.int64(0, token.expiresAt);
+  master.int64(8, token.createdAt);
+  master.bytes[20] = OPERATOR_KIND;
+  master.int32(29, keys.site.id);
+
+  const head = layout(TOKEN_HEAD);
+  head.bytes[0] = typeByte(token.scope, token.type);
+  head.bytes[1] = VERSION;
+  head.int32(2, keys.master.id);
+  const inner = await sealer.seal(keys.site.secret, site.bytes, master.bytes);
+  return b64UrlText(await sealer.seal(keys.master.secret, inner, head.bytes));
+};
+
+/** An opened token, and the number of the key that sealed its site part. */
+export interface OpenedAdvertisingToken extends AdvertisingToken {
+  readonly siteKeyId: number;
+}
+
+const open = async (key: { readonly secret: Bytes } | undefined, sealed: Bytes): Promise<Bytes | undefined> =>
+  key && (await sealer.open(key.secret, sealed));
+
+const bytesOf = (text: string): Bytes | undefined => {
+  if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined;
+  try {
+    return fromB64Url(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Open an advertising token.
+ *
+ * @param keyOf  finds the key of a number; undefined where there is none.
+ * @returns undefined for whatever is not such a token under such keys.
+ */
+export const openAdvertisingToken = async (
+  text: string,
+  keyOf: (id: number) => { readonly secret: Bytes } | undefined,
+): Promise<OpenedAdvertisingToken | undefined> => {
+  const bytes = bytesOf(text);
+  if (!bytes || bytes.length < TOKEN_HEAD || bytes[1] !== VERSION) return undefined;
+  const master = await open(keyOf(readInt32(bytes, 2)), bytes.subarray(TOKEN_HEAD));
+  if (!master || master.length < MASTER_HEAD) return undefined;
+  const siteKeyId = readInt32(master, 29);
+  const site = await open(keyOf(siteKeyId), master.subarray(MASTER_HEAD));
+  if (!site || !RAW_ID_LENGTHS.includes(site.length - SITE_HEAD)) return undefined;
+  return {
+    scope: scopeIn(bytes[0]!),
+    type: diiTypeIn(bytes[0]!),
+    siteId: readInt32(site, 0),
+    privacyBits: readInt32(site, 16),
+    rawId: site.subarray(SITE_HEAD),
+    establishedAt: readInt64(site, 20),
+    createdAt: readInt64(master, 8),
+    expiresAt: readInt64(master, 0),
+    siteKeyId,
+  };
+};

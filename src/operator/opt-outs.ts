@@ -1,0 +1,83 @@
+/**
+ * Opt-outs: recording them, honouring them, and finding them by any raw ID that the user ever had.
+ *
+ * A user is known by first-level hash. Beside it stand the raw IDs of every rotation from the operator's first day to
+ * the one after the present, extended as time goes on: whoever holds an old ID, the present one or soon the next one
+ * learns of the opt-out. There is no opting in again.
+ */
+
+import { fromB64 } from '../token/index.ts';
+import { b64Text } from './base64.ts';
+import type { RawIds } from './raw-ids.ts';
+import { bucketOf } from './raw-ids.ts';
+import type { Purpose } from './reserved.ts';
+import type { Salts } from './salts.ts';
+import type { OptOutStore, StoredOptOut } from './state.ts';
+
+/** What {@link createOptOuts} gives. Users are first-level hashes, 32 bytes; instants are epoch ms. */
+export interface OptOuts {
+  /** Which of these users have opted out, in order. */
+  among(users: readonly Uint8Array[]): Promise<boolean[]>;
+  /** Whether a user gets no token at a refresh. */
+  atRefresh(user: Uint8Array): Promise<boolean>;
+  /** Record an opt-out; one that is already on record stands. */
+  record(user: Uint8Array, at: number): Promise<void>;
+  /** When the owner of each raw ID opted out, in order, in whole seconds of ms; undefined for one who has not. */
+  sinceByRawId(rawIds: readonly string[], at: number): Promise<readonly (number | undefined)[]>;
+}
+
+/** Keep opt-outs in a store. `rotationPeriod` in seconds. */
+export const createOptOuts = (parts: {
+  store: OptOutStore;
+  rawIds: RawIds;
+  salts: Salts;
+  reserved: ReadonlyMap<string, Purpose>;
+  rotationPeriod: number;
+  startedAt: number;
+}): OptOuts => {
+  const { store, rawIds, salts, reserved, rotationPeriod, startedAt } = parts;
+  // About a day where the period is a year: records are looked through for extension that often.
+  const sweepMs = Math.floor((rotationPeriod * 1000) / 365);
+  let sweepAt = Number.NEGATIVE_INFINITY;
+  // A store learns of its first day on that day, not with the first opt-out. If it cannot be asked now, it will be then.
+  store.epochAt(startedAt).catch(() => {});
+
+  const among = async (users: readonly Uint8Array[]): Promise<boolean[]> => {
+    const texts = users.map(b64Text);
+    const stored = await store.since(texts);
+    return texts.map((text, at) => {
+      const purpose = reserved.get(text);
+      return purpose ? purpose === 'optout' : stored[at] !== undefined;
+    });
+  };
+
+  // Put on record the raw IDs from `first` to the rotation after the present one.
+  const put = (user: Uint8Array, since: number, first: number, at: number): Promise<void> => {
+    const { number, since: began } = salts.rotation(bucketOf(user), at);
+    const ids: string[] = [];
+    for (let rotation = first; rotation <= number + 1; rotation++) ids.push(rawIds.during(user, rotation));
+    const extendAt = (began + rotationPeriod) * 1000;
+    return store.put({ user: b64Text(user), since, through: number + 1, extendAt }, ids);
+  };
+
+  const extend = ({ user, since, through }: StoredOptOut, at: number): Promise<void> =>
+    put(fromB64(user), since, through + 1, at);
+
+  return {
+    among,
+    atRefresh: async (user) => reserved.get(b64Text(user)) === 'refreshOptout' || (await among([user]))[0] === true,
+    record: async (user, at) => {
+      // From the rotation before the first day on: its ID was told as the previous one.
+      const first = salts.rotation(bucketOf(user), Math.min(await store.epochAt(startedAt), at)).number - 1;
+      await put(user, Math.floor(at / 1000) * 1000, first, at);
+    },
+    sinceByRawId: async (wanted, at) => {
+      if (at >= sweepAt) {
+        // Due within the next day as well: until the next sweep nothing falls behind.
+        for (const optOut of await store.due(at + sweepMs)) await extend(optOut, Math.max(at, optOut.extendAt));
+        sweepAt = at + sweepMs;
+      }
+      return store.sinceByRawId(wanted);
+    },
+  };
+};

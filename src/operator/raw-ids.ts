@@ -1,0 +1,84 @@
+/**
+ * From the hash of a DII to its raw ID: first-level hash, bucket, bucket salt, raw ID.
+ *
+ * The first-level hash is the user as the operator knows them: refresh tokens and opt-outs hold it, never the DII or
+ * its plain hash. What the salts are is the business of `salts.ts`; the two hashing functions take them as they come.
+ *
+ * @see shared wire facts 5.1
+ */
+
+import { sha256 } from '@noble/hashes/sha2.js';
+import type { Bytes } from '../token/index.ts';
+import { utf8 } from '../token/index.ts';
+import { b64Bytes, b64Length, b64Text, writeB64 } from './base64.ts';
+import type { Salts } from './salts.ts';
+import type { Secrets } from './secrets.ts';
+
+// SHA-256(base64 of `bytes`, salt text): both steps of the way are this.
+const salted = (bytes: Uint8Array, saltText: Uint8Array): Bytes => {
+  const head = b64Length(bytes.length);
+  const message = new Uint8Array(head + saltText.length);
+  writeB64(bytes, message);
+  message.set(saltText, head);
+  return sha256(message) as Bytes;
+};
+
+/** Who a user is to the operator: SHA-256(base64 of `hash`, salt text), 32 bytes. The salt is text as it stands. */
+export const firstLevelHash = (hash: Uint8Array, saltText: string): Bytes => salted(hash, utf8(saltText));
+
+/** Index of a user's bucket, 20 bits: byte 0, byte 1, and the lower half of byte 2. */
+export const bucketOf = (firstLevel: Uint8Array): number =>
+  (firstLevel[0]! << 12) | (firstLevel[1]! << 4) | (firstLevel[2]! & 0x0f);
+
+/** The raw ID: SHA-256(base64 of the first-level hash, bucket salt text), 32 bytes. */
+export const rawIdBytes = (firstLevel: Uint8Array, bucketSaltText: string): Bytes =>
+  salted(firstLevel, utf8(bucketSaltText));
+
+/** A raw ID in its time. */
+export interface MappedId {
+  /** The raw ID in force, base64 of 32 bytes. */
+  readonly current: string;
+  /** The one before, while it is still told. */
+  readonly previous: string | undefined;
+  /** Unix time in seconds until which `current` stands; always ahead. */
+  readonly refreshAt: number;
+  readonly bucket: number;
+}
+
+/** What {@link createRawIds} gives. */
+export interface RawIds {
+  /** First-level hash of a DII's hash. */
+  firstLevel(hash: Uint8Array): Bytes;
+  /** The raw ID in force at `at` (epoch ms), 32 bytes. */
+  bytesAt(firstLevel: Uint8Array, at: number): Bytes;
+  /** The raw ID in force at `at`, with all that a mapping answer says of it. */
+  mappedAt(firstLevel: Uint8Array, at: number): MappedId;
+  /** The raw ID during one rotation, base64. */
+  during(firstLevel: Uint8Array, rotation: number): string;
+}
+
+/** Raw IDs of one environment. */
+export const createRawIds = (secrets: Secrets, salts: Salts): RawIds => {
+  const firstLevelSalt = b64Bytes(secrets.derive('first-level-salt'));
+  const bytesDuring = (firstLevel: Uint8Array, bucket: number, rotation: number): Bytes =>
+    salted(firstLevel, b64Bytes(salts.salt(bucket, rotation)));
+
+  return {
+    firstLevel: (hash) => salted(hash, firstLevelSalt),
+    bytesAt: (firstLevel, at) => {
+      const bucket = bucketOf(firstLevel);
+      return bytesDuring(firstLevel, bucket, salts.rotation(bucket, at).number);
+    },
+    mappedAt: (firstLevel, at) => {
+      const bucket = bucketOf(firstLevel);
+      const { number, refreshAt, tellsPrevious } = salts.rotation(bucket, at);
+      return {
+        current: b64Text(bytesDuring(firstLevel, bucket, number)),
+        previous: tellsPrevious ? b64Text(bytesDuring(firstLevel, bucket, number - 1)) : undefined,
+        refreshAt,
+        bucket,
+      };
+    },
+    during: (firstLevel, rotation) => b64Text(bytesDuring(firstLevel, bucketOf(firstLevel), rotation)),
+  };
+};

@@ -1,0 +1,90 @@
+/**
+ * The refresh token: everything that the operator must know again when it comes back, sealed. Nothing is stored.
+ *
+ * | offset | size | content |
+ * |---|---|---|
+ * | 0 | 1 | scope x 16 |
+ * | 1 | 4 | refresh key id |
+ * | 5 | 12 + 258 + 16 | iv, ciphertext, tag of the sealed part, AES-256-GCM |
+ *
+ * Sealed part: type[1], expires[8], created[8], site id[4], privacy bits[4], established[8], first-level hash[32],
+ * response key[32], zeros to 258. The text is standard base64: 388 characters, always. Clients tell by that length
+ * that the answer will be encrypted, and hold the token for opaque otherwise: the layout is this operator's own.
+ */
+
+import type { Bytes, DiiType } from '../token/index.ts';
+import { IV_LENGTH, readInt32, readInt64, TAG_LENGTH } from '../token/index.ts';
+import { diiTypeIn, typeByte } from './advertising-token.ts';
+import { b64Text } from './base64.ts';
+import type { KeyOf, TokenKey } from './keys.ts';
+import { layout } from './layout.ts';
+import { sealer } from './seal.ts';
+import type { Scope } from './secrets.ts';
+
+const HEAD = 5;
+const SEALED_PART = 258;
+const TOKEN_LENGTH = HEAD + IV_LENGTH + SEALED_PART + TAG_LENGTH;
+const FIELDS = 97;
+
+/** What a refresh token remembers. Instants are epoch ms. */
+export interface RefreshToken {
+  readonly scope: Scope;
+  readonly type: DiiType;
+  readonly siteId: number;
+  readonly privacyBits: number;
+  /** 32 bytes. */
+  readonly firstLevel: Uint8Array;
+  readonly establishedAt: number;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  /** Key of the answer to the refresh of this token, 32 bytes. */
+  readonly responseKey: Bytes;
+}
+
+const scopeByte = (scope: Scope): number => typeByte(scope, 'email') & 0xf0;
+
+/** Seal a refresh token: 388 characters. */
+export const sealRefreshToken = async (token: RefreshToken, key: TokenKey): Promise<string> => {
+  const part = layout(SEALED_PART);
+  part.bytes[0] = typeByte(token.scope, token.type);
+  part.int64(1, token.expiresAt);
+  part.int64(9, token.createdAt);
+  part.int32(17, token.siteId);
+  part.int32(21, token.privacyBits);
+  part.int64(25, token.establishedAt);
+  part.bytes.set(token.firstLevel, 33);
+  part.bytes.set(token.responseKey, 65);
+
+  const head = layout(HEAD);
+  head.bytes[0] = scopeByte(token.scope);
+  head.int32(1, key.id);
+  return b64Text(await sealer.seal(key.secret, part.bytes, head.bytes));
+};
+
+/**
+ * Open a refresh token of this operator.
+ *
+ * @param bytes  the token, out of its base64.
+ * @param keyOf  finds the key of a number; undefined where there is none.
+ * @returns undefined for whatever is not a refresh token of `scope` under such keys.
+ */
+export const openRefreshToken = async (bytes: Bytes, scope: Scope, keyOf: KeyOf): Promise<RefreshToken | undefined> => {
+  if (bytes.length !== TOKEN_LENGTH) return undefined;
+  const key = bytes[0] === scopeByte(scope) ? keyOf(readInt32(bytes, 1)) : undefined;
+  if (!key) return undefined;
+  const part = await sealer.open(key.secret, bytes.subarray(HEAD));
+  if (!part) return undefined;
+  // Another kind of sealed thing under the same key cannot pass: only refresh tokens are sealed under refresh keys.
+  if (part[0] !== typeByte(scope, diiTypeIn(part[0]!))) return undefined;
+  return {
+    scope,
+    type: diiTypeIn(part[0]),
+    expiresAt: readInt64(part, 1),
+    createdAt: readInt64(part, 9),
+    siteId: readInt32(part, 17),
+    privacyBits: readInt32(part, 21),
+    establishedAt: readInt64(part, 25),
+    firstLevel: part.slice(33, 65),
+    responseKey: part.slice(65, FIELDS),
+  };
+};

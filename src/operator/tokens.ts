@@ -1,0 +1,71 @@
+/**
+ * Issuing token sets: one user, one site, one instant.
+ *
+ * The layouts are in `advertising-token.ts` and `refresh-token.ts`; here they get keys, raw ID and lifetimes.
+ */
+
+import type { Bytes, DiiType } from '../token/index.ts';
+import { toWire } from '../token/index.ts';
+import { PRIVACY_BITS, sealAdvertisingToken } from './advertising-token.ts';
+import { b64Text } from './base64.ts';
+import type { Keys } from './keys.ts';
+import { REFRESH } from './keys.ts';
+import type { Settings } from './options.ts';
+import { randomBytes } from './random.ts';
+import type { RawIds } from './raw-ids.ts';
+import type { RefreshToken } from './refresh-token.ts';
+import { openRefreshToken, sealRefreshToken } from './refresh-token.ts';
+
+/** For whom a set is issued. */
+export interface Issue {
+  /** Site whose key seals the token, and which may validate it. */
+  readonly siteId: number;
+  readonly type: DiiType;
+  /** First-level hash of the user, 32 bytes. */
+  readonly user: Uint8Array;
+  /** Default: at the time of issue. A refresh passes on what it was given. */
+  readonly establishedAt?: number;
+  readonly privacyBits?: number;
+}
+
+/** What {@link createTokens} gives. */
+export interface Tokens {
+  /** Issue a token set at `at` (epoch ms), in its wire form. */
+  issue(issue: Issue, at: number): Promise<Record<string, string | number>>;
+  /** Open a refresh token, out of its base64, that was issued under these keys; undefined for anything else. */
+  openRefresh(token: Bytes): Promise<RefreshToken | undefined>;
+}
+
+/** Issue and open tokens. */
+export const createTokens = (keys: Keys, rawIds: RawIds, settings: Settings): Tokens => {
+  const { scope, identityExpiresMs, refreshFromMs, refreshExpiresMs } = settings;
+  return {
+    issue: async ({ siteId, type, user, establishedAt, privacyBits = PRIVACY_BITS }, at) => {
+      const shared = { scope, type, siteId, privacyBits, establishedAt: establishedAt ?? at, createdAt: at };
+      const responseKey = randomBytes(32);
+      const expiresAt = at + identityExpiresMs;
+      const endsAt = at + refreshExpiresMs;
+      const [advertisingToken, refreshToken] = await Promise.all([
+        sealAdvertisingToken(
+          { ...shared, rawId: rawIds.bytesAt(user, at), expiresAt },
+          { master: keys.master, site: keys.site(siteId) },
+        ),
+        sealRefreshToken({ ...shared, firstLevel: user, expiresAt: endsAt, responseKey }, keys.refresh),
+      ]);
+      return toWire({
+        advertisingToken,
+        refreshToken,
+        responseKeyB64: b64Text(responseKey),
+        refreshAt: at + refreshFromMs,
+        expiresAt,
+        endsAt,
+      });
+    },
+    openRefresh: (token) =>
+      openRefreshToken(token, scope, (id) => {
+        const key = keys.byId(id);
+        // No other key ever sealed a refresh token.
+        return key?.siteId === REFRESH ? key : undefined;
+      }),
+  };
+};

@@ -1,0 +1,201 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { run } from '../../src/cli/program.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tessera-cli-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const file = async (name: string, content: string | Uint8Array): Promise<string> => {
+  const path = join(folder, name);
+  await writeFile(path, content);
+  return path;
+};
+
+/** Run a command line; `whileReady` is called with the address when the port is open, and then it is told to stop. */
+const tessera = async (
+  args: string[],
+  {
+    env = {},
+    whileReady = async () => {},
+  }: { env?: Record<string, string>; whileReady?: (url: string) => Promise<unknown> } = {},
+) => {
+  const out: string[] = [];
+  const err: string[] = [];
+  let ready = (_: string): void => {};
+  const listening = new Promise<string>((resolve) => {
+    ready = resolve;
+  });
+  const code = await run(args, {
+    env,
+    out: (line) => {
+      out.push(line);
+      if (line.startsWith('listening on ')) ready(line.slice('listening on '.length));
+    },
+    err: (line) => err.push(line),
+    stopped: async () => void (await whileReady(await listening)),
+  });
+  return { code, out, err: err.join('\n') };
+};
+
+const SECRET = Buffer.alloc(32, 7).toString('base64');
+const OTHER = Buffer.alloc(32, 8).toString('base64');
+
+describe('tessera operator', () => {
+  test('makes credentials, prints them, then exactly one line when it is ready, and stops when it is told to', async () => {
+    const { code, out, err } = await tessera(['operator', '--port', '0'], {
+      whileReady: async (url) => {
+        expect(await (await fetch(`${url}/ops/healthcheck`)).text()).toBe('OK');
+      },
+    });
+    expect(code).toBe(0);
+    expect(out.map((line) => line.replace(/(: |127.0.0.1:).*/, '$1'))).toEqual([
+      'api key: ',
+      'client secret: ',
+      'site id: ',
+      'roles: ',
+      'listening on http://127.0.0.1:',
+    ]);
+    expect(err).toContain('warning: no root secret given');
+    expect(err).toContain('warning: opt-outs are kept in memory');
+  });
+
+  test('prints no credentials that it was given, and no warning about the environment', async () => {
+    const env = { TESSERA_API_KEY: 'key-of-env', TESSERA_CLIENT_SECRET: SECRET, TESSERA_ROOT_SECRET: OTHER };
+    const { code, out, err } = await tessera(['operator', '--port', '0', '--log-level', 'silent'], { env });
+    expect(code).toBe(0);
+    expect(out).toEqual([expect.stringMatching(/^listening on http:\/\/127\.0\.0\.1:\d+$/)]);
+    expect(err).toBe('warning: opt-outs are kept in memory: they end with this process');
+  });
+
+  test('takes a secret on the command line with a warning that does not repeat it', async () => {
+    const args = ['operator', '--port', '0', '--api-key', 'key-of-line', '--client-secret', SECRET];
+    const { code, out, err } = await tessera(args);
+    expect([code, out]).toEqual([0, [expect.stringMatching(/^listening/)]]);
+    expect(err).toContain('warning: --api-key on the command line');
+    expect(err).toContain('warning: --client-secret on the command line');
+    expect(err).not.toContain(SECRET);
+    expect(err).not.toContain('key-of-line');
+  });
+
+  test('makes the same credentials from the same root secret, however that is given', async () => {
+    const args = (...more: string[]) => ['operator', '--port', '0', ...more];
+    const env = { TESSERA_ROOT_SECRET: SECRET };
+    const credentials = async (run: ReturnType<typeof tessera>) => (await run).out.slice(0, 4);
+    const wanted = await credentials(tessera(args(), { env }));
+    const { binary, base64, config } = {
+      binary: await file('root.bin', new Uint8Array(32).fill(7)),
+      base64: await file('root.txt', `${SECRET}\n`),
+      config: await file('root.json', JSON.stringify({ rootSecret: SECRET })),
+    };
+    expect(await credentials(tessera(args('--root-secret-file', binary)))).toEqual(wanted);
+    expect(await credentials(tessera(args('--root-secret-file', base64)))).toEqual(wanted);
+    expect(await credentials(tessera(args('--config', config)))).toEqual(wanted);
+    expect(
+      await credentials(tessera(args('--root-secret-file', base64), { env: { TESSERA_ROOT_SECRET: OTHER } })),
+    ).toEqual(wanted);
+    expect(await credentials(tessera(args(), { env: { TESSERA_ROOT_SECRET: OTHER } }))).not.toEqual(wanted);
+  });
+
+  test('hands its options on: what the line says goes before the file', async () => {
+    const config = await file(
+      'options.json',
+      JSON.stringify({
+        environment: 'production',
+        scope: 'EUID',
+        rootSecret: SECRET,
+        participants: [{ siteId: 7, roles: ['MAPPER'] }, { siteId: 8 }],
+        port: 1,
+      }),
+    );
+    const { code, out } = await tessera(['operator', '--config', config, '--port', '0', '--scope', 'UID2']);
+    expect(code).toBe(0);
+    expect(out.filter((line) => line.startsWith('api key'))).toEqual([
+      expect.stringMatching(/^api key: UID2-C-P-7-/),
+      expect.stringMatching(/^api key: UID2-C-P-8-/),
+    ]);
+    expect(out).toContain('roles: MAPPER');
+  });
+
+  test('writes one JSON line a request on standard error, without what was asked', async () => {
+    const { err } = await tessera(['operator', '--port', '0'], {
+      whileReady: (url) =>
+        fetch(`${url}/v2/token/refresh?email=user@example.com`, { method: 'POST', body: 'user@example.com' }),
+    });
+    const lines = err.split('\n').filter((line) => line.startsWith('{'));
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { msg: 'answered', method: 'POST', path: '/v2/token/refresh', http: 400, status: 'client_error' },
+    ]);
+    expect(err).not.toContain('user@example.com');
+  });
+
+  test('prints an address of the sixth version in brackets', async () => {
+    const { out } = await tessera(['operator', '--port', '0', '--host', '::1']);
+    expect(out.at(-1)).toMatch(/^listening on http:\/\/\[::1\]:\d+$/);
+  });
+
+  test.each<[what: string, args: (folder: string) => string[], said: string]>([
+    ['an unknown option', () => ['--prot', '1'], "unknown option '--prot'"],
+    ['a port that is no number', () => ['--port', 'http'], 'expected a number'],
+    ['a port out of range', () => ['--port', '70000'], 'port'],
+    ['an empty number', () => ['--site-id', ''], 'expected a number'],
+    ['a role that is none', () => ['--roles', 'mapper,admin'], 'roles: expected'],
+    ['an environment that is none', () => ['--environment', 'test'], 'environment: expected'],
+    [
+      'lifetimes out of order',
+      () => ['--identity-expires', '5'],
+      'refreshFrom: expected at most identityExpires (5), got 900',
+    ],
+    ['a log level that is none', () => ['--log-level', 'loud'], 'Allowed choices'],
+    ['an argument too many', () => ['now'], 'too many arguments'],
+    ['a database', () => ['--database', './here'], '--database: not available yet'],
+    [
+      'a root secret that is not there',
+      () => ['--root-secret-file', '/nowhere/at/all'],
+      '--root-secret-file: expected a readable file, got ENOENT',
+    ],
+    [
+      'a root secret that is none',
+      (at) => ['--root-secret-file', join(at, 'short.txt')],
+      'rootSecret: expected 32 bytes',
+    ],
+    ['a file that is no JSON', (at) => ['--config', join(at, 'short.txt')], '--config: expected JSON'],
+    ['a file of another kind', (at) => ['--config', join(at, 'list.json')], '--config: expected a JSON object'],
+    ['a misspelt name in the file', (at) => ['--config', join(at, 'misspelt.json')], 'got "identityExpire"'],
+  ])('%s is wrong use', async (_, args, said) => {
+    await file('short.txt', 'ZZZZ-not-a-secret');
+    await file('list.json', '[]');
+    await file('misspelt.json', '{"identityExpire":5}');
+    const { code, out, err } = await tessera(['operator', '--port', '0', ...args(folder)]);
+    expect([code, out]).toEqual([2, []]);
+    expect(err).toContain(said);
+    expect(err).not.toContain('ZZZZ-not-a-secret');
+  });
+
+  test('a port that is taken is a failure, not wrong use', async () => {
+    let second: Awaited<ReturnType<typeof tessera>> | undefined;
+    await tessera(['operator', '--port', '0'], {
+      whileReady: async (url) => {
+        second = await tessera(['operator', '--port', new URL(url).port]);
+      },
+    });
+    expect(second).toMatchObject({ code: 1, err: expect.stringContaining('EADDRINUSE') });
+    // Nothing was promised: no credentials of an operator that does not run.
+    expect(second!.out).toEqual([]);
+  });
+});
+
+describe('tessera', () => {
+  test.each<[args: string[], code: number]>([
+    [[], 2],
+    [['nothing'], 2],
+    [['--help'], 0],
+    [['operator', '--help'], 0],
+  ])('%j exits with %d', async (args, code) => {
+    expect((await tessera(args)).code).toBe(code);
+  });
+});

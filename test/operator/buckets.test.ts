@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest';
+import { sinceIn } from '../../src/operator/endpoints/buckets.ts';
+import { aesKey, fromB64, openResponse, toB64 } from '../../src/token/index.ts';
+import { DAY, envelope, NOON, scene } from './caller.ts';
+
+const PATH = '/v2/identity/buckets';
+const INVALID = 'invalid date, must conform to ISO 8601';
+const iso = (at: number): string => new Date(at).toISOString().slice(0, -1);
+
+describe('since_timestamp', () => {
+  test.each<[value: unknown, at: number | undefined]>([
+    ['2026-06-01T12:00:00', NOON],
+    ['2026-06-01T12:00', NOON],
+    ['2026-06-01T12:00:00.5', NOON + 500],
+    ['2026-06-01T12:00:00.123', NOON + 123],
+    // As Python writes it; nothing from before may be listed, so the rest of a millisecond counts as one.
+    ['2026-06-01T12:00:00.123456', NOON + 124],
+    ['2026-06-01T12:00:00.123000000', NOON + 123],
+    ['2026-06-01T12:00:00.999999999', NOON + 1000],
+    ['2024-02-29T00:00:00', Date.UTC(2024, 1, 29)],
+    ['0001-01-01T00:00:00', Date.parse('0001-01-01T00:00:00Z')],
+    [NOON, NOON],
+    [0, 0],
+    [-5, -5],
+    ['2026-06-01T12:00:00Z', undefined],
+    ['2026-06-01T12:00:00+00:00', undefined],
+    ['2026-06-01 12:00:00', undefined],
+    ['2026-06-01', undefined],
+    ['2026-06-01T', undefined],
+    ['2026-06-01T12', undefined],
+    ['2026-06-01T24:00:00', undefined],
+    ['2026-06-01T12:60:00', undefined],
+    ['2026-06-01T12:00:60', undefined],
+    ['2026-06-31T12:00:00', undefined],
+    ['2025-02-29T12:00:00', undefined],
+    ['2026-13-01T12:00:00', undefined],
+    ['2026-6-1T12:00:00', undefined],
+    ['2026-06-01T12:00:00.', undefined],
+    ['2026-06-01T12:00:00.1234567890', undefined],
+    [' 2026-06-01T12:00:00', undefined],
+    [`${NOON}`, undefined],
+    ['', undefined],
+    [1.5, undefined],
+    [2 ** 53, undefined],
+    [true, undefined],
+    [[], undefined],
+    [{}, undefined],
+  ])('%j is read as %s', (value, at) => {
+    expect(sinceIn(value)).toBe(at);
+  });
+
+  test.each<[what: string, payload: unknown, message: string]>([
+    ['an empty payload', undefined, 'missing parameter since_timestamp'],
+    ['nothing', {}, 'missing parameter since_timestamp'],
+    ['null', { since_timestamp: null }, 'missing parameter since_timestamp'],
+    ['a time with a zone', { since_timestamp: '2026-06-01T12:00:00Z' }, INVALID],
+    ['a text', { since_timestamp: 'yesterday' }, INVALID],
+    ['a fraction of a millisecond', { since_timestamp: NOON + 0.5 }, INVALID],
+  ])('%s is a client error', async (_, payload, message) => {
+    const { http, json } = await scene().call(PATH, payload);
+    expect([http, json]).toEqual([400, { status: 'client_error', message }]);
+  });
+});
+
+describe('the list', () => {
+  test('of a day is about a 365th of all buckets, in the documented form, none older than asked for', async () => {
+    const { json } = await scene().call(PATH, { since_timestamp: iso(NOON - DAY) });
+    expect(json.status).toBe('success');
+    expect(json.body.length).toBeGreaterThan(2870);
+    expect(json.body.length).toBeLessThan(2876);
+    for (const row of json.body) {
+      expect(Object.keys(row)).toEqual(['bucket_id', 'last_updated']);
+      expect(row.bucket_id).toMatch(/^b[0-9a-f]{5}$/);
+      expect(row.last_updated).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000$/);
+      expect(row.last_updated >= iso(NOON - DAY) && row.last_updated <= iso(NOON)).toBe(true);
+    }
+    expect(new Set(json.body.map((row: { bucket_id: string }) => row.bucket_id)).size).toBe(json.body.length);
+  });
+
+  test('is the same for the same instant in either form', async () => {
+    const one = scene();
+    const [text, number] = await Promise.all([
+      one.call(PATH, { since_timestamp: iso(NOON - DAY / 24) }),
+      one.call(PATH, { since_timestamp: NOON - DAY / 24 }),
+    ]);
+    expect(text.json.body.length).toBeGreaterThan(100);
+    expect(text.json).toEqual(number.json);
+  });
+
+  test('of a time to come is empty', async () => {
+    const one = scene();
+    for (const since_timestamp of [NOON + 1000, '2999-01-01T00:00:00'])
+      expect((await one.call(PATH, { since_timestamp })).json).toEqual({ status: 'success', body: [] });
+  });
+
+  test('names the buckets that v2 map names, from the instant of their rotation on', async () => {
+    const one = scene();
+    const email = Array.from({ length: 2000 }, (_, at) => `user${at}@example.com`);
+    const before = await one.call('/v2/identity/map', { email });
+    one.at += 7 * DAY;
+    const after = await one.call('/v2/identity/map', { email });
+    const { json } = await one.call(PATH, { since_timestamp: iso(before.at!) });
+    const rotated = new Set(json.body.map((row: { bucket_id: string }) => row.bucket_id));
+    const rows = before.json.body.mapped.map((row: { bucket_id: string; advertising_id: string }, at: number) => ({
+      named: rotated.has(row.bucket_id),
+      changed: row.advertising_id !== after.json.body.mapped[at].advertising_id,
+    }));
+    expect(rows.filter(({ changed }: { changed: boolean }) => changed).length).toBeGreaterThan(15);
+    for (const { named, changed } of rows) expect(named).toBe(changed);
+  });
+});
+
+describe('a list of all buckets', () => {
+  const ask = async (one: ReturnType<typeof scene>, binary: boolean) => {
+    const { apiKey, clientSecret } = one.participant;
+    const body = await envelope({ since_timestamp: 0 }, clientSecret, one.at);
+    return one.post(PATH, binary ? body : toB64(body), {
+      authorization: `Bearer ${apiKey}`,
+      ...(binary ? { 'content-type': 'application/octet-stream' } : {}),
+    });
+  };
+  // The bytes of a whole answer, without ever holding it as objects.
+  const open = async (one: ReturnType<typeof scene>, response: Response) => {
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const binary = response.headers.get('content-type') === 'application/octet-stream';
+    const sealed = binary
+      ? bytes
+      : Uint8Array.from(Buffer.from(Buffer.from(bytes.buffer).toString('latin1'), 'base64'));
+    return openResponse(await aesKey(fromB64(one.participant.clientSecret)), sealed);
+  };
+
+  test.each([true, false])(
+    'arrives whole, each bucket once, in bytes: %s',
+    async (binary) => {
+      const one = scene();
+      const { json, at } = await open(one, await ask(one, binary));
+      expect(at).toBe(NOON);
+      const names = json.match(/"b[0-9a-f]{5}"/g)!;
+      expect(names).toHaveLength(2 ** 20);
+      expect(new Set(names).size).toBe(2 ** 20);
+      expect(json.startsWith('{"status":"success","body":[{"bucket_id":')).toBe(true);
+      expect(json.endsWith('.000"}]}')).toBe(true);
+    },
+    30_000,
+  );
+
+  test('costs nothing while nobody reads it, and leaves its turn to the next when it is given up', async () => {
+    const one = scene();
+    const unread = await Promise.all(Array.from({ length: 20 }, () => ask(one, true)));
+    expect(unread.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    const given = (await ask(one, true)).body!.getReader();
+    expect((await given.read()).value!.length).toBeGreaterThan(10_000);
+    const waiting = open(one, await ask(one, true));
+    await given.cancel();
+    expect((await waiting).json.length).toBeGreaterThan(60_000_000);
+  }, 30_000);
+});

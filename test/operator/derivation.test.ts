@@ -1,0 +1,119 @@
+import { hkdfSync } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { b64Bytes, b64Text, b64UrlText, readB64 } from '../../src/operator/base64.ts';
+import { createKeys, MASTER, MAX_SITE_ID, REFRESH } from '../../src/operator/keys.ts';
+import { layout } from '../../src/operator/layout.ts';
+import { bucketOf, firstLevelHash, rawIdBytes } from '../../src/operator/raw-ids.ts';
+import { createSecrets } from '../../src/operator/secrets.ts';
+import { hashDii, int32, int64, toB64, toB64Url, toHex, utf8 } from '../../src/token/index.ts';
+import { ROOT } from './caller.ts';
+
+describe('from a DII to its raw ID, with the salts of the ecosystem (wire facts 10.4)', () => {
+  const SALT = 'fOGY/aRE44peL23i+cE9MkJrzmEeNZZziNZBfq7qqk8=';
+  const BUCKETS = ['vgv1BwiNRCW7F3VcNXHlZh+7oHJ4G4gCshbGcVOLnss=', 'vgv1BwiNRCW7F3VcNXHlZh+7oHJ4G4gCshbGcVOLnst='];
+  test.each<[dii: string, firstLevel: string, index: number, bucket: number, rawId?: string]>([
+    [
+      'test@example.com',
+      'RNzyiMMy106hy8MpBOsHBe+ZZkQR8IbUAG/IC2OrNr4=',
+      282_050,
+      0,
+      'yCevINTMQ+BMfihNbXjrDLbm/FF+JvBan5YqmToByik=',
+    ],
+    [
+      'optout@example.com',
+      '5ihBI2GMPQ3CugqR0ezR6/WCMmZjXYNAQ0hC2jQ3smM=',
+      942_721,
+      1,
+      'oZNV3Tlviq0HxoHvbClj4b+vNbiDJOR250MwY99X1NM=',
+    ],
+    [
+      '+00000000000',
+      '4agDG1vgDdl+u0cmdQwu0glN/JjHuoRm7KnST+qSM/s=',
+      924_291,
+      1,
+      '9NZ0tSLT08JYnA+XpOu+2mcMIpLlhwoj7Ywiz71utKQ=',
+    ],
+    ['user@example.com', 'sNucuuqRSevxEAlg4mdhE+VFd+d/XOb6N/kYA5QS/zE=', 724_412, 2],
+    ['+12345678901', 'urve3oGxLtO2WGhlQFKMzqhXOdYqSB53Rrgqpp9CFjY=', 764_862, 2],
+  ])('%s', (dii, firstLevel, index, bucket, rawId) => {
+    const user = firstLevelHash(hashDii(dii), SALT);
+    expect(toB64(user)).toBe(firstLevel);
+    expect(bucketOf(user)).toBe(index);
+    // That operator has five buckets, ours 2^20.
+    expect(index % 5).toBe(bucket);
+    if (rawId) expect(toB64(rawIdBytes(user, BUCKETS[bucket]!))).toBe(rawId);
+  });
+});
+
+describe('secrets from the root', () => {
+  const secrets = createSecrets(ROOT, 'integration', 'UID2');
+
+  test('are HKDF-SHA-256 with environment and scope for salt, and the label for info', () => {
+    for (const label of ['first-level-salt', 'bucket/0/56', 'bucket/1048575/-1', 'master-key/1', 'site-key/101/127'])
+      expect(toHex(secrets.derive(label))).toBe(
+        toHex(new Uint8Array(hkdfSync('sha256', ROOT, 'tessera/1/integration/UID2', label, 32))),
+      );
+  });
+
+  test('are what they were: this vector stands in the documents', () => {
+    const root = Uint8Array.from({ length: 32 }, (_, at) => at);
+    const { derive, fingerprint } = createSecrets(root, 'production', 'UID2');
+    expect(toB64(derive('first-level-salt'))).toBe('jXE6Bb4Qop0H6QBTruNOauBYw8D3x1Gtnq3g5khXfwY=');
+    expect(fingerprint).toBe('4d3a81814affdcd0');
+  });
+
+  test('have nothing in common between environments, scopes and roots', () => {
+    const all = [
+      secrets,
+      createSecrets(ROOT, 'production', 'UID2'),
+      createSecrets(ROOT, 'integration', 'EUID'),
+      createSecrets(new Uint8Array(32), 'integration', 'UID2'),
+    ];
+    expect(new Set(all.map(({ derive }) => toB64(derive('master-key/1')))).size).toBe(4);
+    expect(new Set(all.map(({ fingerprint }) => fingerprint)).size).toBe(4);
+  });
+});
+
+describe('keys by number', () => {
+  const secrets = createSecrets(ROOT, 'integration', 'UID2');
+
+  test('every owner and generation has a number of its own, and is found by it', () => {
+    const keys = createKeys(secrets, 3);
+    const all = [MASTER, REFRESH, 1, 2, 101, MAX_SITE_ID].flatMap((siteId) => keys.all(siteId));
+    expect(new Set(all.map(({ id }) => id)).size).toBe(18);
+    expect(new Set(all.map(({ secret }) => toB64(secret))).size).toBe(18);
+    for (const key of all) expect(keys.byId(key.id)).toEqual(key);
+    expect(Math.max(...all.map(({ id }) => id))).toBeLessThan(2 ** 31);
+  });
+
+  test('the newest generation seals, and none after it is known', () => {
+    const keys = createKeys(secrets, 3);
+    expect([keys.master.generation, keys.refresh.generation, keys.site(101).generation]).toEqual([3, 3, 3]);
+    for (const id of [0, 4, 127, 128, 132, -1, -126]) expect(keys.byId(id)).toBeUndefined();
+  });
+});
+
+describe('what is written for speed says what the token room says', () => {
+  test('base64', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
+        expect(b64Text(bytes)).toBe(toB64(bytes));
+        expect(b64UrlText(bytes)).toBe(toB64Url(bytes));
+        expect(readB64(b64Bytes(bytes))).toEqual(Uint8Array.from(bytes));
+        expect(readB64(utf8(toB64(bytes).replace(/=+$/, '')))).toEqual(Uint8Array.from(bytes));
+      }),
+    );
+  });
+
+  test('integers', () => {
+    fc.assert(
+      fc.property(fc.maxSafeInteger(), fc.integer(), (long, short) => {
+        const { bytes, ...put } = layout(12);
+        put.int64(0, long);
+        put.int32(8, short);
+        expect(bytes).toEqual(Uint8Array.of(...int64(long), ...int32(short)));
+      }),
+    );
+  });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest';
+import { hashTextOf, parseTokenSet } from '../../src/token/index.ts';
+import { NOON, scene } from './caller.ts';
+
+const EXACTLY_ONE =
+  'Required Parameter Missing: exactly one of [email, email_hash, phone, phone_hash] must be specified';
+const PATH = '/v2/token/generate';
+const hash = hashTextOf('email', 'user@example.com')!;
+const hex = Buffer.from(hash, 'base64').toString('hex');
+
+describe('generate takes exactly one DII', () => {
+  test.each<[what: string, payload: unknown, message: string]>([
+    ['an empty payload', undefined, EXACTLY_ONE],
+    ['no member', {}, EXACTLY_ONE],
+    ['a member that is null', { email: null }, EXACTLY_ONE],
+    ['an unknown member alone', { mail: 'user@example.com' }, EXACTLY_ONE],
+    ['two forms', { email: 'user@example.com', phone: '+12345678901' }, EXACTLY_ONE],
+    ['an email and its own hash', { email: 'user@example.com', email_hash: hash }, EXACTLY_ONE],
+    ['an empty email', { email: '' }, 'Invalid Identifier'],
+    ['an email without a domain', { email: 'user@' }, 'Invalid Identifier'],
+    ['an email of two domains', { email: 'a@b@c' }, 'Invalid Identifier'],
+    ['a phone number of nine digits', { phone: '+123456789' }, 'Invalid Identifier'],
+    ['a phone number with spaces', { phone: '+ 1234 56789' }, 'Invalid Identifier'],
+    ['a hash without padding', { email_hash: hash.slice(0, 43) }, 'Invalid Identifier'],
+    ['a hash of 33 bytes', { email_hash: 'A'.repeat(44) }, 'Invalid Identifier'],
+    ['a hash of 63 hexadecimal digits', { phone_hash: hex.slice(1) }, 'Invalid Identifier'],
+    ['a number for an email', { email: 5 }, 'Invalid Identifier'],
+    ['an array for an email', { email: ['user@example.com'] }, 'Invalid Identifier'],
+    ['an object for a phone', { phone: { number: '+12345678901' } }, 'Invalid Identifier'],
+  ])('%s is a client error', async (_, payload, message) => {
+    const answer = await scene().call(PATH, payload);
+    expect([answer.http, answer.json]).toEqual([400, { status: 'client_error', message }]);
+    expect(answer.headers.get('content-type')).toBe('application/json');
+  });
+
+  test.each<[what: string, payload: object]>([
+    ['an email', { email: 'user@example.com' }],
+    ['an email that is not normalised', { email: ' USER@example.com ' }],
+    ['an email hash in base64', { email_hash: hash }],
+    ['an email hash in hexadecimal', { email_hash: hex }],
+    ['an email hash in upper-case hexadecimal', { email_hash: hex.toUpperCase() }],
+    ['a phone number', { phone: '+12345678901' }],
+    ['a phone hash', { phone_hash: hash }],
+    ['a form beside one that is null', { email: 'user@example.com', phone: null }],
+    ['a member that nobody knows', { email: 'user@example.com', policy: 1, optout_check: 1 }],
+  ])('%s is answered with a token set', async (_, payload) => {
+    const answer = await scene().call(PATH, payload);
+    expect(answer.http).toBe(200);
+    expect(answer.json.status).toBe('success');
+    expect(() => parseTokenSet(answer.json.body)).not.toThrow();
+  });
+});
+
+describe('a token set', () => {
+  test('has the lifetimes of its environment', async () => {
+    const times = async (environment: 'integration' | 'production') => {
+      const { refresh_from, identity_expires, refresh_expires } = await scene({ environment }).generate({
+        email: 'user@example.com',
+      });
+      return [refresh_from, identity_expires, refresh_expires].map((at) => (at - NOON) / 1000);
+    };
+    expect(await times('integration')).toEqual([900, 3600, 86_400]);
+    expect(await times('production')).toEqual([3600, 86_400, 2_592_000]);
+  });
+
+  test('has the lifetimes that the options set, to the millisecond', async () => {
+    const { refresh_from, identity_expires, refresh_expires } = await scene({
+      refreshFrom: 0.5,
+      identityExpires: 2,
+      refreshExpires: 7.25,
+    }).generate({ email: 'user@example.com' });
+    expect([refresh_from - NOON, identity_expires - NOON, refresh_expires - NOON]).toEqual([500, 2000, 7250]);
+  });
+
+  test('has texts of the lengths that clients expect, and another response key each time', async () => {
+    const { generate } = scene();
+    const sets = [await generate({ email: 'a@example.com' }), await generate({ phone: '+12345678901' })];
+    for (const set of sets) {
+      expect(Object.keys(set).sort()).toEqual([
+        'advertising_token',
+        'identity_expires',
+        'refresh_expires',
+        'refresh_from',
+        'refresh_response_key',
+        'refresh_token',
+      ]);
+      expect(set.advertising_token).toMatch(/^[A-Za-z0-9_-]{218}$/);
+      expect(set.refresh_token).toMatch(/^[A-Za-z0-9+/]{388}$/);
+      expect(set.refresh_response_key).toMatch(/^[A-Za-z0-9+/]{43}=$/);
+    }
+    expect(sets[0].refresh_response_key).not.toBe(sets[1].refresh_response_key);
+  });
+
+  test.each([
+    ['UID2', 'email', 'A4'],
+    ['UID2', 'phone', 'B4'],
+    ['EUID', 'email', 'E4'],
+    ['EUID', 'phone', 'F4'],
+  ] as const)('of scope %s for an %s begins with %s%s', async (scope, form, start) => {
+    const set = await scene({ scope }).generate({ [form]: form === 'email' ? 'user@example.com' : '+12345678901' });
+    expect(set.advertising_token.slice(0, 2)).toBe(start);
+  });
+});
+
+test('the answer repeats the nonce and bears the instant at which it was made', async () => {
+  const one = scene();
+  const { at, nonce } = await one.call(PATH, { email: 'user@example.com' }, { at: NOON - 30_000 });
+  expect(at).toBe(NOON);
+  expect(nonce).toHaveLength(8);
+});
+
+test('a clock that moves during a request does not move its answer', async () => {
+  let at = NOON;
+  const one = scene({ now: () => at++ });
+  const answer = await one.call(PATH, { email: 'user@example.com' }, { at: NOON });
+  expect(answer.json.body.refresh_from - answer.at!).toBe(900_000);
+  expect(answer.json.body.refresh_expires - answer.at!).toBe(86_400_000);
+});

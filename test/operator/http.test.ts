@@ -1,0 +1,241 @@
+import { describe, expect, test } from 'vitest';
+import { createOperator } from '../../src/operator/index.ts';
+import { toB64 } from '../../src/token/index.ts';
+import { BASE, envelope, NOON, scene } from './caller.ts';
+
+const SEALED = [
+  '/v2/token/generate',
+  '/v2/token/validate',
+  '/v2/token/logout',
+  '/v3/identity/map',
+  '/v2/identity/map',
+  '/v2/identity/buckets',
+  '/v2/optout/status',
+  '/v2/key/sharing',
+  '/v2/key/bidstream',
+];
+const POSTED = [...SEALED, '/v2/token/refresh'];
+const MEBIBYTE = 1_048_576;
+
+describe('an API key opens what its roles allow', () => {
+  const ROLES: Record<string, string[]> = {
+    '/v2/token/generate': ['GENERATOR'],
+    '/v2/token/validate': ['GENERATOR'],
+    '/v2/token/logout': ['OPTOUT'],
+    '/v3/identity/map': ['MAPPER'],
+    '/v2/identity/map': ['MAPPER'],
+    '/v2/identity/buckets': ['MAPPER'],
+    '/v2/optout/status': ['MAPPER', 'SHARER', 'ID_READER'],
+    '/v2/key/sharing': ['SHARER', 'ID_READER'],
+    '/v2/key/bidstream': ['ID_READER'],
+  };
+  const all = ['GENERATOR', 'MAPPER', 'ID_READER', 'SHARER', 'OPTOUT'] as const;
+
+  test.each(SEALED)('%s', async (path) => {
+    for (const role of all) {
+      const { http, json } = await scene({ roles: [role] }).call(path, {});
+      if (ROLES[path]!.includes(role)) expect(http).not.toBe(401);
+      else
+        expect([http, json]).toEqual([
+          401,
+          { status: 'unauthorized', message: 'API key not permitted for this operation' },
+        ]);
+    }
+  });
+
+  test.each<[what: string, authorization: (key: string) => string | undefined, http: number]>([
+    ['no header', () => undefined, 401],
+    ['an unknown key', () => 'Bearer somebody', 401],
+    ['another scheme', (key) => `Basic ${key}`, 401],
+    ['the key alone', (key) => key, 401],
+    ['the scheme alone', () => 'Bearer', 401],
+    ['a key with more behind it', (key) => `Bearer ${key}x`, 401],
+    ['a key with less', (key) => `Bearer ${key.slice(1)}`, 401],
+    ['two spaces', (key) => `Bearer  ${key}`, 401],
+    ['the key', (key) => `Bearer ${key}`, 200],
+    ['the scheme in small letters', (key) => `bearer ${key}`, 200],
+    ['the scheme in capitals', (key) => `BEARER ${key}`, 200],
+    ['spaces around it', (key) => ` Bearer ${key} `, 200],
+  ])('%s', async (_, authorization, http) => {
+    const one = scene();
+    const header = authorization(one.participant.apiKey);
+    const body = toB64(await envelope({ email: 'a@example.com' }, one.participant.clientSecret, NOON));
+    const response = await one.post('/v2/token/generate', body, header ? { authorization: header } : {});
+    expect(response.status).toBe(http);
+    if (http === 401)
+      expect(await response.json()).toEqual({ status: 'unauthorized', message: 'API key missing or unknown' });
+  });
+
+  test('who is calling is asked before what they say', async () => {
+    const response = await scene().post('/v2/token/generate', 'not an envelope');
+    expect(response.status).toBe(401);
+  });
+
+  test('the credentials of integration and production differ, and are not good for each other', async () => {
+    const [integration, production] = [scene(), scene({ environment: 'production' })];
+    expect(integration.participant.apiKey).toMatch(/^UID2-C-I-101-[0-9a-f]{6}\.[A-Za-z0-9]{38}$/);
+    expect(production.participant.apiKey).toMatch(/^UID2-C-P-101-[0-9a-f]{6}\.[A-Za-z0-9]{38}$/);
+    expect(production.participant.clientSecret).not.toBe(integration.participant.clientSecret);
+    const { http } = await production.call('/v2/key/bidstream', undefined, { as: integration.participant });
+    expect(http).toBe(401);
+  });
+
+  test('credentials that are made are the same after a restart', () => {
+    expect(scene().participant).toEqual(scene().participant);
+  });
+});
+
+describe('a body beyond 1,048,576 bytes is refused before anyone is asked who they are', () => {
+  test.each(POSTED)('%s', async (path) => {
+    const one = scene();
+    const much = await one.post(path, new Uint8Array(MEBIBYTE + 1));
+    expect([much.status, await much.text()]).toEqual([413, 'Request Too Long']);
+    expect((await one.post(path, new Uint8Array(MEBIBYTE))).status).toBeLessThan(402);
+  });
+
+  test('a length that is announced is believed', async () => {
+    const one = scene();
+    expect((await one.post('/v2/token/refresh', 'x', { 'content-length': `${MEBIBYTE + 1}` })).status).toBe(413);
+  });
+
+  test('a stream that does not end is cut', async () => {
+    let pulled = 0;
+    const body = new ReadableStream({
+      pull: (controller) => {
+        pulled++;
+        controller.enqueue(new Uint8Array(100_000));
+      },
+    });
+    const request = new Request(`${BASE}/v2/token/refresh`, { method: 'POST', body, duplex: 'half' } as RequestInit);
+    expect((await scene().operator.fetch(request)).status).toBe(413);
+    expect(pulled).toBeLessThan(15);
+  });
+});
+
+describe('pages of any origin', () => {
+  const preflight = (path: string, headers: Record<string, string>) =>
+    scene().operator.fetch(new Request(BASE + path, { method: 'OPTIONS', headers }));
+  const COMMON =
+    'X-UID2-Client-Version,Access-Control-Request-Method,Access-Control-Allow-Credentials,Access-Control-Allow-Origin,Access-Control-Allow-Headers,Content-Type';
+
+  test.each([...POSTED, '/nowhere'])('may ask before they post to %s', async (path) => {
+    const response = await preflight(path, {
+      origin: 'https://page.example',
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'x-uid2-client-version',
+    });
+    expect(response.status).toBe(204);
+    expect(await response.text()).toBe('');
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'access-control-allow-origin': 'https://page.example',
+      'access-control-allow-methods': 'GET,POST,OPTIONS',
+      'access-control-allow-headers': path === '/v2/token/validate' ? `${COMMON},Authorization` : COMMON,
+      vary: 'Origin',
+    });
+    for (const name of ['access-control-allow-credentials', 'access-control-max-age'])
+      expect(response.headers.has(name)).toBe(false);
+  });
+
+  const origin = 'https://page.example';
+  test.each<[what: string, path: string, init: RequestInit, http: number]>([
+    ['an error', '/v2/token/refresh', { method: 'POST', body: '%', headers: { origin } }, 400],
+    ['a refusal', '/v2/token/generate', { method: 'POST', body: '', headers: { origin } }, 401],
+    ['too much', '/v2/token/refresh', { method: 'POST', body: new Uint8Array(MEBIBYTE + 1), headers: { origin } }, 413],
+    ['an unknown path', '/nowhere', { headers: { origin } }, 404],
+    ['a wrong method', '/v2/token/refresh', { headers: { origin } }, 405],
+    ['health', '/ops/healthcheck', { headers: { origin } }, 200],
+  ])('may read %s', async (_, path, init, http) => {
+    const response = await scene().operator.fetch(new Request(BASE + path, init));
+    expect(response.status).toBe(http);
+    expect(response.headers.get('access-control-allow-origin')).toBe(origin);
+    expect(response.headers.get('access-control-expose-headers')).toBe('Date, Retry-After');
+    expect(response.headers.get('vary')).toBe('Origin');
+  });
+
+  test('without an origin, as from a file, are named as they name themselves', async () => {
+    const response = await preflight('/v2/token/refresh', { origin: 'null', 'access-control-request-method': 'POST' });
+    expect(response.headers.get('access-control-allow-origin')).toBe('null');
+  });
+
+  test('a caller that is no page is told nothing of pages', async () => {
+    const response = await scene().post('/v2/token/refresh', '%');
+    expect(response.headers.has('access-control-allow-origin')).toBe(false);
+  });
+});
+
+describe('paths', () => {
+  test('a query and a doubled slash do not matter', async () => {
+    const one = scene();
+    const { refresh_token } = await one.generate({ email: 'a@example.com' });
+    for (const path of ['/v2/token/refresh?client=uid2-sdk-4.0.1', '//v2/token/refresh', '///v2/token/refresh?a=b'])
+      expect((await one.post(path, refresh_token)).status).toBe(200);
+  });
+
+  test('an unknown one is not found', async () => {
+    const response = await scene().operator.fetch(new Request(`${BASE}/v2/token/refreshing`));
+    expect([response.status, await response.text()]).toEqual([
+      404,
+      '<html><body><h1>Resource not found</h1></body></html>',
+    ]);
+    expect(response.headers.get('content-type')).toMatch(/^text\/html/);
+  });
+
+  test.each([...POSTED.map((path) => ['GET', path, 'POST']), ['POST', '/ops/healthcheck', 'GET']])(
+    '%s %s is a wrong method',
+    async (method, path, allow) => {
+      const response = await scene().operator.fetch(new Request(BASE + path, { method: method! }));
+      expect([response.status, response.headers.get('allow'), await response.text()]).toEqual([405, allow, '']);
+    },
+  );
+
+  test('health is well', async () => {
+    const response = await scene().operator.fetch(new Request(`${BASE}/ops/healthcheck`));
+    expect([response.status, await response.text()]).toEqual([200, 'OK']);
+  });
+
+  test('a trace comes back', async () => {
+    const response = await scene().post('/v2/token/refresh', '%', { 'x-amzn-trace-id': 'Root=1-5' });
+    expect(response.headers.get('x-amzn-trace-id')).toBe('Root=1-5');
+  });
+
+  test.each(['/v2/identity/map', '/v2/identity/buckets'])(
+    '%s says when it is to be left, also in a refusal',
+    async (path) => {
+      const one = scene();
+      for (const { headers } of [
+        await one.call(path, { since_timestamp: NOON, email: [] }),
+        await one.post(path, ''),
+      ]) {
+        expect(headers.get('deprecation')).toBe('@1782777600');
+        expect(headers.get('sunset')).toBe('Tue, 30 Jun 2026 00:00:00 GMT');
+      }
+      expect((await one.call('/v3/identity/map', {})).headers.has('sunset')).toBe(false);
+    },
+  );
+});
+
+test('a failure within is a 500 that says nothing', async () => {
+  const lines: string[] = [];
+  const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message);
+  const fail = async () => {
+    throw new Error('cannot reach user@example.com');
+  };
+  const operator = createOperator({
+    logger: { info: log, warn: log, error: log },
+    state: {
+      participants: { byKeyHash: fail, siteIds: fail },
+      optOuts: { epochAt: fail, since: fail, sinceByRawId: fail, put: fail, due: fail },
+      close: fail,
+    },
+  });
+  const one = scene();
+  const request = new Request(`${BASE}/v2/token/generate`, {
+    method: 'POST',
+    body: '',
+    headers: { authorization: `Bearer ${one.participant.apiKey}` },
+  });
+  const response = await operator.fetch(request);
+  expect([response.status, await response.json()]).toEqual([500, { status: 'unknown', message: 'Unknown error' }]);
+  expect(lines.join()).toContain('"error":"Error"');
+  expect(lines.join()).not.toContain('user@example.com');
+});

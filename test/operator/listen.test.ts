@@ -1,0 +1,178 @@
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Listening } from '../../src/operator/node.ts';
+import { listen } from '../../src/operator/node.ts';
+import { openRefresh, toB64 } from '../../src/token/index.ts';
+import { envelope, NOON, scene } from './caller.ts';
+
+const open: Listening[] = [];
+const start = async (...given: Parameters<typeof listen>): Promise<Listening> => {
+  const listening = await listen(...given);
+  open.push(listening);
+  return listening;
+};
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((one) => one.close()));
+});
+
+describe('an operator behind a port', () => {
+  test('generates and refreshes over HTTP, for a caller whose base ends with a slash too', async () => {
+    const one = scene();
+    const { url, port } = await start(one.operator, { port: 0 });
+    expect(url).toBe(`http://127.0.0.1:${port}`);
+    const { apiKey, clientSecret } = one.participant;
+    const generated = await fetch(`${url}/v2/token/generate`, {
+      method: 'POST',
+      body: await envelope({ email: 'user@example.com' }, clientSecret, NOON),
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/octet-stream' },
+    });
+    expect([generated.status, generated.headers.get('content-type')]).toEqual([200, 'application/octet-stream']);
+
+    const set = await one.generate({ email: 'user@example.com' });
+    const refreshed = await fetch(`${url}//v2/token/refresh`, {
+      method: 'POST',
+      body: set.refresh_token,
+      headers: { origin: 'https://page.example' },
+    });
+    expect(refreshed.headers.get('content-type')).toBe('text/plain');
+    expect(refreshed.headers.get('access-control-allow-origin')).toBe('https://page.example');
+    expect(refreshed.headers.has('date')).toBe(true);
+    const json = await openRefresh(await refreshed.text(), set.refresh_response_key);
+    expect(JSON.parse(json).status).toBe('success');
+  });
+
+  test('refuses too much, announced or streamed, and goes on', async () => {
+    const { url } = await start(scene().operator, { port: 0 });
+    const much = new Uint8Array(1_048_577);
+    expect((await fetch(`${url}/v2/token/refresh`, { method: 'POST', body: much })).status).toBe(413);
+    const body = new ReadableStream({
+      start: (controller) => {
+        for (let piece = 0; piece < 20; piece++) controller.enqueue(new Uint8Array(100_000));
+        controller.close();
+      },
+    });
+    const streamed = await fetch(`${url}/v2/token/refresh`, { method: 'POST', body, duplex: 'half' } as RequestInit);
+    expect(streamed.status).toBe(413);
+    const small = new ReadableStream({
+      start: (controller) => {
+        controller.enqueue(new TextEncoder().encode('%'));
+        controller.close();
+      },
+    });
+    const chunked = await fetch(`${url}/v2/token/refresh`, {
+      method: 'POST',
+      body: small,
+      duplex: 'half',
+    } as RequestInit);
+    expect([chunked.status, (await chunked.json()).status]).toEqual([400, 'client_error']);
+    expect((await fetch(`${url}/ops/healthcheck`)).status).toBe(200);
+  });
+
+  test('is not brought down by a caller who hangs up or talks nonsense', async () => {
+    const { url, port } = await start(scene().operator, { port: 0 });
+    await new Promise<void>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => {
+        socket.write('POST /v2/token/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: 388\r\n\r\nAAAA');
+        setTimeout(() => socket.destroy(), 20);
+      });
+      socket.on('close', () => resolve());
+    });
+    const told = await new Promise<string>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => socket.write('nonsense\r\n\r\n'));
+      socket.on('data', (bytes) => resolve(bytes.toString()));
+    });
+    expect(told).toMatch(/^HTTP\/1\.1 400/);
+    const headers = await new Promise<number>((resolve, reject) => {
+      const headers = { 'x-long': 'x'.repeat(20_000) };
+      httpRequest(`${url}/ops/healthcheck`, { headers }, (answer) => resolve(answer.statusCode!))
+        .on('error', reject)
+        .end();
+    });
+    expect(headers).toBe(431);
+    expect((await fetch(`${url}/ops/healthcheck`)).status).toBe(200);
+  });
+
+  test('a list of all buckets arrives, and one that is given up half-way leaves the turn to the next', async () => {
+    const one = scene();
+    const { url } = await start(one.operator, { port: 0 });
+    const ask = async (signal?: AbortSignal) =>
+      fetch(`${url}/v2/identity/buckets`, {
+        method: 'POST',
+        body: toB64(await envelope({ since_timestamp: 0 }, one.participant.clientSecret, NOON)),
+        headers: { authorization: `Bearer ${one.participant.apiKey}` },
+        signal: signal ?? null,
+      });
+    const stop = new AbortController();
+    const reader = (await ask(stop.signal)).body!.getReader();
+    await reader.read();
+    stop.abort();
+    expect((await (await ask()).text()).length).toBeGreaterThan(80_000_000);
+  }, 30_000);
+
+  test('says why it cannot listen', async () => {
+    const { port } = await start(scene().operator, { port: 0 });
+    await expect(listen(scene().operator, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await expect(listen(scene().operator, { port: 70_000 })).rejects.toThrow(RangeError);
+  });
+});
+
+describe('closing', () => {
+  /** An operator that answers when it is told to. */
+  const slow = () => {
+    let answer = (): void => {};
+    let arrived = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const came = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const fetch = async () => {
+      arrived();
+      await held;
+      return new Response('done');
+    };
+    return { fetch, came, answer: () => answer() };
+  };
+
+  test('answers what is under way, takes nothing new, and ends kept-alive connections', async () => {
+    const operator = slow();
+    const listening = await start(operator, { port: 0 });
+    const underWay = fetch(listening.url);
+    await operator.came;
+    const closed = listening.close();
+    expect(listening.close()).toBe(closed);
+    await expect(fetch(listening.url)).rejects.toThrow();
+    operator.answer();
+    const response = await underWay;
+    expect([await response.text(), response.headers.get('connection')]).toEqual(['done', 'close']);
+    const before = performance.now();
+    await closed;
+    // Well before the time for which an idle connection would be kept.
+    expect(performance.now() - before).toBeLessThan(2000);
+  });
+
+  test('does not wait for a connection on which nothing was asked', async () => {
+    const listening = await start(scene().operator, { port: 0 });
+    const socket = connect(listening.port, '127.0.0.1');
+    await new Promise((resolve) => socket.once('connect', resolve));
+    // So that the other side has it too.
+    await fetch(`${listening.url}/ops/healthcheck`);
+    const ended = new Promise((resolve) => socket.once('close', resolve));
+    const before = performance.now();
+    await listening.close();
+    await ended;
+    expect(performance.now() - before).toBeLessThan(2000);
+  });
+
+  test('cuts what does not end in time', async () => {
+    const operator = slow();
+    const listening = await start(operator, { port: 0, graceMs: 20 });
+    const underWay = fetch(listening.url);
+    const failed = expect(underWay).rejects.toThrow();
+    await operator.came;
+    await listening.close();
+    await failed;
+  });
+});

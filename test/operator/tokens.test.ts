@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest';
+import { openAdvertisingToken, sealAdvertisingToken } from '../../src/operator/advertising-token.ts';
+import { createKeys } from '../../src/operator/keys.ts';
+import { openRefreshToken, sealRefreshToken } from '../../src/operator/refresh-token.ts';
+import { nativeSealer, portableSealer } from '../../src/operator/seal.ts';
+import { createSecrets } from '../../src/operator/secrets.ts';
+import { fromB64, fromHex, openAes, toB64, utf8 } from '../../src/token/index.ts';
+import { NOON, ROOT, scene } from './caller.ts';
+
+describe('the advertising token of the ecosystem (wire facts 10.3)', () => {
+  const TOKEN =
+    'AIAAAACkOqJj9VoxXJNnuX3v-ymceRf8_Av0vA5asOj9YBZJc1kV1vHdmb0AIjlzWnFF-gxIlgXqhRFhPo3iXpugPBl3gv4GKnGkw-Zgm2QqMsDPPLpMCYiWrIUqHPm8hQiq9PuTU-Ba9xecRsSIAN0WCwKLwA_EDVdzmnLJu64dQoeYmuu3u1G2EuTkuMrevmP98tJqSUePKwnfK73-0Zdshw';
+  const KEYS = new Map([
+    [164, { secret: fromHex('8b25f1ad125c24e8a5a8171226c37b5ca088b9285bada5dda810a9a4268b089b') }],
+    [165, { secret: fromHex('20fb07c2849afa56ca74681d83c08bd730a40b41e26ea70e6c33fe7d41181785') }],
+  ]);
+
+  test('opens under its keys', async () => {
+    expect(await openAdvertisingToken(TOKEN, (id) => KEYS.get(id))).toMatchObject({
+      scope: 'UID2',
+      type: 'email',
+      siteId: 9000,
+      siteKeyId: 165,
+      rawId: fromB64('ywsvDNINiZOVSsfkHpLpSJzXzhr6Jx9Z/4Q0+lsEUvM='),
+    });
+  });
+
+  test.each<[what: string, text: string, known: number[]]>([
+    ['without the master key', TOKEN, [165]],
+    ['without the site key', TOKEN, [164]],
+    ['with an altered byte', TOKEN.replace('OqJj', 'OqJk'), [164, 165]],
+    ['cut short', TOKEN.slice(0, -1), [164, 165]],
+    ['of another version', `AH${TOKEN.slice(2)}`, [164, 165]],
+    ['with padding', `${TOKEN}==`, [164, 165]],
+    ['with percent signs', `${TOKEN}%3D`, [164, 165]],
+    ['in standard base64', TOKEN.replaceAll('-', '+').replaceAll('_', '/'), [164, 165]],
+    ['that is empty', '', [164, 165]],
+    ['that is short', 'AIAA', [164, 165]],
+  ])('does not open %s', async (_, text, known) => {
+    expect(await openAdvertisingToken(text, (id) => (known.includes(id) ? KEYS.get(id) : undefined))).toBeUndefined();
+  });
+});
+
+const keys = createKeys(createSecrets(ROOT, 'integration', 'UID2'), 1);
+
+test('an advertising token says what was put into it, also with a raw ID of 33 bytes', async () => {
+  for (const length of [32, 33]) {
+    const token = {
+      scope: 'EUID',
+      type: 'phone',
+      siteId: 2_000_000,
+      privacyBits: 1,
+      rawId: new Uint8Array(length).fill(5),
+      establishedAt: NOON - 1,
+      createdAt: NOON,
+      expiresAt: NOON + 1,
+    } as const;
+    const text = await sealAdvertisingToken(token, { master: keys.master, site: keys.site(101) });
+    expect(text).toHaveLength(length === 32 ? 218 : 219);
+    expect(await openAdvertisingToken(text, keys.byId)).toEqual({ ...token, siteKeyId: keys.site(101).id });
+  }
+});
+
+test('the layout of an advertising token is the one of the wire facts, byte by byte', async () => {
+  const token = await sealAdvertisingToken(
+    {
+      scope: 'UID2',
+      type: 'email',
+      siteId: 101,
+      privacyBits: 1,
+      rawId: new Uint8Array(32).fill(0xab),
+      establishedAt: 0x0102030405,
+      createdAt: 0x0605040302,
+      expiresAt: 0x0a0b0c0d0e,
+    },
+    { master: keys.master, site: keys.site(101) },
+  );
+  const bytes = Buffer.from(token, 'base64url');
+  expect(bytes.subarray(0, 6).toString('hex')).toBe('038000000001');
+  const master = Buffer.from(await openAes(keys.master.secret, Uint8Array.from(bytes.subarray(6))));
+  expect(master.subarray(0, 33).toString('hex')).toBe(
+    '0000000a0b0c0d0e' + '0000000605040302' + '00000000' + '01' + '00000000' + '00000000' + '00003301',
+  );
+  const site = Buffer.from(await openAes(keys.site(101).secret, Uint8Array.from(master.subarray(33))));
+  expect(site.toString('hex')).toBe(
+    '00000065' +
+      '0000000000000000' +
+      '00000000' +
+      '00000001' +
+      '0000000102030405' +
+      '0000000605040302' +
+      'ab'.repeat(32),
+  );
+});
+
+test('a refresh token says what was put into it', async () => {
+  const token = {
+    scope: 'UID2',
+    type: 'phone',
+    siteId: 101,
+    privacyBits: 1,
+    firstLevel: new Uint8Array(32).fill(3),
+    responseKey: new Uint8Array(32).fill(4),
+    establishedAt: NOON - 1,
+    createdAt: NOON,
+    expiresAt: NOON + 1,
+  } as const;
+  const text = await sealRefreshToken(token, keys.refresh);
+  expect(text).toHaveLength(388);
+  expect(await openRefreshToken(fromB64(text), 'UID2', keys.byId)).toEqual(token);
+  expect(await openRefreshToken(fromB64(text), 'EUID', keys.byId)).toBeUndefined();
+});
+
+test('a refresh keeps who and where and since when, and renews the rest', async () => {
+  const one = scene({ siteId: 4711 });
+  const set = await one.generate({ phone: '+12345678902' });
+  one.at += 900_000;
+  const { json } = await one.refresh(set);
+  const open = (text: string) => openAdvertisingToken(text, keys.byId);
+  const [first, second] = [await open(set.advertising_token), await open(json.body.advertising_token)];
+  expect(first).toMatchObject({ siteId: 4711, type: 'phone', privacyBits: 1, establishedAt: NOON, createdAt: NOON });
+  expect(second).toEqual({ ...first, createdAt: one.at, expiresAt: one.at + 3_600_000 });
+});
+
+describe.each([
+  ['native', nativeSealer(await import('node:crypto'))],
+  ['portable', portableSealer],
+])('the %s sealer', (_, one) => {
+  const key = new Uint8Array(32).fill(1);
+  const plain = utf8('said');
+
+  test('opens what the others sealed', async () => {
+    for (const other of [portableSealer, nativeSealer(await import('node:crypto'))])
+      expect(await one.open(key, await other.seal(key, plain))).toEqual(plain);
+    expect(await openAes(key, await one.seal(key, plain))).toEqual(plain);
+  });
+
+  test('puts a head before the sealed bytes, and never uses an IV twice', async () => {
+    const sealed = await Promise.all(Array.from({ length: 2000 }, () => one.seal(key, plain, utf8('head'))));
+    for (const bytes of sealed) expect(toB64(bytes.subarray(0, 4))).toBe('aGVhZA==');
+    expect(new Set(sealed.map((bytes) => toB64(bytes.subarray(4, 16)))).size).toBe(2000);
+  });
+
+  test('opens nothing that was altered, cut or sealed under another key', async () => {
+    const sealed = await one.seal(key, plain);
+    const bent = sealed.slice();
+    bent[20]! ^= 1;
+    for (const bytes of [bent, sealed.slice(0, 27), sealed.slice(1), new Uint8Array()])
+      expect(await one.open(key, bytes)).toBeUndefined();
+    expect(await one.open(new Uint8Array(32), sealed)).toBeUndefined();
+  });
+});

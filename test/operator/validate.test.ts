@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest';
+import { openAdvertisingToken } from '../../src/operator/advertising-token.ts';
+import { createKeys } from '../../src/operator/keys.ts';
+import { createSecrets } from '../../src/operator/secrets.ts';
+import { DAY, NOON, ROOT, scene } from './caller.ts';
+
+const PATH = '/v2/token/validate';
+const EXACTLY_ONE =
+  'Required Parameter Missing: exactly one of [email, email_hash, phone, phone_hash] must be specified';
+const user = { email: 'user@example.com' };
+
+test('a token is of the DII that it was generated from, in any of its forms, and of no other', async () => {
+  const one = scene();
+  const { advertising_token: token } = await one.generate(user);
+  const says = async (dii: object) => (await one.call(PATH, { token, ...dii })).json;
+  expect(await says(user)).toEqual({ status: 'success', body: true });
+  expect(await says({ email: ' User@Example.com' })).toEqual({ status: 'success', body: true });
+  expect(await says({ email_hash: 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ=' })).toMatchObject({ body: true });
+  expect(await says({ email: 'user2@example.com' })).toEqual({ status: 'success', body: false });
+  expect(await says({ phone: '+12345678901' })).toEqual({ status: 'success', body: false });
+});
+
+test('neither expiry nor opt-out nor a refresh matters', async () => {
+  const one = scene();
+  const set = await one.generate(user);
+  const refreshed = (await one.refresh(set)).json.body;
+  await one.call('/v2/token/logout', user);
+  one.at += 2 * DAY;
+  for (const { advertising_token: token } of [set, refreshed])
+    expect((await one.call(PATH, { token, ...user })).json.body).toBe(true);
+});
+
+test('a token from before the rotation of its salt bucket is of nobody', async () => {
+  const one = scene({ rotationPeriod: 365, identityExpires: 3600 });
+  const { advertising_token: token } = await one.generate(user);
+  one.at += 365_000;
+  expect((await one.call(PATH, { token, ...user })).json).toEqual({ status: 'success', body: false });
+});
+
+describe('refusals, in their order', () => {
+  const token = 'not a token';
+  test.each<[what: string, payload: unknown, message: string]>([
+    ['an empty payload', undefined, EXACTLY_ONE],
+    ['no DII', { token }, EXACTLY_ONE],
+    ['two', { token, email: 'a@b.c', phone: '+12345678901' }, EXACTLY_ONE],
+    ['a DII that is none', { token, email: 'nobody' }, 'Invalid Identifier'],
+    ['no token', user, 'Invalid token'],
+    ['a token that is null', { ...user, token: null }, 'Invalid token'],
+    ['an empty token', { ...user, token: '' }, 'Invalid token'],
+    ['a short one', { ...user, token: 'A4' }, 'Invalid token'],
+    ['a number', { ...user, token: 12_345 }, 'Invalid token'],
+    ['an object', { ...user, token: { token } }, 'Invalid token'],
+    ['any text', { ...user, token }, 'Invalid token'],
+    ['a long text', { ...user, token: 'A4'.repeat(109) }, 'Invalid token'],
+  ])('%s', async (_, payload, message) => {
+    const { http, json } = await scene().call(PATH, payload);
+    expect([http, json]).toEqual([400, { status: 'client_error', message }]);
+  });
+
+  test.each([
+    ['root secret', { rootSecret: new Uint8Array(32).fill(8) }],
+    ['environment', { environment: 'production' }],
+    ['scope', { scope: 'EUID' }],
+  ] as const)('a token of another %s', async (_, options) => {
+    const { advertising_token } = await scene(options).generate(user);
+    const { http, json } = await scene().call(PATH, { token: advertising_token, ...user });
+    expect([http, json.message]).toEqual([400, 'Invalid token']);
+  });
+
+  test('an altered token, and a percent-encoded one', async () => {
+    const one = scene();
+    const { advertising_token } = await one.generate(user);
+    for (const token of [`${advertising_token.slice(0, -2)}zz`, `${advertising_token}%3D`])
+      expect((await one.call(PATH, { token, ...user })).json.message).toBe('Invalid token');
+  });
+
+  test("another site's token", async () => {
+    const one = scene({ participants: [{ siteId: 101 }, { siteId: 102 }] });
+    const [mine, other] = one.operator.participants;
+    const { advertising_token: token } = await one.generate(user, { as: mine! });
+    const { http, json } = await one.call(PATH, { token, ...user }, { as: other! });
+    expect([http, json]).toEqual([400, { status: 'client_error', message: 'Unauthorised to validate token' }]);
+  });
+});
+
+describe('the keys that bidders and sharers get', () => {
+  const SECRETS = createKeys(createSecrets(ROOT, 'integration', 'UID2'), 2);
+  const participants = [
+    { siteId: 101, apiKey: 'publisher', roles: ['GENERATOR'] },
+    { siteId: 102, apiKey: 'bidder', roles: ['ID_READER'] },
+    { siteId: 103, apiKey: 'sharer', roles: ['SHARER'] },
+  ] as const;
+  const cast = () => {
+    const one = scene({ participants, keyGeneration: 2 });
+    const [publisher, bidder, sharer] = one.operator.participants;
+    return { one, publisher: publisher!, bidder: bidder!, sharer: sharer! };
+  };
+
+  test('bidders open every token with what bidstream gives', async () => {
+    const { one, publisher, bidder } = cast();
+    const { advertising_token } = await one.generate(user, { as: publisher });
+    const { json } = await one.call('/v2/key/bidstream', undefined, { as: bidder });
+    expect(json.body).toMatchObject({
+      max_bidstream_lifetime_seconds: 3610,
+      identity_scope: 'UID2',
+      allow_clock_skew_seconds: 1800,
+    });
+    const keys = new Map<number, { secret: Uint8Array<ArrayBuffer> }>(
+      json.body.keys.map((key: { id: number; secret: string }) => [
+        key.id,
+        { secret: Uint8Array.from(Buffer.from(key.secret, 'base64')) },
+      ]),
+    );
+    expect(await openAdvertisingToken(advertising_token, (id) => keys.get(id))).toMatchObject({ siteId: 101 });
+    const ids = json.body.keys.map(({ id }: { id: number }) => id);
+    expect(ids).toEqual([-1, 101, 102, 103].flatMap((site) => SECRETS.all(site).map(({ id }) => id)));
+    expect(ids).not.toContain(SECRETS.refresh.id);
+    for (const key of json.body.keys) {
+      expect(Object.keys(key).sort()).toEqual(['activates', 'created', 'expires', 'id', 'secret']);
+      expect(key.activates).toBeLessThan(NOON / 1000);
+      expect(key.expires).toBeGreaterThan(NOON / 1000);
+    }
+    expect(json.body.site_data).toEqual([101, 102, 103].map((id) => ({ id, domain_names: [] })));
+  });
+
+  test('sharers get their own site and the master', async () => {
+    const { one, sharer } = cast();
+    const { json } = await one.call('/v2/key/sharing', undefined, { as: sharer });
+    const { keys, site_data, ...rest } = json.body;
+    expect(rest).toEqual({
+      caller_site_id: 103,
+      master_keyset_id: 9_999_999,
+      default_keyset_id: 10_000_103,
+      token_expiry_seconds: '2592000',
+      max_sharing_lifetime_seconds: 2_592_010,
+      identity_scope: 'UID2',
+      allow_clock_skew_seconds: 1800,
+    });
+    expect(keys.map(({ id, keyset_id }: Record<string, number>) => [id, keyset_id])).toEqual([
+      ...SECRETS.all(-1).map(({ id }) => [id, 9_999_999]),
+      ...SECRETS.all(103).map(({ id }) => [id, 10_000_103]),
+    ]);
+    expect(site_data).toEqual([{ id: 103, domain_names: [] }]);
+  });
+
+  test('a bidder who asks for sharing gets all, and keyset numbers for its own and the master only', async () => {
+    const { one, bidder } = cast();
+    const { json } = await one.call('/v2/key/sharing', undefined, { as: bidder });
+    expect(json.body).not.toHaveProperty('max_sharing_lifetime_seconds');
+    const sets = new Set(json.body.keys.map(({ keyset_id }: Record<string, number>) => keyset_id));
+    expect(sets).toEqual(new Set([9_999_999, 10_000_102, undefined]));
+  });
+});

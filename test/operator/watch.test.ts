@@ -1,0 +1,142 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { Credentials } from '../../src/operator/index.ts';
+import { BASE, scene } from './caller.ts';
+
+const LIMITED: [path: string, payload: object][] = [
+  ['/v3/identity/map', { email: [] }],
+  ['/v2/identity/map', { email: [] }],
+  ['/v2/identity/buckets', { since_timestamp: '2999-01-01T00:00:00' }],
+];
+
+describe('the rate limit', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  test.each(LIMITED)(
+    'of %s answers 429 with Retry-After and nothing else, and lets in again later',
+    async (path, payload) => {
+      vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
+      const one = scene({ rateLimit: 2 });
+      const ask = async () => (await one.call(path, payload)).http;
+      expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429]);
+      const refused = await one.call(path, payload, { headers: { origin: 'https://page.example' } });
+      expect([refused.http, refused.text]).toEqual([429, '']);
+      expect(refused.headers.get('retry-after')).toBe('1');
+      expect(refused.headers.get('access-control-expose-headers')).toBe('Date, Retry-After');
+      expect(refused.headers.has('content-type')).toBe(false);
+      vi.advanceTimersByTime(1001);
+      expect(await ask()).toBe(200);
+    },
+  );
+
+  test('counts all limited endpoints together, and each participant alone', async () => {
+    const one = scene({ rateLimit: 2, participants: [{ siteId: 101 }, { siteId: 102 }] });
+    const ask = async (as: Credentials, [path, payload]: [string, object]) =>
+      (await one.call(path, payload, { as })).http;
+    const [first, second] = one.operator.participants as [Credentials, Credentials];
+    const asked = [];
+    for (const limited of LIMITED) asked.push(await ask(first, limited));
+    expect(asked).toEqual([200, 200, 429]);
+    expect(await ask(second, LIMITED[0]!)).toBe(200);
+  });
+
+  test('leaves the other endpoints alone, and strangers to their 401', async () => {
+    const one = scene({ rateLimit: 1 });
+    for (let time = 0; time < 5; time++) {
+      expect((await one.call('/v2/token/generate', { email: 'a@example.com' })).http).toBe(200);
+      expect((await one.post('/v3/identity/map', '')).status).toBe(401);
+    }
+  });
+});
+
+describe('what is written down', () => {
+  const secrets = (one: ReturnType<typeof scene>) => {
+    const { apiKey, clientSecret } = one.participant;
+    return ['user@example.com', '+12345678902', 'tMmiiTI7', apiKey, clientSecret, 'secret-in-the-path', 'BwcHBwcH'];
+  };
+
+  test('is one line a request, with the route, HTTP status and status of the JSON', async () => {
+    const lines: [fields: object, message: string][] = [];
+    const note = (fields: object, message: string) => void lines.push([fields, message]);
+    const one = scene({ logger: { info: note, warn: note, error: note } });
+    await one.call('/v2/token/generate', { email: 'optout@example.com' });
+    await one.post('/v2/token/refresh', '%');
+    await one.operator.fetch(new Request(`${BASE}/secret-in-the-path?email=user@example.com`, { method: 'FETCH' }));
+    expect(lines).toEqual([
+      [
+        { method: 'POST', path: '/v2/token/generate', http: 200, status: 'optout', seconds: expect.any(Number) },
+        'answered',
+      ],
+      [
+        { method: 'POST', path: '/v2/token/refresh', http: 400, status: 'client_error', seconds: expect.any(Number) },
+        'answered',
+      ],
+      [{ method: 'other', path: 'other', http: 404, status: '', seconds: expect.any(Number) }, 'answered'],
+    ]);
+  });
+
+  test('holds no DII, token, key or secret, whatever is asked, and is told nowhere else', async () => {
+    const written: string[] = [];
+    const note = (...all: unknown[]) => void written.push(JSON.stringify(all));
+    const spies = (['log', 'info', 'warn', 'error', 'debug'] as const).map((name) =>
+      vi.spyOn(console, name).mockImplementation(note),
+    );
+    const one = scene({ logger: { info: note, warn: note, error: note } });
+    const set = await one.generate({ email: 'user@example.com' });
+    await one.refresh(set);
+    await one.post('/v2/token/refresh', `${set.refresh_token}x`);
+    await one.call('/v2/token/validate', { token: set.advertising_token, email: 'user@example.com' });
+    await one.call('/v2/token/validate', { token: 'user@example.com', phone: '+12345678902' });
+    const mapped = await one.call('/v3/identity/map', { email: ['user@example.com'], phone: ['+12345678902'] });
+    await one.call('/v3/identity/map', { 'user@example.com': [] });
+    await one.call('/v2/identity/map', { email: ['user@example.com', null] });
+    await one.call('/v2/token/logout', { email: 'user@example.com' });
+    await one.call('/v2/optout/status', { advertising_ids: [mapped.json.body.email[0].u] });
+    await one.call('/v2/identity/buckets', { since_timestamp: 'user@example.com' });
+    await one.call('/v2/key/bidstream', undefined);
+    await one.call('/v2/token/generate', 'user@example.com {');
+    await one.post('/v2/token/generate', 'user@example.com', { authorization: `Bearer ${one.participant.apiKey}` });
+    await one.operator.fetch(
+      new Request(`${BASE}/secret-in-the-path`, { headers: { 'user-agent': 'user@example.com' } }),
+    );
+    const metrics = await (await one.operator.fetch(new Request(`${BASE}/metrics`))).text();
+
+    expect(written.length).toBe(16);
+    const all = written.join('\n') + metrics;
+    const { u } = mapped.json.body.email[0];
+    for (const secret of [...secrets(one), u, ...Object.values(set).filter((value) => typeof value === 'string')])
+      expect(all).not.toContain(secret);
+    for (const spy of spies) spy.mockRestore();
+  });
+
+  test('is counted for Prometheus', async () => {
+    const one = scene();
+    const set = await one.generate({ email: 'user@example.com' });
+    await one.call('/v2/token/validate', { token: set.advertising_token, email: 'user@example.com' });
+    await one.call('/v2/token/validate', { token: 'x', email: 'user@example.com' });
+    await one.call('/v3/identity/map', {
+      email: ['user@example.com', 'nobody', 'optout@example.com', 'a@example.com'],
+    });
+    await one.post('/v2/token/refresh', '%');
+    const response = await one.operator.fetch(new Request(`${BASE}/metrics`));
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+    const text = await response.text();
+    for (const line of [
+      'tessera_http_requests_total{method="POST",path="/v2/token/generate",http="200",status="success"} 1',
+      'tessera_http_requests_total{method="POST",path="/v2/token/refresh",http="400",status="client_error"} 1',
+      'tessera_identifiers_mapped_total{version="v3",result="mapped"} 2',
+      'tessera_identifiers_mapped_total{version="v3",result="optout"} 1',
+      'tessera_identifiers_mapped_total{version="v3",result="invalid"} 1',
+      'tessera_tokens_validated_total{result="match"} 1',
+      'tessera_tokens_validated_total{result="invalid_token"} 1',
+      'tessera_http_request_duration_seconds_count{path="/v2/token/refresh"} 1',
+    ])
+      expect(text).toContain(line);
+  });
+
+  test('of one operator is not mixed with another', async () => {
+    const [one, other] = [scene(), scene()];
+    await one.post('/v2/token/refresh', '%');
+    const text = await (await other.operator.fetch(new Request(`${BASE}/metrics`))).text();
+    expect(text).not.toContain('/v2/token/refresh');
+  });
+});
