@@ -1,0 +1,259 @@
+/** The script tag's file, run in a page: the queue, the attributes, the events on `window`. */
+
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Tessera } from '../../src/page/script.ts';
+import { BASE_URL, createStage, rotate, strike, success, wireSet } from '../session/stage.ts';
+import { HOUR, until, useFakeClock } from '../support/scene.ts';
+
+const EVENTS = ['tessera:token', 'tessera:expired', 'tessera:optout', 'tessera:needstokens'];
+const { rest, pass } = createStage();
+let round = 0;
+let name = '';
+const listening = new Map<string, (event: Event) => void>();
+/** What every script on the page hears. */
+let heard: [event: string, detail: unknown][] = [];
+
+beforeEach(() => {
+  useFakeClock();
+  name = `script-${round++}`;
+  heard = [];
+  // happy-dom has none, browsers do.
+  vi.stubGlobal('reportError', () => {});
+  delete window.tessera;
+  for (const event of EVENTS) {
+    const listener = (told: Event) => void heard.push([event, (told as CustomEvent).detail]);
+    listening.set(event, listener);
+    window.addEventListener(event, listener);
+  }
+});
+afterEach(() => {
+  session()?.close();
+  for (const [event, listener] of listening) window.removeEventListener(event, listener);
+  Reflect.deleteProperty(document, 'currentScript');
+  strike();
+});
+
+/** Run the file, as a tag with these attributes would. */
+const load = async (attributes: Record<string, string> = {}) => {
+  const tag = document.createElement('script');
+  tag.src = 'https://page.example/tessera.js';
+  for (const [attribute, value] of Object.entries(attributes)) tag.setAttribute(attribute, value);
+  Object.defineProperty(document, 'currentScript', { configurable: true, value: tag });
+  vi.resetModules();
+  await import('../../src/page/script.ts');
+  Object.defineProperty(document, 'currentScript', { configurable: true, value: null });
+  return window.tessera as Tessera;
+};
+const session = () => (window.tessera as Tessera | undefined)?.session;
+/** Requests of the page, answered by `answer`. */
+const network = (answer: (url: string, init: RequestInit) => Response | Promise<Response>) => {
+  const calls: [url: string, init: RequestInit][] = [];
+  vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
+    calls.push([url, init]);
+    return answer(url, init);
+  });
+  return calls;
+};
+
+describe('the global', () => {
+  test('has version, createSession, isTokenError and push, and no session until one exists', async () => {
+    const tessera = await load();
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+    expect(tessera.version).toBe(version);
+    expect(tessera.session).toBeUndefined();
+    const error = await tessera
+      .createSession({ baseUrl: BASE_URL, name })
+      .setTokens({})
+      .catch((thrown) => thrown);
+    expect(tessera.isTokenError(error)).toBe(true);
+    expect(tessera.isTokenError(new Error('x'))).toBe(false);
+  });
+
+  test('has the first session that the page creates; later ones are the page’s own', async () => {
+    const tessera = await load();
+    const first = tessera.createSession({ baseUrl: BASE_URL, name });
+    const second = tessera.createSession({ baseUrl: BASE_URL, name: `${name}-second` });
+    expect(tessera.session).toBe(first);
+    second.close();
+  });
+
+  test('a wrong option throws at the page that gave it, and leaves no session', async () => {
+    const tessera = await load();
+    expect(() => tessera.createSession({ baseUrl: 'http://operator.example' })).toThrow(TypeError);
+    expect(tessera.session).toBeUndefined();
+  });
+
+  test('a second copy of the file leaves the page to the first', async () => {
+    const first = await load({ 'data-base-url': BASE_URL, 'data-name': name });
+    const { session: firstSession } = first;
+    const called = vi.fn();
+    await load({ 'data-base-url': 'https://other.example', 'data-name': `${name}-other` });
+    expect(window.tessera).toBe(first);
+    expect(session()).toBe(firstSession);
+    first.push(called);
+    expect(called).toHaveBeenCalledExactlyOnceWith(first);
+  });
+});
+
+describe('the queue', () => {
+  test('calls from before the file are made in order, with the global and its session', async () => {
+    const order: unknown[] = [];
+    window.tessera = [(t) => order.push(['first', t.session?.state.phase]), (t) => order.push(['second', t.version])];
+    const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name });
+    expect(order).toEqual([
+      ['first', 'empty'],
+      ['second', tessera.version],
+    ]);
+    expect(tessera).not.toBeInstanceOf(Array);
+  });
+
+  test('calls from after the file are made at once, several too', async () => {
+    const tessera = await load();
+    const order: number[] = [];
+    tessera.push(
+      () => order.push(1),
+      () => order.push(2),
+    );
+    expect(order).toEqual([1, 2]);
+  });
+
+  test('calls that throw or reject keep no other from being made, and are reported as the page’s errors', async () => {
+    const reported: unknown[] = [];
+    vi.stubGlobal('reportError', (error: unknown) => reported.push(error));
+    const thrown = new Error('thrown');
+    const rejected = new Error('rejected');
+    const made = vi.fn();
+    window.tessera = [
+      () => {
+        throw thrown;
+      },
+      () => Promise.reject(rejected),
+      made,
+    ];
+    const tessera = await load();
+    tessera.push(() => {
+      throw thrown;
+    }, made);
+    await rest();
+    expect(made).toHaveBeenCalledTimes(2);
+    expect(reported).toEqual([thrown, rejected, thrown]);
+  });
+
+  test('works in a browser that has no reportError', async () => {
+    vi.unstubAllGlobals();
+    expect('reportError' in globalThis).toBe(false);
+    const made = vi.fn();
+    window.tessera = [made, made];
+    const tessera = await load();
+    tessera.push(made);
+    expect(made).toHaveBeenCalledTimes(3);
+  });
+});
+
+describe('a session without code', () => {
+  test('data-base-url and data-name create it', async () => {
+    const open = vi.spyOn(indexedDB, 'open');
+    const tessera = await load({ 'data-base-url': `${BASE_URL}/`, 'data-name': name });
+    await tessera.session?.ready;
+    expect(open.mock.calls[0]?.[0]).toBe(name);
+    await tessera.session?.setTokens(success(1));
+    const calls = network((_, init) => rotate({ n: 1, url: '', at: 0, init }));
+    await tessera.session?.refresh();
+    expect(calls[0]?.[0]).toBe(`${BASE_URL}/v2/token/refresh`);
+    expect(tessera.session?.advertisingToken).toBe('advertising-2');
+  });
+
+  test('without data-base-url there is none', async () => {
+    const tessera = await load({ 'data-name': name, 'data-provide': '/token' });
+    expect(tessera.session).toBeUndefined();
+  });
+
+  test('data-provide is asked by POST, same-origin, without a body or a header of its own', async () => {
+    const calls = network(() => new Response(JSON.stringify(success(1)), { status: 200 }));
+    const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
+    expect(await tessera.session?.getToken()).toBe('advertising-1');
+    expect(calls).toEqual([
+      ['/token', { method: 'POST', credentials: 'same-origin', signal: expect.any(AbortSignal) }],
+    ]);
+  });
+
+  test('a 204 says that nobody is signed in: no token, no error, asked once', async () => {
+    const calls = network(() => new Response(null, { status: 204 }));
+    const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
+    await expect(tessera.session?.getToken()).rejects.toMatchObject({ code: 'no_token' });
+    await pass(HOUR);
+    expect(calls).toHaveLength(1);
+    expect(tessera.session?.state.lastError).toBeUndefined();
+    expect(heard.map(([event]) => event)).toEqual(['tessera:needstokens']);
+  });
+
+  test.each([
+    ['an error of the publisher’s server', () => new Response('no', { status: 500 })],
+    ['an error with a good body', () => new Response(JSON.stringify(success(1)), { status: 403 })],
+    ['an answer that is no JSON', () => new Response('<html>')],
+  ])('%s is an error of the session, not of the page', async (_, answer) => {
+    network(answer);
+    const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
+    await expect(tessera.session?.getToken()).rejects.toMatchObject({ name: 'TokenError', code: 'network' });
+    await rest();
+    expect(heard.map(([event]) => event)).toEqual(['tessera:needstokens']);
+  });
+});
+
+describe('events on window', () => {
+  test('carry phase and times, nothing else, and come after the session knows', async () => {
+    const tessera = await load();
+    const own = tessera.createSession({
+      baseUrl: BASE_URL,
+      name,
+      fetch: () => Promise.reject(new TypeError('offline')),
+    });
+    const { refresh_from: refreshAt, identity_expires: expiresAt, refresh_expires: endsAt } = wireSet(1);
+    await until(() => heard.length === 1);
+    await own.setTokens(success(1));
+    await until(() => heard.length === 2);
+    await pass(HOUR);
+    await own.setTokens({ status: 'optout' });
+    await until(() => heard.length === 4);
+    const times = { refreshAt, expiresAt, endsAt };
+    const none = { refreshAt: undefined, expiresAt: undefined, endsAt: undefined };
+    expect(heard).toEqual([
+      ['tessera:needstokens', { phase: 'empty', ...none }],
+      ['tessera:token', { phase: 'fresh', ...times }],
+      ['tessera:expired', { phase: 'stale', ...times }],
+      ['tessera:optout', { phase: 'optedOut', ...none }],
+    ]);
+    expect(JSON.stringify(heard)).not.toMatch(/advertising-|refresh-/);
+  });
+
+  test('come from the first session alone', async () => {
+    const tessera = await load();
+    tessera.createSession({ baseUrl: BASE_URL, name });
+    await until(() => heard.length === 1);
+    const second = tessera.createSession({ baseUrl: BASE_URL, name: `${name}-second` });
+    await second.setTokens(success(1));
+    await rest();
+    expect(heard.map(([event]) => event)).toEqual(['tessera:needstokens']);
+    second.close();
+  });
+
+  test('a page’s listener that throws harms neither session nor other listeners', async () => {
+    const onError = vi.fn((event: Event) => event.preventDefault());
+    window.addEventListener('error', onError);
+    const throws = () => {
+      throw new Error('of the page');
+    };
+    window.addEventListener('tessera:token', throws);
+    const tessera = await load();
+    const own = tessera.createSession({ baseUrl: BASE_URL, name });
+    const after = vi.fn();
+    own.on('token', after);
+    await own.setTokens(success(1));
+    await rest();
+    window.removeEventListener('tessera:token', throws);
+    window.removeEventListener('error', onError);
+    expect(after).toHaveBeenCalledOnce();
+    expect(own.advertisingToken).toBe('advertising-1');
+  });
+});

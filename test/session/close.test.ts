@@ -1,0 +1,171 @@
+/** What is left of a session that was closed: nothing but what is stored. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type Store } from '../../src/session/index.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/scene.ts';
+import { createStage, hangs, recordOf, rotate, strike, success, watchRejections } from './stage.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(strike);
+
+/** Signals and listeners that were handed to the page's own events. */
+const pageListeners = () => {
+  let count = 0;
+  const signals: AbortSignal[] = [];
+  for (const target of [window, document]) {
+    const add = target.addEventListener.bind(target);
+    vi.spyOn(target, 'addEventListener').mockImplementation(((
+      name: string,
+      listener: () => void,
+      options: AddEventListenerOptions,
+    ) => {
+      count++;
+      if (options?.signal) signals.push(options.signal);
+      add(name, listener, options);
+    }) as never);
+    const remove = target.removeEventListener.bind(target);
+    vi.spyOn(target, 'removeEventListener').mockImplementation(((...given: [string, () => void]) => {
+      count--;
+      remove(...given);
+    }) as never);
+  }
+  return { left: () => count - signals.filter((signal) => signal.aborted).length, added: () => count };
+};
+
+test('no timer, no listener, no channel, no connection is left', async () => {
+  const listeners = pageListeners();
+  const channels = vi.spyOn(BroadcastChannel.prototype, 'close');
+  const stage = createStage();
+  const store = { ...memoryStore(recordOf(1)), close: vi.fn() } satisfies Store;
+  const { session } = stage.open({ store });
+  await session.ready;
+  await stage.rest();
+  expect(vi.getTimerCount()).toBe(1);
+  expect(listeners.left()).toBeGreaterThan(0);
+  session.close();
+  await stage.rest();
+  expect(vi.getTimerCount()).toBe(0);
+  expect(listeners.left()).toBe(0);
+  expect(listeners.added()).toBeGreaterThan(0);
+  expect(channels).toHaveBeenCalledOnce();
+  expect(store.close).toHaveBeenCalledOnce();
+});
+
+test.each([
+  ['in the middle of a refresh', { store: () => memoryStore(recordOf(1, START - 20 * MINUTE)) }, hangs],
+  ['while the publisher is asked', { store: () => memoryStore(), provide: () => new Promise(() => {}) }, rotate],
+  ['while a token is waited for', { store: () => memoryStore(), provide: () => new Promise(() => {}) }, rotate],
+])('%s too: no timer is left, and whoever waits is told', async (_, { store, ...given }, service) => {
+  const stage = createStage(service);
+  const { session } = stage.open({ store: store(), ...given });
+  await stage.rest();
+  const waiting = session.getToken({ timeoutMs: HOUR }).then(
+    () => 'token',
+    ({ code }) => code,
+  );
+  await stage.rest();
+  session.close();
+  await stage.rest();
+  expect(['closed', 'token']).toContain(await waiting);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('while the store hangs: 1.5 s later nothing is left, and nothing was told', async () => {
+  const stage = createStage();
+  const { session, heard } = stage.open({ store: { ...memoryStore(), read: () => new Promise(() => {}) } });
+  const waiting = session.getToken({ timeoutMs: HOUR }).catch(({ code }) => code);
+  await stage.rest();
+  session.close();
+  await stage.pass(1500);
+  expect(await waiting).toBe('closed');
+  expect(vi.getTimerCount()).toBe(0);
+  expect(heard).toEqual([]);
+});
+
+test('the request under way is given up', async () => {
+  const stage = createStage(hangs);
+  const { session } = stage.openWith();
+  await stage.pass(15 * MINUTE);
+  session.close();
+  expect(stage.sent[0]?.init.signal?.aborted).toBe(true);
+});
+
+test('everything rejects closed, nothing is told, nothing is asked, the page has no token', async () => {
+  const stage = createStage();
+  const { session, heard, store } = stage.openWith();
+  await session.ready;
+  await stage.rest();
+  const told = heard.length;
+  session.close();
+  expect(session.advertisingToken).toBeUndefined();
+  for (const call of [
+    () => session.getToken(),
+    () => session.setTokens(success(2)),
+    () => session.setTokens('nonsense'),
+    () => session.clear(),
+    () => session.refresh(),
+  ])
+    await expect(call()).rejects.toMatchObject({ name: 'TokenError', code: 'closed' });
+  window.dispatchEvent(new Event('pageshow'));
+  await stage.pass(2 * HOUR);
+  expect(stage.sent).toEqual([]);
+  expect(heard).toHaveLength(told);
+  expect(await store.read()).toEqual(recordOf(1, START));
+});
+
+test('closing twice, and before anything is loaded, is fine: ready resolves all the same', async () => {
+  const stage = createStage();
+  const { session, heard } = stage.openWith();
+  session.close();
+  session.close();
+  await session.ready;
+  await stage.rest();
+  expect(session.advertisingToken).toBeUndefined();
+  expect(heard).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+describe('a write that is under way when the session is closed', () => {
+  test.each<[string, (session: ReturnType<ReturnType<typeof createStage>['open']>['session']) => Promise<void>]>([
+    ['setTokens', (session) => session.setTokens(success(7))],
+    ['clear', (session) => session.clear()],
+  ])('%s lands, and its promise resolves', async (_, call) => {
+    const { seen, stop } = watchRejections();
+    const stage = createStage();
+    const { session, store } = stage.openWith();
+    await session.ready;
+    const done = call(session);
+    session.close();
+    await expect(done).resolves.toBeUndefined();
+    expect(await store.read()).toMatchObject({ generation: 2 });
+    await stage.rest();
+    stop();
+    expect(seen).toEqual([]);
+  });
+
+  test('a logout is told to the other tabs all the same', async () => {
+    const stage = createStage();
+    const store = memoryStore(recordOf(1));
+    const leaving = stage.open({ store, name: 'close-tabs' });
+    const staying = stage.open({ store, name: 'close-tabs' });
+    await Promise.all([leaving.session.ready, staying.session.ready]);
+    void leaving.session.clear();
+    leaving.session.close();
+    await until(() => !staying.session.advertisingToken);
+    expect(names(staying.heard)).toEqual(['token load']);
+    stage.close();
+  });
+});
+
+test('a session that is closed does not close another of its name', async () => {
+  const stage = createStage();
+  const store = memoryStore(recordOf(1));
+  const one = stage.open({ store, name: 'close-one' });
+  const two = stage.open({ store, name: 'close-one' });
+  await Promise.all([one.session.ready, two.session.ready]);
+  one.session.close();
+  await stage.pass(15 * MINUTE);
+  expect(two.session.advertisingToken).toBe('advertising-2');
+  expect(names(one.heard)).toEqual(['token load']);
+  stage.close();
+});

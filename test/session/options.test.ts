@@ -1,0 +1,194 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { createSession, memoryStore, type SessionOptions } from '../../src/session/index.ts';
+import { until } from '../support/scene.ts';
+import { BASE_URL, createStage, recordOf, strike } from './stage.ts';
+
+afterEach(strike);
+
+const create = (given: object) =>
+  createSession({ baseUrl: BASE_URL, store: memoryStore(), ...given } as SessionOptions);
+
+describe('a wrong option is a TypeError at creation that names option, expected and got', () => {
+  const wrong: [option: string, value: unknown][] = [
+    ['name', ''],
+    ['name', 5],
+    ['name', {}],
+    ['provide', 'text'],
+    ['provide', {}],
+    ['provide', Promise.resolve()],
+    ['consent', true],
+    ['consent', 'yes'],
+    ['refresh', 'sometimes'],
+    ['refresh', 'automatic'],
+    ['refresh', true],
+    ['refresh', ''],
+    ['fetch', 'text'],
+    ['fetch', {}],
+    ['store', 'text'],
+    ['store', () => {}],
+    ['now', 5],
+    ['now', new Date()],
+    ['logger', 'text'],
+    ['logger', () => {}],
+    ['timeoutMs', '10'],
+    ['timeoutMs', 0],
+    ['timeoutMs', -1],
+    ['timeoutMs', Number.NaN],
+    ['timeoutMs', Number.POSITIVE_INFINITY],
+  ];
+  test.each(wrong)('%s: %s', (option, value) => {
+    const of = new RegExp(`^${option}: expected .+, got .+$`);
+    expect(() => create({ [option]: value })).toThrow(TypeError);
+    expect(() => create({ [option]: value })).toThrow(of);
+  });
+
+  test.each(['firstMs', 'maxMs'])('retry.%s', (option) => {
+    for (const value of ['5', 0, -5, Number.NaN, Number.POSITIVE_INFINITY, () => 5]) {
+      expect(() => create({ retry: { [option]: value } })).toThrow(TypeError);
+      expect(() => create({ retry: { [option]: value } })).toThrow(new RegExp(`${option}: expected .+, got .+`));
+    }
+  });
+
+  test.each<[string, object, RegExp]>([
+    ['retry that is a number', { retry: 5 }, /^retry: expected .+, got number/],
+    ['retry that is text', { retry: 'often' }, /^retry: expected .+, got string/],
+    [
+      'allowInsecure that is text, and so would be taken for yes',
+      { allowInsecure: 'no' },
+      /^allowInsecure: expected .+, got string/,
+    ],
+  ])('%s', (_, given, message) => {
+    expect(() => create(given)).toThrow(TypeError);
+    expect(() => create(given)).toThrow(message);
+  });
+
+  test.each([undefined, null, 5, 'https://operator.example', {}])('no options at all: %s', (options) => {
+    expect(() => createSession(options as never)).toThrow(/^baseUrl: expected https address, got undefined$/);
+  });
+
+  test('nothing has happened: no store, no channel, no request', () => {
+    const open = vi.spyOn(indexedDB, 'open');
+    const fetch = vi.fn();
+    const channel = vi.fn();
+    vi.stubGlobal('BroadcastChannel', channel);
+    expect(() => createSession({ baseUrl: BASE_URL, fetch, timeoutMs: -1 })).toThrow();
+    expect(open).not.toHaveBeenCalled();
+    expect(fetch).not.toHaveBeenCalled();
+    expect(channel).not.toHaveBeenCalled();
+  });
+
+  test('undefined is as if the option were left out', async () => {
+    const stage = createStage();
+    const nothing = Object.fromEntries(wrong.map(([option]) => [option, undefined]));
+    const { session } = stage.open({ ...nothing, retry: undefined, tokens: undefined, allowInsecure: undefined });
+    await session.ready;
+    expect(session.state.phase).toBe('empty');
+    stage.close();
+  });
+});
+
+describe('baseUrl', () => {
+  test.each([
+    'https://operator.example',
+    'https://operator.example:8443/some/path',
+    'HTTPS://OPERATOR.EXAMPLE',
+    'http://localhost',
+    'http://localhost:8080',
+    'http://127.0.0.1:8080/',
+    'http://127.1',
+    'http://127.8.9.10',
+    'http://[::1]:8080',
+  ])('%s is allowed', (baseUrl) => {
+    const session = create({ baseUrl });
+    expect(session.state.phase).toBe('empty');
+    session.close();
+  });
+
+  test.each([
+    undefined,
+    null,
+    5,
+    '',
+    'operator.example',
+    '/operator',
+    '//operator.example',
+    'http://operator.example',
+    'http://192.168.0.1',
+    'http://0.0.0.0',
+    'http://localhost.evil.example',
+    'http://notlocalhost',
+    'http://127.evil.example',
+    'http://127.0.0.1.evil.example',
+    'http://128.0.0.1',
+    'http://localhost:80@evil.example',
+    'http://127.0.0.1@evil.example',
+    'http://evil.example/localhost',
+    'http://evil.example#@localhost',
+    'http://evil.example?localhost',
+    'http://[::2]',
+    'ftp://localhost',
+    'ws://localhost',
+    'file:///localhost',
+    'javascript:alert(1)',
+    'data:text/plain,localhost',
+  ])('%s is refused', (baseUrl) => {
+    expect(() => create({ baseUrl })).toThrow(TypeError);
+    expect(() => create({ baseUrl })).toThrow(/^baseUrl: expected https address, got .+$/);
+  });
+
+  test('with allowInsecure http is allowed anywhere, and nothing else is', () => {
+    create({ baseUrl: 'http://operator.example', allowInsecure: true }).close();
+    for (const baseUrl of ['ftp://operator.example', 'operator.example', 'javascript:0', undefined])
+      expect(() => create({ baseUrl, allowInsecure: true })).toThrow(TypeError);
+    expect(() => create({ baseUrl: 'http://operator.example', allowInsecure: false })).toThrow(TypeError);
+  });
+
+  test.each([
+    ['https://operator.example', 'https://operator.example'],
+    ['https://operator.example///', 'https://operator.example'],
+    ['https://operator.example/base/', 'https://operator.example/base'],
+    ['https://operator.example/base/?a=1#b', 'https://operator.example/base'],
+    ['HTTPS://Operator.EXAMPLE:443/', 'https://operator.example'],
+  ])('%s asks at %s/v2/token/refresh', async (baseUrl, at) => {
+    const stage = createStage();
+    const { session } = stage.open({
+      baseUrl,
+      store: memoryStore({ ...recordOf(1, 1.9e12), baseUrl: at }),
+      now: () => 1.9e12 + 1e6,
+    });
+    await until(() => stage.sent.length);
+    expect(stage.sent[0]?.url).toBe(`${at}/v2/token/refresh`);
+    await session.getToken();
+    stage.close();
+  });
+});
+
+test('without fetch of its own the page’s is used, looked up at each call', async () => {
+  const stage = createStage();
+  const fetch = vi.fn(stage.fetch);
+  const { session } = stage.open({
+    fetch: undefined,
+    store: memoryStore(recordOf(1, 1.9e12)),
+    now: () => 1.9e12 + 1e6,
+  });
+  vi.stubGlobal('fetch', fetch);
+  await until(() => fetch.mock.calls.length);
+  await session.getToken();
+  stage.close();
+});
+
+test.each(['0', '-1', 'a b/ø'])('any text is a name: %j', async (name) => {
+  const open = vi.spyOn(indexedDB, 'open');
+  const session = createSession({ baseUrl: BASE_URL, name });
+  await session.ready;
+  expect(open.mock.calls[0]?.[0]).toBe(name);
+  session.close();
+});
+
+test('without a name the database is called tessera', async () => {
+  const open = vi.spyOn(indexedDB, 'open');
+  const session = createSession({ baseUrl: BASE_URL });
+  await session.ready;
+  expect(open.mock.calls[0]?.[0]).toBe('tessera');
+  session.close();
+});

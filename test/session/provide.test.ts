@@ -1,0 +1,288 @@
+/** Sets from the host: `provide`, `tokens`, `setTokens`, and what becomes of those that are malformed. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/scene.ts';
+import { createStage, offline, recordOf, strike, success, watchRejections, wireSet } from './stage.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(strike);
+
+type Provide = NonNullable<SessionOptions['provide']>;
+
+describe('provide', () => {
+  test('is asked once, with a reason and a signal, and what it answers is in force', async () => {
+    const stage = createStage();
+    const provide = vi.fn<Provide>(async () => success(1));
+    const { session, heard } = stage.open({ provide });
+    expect(await session.getToken()).toBe('advertising-1');
+    await stage.rest();
+    expect(provide).toHaveBeenCalledExactlyOnceWith({ reason: 'empty', signal: expect.any(AbortSignal) });
+    expect(names(heard)).toEqual(['token set']);
+    stage.close();
+  });
+
+  test.each([
+    ['a generate answer', () => success(1)],
+    ['its body', () => wireSet(1)],
+  ])('may answer with %s', async (_, answer) => {
+    const stage = createStage();
+    const { session } = stage.open({ provide: async () => answer() });
+    expect(await session.getToken()).toBe('advertising-1');
+    stage.close();
+  });
+
+  test('may say that the user has opted out', async () => {
+    const stage = createStage();
+    const { session, heard } = stage.open({ provide: async () => ({ status: 'optout' }) });
+    await expect(session.getToken()).rejects.toMatchObject({ code: 'opted_out' });
+    expect(names(heard)).toEqual(['optout']);
+    stage.close();
+  });
+
+  test.each<[string, () => unknown]>([
+    ['null', () => null],
+    ['nothing', () => undefined],
+    ['a response 204', () => new Response(null, { status: 204 })],
+  ])('says with %s that nobody is signed in: the page is told once, and provide is left alone', async (_, answer) => {
+    const stage = createStage();
+    const provide = vi.fn<Provide>(async () => answer());
+    const { session, heard } = stage.open({ provide });
+    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
+    await stage.pass(2 * HOUR);
+    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
+    expect(provide).toHaveBeenCalledOnce();
+    expect(names(heard)).toEqual(['needsTokens empty']);
+    expect(session.state.lastError).toBeUndefined();
+    stage.close();
+  });
+
+  test('is asked again by refresh() after nobody was signed in', async () => {
+    const stage = createStage();
+    const provide = vi.fn<Provide>().mockResolvedValueOnce(null).mockResolvedValueOnce(success(1));
+    const { session } = stage.open({ provide });
+    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
+    await session.refresh();
+    expect(session.advertisingToken).toBe('advertising-1');
+    stage.close();
+  });
+
+  test('after a logout is not asked to bring the user back', async () => {
+    const stage = createStage();
+    const provide = vi.fn<Provide>(async () => success(2));
+    const { session, heard } = stage.openWith({ provide });
+    await session.ready;
+    await session.clear();
+    await stage.pass(HOUR);
+    expect(provide).not.toHaveBeenCalled();
+    expect(session.advertisingToken).toBeUndefined();
+    expect(names(heard)).toEqual(['token load']);
+    stage.close();
+  });
+
+  test.each<[string, string, Provide]>([
+    [
+      'throws on the spot',
+      'network',
+      () => {
+        throw new Error('no');
+      },
+    ],
+    ['rejects', 'network', () => Promise.reject(new Error('no'))],
+    ['rejects with nothing', 'network', () => Promise.reject()],
+    ['never answers', 'timeout', () => new Promise(() => {})],
+    ['answers with text', 'invalid_token_set', async () => 'text'],
+    [
+      'answers with a set with a field missing',
+      'invalid_token_set',
+      async () => ({ ...wireSet(1), refresh_token: '' }),
+    ],
+    ['answers with a refusal', 'invalid_token_set', async () => ({ status: 'unauthorized' })],
+    ['answers with the response itself', 'invalid_token_set', async () => new Response('{}')],
+  ])('%s: one error, the page is told, and it is asked again with back-off', async (_, code, provide) => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
+    const stage = createStage();
+    const asked: number[] = [];
+    let answer = provide;
+    const { session, heard } = stage.open({
+      timeoutMs: 1000,
+      provide: (request) => {
+        asked.push(Date.now());
+        return answer(request);
+      },
+    });
+    const token = expect(session.getToken({ timeoutMs: 2000 })).rejects.toMatchObject({ code });
+    await stage.pass(2000);
+    await token;
+    expect(names(heard)).toEqual([`error ${code}`, 'needsTokens empty']);
+    await stage.pass(20 * MINUTE);
+    const hangMs = code === 'timeout' ? 1 : 0;
+    const spans = asked.slice(1).map((at, index) => Math.round((at - asked[index]!) / 1000) - hangMs);
+    expect(spans.slice(0, 8)).toEqual([5, 10, 20, 40, 80, 160, 300, 300]);
+    expect(names(heard)).toEqual([`error ${code}`, 'needsTokens empty']);
+    answer = async () => success(4);
+    await stage.pass(6 * MINUTE);
+    expect(session.advertisingToken).toBe('advertising-4');
+    expect(session.state.lastError).toBeUndefined();
+    stage.close();
+  });
+
+  test('is given up on when a set comes another way, and its late answer is not taken', async () => {
+    const stage = createStage();
+    let answer = (_: unknown) => {};
+    let given: AbortSignal | undefined;
+    const { session, heard } = stage.open({
+      provide: ({ signal }) => {
+        given = signal;
+        return new Promise((resolve) => (answer = resolve));
+      },
+    });
+    await until(() => given);
+    await session.setTokens(success(1));
+    expect(given?.aborted).toBe(true);
+    answer(success(2));
+    await stage.rest();
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(names(heard)).toEqual(['token set']);
+    stage.close();
+  });
+
+  test('that always answers with an old set is no loop', async () => {
+    const stage = createStage(offline);
+    const provide = vi.fn<Provide>(async () => success(1, START - 2 * HOUR));
+    stage.open({ provide });
+    await stage.pass(HOUR);
+    expect(provide.mock.calls.length + stage.sent.length).toBeLessThan(40);
+    stage.close();
+  });
+});
+
+describe('tokens that the page was rendered with', () => {
+  test('are in force, and stored', async () => {
+    const stage = createStage();
+    const { session, store, heard } = stage.open({ tokens: success(1) });
+    expect(await session.getToken()).toBe('advertising-1');
+    await stage.rest();
+    expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
+    expect(names(heard)).toEqual(['token set']);
+    stage.close();
+  });
+
+  test('that are an opt-out are one', async () => {
+    const stage = createStage();
+    const { session, heard } = stage.openWith({ tokens: { status: 'optout' } });
+    await stage.rest();
+    await session.ready;
+    expect(session.state.phase).toBe('optedOut');
+    expect(names(heard)).toEqual(['optout']);
+    stage.close();
+  });
+
+  test.each<[string, unknown]>([
+    ['text', 'text'],
+    ['a set with a field missing', { refresh_token: 'x' }],
+    ['a refusal', { status: 'client_error' }],
+  ])('malformed (%s): one error, and the stored set is untouched', async (_, tokens) => {
+    const stage = createStage();
+    const store = memoryStore(recordOf(1));
+    const { session, heard } = stage.open({ store, tokens });
+    await session.ready;
+    await stage.rest();
+    expect(names(heard).sort()).toEqual(['error invalid_token_set', 'token load']);
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(await store.read()).toEqual(recordOf(1));
+    stage.close();
+  });
+});
+
+describe('setTokens', () => {
+  test.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
+    ['text', 'text'],
+    ['an empty object', {}],
+    ['a refusal', { status: 'unauthorized' }],
+    ['a success without a body', { status: 'success' }],
+    ['a key of 31 bytes', { ...wireSet(1, START), refresh_response_key: btoa('x'.repeat(31)) }],
+    ['times in seconds', { ...wireSet(1, START), refresh_from: 1_900_000_000 }],
+  ])('of %s rejects invalid_token_set and changes nothing', async (_, answer) => {
+    const stage = createStage();
+    const { session, store, heard } = stage.openWith();
+    await session.ready;
+    await stage.rest();
+    const { state } = session;
+    await expect(session.setTokens(answer)).rejects.toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
+    await stage.rest();
+    expect(session.state).toBe(state);
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(await store.read()).toEqual(recordOf(1, START));
+    expect(names(heard)).toEqual(['token load']);
+    stage.close();
+  });
+
+  test('changes the token at once, tells it after the write', async () => {
+    const stage = createStage();
+    const store = memoryStore();
+    let write = () => {};
+    const { session, heard } = stage.open({
+      store: {
+        ...store,
+        update: async (change) => {
+          await new Promise<void>((resolve) => (write = resolve));
+          return store.update(change);
+        },
+      },
+    });
+    await session.ready;
+    await stage.rest();
+    const done = session.setTokens(success(1));
+    expect(session.advertisingToken).toBe('advertising-1');
+    await stage.rest();
+    expect(names(heard)).toEqual(['needsTokens empty']);
+    write();
+    await done;
+    await stage.rest();
+    expect(names(heard)).toEqual(['needsTokens empty', 'token set']);
+    stage.close();
+  });
+
+  test('of the set that is in force tells nothing new', async () => {
+    const stage = createStage();
+    const { session, heard } = stage.openWith();
+    await session.ready;
+    await session.setTokens(success(1));
+    await stage.rest();
+    expect(names(heard)).toEqual(['token load']);
+    stage.close();
+  });
+
+  test('many at once: the last one is in force, in page and store', async () => {
+    const stage = createStage();
+    const { session, store, heard } = stage.open();
+    await Promise.all([1, 2, 3, 4].map((n) => session.setTokens(success(n))));
+    await stage.rest();
+    expect(session.advertisingToken).toBe('advertising-4');
+    expect(await store.read()).toMatchObject({ generation: 4, set: { advertisingToken: 'advertising-4' } });
+    expect(names(heard)).toEqual(['token set']);
+    stage.close();
+  });
+});
+
+test('promises that the page ignores cause no unhandled rejection', async () => {
+  const { seen, stop } = watchRejections();
+  const stage = createStage(offline);
+  const { session } = stage.open({ provide: () => Promise.reject(new Error('no')), timeoutMs: 100 });
+  void session.setTokens('nonsense');
+  void session.getToken();
+  void session.refresh();
+  await stage.pass(1000);
+  void session.getToken({ timeoutMs: 1 });
+  session.close();
+  void session.setTokens(success(1));
+  void session.getToken();
+  void session.refresh();
+  void session.clear();
+  await stage.pass(1000);
+  stop();
+  expect(seen).toEqual([]);
+});

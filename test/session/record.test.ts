@@ -1,0 +1,168 @@
+/** What a page makes of the record that it finds: of a damaged one nothing, of a good one everything that it carries. */
+
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createSession, indexedDbStore, memoryStore } from '../../src/session/index.ts';
+import { HOUR, listen, MINUTE, names, until, useFakeClock } from '../support/scene.ts';
+import { BASE_URL, createStage, recordOf, show, strike, success, watchRejections, wireSet } from './stage.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(strike);
+
+describe('a record that is damaged reads as absent, is told of once, and is written over', () => {
+  const good = recordOf(1, Date.UTC(2030, 0, 15, 12));
+  test.each<[string, unknown]>([
+    ['text', 'text'],
+    ['a number', 5],
+    ['a list', []],
+    ['an empty object', {}],
+    ['an older form', { ...good, v: 0 }],
+    ['a newer form', { ...good, v: 2 }],
+    ['no generation', { ...good, generation: undefined }],
+    ['a generation that is text', { ...good, generation: '1' }],
+    ['a generation that is not a number', { ...good, generation: Number.NaN }],
+    ['a generation that is a bigint', { ...good, generation: 1n }],
+    ['an endless clock offset', { ...good, offsetMs: Number.POSITIVE_INFINITY }],
+    ['a set that is text', { ...good, set: 'text' }],
+    ['a set of nothing', { ...good, set: {} }],
+    ['a set without its key', { ...good, set: { ...good.set, responseKeyB64: undefined } }],
+    ['a set with wire names', { ...good, set: wireSet(1) }],
+    ['a set with times in seconds', { ...good, set: { ...good.set, expiresAt: 1_900_000_000 } }],
+  ])('%s', async (_, value) => {
+    const stage = createStage();
+    const store = memoryStore(value);
+    const { session, heard } = stage.open({ store });
+    await session.ready;
+    await stage.rest();
+    expect(session.state).toMatchObject({ phase: 'empty', lastError: { code: 'storage_failed' } });
+    expect(names(heard)).toEqual(['error storage_failed', 'needsTokens empty']);
+    await session.setTokens(success(2));
+    expect(await store.read()).toMatchObject({ v: 1, set: { advertisingToken: 'advertising-2' } });
+    expect(names(heard).at(-1)).toBe('token set');
+    stage.close();
+  });
+
+  test('it is told of once, not again when it is written over', async () => {
+    const stage = createStage();
+    const { session, heard } = stage.open({ store: memoryStore('nonsense') });
+    await session.setTokens(success(2));
+    await stage.rest();
+    expect(names(heard).filter((event) => event === 'error storage_failed')).toHaveLength(1);
+    stage.close();
+  });
+
+  test('it is told of once, however often the page wakes', async () => {
+    const stage = createStage();
+    const { session, heard } = stage.open({ store: memoryStore('nonsense') });
+    await session.ready;
+    for (let wake = 0; wake < 3; wake++) {
+      show(true);
+      await stage.rest();
+    }
+    expect(names(heard).filter((event) => event === 'error storage_failed')).toHaveLength(1);
+    stage.close();
+  });
+
+  test.each([
+    ['damaged', { v: 'nonsense' }],
+    ['emptied', undefined],
+  ])('a store that is %s while the page is open takes nothing from the page', async (_, stored) => {
+    const stage = createStage();
+    const { session, store, heard } = stage.openWith();
+    await session.ready;
+    await store.update(() => stored);
+    show(true);
+    await stage.rest();
+    expect(session.advertisingToken).toBe('advertising-1');
+    await stage.pass(15 * MINUTE);
+    expect(session.advertisingToken).toBe('advertising-2');
+    expect(names(heard).filter((event) => event !== 'error storage_failed')).toEqual(['token load', 'token refresh']);
+    stage.close();
+  });
+
+  test('from IndexedDB, through its own clone', async () => {
+    const name = 'a-damaged-record';
+    const store = indexedDbStore(name);
+    await store.update(() => ({ v: 1, generation: 1n, set: new Map() }));
+    store.close?.();
+    const session = createSession({ baseUrl: BASE_URL, name });
+    const heard = listen(session);
+    await session.ready;
+    await until(() => heard.length === 2);
+    expect(names(heard)).toEqual(['error storage_failed', 'needsTokens empty']);
+    session.close();
+  });
+
+  test('whatever the store holds: nothing is thrown, and a set can be supplied', async () => {
+    const field = fc.constantFrom(
+      'v',
+      'generation',
+      'offsetMs',
+      'baseUrl',
+      'set',
+      'receivedAt',
+      'fingerprint',
+      'clearedAt',
+      'ended',
+      'optedOut',
+    );
+    const value = fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true });
+    const stored = fc.oneof(
+      value,
+      fc.dictionary(field, value, { noNullPrototype: true }),
+      fc.dictionary(field, value, { noNullPrototype: true }).map((given) => ({ ...good, ...given })),
+      fc
+        .dictionary(fc.constantFrom(...Object.keys(good.set)), value, { noNullPrototype: true })
+        .map((given) => ({ ...good, set: { ...good.set, ...given } })),
+    );
+    const { seen, stop } = watchRejections();
+    await fc.assert(
+      fc.asyncProperty(stored, async (given) => {
+        const stage = createStage();
+        const { session, heard } = stage.open({ store: memoryStore(given) });
+        await session.ready;
+        await stage.rest();
+        expect(session.state.phase).toMatch(/^(empty|fresh|due|stale|ended|optedOut)$/);
+        expect(['undefined', 'string']).toContain(typeof session.advertisingToken);
+        await session.setTokens(success(3));
+        await stage.rest();
+        if (!(given as { optedOut?: unknown } | undefined)?.optedOut)
+          expect(session.state.refreshAt).toBe(wireSet(3).refresh_from);
+        const others = names(heard).filter((event) => event.startsWith('error') && event !== 'error storage_failed');
+        expect(others).toEqual([]);
+        stage.close();
+      }),
+      { numRuns: 150 },
+    );
+    stop();
+    expect(seen).toEqual([]);
+  });
+});
+
+test('the record carries the set, generation, arrival, clock offset, operator and fingerprint, and no more', async () => {
+  const stage = createStage();
+  const { session, store } = stage.open();
+  await session.setTokens(success(1));
+  expect(await store.read()).toEqual({ ...recordOf(1), optedOut: undefined });
+  await session.setTokens(success(2));
+  expect(await store.read()).toMatchObject({ generation: 2, fingerprint: recordOf(2).fingerprint });
+  expect(recordOf(2).fingerprint).toHaveLength(24);
+  await stage.pass(HOUR / 4);
+  expect(await store.read()).toMatchObject({
+    generation: 2,
+    set: { advertisingToken: 'advertising-3' },
+    // Of the set that the host supplied, not of the one that came of it.
+    fingerprint: recordOf(2).fingerprint,
+    receivedAt: Date.now(),
+  });
+  await session.clear();
+  expect(await store.read()).toMatchObject({
+    generation: 3,
+    fingerprint: recordOf(2).fingerprint,
+    clearedAt: Date.now(),
+  });
+  expect(await store.read()).not.toHaveProperty('set.refreshToken');
+  await session.setTokens({ status: 'optout' });
+  expect(await store.read()).toEqual({ v: 1, generation: 4, baseUrl: BASE_URL, offsetMs: 0, optedOut: true });
+  stage.close();
+});

@@ -1,0 +1,33 @@
+import { runInNewContext } from 'node:vm';
+import { describe, expect, test } from 'vitest';
+import { isTokenError, TokenError } from '../../src/token/index.ts';
+
+describe('TokenError', () => {
+  test('is an error with a code, and with status, pause and cause where there are any', () => {
+    const cause = new TypeError('below');
+    const error = new TokenError('http_status', 'refresh: 429', { status: 429, retryAfterMs: 5, cause });
+    expect(error).toBeInstanceOf(Error);
+    expect(error).toMatchObject({ name: 'TokenError', code: 'http_status', status: 429, retryAfterMs: 5, cause });
+    expect(String(error)).toBe('TokenError: refresh: 429');
+    expect(error.stack).toContain('errors.test.ts');
+    expect(new TokenError('closed', 'closed').cause).toBeUndefined();
+  });
+
+  test('is told apart by its name, so also one of another frame or of a second bundle', () => {
+    expect(isTokenError(new TokenError('closed', 'closed'))).toBe(true);
+    expect(isTokenError(runInNewContext(`Object.assign(new Error('x'), { name: 'TokenError', code: 'closed' })`))).toBe(
+      true,
+    );
+    class Other extends Error {
+      override name = 'TokenError';
+    }
+    expect(isTokenError(new Other())).toBe(true);
+  });
+
+  test.each([null, undefined, 0, '', 'TokenError', new Error('x'), new TypeError('x'), {}, () => {}])(
+    'is not %s',
+    (other) => {
+      expect(isTokenError(other)).toBe(false);
+    },
+  );
+});

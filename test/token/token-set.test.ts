@@ -1,0 +1,214 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseAnswer, parseTokenSet, toB64, toWire } from '../../src/token/index.ts';
+
+const AT = 1_900_000_000_000;
+const wire = {
+  advertising_token: 'an advertising token',
+  refresh_token: 'a refresh token',
+  refresh_response_key: toB64(new Uint8Array(32).fill(1)),
+  refresh_from: AT,
+  identity_expires: AT + 1,
+  refresh_expires: AT + 2,
+};
+const ours = {
+  advertisingToken: wire.advertising_token,
+  refreshToken: wire.refresh_token,
+  responseKeyB64: wire.refresh_response_key,
+  refreshAt: AT,
+  expiresAt: AT + 1,
+  endsAt: AT + 2,
+};
+const TEXTS = ['advertising_token', 'refresh_token', 'refresh_response_key'] as const;
+const INSTANTS = ['refresh_from', 'identity_expires', 'refresh_expires'] as const;
+
+const errorOf = (parse: () => unknown) => {
+  try {
+    parse();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error('expected it to throw');
+};
+
+describe('a set that is right', () => {
+  test('gets our names, and its wire names again', () => {
+    expect(parseTokenSet(wire)).toEqual(ours);
+    expect(toWire(parseTokenSet(wire))).toEqual(wire);
+  });
+
+  test('is read under our own names from a store', () => {
+    expect(parseTokenSet(ours, true)).toEqual(ours);
+    expect(() => parseTokenSet(ours)).toThrow('advertising_token');
+    expect(() => parseTokenSet(wire, true)).toThrow('advertisingToken');
+  });
+
+  test('may have members that we do not know, which do not come along', () => {
+    expect(parseTokenSet({ ...wire, privacy: 1, __proto__: { a: 1 } })).toEqual(ours);
+  });
+
+  test('may have its three instants in one, and a key without its padding', () => {
+    const brief = { ...wire, identity_expires: AT, refresh_expires: AT };
+    expect(parseTokenSet(brief)).toMatchObject({ refreshAt: AT, expiresAt: AT, endsAt: AT });
+    const bare = wire.refresh_response_key.replace('=', '');
+    expect(parseTokenSet({ ...wire, refresh_response_key: bare }).responseKeyB64).toBe(bare);
+  });
+
+  test('may be an object of any make: without a prototype, or with members that read like methods', () => {
+    expect(parseTokenSet(Object.assign(Object.create(null), wire))).toEqual(ours);
+    expect(parseTokenSet({ ...wire, toString: 1, valueOf: 2 })).toEqual(ours);
+    expect(parseAnswer({ status: 'success', body: Object.assign(Object.create(null), wire) })).toEqual(ours);
+  });
+
+  test('may reach from 2001 to the end of the year 9999', () => {
+    const wide = {
+      refresh_from: 1e12,
+      identity_expires: 1e12,
+      refresh_expires: Date.UTC(9999, 11, 31, 23, 59, 59, 999),
+    };
+    expect(parseTokenSet({ ...wire, ...wide })).toMatchObject({ refreshAt: 1e12, endsAt: wide.refresh_expires });
+  });
+});
+
+describe('a set that is wrong is refused, naming field, expected and got', () => {
+  test.each([null, undefined, 5, 'text', '', true, [], [wire], () => wire])('no set at all: %j', (input) => {
+    expect(errorOf(() => parseTokenSet(input))).toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
+    expect(errorOf(() => parseAnswer(input))).toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
+  });
+
+  test.each([...TEXTS, ...INSTANTS])('%s is missing', (field) => {
+    const { [field]: _, ...rest } = wire;
+    expect(errorOf(() => parseTokenSet(rest)).message).toMatch(new RegExp(`^${field}: expected .+, got undefined$`));
+  });
+
+  const wrong = [5, null, {}, ['a'], true, '', Number.NaN, 10n];
+  const gotOf = (value: unknown) =>
+    value === null ? '(null|object)' : typeof value === 'number' ? '(number|NaN)' : typeof value;
+
+  test.each(TEXTS)('%s is empty, or no text', (field) => {
+    for (const value of wrong)
+      expect(errorOf(() => parseTokenSet({ ...wire, [field]: value })).message).toMatch(
+        new RegExp(`^${field}: expected (string|text), got .*${value === '' ? '' : gotOf(value)}`),
+      );
+  });
+
+  test.each(INSTANTS)('%s is no number', (field) => {
+    for (const value of [...wrong, String(AT)].filter((given) => typeof given !== 'number'))
+      expect(errorOf(() => parseTokenSet({ ...wire, [field]: value })).message).toMatch(
+        new RegExp(`^${field}: expected number, got ${gotOf(value)}$`),
+      );
+  });
+
+  test.each(INSTANTS)('%s is no plausible instant', (field) => {
+    for (const value of [Number.NaN, Infinity, -Infinity, 0, -AT, AT / 1000, AT * 1000, 1e12 - 1, 253_402_300_800_000])
+      expect(errorOf(() => parseTokenSet({ ...wire, [field]: value })).message).toMatch(
+        new RegExp(`^${field}: expected .+, got .*${String(value).replace('+', '\\+')}$`),
+      );
+  });
+
+  test.each([
+    ['the token expires before it is due', { identity_expires: AT - 1 }, 'identity_expires', AT, AT - 1],
+    ['the end comes before the token expires', { refresh_expires: AT }, 'refresh_expires', AT + 1, AT],
+    ['all three fall', { refresh_from: AT + 3 }, 'identity_expires', AT + 3, AT + 1],
+  ])('instants out of order: %s', (_, change, field, earliest, got) => {
+    expect(errorOf(() => parseTokenSet({ ...wire, ...change })).message).toMatch(
+      new RegExp(`^${field}: expected .*${earliest}.*, got ${got}$`),
+    );
+  });
+
+  test.each([
+    ['31 bytes', toB64(new Uint8Array(31).fill(1))],
+    ['33 bytes', toB64(new Uint8Array(33).fill(1))],
+    ['16 bytes', toB64(new Uint8Array(16).fill(1))],
+    ['the URL-safe alphabet', toB64(new Uint8Array(32).fill(255)).replaceAll('/', '_')],
+    ['a space in it', `${wire.refresh_response_key.slice(0, 42)} =`],
+    ['a line break at its end', `${wire.refresh_response_key}\n`],
+  ])('a key with %s', (_, key) => {
+    expect(errorOf(() => parseTokenSet({ ...wire, refresh_response_key: key })).message).toBe(
+      `refresh_response_key: expected base64 of 32 bytes, got ${key.length} characters`,
+    );
+  });
+});
+
+describe('an answer', () => {
+  test('is a success with a body, the body alone, or an opt-out', () => {
+    expect(parseAnswer({ status: 'success', body: wire })).toEqual(ours);
+    expect(parseAnswer(wire)).toEqual(ours);
+    expect(parseAnswer({ status: 'optout' })).toBe('optout');
+    expect(parseAnswer({ status: 'optout', body: wire })).toBe('optout');
+  });
+
+  test.each([
+    ['no body', { status: 'success' }, /^token set: expected object, got undefined$/],
+    ['an empty body', { status: 'success', body: null }, /^token set: expected object, got .*null$/],
+    ['text for a body', { status: 'success', body: 'text' }, /^token set: expected object, got string$/],
+    ['a status of another case', { status: 'Success', body: wire }, /^status: expected success or optout, got /],
+    ['the status of a refusal', { status: 'client_error', body: wire }, /^status: expected success or optout, got /],
+    ['a status that is a number', { ...wire, status: 200 }, /^status: expected success or optout, got /],
+    ['nothing in it', {}, /^advertising_token: expected (string|text), got undefined$/],
+  ])('with %s is refused', (_, input, message) => {
+    expect(errorOf(() => parseAnswer(input)).message).toMatch(message);
+  });
+});
+
+describe('whatever comes', () => {
+  const SECRET = 'the-text-that-nobody-may-see';
+  const leaf = fc.oneof(
+    fc.constantFrom<unknown>(SECRET, `x${SECRET}x`, SECRET.repeat(9), '', null, undefined, AT, AT + 1, -1, Number.NaN),
+    fc.jsonValue(),
+  );
+  const field = fc.constantFrom(...TEXTS, ...INSTANTS, 'status', 'body');
+  const object = fc.dictionary(field, leaf, { noNullPrototype: true });
+  const input = fc.oneof(
+    fc.jsonValue(),
+    object,
+    object.map((given) => ({ ...wire, ...given })),
+    object.map((given) => ({ status: 'success', body: { ...wire, ...given } })),
+    object.map((given) => Object.fromEntries(Object.entries({ ...ours, ...given }))),
+  );
+
+  test('nothing is thrown but invalid_token_set, and no message shows what came', () => {
+    fc.assert(
+      fc.property(input, (given) => {
+        for (const parse of [parseAnswer, parseTokenSet, (value: unknown) => parseTokenSet(value, true)])
+          try {
+            parse(given);
+          } catch (error) {
+            expect(error).toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
+            expect(String(error)).not.toContain(SECRET);
+            expect(String(error)).not.toContain(wire.refresh_response_key);
+            expect(String((error as Error).cause)).not.toContain(SECRET);
+          }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test.each(TEXTS)('a %s that reads like a number is not shown either', (field) => {
+    for (const text of ['-12345', '-0.5', '-Infinity'])
+      try {
+        parseTokenSet({ ...wire, [field]: text });
+      } catch (error) {
+        expect(String(error)).not.toContain(text);
+      }
+  });
+
+  test('whatever is accepted is a whole set: texts, a key of 32 bytes, instants in order', () => {
+    fc.assert(
+      fc.property(input, (given) => {
+        let answer: ReturnType<typeof parseAnswer>;
+        try {
+          answer = parseAnswer(given);
+        } catch {
+          return;
+        }
+        if (answer === 'optout') return;
+        const { advertisingToken, refreshToken, responseKeyB64, refreshAt, expiresAt, endsAt } = answer;
+        expect(advertisingToken && refreshToken).toBeTypeOf('string');
+        expect(atob(responseKeyB64)).toHaveLength(32);
+        expect(refreshAt <= expiresAt && expiresAt <= endsAt).toBe(true);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
