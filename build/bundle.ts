@@ -21,6 +21,8 @@ export interface BuiltFile {
   readonly modules: readonly string[];
   /** Paths of the files that it imports, and what is left to the user to install. */
   readonly imports: readonly string[];
+  /** Those of them that are loaded only when they are needed. */
+  readonly onDemand: readonly string[];
 }
 
 /** Nothing of ours is rewritten: a lower target trades class fields for 300 bytes of helpers, and wins no browser of use. */
@@ -43,6 +45,7 @@ const bundle = async (config: InlineConfig): Promise<BuiltFile[]> => {
       code,
       modules: Object.keys(modules).filter((id) => modules[id]!.renderedLength > 0),
       imports: [...imports, ...dynamicImports],
+      onDemand: dynamicImports.filter((name) => !imports.includes(name)),
     }));
 };
 
@@ -103,13 +106,13 @@ const smallest = async (code: string, format: ScriptFile['format']): Promise<str
     ecma: 2020,
     module: format === 'es',
     toplevel: true,
+    // Without `unsafe_comps`: it takes `!(a <= b)` for `a > b`, which is wrong for what is not a number.
     compress: {
       passes: 3,
       ecma: 2020,
       inline: 1,
       unsafe: true,
       unsafe_arrows: true,
-      unsafe_comps: true,
       pure_getters: true,
     },
     mangle: format === 'iife' ? { properties: { regex: internalNames } } : true,

@@ -162,14 +162,17 @@ describe('the package', () => {
 
 describe('what is built', async () => {
   const files = new Map((await buildEntries()).map((file) => [file.path, file]));
-  const reached = (path: string, seen = new Set<string>()): Set<string> => {
+  const reached = (path: string, atOnce: boolean, seen = new Set<string>()): Set<string> => {
     if (seen.has(path)) return seen;
     seen.add(path);
-    for (const next of files.get(path)?.imports ?? []) reached(next, seen);
+    const file = files.get(path);
+    for (const next of file?.imports ?? []) if (!atOnce || !file?.onDemand.includes(next)) reached(next, atOnce, seen);
     return seen;
   };
   /** The files of an entry, and the names of what it leaves to be installed. */
-  const filesOf = (entry: string) => [...reached(`${entries[entry]}.js`)];
+  const filesOf = (entry: string) => [...reached(`${entries[entry]}.js`, false)];
+  /** Those of them that an import of it loads. */
+  const filesAtOnce = (entry: string) => [...reached(`${entries[entry]}.js`, true)];
   const modulesOf = (entry: string) => filesOf(entry).flatMap((path) => files.get(path)?.modules ?? []);
   const hashing = (modules: readonly string[]) => modules.filter((id) => id.includes('@noble/hashes'));
 
@@ -185,9 +188,12 @@ describe('what is built', async () => {
 
   test.each(Object.keys(entries))('%s leaves nothing to be installed but the two dependencies', (entry) => {
     const ofNode = entry === './operator/node' ? ['node:'] : [];
-    for (const name of filesOf(entry).filter((path) => !files.has(path))) {
-      expect([...ofNode, 'idb-keyval', '@noble/ciphers']).toContain(packageOf(name));
-    }
+    const named = (paths: string[]) => paths.filter((path) => !files.has(path)).map(packageOf);
+    const dependencies = [...ofNode, 'idb-keyval', '@noble/ciphers'];
+    for (const name of named(filesAtOnce(entry))) expect(dependencies).toContain(name);
+    // The engines of the database, where an option asks for one.
+    const engines = entry === './operator' ? ['node:', '@electric-sql/pglite', 'pg'] : [];
+    for (const name of named(filesOf(entry))) expect([...dependencies, ...engines]).toContain(name);
   });
 
   test.each(Object.keys(entries).filter((entry) => entry !== './operator/node'))(

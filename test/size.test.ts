@@ -1,5 +1,8 @@
+import { readFile } from 'node:fs/promises';
+import { parseSync, Visitor } from 'vite';
 import { expect, test } from 'vitest';
-import { buildScript } from '../build/bundle.ts';
+import { buildScript, root } from '../build/bundle.ts';
+import { internalNames } from '../build/entries.ts';
 import { brotliSize } from '../build/size.ts';
 
 /** Bytes of brotli that the script tag may cost a page. Saved by design, never by leaving out a fault path. */
@@ -7,4 +10,31 @@ const LIMIT = 4_900;
 
 test(`dist/tessera.js is at most ${LIMIT} bytes of brotli`, async () => {
   expect(brotliSize((await buildScript('tessera.js')).code)).toBeLessThanOrEqual(LIMIT);
+});
+
+/** Members of all interfaces and classes that a file declares. */
+const membersOf = async (file: string): Promise<string[]> => {
+  const { program } = parseSync(file, await readFile(root + file, 'utf8'));
+  const members: string[] = [];
+  const add = ({ key }: { key: { type: string } }) => {
+    if (key.type === 'Identifier') members.push((key as { type: string; name: string }).name);
+  };
+  new Visitor({ TSPropertySignature: add, TSMethodSignature: add, PropertyDefinition: add }).visit(program);
+  return members;
+};
+
+test.each([
+  ['src/page/script.ts', 'createSession'],
+  ['src/session/contract.ts', 'getToken'],
+  ['src/session/events.ts', 'cause'],
+  ['src/session/options.ts', 'consent'],
+  ['src/session/record.ts', 'fingerprint'],
+  ['src/session/store.ts', 'update'],
+  ['src/token/errors.ts', 'code'],
+  ['src/token/phase.ts', 'optedOut'],
+  ['src/token/token-set.ts', 'responseKeyB64'],
+])('no name that a page or a store sees is shortened: %s', async (file, known) => {
+  const members = await membersOf(file);
+  expect(members).toContain(known);
+  expect(members.filter((name) => internalNames.test(name))).toEqual([]);
 });

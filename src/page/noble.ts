@@ -8,7 +8,8 @@
 import type { Bytes } from '../token/bytes.ts';
 import { scriptTag } from './script-url.ts';
 
-const url = new URL('tessera-noble.js', scriptTag?.src || globalThis.location?.href).href;
-
 /** AES-GCM as noble has it, except that it arrives as a promise. */
-export const gcm = async (key: Bytes, iv: Bytes) => (await import(/* @vite-ignore */ url)).gcm(key, iv);
+export const gcm = async (key: Bytes, iv: Bytes) => {
+  const url = `${new URL('tessera-noble.js', scriptTag?.src || location.href)}`;
+  return (await import(/* @vite-ignore */ url)).gcm(key, iv);
+};

@@ -54,8 +54,9 @@ const repeat = (session: Session) => {
 };
 
 const run = (tessera: Tessera, calls: Call[]) => {
-  // An asynchronous function: a call that throws or rejects keeps no other from running.
-  for (const call of calls) (async () => call(tessera))().catch(reportError);
+  // An asynchronous function: a call that throws or rejects keeps no other from running. Without `reportError` (Safari
+  // before 15.4) the rejection itself is what the console shows.
+  for (const call of calls) (async () => call(tessera))().catch(globalThis.reportError);
 };
 
 const install = () => {

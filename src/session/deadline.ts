@@ -5,11 +5,15 @@ import { TokenError } from '../token/errors.ts';
 /**
  * Wait for `work`, at most `ms`.
  *
- * @param work   keeps running after the deadline; what it brings then is ignored.
- * @throws {TokenError} `timeout` once `ms` have passed; else whatever `work` rejects with.
+ * @param work    keeps running after the deadline; what it brings then is ignored.
+ * @param signal  ends the waiting when it is aborted.
+ * @throws {TokenError} `timeout` once `ms` have passed; else whatever `work` rejects with, or the event of the signal.
  */
-export const within = <T>(ms: number, work: Promise<T>): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new TokenError('timeout', `no answer in ${ms} ms`)), ms);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
+export const within = <T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> => {
+  let timer: ReturnType<typeof setTimeout>;
+  return new Promise<T>((resolve, reject) => {
+    timer = setTimeout(() => reject(new TokenError('timeout', `no answer in ${ms} ms`)), ms);
+    if (signal) signal.onabort = reject;
+    work.then(resolve, reject);
+  }).finally(() => clearTimeout(timer));
+};

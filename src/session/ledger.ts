@@ -28,9 +28,11 @@ export const createLedger = (
   onFailure: (error: TokenError) => void,
 ) => {
   const empty = emptyRecord(baseUrl);
-  /** Changes under way: memory may be ahead of the store. */
-  let pending = 0;
-  let queue: Promise<unknown> = Promise.resolve();
+  let ungate = () => {};
+  let isOpen = false;
+  /** A damaged record has been told of: once is enough, it is read again and again. */
+  let isTold = false;
+  let queue: Promise<unknown> = new Promise<void>((resolve) => (ungate = resolve));
 
   const take = (next: SessionRecord) => {
     onTake(next, ledger.record);
@@ -40,32 +42,24 @@ export const createLedger = (
   const parse = (stored: unknown): SessionRecord | undefined => {
     try {
       return parseRecord(stored, baseUrl);
-    } catch (error) {
-      onFailure(error as TokenError);
+    } catch (cause) {
+      if (!isTold) onFailure(new TokenError('storage_failed', 'damaged record', { cause }));
+      isTold = true;
       return undefined;
     }
   };
 
   /** Use the store when everything before has settled, bounded in time. Where it fails, memory takes its place. */
-  const use = <T>(
-    work: (place: Store, wanted: () => boolean) => Promise<unknown>,
-    then: (value: unknown) => T,
-  ): Promise<T> => {
+  const use = <T>(work: (place: Store) => Promise<unknown>, then: (value: unknown) => T): Promise<T> => {
     const mine = queue
-      .then(() => {
-        let wanted = true;
-        return within(
-          STORE_MS,
-          work(store, () => wanted),
-        ).catch((cause) => {
-          // What was given up on may still run: it finds that it is not wanted, and changes nothing.
-          wanted = false;
+      .then(() =>
+        within(STORE_MS, work(store)).catch((cause) => {
           store.close?.();
-          store = spare(ledger.loaded ? ledger.record : undefined);
-          onFailure(new TokenError('storage_failed', 'storage: memory takes over', { cause }));
-          return work(store, () => true);
-        });
-      })
+          store = spare(ledger.isLoaded ? ledger.record : undefined);
+          onFailure(new TokenError('storage_failed', 'storage failed', { cause }));
+          return work(store);
+        }),
+      )
       .then(then);
     queue = mine;
     return mine;
@@ -73,64 +67,69 @@ export const createLedger = (
 
   const ledger = {
     record: empty,
+    /** Let the store be used: nothing touches it before. */
+    ungate: () => {
+      isOpen = true;
+      ungate();
+    },
     /** The stored state is known. */
-    loaded: false,
-    /** The stored state is known, and memory is not ahead of it. */
-    idle: () => ledger.loaded && !pending,
+    isLoaded: false,
+    /** Changes under way: memory may be ahead of the store. */
+    unwritten: 0,
     kind: () => store.kind ?? 'custom',
     /** Everything so far has settled. */
     drained: (): Promise<unknown> => queue,
-
-    /** Read the store for the first time. */
-    load: (): Promise<void> =>
-      use(
-        (place) => place.read(),
-        (stored) => {
-          ledger.record = parse(stored) ?? empty;
-          ledger.loaded = true;
-        },
-      ),
 
     /**
      * Change the record: in memory at once where `atOnce`, then in the store.
      *
      * @returns whether the act changed what was stored.
      */
-    commit: (act: Act, atOnce: boolean): Promise<boolean> => {
-      if (atOnce && ledger.loaded) take(act(ledger.record));
-      pending++;
+    enact: (act: Act, atOnce: boolean): Promise<boolean> => {
+      const isDone = atOnce && ledger.isLoaded;
+      if (isDone) take(act(ledger.record));
+      ledger.unwritten++;
       let changed = false;
       return use(
-        (place, wanted) =>
+        async (place) =>
           place.update((stored) => {
-            if (!wanted()) return stored;
-            const before = parse(stored) ?? empty;
-            const after = act(before);
+            // A place that was given up on may still come round to this: it is too late.
+            if (place !== store) return stored;
+            // A store that is empty, or was emptied or damaged meanwhile, takes nothing from the page.
+            const before = parse(stored) ?? (isDone ? undefined : ledger.record);
+            const after = before ? act(before) : ledger.record;
             changed = after !== before;
             return after;
           }),
         (written) => {
           // A later act is in memory already: its own write brings the truth.
-          if (!--pending && ledger.loaded) take(written as SessionRecord);
+          if (!--ledger.unwritten && ledger.isLoaded) take(written as SessionRecord);
           return changed;
         },
       );
     },
 
-    /** Read the store again: another tab may have been faster, or logged the user out. */
+    /** Read the store, also again: another tab may have been faster, or logged the user out. */
     pull: (): Promise<void> =>
       use(
-        (place) => place.read(),
+        async (place) => place.read(),
         (stored) => {
-          const next = ledger.idle() ? parse(stored) : undefined;
+          const next = parse(stored);
+          if (!ledger.isLoaded) {
+            ledger.record = next ?? empty;
+            ledger.isLoaded = true;
+          }
           // Nothing, or something older: a store that lost what this page still knows. That is no logout.
-          if (next && next.generation >= ledger.record.generation) take(next);
+          else if (!ledger.unwritten && next && next.generation >= ledger.record.generation) take(next);
         },
       ),
 
-    /** Let go of the store once all is written. */
-    close: (): void => {
-      void queue.then(() => store.close?.());
+    /** Let go of the store once all is written. What waits for consent will not get it. */
+    close: async (): Promise<void> => {
+      if (!isOpen) store = spare(undefined);
+      ungate();
+      await queue;
+      store.close?.();
     },
   };
   return ledger;

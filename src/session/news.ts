@@ -39,5 +39,5 @@ export const tellNews = (
     if (ended || t < set.endsAt) emit('expired', { token: 'advertising' });
     else token = before.token;
   }
-  return { token, ended, optedOut };
+  return { ...held, token };
 };

@@ -4,6 +4,7 @@
  * A wrong option is a programmer's mistake: it throws a TypeError at creation, naming option, expected and got.
  */
 
+import { misfit, mismatch } from '../token/errors.ts';
 import type { NeedReason } from './events.ts';
 import type { Store } from './store.ts';
 
@@ -55,25 +56,30 @@ export interface Settings extends SessionOptions {
 }
 
 /** Option: its type, and its value where it is left out. */
-const KINDS: Record<string, readonly [type: string, standard?: unknown]> = {
-  name: ['string', 'tessera'],
-  refresh: ['string', 'auto'],
-  provide: ['function'],
-  consent: ['function'],
-  fetch: ['function'],
-  now: ['function', () => Date.now()],
-  timeoutMs: ['number', 10_000],
-  firstMs: ['number', 5_000],
-  maxMs: ['number', 300_000],
-  store: ['object'],
-  logger: ['object'],
+const DEFAULTS = {
+  name: 'tessera',
+  refresh: 'auto',
+  now: () => Date.now(),
+  timeoutMs: 10_000,
+  firstMs: 5_000,
+  maxMs: 300_000,
+};
+/** Option: its type. Whatever is false-like leaves it out. */
+const KINDS = {
+  provide: 'function',
+  consent: 'function',
+  fetch: 'function',
+  store: 'object',
+  logger: 'object',
+  retry: 'object',
+  allowInsecure: 'boolean',
 };
 
 /** Scheme and host of an operator that needs no leave: https, or this machine. */
-const SAFE = /^https:|^http:(([^/]+\.)?localhost|127[\d.]+|\[::1])$/;
+const SAFE = /^https:|^http:(localhost|127[\d.]+|\[::1])$/;
 
-const refuse = (option: string, expected: string, got: unknown) => {
-  throw new TypeError(`${option}: expected ${expected}, got ${got}`);
+const demand = (fault: unknown) => {
+  if (fault) throw new TypeError(fault as string);
 };
 
 /**
@@ -83,21 +89,18 @@ const refuse = (option: string, expected: string, got: unknown) => {
  */
 export const parseOptions = (options: SessionOptions): Settings => {
   const given = { ...options, ...options?.retry } as Settings & Record<string, unknown>;
-  for (const [option, [type, standard]] of Object.entries(KINDS)) {
-    const value = (given[option] ??= standard);
-    const is = typeof value;
-    // Empty text, 0, NaN, and what is no span: below 0 or endless.
-    if (value !== undefined && (is !== type || !value || 1 / (value as number) <= 0))
-      refuse(option, `usable ${type}`, is === type ? `${is} ${value}` : is);
-  }
-  if (!/^(auto|off)$/.test(given.refresh)) refuse('refresh', 'auto or off', given.refresh);
-  let url: URL | undefined;
+  for (const [option, standard] of Object.entries(DEFAULTS))
+    demand(misfit(option, typeof standard, (given[option] ??= standard)));
+  for (const [option, type] of Object.entries(KINDS)) demand(given[option] && misfit(option, type, given[option]));
+  demand(!/^(auto|off)$/.test(given.refresh) && mismatch('refresh', 'auto or off', 'another'));
+  let got: string = typeof given.baseUrl;
   try {
-    url = new URL(given.baseUrl);
+    const { protocol, hostname, href } = new URL(given.baseUrl);
+    got = protocol;
+    if (SAFE.test(protocol + hostname) || (given.allowInsecure && protocol === 'http:')) {
+      given.baseUrl = href.replace(/\/*([?#].*)?$/, '');
+      return given;
+    }
   } catch {}
-  const { protocol = typeof given.baseUrl, hostname, href = '' }: Partial<URL> = url ?? {};
-  if (!SAFE.test(protocol + hostname) && !(given.allowInsecure && protocol === 'http:'))
-    refuse('baseUrl', 'https address', protocol);
-  given.baseUrl = href.replace(/\/*([?#].*)?$/, '');
-  return given;
+  throw new TypeError(mismatch('baseUrl', 'https address', got));
 };

@@ -5,7 +5,6 @@
  * decides in both places, whatever another tab has written meanwhile. No I/O, no clock of its own here.
  */
 
-import { TokenError } from '../token/errors.ts';
 import type { Held } from '../token/phase.ts';
 import type { Answer, TokenSet } from '../token/token-set.ts';
 import { parseTokenSet } from '../token/token-set.ts';
@@ -41,27 +40,27 @@ export const emptyRecord = (baseUrl: string): SessionRecord => ({ v: 1, generati
  * Parse what a store gave back.
  *
  * @returns undefined for nothing, and for a record of another operator.
- * @throws {TokenError} `storage_failed` where the record is damaged or of an unknown form.
+ * @throws where the record is damaged or of an unknown form.
  */
 export const parseRecord = (stored: unknown, baseUrl: string): SessionRecord | undefined => {
   if (!stored) return undefined;
   const record = stored as SessionRecord;
-  try {
-    // A sum of anything but numbers is not finite.
-    if (record.v !== 1 || !Number.isFinite(record.generation + record.offsetMs)) throw record.v;
-    if (record.baseUrl !== baseUrl) return undefined;
-    return { ...record, set: record.set && parseTokenSet(record.set, true) };
-  } catch {
-    throw new TokenError('storage_failed', 'expected a record of form 1');
-  }
+  const set = record.set && parseTokenSet(record.set, true);
+  // A sum of anything but numbers is not finite.
+  if (record.v !== 1 || !Number.isFinite(record.generation + record.offsetMs)) throw new TypeError('record');
+  return record.baseUrl === baseUrl ? { ...record, set } : undefined;
 };
 
 const fingerprintOf = (set: TokenSet): string => set.refreshToken.slice(-24);
 
-// What every explicit act begins with: the next generation, and the tombstone, which outlives them all.
-const next = ({ generation, baseUrl, offsetMs, optedOut }: SessionRecord): SessionRecord => ({
-  ...emptyRecord(baseUrl),
+/**
+ * Forget everything that tells of the user: what is left fences late answers, keeps the tombstone of an opt-out, and
+ * knows the clock. Every explicit act begins so; consent withdrawn is no more than this.
+ */
+export const forget: Act = ({ generation, baseUrl, offsetMs, optedOut }) => ({
+  v: 1,
   generation: generation + 1,
+  baseUrl,
   offsetMs,
   optedOut,
 });
@@ -69,7 +68,7 @@ const next = ({ generation, baseUrl, offsetMs, optedOut }: SessionRecord): Sessi
 /** The host supplies a set. Behind a tombstone it is held back: `phaseOf` stays `optedOut` until the service accepts it. */
 export const supply =
   (set: TokenSet, now: number): Act =>
-  (record) => ({ ...next(record), set, receivedAt: now, fingerprint: fingerprintOf(set) });
+  (record) => ({ ...forget(record), set, receivedAt: now, fingerprint: fingerprintOf(set) });
 
 /** The page was rendered with a set: the same as {@link supply}, unless that set, or its logout, is already known. */
 export const offer =
@@ -82,13 +81,10 @@ export const offer =
 /** Logout. The fingerprint stays, for {@link offer}. */
 export const logOut =
   (now: number): Act =>
-  (record) => ({ ...next(record), fingerprint: record.fingerprint, clearedAt: now });
+  (record) => ({ ...forget(record), fingerprint: record.fingerprint, clearedAt: now });
 
 /** The host says that the user has opted out: tokens and fingerprint go, the tombstone stays. */
-export const optOut: Act = (record) => ({ ...next(record), optedOut: true });
-
-/** Consent is gone: nothing that tells of the user stays. What stays fences late answers, and keeps an opt-out. */
-export const wipe: Act = (record) => ({ ...next(record), offsetMs: 0 });
+export const optOut: Act = (record) => ({ ...forget(record), optedOut: true });
 
 /** A clock that differs by less is taken to be right: `Date` has whole seconds only, and answers travel. */
 const CLOCK_TOLERANCE_MS = 5_000;
@@ -112,14 +108,9 @@ export const answered =
     if (word === 'ended') return record.optedOut ? { ...record, set: undefined } : { ...record, ended: true };
     let offsetMs = dateMs ? dateMs - now : record.offsetMs;
     if (Math.abs(offsetMs) < CLOCK_TOLERANCE_MS) offsetMs = 0;
-    let { refreshAt } = word;
-    const ahead = now + offsetMs - refreshAt;
-    // A set that is due on arrival means that this device's clock runs ahead. It is good for expiresAt - refreshAt at
-    // least: take now for refreshAt, and refresh half-way.
-    if (ahead >= 0) {
-      offsetMs -= ahead;
-      refreshAt = (refreshAt + word.expiresAt) / 2;
-    }
+    // A set that is due on arrival means that this device's clock runs ahead: take now for the instant when it is due.
+    // So it is never good for less than expiresAt - refreshAt; that it is due again at once does not lead to a loop.
+    offsetMs -= Math.max(0, now + offsetMs - word.refreshAt);
     // The service accepts the user: a tombstone falls.
-    return { ...record, set: { ...word, refreshAt }, optedOut: undefined, offsetMs, receivedAt: now };
+    return { ...record, set: word, optedOut: undefined, offsetMs, receivedAt: now };
   };

@@ -43,13 +43,12 @@ export const refresh = async (
   const text = await response.text();
   const { status, headers } = response;
   let code: ErrorCode = 'http_status';
-  let cause: unknown;
   if (status < 300)
     try {
       const word = parseAnswer(JSON.parse(await openRefresh(text, set.responseKeyB64)));
       return { word, dateMs: Date.parse(headers.get('date') as string) };
     } catch (error) {
-      cause = error;
+      // What is wrong with an opened answer is not passed on: a parser quotes what it chokes on.
       code = (error as TokenError).code === 'decrypt_failed' ? 'decrypt_failed' : 'malformed_response';
     }
   // Only a sealed answer may say success or optout: the plain text of an error is from nobody in particular.
@@ -57,8 +56,5 @@ export const refresh = async (
   // Seconds or a date.
   const after = headers.get('retry-after') as string;
   const retryAfterMs = +after * 1000 || Date.parse(after) - now() || undefined;
-  throw new TokenError(code, `refresh: ${status}`, { status, retryAfterMs, cause });
+  throw new TokenError(code, `refresh: ${status}`, { status, retryAfterMs });
 };
-
-/** Whether a failure is the fault of the service or its answer, so that tries are few and far apart; else it will pass. */
-export const isRefusal = ({ status = 500 }: TokenError): boolean => status < 500 && ![408, 425, 429].includes(status);

@@ -14,7 +14,7 @@ export const isVisible = (): boolean => globalThis.document?.visibilityState !==
  * Aim at instants, one at a time.
  *
  * @param now       local clock, epoch ms; compared at every hop, so spans of any length are safe.
- * @param onTime    called once when the instant has come.
+ * @param onTime    called when the instant has come; it aims anew.
  * @param onWake    called when the page is shown, restored, resumed or back online.
  */
 export const createSchedule = (now: () => number, onTime: () => void, onWake: () => void) => {
@@ -24,20 +24,17 @@ export const createSchedule = (now: () => number, onTime: () => void, onWake: ()
   const arm = () => {
     clearTimeout(timer);
     if (target < Number.POSITIVE_INFINITY && isVisible())
-      timer = setTimeout(hop, Math.min(Math.max(target - now(), 0), LONGEST_HOP_MS));
+      timer = setTimeout(hop, Math.min(target - now(), LONGEST_HOP_MS));
   };
   const hop = () => {
-    if (now() < target) return arm();
-    target = Number.POSITIVE_INFINITY;
-    onTime();
+    if (now() < target) arm();
+    else onTime();
   };
   const look = () => (isVisible() ? onWake() : clearTimeout(timer));
 
   // Captured at the window, where events of the document pass too; one signal lets go of them all.
-  const listening = new AbortController();
-  const { signal } = listening;
-  for (const event of ['visibilitychange', 'pageshow', 'online'])
-    globalThis.window?.addEventListener(event, look, { capture: true, signal });
+  const events = ['visibilitychange', 'pageshow', 'online'];
+  for (const event of events) globalThis.addEventListener?.(event, look, true);
 
   return {
     /** Aim at `instant` (local epoch ms) instead of whatever was aimed at; `Infinity`: at nothing. */
@@ -51,7 +48,7 @@ export const createSchedule = (now: () => number, onTime: () => void, onWake: ()
     },
     close: () => {
       clearTimeout(timer);
-      listening.abort();
+      for (const event of events) globalThis.removeEventListener?.(event, look, true);
     },
   };
 };

@@ -7,30 +7,22 @@
  * as often as anyone likes.
  */
 
-import type { ErrorCode } from '../token/errors.ts';
-import { isTokenError, TokenError } from '../token/errors.ts';
-import type { Phase } from '../token/phase.ts';
-import { nextWakeAt, phaseOf, tokenAt } from '../token/phase.ts';
-import type { Answer, TokenSet } from '../token/token-set.ts';
-import { parseAnswer } from '../token/token-set.ts';
+import { type ErrorCode, isTokenError, TokenError } from '../token/errors.ts';
+import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../token/phase.ts';
+import { parseAnswer, type TokenSet } from '../token/token-set.ts';
 import type { Session, SessionState } from './contract.ts';
 import { within } from './deadline.ts';
-import type { Cause, NeedReason } from './events.ts';
-import { createEvents } from './events.ts';
+import { type Cause, createEvents, type NeedReason } from './events.ts';
 import { createLedger } from './ledger.ts';
-import type { Told } from './news.ts';
-import { tellNews } from './news.ts';
-import type { SessionOptions } from './options.ts';
-import { parseOptions } from './options.ts';
-import type { Act } from './record.ts';
-import { answered, logOut, offer, optOut, supply, wipe } from './record.ts';
-import { isRefusal, refresh } from './refresh.ts';
+import { type Told, tellNews } from './news.ts';
+import { parseOptions, type SessionOptions } from './options.ts';
+import { backOffMs, isRefusal, isSpent, spacedMs } from './patience.ts';
+import { type Act, answered, forget, logOut, offer, optOut, supply } from './record.ts';
+import { refresh } from './refresh.ts';
 import { createSchedule, isVisible } from './schedule.ts';
-import { indexedDbStore, memoryStore } from './store.ts';
+import { memoryStore, ownStore } from './store.ts';
 import { joinTabs } from './tabs.ts';
 
-/** Spacing of tries after the service, or its answer, was at fault; after the last of them a new set is needed. */
-const SPACED_MS = [30_000, 120_000, 600_000];
 /** How much longer than its own deadline another tab's refresh is waited for. */
 const PATIENCE_MS = 2_000;
 
@@ -48,21 +40,20 @@ const PATIENCE_MS = 2_000;
 export const createSession = (options: SessionOptions): Session => {
   const o = parseOptions(options);
   const { now, timeoutMs, provide } = o;
-  let { tokens } = o;
-  /** undefined: not decided yet. */
-  let consent: boolean | undefined;
   let closed = false;
-  /** Acts of the host from before consent. */
-  const held: Act[] = [];
-  /** The one refresh, or question to `provide`, under way; resolves with the error that it failed with. */
+  /** What `consent` says; undefined until it does. */
+  let granted: boolean | undefined;
+  /** Gives up the one refresh, or question to `provide`, under way. */
+  let flying: AbortController | undefined;
+  /** The latest of them, also when it is over; resolves with the error that it failed with. */
   let flight: Promise<TokenError | undefined> | undefined;
-  let flightIs: 'provide' | 'refresh' | undefined;
-  let abort = new AbortController();
   /** Wakes a flight that waits for another tab. */
   let nudge = () => {};
   let lastError: TokenError | undefined;
-  /** Flights since all was well, and the local instant before which there is no other. */
+  /** Flights since all was well, and the pause that the last of them is worth. */
   let tries = 0;
+  let pauseMs = 0;
+  /** Local instant before which there is no other flight. */
   let retryAt = 0;
   /** A failure of the present run has been told. */
   let failing = false;
@@ -78,11 +69,17 @@ export const createSession = (options: SessionOptions): Session => {
   let foundBy: Cause = 'load';
   let snapshot: SessionState;
   let shown: string;
-  const waiters = new Set<() => void>();
+  /** How many wait for a token. */
+  let waiting = 0;
 
-  const log = (what: unknown) => o.logger?.debug('tessera', what);
+  const log = (what: unknown) => {
+    try {
+      o.logger?.debug('tessera', what);
+    } catch {}
+  };
   const { on, emit } = createEvents(log);
   const report = (error: TokenError) => {
+    if (closed) return;
     lastError = error;
     log(error);
     emit('error', error);
@@ -90,15 +87,13 @@ export const createSession = (options: SessionOptions): Session => {
 
   /** Give up what is under way: its answer is not wanted any more. */
   const drop = () => {
-    abort.abort();
-    flight = undefined;
-    nudge();
+    flying?.abort();
+    flying = undefined;
   };
 
   const ledger = createLedger(
     o.baseUrl,
-    // No IndexedDB at all (Node, some webviews) is no failure.
-    o.store ?? (globalThis.indexedDB ? indexedDbStore(o.name) : memoryStore()),
+    o.store ?? ownStore(o.name),
     memoryStore,
     (next, before) => {
       const explicit = next.generation !== before.generation;
@@ -121,98 +116,97 @@ export const createSession = (options: SessionOptions): Session => {
   const phase = () => phaseOf(ledger.record, clock());
   const tokenNow = () => (closed ? undefined : tokenAt(ledger.record, clock()));
   /** Nothing is on its way into the store or out of it: what is known may be told and acted upon. */
-  const idle = () => consent && ledger.idle() && !closed;
+  const idle = () => granted && ledger.isLoaded && !ledger.unwritten && !closed;
 
   /** Change the record, then see to what follows. What a refresh brings is written before memory has it. */
   const commit = async (act: Act, cause: Cause = 'set') => {
-    if (!consent) {
-      held.push(act);
-      return;
-    }
-    const writing = ledger.commit(act, cause === 'set');
+    if (granted === false) throw lack();
+    const writing = ledger.enact(act, cause === 'set');
     settle();
     const changed = await writing;
+    // Closed before there was consent, or consent withdrawn meanwhile: nothing is stored.
+    if (!granted) throw lack();
     if (changed) tabs.tell();
     settle(changed ? cause : foundBy);
   };
 
-  const take = (answer: Answer, act = supply) => commit(answer === 'optout' ? optOut : act(answer, now()));
+  const take = async (input: unknown, act = supply) => {
+    const answer = parseAnswer(input);
+    await commit(answer === 'optout' ? optOut : act(answer, now()));
+  };
 
   // ---- Refreshing, and asking for a set ----
 
-  /** Inside the lock: read again, send, open, write. */
-  const exchange = async (signal: AbortSignal) => {
-    const before = ledger.record.set?.refreshToken;
-    await ledger.pull();
-    const sent = ledger.record;
-    // Another tab was faster, or the user is gone.
-    if (signal.aborted || !sent.set || sent.set.refreshToken !== before) return;
-    const { word, dateMs } = await within(timeoutMs, refresh(o, sent.set, signal));
-    // Where another tab holds a newer set by now, this changes nothing, and that set is adopted.
-    if (!signal.aborted) await commit(answered(sent, word, dateMs, now()), 'refresh');
-  };
-
-  const exhausted = () => refusals > SPACED_MS.length;
-
   const tell = (reason: NeedReason) => {
-    if (!needTold) emit('needsTokens', { reason });
+    if (needTold) return;
     needTold = true;
+    emit('needsTokens', { reason });
   };
 
-  const ask = async (reason: NeedReason, signal: AbortSignal) => {
-    const answer = await within(timeoutMs, (async () => provide?.({ signal, reason }))());
-    if (signal.aborted) return;
-    // null, undefined, or a response 204: nobody is signed in.
-    nobody = !answer || (answer as Response).status === 204;
-    if (nobody) tell(reason);
-    else await take(parseAnswer(answer));
-  };
-
-  /** Start the one flight: ask `provide` where there is a reason to, else refresh. */
+  /** The one flight: ask `provide` where there is a reason to, else refresh. Resolves with the error that it failed with. */
   const start = (reason: NeedReason | undefined) => {
     const mine = new AbortController();
     const { signal } = mine;
-    abort = mine;
-    flightIs = reason ? 'provide' : 'refresh';
-    const pauseMs = Math.random() * Math.min(o.maxMs, o.firstMs * 2 ** tries++);
-    // However they end, flights without a fresh set are no loop: after the third in a row each waits its turn.
+    flying = mine;
+    pauseMs = backOffMs(o, tries++);
+    // However it ends: after the third in a row without a fresh set, each waits its turn.
     retryAt = tries > 3 ? now() + pauseMs : 0;
-    const running = (async () => {
+
+    /** What `work` brings in time; ends at once where nobody wants it any more. */
+    const wanted = <T>(work: Promise<T>, ms = timeoutMs): Promise<T> => within(ms, work, signal);
+
+    /** Inside the lock: read again, send, open, write. */
+    const exchange = async () => {
+      const before = ledger.record.set?.refreshToken;
+      await wanted(ledger.pull());
+      const sent = ledger.record;
+      // Another tab was faster, or there is nothing to send.
+      if (!sent.set || sent.set.refreshToken !== before) return;
+      const { word, dateMs } = await wanted(refresh(o, sent.set, signal));
+      // Where another tab holds a newer set by now, this changes nothing, and that set is adopted.
+      await commit(answered(sent, word, dateMs, now()), 'refresh');
+    };
+
+    const fly = async (): Promise<TokenError | undefined> => {
       let error: TokenError | undefined;
       try {
-        if (reason) await ask(reason, signal);
-        else if (!(await tabs.alone(() => exchange(signal)))) {
+        if (reason) {
+          const answer = await wanted((async () => provide?.({ signal, reason }))());
+          // null, undefined, or a response 204: nobody is signed in.
+          nobody = !answer || (answer as Response).status === 204;
+          if (nobody) tell(reason);
+          else await take(answer);
+        } else if (!(await tabs.alone(exchange))) {
           // Another tab is at it: look again when it tells, or when it must have given up.
           const news = new Promise<void>((resolve) => (nudge = resolve));
-          await within(timeoutMs + PATIENCE_MS, news).catch(ledger.pull);
+          await wanted(news, timeoutMs + PATIENCE_MS).catch(ledger.pull);
         }
       } catch (cause) {
         if (!signal.aborted) {
-          error = isTokenError(cause) ? cause : new TokenError('network', `${flightIs}: failed`, { cause });
-          const refused = !reason && isRefusal(error);
-          retryAt = refused ? now() + (SPACED_MS[refusals++] ?? 0) : now() + Math.max(pauseMs, error.retryAfterMs ?? 0);
-          // Of a run of outages only the first is told.
-          if (!failing || refused) report(error);
+          error = isTokenError(cause) ? cause : new TokenError('network', 'no answer', { cause });
           lastError = error;
+          const refused = !reason && isRefusal(error);
+          retryAt = now() + (refused ? spacedMs(refusals++) : Math.max(pauseMs, error.retryAfterMs ?? 0));
+          // A refusal is always told, of a run of outages only the first.
+          if (!failing || refused) report(error);
           failing = true;
           if (reason) tell(reason);
         }
       }
       // After a time-out the request is still under way.
       mine.abort();
-      if (abort === mine) flight = undefined;
+      if (flying === mine) flying = undefined;
       settle();
       return error;
-    })();
-    flight = running;
-    return running;
+    };
+    return (flight = fly());
   };
 
   // ---- Looking at record and clock ----
 
   /** Why a new set is needed, if it is. */
   const needOf = (is: Phase): NeedReason | undefined =>
-    is === 'empty' || is === 'ended' ? is : exhausted() && is !== 'optedOut' ? 'refused' : undefined;
+    is === 'empty' || is === 'ended' ? is : isSpent(refusals) && is !== 'optedOut' ? 'refused' : undefined;
 
   /**
    * Look at record and clock, see to what is next, and tell what is new.
@@ -228,23 +222,25 @@ export const createSession = (options: SessionOptions): Session => {
         failing = false;
       }
       const reason = needOf(is);
-      const wanted = reason ? provide && !nobody : record.set && is !== 'fresh' && o.refresh === 'auto' && !exhausted();
+      const wanted = reason
+        ? provide && !nobody
+        : record.set && is !== 'fresh' && o.refresh === 'auto' && !isSpent(refusals);
       // A hidden page waits until it is seen, or asked for a token.
-      if (wanted && !flight && now() >= retryAt && (isVisible() || waiters.size)) start(reason);
+      if (wanted && !flying && now() >= retryAt && (isVisible() || waiting)) start(reason);
       const wakeAt = nextWakeAt(record, clock()) - record.offsetMs;
-      schedule.at(wanted && !flight ? Math.min(wakeAt, retryAt) : wakeAt);
+      schedule.at(wanted && !flying ? Math.min(wakeAt, retryAt) : wakeAt);
       foundBy = 'tab';
       // Listeners come last: whatever they do settles anew.
       if (reason && !provide) tell(reason);
       known = tellNews(known, record, clock(), cause, emit);
     }
-    if (renew()) emit('change');
-    for (const check of [...waiters]) check();
+    renew();
+    emit('settled');
   };
 
-  /** Bring the snapshot up to date; tells whether anything has changed. */
+  /** Bring the snapshot up to date, and tell if anything has changed. */
   const renew = () => {
-    const { set, offsetMs } = ledger.record;
+    const { set, ended, offsetMs } = ledger.record;
     const { refreshAt, expiresAt, endsAt }: Partial<TokenSet> = set ?? {};
     const token = tokenNow();
     const next: SessionState = {
@@ -253,15 +249,20 @@ export const createSession = (options: SessionOptions): Session => {
       expiresAt,
       endsAt,
       persistence: ledger.kind(),
-      waitingFor: !consent ? 'consent' : !ledger.loaded ? 'storage' : flight && !token ? flightIs : undefined,
+      waitingFor:
+        (!granted && 'consent') ||
+        (!ledger.isLoaded && 'storage') ||
+        (flying && !token && (set && !ended ? 'refresh' : 'provide')) ||
+        undefined,
       lastError,
-      clockOffsetMs: offsetMs,
+      clockOffsetMs: offsetMs || undefined,
     };
     const text = JSON.stringify([next, token]);
-    const changed = text !== shown;
-    if (changed) snapshot = Object.freeze(next);
+    if (text !== shown) {
+      snapshot = Object.freeze(next);
+      emit('change');
+    }
     shown = text;
-    return changed;
   };
 
   const look = async () => {
@@ -275,96 +276,85 @@ export const createSession = (options: SessionOptions): Session => {
 
   const tabs = joinTabs(o.name, look);
 
-  // ---- Consent ----
+  void ledger.pull().then(() => settle());
+  // What the page was rendered with comes first: every act of the host outranks it.
+  if (o.tokens) take(o.tokens, offer).catch(report);
 
-  const decide = async (granted: unknown) => {
-    const before = consent;
-    consent = granted === true;
-    if (closed || consent === before) return;
-    if (consent) {
-      const acts = held.splice(0);
-      const loading = ledger.load();
-      // What the page was rendered with comes first: every act of the host outranks it.
-      try {
-        if (tokens) void take(parseAnswer(tokens), offer);
-      } catch (error) {
-        report(error as TokenError);
-      }
-      tokens = undefined;
-      for (const act of acts) void commit(act);
-      await loading;
-    } else if (before) {
+  const decide = (answer: unknown) => {
+    const before = granted;
+    granted = answer === true;
+    if (granted) ledger.ungate();
+    else if (before) {
       known = {};
-      await ledger.commit(wipe, true);
-      tabs.tell();
+      void ledger.enact(forget, true).then(tabs.tell);
     }
     settle();
   };
-
+  /** Resolves when an answer is there, or is known to come later. */
   const asked = (async () => {
     const answer = o.consent ? o.consent(decide) : true;
-    // Pending consent: `ready` does not wait for it.
-    if (typeof answer === 'boolean') void decide(answer);
+    if (typeof answer === 'boolean') decide(answer);
     else answer.then(decide, log);
   })();
 
   // ---- What the page sees ----
 
-  const refusal = (code: ErrorCode) => new TokenError(code, code.replace('_', ' '));
   /** Why there is no token. */
   const lack = () => {
     const { optedOut, ended } = ledger.record;
-    return optedOut ? refusal('opted_out') : (lastError ?? refusal(ended ? 'refresh_rejected' : 'no_token'));
+    const code: ErrorCode | undefined | false =
+      (closed && 'closed') || (!granted && 'no_consent') || (optedOut && 'opted_out') || (ended && 'refresh_rejected');
+    return code ? new TokenError(code, code) : (lastError ?? new TokenError('no_token', 'no_token'));
   };
 
   /** Run `work`; the promise may be ignored. */
   const act = <T>(work: () => Promise<T>): Promise<T> => {
-    const promise = (async () => {
-      if (closed) throw refusal('closed');
-      return work();
-    })();
+    const promise = closed ? Promise.reject(lack()) : work();
     promise.catch(() => {});
     return promise;
   };
 
   renew();
   return {
-    ready: asked.then(ledger.drained, log) as Promise<void>,
+    ready: asked.then(() => (granted ? ledger.drained() : undefined), log) as Promise<void>,
     get advertisingToken() {
       schedule.poke();
       return tokenNow();
     },
     get state() {
       schedule.poke();
-      if (renew()) queueMicrotask(() => emit('change'));
+      renew();
       return snapshot;
     },
     getToken: ({ timeoutMs: ms = timeoutMs } = {}) =>
       act(async () => {
-        let check = () => {};
+        waiting++;
+        let off = () => {};
         const token = new Promise<string>((resolve, reject) => {
-          check = () => {
+          off = on('settled', () => {
             const good = tokenNow();
             if (good) resolve(good);
-            else if (closed) reject(refusal('closed'));
-            else if (consent === false) reject(refusal('no_consent'));
-            else if (idle() && !flight) reject(lack());
-          };
+            else if (closed || granted === false || (idle() && !flying)) reject(lack());
+          });
+          // Where a refresh is due, it starts, in a hidden page too; a good token does not wait for it.
+          settle();
         });
-        waiters.add(check);
-        // Where a refresh is due, it starts, in a hidden page too; a good token does not wait for it.
-        settle();
-        return within(ms, token).finally(() => waiters.delete(check));
+        return within(ms, token).finally(() => {
+          waiting--;
+          off();
+        });
       }),
-    setTokens: (answer) => act(() => take(parseAnswer(answer))),
+    setTokens: (answer) => act(() => take(answer)),
     clear: () => act(() => commit(logOut(now()))),
     refresh: () =>
       act(async () => {
-        if (!consent) throw refusal('no_consent');
+        if (!granted) throw lack();
         await ledger.drained();
         refusals = 0;
         nobody = false;
-        const error = await (flight ?? start(o.refresh === 'off' ? 'empty' : needOf(phase())));
+        const reason = o.refresh === 'off' ? 'empty' : needOf(phase());
+        if (reason && !provide) throw lack();
+        const error = await (flying ? flight : start(reason));
         if (error || ledger.record.ended || !tokenNow()) throw error ?? lack();
       }),
     on,
@@ -373,8 +363,8 @@ export const createSession = (options: SessionOptions): Session => {
       closed = true;
       drop();
       schedule.close();
-      tabs.close();
-      ledger.close();
+      // A logout that is being written still reaches the other tabs.
+      void ledger.close().then(tabs.close);
       settle();
     },
   };

@@ -5,8 +5,7 @@
  * time: the ledger bounds every call.
  */
 
-import type { UseStore } from 'idb-keyval';
-import { createStore, promisifyRequest } from 'idb-keyval';
+import { promisifyRequest } from 'idb-keyval';
 
 /** A place for one value. Bring your own for a native preference store, or for tests. */
 export interface Store {
@@ -33,22 +32,25 @@ const KEY = 'session';
  * other; when somebody deletes the database, the connection gives way.
  */
 export const indexedDbStore = (name: string): Store => {
-  let place: UseStore | undefined;
-  let db: IDBDatabase | undefined;
+  let opening: Promise<IDBDatabase> | undefined;
   const close = () => {
-    db?.close();
-    db = place = undefined;
+    opening?.then(
+      (db) => db.close(),
+      () => {},
+    );
+    opening = undefined;
   };
-  const once: UseStore = (mode, work) => {
-    place ??= createStore(name, 'tessera');
-    return place(mode, (table) => {
-      ({ db } = table.transaction);
-      db.onversionchange = close;
-      return work(table);
-    });
+  const once = async <T>(mode: IDBTransactionMode, work: (table: IDBObjectStore) => Promise<T>): Promise<T> => {
+    if (!opening) {
+      const request = indexedDB.open(name);
+      request.onupgradeneeded = () => request.result.createObjectStore(KEY);
+      opening = promisifyRequest(request);
+    }
+    const db = await opening;
+    db.onclose = db.onversionchange = close;
+    return work(db.transaction(KEY, mode).objectStore(KEY));
   };
-  // Safari loses connections without an event: the dead handle shows only in use, and one fresh one is tried.
-  const use: UseStore = (mode, work) =>
+  const use: typeof once = (mode, work) =>
     once(mode, work).catch(() => {
       close();
       return once(mode, work);
@@ -66,6 +68,16 @@ export const indexedDbStore = (name: string): Store => {
       }),
     close,
   };
+};
+
+/** The store of a page that brings none. No IndexedDB at all (Node, some webviews) is no failure. */
+export const ownStore = (name: string): Store => {
+  try {
+    if (!globalThis.indexedDB) return memoryStore();
+  } catch {
+    // The very look is denied: so will be the use, and that is told.
+  }
+  return indexedDbStore(name);
 };
 
 /** A store that lasts as long as the page. */

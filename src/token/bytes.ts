@@ -26,12 +26,7 @@ export const toB64 = (bytes: Uint8Array): string => {
  *
  * @throws {DOMException} `InvalidCharacterError` for anything else.
  */
-export const fromB64 = (text: string): Bytes => {
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let at = 0; at < bytes.length; at++) bytes[at] = binary.charCodeAt(at);
-  return bytes;
-};
+export const fromB64 = (text: string): Bytes => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 
 /** URL-safe base64 without padding (RFC 4648 section 5). */
 export const toB64Url = (bytes: Uint8Array): string =>

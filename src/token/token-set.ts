@@ -5,7 +5,7 @@
  * Next: `phase.ts` says what a set means at an instant.
  */
 
-import { TokenError } from './errors.ts';
+import { misfit, mismatch, TokenError } from './errors.ts';
 
 /** A parsed token set. Instants are epoch milliseconds in the service's time. */
 export interface TokenSet {
@@ -42,15 +42,9 @@ const FIELDS = Object.entries({
 
 const KEY = /^[a-z\d+/]{43}=?$/i;
 
-// What came, told without showing it: a value could be a token.
-const kindOf = (value: unknown): string => (value === null ? 'null' : value === '' ? 'empty text' : typeof value);
-
-const refuse = (field: string, expected: string, got: unknown): never => {
-  throw new TokenError('invalid_token_set', `${field}: expected ${expected}, got ${got}`);
+const demand = (fault: unknown) => {
+  if (fault) throw new TokenError('invalid_token_set', fault as string);
 };
-
-const fieldsOf = (input: unknown): Record<string, unknown> =>
-  kindOf(input) === 'object' ? (input as Record<string, unknown>) : refuse('token set', 'object', kindOf(input));
 
 /**
  * Parse a token set.
@@ -61,23 +55,19 @@ const fieldsOf = (input: unknown): Record<string, unknown> =>
  *   of 32 bytes, instants in milliseconds with refresh_from <= identity_expires <= refresh_expires.
  */
 export const parseTokenSet = (input: unknown, own?: boolean): TokenSet => {
-  const fields = fieldsOf(input);
+  demand(misfit('token set', 'object', input));
   const set: Record<string, unknown> = {};
   let earliest = EARLIEST;
-  let expected = 'epoch milliseconds';
   for (const [wire, ours] of FIELDS) {
     const name = own ? ours : wire;
-    const value = fields[name];
-    const kind = kindOf(value);
-    if (ours.endsWith('At')) {
-      // Negated, so that NaN is refused too.
-      if (kind !== 'number') refuse(name, expected, kind);
-      if (!((value as number) >= earliest && (value as number) <= LATEST)) refuse(name, expected, value);
-      earliest = value as number;
-      expected = `epoch milliseconds not before ${name}`;
-    } else if (kind !== 'string') refuse(name, 'text', kind);
-    else if (ours === 'responseKeyB64' && !KEY.test(value as string))
-      refuse(name, 'base64 of 32 bytes', `${(value as string).length} characters`);
+    const value = (input as typeof set)[name] as never;
+    const instant = ours.endsWith('At');
+    demand(misfit(name, instant ? 'number' : 'string', value));
+    if (instant) {
+      const plausible = `epoch ms from ${earliest} to ${LATEST}`;
+      demand((value < earliest || value > LATEST) && mismatch(name, plausible, value));
+      earliest = value;
+    } else if (ours === 'responseKeyB64') demand(!KEY.test(value) && mismatch(name, 'base64 of 32 bytes', 'another'));
     set[ours] = value;
   }
   return set as unknown as TokenSet;
@@ -90,10 +80,10 @@ export const parseTokenSet = (input: unknown, own?: boolean): TokenSet => {
  * @throws {TokenError} `invalid_token_set` for anything else, also for any other status.
  */
 export const parseAnswer = (input: unknown): Answer => {
-  const { status, body } = fieldsOf(input);
+  const { status, body } = Object(input) as { status?: unknown; body?: unknown };
   if (status === 'optout') return status;
-  if (status === undefined) return parseTokenSet(input);
-  return status === 'success' ? parseTokenSet(body) : refuse('status', 'success or optout', kindOf(status));
+  demand(status && status !== 'success' && mismatch('status', 'success or optout', 'another'));
+  return parseTokenSet(status ? body : input);
 };
 
 /** The wire form of a set: what {@link parseTokenSet} reads. */

@@ -152,7 +152,11 @@ describe('tessera operator', () => {
     ],
     ['a log level that is none', () => ['--log-level', 'loud'], 'Allowed choices'],
     ['an argument too many', () => ['now'], 'too many arguments'],
-    ['a database', () => ['--database', './here'], '--database: not available yet'],
+    [
+      'a database of another kind',
+      () => ['--database', 'mysql://ZZZZ-not-a-secret@host'],
+      'expected a folder or postgres://',
+    ],
     [
       'a root secret that is not there',
       () => ['--root-secret-file', '/nowhere/at/all'],

@@ -29,6 +29,7 @@ describe('first set', () => {
     const provide = vi.fn(() => scene.answerFor('user@example.com') as Promise<unknown>);
     const { session, heard } = scene.open({ provide });
     expect(await session.getToken()).toBe(session.advertisingToken);
+    await scene.rest();
     expect(provide).toHaveBeenCalledOnce();
     expect(provide.mock.calls[0]).toMatchObject([{ reason: 'empty' }]);
     expect(names(heard)).toEqual(['token set']);

@@ -60,15 +60,17 @@ export const envelope = async (payload: unknown, secretB64: string, at: number):
     json: payload === undefined ? '' : typeof payload === 'string' ? payload : JSON.stringify(payload),
   });
 
-/** An operator at {@link NOON} with all roles for one participant, unless the options say otherwise. */
-export const scene = (options: OperatorOptions = {}): Scene => {
-  const state = { at: NOON };
-  const operator = createOperator({ now: () => state.at, rootSecret: ROOT, ...options });
-  const participant = operator.participants[0]!;
-  const post = (path: string, body: BodyInit | null, headers: Record<string, string> = {}): Promise<Response> =>
-    operator.fetch(new Request(BASE + path, { method: 'POST', body, headers }));
+type Calls = Pick<Scene, 'call' | 'post' | 'refresh' | 'generate'>;
 
-  const call: Scene['call'] = async (path, payload, { as = participant, at = state.at, binary, headers } = {}) => {
+/** The calls of a participant, over whatever carries requests. `now` is the participant's clock. */
+export const callsOf = (
+  fetch: (path: string, init: RequestInit) => Promise<Response>,
+  participant: Credentials,
+  now: () => number,
+): Calls => {
+  const post: Calls['post'] = (path, body, headers = {}) => fetch(path, { method: 'POST', body, headers });
+
+  const call: Calls['call'] = async (path, payload, { as = participant, at = now(), binary, headers } = {}) => {
     const sealed = await envelope(payload, as.clientSecret, at);
     const response = await post(path, binary ? sealed : toB64(sealed), {
       authorization: `Bearer ${as.apiKey}`,
@@ -84,14 +86,6 @@ export const scene = (options: OperatorOptions = {}): Scene => {
   };
 
   return {
-    operator,
-    participant,
-    get at() {
-      return state.at;
-    },
-    set at(at) {
-      state.at = at;
-    },
     call,
     post,
     refresh: async (set, headers) => {
@@ -105,5 +99,37 @@ export const scene = (options: OperatorOptions = {}): Scene => {
       if (json.status !== 'success') throw new Error(`expected a token set, got ${json.status}`);
       return json.body;
     },
+  };
+};
+
+/** An operator, and how its requests get there. */
+export interface Staged {
+  readonly operator: Operator;
+  fetch(path: string, init: RequestInit): Promise<Response>;
+}
+
+/** Where scenes are set. By default in this process and in memory; `test/operator-nodes` sets them elsewhere. */
+export const stage = {
+  put: (options: OperatorOptions): Staged => {
+    const operator = createOperator(options);
+    return { operator, fetch: (path, init) => operator.fetch(new Request(BASE + path, init)) };
+  },
+};
+
+/** An operator at {@link NOON} with all roles for one participant, unless the options say otherwise. */
+export const scene = (options: OperatorOptions = {}): Scene => {
+  const state = { at: NOON };
+  const { operator, fetch } = stage.put({ now: () => state.at, rootSecret: ROOT, ...options });
+  const participant = operator.participants[0]!;
+  return {
+    operator,
+    participant,
+    get at() {
+      return state.at;
+    },
+    set at(at) {
+      state.at = at;
+    },
+    ...callsOf(fetch, participant, () => state.at),
   };
 };

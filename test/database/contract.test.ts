@@ -1,0 +1,280 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Database } from '../../src/database/index.ts';
+import { migrate, openDatabase } from '../../src/database/index.ts';
+import { isTokenError } from '../../src/token/index.ts';
+import { freshPlace, KINDS } from './places.ts';
+import { PASSWORD } from './postgres-server.ts';
+
+const open: Database[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((database) => database.close()));
+});
+
+describe.each(KINDS)('%s', (kind) => {
+  const start = async (place?: string): Promise<Database> => {
+    const database = await openDatabase(place ?? (await freshPlace(kind)));
+    open.push(database);
+    return database;
+  };
+
+  test('says what it is, and closes once however often it is asked', async () => {
+    const database = await start();
+    expect(database.kind).toBe(kind);
+    await Promise.all([database.close(), database.close()]);
+    await expect(database.query('SELECT 1')).rejects.toMatchObject({ code: 'closed' });
+    await expect(database.script('SELECT 1')).rejects.toMatchObject({ code: 'closed' });
+    await expect(database.transaction(async () => 1)).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  test('gives back what it was given', async () => {
+    const database = await start();
+    const row = {
+      big: 2 ** 53 - 1,
+      small: -5,
+      words: `a "b", {c}, 'd' \\ \n é 🙂`,
+      bytes: Uint8Array.from([0, 1, 255]),
+      yes: true,
+      nothing: null,
+      bigs: [1, 2 ** 40],
+      texts: ['a', 'b,"c"', '{}', '\\', '', 'NULL', null],
+      blobs: [Uint8Array.from([7, 0]), new Uint8Array()],
+      nobody: [],
+    };
+    const types = ['bigint', 'integer', 'text', 'bytea', 'boolean', 'text', 'bigint[]', 'text[]', 'bytea[]', 'text[]'];
+    const names = Object.keys(row);
+    const select = names.map((name, at) => `$${at + 1}::${types[at]} AS ${name}`).join(', ');
+    const [back] = await database.query(`SELECT ${select}`, Object.values(row));
+    expect(back).toEqual(row);
+    expect(back!.bytes!.constructor).toBe(Uint8Array);
+    expect((back!.blobs as unknown[])[0]!.constructor).toBe(Uint8Array);
+  });
+
+  test('keeps JSON, counts in numbers, and returns the rows of a change', async () => {
+    const database = await start();
+    await database.script('CREATE TABLE t (id integer PRIMARY KEY, more jsonb); CREATE INDEX ON t (id)');
+    const change = 'INSERT INTO t VALUES ($1, $2::text::jsonb) RETURNING id, more';
+    expect(await database.query(change, [1, '{"a":[1,null]}'])).toEqual([{ id: 1, more: { a: [1, null] } }]);
+    expect(await database.query('SELECT count(*) AS n FROM t')).toEqual([{ n: 1 }]);
+    expect(await database.query('DELETE FROM t')).toEqual([]);
+  });
+
+  test('writes thousands of rows in one statement', async () => {
+    const database = await start();
+    await database.script('CREATE TABLE t (id text PRIMARY KEY, n bigint NOT NULL)');
+    const ids = Array.from({ length: 5000 }, (_, n) => `id-${n}`);
+    const write = `INSERT INTO t SELECT * FROM unnest($1::text[], $2::bigint[])
+      ON CONFLICT (id) DO UPDATE SET n = excluded.n`;
+    for (const more of [0, 1]) await database.query(write, [ids, ids.map((_, n) => n + more)]);
+    const [sum] = await database.query(
+      'SELECT count(*) AS n, sum(n)::bigint AS all FROM t WHERE id = ANY($1::text[])',
+      [ids],
+    );
+    expect(sum).toEqual({ n: 5000, all: (5000 * 5001) / 2 });
+  });
+
+  describe('a transaction', () => {
+    const table = async (): Promise<Database> => {
+      const database = await start();
+      await database.script('CREATE TABLE t (id integer PRIMARY KEY)');
+      return database;
+    };
+    const ids = (database: Database) => database.query('SELECT id FROM t ORDER BY id');
+
+    test('is kept whole, and answers what its work answers', async () => {
+      const database = await table();
+      const answer = await database.transaction(async ({ query, script }) => {
+        await query('INSERT INTO t VALUES ($1)', [1]);
+        await script('INSERT INTO t VALUES (2); INSERT INTO t VALUES (3)');
+        return 'done';
+      });
+      expect(answer).toBe('done');
+      expect(await ids(database)).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
+    });
+
+    test('is undone by what its work throws, which comes out as it was', async () => {
+      const database = await table();
+      const thrown = new RangeError('mine');
+      const work = database.transaction(async ({ query }) => {
+        await query('INSERT INTO t VALUES (1)');
+        throw thrown;
+      });
+      await expect(work).rejects.toBe(thrown);
+      expect(await ids(database)).toEqual([]);
+    });
+
+    test('is undone by a failed statement, also where the work makes light of it', async () => {
+      const database = await table();
+      const work = database.transaction(async ({ query }) => {
+        await query('INSERT INTO t VALUES (1)');
+        await query('INSERT INTO t VALUES (1)').catch(() => {});
+      });
+      await expect(work).rejects.toMatchObject({ code: 'storage_failed' });
+      expect(await ids(database)).toEqual([]);
+      await database.query('INSERT INTO t VALUES (1)');
+    });
+
+    test('does not see half of another, whoever comes first', async () => {
+      const database = await table();
+      await database.query('INSERT INTO t VALUES (0)');
+      const raise = database.transaction.bind(undefined, async ({ query }) => {
+        const [row] = await query<{ id: number }>('SELECT id FROM t FOR UPDATE');
+        await query('UPDATE t SET id = $1', [row!.id + 1]);
+      });
+      await Promise.all(Array.from({ length: 20 }, raise));
+      expect(await ids(database)).toEqual([{ id: 20 }]);
+    });
+
+    test('leaves rows that another holds to that one: workers share a job', async () => {
+      const database = await table();
+      await database.query('INSERT INTO t SELECT generate_series(1, 40)');
+      const done: number[] = [];
+      const take = `DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY id LIMIT 5 FOR UPDATE SKIP LOCKED) RETURNING id`;
+      const worker = async (): Promise<void> => {
+        for (let more = true; more; ) {
+          const rows = await database.transaction(({ query }) => query<{ id: number }>(take));
+          done.push(...rows.map(({ id }) => id));
+          more = rows.length > 0;
+        }
+      };
+      await Promise.all([worker(), worker(), worker()]);
+      expect(done.sort((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, n) => n + 1));
+    });
+
+    test('under way is not cut off by closing', async () => {
+      const place = await freshPlace(kind);
+      const database = await start(place);
+      await database.script('CREATE TABLE t (id integer)');
+      let closed: Promise<void> | undefined;
+      await database.transaction(async ({ query }) => {
+        await query('INSERT INTO t VALUES (1)');
+        closed = database.close();
+        await query('INSERT INTO t VALUES (2)');
+      });
+      await closed;
+      expect(await (await start(place)).query('SELECT count(*) AS n FROM t')).toEqual([{ n: 2 }]);
+    });
+  });
+
+  test('keeps what it has acknowledged for whoever opens it next', async () => {
+    const place = await freshPlace(kind);
+    const first = await start(place);
+    await first.script('CREATE TABLE t (id integer)');
+    const written = Promise.all(Array.from({ length: 100 }, (_, id) => first.query('INSERT INTO t VALUES ($1)', [id])));
+    await Promise.all([written, first.close()]);
+    expect(await (await start(place)).query('SELECT count(*) AS n FROM t')).toEqual([{ n: 100 }]);
+  });
+
+  test('says of a failure what it was, and nothing that was given', async () => {
+    const database = await start();
+    await database.script('CREATE TABLE t (id integer PRIMARY KEY, word text); INSERT INTO t VALUES (1)');
+    const failures: [sql: string, params: (string | number)[], said: string][] = [
+      ['SELECT nothing FROM t', [], 'column "nothing" does not exist (42703)'],
+      ['INSERT INTO t VALUES ($1, $2)', [1, 'DII'], 'duplicate key value violates unique constraint "t_pkey" (23505)'],
+      ['SELECT $1::text::integer', ['DII'], 'a value that does not fit (22P02)'],
+      ['SELECT $1::text', ['DII\0'], 'a value that does not fit (22021)'],
+      ['SELECT $1::bigint', ['DII'], ''],
+      ['SELECT DII FROM', [], 'syntax error'],
+    ];
+    for (const [sql, params, said] of failures) {
+      const error = await database.query(sql, params).catch((thrown: unknown) => thrown);
+      expect(isTokenError(error) && error.code).toBe('storage_failed');
+      expect((error as Error).message).toContain(said);
+      if (params.length > 0) expect(inspected(error)).not.toContain('DII');
+    }
+    await expect(database.script('CREATE TABLE t (id integer)')).rejects.toMatchObject({ code: 'storage_failed' });
+    expect(await database.query('SELECT id FROM t')).toEqual([{ id: 1 }]);
+  });
+
+  describe('migrations', () => {
+    const steps = ['CREATE TABLE a (id integer); CREATE TABLE b (id integer)', 'ALTER TABLE a ADD COLUMN word text'];
+
+    test('are run once each, in order, for each room by itself', async () => {
+      const place = await freshPlace(kind);
+      const database = await start(place);
+      await migrate(database, { room: 'one', steps: steps.slice(0, 1) });
+      await migrate(database, { room: 'one', steps });
+      await migrate(database, { room: 'one', steps });
+      await migrate(database, { room: 'two', steps: ['CREATE TABLE c (id integer)'] });
+      await database.query("INSERT INTO a VALUES (1, 'word')");
+      expect(await database.query('SELECT room, number FROM tessera_migrations ORDER BY room, number')).toEqual([
+        { room: 'one', number: 1 },
+        { room: 'one', number: 2 },
+        { room: 'two', number: 1 },
+      ]);
+    });
+
+    test('that fail leave nothing behind', async () => {
+      const database = await start();
+      const failing = migrate(database, { room: 'one', steps: [...steps, 'CREATE TABLE nothing (('] });
+      await expect(failing).rejects.toMatchObject({ code: 'storage_failed' });
+      await migrate(database, { room: 'one', steps });
+      expect(await database.query('SELECT * FROM a')).toEqual([]);
+    });
+
+    test('of a newer version are not gone back upon', async () => {
+      const database = await start();
+      await migrate(database, { room: 'one', steps });
+      await expect(migrate(database, { room: 'one', steps: steps.slice(0, 1) })).rejects.toThrow(
+        'the tables of one are at version 2, expected 1 at most',
+      );
+    });
+
+    test('take turns when several start at once', async () => {
+      const place = await freshPlace(kind);
+      const several =
+        kind === 'postgres' ? await Promise.all([start(place), start(place), start(place)]) : [await start(place)];
+      await Promise.all([...several, ...several].map((database) => migrate(database, { room: 'one', steps })));
+      expect(await several[0]!.query('SELECT number FROM tessera_migrations ORDER BY number')).toHaveLength(2);
+    });
+  });
+});
+
+const inspected = (error: unknown): string =>
+  JSON.stringify([error, Object.getOwnPropertyNames(error), (error as Error).message, String((error as Error).cause)]);
+
+describe('a place', () => {
+  test.each<[place: string, said: string]>([
+    ['', 'got no name'],
+    ['mysql://user:secret@host/name', 'got mysql://'],
+    ['postgres://user:secret@host:port/name', 'got a URL that cannot be read'],
+  ])('%s is refused', async (place, said) => {
+    const error = await openDatabase(place).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(RangeError);
+    expect((error as Error).message).toContain('expected a folder or postgres://');
+    expect((error as Error).message).toContain(said);
+    expect(inspected(error)).not.toContain('secret');
+  });
+});
+
+describe('a PostgreSQL', () => {
+  test('that is not there, or does not know us, is told of without the password', async () => {
+    const url = await freshPlace('postgres');
+    const cases: [url: string, said: RegExp][] = [
+      [url.replace(/:\d+\//, ':1/'), /cannot connect to PostgreSQL: connect ECONNREFUSED 127\.0\.0\.1:1$/],
+      [url.replace(PASSWORD, `${PASSWORD}-not`), /password authentication failed for user "tessera" \(28P01\)$/],
+      [`${url}_not`, /database "test_\w+_not" does not exist \(3D000\)$/],
+      [`${url}?sslmode=verify-full`, /The server does not support SSL connections$/],
+    ];
+    for (const [place, said] of cases) {
+      const error = await openDatabase(place).catch((thrown: unknown) => thrown);
+      expect(isTokenError(error) && error.code).toBe('storage_failed');
+      expect((error as Error).message).toMatch(said);
+      expect(inspected(error)).not.toContain(PASSWORD);
+    }
+  });
+
+  test('that cuts its connections is connected to again', async () => {
+    const url = await freshPlace('postgres');
+    const [database, other] = [await openDatabase(url), await openDatabase(url)];
+    open.push(database, other);
+    const cut = (who: string) =>
+      other.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND ${who}`);
+    const here = 'datname = current_database()';
+    const within = database.transaction(async ({ query }) => {
+      await cut(here);
+      await query('SELECT 1');
+    });
+    await expect(within).rejects.toMatchObject({ code: 'storage_failed' });
+    expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+});

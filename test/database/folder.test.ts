@@ -1,0 +1,234 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { lockFolder, UNTOUCHED_MS } from '../../src/database/folder-lock.ts';
+import { openDatabase } from '../../src/database/index.ts';
+import { whoIAm } from '../../src/database/process-identity.ts';
+import { emptyFolder, freshPlace } from './places.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const WRITER = join(root, 'test/database/writer.ts');
+
+const children: ChildProcess[] = [];
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const child of children.splice(0))
+    if (child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
+});
+
+/** A process that writes into a folder, and what it has said. */
+const writer = (folder: string) => {
+  const child = spawn(process.execPath, ['--import', 'tsx', WRITER, folder], { stdio: ['ignore', 'pipe', 'pipe'] });
+  children.push(child);
+  const lines: string[] = [];
+  const waiting: { count: number; resolve: () => void }[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(line);
+    for (const { count, resolve } of waiting) if (lines.length >= count) resolve();
+  });
+  let err = '';
+  child.stderr.on('data', (text) => {
+    err += text;
+  });
+  return {
+    lines,
+    pid: child.pid!,
+    said: (count: number) => new Promise<void>((resolve) => void waiting.push({ count, resolve })),
+    ended: async () => {
+      await once(child, 'close');
+      return { code: child.exitCode, err };
+    },
+    kill: () => child.kill('SIGKILL'),
+  };
+};
+
+const lockFiles = async (folder: string) => (await readdir(folder)).filter((name) => name.startsWith('in-use-'));
+
+describe('one folder, one process', () => {
+  test('a second process is refused, and told of PostgreSQL; the first goes on', async () => {
+    const folder = await freshPlace('pglite');
+    const database = await openDatabase(folder);
+    const second = await writer(folder).ended();
+    expect(second.code).toBe(1);
+    expect(second.err).toContain(`the folder ${folder} is in use by process ${process.pid} on `);
+    expect(second.err).toContain('use PostgreSQL: postgres://');
+    expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await expect(openDatabase(folder)).rejects.toThrow('is in use by this process');
+    await database.close();
+    expect(await lockFiles(folder)).toEqual([]);
+    await (await openDatabase(folder)).close();
+  });
+
+  test('a process killed while it writes leaves a folder with every row that was acknowledged', async () => {
+    const folder = await freshPlace('pglite');
+    let acknowledged = 0;
+    for (let round = 1; round <= 2; round++) {
+      const one = writer(folder);
+      await one.said(200 * round);
+      one.kill();
+      await one.ended();
+      expect(await lockFiles(folder)).toHaveLength(1);
+      acknowledged = Number(one.lines.at(-1));
+      expect(acknowledged).toBeGreaterThanOrEqual(199 * round);
+    }
+    const database = await openDatabase(folder);
+    const [row] = await database.query<{ n: number; last: number }>('SELECT count(*) AS n, max(id) AS last FROM rows');
+    // One more may have been written and not yet told.
+    expect([acknowledged, acknowledged + 1]).toContain(row!.last);
+    expect(row!.n).toBe(row!.last);
+    await database.close();
+  });
+
+  test('of many that come at once one gets it at most, and somebody does in the end', async () => {
+    const folder = await emptyFolder();
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(folder)));
+    const locks = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    expect(locks.length).toBeLessThanOrEqual(1);
+    const one = locks[0] ?? (await lockFolder(folder));
+    await expect(lockFolder(folder)).rejects.toThrow('in use by this process');
+    await one.release();
+    await (await lockFolder(folder)).release();
+  });
+});
+
+describe('what somebody else has left', () => {
+  const left = async (changes: object | string, untouchedMs = 0): Promise<{ folder: string; path: string }> => {
+    const folder = await emptyFolder();
+    const path = join(folder, `in-use-${crypto.randomUUID()}.json`);
+    await writeFile(path, typeof changes === 'string' ? changes : JSON.stringify({ ...(await whoIAm()), ...changes }));
+    const then = new Date(Date.now() - untouchedMs);
+    await utimes(path, then, then);
+    return { folder, path };
+  };
+  // The number of a process that has just ended.
+  const gone = async (): Promise<number> => {
+    const child = spawn('true');
+    await once(child, 'exit');
+    return child.pid!;
+  };
+  const YOUNG = UNTOUCHED_MS - 10_000;
+  const OLD = UNTOUCHED_MS + 10_000;
+
+  test.each<[what: string, changes: () => Promise<object | string> | object | string, untouchedMs: number]>([
+    ['a process that is gone', async () => ({ pid: await gone() }), 0],
+    ['a process whose number another one has now', () => ({ startedAt: '1' }), 0],
+    ['a process of before the machine was started anew', () => ({ boot: 'another' }), 0],
+    ['another machine, silent', () => ({ host: 'elsewhere' }), OLD],
+    ['another container, silent', () => ({ pidSpace: 'pid:[1]' }), OLD],
+    ['nobody knows whom, silent', () => 'not JSON', OLD],
+  ])('%s, is taken over', async (_, changes, untouchedMs) => {
+    const { folder, path } = await left(await changes(), untouchedMs);
+    const lock = await lockFolder(folder);
+    await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(await lockFiles(folder)).toHaveLength(1);
+    await lock.release();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test.each<[what: string, changes: object | string, untouchedMs: number, said: string]>([
+    ['a process that runs, however silent', {}, OLD, 'in use by this process'],
+    ['another machine', { host: 'elsewhere', pid: 5 }, YOUNG, 'in use by process 5 on elsewhere'],
+    ['another container', { pidSpace: 'pid:[1]', pid: 5 }, YOUNG, 'in use by process 5 on '],
+    ['nobody knows whom', 'not JSON', YOUNG, 'in use by'],
+  ])('%s, is left alone', async (_, changes, untouchedMs, said) => {
+    const { folder, path } = await left(changes, untouchedMs);
+    await expect(lockFolder(folder)).rejects.toThrow(said);
+    expect(await lockFiles(folder)).toEqual([path.slice(folder.length + 1)]);
+  });
+});
+
+test('who has a folder touches it, and notices when it is taken away', async () => {
+  const folder = await emptyFolder();
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const lock = await lockFolder(folder);
+  const path = join(folder, (await lockFiles(folder))[0]!);
+  await utimes(path, 1, 1);
+  vi.advanceTimersByTime(UNTOUCHED_MS / 2);
+  await vi.waitFor(async () => expect((await stat(path)).mtimeMs).toBeGreaterThan(1000));
+  expect(lock.held()).toBe(true);
+  fs.rmSync(path);
+  vi.advanceTimersByTime(UNTOUCHED_MS / 2);
+  await vi.waitFor(() => expect(lock.held()).toBe(false));
+  await lock.release();
+});
+
+describe('a folder', () => {
+  test('is made where there is none, for its owner alone, also after half a one was left', async () => {
+    const folder = join(await emptyFolder(), 'deep', 'data');
+    await mkdir(join(folder, 'pglite.new', 'base'), { recursive: true, mode: 0o700 });
+    fs.chmodSync(folder, 0o755);
+    await writeFile(join(folder, 'pglite.new', 'PG_VERSION'), 'half');
+    const database = await openDatabase(folder);
+    expect((await stat(join(folder, 'pglite'))).mode & 0o777).toBe(0o700);
+    expect((await stat(join(folder, (await lockFiles(folder))[0]!))).mode & 0o777).toBe(0o600);
+    await database.close();
+    expect(await readdir(folder)).toEqual(['pglite']);
+  });
+
+  test('that is no folder, or holds something else, is told of', async () => {
+    const folder = await emptyFolder();
+    await writeFile(join(folder, 'file'), '');
+    await expect(openDatabase(join(folder, 'file'))).rejects.toMatchObject({ code: 'storage_failed' });
+    await mkdir(join(folder, 'pglite'));
+    await writeFile(join(folder, 'pglite', 'PG_VERSION'), '12\n');
+    await expect(openDatabase(folder)).rejects.toThrow('got version 12 of PostgreSQL, or damaged files');
+    expect(await lockFiles(folder)).toEqual([]);
+  });
+
+  test('has every commit on the disk when it is acknowledged', async () => {
+    const database = await openDatabase(await freshPlace('pglite'));
+    await database.script('CREATE TABLE t (id integer)');
+    const settings = "SELECT current_setting('fsync') || current_setting('synchronous_commit') AS both";
+    expect(await database.query(settings)).toEqual([{ both: 'onon' }]);
+    // The module that PGlite's files go through as well.
+    const synced = vi.spyOn(fs, 'fsyncSync');
+    const { syncBuiltinESMExports } = await import('node:module');
+    syncBuiltinESMExports();
+    for (let id = 1; id <= 5; id++) {
+      await database.query('INSERT INTO t VALUES ($1)', [id]);
+      expect(synced).toHaveBeenCalledTimes(id);
+    }
+    await database.query('SELECT * FROM t');
+    expect(synced).toHaveBeenCalledTimes(5);
+    synced.mockRestore();
+    syncBuiltinESMExports();
+    await database.close();
+  });
+});
+
+test.each([
+  ['@electric-sql/pglite', './nowhere', 'a folder'],
+  ['pg', 'postgres://user:secret@127.0.0.1:1/name', 'a postgres:// URL'],
+])('without %s the error says what to install', async (name, place, what) => {
+  // A loader that knows everything but this one package.
+  const hooks = `export const resolve = (specifier, context, next) => {
+    if (specifier === ${JSON.stringify(name)}) {
+      throw Object.assign(new Error("Cannot find package '" + specifier + "'"), { code: 'ERR_MODULE_NOT_FOUND' });
+    }
+    return next(specifier, context);
+  };`;
+  const asUrl = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+  const register = asUrl(`import { register } from 'node:module'; register(${JSON.stringify(asUrl(hooks))});`);
+  const database = new URL('../../src/database/index.ts', import.meta.url).href;
+  const script = `const { openDatabase } = await import(${JSON.stringify(database)});
+    await openDatabase(${JSON.stringify(place)}).catch(({ name, code, message }) => console.log([name, code, message].join(' ')));`;
+  const args = ['--import', 'tsx', '--import', register, '--input-type=module', '-e', script];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root });
+  expect(stdout.trim()).toBe(
+    `TokenError storage_failed database: ${what} needs the package ${name}, which is not installed: npm install ${name}`,
+  );
+});
+
+test('the names of who has it are told in a file, without anything else', async () => {
+  const folder = await emptyFolder();
+  const lock = await lockFolder(folder);
+  const told = JSON.parse(await readFile(join(folder, (await lockFiles(folder))[0]!), 'utf8'));
+  expect(Object.keys(told)).toEqual(['pid', 'startedAt', 'host', 'boot', 'pidSpace']);
+  await lock.release();
+});

@@ -1,0 +1,37 @@
+/** Places for databases, empty ones, one for each test; all are gone at the end of the test file. */
+
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, inject } from 'vitest';
+import { openDatabase } from '../../src/database/index.ts';
+
+export const KINDS = ['pglite', 'postgres'] as const;
+export type Kind = (typeof KINDS)[number];
+
+const folders: string[] = [];
+afterAll(async () => {
+  await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true, force: true })));
+});
+
+/** A folder that is there and empty. */
+export const emptyFolder = async (): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'tessera-test-'));
+  folders.push(folder);
+  return folder;
+};
+
+/** A name for `openDatabase` where nobody has been before. */
+export const freshPlace = async (kind: Kind): Promise<string> => {
+  if (kind === 'pglite') {
+    const folder = await emptyFolder();
+    await cp(inject('pgliteFolder'), folder, { recursive: true });
+    return folder;
+  }
+  const server = inject('postgresUrl');
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`;
+  const admin = await openDatabase(server, { connections: 1 });
+  await admin.script(`CREATE DATABASE ${name}`);
+  await admin.close();
+  return server.replace(/postgres$/, name);
+};

@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest';
+import { emptyFolder, freshPlace, KINDS } from '../database/places.ts';
+import { PASSWORD } from '../database/postgres-server.ts';
+import { failNode, GIVEN, type Node, startNode } from './process.ts';
+
+const LOGOUT = '/v2/token/logout';
+const ROOT = Buffer.alloc(32, 7).toString('base64');
+const OTHER_ROOT = Buffer.alloc(32, 8).toString('base64');
+
+const optOut = async (node: Node, email: string): Promise<void> => {
+  const { http, json } = await node.call(LOGOUT, { email });
+  expect([http, json]).toEqual([200, { status: 'success', body: { optout: 'OK' } }]);
+};
+const statusOf = async (node: Node, email: string): Promise<string> =>
+  (await node.call('/v2/token/generate', { email })).json.status;
+
+describe('two nodes on one PostgreSQL', () => {
+  const two = async (): Promise<[Node, Node]> => {
+    const place = await freshPlace('postgres');
+    // At the same moment, on a database without a table: whoever comes first makes tables and root secret.
+    return Promise.all([startNode(['--database', place]), startNode(['--database', place])]);
+  };
+
+  test('are one service: tokens, IDs and opt-outs of one hold at the other, from the next request on', async () => {
+    const [one, other] = await two();
+    const set = await one.generate({ email: 'user@example.com' });
+    const refreshed = await other.refresh(set);
+    expect(refreshed.json.status).toBe('success');
+    expect((await one.refresh(refreshed.json.body)).json.status).toBe('success');
+    const payload = { token: refreshed.json.body.advertising_token, email: 'user@example.com' };
+    expect((await one.call('/v2/token/validate', payload)).json.body).toBe(true);
+    const ids = await Promise.all(
+      [one, other].map((node) => node.call('/v3/identity/map', { email: ['user@example.com'] })),
+    );
+    expect(ids[0]!.json.body).toEqual(ids[1]!.json.body);
+
+    const waits: number[] = [];
+    for (let at = 0; at < 20; at++) {
+      const email = `leaver-${at}@example.com`;
+      const [told, asked] = at % 2 ? [one, other] : [other, one];
+      const leaver = await asked.generate({ email });
+      await optOut(told, email);
+      const before = performance.now();
+      // No waiting, no second try: what has been acknowledged holds.
+      expect(await statusOf(asked, email)).toBe('optout');
+      waits.push(performance.now() - before);
+      expect((await asked.refresh(leaver)).json).toEqual({ status: 'optout' });
+    }
+    console.log(`opt-out honoured by the other node: ${Math.max(...waits).toFixed(0)} ms at most after its answer`);
+  });
+
+  test('make the same credentials where none are given, and know those that one was given', async () => {
+    const place = await freshPlace('postgres');
+    const [one, other] = await Promise.all([
+      startNode(['--database', place], {}),
+      startNode(['--database', place], {}),
+    ]);
+    const credentials = one.out.slice(0, 4);
+    expect(credentials[0]).toMatch(/^api key: UID2-C-I-101-/);
+    expect(other.out.slice(0, 4)).toEqual(credentials);
+    await startNode(['--database', place]);
+    expect(await statusOf(one, 'user@example.com')).toBe('success');
+  });
+});
+
+describe.each(KINDS)('on %s', (kind) => {
+  test('a restart opens every refresh token issued before, and knows who has opted out', async () => {
+    const args = ['--database', await freshPlace(kind)];
+    const one = await startNode(args);
+    const emails = Array.from({ length: 20 }, (_, at) => `user-${at}@example.com`);
+    const sets = await Promise.all(emails.map((email) => one.generate({ email })));
+    const leaver = await one.generate({ email: 'leaver@example.com' });
+    const { json } = await one.call('/v3/identity/map', { email: ['leaver@example.com'] });
+    await optOut(one, 'leaver@example.com');
+    expect((await one.stop()).code).toBe(0);
+
+    // Without credentials: they are on record.
+    const again = await startNode(args, {});
+    for (const set of sets) expect((await again.refresh(set)).json.status).toBe('success');
+    expect((await again.refresh(leaver)).json).toEqual({ status: 'optout' });
+    expect(await statusOf(again, 'leaver@example.com')).toBe('optout');
+    const status = await again.call('/v2/optout/status', { advertising_ids: [json.body.email[0].u] });
+    expect(status.json.body.opted_out).toHaveLength(1);
+  });
+
+  test('a node killed in the middle of its work loses no opt-out that it has acknowledged', async () => {
+    const args = ['--database', await freshPlace(kind)];
+    const one = await startNode(args);
+    const acknowledged: string[] = [];
+    let enough = (): void => {};
+    const many = new Promise<void>((resolve) => {
+      enough = resolve;
+    });
+    // Four callers that opt users out and ask for tokens in between, until nobody answers any more.
+    const caller = async (name: number): Promise<void> => {
+      for (let at = 0; ; at++) {
+        const email = `leaver-${name}-${at}@example.com`;
+        await one.generate({ email });
+        await optOut(one, email);
+        acknowledged.push(email);
+        if (acknowledged.length >= 200) enough();
+      }
+    };
+    const callers = [0, 1, 2, 3].map((name) => caller(name).catch((failure: unknown) => failure));
+    await many;
+    await one.kill();
+    // They have ended because the connection has, not because an answer was wrong.
+    for (const failure of await Promise.all(callers)) expect(String(failure)).toMatch(/fetch failed|terminated/);
+
+    const again = await startNode(args);
+    const statuses = await Promise.all(acknowledged.map((email) => statusOf(again, email)));
+    expect(statuses).toEqual(acknowledged.map(() => 'optout'));
+    expect(acknowledged.length).toBeGreaterThanOrEqual(200);
+  });
+
+  test('what its first start has fixed, every later one must bring along', async () => {
+    const args = ['--database', await freshPlace(kind)];
+    const root = { ...GIVEN, TESSERA_ROOT_SECRET: ROOT };
+    await (await startNode(args, root)).stop();
+    const cases: [env: Record<string, string>, more: string[], said: RegExp][] = [
+      [
+        { ...GIVEN, TESSERA_ROOT_SECRET: OTHER_ROOT },
+        [],
+        /made with a root secret of fingerprint [0-9a-f]{16}, and keeps it: got [0-9a-f]{16}/,
+      ],
+      [GIVEN, [], /made with a root secret of its owner: give the same one again/],
+      [root, ['--environment', 'production'], /made with environment integration, and keeps it: got production/],
+      [root, ['--scope', 'EUID'], /made with scope UID2, and keeps it: got EUID/],
+      [root, ['--rotation-period', '365'], /made with rotation period 31536000, and keeps it: got 365/],
+    ];
+    for (const [env, more, said] of cases) {
+      const { code, out, err } = await failNode([...args, ...more], env);
+      expect([code, out]).toEqual([1, []]);
+      expect(err).toMatch(said);
+      for (const secret of [ROOT, OTHER_ROOT, GIVEN.TESSERA_CLIENT_SECRET]) expect(err).not.toContain(secret);
+    }
+    await (await startNode(args, root)).stop();
+  });
+});
+
+describe('a node does not start', () => {
+  test('on a folder that another one has', async () => {
+    const folder = await freshPlace('pglite');
+    const one = await startNode(['--database', folder]);
+    const { code, out, err } = await failNode(['--database', folder]);
+    expect([code, out]).toEqual([1, []]);
+    expect(err).toContain(`the folder ${folder} is in use by process`);
+    expect(err).toContain('use PostgreSQL');
+    await optOut(one, 'user@example.com');
+  });
+
+  test('without its PostgreSQL, and shows no password', async () => {
+    const place = (await freshPlace('postgres')).replace(/:\d+\//, ':1/');
+    const { code, out, err } = await failNode(['--database', place]);
+    expect([code, out]).toEqual([1, []]);
+    expect(err).toContain('cannot connect to PostgreSQL: connect ECONNREFUSED 127.0.0.1:1');
+    expect(err).toContain('warning: the password in --database can be read');
+    expect(err).not.toContain(PASSWORD);
+  });
+
+  test('where its port is taken, and leaves the folder to the next one', async () => {
+    const { url } = await startNode([]);
+    const folder = await emptyFolder();
+    const { code, err } = await failNode(['--database', folder, '--port', new URL(url).port]);
+    expect([code, err]).toEqual([1, expect.stringContaining('EADDRINUSE')]);
+    await (await startNode(['--database', folder])).stop();
+  });
+});

@@ -1,0 +1,16 @@
+/** The endpoints once more: over HTTP, with their state in a database. */
+
+import { describe } from 'vitest';
+import { stageOn } from './stage.ts';
+
+stageOn('postgres');
+
+describe('generate', async () => void (await import('../operator/generate.test.ts')));
+describe('refresh', async () => void (await import('../operator/refresh.test.ts')));
+describe('validate', async () => void (await import('../operator/validate.test.ts')));
+describe('map', async () => void (await import('../operator/map.test.ts')));
+describe('opt-outs', async () => void (await import('../operator/opt-outs.test.ts')));
+describe('tokens', async () => void (await import('../operator/tokens.test.ts')));
+describe('envelope', async () => void (await import('../operator/envelope.test.ts')));
+describe('http', async () => void (await import('../operator/http.test.ts')));
+describe('watch', async () => void (await import('../operator/watch.test.ts')));

@@ -1,0 +1,109 @@
+/** Operator nodes as processes of their own: the command of `src/cli`, started, spoken to, stopped or killed. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterEach } from 'vitest';
+import type { Credentials } from '../../src/operator/index.ts';
+import { callsOf, type Scene } from '../operator/caller.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A participant of all nodes, where a test names none; no secret. */
+export const PARTICIPANT = {
+  apiKey: 'UID2-C-I-101-nodes0.of-the-tests',
+  clientSecret: Buffer.alloc(32, 9).toString('base64'),
+  siteId: 101,
+  roles: ['GENERATOR'],
+} satisfies Credentials;
+
+const children: ChildProcess[] = [];
+afterEach(async () => {
+  for (const child of children.splice(0))
+    if (child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
+});
+
+/** How a process ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly out: string[];
+  readonly err: string;
+}
+
+/** A node that listens. */
+export interface Node extends Pick<Scene, 'call' | 'post' | 'refresh' | 'generate'> {
+  readonly url: string;
+  readonly out: readonly string[];
+  /** Ask it to stop, and wait until it has. */
+  stop(): Promise<Ended>;
+  /** Kill it: it has no time for anything. */
+  kill(): Promise<Ended>;
+}
+
+/** The environment of a node that is given its participant. */
+export const GIVEN = { TESSERA_API_KEY: PARTICIPANT.apiKey, TESSERA_CLIENT_SECRET: PARTICIPANT.clientSecret };
+
+const run = (args: readonly string[], env: Record<string, string>) => {
+  const command = [
+    '--import',
+    'tsx',
+    `${root}src/cli/main.ts`,
+    'operator',
+    '--port',
+    '0',
+    '--log-level',
+    'error',
+    ...args,
+  ];
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, command, {
+    cwd: root,
+    env: { PATH, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.push(child);
+  const out: string[] = [];
+  let err = '';
+  child.stderr.on('data', (text) => {
+    err += text;
+  });
+  const lines = createInterface({ input: child.stdout });
+  const listening = new Promise<string>((resolve) => {
+    lines.on('line', (line) => {
+      out.push(line);
+      if (line.startsWith('listening on ')) resolve(line.slice('listening on '.length));
+    });
+  });
+  const ended = once(child, 'close').then((): Ended => ({ code: child.exitCode, out, err }));
+  return { child, out, listening, ended };
+};
+
+/** Start a node and wait until it listens. */
+export const startNode = async (args: readonly string[], env: Record<string, string> = GIVEN): Promise<Node> => {
+  const { child, out, listening, ended } = run(args, env);
+  const url = await Promise.race([
+    listening,
+    ended.then(({ err }) => {
+      throw new Error(`expected a node to listen, got: ${err}`);
+    }),
+  ]);
+  const end = (signal: NodeJS.Signals): Promise<Ended> => {
+    child.kill(signal);
+    return ended;
+  };
+  return {
+    url,
+    out,
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+    ...callsOf((path, init) => fetch(url + path, init), PARTICIPANT, Date.now),
+  };
+};
+
+/** Start a node that is expected to give up: one that listens instead is killed, and ends without a code. */
+export const failNode = (args: readonly string[], env: Record<string, string> = GIVEN): Promise<Ended> => {
+  const { child, listening, ended } = run(args, env);
+  void listening.then(() => child.kill('SIGKILL'));
+  return ended;
+};
