@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
-// Three ways to run a test, by its folder. Whatever is not named here runs in Node.
+// Four ways to run a test, by its folder. Whatever is not named here runs in Node.
 const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts'];
+const database = ['test/database/**/*.test.ts', 'test/operator-nodes/**/*.test.ts'];
 const built = ['test/browser/**/*.test.ts', 'test/package.test.ts'];
 
 export default defineConfig({
@@ -12,7 +13,7 @@ export default defineConfig({
         test: {
           name: 'node',
           include: ['test/**/*.test.ts'],
-          exclude: [...page, ...built],
+          exclude: [...page, ...database, ...built],
         },
       },
       {
@@ -21,6 +22,16 @@ export default defineConfig({
           include: page,
           environment: 'happy-dom',
           setupFiles: ['fake-indexeddb/auto'],
+        },
+      },
+      {
+        // A real PostgreSQL and PGlite: see test/database/engines.ts.
+        test: {
+          name: 'database',
+          include: database,
+          globalSetup: ['test/database/engines.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       {

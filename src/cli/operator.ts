@@ -11,6 +11,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { pino } from 'pino';
 import type { OperatorOptions } from '../operator/index.ts';
 import { createOperator } from '../operator/index.ts';
+import type { Listening } from '../operator/node.ts';
 import { listen } from '../operator/node.ts';
 import { isObject } from '../operator/reply.ts';
 import type { Io } from './io.ts';
@@ -20,7 +21,6 @@ interface Settings extends Omit<OperatorOptions, 'now' | 'state' | 'logger'> {
   readonly port?: number;
   readonly host?: string;
   readonly rootSecretFile?: string;
-  readonly database?: string;
   readonly logLevel?: string;
 }
 
@@ -98,29 +98,38 @@ const settle = async (flags: Settings & { readonly config?: string }, { env, err
   ] as const)
     if (named[name] !== undefined)
       err(`warning: ${flag} on the command line can be read by every user of this machine; prefer the environment`);
+  if (/^[a-z]+:\/\/[^/]*:[^/]*@/i.test(named.database ?? ''))
+    err('warning: the password in --database can be read by every user of this machine; prefer PGPASSWORD');
   const environment: Settings = {
     apiKey: env.TESSERA_API_KEY || undefined,
     clientSecret: env.TESSERA_CLIENT_SECRET || undefined,
     rootSecret: env.TESSERA_ROOT_SECRET || undefined,
   };
   const settings: Settings = { ...(await configIn(config)), ...given(environment), ...named };
-  if (settings.database !== undefined)
-    throw new RangeError('--database: not available yet; leave it out to keep everything in memory');
   return settings.rootSecretFile === undefined
     ? settings
     : { ...settings, rootSecret: await secretIn(settings.rootSecretFile) };
 };
 
 const serve = async (settings: Settings, io: Io): Promise<void> => {
-  const { port = 8080, host = '127.0.0.1', logLevel = 'info', rootSecretFile: _, database: __, ...options } = settings;
+  const { port = 8080, host = '127.0.0.1', logLevel = 'info', rootSecretFile: _, ...options } = settings;
   // Host and process are not in it: whoever collects the lines knows them.
   const logger = pino({ base: null, level: logLevel }, { write: (line) => io.err(line.trimEnd()) });
   const operator = createOperator({ ...options, logger });
-  if (options.rootSecret === undefined)
-    io.err('warning: no root secret given, one was made: IDs, keys and tokens end with this process');
-  if (operator.inMemory) io.err('warning: opt-outs are kept in memory: they end with this process');
-
-  const listening = await listen(operator, { port, host });
+  if (operator.inMemory) {
+    if (options.rootSecret === undefined)
+      io.err('warning: no root secret given, one was made: IDs, keys and tokens end with this process');
+    io.err('warning: opt-outs are kept in memory: they end with this process');
+  }
+  let listening: Listening;
+  try {
+    await operator.ready;
+    listening = await listen(operator, { port, host });
+  } catch (error) {
+    // A folder is left to the next one.
+    await operator.close();
+    throw error;
+  }
   for (const { apiKey, clientSecret, siteId, roles } of operator.made) {
     io.out(`api key: ${apiKey}`);
     io.out(`client secret: ${clientSecret}`);
@@ -150,8 +159,14 @@ export const operatorCommand = (io: Io): Command =>
       'its roles, by commas: GENERATOR, MAPPER, ID_READER, SHARER, OPTOUT (default: all)',
       rolesIn,
     )
-    .option('--database <where>', 'a folder or postgres://... that keeps what must last (not available yet)')
-    .option('--root-secret-file <file>', 'root secret: 32 bytes, or their base64 (TESSERA_ROOT_SECRET; default: made)')
+    .option(
+      '--database <where>',
+      'what keeps participants, opt-outs and root secret: a folder, for one process, or postgres://..., for several (default: memory)',
+    )
+    .option(
+      '--root-secret-file <file>',
+      'root secret: 32 bytes, or their base64 (TESSERA_ROOT_SECRET; default: made, and kept in the database)',
+    )
     .option('--environment <name>', 'integration or production (default: integration)')
     .option('--scope <name>', 'UID2 or EUID (default: UID2)')
     .option('--identity-expires <seconds>', 'life of an advertising token', number)

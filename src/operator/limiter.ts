@@ -7,8 +7,13 @@
 // Its own file, not the whole package: the whole wants the clusters of Node. Types come with the whole only.
 // @ts-expect-error
 import memory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
+// @ts-expect-error
+import postgres from 'rate-limiter-flexible/lib/RateLimiterPostgres.js';
+import type { Database, Value } from '../database/contract.ts';
 
-const RateLimiterMemory = memory as typeof import('rate-limiter-flexible').RateLimiterMemory;
+type Package = typeof import('rate-limiter-flexible');
+const RateLimiterMemory = memory as Package['RateLimiterMemory'];
+const RateLimiterPostgres = postgres as Package['RateLimiterPostgres'];
 
 /** Counts requests by key. A database may bring one that several nodes share. */
 export interface Limiter {
@@ -16,18 +21,40 @@ export interface Limiter {
   take(key: string): Promise<number | undefined>;
 }
 
+const limiterOf = (limiter: { consume(key: string): Promise<unknown> }): Limiter => ({
+  take: async (key) => {
+    try {
+      await limiter.consume(key);
+      return undefined;
+    } catch (refusal) {
+      if (refusal instanceof Error) throw refusal;
+      return (refusal as { msBeforeNext: number }).msBeforeNext;
+    }
+  },
+});
+
 /** Limit in the memory of this process. */
-export const memoryLimiter = (perSecond: number): Limiter => {
-  const limiter = new RateLimiterMemory({ points: perSecond, duration: 1 });
-  return {
-    take: async (key) => {
-      try {
-        await limiter.consume(key);
-        return undefined;
-      } catch (refusal) {
-        if (refusal instanceof Error) throw refusal;
-        return (refusal as { msBeforeNext: number }).msBeforeNext;
-      }
-    },
-  };
-};
+export const memoryLimiter = (perSecond: number): Limiter =>
+  limiterOf(new RateLimiterMemory({ points: perSecond, duration: 1 }));
+
+/** Limit that all nodes on one PostgreSQL share: its table is made with the others. */
+export const sharedLimiter = (database: Database, perSecond: number): Limiter =>
+  limiterOf(
+    new RateLimiterPostgres({
+      storeClient: {
+        query: async ({ text, values }: { text: string; values: Value[] }) => {
+          const rows = await database.query(text, values);
+          return { rows, rowCount: rows.length };
+        },
+      },
+      // Of ours it only wants to be told that it need not ask for a connection first.
+      storeType: 'pool',
+      points: perSecond,
+      duration: 1,
+      tableName: 'tessera_rate_limits',
+      tableCreated: true,
+      keyPrefix: '',
+      // One row for each participant: there is nothing to clear.
+      clearExpiredByTimeout: false,
+    }),
+  );

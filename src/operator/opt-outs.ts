@@ -12,7 +12,7 @@ import type { RawIds } from './raw-ids.ts';
 import { bucketOf } from './raw-ids.ts';
 import type { Purpose } from './reserved.ts';
 import type { Salts } from './salts.ts';
-import type { OptOutStore, StoredOptOut } from './state.ts';
+import type { ExtendedOptOut, OptOutStore } from './state.ts';
 
 /** What {@link createOptOuts} gives. Users are first-level hashes, 32 bytes; instants are epoch ms. */
 export interface OptOuts {
@@ -25,6 +25,9 @@ export interface OptOuts {
   /** When the owner of each raw ID opted out, in order, in whole seconds of ms; undefined for one who has not. */
   sinceByRawId(rawIds: readonly string[], at: number): Promise<readonly (number | undefined)[]>;
 }
+
+// Records extended in one statement: about a millisecond of hashing.
+const EXTENDED_AT_ONCE = 500;
 
 /** Keep opt-outs in a store. `rotationPeriod` in seconds. */
 export const createOptOuts = (parts: {
@@ -51,17 +54,29 @@ export const createOptOuts = (parts: {
     });
   };
 
-  // Put on record the raw IDs from `first` to the rotation after the present one.
-  const put = (user: Uint8Array, since: number, first: number, at: number): Promise<void> => {
+  // What to put on record: the raw IDs from `first` to the rotation after the present one.
+  const recordOf = (user: Uint8Array, since: number, first: number, at: number): ExtendedOptOut => {
     const { number, since: began } = salts.rotation(bucketOf(user), at);
     const ids: string[] = [];
     for (let rotation = first; rotation <= number + 1; rotation++) ids.push(rawIds.during(user, rotation));
     const extendAt = (began + rotationPeriod) * 1000;
-    return store.put({ user: b64Text(user), since, through: number + 1, extendAt }, ids);
+    return { user: b64Text(user), since, through: number + 1, extendAt, rawIds: ids };
   };
 
-  const extend = ({ user, since, through }: StoredOptOut, at: number): Promise<void> =>
-    put(fromB64(user), since, through + 1, at);
+  let sweeping: Promise<void> | undefined;
+  const sweep = async (at: number): Promise<void> => {
+    // Due within the next day as well: until the next sweep nothing falls behind. An extended one is due no more.
+    for (;;) {
+      const due = await store.due(at + sweepMs, EXTENDED_AT_ONCE);
+      if (due.length === 0) break;
+      await store.put(
+        due.map(({ user, since, through, extendAt }) =>
+          recordOf(fromB64(user), since, through + 1, Math.max(at, extendAt)),
+        ),
+      );
+    }
+    sweepAt = at + sweepMs;
+  };
 
   return {
     among,
@@ -69,14 +84,13 @@ export const createOptOuts = (parts: {
     record: async (user, at) => {
       // From the rotation before the first day on: its ID was told as the previous one.
       const first = salts.rotation(bucketOf(user), Math.min(await store.epochAt(startedAt), at)).number - 1;
-      await put(user, Math.floor(at / 1000) * 1000, first, at);
+      await store.put([recordOf(user, Math.floor(at / 1000) * 1000, first, at)]);
     },
     sinceByRawId: async (wanted, at) => {
-      if (at >= sweepAt) {
-        // Due within the next day as well: until the next sweep nothing falls behind.
-        for (const optOut of await store.due(at + sweepMs)) await extend(optOut, Math.max(at, optOut.extendAt));
-        sweepAt = at + sweepMs;
-      }
+      if (at >= sweepAt)
+        await (sweeping ??= sweep(at).finally(() => {
+          sweeping = undefined;
+        }));
       return store.sinceByRawId(wanted);
     },
   };

@@ -5,6 +5,7 @@
  * secret is never shown in a message. Next: `operator.ts` builds the service from the settings.
  */
 
+import { placeOf } from '../database/place.ts';
 import type { Bytes } from '../token/index.ts';
 import { parseHash } from '../token/index.ts';
 import { MAX_SITE_ID } from './keys.ts';
@@ -27,7 +28,10 @@ export interface OperatorOptions extends GivenCredentials {
   readonly now?: (() => number) | undefined;
   /** Who may call, besides the one of the shorthands `apiKey`, `clientSecret`, `siteId`, `roles`. What is left out is made. */
   readonly participants?: readonly GivenCredentials[] | undefined;
-  /** 32 bytes or their base64: every ID, key and token comes from it. Default: random, so nothing outlives the process. */
+  /**
+   * 32 bytes or their base64: every ID, key and token comes from it. Default: random; kept in the database where there
+   * is one, else nothing outlives the process.
+   */
   readonly rootSecret?: Uint8Array | string | undefined;
   /** Default: `integration`. */
   readonly environment?: Environment | undefined;
@@ -47,7 +51,12 @@ export interface OperatorOptions extends GivenCredentials {
   readonly maxBatchSize?: number | undefined;
   /** Number of the newest generation of keys, 1 to 127: it seals, all up to it open. Default: 1. */
   readonly keyGeneration?: number | undefined;
-  /** Where what must last is kept. Default: memory. */
+  /**
+   * Where what must last is kept: a folder (package `@electric-sql/pglite`), which one process has for itself, or
+   * `postgres://...` (package `pg`), which several nodes share. Default: memory, which ends with the process.
+   */
+  readonly database?: string | undefined;
+  /** In the place of `database`: a store of one's own. */
   readonly state?: State | undefined;
   /** Default: none, nothing is logged. */
   readonly logger?: Logger | undefined;
@@ -57,7 +66,8 @@ export interface OperatorOptions extends GivenCredentials {
 export interface Settings {
   readonly now: () => number;
   readonly participants: readonly GivenCredentials[];
-  readonly root: Bytes;
+  /** Undefined: the database keeps it. */
+  readonly root: Bytes | undefined;
   readonly environment: Environment;
   readonly scope: Scope;
   readonly identityExpiresMs: number;
@@ -68,6 +78,7 @@ export interface Settings {
   readonly rateLimit: number | undefined;
   readonly maxBatchSize: number;
   readonly keyGeneration: number;
+  readonly database: string | undefined;
   readonly state: State | undefined;
   readonly logger: Logger | undefined;
 }
@@ -127,6 +138,14 @@ const credentials = (name: string, given: GivenCredentials): GivenCredentials =>
   return given;
 };
 
+const databaseIn = ({ database, state }: OperatorOptions): string | undefined => {
+  if (database === undefined) return undefined;
+  if (typeof database !== 'string') wrongType('database', 'text', database);
+  if (state !== undefined) outOfRange('database', 'none where state is given', 'both');
+  placeOf(database);
+  return database;
+};
+
 const participantsOf = (options: OperatorOptions): readonly GivenCredentials[] => {
   const { participants, apiKey, clientSecret, siteId, roles } = options;
   const shorthand = credentials('', { apiKey, clientSecret, siteId, roles });
@@ -163,14 +182,17 @@ export const resolveOptions = (options: OperatorOptions): Settings => {
   if (refreshExpiresMs < identityExpiresMs)
     outOfRange('refreshExpires', `at least identityExpires (${identityExpiresMs / 1000})`, refreshExpiresMs / 1000);
 
-  const { rateLimit } = options;
+  const { rateLimit, rootSecret } = options;
+  const database = databaseIn(options);
   return {
     now,
     participants: participantsOf(options),
     root:
-      options.rootSecret === undefined
-        ? crypto.getRandomValues(new Uint8Array(32))
-        : bytes32('rootSecret', options.rootSecret),
+      rootSecret !== undefined
+        ? bytes32('rootSecret', rootSecret)
+        : database === undefined
+          ? crypto.getRandomValues(new Uint8Array(32))
+          : undefined,
     environment,
     scope: oneOf('scope', options.scope ?? 'UID2', ['UID2', 'EUID']),
     identityExpiresMs,
@@ -180,6 +202,7 @@ export const resolveOptions = (options: OperatorOptions): Settings => {
     rateLimit: rateLimit === undefined ? undefined : whole('rateLimit', rateLimit, 1, 1_000_000),
     maxBatchSize: whole('maxBatchSize', options.maxBatchSize ?? 5000, 1, 1_000_000),
     keyGeneration: whole('keyGeneration', options.keyGeneration ?? 1, 1, 127),
+    database,
     state,
     logger,
   };

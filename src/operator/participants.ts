@@ -28,6 +28,8 @@ export interface Participants {
   find(authorization: string | undefined): Promise<Participant | undefined>;
   /** Site ids of all participants, ascending. */
   siteIds(): Promise<readonly number[]>;
+  /** Put those that the options named on record: for the other nodes, and for a start without them. */
+  keep(): Promise<void>;
 }
 
 /** Site of credentials that were given no site. */
@@ -104,5 +106,6 @@ export const createParticipants = (
       const ids = new Set([...[...own.values()].map(({ siteId }) => siteId), ...(await store.siteIds())]);
       return [...ids].sort((a, b) => a - b);
     },
+    keep: () => store.put([...own.values()]),
   };
 };

@@ -11,6 +11,7 @@
  * | `master-key/<generation>`, `refresh-key/<generation>`, `site-key/<site id>/<generation>` | keys that seal tokens |
  * | `api-key/<site id>`, `client-secret/<api key>` | credentials that nobody brought along |
  * | `api-key-hash/<api key>` | the form in which an API key is kept |
+ * | `stored-client-secret/<key hash>` | what seals a client secret that is kept in a database |
  * | `fingerprint` | what may be stored to recognise the root |
  */
 

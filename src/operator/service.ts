@@ -2,6 +2,7 @@
  * The parts of an operator, put together: what the endpoints work with.
  */
 
+import type { Bytes } from '../token/index.ts';
 import type { Keys } from './keys.ts';
 import { createKeys } from './keys.ts';
 import type { Limiter } from './limiter.ts';
@@ -21,9 +22,9 @@ import { reservedIdentities } from './reserved.ts';
 import type { Credentials } from './roles.ts';
 import type { Salts } from './salts.ts';
 import { createSalts } from './salts.ts';
+import type { Secrets } from './secrets.ts';
 import { createSecrets } from './secrets.ts';
 import type { State } from './state.ts';
-import { memoryState } from './state.ts';
 import type { Tokens } from './tokens.ts';
 import { createTokens } from './tokens.ts';
 
@@ -40,21 +41,27 @@ export interface Service {
   /** Absent where the options set no limit. */
   readonly limiter: Limiter | undefined;
   readonly turns: Turns;
-  /** Credentials of the participants that the options named, completed. */
-  readonly credentials: readonly Credentials[];
-  /** Recognises the root secret. */
-  readonly fingerprint: string;
 }
 
-/** Put an operator's parts together. */
-export const createService = (settings: Settings): Service => {
-  const { root, environment, scope, rotationPeriod, keyGeneration, rateLimit } = settings;
+/** What follows from settings and root secret alone. */
+export interface Identity {
+  readonly secrets: Secrets;
+  /** Credentials of the participants that the options named, completed. */
+  readonly credentials: readonly Credentials[];
+}
+
+/** Who an operator is under a root secret. */
+export const identityOf = ({ environment, scope, participants }: Settings, root: Bytes): Identity => {
   const secrets = createSecrets(root, environment, scope);
-  const state = settings.state ?? memoryState();
+  return { secrets, credentials: participants.map((one) => completeCredentials(one, secrets, environment, scope)) };
+};
+
+/** Put an operator's parts together. */
+export const createService = (settings: Settings, { secrets, credentials }: Identity, state: State): Service => {
+  const { rotationPeriod, keyGeneration, rateLimit } = settings;
   const keys = createKeys(secrets, keyGeneration);
   const salts = createSalts(secrets, rotationPeriod);
   const rawIds = createRawIds(secrets, salts);
-  const credentials = settings.participants.map((one) => completeCredentials(one, secrets, environment, scope));
   return {
     settings,
     state,
@@ -74,7 +81,5 @@ export const createService = (settings: Settings): Service => {
     metrics: createMetrics(),
     limiter: rateLimit === undefined ? undefined : (state.limiter ?? memoryLimiter)(rateLimit),
     turns: createTurns(),
-    credentials,
-    fingerprint: secrets.fingerprint,
   };
 };

@@ -22,6 +22,8 @@ export interface ParticipantStore {
   byKeyHash(keyHash: string): Promise<StoredParticipant | undefined>;
   /** Site ids of all participants. */
   siteIds(): Promise<readonly number[]>;
+  /** Record participants. Of one whose API key is on record the new word stands. */
+  put(participants: readonly StoredParticipant[]): Promise<void>;
 }
 
 /** An opted-out user as kept. */
@@ -36,6 +38,11 @@ export interface StoredOptOut {
   readonly extendAt: number;
 }
 
+/** An opt-out with raw IDs that belong to it, base64: those up to `through` that are not yet on record. */
+export interface ExtendedOptOut extends StoredOptOut {
+  readonly rawIds: readonly string[];
+}
+
 export interface OptOutStore {
   /** The operator's first instant, epoch ms: `now` the first time this is asked of a store. */
   epochAt(now: number): Promise<number>;
@@ -43,10 +50,13 @@ export interface OptOutStore {
   since(users: readonly string[]): Promise<readonly (number | undefined)[]>;
   /** When the owner of each of these raw IDs opted out, in order; undefined where no opt-out is on record. */
   sinceByRawId(rawIds: readonly string[]): Promise<readonly (number | undefined)[]>;
-  /** Record or extend an opt-out with further raw IDs, at once or not at all. The first `since` of a user stands. */
-  put(optOut: StoredOptOut, rawIds: readonly string[]): Promise<void>;
-  /** Opt-outs whose `extendAt` is not after `at`. */
-  due(at: number): Promise<readonly StoredOptOut[]>;
+  /**
+   * Record or extend opt-outs with further raw IDs, all or none. Of a user on record the first `since` stands, and the
+   * later `through` and `extendAt`: several nodes may extend the same record at the same time.
+   */
+  put(optOuts: readonly ExtendedOptOut[]): Promise<void>;
+  /** Opt-outs whose `extendAt` is not after `at`: the first ones, `most` at most. */
+  due(at: number, most: number): Promise<readonly StoredOptOut[]>;
 }
 
 /** All that lasts. */
@@ -55,12 +65,15 @@ export interface State {
   readonly optOuts: OptOutStore;
   /** A rate limit that all nodes on this state share; without it every node counts for itself. */
   readonly limiter?: (perSecond: number) => Limiter;
+  /** See whether it can be reached; rejects where it cannot. */
+  check?(): Promise<void>;
   /** Let go of whatever is held. */
   close(): Promise<void>;
 }
 
 /** State in memory: it ends with the process. */
 export const memoryState = (): State => {
+  const participants = new Map<string, StoredParticipant>();
   const users = new Map<string, StoredOptOut>();
   const owners = new Map<string, string>();
   let epoch: number | undefined;
@@ -68,16 +81,29 @@ export const memoryState = (): State => {
     user === undefined ? undefined : users.get(user)?.since;
 
   return {
-    participants: { byKeyHash: async () => undefined, siteIds: async () => [] },
+    participants: {
+      byKeyHash: async (keyHash) => participants.get(keyHash),
+      siteIds: async () => [...participants.values()].map(({ siteId }) => siteId),
+      put: async (given) => {
+        for (const one of given) participants.set(one.keyHash, one);
+      },
+    },
     optOuts: {
       epochAt: async (now) => (epoch ??= now),
       since: async (wanted) => wanted.map(since),
       sinceByRawId: async (rawIds) => rawIds.map((rawId) => since(owners.get(rawId))),
-      put: async (optOut, rawIds) => {
-        users.set(optOut.user, { ...optOut, since: since(optOut.user) ?? optOut.since });
-        for (const rawId of rawIds) owners.set(rawId, optOut.user);
+      put: async (optOuts) => {
+        for (const { rawIds, ...optOut } of optOuts) {
+          const before = users.get(optOut.user) ?? optOut;
+          users.set(optOut.user, {
+            ...before,
+            through: Math.max(before.through, optOut.through),
+            extendAt: Math.max(before.extendAt, optOut.extendAt),
+          });
+          for (const rawId of rawIds) owners.set(rawId, optOut.user);
+        }
       },
-      due: async (at) => [...users.values()].filter(({ extendAt }) => extendAt <= at),
+      due: async (at, most) => [...users.values()].filter(({ extendAt }) => extendAt <= at).slice(0, most),
     },
     close: async () => {},
   };

@@ -33,14 +33,15 @@ export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unkno
  * @param onFailure  told what a listener threw or rejected with.
  */
 export const createEvents = (onFailure: (error: unknown) => void) => {
-  let listeners: [name: string, listener: (payload: never) => unknown][] = [];
+  const listeners = new Set<[name: string, listener: (payload: never) => unknown]>();
   return {
     /** Listen; returns the unsubscribe function. */
     on: (name: string, listener: (payload: never) => unknown): (() => void) => {
-      const own: (typeof listeners)[0] = [name, listener];
-      listeners.push(own);
+      // An entry of its own: the same function may listen more than once.
+      const own: [string, typeof listener] = [name, listener];
+      listeners.add(own);
       return () => {
-        listeners = listeners.filter((other) => other !== own);
+        listeners.delete(own);
       };
     },
     /**

@@ -29,7 +29,6 @@ export const createLedger = (
 ) => {
   const empty = emptyRecord(baseUrl);
   let ungate = () => {};
-  let isOpen = false;
   /** A damaged record has been told of: once is enough, it is read again and again. */
   let isTold = false;
   let queue: Promise<unknown> = new Promise<void>((resolve) => (ungate = resolve));
@@ -43,7 +42,7 @@ export const createLedger = (
     try {
       return parseRecord(stored, baseUrl);
     } catch (cause) {
-      if (!isTold) onFailure(new TokenError('storage_failed', 'damaged record', { cause }));
+      if (!isTold) onFailure(new TokenError('storage_failed', 'damaged', { cause }));
       isTold = true;
       return undefined;
     }
@@ -68,10 +67,7 @@ export const createLedger = (
   const ledger = {
     record: empty,
     /** Let the store be used: nothing touches it before. */
-    ungate: () => {
-      isOpen = true;
-      ungate();
-    },
+    ungate,
     /** The stored state is known. */
     isLoaded: false,
     /** Changes under way: memory may be ahead of the store. */
@@ -124,9 +120,9 @@ export const createLedger = (
         },
       ),
 
-    /** Let go of the store once all is written. What waits for consent will not get it. */
-    close: async (): Promise<void> => {
-      if (!isOpen) store = spare(undefined);
+    /** Let go of the store once all is written. What waits for consent will not get it: memory takes it to the grave. */
+    close: async (allowed: unknown): Promise<void> => {
+      if (!allowed && !ledger.isLoaded) store = spare(undefined);
       ungate();
       await queue;
       store.close?.();

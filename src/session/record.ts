@@ -108,9 +108,11 @@ export const answered =
     if (word === 'ended') return record.optedOut ? { ...record, set: undefined } : { ...record, ended: true };
     let offsetMs = dateMs ? dateMs - now : record.offsetMs;
     if (Math.abs(offsetMs) < CLOCK_TOLERANCE_MS) offsetMs = 0;
-    // A set that is due on arrival means that this device's clock runs ahead: take now for the instant when it is due.
-    // So it is never good for less than expiresAt - refreshAt; that it is due again at once does not lead to a loop.
-    offsetMs -= Math.max(0, now + offsetMs - word.refreshAt);
+    // A set that is due on arrival means that this device's clock runs ahead. It is good for expiresAt - refreshAt at
+    // least: take now for refreshAt, and refresh half-way.
+    const aheadMs = now + offsetMs - word.refreshAt;
+    const set = aheadMs < 0 ? word : { ...word, refreshAt: (word.refreshAt + word.expiresAt) / 2 };
+    if (aheadMs > 0) offsetMs -= aheadMs;
     // The service accepts the user: a tombstone falls.
-    return { ...record, set: word, optedOut: undefined, offsetMs, receivedAt: now };
+    return { ...record, set, optedOut: undefined, offsetMs, receivedAt: now };
   };

@@ -138,9 +138,8 @@ export const createSession = (options: SessionOptions): Session => {
   // ---- Refreshing, and asking for a set ----
 
   const tell = (reason: NeedReason) => {
-    if (needTold) return;
+    if (!needTold) emit('needsTokens', { reason });
     needTold = true;
-    emit('needsTokens', { reason });
   };
 
   /** The one flight: ask `provide` where there is a reason to, else refresh. Resolves with the error that it failed with. */
@@ -153,7 +152,7 @@ export const createSession = (options: SessionOptions): Session => {
     retryAt = tries > 3 ? now() + pauseMs : 0;
 
     /** What `work` brings in time; ends at once where nobody wants it any more. */
-    const wanted = <T>(work: Promise<T>, ms = timeoutMs): Promise<T> => within(ms, work, signal);
+    const wanted = <T>(work: Promise<T>, moreMs = 0): Promise<T> => within(timeoutMs + moreMs, work, signal);
 
     /** Inside the lock: read again, send, open, write. */
     const exchange = async () => {
@@ -179,7 +178,7 @@ export const createSession = (options: SessionOptions): Session => {
         } else if (!(await tabs.alone(exchange))) {
           // Another tab is at it: look again when it tells, or when it must have given up.
           const news = new Promise<void>((resolve) => (nudge = resolve));
-          await wanted(news, timeoutMs + PATIENCE_MS).catch(ledger.pull);
+          await wanted(news, PATIENCE_MS).catch(ledger.pull);
         }
       } catch (cause) {
         if (!signal.aborted) {
@@ -193,9 +192,9 @@ export const createSession = (options: SessionOptions): Session => {
           if (reason) tell(reason);
         }
       }
+      if (flying === mine) drop();
       // After a time-out the request is still under way.
       mine.abort();
-      if (flying === mine) flying = undefined;
       settle();
       return error;
     };
@@ -364,7 +363,7 @@ export const createSession = (options: SessionOptions): Session => {
       drop();
       schedule.close();
       // A logout that is being written still reaches the other tabs.
-      void ledger.close().then(tabs.close);
+      void ledger.close(granted).then(tabs.close);
       settle();
     },
   };

@@ -71,14 +71,7 @@ export const indexedDbStore = (name: string): Store => {
 };
 
 /** The store of a page that brings none. No IndexedDB at all (Node, some webviews) is no failure. */
-export const ownStore = (name: string): Store => {
-  try {
-    if (!globalThis.indexedDB) return memoryStore();
-  } catch {
-    // The very look is denied: so will be the use, and that is told.
-  }
-  return indexedDbStore(name);
-};
+export const ownStore = (name: string): Store => ('indexedDB' in globalThis ? indexedDbStore(name) : memoryStore());
 
 /** A store that lasts as long as the page. */
 export const memoryStore = (value?: unknown): Store => ({

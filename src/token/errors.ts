@@ -70,5 +70,5 @@ export const misfit = (what: string, type: string, value: unknown): string | und
   const is = typeof value;
   return is === type && value && !(is === 'number' && 1 / (value as number) <= 0)
     ? undefined
-    : mismatch(what, type, is === type ? `bad ${value}` : is);
+    : mismatch(what, type, is === type ? `"${value}"` : is);
 };

@@ -67,7 +67,8 @@ export const parseTokenSet = (input: unknown, own?: boolean): TokenSet => {
       const plausible = `epoch ms from ${earliest} to ${LATEST}`;
       demand((value < earliest || value > LATEST) && mismatch(name, plausible, value));
       earliest = value;
-    } else if (ours === 'responseKeyB64') demand(!KEY.test(value) && mismatch(name, 'base64 of 32 bytes', 'another'));
+    } else if (ours === 'responseKeyB64')
+      demand(!KEY.test(value) && mismatch(name, 'base64 of 32 bytes', `${(value as string).length} characters`));
     set[ours] = value;
   }
   return set as unknown as TokenSet;

@@ -11,6 +11,7 @@ afterEach(strike);
 /** Signals and listeners that were handed to the page's own events. */
 const pageListeners = () => {
   let count = 0;
+  let added = 0;
   const signals: AbortSignal[] = [];
   for (const target of [window, document]) {
     const add = target.addEventListener.bind(target);
@@ -20,6 +21,7 @@ const pageListeners = () => {
       options: AddEventListenerOptions,
     ) => {
       count++;
+      added++;
       if (options?.signal) signals.push(options.signal);
       add(name, listener, options);
     }) as never);
@@ -29,7 +31,7 @@ const pageListeners = () => {
       remove(...given);
     }) as never);
   }
-  return { left: () => count - signals.filter((signal) => signal.aborted).length, added: () => count };
+  return { left: () => count - signals.filter((signal) => signal.aborted).length, added: () => added };
 };
 
 test('no timer, no listener, no channel, no connection is left', async () => {

@@ -40,12 +40,14 @@ test('on a good IndexedDB the set is found again by the next page', async () => 
 });
 
 test('where there is no IndexedDB at all, memory is no failure', async () => {
-  vi.stubGlobal('indexedDB', undefined);
+  const { indexedDB } = globalThis;
+  Reflect.deleteProperty(globalThis, 'indexedDB');
   const { session, heard, rest } = openOnDatabase({ tokens: success(1) });
   await session.ready;
   await rest();
   expect(session.state.persistence).toBe('memory');
   expect(names(heard)).toEqual(['token set']);
+  globalThis.indexedDB = indexedDB;
   session.close();
 });
 

@@ -1,0 +1,96 @@
+/**
+ * A load on loopback that costs next to nothing itself: the same request over and over on connections that stay open, one
+ * at a time on each, written as bytes that were made once. A client library would be busier than the server it measures.
+ */
+
+import { connect, type Socket } from 'node:net';
+
+export interface Target {
+  readonly port: number;
+  readonly path: string;
+  readonly body: string;
+}
+
+export interface Load {
+  /** Answers a second, over about `ms`. Anything but a 200 is an error. */
+  run(ms: number): Promise<number>;
+  close(): void;
+}
+
+const HEADERS_END = '\r\n\r\n';
+
+/** Read one answer at a time: calls back with each, once it is there to its last byte. */
+const onAnswer = (socket: Socket, answered: () => void, fail: (error: Error) => void): void => {
+  let missing = -1;
+  let head = '';
+  socket.on('error', fail);
+  socket.on('data', (chunk) => {
+    let body = chunk.length;
+    if (missing < 0) {
+      head += chunk.toString('latin1');
+      const end = head.indexOf(HEADERS_END);
+      if (end < 0) return;
+      const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
+      if (!head.startsWith('HTTP/1.1 200 ') || length === undefined)
+        return fail(new Error(`expected 200 and a content-length, got ${head.slice(0, end)}`));
+      missing = Number(length);
+      body = head.length - end - HEADERS_END.length;
+      head = '';
+    }
+    missing -= body;
+    if (missing > 0) return;
+    missing = -1;
+    answered();
+  });
+};
+
+/** Open the connections of a load. */
+export const openLoad = async ({ port, path, body }: Target, connections: number): Promise<Load> => {
+  const request = Buffer.from(
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: text/plain\r\n` +
+      `content-length: ${body.length}\r\n\r\n${body}`,
+    'latin1',
+  );
+  const sockets = await Promise.all(
+    Array.from(
+      { length: connections },
+      () =>
+        new Promise<Socket>((resolve, reject) => {
+          const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => resolve(socket));
+          socket.once('error', reject);
+        }),
+    ),
+  );
+  let answers = 0;
+  let open = 0;
+  let until = 0;
+  let done: (rate: number) => void = () => {};
+  let failed: (error: Error) => void = () => {};
+  let start = 0;
+  for (const socket of sockets)
+    onAnswer(
+      socket,
+      () => {
+        answers++;
+        const now = performance.now();
+        if (now < until) socket.write(request);
+        else if (--open === 0) done((answers / (now - start)) * 1000);
+      },
+      (error) => failed(error),
+    );
+  return {
+    run: (ms) =>
+      new Promise((resolve, reject) => {
+        done = resolve;
+        failed = reject;
+        answers = 0;
+        open = connections;
+        start = performance.now();
+        until = start + ms;
+        for (const socket of sockets) socket.write(request);
+      }),
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+};

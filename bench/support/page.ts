@@ -1,0 +1,73 @@
+/** A publisher's page with the built script tag in a real Chromium, beside an operator of `dist/`: all on loopback. */
+
+import { readFile } from 'node:fs/promises';
+import { type BrowserContext, chromium } from 'playwright-core';
+import type { OperatorOptions } from '../../src/operator/index.ts';
+import { launchOptions } from '../../test/support/chromium.ts';
+import { builtNode, builtOperator, builtServer } from './built.ts';
+
+/**
+ * What Playwright switches off and users have: with these in force a page that is seen still is not throttled, and if it
+ * were, the benches would have to say so.
+ */
+const PLAYWRIGHT_ONLY = [
+  '--disable-background-timer-throttling',
+  '--disable-backgrounding-occluded-windows',
+  '--disable-renderer-backgrounding',
+];
+
+export interface Pages {
+  /** Of the page: `/`. */
+  readonly url: string;
+  /** Of the operator's refreshes. */
+  readonly refreshUrl: string;
+  /** `Chromium` and its version. */
+  readonly engine: string;
+  /** Open a profile of its own. */
+  open(): Promise<BrowserContext>;
+  close(): Promise<void>;
+}
+
+/**
+ * Serve a page and start a browser.
+ *
+ * @param script  runs on the page before the script tag; `before` says what that means for the bench.
+ */
+export const startPages = async (lifetimes: OperatorOptions, script: string): Promise<Pages> => {
+  const [{ createOperator }, { listen }, { createClient, tokenHandler }] = await Promise.all([
+    builtOperator(),
+    builtNode(),
+    builtServer(),
+  ]);
+  const operator = createOperator({ ...lifetimes, roles: ['GENERATOR'] });
+  const operatorAt = await listen(operator, { port: 0, graceMs: 0 });
+  const client = createClient({ baseUrl: operatorAt.url, ...operator.participants[0]! });
+  const tokens = tokenHandler({ client, user: () => ({ email: 'reader@example.com' }) });
+  const file = await readFile(new URL('../../dist/tessera.js', import.meta.url), 'utf8');
+  const html = `<!doctype html><title>bench</title><link rel="icon" href="data:,">
+    <script>${script}</script>
+    <script async src="/tessera.js" data-base-url="${operatorAt.url}" data-provide="/token"></script>`;
+  const answer = (body: string, type: string) => new Response(body, { headers: { 'content-type': type } });
+  const site = await listen(
+    {
+      fetch: async (request) => {
+        const { pathname } = new URL(request.url);
+        if (pathname === '/token') return tokens(request);
+        if (pathname === '/tessera.js') return answer(file, 'text/javascript');
+        return answer(html, 'text/html');
+      },
+    },
+    { port: 0, graceMs: 0 },
+  );
+  const browser = await chromium.launch(await launchOptions({ ignoreDefaultArgs: PLAYWRIGHT_ONLY }));
+  return {
+    url: `${site.url}/`,
+    refreshUrl: `${operatorAt.url}/v2/token/refresh`,
+    engine: `Chromium ${browser.version()}`,
+    open: () => browser.newContext(),
+    close: async () => {
+      await browser.close();
+      await Promise.all([site.close(), operatorAt.close()]);
+    },
+  };
+};

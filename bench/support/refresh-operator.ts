@@ -1,0 +1,19 @@
+/** A program: the operator of `dist/` behind a port, and a refresh token of it. */
+
+import { builtNode, builtOperator, builtServer } from './built.ts';
+import { say } from './child.ts';
+
+const { createOperator } = await builtOperator();
+const { createClient } = await builtServer();
+const { listen } = await builtNode();
+
+const operator = createOperator({ roles: ['GENERATOR'] });
+const client = createClient({
+  baseUrl: 'http://localhost',
+  ...operator.participants[0]!,
+  fetch: (url, init) => operator.fetch(new Request(url, init)),
+});
+const result = await client.generate({ email: 'user@example.com' });
+if (result.status !== 'success') throw new Error(`expected a token set, got ${result.status}`);
+const { port } = await listen(operator, { port: 0 });
+say({ port, path: '/v2/token/refresh', body: result.tokens.refreshToken });
