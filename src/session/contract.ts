@@ -13,7 +13,7 @@ export interface SessionState {
   readonly expiresAt?: number | undefined;
   /** When the refresh token expires. */
   readonly endsAt?: number | undefined;
-  /** Where the record lives: `indexeddb`, `memory`, or the `kind` of the given store; `pending` until it is loaded. */
+  /** Where the record lives: `indexeddb`, `memory`, or the `kind` of the given store (`custom` where it has none). */
   readonly persistence: string;
   /** What stands between now and a token. */
   readonly waitingFor?: 'consent' | 'storage' | 'provide' | 'refresh' | undefined;
@@ -23,7 +23,10 @@ export interface SessionState {
   readonly clockOffsetMs?: number | undefined;
 }
 
-/** Keeps one token set alive. Every promise settles in bounded time; an ignored one causes no unhandled rejection. */
+/**
+ * Keeps one token set alive. Promises settle in bounded time, but for those that wait for consent, which end with it or
+ * with `close()`. An ignored one causes no unhandled rejection.
+ */
 export interface Session {
   /** Stored state is loaded, or given up on (1.5 s). Never rejects. While consent is pending it resolves with nothing loaded. */
   readonly ready: Promise<void>;
@@ -38,11 +41,11 @@ export interface Session {
    */
   getToken(options?: { timeoutMs?: number | undefined }): Promise<string>;
   /**
-   * Supply a set. The token changes at once where the stored state is known; the promise settles after the write.
-   * Before consent the set waits in memory, and the promise resolves at once.
+   * Supply a set. The token changes at once where the stored state is known; the promise settles after the write. Before
+   * consent set and promise wait for it.
    *
    * @param answer  a generate answer `{ status, body }`, its body, or `{ status: 'optout' }`.
-   * @throws {TokenError} `invalid_token_set` (nothing has changed), `closed`.
+   * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (denied or withdrawn), `closed`.
    */
   setTokens(answer: unknown): Promise<void>;
   /** Log out, in all tabs. An opt-out outlives it. Settles after the write. */
