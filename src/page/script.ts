@@ -38,9 +38,8 @@ const askAt =
   (url: string): NonNullable<SessionOptions['provide']> =>
   async ({ signal }) => {
     const response = await fetch(url, { method: 'POST', credentials: 'same-origin', signal });
-    if (response.status === 204) return null;
-    if (!response.ok) throw new Error(`provide: status ${response.status}`);
-    return response.json();
+    // A response itself says by its status that nobody is signed in (204), or that this is no set.
+    return response.ok && response.status !== 204 ? response.json() : response;
   };
 
 /** Repeat a session's events on `window`. Every script on the page hears them: they carry phase and times only. */
@@ -78,8 +77,12 @@ const install = () => {
   };
   window.tessera = tessera;
   const { baseUrl, name, provide } = scriptTag?.dataset ?? {};
-  if (baseUrl) tessera.createSession({ baseUrl, name, provide: provide ? askAt(provide) : undefined });
-  run(tessera, before ?? []);
+  try {
+    if (baseUrl) tessera.createSession({ baseUrl, name, provide: provide ? askAt(provide) : undefined });
+  } finally {
+    // Also where an attribute is wrong: what the page has queued is not lost.
+    run(tessera, before ?? []);
+  }
 };
 
 install();

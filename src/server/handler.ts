@@ -28,7 +28,7 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
    */
   readonly origins?: readonly string[] | undefined;
   /** Hears what went wrong; the page is told nothing but the status. Errors of a client are TokenErrors. */
-  readonly onError?: ((error: unknown, request: Request) => void) | undefined;
+  readonly onError?: ((error: unknown, request: Request) => unknown) | undefined;
   /** Time for the service to answer, ms. Default: the client's. */
   readonly timeoutMs?: number | undefined;
 }
@@ -70,11 +70,9 @@ export const tokenHandler = <Context extends unknown[] = []>(
     throw new TypeError(`onError: expected function, got ${typeof onError}`);
   const origins = checkOrigins(options.origins ?? []);
 
-  // A listener that throws must not take the answer down with it.
+  // A listener that throws or rejects must take neither the answer nor the process down with it.
   const report = (error: unknown, request: Request) => {
-    try {
-      onError?.(error, request);
-    } catch {}
+    (async () => onError?.(error, request))().catch(() => {});
   };
 
   const answer = async (request: Request, context: Context): Promise<Response> => {

@@ -12,6 +12,7 @@ import { TokenError } from '../token/errors.ts';
 export const within = <T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> => {
   let timer: ReturnType<typeof setTimeout>;
   return new Promise<T>((resolve, reject) => {
+    if (signal?.aborted) reject(signal);
     timer = setTimeout(() => reject(new TokenError('timeout', 'no answer')), ms);
     if (signal) signal.onabort = reject;
     work.then(resolve, reject);

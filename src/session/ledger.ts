@@ -48,12 +48,18 @@ export const createLedger = (
     }
   };
 
+  const letGo = () => {
+    try {
+      store.close?.();
+    } catch {}
+  };
+
   /** Use the store when everything before has settled, bounded in time. Where it fails, memory takes its place. */
   const use = <T>(work: (place: Store) => Promise<unknown>, then: (value: unknown) => T): Promise<T> => {
     const mine = queue
       .then(() =>
         within(STORE_MS, work(store)).catch((cause) => {
-          store.close?.();
+          letGo();
           store = spare(ledger.isLoaded ? ledger.record : undefined);
           onFailure(new TokenError('storage_failed', 'storage failed', { cause }));
           return work(store);
@@ -85,22 +91,22 @@ export const createLedger = (
       const isDone = atOnce && ledger.isLoaded;
       if (isDone) take(act(ledger.record));
       ledger.unwritten++;
-      let changed = false;
+      let before: SessionRecord | undefined;
+      let after: SessionRecord | undefined;
       return use(
         async (place) =>
           place.update((stored) => {
             // A place that was given up on may still come round to this: it is too late.
             if (place !== store) return stored;
             // A store that is empty, or was emptied or damaged meanwhile, takes nothing from the page.
-            const before = parse(stored) ?? (isDone ? undefined : ledger.record);
-            const after = before ? act(before) : ledger.record;
-            changed = after !== before;
+            before = parse(stored) ?? (isDone ? undefined : ledger.record);
+            after = before ? act(before) : ledger.record;
             return after;
           }),
-        (written) => {
+        () => {
           // A later act is in memory already: its own write brings the truth.
-          if (!--ledger.unwritten && ledger.isLoaded) take(written as SessionRecord);
-          return changed;
+          if (!--ledger.unwritten && ledger.isLoaded && after) take(after);
+          return after !== before;
         },
       );
     },
@@ -125,7 +131,7 @@ export const createLedger = (
       if (!allowed && !ledger.isLoaded) store = spare(undefined);
       ungate();
       await queue;
-      store.close?.();
+      letGo();
     },
   };
   return ledger;

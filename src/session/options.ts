@@ -72,7 +72,6 @@ const KINDS = {
   store: 'object',
   logger: 'object',
   retry: 'object',
-  allowInsecure: 'boolean',
 };
 
 /** Scheme and host of an operator that needs no leave: https, or this machine. */
@@ -97,7 +96,7 @@ export const parseOptions = (options: SessionOptions): Settings => {
   try {
     const { protocol, hostname, href } = new URL(given.baseUrl);
     got = protocol;
-    if (SAFE.test(protocol + hostname) || (given.allowInsecure && protocol === 'http:')) {
+    if (SAFE.test(protocol + hostname) || (given.allowInsecure === true && protocol === 'http:')) {
       given.baseUrl = href.replace(/\/*([?#].*)?$/, '');
       return given;
     }

@@ -178,11 +178,12 @@ export const createSession = (options: SessionOptions): Session => {
         } else if (!(await tabs.alone(exchange))) {
           // Another tab is at it: look again when it tells, or when it must have given up.
           const news = new Promise<void>((resolve) => (nudge = resolve));
-          await wanted(news, PATIENCE_MS).catch(ledger.pull);
+          await wanted(news, PATIENCE_MS).catch(() => {});
         }
       } catch (cause) {
         if (!signal.aborted) {
-          error = isTokenError(cause) ? cause : new TokenError('network', 'no answer', { cause });
+          // What was thrown is not passed on: a parser in `provide` quotes what it chokes on.
+          error = isTokenError(cause) ? cause : new TokenError('network', 'no answer');
           lastError = error;
           const refused = !reason && isRefusal(error);
           retryAt = now() + (refused ? spacedMs(refusals++) : Math.max(pauseMs, error.retryAfterMs ?? 0));
@@ -280,6 +281,7 @@ export const createSession = (options: SessionOptions): Session => {
   if (o.tokens) take(o.tokens, offer).catch(report);
 
   const decide = (answer: unknown) => {
+    if (closed) return;
     const before = granted;
     granted = answer === true;
     if (granted) ledger.ungate();
@@ -301,9 +303,13 @@ export const createSession = (options: SessionOptions): Session => {
   /** Why there is no token. */
   const lack = () => {
     const { optedOut, ended } = ledger.record;
-    const code: ErrorCode | undefined | false =
-      (closed && 'closed') || (!granted && 'no_consent') || (optedOut && 'opted_out') || (ended && 'refresh_rejected');
-    return code ? new TokenError(code, code) : (lastError ?? new TokenError('no_token', 'no_token'));
+    const code: ErrorCode =
+      (closed && 'closed') ||
+      (!granted && 'no_consent') ||
+      (optedOut && 'opted_out') ||
+      (ended && 'refresh_rejected') ||
+      'no_token';
+    return (code === 'no_token' && lastError) || new TokenError(code, code);
   };
 
   /** Run `work`; the promise may be ignored. */
@@ -347,8 +353,8 @@ export const createSession = (options: SessionOptions): Session => {
     clear: () => act(() => commit(logOut(now()))),
     refresh: () =>
       act(async () => {
-        if (!granted) throw lack();
-        await ledger.drained();
+        await (granted && ledger.drained());
+        if (closed || !granted) throw lack();
         refusals = 0;
         nobody = false;
         const reason = o.refresh === 'off' ? 'empty' : needOf(phase());

@@ -47,7 +47,7 @@ export const indexedDbStore = (name: string): Store => {
       opening = promisifyRequest(request);
     }
     const db = await opening;
-    db.onclose = db.onversionchange = close;
+    db.onversionchange = close;
     return work(db.transaction(KEY, mode).objectStore(KEY));
   };
   const use: typeof once = (mode, work) =>

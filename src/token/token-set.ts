@@ -64,7 +64,7 @@ export const parseTokenSet = (input: unknown, own?: boolean): TokenSet => {
     const instant = ours.endsWith('At');
     demand(misfit(name, instant ? 'number' : 'string', value));
     if (instant) {
-      const plausible = `epoch ms from ${earliest} to ${LATEST}`;
+      const plausible = `epoch ms from ${earliest} on`;
       demand((value < earliest || value > LATEST) && mismatch(name, plausible, value));
       earliest = value;
     } else if (ours === 'responseKeyB64')

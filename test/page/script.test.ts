@@ -189,13 +189,13 @@ describe('a session without code', () => {
   });
 
   test.each([
-    ['an error of the publisher’s server', () => new Response('no', { status: 500 })],
-    ['an error with a good body', () => new Response(JSON.stringify(success(1)), { status: 403 })],
-    ['an answer that is no JSON', () => new Response('<html>')],
-  ])('%s is an error of the session, not of the page', async (_, answer) => {
+    ['an error of the publisher’s server', 'invalid_token_set', () => new Response('no', { status: 500 })],
+    ['an error with a good body', 'invalid_token_set', () => new Response(JSON.stringify(success(1)), { status: 403 })],
+    ['an answer that is no JSON', 'network', () => new Response('<html>')],
+  ])('%s is an error of the session, not of the page', async (_, code, answer) => {
     network(answer);
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
-    await expect(tessera.session?.getToken()).rejects.toMatchObject({ name: 'TokenError', code: 'network' });
+    await expect(tessera.session?.getToken()).rejects.toMatchObject({ name: 'TokenError', code });
     await rest();
     expect(heard.map(([event]) => event)).toEqual(['tessera:needstokens']);
   });

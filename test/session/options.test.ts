@@ -53,9 +53,9 @@ describe('a wrong option is a TypeError at creation that names option, expected 
     ['retry that is a number', { retry: 5 }, /^retry: expected .+, got number/],
     ['retry that is text', { retry: 'often' }, /^retry: expected .+, got string/],
     [
-      'allowInsecure that is text, and so would be taken for yes',
-      { allowInsecure: 'no' },
-      /^allowInsecure: expected .+, got string/,
+      'allowInsecure that is text: only true is yes',
+      { allowInsecure: 'yes', baseUrl: 'http://operator.example' },
+      /^baseUrl: expected https address, got http:/,
     ],
   ])('%s', (_, given, message) => {
     expect(() => create(given)).toThrow(TypeError);
