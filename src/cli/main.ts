@@ -9,10 +9,17 @@
 import { once } from 'node:events';
 import { run } from './program.ts';
 
+// A reader who has seen enough closes the pipe; there is nobody left to tell.
+process.stdout.on('error', () => process.exit(1));
+
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
+  stdin: () => process.stdin,
   out: (line) => process.stdout.write(`${line}\n`),
   err: (line) => process.stderr.write(`${line}\n`),
+  drained: async () => {
+    if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+  },
   // A second signal finds no listener, and ends the process at once.
   stopped: async () => {
     await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);

@@ -8,7 +8,7 @@
 import { type BulkClient, createBulk } from './bulk.ts';
 import { type CallOptions, callOptions, createCall } from './call.ts';
 import { type Dii, sentDii } from './dii.ts';
-import { generate, type Refreshable, refresh, type TokenResult, validate } from './endpoints.ts';
+import { generate, optOut, type Refreshable, refresh, type TokenResult, validate } from './endpoints.ts';
 import { type ClientOptions, settingsOf } from './options.ts';
 
 /**
@@ -37,6 +37,12 @@ export interface Client extends BulkClient {
    * @throws {TokenError} `refresh_rejected` the service says that the token is invalid or has expired.
    */
   refresh(tokens: Refreshable, options?: CallOptions): Promise<TokenResult>;
+  /**
+   * Record that a user has opted out, for every participant. For services that take opt-outs (role OPTOUT).
+   *
+   * @throws {TokenError} `client_error` also for an email that is not valid, before anything is sent.
+   */
+  optOut(dii: Dii, options?: CallOptions): Promise<void>;
 }
 
 const aText = (name: string, value: unknown): string => {
@@ -67,5 +73,6 @@ export const createClient = (options: ClientOptions): Client => {
       const responseKeyB64 = aText('tokens.responseKeyB64', tokens?.responseKeyB64);
       return refresh(call, { refreshToken, responseKeyB64 }, limits(given));
     },
+    optOut: async (dii, given) => optOut(call, sent(dii), limits(given)),
   };
 };

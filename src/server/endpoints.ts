@@ -13,6 +13,7 @@ import type { SentDii } from './dii.ts';
 const GENERATE = '/v2/token/generate';
 const VALIDATE = '/v2/token/validate';
 const REFRESH = '/v2/token/refresh';
+const LOGOUT = '/v2/token/logout';
 
 /** What `generate` and `refresh` give: look at `status` first, an opted-out user has no tokens. */
 export type TokenResult = { readonly status: 'success'; readonly tokens: TokenSet } | { readonly status: 'optout' };
@@ -69,3 +70,18 @@ export const validate = async (call: Call, token: string, dii: SentDii, limits: 
 
 export const refresh = async (call: Call, set: Refreshable, limits: CallLimits): Promise<TokenResult> =>
   resultOf(REFRESH, await call.refresh(REFRESH, set.refreshToken, set.responseKeyB64, limits));
+
+/** Record an opt-out. Only the service's own `OK` counts: an opt-out that is not kept must not pass for one. */
+export const optOut = async (call: Call, dii: SentDii, limits: CallLimits): Promise<void> => {
+  let opened: Opened;
+  try {
+    opened = await call.sealed(LOGOUT, memberOf(LOGOUT, dii), limits);
+  } catch (e) {
+    // Here the service calls DII that is not valid an `invalid_token`; there is no refresh token in this request.
+    if (!isTokenError(e) || e.code !== 'refresh_rejected') throw e;
+    throw new TokenError('client_error', e.message, { status: e.status, cause: e });
+  }
+  const word = ((opened.body ?? {}) as Record<string, unknown>)['optout'];
+  if (word !== 'OK')
+    throw malformed(LOGOUT, `optout: expected OK, got ${typeof word === 'string' ? 'another' : typeof word}`);
+};

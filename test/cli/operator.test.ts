@@ -32,6 +32,8 @@ const tessera = async (
   });
   const code = await run(args, {
     env,
+    stdin: async function* () {},
+    drained: async () => {},
     out: (line) => {
       out.push(line);
       if (line.startsWith('listening on ')) ready(line.slice('listening on '.length));
@@ -140,6 +142,7 @@ describe('tessera operator', () => {
 
   test.each<[what: string, args: (folder: string) => string[], said: string]>([
     ['an unknown option', () => ['--prot', '1'], "unknown option '--prot'"],
+    ['an unknown option with a value', () => ['--api-kye=ZZZZ-not-a-secret'], "unknown option '--api-kye'"],
     ['a port that is no number', () => ['--port', 'http'], 'expected a number'],
     ['a port out of range', () => ['--port', '70000'], 'port'],
     ['an empty number', () => ['--site-id', ''], 'expected a number'],
@@ -199,6 +202,8 @@ describe('tessera', () => {
     [['nothing'], 2],
     [['--help'], 0],
     [['operator', '--help'], 0],
+    [['--version'], 0],
+    [['generate', '--help'], 0],
   ])('%j exits with %d', async (args, code) => {
     expect((await tessera(args)).code).toBe(code);
   });

@@ -180,6 +180,35 @@ describe('refresh', () => {
   });
 });
 
+describe('optOut', () => {
+  test('sends the DII as generate does, and gives nothing', async () => {
+    const { client, seen } = clientOf(opened({ status: 'success', body: { optout: 'OK' } }));
+    expect(await client.optOut({ email: EMAIL })).toBeUndefined();
+    expect(seen[0]).toMatchObject({ path: '/v2/token/logout', payload: { email_hash: EMAIL_HASH } });
+  });
+
+  test.each([[undefined], [{ optout: 'LATER' }], ['OK']])(
+    'a body that is %j is no opt-out: malformed_response',
+    async (body) => {
+      const { client } = clientOf(opened({ status: 'success', body }));
+      expect(await rejectionOf(client.optOut({ email: EMAIL }))).toMatchObject({ code: 'malformed_response' });
+    },
+  );
+
+  test('what the service calls invalid_token here is a client_error', async () => {
+    const { client } = clientOf(plain(400, { status: 'invalid_token', message: 'Invalid Token presented' }));
+    const e = await rejectionOf(client.optOut({ phone: '555' }));
+    expect(e).toMatchObject({ code: 'client_error', status: 400 });
+    expect(e.message).toContain('Invalid Token presented');
+  });
+
+  test('an email that is not valid is a client_error without a call', async () => {
+    const { client, seen } = clientOf(success);
+    expect(await rejectionOf(client.optOut({ email: 'nobody' }))).toMatchObject({ code: 'client_error' });
+    expect(seen).toEqual([]);
+  });
+});
+
 describe('answers that fail', () => {
   const faults: [string, Step, { code: string; status?: number }][] = [
     ['401 without a message', plain(401, { status: 'unauthorized' }), { code: 'unauthorized', status: 401 }],

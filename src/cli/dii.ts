@@ -1,0 +1,44 @@
+/**
+ * The one DII of a command line: an argument that tells its form by its looks, or an option that names it.
+ */
+
+import type { Command } from 'commander';
+import type { Dii } from '../server/index.ts';
+
+/** The options that name a form. */
+export interface DiiFlags {
+  readonly email?: string;
+  readonly phone?: string;
+  readonly emailHash?: string;
+  readonly phoneHash?: string;
+}
+
+/** Give a verb the argument and the options of one DII. */
+export const withDii = (command: Command): Command =>
+  command
+    .argument('[dii]', 'an email address, or a phone number with a leading +')
+    .option('--email <address>', 'an email address')
+    .option('--phone <number>', 'a phone number: + and 10 to 15 digits')
+    .option('--email-hash <hash>', 'SHA-256 of a normalised email address, base64')
+    .option('--phone-hash <hash>', 'SHA-256 of a normalised phone number, base64');
+
+const formOf = (argument: string): keyof DiiFlags => {
+  if (argument.includes('@')) return 'email';
+  if (argument.startsWith('+')) return 'phone';
+  throw new RangeError('DII: expected an @ or a leading +, or an option that names the form, got neither');
+};
+
+/**
+ * The DII of a command line.
+ *
+ * @throws {RangeError} none, more than one, or of no known form; it is not shown.
+ */
+export const diiOf = (argument: string | undefined, { email, phone, emailHash, phoneHash }: DiiFlags): Dii => {
+  const given = Object.entries({ email, phone, emailHash, phoneHash }).filter(([, value]) => value !== undefined);
+  if (argument !== undefined) given.push([formOf(argument), argument]);
+  if (given.length !== 1)
+    throw new RangeError(
+      `DII: expected exactly one, as an argument or by --email, --phone, --email-hash, --phone-hash, got ${given.length}`,
+    );
+  return Object.fromEntries(given) as unknown as Dii;
+};

@@ -1,0 +1,436 @@
+/** The verbs that ask a service, against the real operator behind a port. */
+
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { run } from '../../src/cli/program.ts';
+import { createOperator } from '../../src/operator/index.ts';
+import { type Listening, listen } from '../../src/operator/node.ts';
+import { type Client, createClient } from '../../src/server/index.ts';
+import { hashTextOf } from '../../src/token/dii.ts';
+import { parseAnswer } from '../../src/token/token-set.ts';
+
+const SECRET = Buffer.alloc(32, 7).toString('base64');
+const MAPPER_SECRET = Buffer.alloc(32, 8).toString('base64');
+const EMAIL = 'user@example.com';
+
+let operator: ReturnType<typeof createOperator>;
+let listening: Listening;
+let folder: string;
+let env: Record<string, string>;
+let client: Client;
+/** Paths that were asked for, and how often. */
+let asked: string[] = [];
+
+beforeAll(async () => {
+  operator = createOperator({
+    rootSecret: SECRET,
+    participants: [
+      { apiKey: 'key-of-all', clientSecret: SECRET, siteId: 101 },
+      { apiKey: 'key-of-mapper', clientSecret: MAPPER_SECRET, siteId: 102, roles: ['MAPPER'] },
+    ],
+  });
+  const fetch = (request: Request) => {
+    asked.push(new URL(request.url).pathname);
+    return operator.fetch(request);
+  };
+  listening = await listen({ fetch }, { port: 0 });
+  folder = await mkdtemp(join(tmpdir(), 'tessera-verbs-'));
+  env = { TESSERA_BASE_URL: listening.url, TESSERA_API_KEY: 'key-of-all', TESSERA_CLIENT_SECRET: SECRET };
+  client = createClient({ baseUrl: listening.url, apiKey: 'key-of-all', clientSecret: SECRET });
+});
+afterAll(async () => {
+  await listening.close();
+  await operator.close();
+  await rm(folder, { recursive: true });
+});
+
+interface Given {
+  readonly env?: Record<string, string>;
+  readonly stdin?: Iterable<string | Uint8Array>;
+}
+
+const tessera = async (args: string[], given: Given = {}) => {
+  const out: string[] = [];
+  const err: string[] = [];
+  let drained = 0;
+  asked = [];
+  const code = await run(args, {
+    env: given.env ?? env,
+    stdin: async function* () {
+      yield* given.stdin ?? [];
+    },
+    out: (line) => out.push(line),
+    err: (line) => err.push(line),
+    drained: async () => void drained++,
+    stopped: () => new Promise(() => {}),
+  });
+  return { code, out, err: err.join('\n'), drained };
+};
+
+const file = async (name: string, content: string): Promise<string> => {
+  const path = join(folder, name);
+  await writeFile(path, content);
+  return path;
+};
+
+const tokensOf = async (email = EMAIL) => {
+  const result = await client.generate({ email });
+  if (result.status !== 'success') throw new Error('expected tokens');
+  return result.tokens;
+};
+
+const rawIdOf = async (email: string): Promise<string> => {
+  const [result] = await client.mapIdentities([{ email }]).toArray();
+  if (result?.status !== 'mapped') throw new Error('expected a raw ID');
+  return result.rawId;
+};
+
+const hash = (form: 'email' | 'phone', value: string) => hashTextOf(form, value)!;
+
+describe('tessera generate', () => {
+  test.each<[form: string, args: string[]]>([
+    ['an email', [EMAIL]],
+    ['an email with a plus in front', ['+user@example.com']],
+    ['a phone number', ['+12345678901']],
+    ['--email', ['--email', EMAIL]],
+    ['--phone', ['--phone', '+12345678901']],
+    ['--email-hash', ['--email-hash', hash('email', EMAIL)]],
+    ['--phone-hash', ['--phone-hash', hash('phone', '+12345678901')]],
+  ])('prints a token set for %s', async (_, args) => {
+    const { code, out, err } = await tessera(['generate', ...args]);
+    expect([code, err, out.length]).toEqual([0, '', 1]);
+    expect(parseAnswer(JSON.parse(out[0]!))).toMatchObject({ advertisingToken: expect.any(String) });
+    expect(asked).toEqual(['/v2/token/generate']);
+  });
+
+  test('takes the same person in each form for the same', async () => {
+    const { advertisingToken } = await tokensOf();
+    const { out } = await tessera(['validate', advertisingToken, '--email-hash', hash('email', EMAIL), '--json']);
+    expect(out).toEqual(['{"status":"success","body":true}']);
+  });
+
+  test('prints the answer for an opted-out user, which is no failure', async () => {
+    expect(await tessera(['generate', 'optout@example.com', '--json'])).toMatchObject({
+      code: 0,
+      out: ['{"status":"optout"}'],
+      err: '',
+    });
+  });
+
+  test('prints over several lines for people, on one for machines', async () => {
+    expect((await tessera(['generate', EMAIL])).out[0]).toContain('\n  "body": {');
+    expect((await tessera(['generate', EMAIL, '--json'])).out[0]).not.toContain('\n');
+  });
+
+  test('takes secrets on the command line before the environment, with a warning that does not repeat them', async () => {
+    const args = ['generate', EMAIL, '--api-key', 'key-of-all', '--client-secret', SECRET, '--base-url', listening.url];
+    const other = { TESSERA_BASE_URL: 'https://nowhere.example', TESSERA_API_KEY: 'x', TESSERA_CLIENT_SECRET: 'y' };
+    const { code, err } = await tessera(args, { env: other });
+    expect(code).toBe(0);
+    expect(err).toMatch(/warning: --api-key on the command line.*\nwarning: --client-secret on the command line/);
+    expect(err).not.toContain('key-of-all');
+    expect(err).not.toContain(SECRET);
+  });
+});
+
+describe('tessera validate', () => {
+  test('tells whether the token is this user’s; both are answers', async () => {
+    const { advertisingToken } = await tokensOf();
+    for (const [email, body] of [
+      [EMAIL, true],
+      ['other@example.com', false],
+    ] as const) {
+      const { code, out } = await tessera(['validate', advertisingToken, email]);
+      expect([code, JSON.parse(out.join(''))]).toEqual([0, { status: 'success', body }]);
+    }
+    expect(asked).toEqual(['/v2/token/validate']);
+  });
+
+  test('a token that is none is refused by the service', async () => {
+    const { code, out, err } = await tessera(['validate', 'ZZZZ-no-token', EMAIL]);
+    expect([code, out]).toEqual([1, []]);
+    expect(err).toContain('Invalid token');
+    expect(err).not.toContain('ZZZZ');
+  });
+});
+
+describe('tessera refresh', () => {
+  test('takes what generate printed, from a file', async () => {
+    const { out } = await tessera(['generate', EMAIL]);
+    const before = parseAnswer(JSON.parse(out[0]!));
+    const result = await tessera(['refresh', await file('set.json', out[0]!), '--json']);
+    expect([result.code, result.err]).toEqual([0, '']);
+    const after = parseAnswer(JSON.parse(result.out[0]!));
+    if (before === 'optout' || after === 'optout') throw new Error('expected tokens');
+    expect(after.refreshToken).not.toBe(before.refreshToken);
+    expect(asked).toEqual(['/v2/token/refresh']);
+  });
+
+  test('takes the set alone, from standard input, in pieces that cut characters', async () => {
+    const { out } = await tessera(['generate', EMAIL, '--json']);
+    const bytes = Buffer.from(JSON.stringify({ ...JSON.parse(out[0]!).body, note: 'ü' }));
+    const stdin = Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
+    expect((await tessera(['refresh', '-'], { stdin })).code).toBe(0);
+  });
+
+  test('takes token and key from the command line, with a warning', async () => {
+    const { refreshToken, responseKeyB64 } = await tokensOf();
+    const { code, out, err } = await tessera(['refresh', refreshToken, '--response-key', responseKeyB64]);
+    expect([code, JSON.parse(out[0]!).status]).toEqual([0, 'success']);
+    expect(err).toContain('warning: --response-key on the command line');
+    expect(err).not.toContain(responseKeyB64);
+  });
+
+  test('a refused token and a wrong key are refusals that show neither', async () => {
+    const { refreshToken, responseKeyB64 } = await tokensOf();
+    const wrong = await tessera(['refresh', refreshToken, '--response-key', SECRET]);
+    const refused = await tessera(['refresh', 'ZZZZ-no-token', '--response-key', responseKeyB64]);
+    expect([wrong.code, wrong.out, refused.code, refused.out]).toEqual([1, [], 1, []]);
+    expect(refused.err).toContain('/v2/token/refresh answered 400');
+    for (const secret of [refreshToken, responseKeyB64, SECRET, 'ZZZZ'])
+      expect(wrong.err + refused.err).not.toContain(secret);
+  });
+
+  test.each<[what: string, content: string, said: string]>([
+    ['no JSON', 'ZZZZ-not-a-secret', 'FILE: expected JSON'],
+    ['another JSON', '{"advertising_token":"ZZZZ-not-a-secret"}', 'FILE: refresh_token: expected string'],
+    ['an opt-out', '{"status":"optout"}', 'got the answer for an opted-out user'],
+    ['without end', ' '.repeat(100_000), 'got more than 65536 characters'],
+  ])('a file that is %s is wrong use', async (_, content, said) => {
+    const { code, out, err } = await tessera(['refresh', '-'], { stdin: [content] });
+    expect([code, out, asked]).toEqual([2, [], []]);
+    expect(err).toContain(said);
+    expect(err).not.toContain('ZZZZ');
+  });
+
+  test('a token without its key is taken for a file, and is not shown', async () => {
+    const { refreshToken } = await tokensOf();
+    for (const argument of [refreshToken, 'ZZZZ', folder]) {
+      const { code, err } = await tessera(['refresh', argument]);
+      expect(code).toBe(2);
+      expect(err).toMatch(/^error: FILE: expected a readable file, got E[A-Z]+$/);
+    }
+  });
+});
+
+describe('tessera optout', () => {
+  test('records an opt-out that generate knows from then on', async () => {
+    expect((await tessera(['generate', 'leaving@example.com', '--json'])).out[0]).toContain('success');
+    const { code, out, err } = await tessera(['optout', 'Leaving@example.com', '--json']);
+    expect([code, out, err, asked]).toEqual([0, ['{"status":"success"}'], '', ['/v2/token/logout']]);
+    expect((await tessera(['generate', 'leaving@example.com', '--json'])).out).toEqual(['{"status":"optout"}']);
+  });
+
+  test('without the role it is refused', async () => {
+    const mapper = { ...env, TESSERA_API_KEY: 'key-of-mapper', TESSERA_CLIENT_SECRET: MAPPER_SECRET };
+    const { code, out, err } = await tessera(['optout', EMAIL], { env: mapper });
+    expect([code, out]).toEqual([1, []]);
+    expect(err).toContain('/v2/token/logout answered 401');
+  });
+});
+
+describe('tessera buckets', () => {
+  // One of the million rotates every half a minute.
+  const FROM = Math.floor(Date.now() / 86_400_000 - 1) * 86_400_000;
+  const DAY = new Date(FROM).toISOString().slice(0, 10);
+
+  test('prints CSV, and on standard error where to go on', async () => {
+    const { code, out, err } = await tessera(['buckets', '--since', DAY]);
+    expect([code, out[0], asked]).toEqual([0, 'bucketId,rotatedAt', ['/v2/identity/buckets']]);
+    expect(out.length).toBeGreaterThan(100);
+    for (const line of out.slice(1)) expect(line).toMatch(/^[\w+/=-]+,\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(err).toMatch(new RegExp(`^${out.length - 1} rotated; next time: --since \\d{4}-.*Z$`));
+    // What it says is taken.
+    const since = err.split(' ').at(-1)!;
+    expect((await tessera(['buckets', '--since', since])).code).toBe(0);
+  });
+
+  test.each([DAY, `${DAY}T00:00`, `${DAY}T00:00:00.000Z`, `${DAY}T01:00+01:00`, `${FROM}`])(
+    '--json prints the answer as one document; --since %s',
+    async (since) => {
+      const { code, out, err } = await tessera(['buckets', '--since', since, '--json']);
+      expect([code, err, out.length]).toEqual([0, '', 1]);
+      const { answeredAt, buckets } = await client.rotatedBuckets(FROM);
+      const printed = JSON.parse(out[0]!);
+      // The next one may rotate in between.
+      const { length } = printed.buckets;
+      expect(buckets.length - length).toBeLessThanOrEqual(2);
+      const sorted = (list: { bucketId: string; rotatedAt: number }[]) =>
+        list.toSorted((one, other) => one.rotatedAt - other.rotatedAt);
+      expect(sorted(printed.buckets)).toEqual(sorted([...buckets]).slice(0, length));
+      expect(Math.abs(printed.answeredAt - answeredAt)).toBeLessThan(60_000);
+    },
+  );
+
+  test.each([
+    [[], 'required option'],
+    [['--since', 'yesterday'], 'expected YYYY-MM-DD'],
+    [['--since', '1577836800'], 'expected YYYY-MM-DD'],
+    [['--since', '2020-13-01'], 'expected YYYY-MM-DD'],
+  ])('%j is wrong use', async (args, said) => {
+    const { code, err } = await tessera(['buckets', ...args]);
+    expect([code, asked]).toEqual([2, []]);
+    expect(err).toContain(said);
+  });
+});
+
+describe('tessera optouts', () => {
+  const ids = async () => {
+    const stays = await rawIdOf('stays@example.com');
+    const left = await rawIdOf('left@example.com').catch(() => leftBefore);
+    leftBefore = left;
+    await client.optOut({ email: 'left@example.com' });
+    return { stays, left };
+  };
+  let leftBefore = '';
+
+  test('prints those of a file who have opted out, as CSV', async () => {
+    const { stays, left } = await ids();
+    const path = await file('ids.txt', `\ufeff${stays}\r\n\r\n  ${left}  \r\n${stays}`);
+    const { code, out, err } = await tessera(['optouts', path]);
+    expect([code, err, asked]).toEqual([0, '1 of 3 have opted out', ['/v2/optout/status']]);
+    expect(out).toEqual(['rawId,optedOutAt', expect.stringMatching(/^.{44},\d{4}-\d\d-\d\dT.*Z$/)]);
+    expect(out[1]!.startsWith(left)).toBe(true);
+  });
+
+  test('prints JSON lines for machines, also for a last line that ends', async () => {
+    const { left } = await ids();
+    const { code, out, err } = await tessera(['optouts', '-', '--json'], { stdin: [`${left}\n`] });
+    expect([code, err]).toEqual([0, '']);
+    expect(out.map((line) => JSON.parse(line))).toEqual([{ rawId: left, optedOutAt: expect.any(Number) }]);
+  });
+
+  test('an empty file asks nothing', async () => {
+    const { code, out, err } = await tessera(['optouts', '-']);
+    expect([code, out, err, asked]).toEqual([0, ['rawId,optedOutAt'], '0 of 0 have opted out', []]);
+  });
+
+  test('streams: no more is read ahead than is under way', async () => {
+    const { left } = await ids();
+    const ahead: number[] = [];
+    const stdin = (function* () {
+      for (let thousand = 0; thousand < 20; thousand++) {
+        ahead.push(thousand - 5 * asked.length);
+        yield `${left}\n`.repeat(1000);
+      }
+    })();
+    const { code, out, drained } = await tessera(['optouts', '-', '--json'], { stdin });
+    expect([code, out.length, asked.length, drained]).toEqual([0, 20_000, 4, 4]);
+    expect(Math.max(...ahead)).toBeLessThanOrEqual(10);
+  });
+
+  test('a line that is no raw ID is wrong use, told by its number, and is not sent', async () => {
+    const { left } = await ids();
+    const { code, err } = await tessera(['optouts', '-'], { stdin: [`${left}\n\n${EMAIL}\n`] });
+    expect([code, err, asked]).toEqual([2, 'error: line 3: expected a raw ID, got other text', []]);
+    const long = await tessera(['optouts', '-'], { stdin: Array(100).fill('x'.repeat(1000)) });
+    expect([long.code, long.err]).toEqual([2, 'error: FILE: expected lines, got one of more than 65536 characters']);
+  });
+
+  test('a file that is not there is wrong use', async () => {
+    const { code, err } = await tessera(['optouts', join(folder, 'nowhere')]);
+    expect([code, err]).toEqual([2, 'error: FILE: expected a readable file, got ENOENT']);
+  });
+});
+
+describe('every verb', () => {
+  const VERBS: [verb: string, args: string[]][] = [
+    ['generate', [EMAIL]],
+    ['validate', ['ZZZZ-token', EMAIL]],
+    ['refresh', ['ZZZZ-token', '--response-key', SECRET]],
+    ['optout', [EMAIL]],
+    ['buckets', ['--since', '2020-01-01']],
+    ['optouts', ['-']],
+  ];
+  const stdin = ['raw-id\n'];
+
+  const hidden = (text: string) => {
+    for (const secret of [EMAIL, 'ZZZZ', SECRET, MAPPER_SECRET, 'key-of']) expect(text).not.toContain(secret);
+  };
+
+  test.each(VERBS)('%s: a key that the service does not know is a refusal', async (verb, args) => {
+    // A refresh is carried by its token, not by the key.
+    const { code, err } = await tessera([verb, ...args], { env: { ...env, TESSERA_API_KEY: 'key-of-nobody' }, stdin });
+    expect(code).toBe(1);
+    expect(err).toContain(verb === 'refresh' ? 'answered 400' : 'answered 401');
+    hidden(err);
+  });
+
+  test.each(VERBS)('%s: without address, key or secret it is wrong use', async (verb, args) => {
+    for (const name of Object.keys(env)) {
+      const { code, out, err } = await tessera([verb, ...args], { env: { ...env, [name]: '' }, stdin });
+      expect([code, out, asked]).toEqual([2, [], []]);
+      expect(err).toContain(`or ${name} in the environment, got neither`);
+      hidden(err);
+    }
+  });
+
+  test.each(VERBS)('%s: an address, key or secret that is none is wrong use', async (verb, args) => {
+    for (const [name, value, said] of [
+      ['TESSERA_BASE_URL', 'ZZZZ', 'baseUrl: expected absolute URL'],
+      ['TESSERA_BASE_URL', 'http://operator.example', 'baseUrl: expected https'],
+      ['TESSERA_API_KEY', 'ZZZZ ü', 'apiKey: expected printable ASCII'],
+      ['TESSERA_CLIENT_SECRET', 'ZZZZ', 'clientSecret: expected base64 of 32 bytes'],
+    ] as const) {
+      const { code, err } = await tessera([verb, ...args], { env: { ...env, [name]: value }, stdin });
+      expect([code, asked]).toEqual([2, []]);
+      expect(err).toContain(said);
+      hidden(err);
+    }
+  });
+
+  test.each(VERBS)('%s: an option or argument too many is wrong use, and shows no value', async (verb, args) => {
+    for (const more of [['--api-kye=ZZZZ'], [EMAIL, EMAIL, EMAIL], ['-ZZZZ'], ["--o'ZZZZ=ZZZZ"], ['--json=ZZZZ']]) {
+      const { code, out, err } = await tessera([verb, ...args, ...more], { stdin });
+      expect([code, out, asked]).toEqual([2, [], []]);
+      hidden(err);
+    }
+  });
+
+  test.each(['generate', 'optout', 'validate'])('%s: not exactly one DII is wrong use', async (verb) => {
+    const lead = verb === 'validate' ? ['ZZZZ-token'] : [];
+    for (const [args, said] of [
+      [[], 'expected exactly one, as an argument or by --email, --phone, --email-hash, --phone-hash, got 0'],
+      [[EMAIL, '--phone', '+12345678901'], 'got 2'],
+      [['--email', EMAIL, '--email-hash', 'ZZZZ'], 'got 2'],
+      [['ZZZZ'], 'DII: expected an @ or a leading +'],
+    ] as const) {
+      const { code, err } = await tessera([verb, ...lead, ...args]);
+      expect([code, asked]).toEqual([2, []]);
+      expect(err).toContain(said);
+      hidden(err);
+    }
+  });
+
+  test.each(['generate', 'optout', 'validate'])('%s: DII that is not valid is refused, and not shown', async (verb) => {
+    const lead = verb === 'validate' ? [(await tokensOf()).advertisingToken] : [];
+    for (const args of [['ZZZZ@'], ['+ZZZZ'], ['--phone', '555-ZZZZ'], ['--email-hash', 'ZZZZ']]) {
+      const { code, out, err } = await tessera([verb, ...lead, ...args]);
+      expect([code, out]).toEqual([1, []]);
+      expect(err).toContain('Invalid Identifier');
+      hidden(err);
+    }
+  });
+
+  test('a service that is not there is a failure, not wrong use', async () => {
+    const gone = await listen(operator, { port: 0 });
+    await gone.close();
+    const { code, err } = await tessera(['generate', EMAIL], { env: { ...env, TESSERA_BASE_URL: gone.url } });
+    expect([code, err]).toEqual([1, 'error: /v2/token/generate: no answer came through']);
+  });
+});
+
+describe('tessera', () => {
+  test('--version prints the version of the package', async () => {
+    const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
+    expect(await tessera(['--version'])).toMatchObject({ code: 0, out: [version], err: '' });
+  });
+
+  test('what it does not know it does not repeat', async () => {
+    const { code, err } = await tessera(["o'user@example.com"]);
+    expect(code).toBe(2);
+    expect(err).not.toContain('user@');
+  });
+});
