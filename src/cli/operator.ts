@@ -78,6 +78,12 @@ const configIn = async (file: string | undefined): Promise<Settings> => {
   for (const name of Object.keys(config))
     if (!(CONFIG_NAMES as readonly string[]).includes(name))
       throw new RangeError(`--config: expected one of ${CONFIG_NAMES.join(', ')}, got ${JSON.stringify(name)}`);
+  const { port, host, logLevel } = config;
+  // What no option of the operator checks. A host that is no text would be taken for something else by Node.
+  if (port !== undefined && typeof port !== 'number') throw new TypeError(`port: expected number, got ${typeof port}`);
+  if (host !== undefined && typeof host !== 'string') throw new TypeError(`host: expected text, got ${typeof host}`);
+  if (logLevel !== undefined && !LOG_LEVELS.includes(logLevel as string))
+    throw new RangeError(`logLevel: expected one of ${LOG_LEVELS.join(', ')}, got another`);
   return config as Settings;
 };
 
@@ -105,10 +111,11 @@ const settle = async (flags: Settings & { readonly config?: string }, { env, err
     clientSecret: env.TESSERA_CLIENT_SECRET || undefined,
     rootSecret: env.TESSERA_ROOT_SECRET || undefined,
   };
-  const settings: Settings = { ...(await configIn(config)), ...given(environment), ...named };
-  return settings.rootSecretFile === undefined
-    ? settings
-    : { ...settings, rootSecret: await secretIn(settings.rootSecretFile) };
+  // A secret of the environment goes before a file that only the config names.
+  const { rootSecretFile, ...rest } = await configIn(config);
+  const secretFile = named.rootSecretFile ?? (environment.rootSecret ? undefined : rootSecretFile);
+  const settings: Settings = { ...rest, ...given(environment), ...named };
+  return secretFile === undefined ? settings : { ...settings, rootSecret: await secretIn(secretFile) };
 };
 
 const serve = async (settings: Settings, io: Io): Promise<void> => {

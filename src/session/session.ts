@@ -171,6 +171,8 @@ export const createSession = (options: SessionOptions): Session => {
       try {
         if (reason) {
           const answer = await wanted((async () => provide?.({ signal, reason }))());
+          // Another tab may have logged the user in or out meanwhile: then this answer is late, and nobody's.
+          await wanted(ledger.pull());
           // null, undefined, or a response 204: nobody is signed in.
           nobody = !answer || (answer as Response).status === 204;
           if (nobody) tell(reason);
@@ -321,7 +323,7 @@ export const createSession = (options: SessionOptions): Session => {
 
   renew();
   return {
-    ready: asked.then(() => (granted ? ledger.drained() : undefined), log) as Promise<void>,
+    ready: asked.then(() => granted && ledger.drained(), log) as Promise<void>,
     get advertisingToken() {
       schedule.poke();
       return tokenNow();

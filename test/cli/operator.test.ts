@@ -101,6 +101,10 @@ describe('tessera operator', () => {
       await credentials(tessera(args('--root-secret-file', base64), { env: { TESSERA_ROOT_SECRET: OTHER } })),
     ).toEqual(wanted);
     expect(await credentials(tessera(args(), { env: { TESSERA_ROOT_SECRET: OTHER } }))).not.toEqual(wanted);
+    const named = await file('named.json', JSON.stringify({ rootSecretFile: await file('other.txt', OTHER) }));
+    expect(await credentials(tessera(args('--config', named)))).not.toEqual(wanted);
+    // The environment goes before the file of --config, also where that names a file.
+    expect(await credentials(tessera(args('--config', named), { env }))).toEqual(wanted);
   });
 
   test('hands its options on: what the line says goes before the file', async () => {
@@ -173,10 +177,18 @@ describe('tessera operator', () => {
     ['a file that is no JSON', (at) => ['--config', join(at, 'short.txt')], '--config: expected JSON'],
     ['a file of another kind', (at) => ['--config', join(at, 'list.json')], '--config: expected a JSON object'],
     ['a misspelt name in the file', (at) => ['--config', join(at, 'misspelt.json')], 'got "identityExpire"'],
+    ['a host that is no text', (at) => ['--config', join(at, 'host.json')], 'host: expected text, got number'],
+    [
+      'a log level that is none, in the file',
+      (at) => ['--config', join(at, 'level.json')],
+      'logLevel: expected one of',
+    ],
   ])('%s is wrong use', async (_, args, said) => {
     await file('short.txt', 'ZZZZ-not-a-secret');
     await file('list.json', '[]');
     await file('misspelt.json', '{"identityExpire":5}');
+    await file('host.json', '{"host":5}');
+    await file('level.json', '{"logLevel":"loud"}');
     const { code, out, err } = await tessera(['operator', '--port', '0', ...args(folder)]);
     expect([code, out]).toEqual([2, []]);
     expect(err).toContain(said);

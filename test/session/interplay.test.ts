@@ -105,3 +105,25 @@ test('what a parser in provide chokes on is quoted nowhere', async () => {
   expect(errors.length).toBeGreaterThan(1);
   for (const error of errors) expect(`${error.message} ${error.cause}`).not.toContain('jane');
 });
+
+test('an answer of provide that comes after a logout in another tab brings nobody back', async () => {
+  const stage = createStage(rotate);
+  const store = memoryStore();
+  let answer = (_: unknown) => {};
+  const { session: asking } = stage.open({
+    store,
+    name: 'late-provide',
+    provide: () => new Promise((resolve) => (answer = resolve)),
+  });
+  const { session: other } = stage.open({ store, name: 'late-provide' });
+  await other.ready;
+  await asking.ready;
+  await other.setTokens(success(2));
+  // No rest in between: the other tab has not been told yet.
+  await other.clear();
+  answer(success(1));
+  await stage.rest();
+  expect(asking.advertisingToken).toBeUndefined();
+  expect(other.advertisingToken).toBeUndefined();
+  expect(await store.read()).not.toHaveProperty('set.advertisingToken');
+});
