@@ -30,6 +30,8 @@ export type EventName = keyof SessionEvents;
 export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unknown;
 
 /**
+ * Keep listeners.
+ *
  * @param onFailure  told what a listener threw or rejected with.
  */
 export const createEvents = (onFailure: (error: unknown) => void) => {

@@ -10,7 +10,7 @@ import type { Store } from './store.ts';
 
 /** What `provide` is told. */
 export interface ProvideRequest {
-  /** Aborted when the answer is not wanted any more: the session was closed, or a set came another way. */
+  /** Aborted when the answer is not wanted any more: it has come or is late, a set came another way, the session was closed. */
   readonly signal: AbortSignal;
   /** Why a set is needed. */
   readonly reason: NeedReason;

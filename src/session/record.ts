@@ -10,7 +10,7 @@ import type { Answer, TokenSet } from '../token/token-set.ts';
 import { parseTokenSet } from '../token/token-set.ts';
 
 /** How long a logout remembers the set that it ended, so that a cached page cannot bring it back: 30 days. */
-export const LOGOUT_MEMORY_MS = 30 * 86_400_000;
+const LOGOUT_MEMORY_MS = 30 * 86_400_000;
 
 /** Everything that is stored: one value, so that token and key are never apart. Instants are local epoch ms. */
 export interface SessionRecord extends Held {

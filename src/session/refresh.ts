@@ -6,14 +6,15 @@
 import { openRefresh } from '../token/envelope.ts';
 import type { ErrorCode } from '../token/errors.ts';
 import { TokenError } from '../token/errors.ts';
-import type { Answer, TokenSet } from '../token/token-set.ts';
+import type { TokenSet } from '../token/token-set.ts';
 import { parseAnswer } from '../token/token-set.ts';
 import type { Settings } from './options.ts';
+import type { Word } from './record.ts';
 
 /** What the service said. */
 export interface Outcome {
   /** A newer set or an opt-out, sealed under the key; `ended`: the refresh token was refused for good. */
-  readonly word: Answer | 'ended';
+  readonly word: Word;
   /** The answer's `Date`, epoch ms, where the page may read it. */
   readonly dateMs?: number | undefined;
 }

@@ -15,7 +15,7 @@ export const isVisible = (): boolean => globalThis.document?.visibilityState !==
  *
  * @param now       local clock, epoch ms; compared at every hop, so spans of any length are safe.
  * @param onTime    called when the instant has come; it aims anew.
- * @param onWake    called when the page is shown, restored, resumed or back online.
+ * @param onWake    called when the page is shown, restored or back online.
  */
 export const createSchedule = (now: () => number, onTime: () => void, onWake: () => void) => {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -32,7 +32,7 @@ export const createSchedule = (now: () => number, onTime: () => void, onWake: ()
   };
   const look = () => (isVisible() ? onWake() : clearTimeout(timer));
 
-  // Captured at the window, where events of the document pass too; one signal lets go of them all.
+  // Captured at the window, where events of the document pass too.
   const events = ['visibilitychange', 'pageshow', 'online'];
   for (const event of events) globalThis.addEventListener?.(event, look, true);
 
