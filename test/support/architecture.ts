@@ -210,8 +210,8 @@ export const syntaxRule: Rule = (modules) => [
 ];
 
 /**
- * A file can be read in one go. The hub may be longer: what it would hand to another file talks to it through members of
- * an object, and each way of cutting it cost the script tag 70 bytes or more of brotli, which it has not.
+ * A file can be read in one go. The hub may be longer: what it hands to another file talks to it through members of an
+ * object, and each cut that brought it down to this cost the script tag 70 bytes or more of brotli, which it has not.
  */
 export const lengthRule: Rule = (modules) =>
   eachModule(modules, ({ path, code }) => {
