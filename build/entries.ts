@@ -11,6 +11,8 @@ export const entries: Record<string, string> = {
   './server': 'server/index',
   './operator': 'operator/index',
   './operator/node': 'operator/node',
+  './prebid': 'page/prebid',
+  './uid2': 'page/uid2',
 };
 
 /** What `exports` of package.json must say for {@link entries}. */
@@ -53,6 +55,11 @@ const NOBLE = '@noble/ciphers/aes.js';
 export const scripts = {
   'tessera.js': {
     from: 'src/page/script.ts',
+    format: 'iife',
+    replace: { of: NOBLE, by: 'src/page/noble.ts', lazy: false },
+  },
+  'tessera-uid2.js': {
+    from: 'src/page/uid2-script.ts',
     format: 'iife',
     replace: { of: NOBLE, by: 'src/page/noble.ts', lazy: false },
   },

@@ -1,0 +1,72 @@
+/**
+ * Where pages and servers written for the ecosystem's own browser SDK look for an identity: local storage, or a
+ * first-party cookie. Read once, and kept in step where the page asks for a cookie.
+ *
+ * Nothing here throws: storage that is refused, full or damaged reads as nothing and takes nothing.
+ */
+
+/** The two products of one protocol. */
+export type Product = 'uid2' | 'euid';
+
+/** Their global, the service in production, and where the former SDK keeps the identity. */
+export const PRODUCTS = {
+  uid2: { global: '__uid2', baseUrl: 'https://prod.uidapi.com', key: 'UID2-sdk-identity', cookie: '__uid_2' },
+  euid: { global: '__euid', baseUrl: 'https://prod.euid.eu', key: 'EUID-sdk-identity', cookie: '__euid' },
+} as const;
+
+/** How and where the cookie is set, as `init` takes it. */
+export interface CookieOptions {
+  useCookie?: boolean | undefined;
+  cookieDomain?: string | undefined;
+  cookiePath?: string | undefined;
+}
+
+/** A value of JSON, as it stood in a place. */
+export type Stored = Readonly<Record<string, unknown>>;
+
+const attempt = <T>(work: () => T): T | undefined => {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+};
+
+/** Parse JSON; whatever is no object reads as nothing. */
+const parse = (text: string | null | undefined): Stored | undefined => {
+  const value = text && JSON.parse(text);
+  return value && typeof value === 'object' ? value : undefined;
+};
+
+/** The value in local storage. */
+export const readLocal = (key: string): Stored | undefined => attempt(() => parse(localStorage.getItem(key)));
+
+/** Put a value into local storage; undefined: remove it. */
+export const writeLocal = (key: string, value?: unknown): void =>
+  attempt(() => (value ? localStorage.setItem(key, JSON.stringify(value)) : localStorage.removeItem(key)));
+
+/** The value in a cookie: URI-encoded JSON. */
+export const readCookie = (name: string): Stored | undefined =>
+  attempt(() => {
+    const row = document.cookie.split('; ').find((each) => each.startsWith(`${name}=`));
+    return parse(row && decodeURIComponent(row.slice(name.length + 1)));
+  });
+
+/**
+ * Put a value into a cookie.
+ *
+ * @param expiresAt  epoch ms; 0: remove the cookie.
+ */
+export const writeCookie = (
+  name: string,
+  value: unknown,
+  expiresAt: number,
+  { cookieDomain, cookiePath = '/' }: CookieOptions,
+): void =>
+  attempt(() => {
+    const domain = cookieDomain ? `;domain=${cookieDomain}` : '';
+    const secure = location.protocol === 'https:' ? ';secure' : '';
+    const text = expiresAt ? encodeURIComponent(JSON.stringify(value)) : '';
+    // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in browsers that are supported, and answers late.
+    document.cookie = `${name}=${text};path=${cookiePath};expires=${new Date(expiresAt).toUTCString()}${domain};samesite=lax${secure}`;
+  });

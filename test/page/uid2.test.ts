@@ -1,0 +1,467 @@
+/** The drop-in, in a page that was written for the ecosystem's own browser SDK. */
+
+import { IDBFactory } from 'fake-indexeddb';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Callback, installUid2, type LegacyPayload, type Uid2 } from '../../src/page/uid2.ts';
+import { createStage, hangs, refuses, rotate, says, strike, success, wireSet } from '../session/stage.ts';
+import { HOUR, MINUTE, until, useFakeClock } from '../support/scene.ts';
+
+const KEY = 'UID2-sdk-identity';
+const BASE_URL = 'https://operator.example';
+let stage: ReturnType<typeof createStage>;
+let sdk: Uid2;
+let failures: unknown[];
+let told: [event: string, token: unknown][];
+/** The page's callback: notes each event and the token that came with it. */
+const note: Callback = (event, { identity }) => void told.push([event, identity?.['advertising_token'] ?? null]);
+const events = () => told.map(([event, token]) => (token ? `${event} ${token}` : event));
+
+const cookies = () => new Map(document.cookie.split('; ').map((row) => row.split('=') as [string, string]));
+const cookie = (name = '__uid_2') => {
+  const text = cookies().get(name);
+  return text ? JSON.parse(decodeURIComponent(text)) : undefined;
+};
+const setCookie = (text: string) => {
+  // biome-ignore lint/suspicious/noDocumentCookie: what servers and other scripts leave; there is no other way here.
+  document.cookie = `${text};path=/`;
+};
+const putCookie = (value: unknown, name = '__uid_2') =>
+  setCookie(`${name}=${encodeURIComponent(JSON.stringify(value))}`);
+/** A set that the host has got anew: sets of the stage that follow each other end alike, as refreshed ones need not. */
+const newSet = (n: number, at = Date.now()) => ({
+  ...wireSet(n, at),
+  refresh_token: `refresh-${n}-of-a-new-login-number-${n}`,
+});
+const putLocal = (value: unknown, key = KEY) => localStorage.setItem(key, JSON.stringify(value));
+
+/** Load the file, as a page does, and start. */
+const load = (before?: { callbacks: Callback[] }) => {
+  window.__uid2 = before;
+  sdk = installUid2();
+  return sdk;
+};
+/** The next page of the same browser. */
+const nextPage = () => {
+  sdk.abort();
+  told = [];
+  return load();
+};
+const complete = () => until(() => sdk.isInitComplete(), 'InitCompleted');
+
+beforeEach(() => {
+  useFakeClock();
+  vi.stubGlobal('indexedDB', new IDBFactory());
+  failures = [];
+  vi.stubGlobal('reportError', (failure: unknown) => void failures.push(failure));
+  stage = createStage(rotate);
+  vi.stubGlobal('fetch', stage.fetch);
+  told = [];
+});
+afterEach(() => {
+  sdk?.abort();
+  localStorage.clear();
+  for (const name of cookies().keys()) setCookie(`${name}=;expires=${new Date(0).toUTCString()}`);
+  delete window.__uid2;
+  delete window.__euid;
+  strike();
+});
+
+describe('the global', () => {
+  test('takes the place of the stub, keeps its array of callbacks, and tells them that it is loaded', async () => {
+    const callbacks = [note];
+    load({ callbacks });
+    expect(window.__uid2).toBe(sdk);
+    expect(sdk.callbacks).toBe(callbacks);
+    await stage.rest();
+    expect(events()).toEqual(['SdkLoaded']);
+  });
+
+  test('leaves the page to an SDK that is there already', () => {
+    const other = { init: () => {}, callbacks: [] };
+    window.__uid2 = other as never;
+    expect(installUid2()).toBe(other);
+    expect(window.__uid2).toBe(other);
+    sdk = { abort: () => {} } as never;
+  });
+
+  test('a callback that comes late hears what it has missed', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    sdk.callbacks.push(note);
+    await stage.rest();
+    expect(events()).toEqual(
+      ['SdkLoaded advertising-1', 'InitCompleted advertising-1'].map((e, i) => (i ? e : 'SdkLoaded')),
+    );
+  });
+
+  test('a callback that throws or rejects keeps no other from hearing', async () => {
+    load({
+      callbacks: [
+        () => {
+          throw new Error('thrown');
+        },
+        () => Promise.reject(new Error('rejected')),
+        note,
+      ],
+    });
+    await stage.rest();
+    expect(events()).toEqual(['SdkLoaded']);
+    expect(failures).toHaveLength(2);
+  });
+});
+
+describe('init', () => {
+  test.each([
+    ['no options', undefined, TypeError, 'init: expected options'],
+    ['a callback that is none', { callback: 1 }, TypeError, 'callback: expected function'],
+    ['a period that is no number', { refreshRetryPeriod: '5000' }, TypeError, 'refreshRetryPeriod: expected number'],
+    ['a period under a second', { refreshRetryPeriod: 999 }, RangeError, 'refreshRetryPeriod: expected 1000'],
+    ['an address that is none', { baseUrl: 'operator' }, TypeError, 'baseUrl: expected'],
+  ])('%s is refused, and no later page starts by it', async (_, options, type, message) => {
+    load();
+    const init = () => sdk.init(options as never);
+    expect(init).toThrow(type);
+    expect(init).toThrow(message);
+    await stage.rest();
+    expect(localStorage.getItem(`${KEY}_config`)).toBeNull();
+    expect(sdk.isInitComplete()).toBe(false);
+  });
+
+  test('with an identity: it is in force at once, then told, then stored', async () => {
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
+    expect(sdk.isLoginRequired()).toBeUndefined();
+    await complete();
+    await stage.rest();
+    expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
+    expect(sdk.getIdentity()).toEqual(wireSet(1));
+    expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual([false, true, false]);
+  });
+
+  test('without an identity: completed with none, and a login is required', async () => {
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL });
+    await complete();
+    await stage.rest();
+    expect(told).toEqual([
+      ['SdkLoaded', null],
+      ['InitCompleted', null],
+    ]);
+    expect(sdk.getAdvertisingToken()).toBeUndefined();
+    expect(sdk.getIdentity()).toBeNull();
+    expect(sdk.isLoginRequired()).toBe(true);
+    expect(stage.sent).toEqual([]);
+  });
+
+  test('a later page starts by itself, with the same options and what was stored', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    nextPage().callbacks.push(note);
+    await complete();
+    await stage.rest();
+    expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
+    await stage.pass(15 * MINUTE);
+    expect(stage.sent.map(({ url }) => url)).toEqual([`${BASE_URL}/v2/token/refresh`]);
+  });
+
+  test('may come again: another identity that lasts longer takes over, a shorter one does not', async () => {
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(2) });
+    await complete();
+    sdk.init({ identity: wireSet(1, Date.now() - MINUTE) });
+    await stage.rest();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
+    sdk.init({ identity: newSet(3, Date.now() + 1) });
+    await stage.rest();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-3');
+    expect(events().at(-1)).toBe('IdentityUpdated advertising-3');
+  });
+
+  test('an identity from a cached page undoes no logout', async () => {
+    const cached = wireSet(1);
+    load().init({ baseUrl: BASE_URL, identity: cached });
+    await complete();
+    sdk.disconnect();
+    await stage.rest();
+    nextPage().init({ baseUrl: BASE_URL, identity: cached });
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBeUndefined();
+    expect(sdk.isLoginRequired()).toBe(true);
+  });
+});
+
+describe('a life', () => {
+  test('each refresh is told once, with the whole new identity', async () => {
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    await stage.pass(15 * MINUTE);
+    await stage.pass(15 * MINUTE);
+    expect(events()).toEqual([
+      'SdkLoaded',
+      'InitCompleted advertising-1',
+      'IdentityUpdated advertising-2',
+      'IdentityUpdated advertising-3',
+    ]);
+    expect(sdk.getIdentity()).toMatchObject({
+      advertising_token: 'advertising-3',
+      refresh_token: wireSet(3).refresh_token,
+    });
+  });
+
+  test('an opt-out that the service tells is told, and stays over pages', async () => {
+    stage.serve(says({ status: 'optout' }));
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    await stage.pass(15 * MINUTE);
+    expect(events().slice(2)).toEqual(['OptoutReceived', 'IdentityUpdated']);
+    expect([sdk.hasOptedOut(), sdk.isLoginRequired(), sdk.getAdvertisingToken()]).toEqual([true, true, undefined]);
+    // The very first moments of the next page, before its record is read, know it as well.
+    stage.serve(hangs);
+    nextPage().init({ baseUrl: BASE_URL, identity: wireSet(5) });
+    expect(sdk.getAdvertisingToken()).toBeUndefined();
+    await complete();
+    expect([sdk.hasOptedOut(), sdk.getAdvertisingToken()]).toEqual([true, undefined]);
+  });
+
+  test('after an opt-out, an identity that the service accepts is in force', async () => {
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    sdk.setIdentity({ status: 'optout' });
+    await stage.rest();
+    expect(sdk.hasOptedOut()).toBe(true);
+    sdk.setIdentity(wireSet(5));
+    await stage.rest();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-6');
+    expect(localStorage.getItem(KEY)).toBeNull();
+  });
+
+  test('disconnect: no token at once, everything removed, told once; a login afterwards works', async () => {
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
+    await complete();
+    expect(cookie()).toMatchObject({ advertising_token: 'advertising-1' });
+    sdk.disconnect();
+    expect(sdk.getAdvertisingToken()).toBeUndefined();
+    await stage.rest();
+    expect(cookie()).toBeUndefined();
+    expect(sdk.isLoginRequired()).toBe(true);
+    expect(events().slice(2)).toEqual(['IdentityUpdated']);
+    sdk.setIdentity(newSet(7));
+    await stage.rest();
+    expect(events().at(-1)).toBe('IdentityUpdated advertising-7');
+  });
+
+  test('disconnect before init removes what the former SDK has left', async () => {
+    putLocal(wireSet(1));
+    putCookie(wireSet(1));
+    load().disconnect();
+    await stage.rest();
+    expect([localStorage.getItem(KEY), cookie(), sdk.getAdvertisingToken()]).toEqual([null, undefined, undefined]);
+  });
+
+  test('a token that expires in an outage is told as gone, and the next one as there', async () => {
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    stage.serve(refuses(503));
+    await stage.pass(HOUR);
+    expect(events().slice(2)).toEqual(['IdentityUpdated']);
+    expect([sdk.isLoginRequired(), sdk.getIdentity()]).toEqual([false, null]);
+    stage.serve(rotate);
+    await stage.pass(30 * MINUTE);
+    expect(events()[3]).toBe('IdentityUpdated advertising-2');
+  });
+
+  test('getAdvertisingTokenAsync: before init it waits, afterwards it says at once what there is', async () => {
+    load();
+    const waiting = sdk.getAdvertisingTokenAsync();
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await expect(waiting).resolves.toBe('advertising-1');
+    sdk.disconnect();
+    await expect(sdk.getAdvertisingTokenAsync()).rejects.toThrow('no_token');
+  });
+
+  test('setIdentity before init throws; a malformed one changes nothing', async () => {
+    load();
+    expect(() => sdk.setIdentity(wireSet(1))).toThrow('call init first');
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    sdk.setIdentity({ advertising_token: 'alone' });
+    await stage.rest();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
+  });
+
+  test.each([
+    'setIdentityFromEmail',
+    'setIdentityFromEmailHash',
+    'setIdentityFromPhone',
+    'setIdentityFromPhoneHash',
+  ] as const)('%s rejects, and says what to do', async (method) => {
+    load();
+    await expect(sdk[method]()).rejects.toThrow('generate on your server, then call setIdentity');
+  });
+});
+
+describe('what the former SDK has left', () => {
+  test('an identity in local storage is taken over, once', async () => {
+    putLocal(wireSet(1));
+    load({ callbacks: [note] });
+    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
+    sdk.init({ baseUrl: BASE_URL });
+    await complete();
+    await stage.rest();
+    expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
+    expect(localStorage.getItem(KEY)).toBeNull();
+    await stage.pass(15 * MINUTE);
+    nextPage();
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
+  });
+
+  test('of cookie and local storage, the one that lasts longer counts', async () => {
+    putLocal(wireSet(1));
+    putCookie(wireSet(2, Date.now() + MINUTE));
+    load().init({ baseUrl: BASE_URL });
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
+  });
+
+  test('its options start the page by themselves', async () => {
+    putLocal({ baseUrl: BASE_URL, refreshRetryPeriod: 2_000 }, `${KEY}_config`);
+    putLocal(wireSet(1));
+    load();
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
+  });
+
+  test('an opt-out is honoured before anything that the page supplies', async () => {
+    putLocal({ status: 'optout', identity_expires: Date.now() + HOUR, refresh_expires: Date.now() + HOUR });
+    stage.serve(hangs);
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    expect(sdk.getAdvertisingToken()).toBeUndefined();
+    await complete();
+    await stage.rest();
+    expect(sdk.hasOptedOut()).toBe(true);
+    expect(events()).toContain('OptoutReceived');
+    expect(events().some((event) => event.includes('advertising'))).toBe(false);
+  });
+
+  test.each(['{bad', '[]', 'null', '"text"', '{"advertising_token":"a"}', '{"status":"success"}'])(
+    'a damaged value reads as nothing: %s',
+    async (text) => {
+      localStorage.setItem(KEY, text);
+      localStorage.setItem(`${KEY}_config`, text);
+      setCookie(`__uid_2=${text.replaceAll(/[;"]/g, '%')}`);
+      load({ callbacks: [note] }).init({ baseUrl: BASE_URL });
+      await complete();
+      expect(sdk.isLoginRequired()).toBe(true);
+      expect(failures).toEqual([]);
+    },
+  );
+});
+
+describe('the cookie', () => {
+  test('follows every refresh, for the servers that read it', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
+    await complete();
+    await stage.pass(15 * MINUTE);
+    expect(cookie()).toMatchObject({
+      ...wireSet(2, cookie().refresh_from - 15 * MINUTE),
+      advertising_token: 'advertising-2',
+    });
+    expect(localStorage.getItem(KEY)).toBeNull();
+  });
+
+  test('that a server has set anew outranks what is stored', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
+    await complete();
+    putCookie(newSet(9, Date.now() + MINUTE));
+    nextPage();
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-9');
+  });
+
+  test('that this file wrote itself never outranks the record, and stands in for it where it was lost', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
+    await complete();
+    const copy = cookie();
+    await stage.pass(15 * MINUTE);
+    putCookie(copy);
+    nextPage();
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
+    vi.stubGlobal('indexedDB', new IDBFactory());
+    nextPage();
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
+  });
+
+  test('goes to the domain and path that the page names', async () => {
+    const set = vi.spyOn(document, 'cookie', 'set');
+    load().init({
+      baseUrl: BASE_URL,
+      identity: wireSet(1),
+      useCookie: true,
+      cookieDomain: 'page.example',
+      cookiePath: '/shop',
+    });
+    await complete();
+    const written = set.mock.calls.map(([text]) => text).filter((text) => text.startsWith('__uid_2=%7B'));
+    expect(written.at(-1)).toContain(
+      `;path=/shop;expires=${new Date(wireSet(1).refresh_expires).toUTCString()};domain=page.example;samesite=lax`,
+    );
+  });
+});
+
+describe('the legacy callback', () => {
+  const heard: [status: number, token: unknown][] = [];
+  const callback = ({ status, advertisingToken, advertising_token, statusText }: LegacyPayload) => {
+    expect(advertising_token).toBe(advertisingToken);
+    expect(statusText).not.toBe('');
+    heard.push([status, advertisingToken]);
+  };
+  beforeEach(() => void heard.splice(0));
+
+  test('established, refreshed, opted out', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1), callback });
+    await complete();
+    await stage.pass(15 * MINUTE);
+    stage.serve(says({ status: 'optout' }));
+    await stage.pass(15 * MINUTE);
+    expect(heard).toEqual([
+      [0, 'advertising-1'],
+      [1, 'advertising-2'],
+      [-4, undefined],
+    ]);
+    expect(failures).toEqual([]);
+  });
+
+  test.each([
+    ['none', undefined, -1],
+    ['one that is not valid', { advertising_token: 'alone' }, -2],
+  ])('an identity: %s', async (_, identity, status) => {
+    load().init({ baseUrl: BASE_URL, identity, callback });
+    await complete();
+    await stage.rest();
+    expect(heard).toEqual([[status, undefined]]);
+  });
+
+  test('expired but refreshable, then refresh expired', async () => {
+    stage.serve(hangs);
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1, Date.now() - 2 * HOUR), callback });
+    await complete();
+    await stage.rest();
+    expect(heard).toEqual([[100, undefined]]);
+    stage.serve(refuses(400, { status: 'expired_token' }));
+    await stage.pass(10 * MINUTE);
+    expect(heard.slice(1)).toEqual([[-3, undefined]]);
+  });
+});
+
+test('the other product has its own global, places and record', async () => {
+  load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
+  await complete();
+  const euid = installUid2('euid');
+  expect(window.__euid).toBe(euid);
+  putCookie(success(4).body, '__euid');
+  euid.init({ baseUrl: BASE_URL });
+  await until(() => euid.isInitComplete());
+  expect([sdk.getAdvertisingToken(), euid.getAdvertisingToken()]).toEqual(['advertising-1', 'advertising-4']);
+  euid.abort();
+});
