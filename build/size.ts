@@ -14,8 +14,10 @@ export const brotliSize = (code: string | Buffer): number => brotliCompressSync(
 /** Subresource Integrity. */
 const integrity = (code: Buffer): string => `sha384-${createHash('sha384').update(code).digest('base64')}`;
 
-/** Print a line for each script-tag file. */
+/** Print the version, and a line for each script-tag file. */
 export const printSizes = async (): Promise<void> => {
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
+  console.log(`tessera-id ${version}`);
   console.log(`${'file'.padEnd(18)}${'raw'.padStart(8)}${'brotli'.padStart(8)}  integrity`);
   for (const name of Object.keys(scripts)) {
     const code = await readFile(join(root, 'dist', name));

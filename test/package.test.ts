@@ -1,38 +1,23 @@
 /** The package as its users get it: packed, unpacked beside its two dependencies, imported and type-checked. */
 
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../build/bundle.ts';
 import { entries } from '../build/entries.ts';
+import { installPacked, run, type User } from './support/packed.ts';
 
-const run = promisify(execFile);
 const imports = Object.keys(entries).map((path) => `tessera-id${path.slice(1)}`);
-const DEPENDENCIES = ['idb-keyval', '@noble/ciphers'];
 
+let packed: User;
 let user: string;
 
 beforeAll(async () => {
-  user = await mkdtemp(join(tmpdir(), 'tessera-user-'));
-  const modules = join(user, 'node_modules');
-  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', user], {
-    cwd: root,
-  });
-  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
-  await mkdir(join(modules, 'tessera-id'), { recursive: true });
-  await run('tar', ['-xzf', join(user, filename), '-C', join(modules, 'tessera-id'), '--strip-components=1']);
-  await mkdir(join(modules, '@noble'));
-  await mkdir(join(modules, '@types'));
-  for (const name of [...DEPENDENCIES, '@types/node', 'undici-types']) {
-    await symlink(join(root, 'node_modules', name), join(modules, name));
-  }
-  await writeFile(join(user, 'package.json'), '{ "type": "module" }');
+  packed = await installPacked(['@types/node', 'undici-types', 'react', '@types/react', 'csstype']);
+  user = packed.folder;
 });
 
-afterAll(() => rm(user, { recursive: true, force: true }));
+afterAll(() => packed.remove());
 
 test.each(imports)('%s is imported by Node', async (path) => {
   const print = `import * as all from '${path}'; console.log(Object.keys(all).length)`;
@@ -63,4 +48,18 @@ describe.each([
 test('the command runs by itself', async () => {
   const command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
   expect((await run(command, ['--help'])).stdout).toContain('tessera');
+});
+
+test('publint has nothing to say', async () => {
+  const { publint } = await import('publint');
+  const { messages } = await publint({ pkgDir: join(user, 'node_modules/tessera-id'), strict: true, pack: false });
+  expect(messages.filter(({ type }) => type !== 'suggestion')).toEqual([]);
+});
+
+test('every entry has types for every way of resolving that knows `exports`', async () => {
+  const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+  // Exit code 1, and so a rejection, for any problem but those of CommonJS and of Node 10: the package is ESM only.
+  const { stdout } = await run(process.execPath, [attw, packed.tarball, '--profile', 'esm-only', '--format', 'json']);
+  const { analysis } = JSON.parse(stdout) as { analysis: { entrypoints: object } };
+  expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(Object.keys(entries)));
 });

@@ -4,38 +4,13 @@
  */
 
 import type { Page } from 'playwright-core';
-import { expect, onTestFinished, test } from 'vitest';
-import { createOperator } from '../../src/operator/index.ts';
-import { listen } from '../../src/operator/node.ts';
-import { createCall } from '../../src/server/call.ts';
-import { createClient, tokenHandler } from '../../src/server/index.ts';
-import { settingsOf } from '../../src/server/options.ts';
-import { openProfile, serveSite } from '../support/browser.ts';
+import { expect, test } from 'vitest';
+import { serveSite } from '../support/browser.ts';
+import { openPage, READER, startOperator } from './publisher.ts';
 
-const READER = { email: 'reader@example.com' };
-
-/** Start an operator whose tokens are due after a second, and the site of a publisher who uses it. */
+/** Start an operator, and the site of a publisher who uses it. */
 const startPublisher = async (script: string) => {
-  const operator = createOperator({
-    refreshFrom: 1,
-    identityExpires: 20,
-    refreshExpires: 60,
-    roles: ['GENERATOR', 'OPTOUT'],
-  });
-  const asked: string[] = [];
-  const { url: baseUrl, close } = await listen(
-    {
-      fetch: (request) => {
-        asked.push(`${request.method} ${new URL(request.url).pathname}`);
-        return operator.fetch(request);
-      },
-    },
-    { port: 0, graceMs: 0 },
-  );
-  onTestFinished(close);
-
-  const options = { baseUrl, ...operator.participants[0]! };
-  const client = createClient(options);
+  const { baseUrl, client, asked, handler } = await startOperator();
   const site = await serveSite({
     '/': `<!doctype html><title>publisher</title>
       <script>
@@ -48,24 +23,12 @@ const startPublisher = async (script: string) => {
         });
       </script>
       <script async src="/${script}" data-base-url="${baseUrl}" data-provide="/token"></script>`,
-    '/token': tokenHandler({ client, user: () => READER }),
+    '/token': handler,
   });
-  const optOut = () =>
-    createCall(settingsOf(options)).sealed('/v2/token/logout', READER, { signal: undefined, timeoutMs: 10_000 });
-  return { site, client, asked, optOut };
+  return { site, client, asked };
 };
 
 type Seen = [name: string, payload: Record<string, unknown>];
-
-/** Open a page that fails the test where anything on it throws. */
-const openPage = async (url: string): Promise<Page> => {
-  const page = await (await openProfile()).newPage();
-  const thrown: Error[] = [];
-  page.on('pageerror', (error) => thrown.push(error));
-  onTestFinished(() => expect(thrown).toEqual([]));
-  await page.goto(url);
-  return page;
-};
 
 /** Wait until the page has seen an event so often; give everything that it has seen. */
 const seenOn = async (page: Page, name: string, times: number): Promise<Seen[]> => {
@@ -80,7 +43,7 @@ const seenOn = async (page: Page, name: string, times: number): Promise<Seen[]> 
 const tessera = <T>(page: Page, read: string) => page.evaluate<T>(`window.tessera.${read}`);
 
 test('a page lives through three rotations and an opt-out', async () => {
-  const { site, client, asked, optOut } = await startPublisher('tessera.js');
+  const { site, client, asked } = await startPublisher('tessera.js');
   const page = await openPage(`${site.origin}/`);
 
   const seen = await seenOn(page, 'token', 4);
@@ -97,7 +60,7 @@ test('a page lives through three rotations and an opt-out', async () => {
   );
   for (const detail of aloud) expect(Object.keys(detail).sort()).toEqual(['endsAt', 'expiresAt', 'phase', 'refreshAt']);
 
-  await optOut();
+  await client.optOut(READER);
   const all = await seenOn(page, 'optout', 1);
   expect(all.map(([name]) => name).filter((name) => !/token$/.test(name))).toEqual(['tessera:optout', 'optout']);
   expect(await tessera(page, 'session.advertisingToken')).toBeUndefined();

@@ -1,0 +1,138 @@
+/** The script tag on pages as they are: strict policies, files of other origins, any order, more than one copy. */
+
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { serveSite } from '../support/browser.ts';
+import { openPage, startOperator } from './publisher.ts';
+
+const html =
+  (body: string, headers: Record<string, string> = {}) =>
+  () =>
+    new Response(`<!doctype html><title>page</title>${body}`, {
+      headers: { 'content-type': 'text/html; charset=utf-8', ...headers },
+    });
+
+/** Wait until the page's session has refreshed once. */
+const refreshed = (page: Page) =>
+  page.waitForFunction(() => {
+    const { session } = (window.tessera ?? {}) as { session?: { state: { refreshAt?: number } } };
+    const { refreshAt } = session?.state ?? {};
+    const seen = window as never as { first?: number };
+    seen.first ??= refreshAt as number;
+    return refreshAt && refreshAt > seen.first;
+  });
+
+/** What the browser has refused, as `directive: what`. Listened to by a file of the page's own: no inline script runs. */
+const WATCH = `window.refused = []; addEventListener('securitypolicyviolation', (e) => refused.push(e.effectiveDirective + ': ' + e.blockedURI));`;
+const watch = () => new Response(WATCH, { headers: { 'content-type': 'text/javascript' } });
+
+test.each([
+  ['a secure origin', 'origin', 'tessera.js'],
+  ['a plain one, where noble is fetched', 'plainOrigin', 'tessera.js'],
+  ['a plain one, with noble inside', 'plainOrigin', 'tessera.full.js'],
+] as const)(
+  'a page that allows its own scripts only, and no text as script, is no obstacle: %s',
+  async (_, origin, file) => {
+    const { baseUrl, handler } = await startOperator();
+    const policy = `default-src 'none'; script-src 'self'; connect-src 'self' ${baseUrl}; require-trusted-types-for 'script'`;
+    const site = await serveSite({
+      '/': html(
+        `<script src="/watch.js"></script><script async src="/${file}" data-base-url="${baseUrl}" data-provide="/token"></script>`,
+        { 'content-security-policy': policy },
+      ),
+      '/watch.js': watch,
+      '/token': handler,
+    });
+    const page = await openPage(`${site[origin]}/`);
+    await refreshed(page);
+    expect(await page.evaluate('window.refused')).toEqual([]);
+  },
+);
+
+test.each([
+  ['tessera.js', { 'access-control-allow-origin': '*' }],
+  ['tessera.full.js', {}],
+])('%s works from another origin; the sibling that it fetches needs a CORS header', async (file, headers) => {
+  const { baseUrl, handler } = await startOperator();
+  const { readFile } = await import('node:fs/promises');
+  const fromDist = async ({ url }: Request) =>
+    new Response(await readFile(new URL(`../../dist${new URL(url).pathname}`, import.meta.url)), {
+      headers: { 'content-type': 'text/javascript', ...headers },
+    });
+  const cdn = await serveSite({ [`/${file}`]: fromDist, '/tessera-noble.js': fromDist });
+  const site = await serveSite({
+    '/': html(`<script async src="${cdn.origin}/${file}" data-base-url="${baseUrl}" data-provide="/token"></script>`),
+    '/token': handler,
+  });
+  await refreshed(await openPage(`${site.plainOrigin}/`));
+  expect(cdn.requests.filter((request) => request === 'GET /tessera-noble.js')).toHaveLength(
+    file === 'tessera.js' ? 1 : 0,
+  );
+});
+
+const STUB =
+  '<script>(window.tessera = window.tessera || []).push((t) => { window.pushed = (window.pushed || 0) + 1; });</script>';
+const AD = `<script>
+  window.tokens = [];
+  (window.tessera = window.tessera || []).push(({ session }) => session.on('token', () => tokens.push(session.advertisingToken)));
+</script>`;
+
+const ORDERS = [
+  ['stub', 'tag', 'ad'],
+  ['stub', 'ad', 'tag'],
+  ['tag', 'stub', 'ad'],
+  ['tag', 'ad', 'stub'],
+  ['ad', 'stub', 'tag'],
+  ['ad', 'tag', 'stub'],
+] as const;
+
+test.each(['async', 'defer', ''])(
+  'with <script %s>, the order of queue, tag and ad code makes no difference',
+  async (how) => {
+    const { baseUrl, handler } = await startOperator();
+    const parts = {
+      stub: STUB,
+      tag: `<script ${how} src="/tessera.js" data-base-url="${baseUrl}" data-provide="/token"></script>`,
+      ad: AD,
+    };
+    const site = await serveSite({
+      ...Object.fromEntries(ORDERS.map((order, i) => [`/${i}`, html(order.map((part) => parts[part]).join(''))])),
+      '/token': handler,
+    });
+    const pushed = ORDERS.map(async (_, i) => {
+      const page = await openPage(`${site.origin}/${i}`);
+      await page.waitForFunction('window.tokens.length >= 2');
+      return page.evaluate('window.pushed');
+    });
+    expect(await Promise.all(pushed)).toEqual(ORDERS.map(() => 1));
+  },
+);
+
+test('loaded three times, by tags and by code: one owner, one session, one request for each refresh', async () => {
+  const { baseUrl, handler, asked } = await startOperator();
+  const tag = `<script src="/tessera.js" data-base-url="${baseUrl}" data-provide="/token"></script>`;
+  const site = await serveSite({
+    '/': html(`${AD}${tag}<script>window.first = tessera;</script>${tag}
+      <script>const again = document.createElement('script'); again.src = '/tessera.full.js'; document.head.append(again);</script>`),
+    '/token': handler,
+  });
+  const page = await openPage(`${site.origin}/`);
+  await page.waitForFunction('window.tokens.length >= 3');
+  expect(await page.evaluate('window.first === window.tessera')).toBe(true);
+  expect(site.requests.filter((request) => request === 'POST /token')).toHaveLength(1);
+  const refreshes = asked.filter((request) => request === 'POST /v2/token/refresh').length;
+  const tokens = (await page.evaluate('new Set(window.tokens).size')) as number;
+  expect(refreshes - (tokens - 1)).toBeLessThanOrEqual(1);
+});
+
+test('a wrong attribute is reported by the page, and loses nothing that was queued', async () => {
+  const site = await serveSite({
+    '/': html(`${STUB}<script>window.errors = []; addEventListener('error', (e) => { errors.push(e.message); e.preventDefault(); });</script>
+      <script src="/tessera.js" data-base-url="ftp://operator.example"></script>`),
+  });
+  const page = await (await openPage('about:blank')).context().newPage();
+  await page.goto(`${site.origin}/`);
+  await page.waitForFunction('window.errors.length === 1');
+  expect(await page.evaluate('window.errors[0]')).toContain('baseUrl: expected https address, got ftp:');
+  expect(await page.evaluate('window.pushed')).toBe(1);
+});

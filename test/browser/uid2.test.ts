@@ -1,0 +1,56 @@
+/** The drop-in's file on a page written for the ecosystem's own browser SDK: a real operator, a real Chromium. */
+
+import { expect, test } from 'vitest';
+import { answerOf } from '../../src/server/index.ts';
+import { serveSite } from '../support/browser.ts';
+import { openPage, READER, startOperator } from './publisher.ts';
+
+const PAGE = (baseUrl: string) => `<!doctype html><title>publisher</title>
+  <script>
+    window.told = [];
+    window.__uid2 = window.__uid2 || {};
+    window.__uid2.callbacks = window.__uid2.callbacks || [];
+    window.__uid2.callbacks.push(async (event, payload) => {
+      told.push([event, payload.identity ? payload.identity.advertising_token : null]);
+      if (event === 'SdkLoaded') __uid2.init({ baseUrl: '${baseUrl}', useCookie: true });
+      if (event === 'InitCompleted' && !payload.identity) __uid2.setIdentity(await (await fetch('/identity')).json());
+    });
+  </script>
+  <script async src="/tessera-uid2.js"></script>`;
+
+test('a page gets an identity, follows its refreshes, keeps it over a reload, and loses it at logout', async () => {
+  const { baseUrl, client, asked } = await startOperator();
+  const site = await serveSite({
+    '/': PAGE(baseUrl),
+    '/identity': async () => Response.json((answerOf(await client.generate(READER)) as { body: unknown }).body),
+  });
+  const page = await openPage(`${site.origin}/`);
+  const told = () => page.evaluate('window.told') as Promise<[event: string, token: string | null][]>;
+  await page.waitForFunction('window.told.length >= 5');
+  expect((await told()).slice(0, 5).map(([event]) => event)).toEqual([
+    'SdkLoaded',
+    'InitCompleted',
+    'IdentityUpdated',
+    'IdentityUpdated',
+    'IdentityUpdated',
+  ]);
+  const token = (await page.evaluate('__uid2.getAdvertisingToken()')) as string;
+  expect(await client.validate(token, READER)).toBe(true);
+  const cookie = JSON.parse(
+    decodeURIComponent((await page.context().cookies()).find(({ name }) => name === '__uid_2')!.value),
+  );
+  expect(Object.keys(cookie)).toEqual(
+    expect.arrayContaining(['advertising_token', 'refresh_token', 'refresh_response_key']),
+  );
+
+  await page.reload();
+  await page.waitForFunction('window.told.length >= 2');
+  expect((await told())[1]).toEqual(['InitCompleted', expect.any(String)]);
+  expect(site.requests.filter((request) => request === 'GET /identity')).toHaveLength(1);
+
+  await page.evaluate('__uid2.disconnect()');
+  expect(await page.evaluate('[__uid2.getAdvertisingToken(), __uid2.isLoginRequired()]')).toEqual([undefined, true]);
+  expect((await page.context().cookies()).map(({ name }) => name)).not.toContain('__uid_2');
+  expect(asked.filter((request) => request === 'POST /v2/token/refresh').length).toBeGreaterThanOrEqual(2);
+  expect(asked.some((request) => request.startsWith('OPTIONS'))).toBe(false);
+});

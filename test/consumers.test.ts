@@ -1,0 +1,158 @@
+/** The packed package in the hands of others: bundlers, a page without any, a server that renders. */
+
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openPage, startOperator } from './browser/publisher.ts';
+import { serveSite } from './support/browser.ts';
+import { installPacked, run, type User } from './support/packed.ts';
+
+let user: User;
+
+beforeAll(async () => {
+  user = await installPacked(['react', 'react-dom', 'scheduler']);
+});
+afterAll(() => user.remove());
+
+/** What the page's own code is. */
+const APP = `
+  import { createSession, isTokenError } from 'tessera-id';
+  const session = createSession({
+    baseUrl: window.operator,
+    allowInsecure: true,
+    provide: ({ signal }) => fetch('/token', { method: 'POST', signal }).then((answer) => answer.json()),
+  });
+  window.causes = [];
+  session.on('token', ({ cause }) => window.causes.push(cause));
+  session.on('error', (error) => window.causes.push(isTokenError(error) && error.code));
+`;
+const ONLY_A_GUARD = `import { isTokenError } from 'tessera-id'; console.log(isTokenError(1));`;
+
+type Bundler = (source: string, out: string) => Promise<void>;
+const write = async (source: string) => {
+  const file = join(user.folder, `entry-${Date.now()}-${Math.random()}.js`);
+  await writeFile(file, source);
+  return file;
+};
+
+const bundlers: Record<string, Bundler> = {
+  vite: async (source, outDir) => {
+    const { build } = await import('vite');
+    await build({
+      root: user.folder,
+      logLevel: 'silent',
+      configFile: false,
+      build: { outDir, rolldownOptions: { input: await write(source), output: { entryFileNames: 'app.js' } } },
+    });
+  },
+  webpack: async (source, path) => {
+    const { default: webpack } = await import('webpack');
+    const entry = await write(source);
+    await new Promise<void>((resolve, reject) =>
+      webpack(
+        { mode: 'production', context: user.folder, entry, output: { path, filename: 'app.js', publicPath: '/' } },
+        (error, stats) => {
+          if (error || stats?.hasErrors()) reject(error ?? new Error(stats!.toString('errors-only')));
+          else resolve();
+        },
+      ),
+    );
+  },
+  esbuild: async (source, outdir) => {
+    const { build } = await import('esbuild');
+    await build({
+      entryPoints: { app: await write(source) },
+      outdir,
+      bundle: true,
+      minify: true,
+      splitting: true,
+      format: 'esm',
+      logLevel: 'error',
+    });
+  },
+};
+
+/** Serve files of a folder below `base`. */
+const filesOf = async (folder: string, base = '/') =>
+  Object.fromEntries(
+    (await readdir(folder, { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile() && entry.name.endsWith('.js'))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((file) => [
+        base + file.slice(folder.length + 1),
+        async () => new Response(await readFile(file), { headers: { 'content-type': 'text/javascript' } }),
+      ]),
+  );
+
+const rotates = async (page: Page) => {
+  await page.waitForFunction('window.causes.length >= 2');
+  expect(((await page.evaluate('window.causes')) as string[]).slice(0, 2)).toEqual(['set', 'refresh']);
+};
+
+describe.each(Object.entries(bundlers))('%s', (name, bundle) => {
+  test('bundles a page that rotates its token, with Web Crypto and without', async () => {
+    const out = join(user.folder, `dist-${name}`);
+    await bundle(APP, out);
+    const { baseUrl, handler } = await startOperator();
+    const site = await serveSite({
+      ...(await filesOf(out)),
+      '/': `<!doctype html><title>page</title><script>window.operator = '${baseUrl}';</script><script type="module" src="/app.js"></script>`,
+      '/token': handler,
+    });
+    await rotates(await openPage(`${site.origin}/`));
+    // Until it is needed, noble is not fetched: it is in a file of its own.
+    const before = site.requests.length;
+    await rotates(await openPage(`${site.plainOrigin}/`));
+    const more = site.requests.slice(before).filter((request) => request.endsWith('.js'));
+    expect(more.length).toBeGreaterThan(1);
+  });
+
+  test('leaves out what is not imported', async () => {
+    const out = join(user.folder, `guard-${name}`);
+    await bundle(ONLY_A_GUARD, out);
+    const code = await readFile(join(out, 'app.js'), 'utf8');
+    expect(code).toContain('TokenError');
+    for (const part of ['/v2/token/refresh', 'indexedDB', 'BroadcastChannel']) expect(code).not.toContain(part);
+  });
+});
+
+test('a page without a bundler imports the files as they are, from a path like that of a CDN', async () => {
+  const { baseUrl, handler } = await startOperator();
+  const modules = join(user.folder, 'node_modules');
+  const folders = ['tessera-id', 'idb-keyval', '@noble/ciphers'];
+  const files = await Promise.all(folders.map((name) => filesOf(join(modules, name), `/npm/${name}@1.2.3/`)));
+  const { exports } = JSON.parse(await readFile(join(modules, 'tessera-id/package.json'), 'utf8')) as {
+    exports: Record<string, { default: string }>;
+  };
+  const imports = {
+    'tessera-id': `/npm/tessera-id@1.2.3/${exports['.']!.default.slice(2)}`,
+    'idb-keyval': '/npm/idb-keyval@1.2.3/dist/index.js',
+    '@noble/ciphers/': '/npm/@noble/ciphers@1.2.3/',
+  };
+  const site = await serveSite({
+    ...Object.assign({}, ...files),
+    '/': `<!doctype html><title>page</title><script type="importmap">${JSON.stringify({ imports })}</script>
+      <script>window.operator = '${baseUrl}';</script><script type="module">${APP}</script>`,
+    '/token': handler,
+  });
+  await rotates(await openPage(`${site.origin}/`));
+});
+
+test('a server that renders imports it, creates no session, and leaves every global as it was', async () => {
+  const source = `
+    const before = Object.getOwnPropertyNames(globalThis).sort().join();
+    const { createElement } = await import('react');
+    const { renderToString } = await import('react-dom/server');
+    const known = Object.getOwnPropertyNames(globalThis).sort().join();
+    const { createSession } = await import('tessera-id');
+    const Page = () => createElement('p', null, typeof createSession);
+    const html = renderToString(createElement(Page));
+    const after = Object.getOwnPropertyNames(globalThis).sort().join();
+    console.log(JSON.stringify({ html, same: known === after }));
+  `;
+  const file = join(user.folder, 'render.mjs');
+  await writeFile(file, source);
+  const { stdout } = await run(process.execPath, [file], { cwd: user.folder });
+  expect(JSON.parse(stdout)).toEqual({ html: '<p>function</p>', same: true });
+});
