@@ -108,7 +108,8 @@ const smallest = async (code: string, format: ScriptFile['format']): Promise<str
     toplevel: true,
     // Without `unsafe_comps`: it takes `!(a <= b)` for `a > b`, which is wrong for what is not a number.
     compress: {
-      passes: 3,
+      passes: 4,
+      hoist_vars: true,
       ecma: 2020,
       inline: 1,
       unsafe: true,

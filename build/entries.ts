@@ -13,6 +13,11 @@ export const entries: Record<string, string> = {
   './operator/node': 'operator/node',
   './prebid': 'page/prebid',
   './uid2': 'page/uid2',
+  './secure-signals': 'page/secure-signals',
+  './consent': 'page/consent',
+  './react': 'page/react',
+  './webview': 'page/webview',
+  './inspector': 'page/inspector',
 };
 
 /** What `exports` of package.json must say for {@link entries}. */
@@ -47,7 +52,8 @@ export interface ScriptFile {
  * of the interface, of the stored record, or of the platform has no place here; a test compares it with the first two.
  * Terser leaves a name alone that any DOM object has, such as `commit` or `loaded`: such a name is paid for.
  */
-export const internalNames = /^(alone|dateMs|drained|enact|isLoaded|poke|pull|record|tell|ungate|unwritten|word)$/;
+export const internalNames =
+  /^(aheadMs|alone|awaken|dateMs|drained|enact|failing|follow|forgo|isLoaded|letGo|meet|need|nobody|notBefore|nudge|part|poke|pull|record|soonAt|tell|tellNeed|sendSet|commitAct|tellError|onLanded|takeAnswer|giveUp|takeOff|turns|ungate|unwritten|up|word)$/;
 
 const NOBLE = '@noble/ciphers/aes.js';
 
@@ -76,4 +82,11 @@ export const scripts = {
 export const command = { file: 'cli/main', from: 'src/cli/main.ts' };
 
 /** Dependencies that a user installs beside us, or not at all: never bundled. */
-export const external = ['idb-keyval', /^@noble\/ciphers(\/|$)/, /^@electric-sql\/pglite(\/|$)/, /^pg(\/|$)/, /^node:/];
+export const external = [
+  'idb-keyval',
+  /^@noble\/ciphers(\/|$)/,
+  /^react(\/|$)/,
+  /^@electric-sql\/pglite(\/|$)/,
+  /^pg(\/|$)/,
+  /^node:/,
+];

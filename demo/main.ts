@@ -30,6 +30,7 @@ const publisherAt = await listenNear(createPublisher({ baseUrl: operatorAt.url, 
 
 console.log(`
   publisher  ${publisherAt.url}   <- open this, in two tabs if you like
+  in an app  ${publisherAt.url}/webview
   operator   ${operatorAt.url}
 
   A token is refreshed after ${LIFETIMES.refreshFrom} s, expires after ${LIFETIMES.identityExpires} s; its refresh token ends after ${LIFETIMES.refreshExpires} s.

@@ -12,9 +12,18 @@ import { settingsOf } from '../src/server/options.ts';
 
 const COOKIE = 'demo_session';
 
+const PAGES: Record<string, string> = {
+  '/': './page/index.html',
+  '/webview': './page/webview.html',
+  '/webview-page': './page/webview-page.html',
+};
+
 const FILES: Record<string, { from: string; type: string }> = {
   '/page.css': { from: './page/page.css', type: 'text/css' },
   '/page.js': { from: './page/page.js', type: 'text/javascript' },
+  '/webview-app.js': { from: './page/webview-app.js', type: 'text/javascript' },
+  '/webview-page.js': { from: './page/webview-page.js', type: 'text/javascript' },
+  '/webview.js': { from: '../dist/page/webview.js', type: 'text/javascript' },
   '/tessera.js': { from: '../dist/tessera.js', type: 'text/javascript' },
   '/tessera-noble.js': { from: '../dist/tessera-noble.js', type: 'text/javascript' },
 };
@@ -44,7 +53,9 @@ export const createPublisher = (options: ClientOptions) => {
     c.header('content-security-policy', `default-src 'self'; connect-src 'self' ${options.baseUrl}; img-src data:`);
   });
 
-  app.get('/', async (c) => c.html((await read('./page/index.html')).replaceAll('{{operator}}', options.baseUrl)));
+  for (const [path, file] of Object.entries(PAGES)) {
+    app.get(path, async (c) => c.html((await read(file)).replaceAll('{{operator}}', options.baseUrl)));
+  }
   for (const [path, { from, type }] of Object.entries(FILES)) {
     app.get(path, async (c) => c.body(await read(from), 200, { 'content-type': `${type}; charset=utf-8` }));
   }

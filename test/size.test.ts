@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
+import { minify } from 'terser';
 import { parseSync, Visitor } from 'vite';
-import { expect, test } from 'vitest';
-import { buildScript, root } from '../build/bundle.ts';
-import { internalNames } from '../build/entries.ts';
+import { describe, expect, test } from 'vitest';
+import { buildEntries, buildScript, root } from '../build/bundle.ts';
+import { entries, internalNames } from '../build/entries.ts';
 import { brotliSize } from '../build/size.ts';
 
 /** Bytes of brotli that the script tag may cost a page. Saved by design, never by leaving out a fault path. */
@@ -10,6 +11,32 @@ const LIMIT = 4_900;
 
 test(`dist/tessera.js is at most ${LIMIT} bytes of brotli`, async () => {
   expect(brotliSize((await buildScript('tessera.js')).code)).toBeLessThanOrEqual(LIMIT);
+});
+
+/** Bytes of brotli that an adapter costs a page beside its session: none may reach 1 kB, and none may grow unseen. */
+const ADAPTERS: Record<string, number> = {
+  './prebid': 370,
+  './secure-signals': 570,
+  './consent': 990,
+  './react': 330,
+  './webview': 995,
+  './inspector': 620,
+};
+
+describe('an adapter brings its own code alone', async () => {
+  const files = new Map((await buildEntries()).map((file) => [file.path, file]));
+
+  test.each(Object.entries(ADAPTERS))('%s, at most %i bytes of brotli', async (entry, limit) => {
+    const { code, imports } = files.get(`${entries[entry]}.js`)!;
+    // The one that makes sessions imports what a page with a session has.
+    expect(imports).toEqual(entry === './react' ? expect.arrayContaining(['react']) : []);
+    const options = {
+      module: true,
+      ecma: 2020,
+      compress: { passes: 3, unsafe_arrows: true, pure_getters: true },
+    } as const;
+    expect(brotliSize((await minify(code, options)).code!)).toBeLessThanOrEqual(limit);
+  });
 });
 
 /** Members of all interfaces and classes that a file declares. */

@@ -6,7 +6,8 @@
  * record is the truth. Where the page asks for a cookie, that is kept in step for the servers that read it.
  */
 
-import { createSession, indexedDbStore, memoryStore, type Session, type Store } from '../session/index.ts';
+import { createSession, indexedDbStore, type Session, type Store } from '../session/index.ts';
+import { misfit, mismatch } from '../token/errors.ts';
 import { parseAnswer, type TokenSet, toWire } from '../token/token-set.ts';
 import type { Callback, EventType, Identity, InitOptions, Uid2 } from './uid2-contract.ts';
 import { PRODUCTS, type Product, readCookie, readLocal, writeCookie, writeLocal } from './uid2-places.ts';
@@ -14,15 +15,8 @@ import { PRODUCTS, type Product, readCookie, readLocal, writeCookie, writeLocal 
 export type { Callback, EventType, Identity, InitOptions, LegacyPayload, Uid2 } from './uid2-contract.ts';
 export type { Product } from './uid2-places.ts';
 
-const TEXTS: Record<number, string> = {
-  0: 'Identity established',
-  1: 'Identity refreshed',
-  100: 'Identity expired, refresh still valid',
-  [-1]: 'Identity not available',
-  [-2]: 'Identity not valid',
-  [-3]: 'Identity expired, refresh expired',
-  [-4]: 'User has opted out',
-};
+/** What a status means, from -4 on; all others are 100. */
+const TEXTS = ['opted out', 'refresh expired', 'not valid', 'not available', 'established', 'refreshed'];
 
 /** Marks what this file has put into a place: it is a copy, and never outranks the session's record. */
 const COPY = { tessera: 1 };
@@ -52,7 +46,6 @@ const isIdentity = (value: unknown) => {
 export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 => {
   const { baseUrl, key, cookie } = PRODUCTS[product];
   const optionsKey = `${key}_config`;
-  const optionsCookie = `${cookie}_config`;
   let options: InitOptions = {};
   let session: Session | undefined;
   /** The set in the session's record, as its store saw it last. */
@@ -78,10 +71,8 @@ export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 =
   const tellLegacy = (status: number) => {
     const { callback } = options;
     const token = sdk.getAdvertisingToken();
-    if (callback)
-      report(() =>
-        callback({ advertisingToken: token, advertising_token: token, status, statusText: TEXTS[status] as string }),
-      );
+    const statusText = `identity ${TEXTS[status + 4] ?? 'expired'}`;
+    if (callback) report(() => callback({ advertisingToken: token, advertising_token: token, status, statusText }));
   };
 
   /** Remove what is in either place, under every path and domain that may have been used. */
@@ -124,7 +115,7 @@ export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 =
 
   /** IndexedDB, watched: the session itself shows no more than the advertising token. */
   const watched = (): Store => {
-    const store = 'indexedDB' in globalThis ? indexedDbStore(`tessera-${product}`) : memoryStore();
+    const store = indexedDbStore(`tessera-${product}`);
     const see = (record: unknown) => {
       isKnown = record;
       stored = (record as { set?: TokenSet } | undefined)?.set;
@@ -139,14 +130,10 @@ export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 =
   };
 
   /** What the former SDK, or a server, has left: the one that lasts longer. */
-  const found = (): Identity | undefined => {
-    const inCookie = readCookie(cookie);
-    const inLocal = readLocal(key);
-    const [newer] = [inCookie, inLocal]
+  const found = (): Identity | undefined =>
+    [readCookie(cookie), readLocal(key)]
       .filter(isIdentity)
-      .sort((a, b) => Number(b!['identity_expires']) - Number(a!['identity_expires']));
-    return newer;
-  };
+      .sort((a, b) => (b!['identity_expires'] as number) - (a!['identity_expires'] as number))[0];
 
   /** Start a session, or another one by other options, from `given` or from what is found. */
   const begin = (given: unknown, isAgain = false) => {
@@ -157,7 +144,8 @@ export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 =
     const mine = createSession({
       baseUrl: options.baseUrl ?? baseUrl,
       name: `tessera-${product}`,
-      store: watched(),
+      // No IndexedDB at all (some webviews) is no failure: the session knows what to do.
+      store: 'indexedDB' in globalThis ? watched() : undefined,
       tokens: isOptOut || !isValid ? undefined : (given ?? (isCopy ? undefined : left)),
       retry: { firstMs: options.refreshRetryPeriod },
     });
@@ -207,13 +195,13 @@ export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 =
   const sdk: Uid2 = {
     callbacks,
     init: (given) => {
-      if (typeof given !== 'object' || !given) throw new TypeError(`init: expected options, got ${given}`);
-      const { callback, refreshRetryPeriod: period } = given;
-      if (callback !== undefined && typeof callback !== 'function')
-        throw new TypeError(`callback: expected function, got ${typeof callback}`);
-      if (period !== undefined && typeof period !== 'number')
-        throw new TypeError(`refreshRetryPeriod: expected number, got ${typeof period}`);
-      if (!((period ?? 1000) >= 1000)) throw new RangeError(`refreshRetryPeriod: expected 1000 or more, got ${period}`);
+      const { callback, refreshRetryPeriod: period = 1000 } = Object(given) as InitOptions;
+      const fault =
+        misfit('init', 'object', given) ||
+        (callback && misfit('callback', 'function', callback)) ||
+        misfit('refreshRetryPeriod', 'number', period);
+      if (fault) throw new TypeError(fault);
+      if (period < 1000) throw new RangeError(mismatch('refreshRetryPeriod', '1000 or more', period));
       const { identity, ...more } = given;
       const before = options;
       options = { ...options, ...more };
@@ -224,8 +212,7 @@ export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 =
       if (isNewer || isOther) begin(identity);
       else if (isComplete) copy();
       const { callback: _, ...kept } = options;
-      if (options.useCookie) writeCookie(optionsCookie, kept, Date.now() + OPT_OUT_MS, options);
-      else writeLocal(optionsKey, kept);
+      writeLocal(optionsKey, kept);
     },
     getAdvertisingToken: () =>
       session?.advertisingToken ?? (sdk.getIdentity()?.['advertising_token'] as string | undefined),
@@ -237,12 +224,8 @@ export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 =
     },
     getIdentity: () => {
       const token = session?.advertisingToken;
-      if (token) {
-        const { refreshAt, expiresAt, endsAt } = session!.state;
-        return stored?.advertisingToken === token
-          ? toWire(stored)
-          : { advertising_token: token, refresh_from: refreshAt, identity_expires: expiresAt, refresh_expires: endsAt };
-      }
+      // Where the record is in memory alone, this file has not seen it.
+      if (token) return stored?.advertisingToken === token ? toWire(stored) : { advertising_token: token };
       const identity = session ? early : found();
       return identity && !isComplete && Number(identity['identity_expires']) > Date.now() && !identity['status']
         ? identity
@@ -275,7 +258,7 @@ export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 =
   };
   // An earlier page has said how to start.
   queueMicrotask(() => {
-    const config = readLocal(optionsKey) ?? readCookie(optionsCookie);
+    const config = readLocal(optionsKey) ?? readCookie(`${cookie}_config`);
     if (!session && config) report(() => sdk.init(config));
   });
   return sdk;

@@ -112,7 +112,7 @@ describe('the global', () => {
 
 describe('init', () => {
   test.each([
-    ['no options', undefined, TypeError, 'init: expected options'],
+    ['no options', undefined, TypeError, 'init: expected object'],
     ['a callback that is none', { callback: 1 }, TypeError, 'callback: expected function'],
     ['a period that is no number', { refreshRetryPeriod: '5000' }, TypeError, 'refreshRetryPeriod: expected number'],
     ['a period under a second', { refreshRetryPeriod: 999 }, RangeError, 'refreshRetryPeriod: expected 1000'],

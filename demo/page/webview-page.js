@@ -1,0 +1,27 @@
+// A page in an app: its session, and the link to the app.
+
+import { connectWebview } from '/webview.js';
+
+const $ = (id) => document.getElementById(id);
+const owner = new URLSearchParams(location.search).get('owner');
+
+const session = window.tessera.createSession({
+  baseUrl: document.querySelector('meta[name=operator]').content,
+  name: `demo-webview-${owner}`,
+  refresh: owner === 'host' ? 'off' : 'auto',
+});
+const { ready } = connectWebview(session, { owner });
+
+const show = () => {
+  const token = session.advertisingToken;
+  $('phase').textContent = session.state.phase;
+  $('phase').dataset.phase = session.state.phase;
+  $('token').textContent = token ? `${token.slice(0, 12)} ... ${token.slice(-8)}` : 'no token';
+};
+session.subscribe(show);
+show();
+
+ready.then((found) => {
+  $('host').textContent = found ? 'The app has answered.' : 'No app has answered: this is a page like any other.';
+});
+$('sign-out').onclick = () => session.clear();

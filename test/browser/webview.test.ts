@@ -1,0 +1,128 @@
+/** The demo of a page in an app, in a real Chromium: a real operator, the demo's publisher, an app that a page plays. */
+
+import type { Frame, Page } from 'playwright-core';
+import { expect, onTestFinished, test } from 'vitest';
+import { createPublisher } from '../../demo/publisher.ts';
+import { createOperator } from '../../src/operator/index.ts';
+import { listen } from '../../src/operator/node.ts';
+import { openProfile, serveSite } from '../support/browser.ts';
+
+/** The app's page, and the page in its webview. */
+const openApp = async (owner: 'host' | 'page', bridge = '0') => {
+  const operator = createOperator({ roles: ['GENERATOR', 'OPTOUT'], refreshFrom: 1, identityExpires: 600 });
+  const asked: string[] = [];
+  const operatorAt = await listen(
+    {
+      fetch: (request) => {
+        asked.push(new URL(request.url).pathname);
+        return operator.fetch(request);
+      },
+    },
+    { port: 0, graceMs: 0 },
+  );
+  onTestFinished(operatorAt.close);
+  const publisher = createPublisher({ baseUrl: operatorAt.url, ...operator.participants[0]! });
+  const { url, close } = await listen(publisher, { port: 0, graceMs: 0 });
+  onTestFinished(close);
+  const app = await (await openProfile()).newPage();
+  const thrown: Error[] = [];
+  app.on('pageerror', (error) => thrown.push(error));
+  onTestFinished(() => expect(thrown).toEqual([]));
+  await app.goto(`${url}/webview`);
+  await app.selectOption('#bridge', bridge);
+  if (owner === 'page') await app.selectOption('#owner', owner);
+  const frame = app.frames()[1]!;
+  await frame.waitForURL(`**/webview-page?owner=${owner}`);
+  return { app, frame, asked };
+};
+
+const tail = async (page: Page | Frame, id: string) => (await page.textContent(`#${id}`))!.slice(-8);
+/** Wait until app and page show the same token; gives its end. */
+const agree = async (app: Page, frame: Frame): Promise<string> => {
+  await expect
+    .poll(async () => (await tail(app, 'app-token')) === (await tail(frame, 'token')), { timeout: 20_000 })
+    .toBe(true);
+  return tail(app, 'app-token');
+};
+const shows = (page: Page | Frame, id: string, text: string) =>
+  expect.poll(() => page.textContent(`#${id}`), { timeout: 20_000 }).toBe(text);
+
+test.each(['0', '2000'])(
+  'the app owns (bridge after %s ms): the page adopts, and its logout reaches the app',
+  async (bridge) => {
+    const { app, frame, asked } = await openApp('host', bridge);
+    await shows(frame, 'host', 'The app has answered.');
+    await app.click('#sign-in');
+    await shows(frame, 'phase', 'fresh');
+    const first = await agree(app, frame);
+    await app.click('#refresh');
+    await expect.poll(() => tail(frame, 'token')).not.toBe(first);
+    await agree(app, frame);
+    await frame.click('#sign-out');
+    await shows(app, 'app-token', 'none');
+    await shows(frame, 'token', 'no token');
+    expect(asked).not.toContain('/v2/token/refresh');
+  },
+);
+
+test('the page owns: the app hands over a login, and is told of the refreshes', async () => {
+  const { app, frame, asked } = await openApp('page');
+  await shows(frame, 'host', 'The app has answered.');
+  await app.click('#sign-in');
+  await expect.poll(() => tail(frame, 'token')).not.toBe('no token');
+  const first = await agree(app, frame);
+  await expect.poll(async () => (await agree(app, frame)) !== first, { timeout: 20_000 }).toBe(true);
+  expect(asked).toContain('/v2/token/refresh');
+});
+
+test('a bridge that never comes leaves a page like any other', async () => {
+  const { frame } = await openApp('host', 'never');
+  await shows(frame, 'host', 'No app has answered: this is a page like any other.');
+});
+
+test('frames of the page are not heard, not even once they are gone', async () => {
+  const liar = await serveSite({ '/': '<!doctype html><title>liar</title>' });
+  const site = await serveSite({
+    '/': `<!doctype html><title>page</title><script src="/tessera.js"></script>
+      <iframe name="liar" src="${liar.origin}/"></iframe>
+      <script type="module">
+        import { connectWebview } from '/page/webview.js';
+        window.heard = [];
+        addEventListener('message', ({ source, origin, data }) => heard.push([source === null, origin, data]));
+        const session = window.session = tessera.createSession({ baseUrl: location.origin });
+        connectWebview(session);
+        await session.ready;
+        window.cleared = 0;
+        const { clear } = session;
+        session.clear = () => (cleared++, clear());
+        window.there = true;
+      </script>`,
+  });
+  const page = await (await openProfile()).newPage();
+  await page.goto(`${site.origin}/`);
+  await page.waitForFunction('window.there');
+  const message = (type: string) => JSON.stringify({ v: 1, ns: 'tessera', kind: 'evt', type, gen: 9 });
+  const order = message('clear');
+  await page.evaluate((text) => window.postMessage(text, '/'), message('hello'));
+  await page.waitForFunction('heard.length === 1');
+  const frame = page.frame('liar')!;
+  await frame.evaluate((text) => parent.postMessage(text, '*'), order);
+  await page.waitForFunction('heard.length === 2');
+  // Posted, and gone before it is heard: what is heard then has no source.
+  await page.evaluate(
+    ([text]) => {
+      const gone = document.createElement('iframe');
+      document.body.append(gone);
+      (gone.contentWindow as never as { eval(code: string): void }).eval(
+        `parent.postMessage(${JSON.stringify(text)}, '*')`,
+      );
+      gone.remove();
+    },
+    [order],
+  );
+  await page.waitForFunction('heard.length === 3');
+  expect(await page.evaluate('cleared')).toBe(0);
+  // The page itself, as an app that runs a script in it, is heard.
+  await page.evaluate((text) => window.postMessage(text, '/'), order);
+  await page.waitForFunction('cleared === 1');
+});

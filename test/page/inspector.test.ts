@@ -1,0 +1,84 @@
+/** The inspector, over a real session and a real operator. */
+
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { inspect } from '../../src/page/inspector.ts';
+import { strike } from '../session/stage.ts';
+import { createScene, MINUTE, useFakeClock } from '../support/scene.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(strike);
+
+test('a life in brief: times from now, events, counts, the last error', async () => {
+  const scene = createScene();
+  const { session } = scene.open();
+  const { report } = inspect(session);
+  expect(report()).toMatchObject({ phase: 'empty', hasToken: false, waitingFor: 'storage', events: [], counts: {} });
+  await session.setTokens(await scene.answerFor('user@example.com'));
+  await scene.pass(15 * MINUTE);
+  scene.network(async () => new Response(null, { status: 503 }));
+  await scene.pass(16 * MINUTE);
+
+  const { refreshAt, expiresAt, endsAt } = session.state;
+  expect(report()).toMatchObject({
+    phase: 'due',
+    hasToken: true,
+    lastError: 'http_status 503',
+    refreshInMs: refreshAt! - Date.now(),
+    expiresInMs: expiresAt! - Date.now(),
+    endsInMs: endsAt! - Date.now(),
+    counts: { 'token set': 1, 'token refresh': 1, token: 2, 'error http_status 503': 1 },
+  });
+  expect(report().refreshInMs).toBeLessThan(0);
+  const seen = report().events.map(({ event, detail }) => `${event} ${detail}`);
+  expect(seen).toEqual(expect.arrayContaining(['token set', 'phase due', 'token refresh', 'error http_status 503']));
+  expect(seen.indexOf('token set')).toBeLessThan(seen.indexOf('token refresh'));
+  const ages = report().events.map(({ msAgo }) => msAgo);
+  expect(ages).toEqual([...ages].sort((a, b) => b - a));
+  scene.close();
+});
+
+test('tells nothing that is secret, whatever happens', async () => {
+  const scene = createScene();
+  const answer = await scene.answerFor('refresh-optout@example.com');
+  const { session } = scene.open({
+    tokens: answer,
+    provide: async () => {
+      throw new Error(JSON.stringify(answer));
+    },
+  });
+  const printed: unknown[] = [];
+  vi.spyOn(console, 'table').mockImplementation((said) => void printed.push(said));
+  const inspector = inspect(session);
+  await session.ready;
+  await scene.rest();
+  inspector.print();
+  await session.clear();
+  await session.refresh().catch(() => {});
+  await session.setTokens(answer).catch(() => {});
+  await scene.pass(20 * MINUTE);
+  inspector.print();
+  const text = JSON.stringify(printed);
+  expect(text).toContain('optout');
+  expect(text).toContain('error');
+  for (const value of Object.values((answer as { body: Record<string, unknown> }).body)) {
+    expect(text).not.toContain(String(value));
+  }
+  expect(text).not.toContain('refresh-optout');
+  scene.close();
+});
+
+test('keeps the newest events, counts all of them, and stops when told to', async () => {
+  const scene = createScene();
+  const { session } = scene.open();
+  const { report, stop } = inspect(session, { keep: 3 });
+  for (let round = 0; round < 5; round++) await session.setTokens(await scene.answerFor(`user${round}@example.com`));
+  await scene.rest();
+  expect(report().events).toHaveLength(3);
+  expect(report().counts['token set']).toBe(5);
+  stop();
+  await session.clear();
+  await scene.rest();
+  expect(report().counts['phase empty']).toBeUndefined();
+  expect(report().phase).toBe('empty');
+  scene.close();
+});

@@ -1,0 +1,211 @@
+/** React hooks with the real React: in a page, on a server, and from one to the other. */
+
+import { act, createElement as h, StrictMode } from 'react';
+import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
+import { renderToString } from 'react-dom/server';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { useAdvertisingToken, useSession } from '../../src/page/react.ts';
+import type { Session, SessionOptions } from '../../src/session/index.ts';
+import { memoryStore } from '../../src/session/index.ts';
+import { strike } from '../session/stage.ts';
+import { createScene, MINUTE, until, useFakeClock } from '../support/scene.ts';
+
+let scene: ReturnType<typeof createScene>;
+let roots: Root[] = [];
+let errors: unknown[] = [];
+
+beforeEach(() => {
+  useFakeClock();
+  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
+  // React says there what a page would say to its developer.
+  errors = [];
+  vi.spyOn(console, 'error').mockImplementation((...said) => void errors.push(said));
+  scene = createScene();
+  roots = [];
+});
+afterEach(async () => {
+  await act(async () => {
+    for (const root of roots) root.unmount();
+  });
+  scene.close();
+  strike();
+  document.body.innerHTML = '';
+});
+
+const place = (html = '') => {
+  const element = document.createElement('main');
+  element.innerHTML = html;
+  document.body.append(element);
+  return element;
+};
+const mount = async (node: React.ReactNode, element = place()) => {
+  const root = createRoot(element);
+  roots.push(root);
+  await act(async () => root.render(node));
+  return { element, root };
+};
+/** Let everything come to rest, and React render it. */
+const settle = (ms = 0) => act(() => scene.pass(ms));
+
+/** What a component saw, render by render, and the sessions that it was given. */
+const createProbe = () => {
+  const renders: [phase: string | undefined, token: string | undefined][] = [];
+  const sessions: Session[] = [];
+  const Probe = ({ given }: { given: Session | SessionOptions }) => {
+    const { session, state } = useSession(given);
+    const token = useAdvertisingToken(session);
+    renders.push([state?.phase, token]);
+    if (session && !sessions.includes(session)) sessions.push(session);
+    return h('p', null, `${state?.phase ?? 'no session'}: ${token ?? 'no token'}`);
+  };
+  return { Probe, renders, sessions };
+};
+
+const optionsWith = async (more: Partial<SessionOptions> = {}): Promise<SessionOptions> => ({
+  baseUrl: scene.baseUrl,
+  fetch: scene.fetch,
+  store: memoryStore(),
+  tokens: await scene.answerFor('user@example.com'),
+  ...more,
+});
+
+describe('in a page', () => {
+  test('shows phase and token of a given session, and every change of them', async () => {
+    const { session } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const { Probe } = createProbe();
+    const { element } = await mount(h(Probe, { given: session }));
+    await settle();
+    const first = session.advertisingToken;
+    expect(element.textContent).toBe(`fresh: ${first}`);
+
+    await settle(15 * MINUTE);
+    expect(session.advertisingToken).not.toBe(first);
+    expect(element.textContent).toBe(`fresh: ${session.advertisingToken}`);
+
+    await act(async () => void session.clear());
+    expect(element.textContent).toBe('empty: no token');
+  });
+
+  test('a component that wants the token only is not rendered for anything else', async () => {
+    const { session } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    await scene.rest();
+    const seen: unknown[] = [];
+    const Bare = () => {
+      seen.push(useAdvertisingToken(session));
+      return null;
+    };
+    await mount(h(Bare));
+    scene.network(async () => new Response(null, { status: 503 }));
+    await settle(16 * MINUTE);
+    expect(session.state.lastError?.code).toBe('http_status');
+    expect(seen).toEqual([session.advertisingToken]);
+  });
+
+  test('makes a session from options, and leaves nothing behind when it unmounts', async () => {
+    const { Probe, sessions } = createProbe();
+    const { element, root } = await mount(h(Probe, { given: await optionsWith() }));
+    await settle();
+    expect(sessions).toHaveLength(1);
+    expect(element.textContent).toBe(`fresh: ${sessions[0]!.advertisingToken}`);
+    await act(async () => root.render(null));
+    await expect(sessions[0]!.getToken()).rejects.toMatchObject({ code: 'closed' });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('keeps its session over renders with new options objects, and calls the latest provide', async () => {
+    const { Probe, sessions } = createProbe();
+    const [first, second] = [vi.fn(async () => null), vi.fn(async () => null)];
+    const options = await optionsWith({ tokens: undefined });
+    const { root } = await mount(h(Probe, { given: { ...options, provide: first } }));
+    await settle();
+    await act(async () => root.render(h(Probe, { given: { ...options, provide: second } })));
+    await act(async () => void sessions[0]!.refresh());
+    await settle();
+    expect(sessions).toHaveLength(1);
+    expect([first.mock.calls.length, second.mock.calls.length]).toEqual([1, 1]);
+  });
+
+  test('another name is another session', async () => {
+    const { Probe, sessions } = createProbe();
+    const { root } = await mount(h(Probe, { given: await optionsWith({ name: 'one' }) }));
+    await settle();
+    await act(async () => root.render(h(Probe, { given: { ...({} as object), baseUrl: scene.baseUrl, name: 'two' } })));
+    await settle();
+    expect(sessions).toHaveLength(2);
+    await expect(sessions[0]!.getToken()).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  test('StrictMode: one session lives, whatever is mounted twice', async () => {
+    const { Probe, sessions } = createProbe();
+    const { element, root } = await mount(h(StrictMode, null, h(Probe, { given: await optionsWith() })));
+    await settle();
+    const [alive, ...others] = [...sessions].reverse();
+    expect(element.textContent).toBe(`fresh: ${alive!.advertisingToken}`);
+    for (const other of others) await expect(other.getToken()).rejects.toMatchObject({ code: 'closed' });
+    for (let round = 0; round < 20; round++) {
+      await act(async () => root.render(h(StrictMode, null, null)));
+      expect(vi.getTimerCount()).toBe(0);
+      await act(async () => root.render(h(StrictMode, null, h(Probe, { given: await optionsWith() }))));
+      await settle();
+      expect(vi.getTimerCount()).toBe(1);
+    }
+    expect(errors).toEqual([]);
+  });
+
+  test('a wrong option reaches the page as a TypeError', async () => {
+    const { Probe } = createProbe();
+    await expect(mount(h(Probe, { given: { baseUrl: 'http://operator.example' } }))).rejects.toThrow(TypeError);
+  });
+});
+
+describe('on a server', () => {
+  test('there is no session, no token, and nothing of the browser is touched', async () => {
+    const options = await optionsWith();
+    const fetch = vi.fn(scene.fetch);
+    for (const name of ['indexedDB', 'localStorage', 'BroadcastChannel', 'navigator', 'window', 'document']) {
+      vi.stubGlobal(name, undefined);
+    }
+    const { Probe, sessions } = createProbe();
+    const html = renderToString(h(Probe, { given: { ...options, fetch, store: undefined } }));
+    vi.unstubAllGlobals();
+    expect(html).toBe('<p>no session: no token</p>');
+    expect(sessions).toEqual([]);
+    expect(fetch).not.toHaveBeenCalled();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('a session that exists there shows neither state nor token', async () => {
+    const { session } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    await until(() => session.advertisingToken);
+    const { Probe } = createProbe();
+    expect(renderToString(h(Probe, { given: session }))).toBe('<p>no session: no token</p>');
+  });
+
+  test('hydration finds what the server wrote, then shows the session', async () => {
+    const { session } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    await until(() => session.advertisingToken);
+    const { Probe, renders } = createProbe();
+    const node = h(StrictMode, null, h(Probe, { given: session }));
+    const element = place(renderToString(node));
+    renders.length = 0;
+    const recovered: unknown[] = [];
+    await act(async () => {
+      roots.push(hydrateRoot(element, node, { onRecoverableError: (error) => recovered.push(error) }));
+    });
+    expect(renders[0]).toEqual([undefined, undefined]);
+    expect(element.textContent).toBe(`fresh: ${session.advertisingToken}`);
+    expect([recovered, errors]).toEqual([[], []]);
+  });
+
+  test('hydration with options makes its session in the page only', async () => {
+    const { Probe, sessions } = createProbe();
+    const node = h(Probe, { given: await optionsWith() });
+    const element = place(renderToString(node));
+    expect(sessions).toEqual([]);
+    await act(async () => void roots.push(hydrateRoot(element, node)));
+    await settle();
+    expect(sessions).toHaveLength(1);
+    expect(element.textContent).toBe(`fresh: ${sessions[0]!.advertisingToken}`);
+    expect(errors).toEqual([]);
+  });
+});

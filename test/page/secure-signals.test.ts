@@ -1,0 +1,241 @@
+/** Google Secure Signals, over a real session and a real operator; Google's own tag is a stand-in. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { connectSecureSignals } from '../../src/page/secure-signals.ts';
+import { strike } from '../session/stage.ts';
+import { createGpt, leavePage } from '../support/gpt.ts';
+import { createScene, DAY, MINUTE, useFakeClock } from '../support/scene.ts';
+
+const UID2 = 'uidapi.com';
+
+let scene: ReturnType<typeof createScene>;
+beforeEach(() => {
+  useFakeClock();
+  scene = createScene();
+});
+afterEach(() => {
+  scene.close();
+  strike();
+  leavePage();
+});
+
+const userOf = (name: string) => scene.answerFor(`${name}@example.com`);
+
+describe('one push', () => {
+  test.each([
+    ['GPT, adapter, session loaded', ['gpt', 'connect', 'ready']],
+    ['GPT, session loaded, adapter', ['gpt', 'ready', 'connect']],
+    ['adapter, GPT, session loaded', ['connect', 'gpt', 'ready']],
+    ['adapter, session loaded, GPT', ['connect', 'ready', 'gpt']],
+    ['session loaded, GPT, adapter', ['ready', 'gpt', 'connect']],
+    ['session loaded, adapter, GPT', ['ready', 'connect', 'gpt']],
+  ])('%s: one provider, with the token', async (_, order) => {
+    const gpt = createGpt();
+    const { session } = scene.open({ tokens: await userOf('user') });
+    const steps: Record<string, () => unknown> = {
+      gpt: gpt.load,
+      connect: () => connectSecureSignals(session),
+      ready: () => session.ready,
+    };
+    for (const step of order) await steps[step]!();
+    await scene.rest();
+    expect(gpt.pushes).toEqual([UID2]);
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+  });
+
+  test('refreshes, reconnections and a second copy of the file add none', async () => {
+    const gpt = createGpt();
+    gpt.load();
+    const { session } = scene.open({ tokens: await userOf('user') });
+    const disconnect = connectSecureSignals(session);
+    await scene.pass(60 * MINUTE);
+    expect(scene.requests.length).toBeGreaterThan(2);
+    disconnect();
+    connectSecureSignals(session);
+    vi.resetModules();
+    const copy = await import('../../src/page/secure-signals.ts');
+    expect(copy.connectSecureSignals).not.toBe(connectSecureSignals);
+    copy.connectSecureSignals(session);
+    expect(gpt.pushes).toEqual([UID2]);
+  });
+
+  test('a provider that somebody else has pushed for the same id stays the only one', async () => {
+    const gpt = createGpt();
+    Object.assign(window, {
+      googletag: { secureSignalProviders: [{ id: UID2, collectorFunction: async () => 'theirs' }] },
+    });
+    connectSecureSignals(scene.open().session);
+    gpt.load();
+    expect(gpt.pushes).toEqual([UID2]);
+  });
+
+  test('UID2 and EUID are two providers, a network code is one of its own', () => {
+    const gpt = createGpt();
+    gpt.load();
+    const { session } = scene.open();
+    connectSecureSignals(session);
+    connectSecureSignals(session, { name: 'euid' });
+    connectSecureSignals(session, { networkCode: '12345' });
+    expect(gpt.pushes).toEqual([UID2, 'euid.eu', '12345']);
+  });
+
+  test('where Google’s hosted script registers, only its function is there', async () => {
+    const gpt = createGpt();
+    gpt.load();
+    const { session } = scene.open({ tokens: await userOf('user') });
+    connectSecureSignals(session, { register: false });
+    const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
+    expect(gpt.pushes).toEqual([]);
+    expect(await get()).toBe(session.advertisingToken);
+  });
+});
+
+describe('the collector', () => {
+  test('is pending until there is a token, then gives it', async () => {
+    const gpt = createGpt();
+    gpt.load();
+    const { session } = scene.open();
+    connectSecureSignals(session);
+    await session.ready;
+    await scene.pass(DAY);
+    expect([...gpt.cache, ...gpt.broken]).toEqual([]);
+    await session.setTokens(await userOf('late'));
+    await scene.rest();
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+    expect(gpt.broken).toEqual([]);
+  });
+
+  test('neither rejects nor gives nothing where there is none: outage, opt-out, close', async () => {
+    const gpt = createGpt();
+    gpt.load();
+    const { session } = scene.open({ provide: () => Promise.reject(new Error('down')) });
+    connectSecureSignals(session);
+    await scene.pass(60 * MINUTE);
+    await session.setTokens({ status: 'optout' });
+    session.close();
+    await scene.rest();
+    expect([...gpt.cache, ...gpt.broken]).toEqual([]);
+  });
+
+  test('who asked before a reconnection is served by the new session', async () => {
+    const gpt = createGpt();
+    gpt.load();
+    connectSecureSignals(scene.open().session)();
+    const { session } = scene.open();
+    connectSecureSignals(session);
+    await session.setTokens(await userOf('user'));
+    await scene.rest();
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+  });
+});
+
+describe('Google’s cache', () => {
+  /** A page with a user that Google knows. */
+  const openPage = async (given: Parameters<typeof scene.open>[0] = {}) => {
+    const gpt = createGpt();
+    gpt.load();
+    const { session, store } = scene.open({ tokens: await userOf('user'), ...given });
+    await session.ready;
+    await scene.rest();
+    connectSecureSignals(session);
+    await scene.rest();
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+    expect(gpt.cleared()).toBe(0);
+    return { gpt, session, store };
+  };
+
+  test('outlives refreshes', async () => {
+    const { gpt, session } = await openPage();
+    const first = session.advertisingToken;
+    await scene.pass(60 * MINUTE);
+    expect(session.advertisingToken).not.toBe(first);
+    expect(gpt.cleared()).toBe(0);
+    expect(gpt.cache.get(UID2)).toBe(first);
+  });
+
+  test('outlives a reload, also one that finds an expired token and refreshes it', async () => {
+    const { gpt, session, store } = await openPage();
+    const first = session.advertisingToken;
+    session.close();
+    for (const ms of [MINUTE, 120 * MINUTE]) {
+      leavePage();
+      vi.setSystemTime(Date.now() + ms);
+      const next = createGpt(gpt.cache);
+      const again = scene.open({ store });
+      connectSecureSignals(again.session);
+      next.load();
+      await again.session.getToken();
+      await scene.rest();
+      expect(next.cleared()).toBe(0);
+      expect(gpt.cache.get(UID2)).toBe(first);
+      again.session.close();
+    }
+    expect(scene.requests).toHaveLength(1);
+  });
+
+  test('is emptied once by a logout, and has nothing until the next login empties it again', async () => {
+    const { gpt, session } = await openPage();
+    await session.clear();
+    await scene.rest();
+    expect(gpt.cleared()).toBe(1);
+    expect([...gpt.cache]).toEqual([]);
+    await session.setTokens(await userOf('next'));
+    await scene.rest();
+    expect(gpt.cleared()).toBe(2);
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+  });
+
+  test('is emptied once by a switch of user, and holds the new user’s token', async () => {
+    const { gpt, session } = await openPage();
+    const first = session.advertisingToken;
+    await session.setTokens(await userOf('other'));
+    await scene.rest();
+    expect(gpt.cleared()).toBe(1);
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+    expect(session.advertisingToken).not.toBe(first);
+  });
+
+  test('is emptied before anybody is given the token of another user', async () => {
+    const { gpt, session } = await openPage();
+    const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
+    const other = await userOf('other');
+    void session.setTokens(other);
+    expect(await get().then((token) => [token === session.advertisingToken, gpt.cleared()])).toEqual([true, 1]);
+  });
+
+  test('is emptied once by an opt-out that a refresh brings', async () => {
+    const { gpt, session } = await openPage({ tokens: await userOf('refresh-optout') });
+    await scene.pass(15 * MINUTE);
+    expect(session.state.phase).toBe('optedOut');
+    expect(gpt.cleared()).toBe(1);
+    expect([...gpt.cache, ...gpt.broken]).toEqual([]);
+  });
+
+  test('is emptied where another tab logs out, and where it logs in', async () => {
+    const name = 'signals-in-two-tabs';
+    const { gpt, session, store } = await openPage({ name });
+    const other = scene.open({ store, name });
+    await other.session.ready;
+    await other.session.clear();
+    await scene.rest();
+    expect(session.state.phase).toBe('empty');
+    expect(gpt.cleared()).toBe(1);
+    await other.session.setTokens(await userOf('elsewhere'));
+    await scene.rest();
+    expect(gpt.cleared()).toBe(2);
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+  });
+
+  test('is emptied where consent is withdrawn', async () => {
+    let onChange = (_: boolean) => {};
+    const consent = (tell: typeof onChange) => {
+      onChange = tell;
+      return true;
+    };
+    const { gpt } = await openPage({ consent });
+    onChange(false);
+    await scene.rest();
+    expect(gpt.cleared()).toBe(1);
+    expect([...gpt.cache]).toEqual([]);
+  });
+});

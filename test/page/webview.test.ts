@@ -1,0 +1,420 @@
+/** A page inside a native app: a real session and a real operator; the native side is a stand-in. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { connectWebview, type Message, type WebviewLink, type WebviewOptions } from '../../src/page/webview.ts';
+import type { Session, SessionOptions } from '../../src/session/index.ts';
+import { strike } from '../session/stage.ts';
+import { CHANNEL, createHost, KINDS, leaveHost, postHere } from '../support/native.ts';
+import { createScene, MINUTE, until, useFakeClock } from '../support/scene.ts';
+
+let scene: ReturnType<typeof createScene>;
+let links: WebviewLink[] = [];
+
+beforeEach(() => {
+  useFakeClock();
+  scene = createScene();
+  links = [];
+});
+afterEach(() => {
+  for (const link of links) link.disconnect();
+  scene.close();
+  expect(vi.getTimerCount()).toBe(0);
+  strike();
+  leaveHost();
+});
+
+const connect = (session: Session, options?: WebviewOptions) => {
+  const link = connectWebview(session, options);
+  links.push(link);
+  return link;
+};
+const wireTokenOf = (answer: unknown) => (answer as { body: { advertising_token: string } }).body.advertising_token;
+const userOf = (name: string) => scene.answerFor(`${name}@example.com`);
+
+/** A host that owns an identity, and keeps to the rules: it answers with what it has, and takes later news from the page. */
+const createOwner = (kind: (typeof KINDS)[number] = 'WKWebView') => {
+  let set: unknown;
+  let gen = 0;
+  const host = createHost(kind, ({ type }) =>
+    type === 'hello' ? { gen } : type === 'get' ? { gen, body: set } : undefined,
+  );
+  return {
+    ...host,
+    /** What it would answer; undefined: nobody is signed in. */
+    hold: (next: unknown, raise = 1) => {
+      gen += raise;
+      set = next;
+    },
+    tell: () => host.say({ type: set ? 'set' : 'clear', gen, body: set }),
+    gen: () => gen,
+  };
+};
+
+/** Types and token of what a host has heard of the page's own accord. */
+const newsOf = (heard: readonly Message[]) =>
+  heard
+    .filter(({ kind }) => kind === 'evt')
+    .map(({ type, gen, body }) => {
+      const { phase, advertisingToken } = body as { phase: string; advertisingToken?: string };
+      return [type, gen, phase, advertisingToken];
+    });
+
+describe.each(KINDS)('%s', (kind) => {
+  test('the page owns: the host is told of each token, logout and opt-out', async () => {
+    const host = createHost(kind, ({ type }) => (type === 'hello' ? {} : undefined));
+    host.arrive();
+    const { session } = scene.open();
+    const link = connect(session);
+    expect(await link.ready).toBe(true);
+    await session.setTokens(await userOf('refresh-optout'));
+    const first = session.advertisingToken;
+    await session.clear();
+    await session.setTokens(await userOf('user'));
+    const second = session.advertisingToken;
+    await session.refresh();
+    const third = session.advertisingToken;
+    await session.setTokens({ status: 'optout' });
+    await scene.rest();
+    expect(new Set([first, second, third]).size).toBe(3);
+    expect(newsOf(host.heard)).toEqual([
+      ['changed', 0, 'empty', undefined],
+      ['changed', 1, 'fresh', first],
+      ['changed', 2, 'empty', undefined],
+      ['changed', 3, 'fresh', second],
+      ['changed', 3, 'fresh', third],
+      ['changed', 4, 'optedOut', undefined],
+    ]);
+    for (const text of host.heard.map((message) => JSON.stringify(message))) {
+      expect(text).not.toMatch(/refreshToken|responseKey|refresh_token/);
+    }
+  });
+
+  test('the host owns: the page adopts its set at start and each later one, and never refreshes', async () => {
+    const host = createOwner(kind);
+    const first = await userOf('user');
+    host.hold(first);
+    host.arrive();
+    const { session } = scene.open({ refresh: 'off' });
+    connect(session, { owner: 'host' });
+    await until(() => session.advertisingToken);
+    expect(session.advertisingToken).toBe(wireTokenOf(first));
+
+    const next = await userOf('user');
+    host.hold(next, 0);
+    if (kind === 'WKWebView with reply')
+      postHere(JSON.stringify({ v: 1, ns: 'tessera', kind: 'evt', type: 'set', gen: 1, body: next }));
+    else host.tell();
+    await until(() => session.advertisingToken === wireTokenOf(next));
+    await scene.pass(20 * MINUTE);
+    expect(scene.requests).toEqual([]);
+  });
+});
+
+describe('the bridge', () => {
+  test.each([0, 400, 2700])('that comes after %i ms is found', async (ms) => {
+    const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
+    const { session } = scene.open();
+    const link = connect(session);
+    await vi.advanceTimersByTimeAsync(ms);
+    host.arrive();
+    await vi.advanceTimersByTimeAsync(250);
+    expect(await link.ready).toBe(true);
+    expect(new Set(host.heard.filter(({ type }) => type === 'hello').map(({ id }) => id)).size).toBe(1);
+  });
+
+  test('that never comes is given up after three seconds, and the session is as ever', async () => {
+    const { session } = scene.open({ tokens: await userOf('user') });
+    const link = connect(session);
+    let answered: boolean | undefined;
+    void link.ready.then((there) => (answered = there));
+    await vi.advanceTimersByTimeAsync(2900);
+    expect(answered).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(400);
+    expect(answered).toBe(false);
+    expect(session.advertisingToken).toBeDefined();
+  });
+
+  test('that is there but never answers is given up as well, greeted by one id', async () => {
+    const host = createHost('Android');
+    host.arrive();
+    const { session } = scene.open();
+    const link = connect(session);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await link.ready).toBe(false);
+    expect(host.heard.length).toBeGreaterThan(5);
+    expect(host.heard.length).toBeLessThan(14);
+    expect(new Set(host.heard.map(({ id }) => id)).size).toBe(1);
+  });
+
+  test('that greets by itself, later, is answered by its id, and linked', async () => {
+    const { session } = scene.open({ tokens: await userOf('user') });
+    const link = connect(session);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await link.ready).toBe(false);
+    const host = createHost('WKWebView');
+    host.arrive();
+    host.say({ kind: 'req', type: 'hello', id: 'host-1', gen: 5 });
+    await scene.rest();
+    const answer = host.heard.find(({ kind }) => kind === 'res');
+    expect(answer).toMatchObject({ id: 'host-1', type: 'hello', body: { advertisingToken: session.advertisingToken } });
+    expect(newsOf(host.heard)).toHaveLength(1);
+  });
+
+  test('is told nothing after disconnecting, and not heard', async () => {
+    const host = createOwner();
+    host.arrive();
+    const { session } = scene.open();
+    const link = connect(session);
+    await link.ready;
+    link.disconnect();
+    const before = host.heard.length;
+    host.hold(await userOf('user'));
+    host.tell();
+    await session.setTokens(await userOf('other'));
+    const own = session.advertisingToken;
+    await scene.rest();
+    expect(host.heard).toHaveLength(before);
+    expect(session.advertisingToken).toBe(own);
+  });
+});
+
+describe('messages', () => {
+  const open = async (options: WebviewOptions = {}, given: Partial<SessionOptions> = {}) => {
+    const host = createOwner();
+    host.arrive();
+    const { session } = scene.open(given);
+    await session.ready;
+    await connect(session, options).ready;
+    await scene.rest();
+    host.heard.length = 0;
+    return { host, session };
+  };
+
+  test('of an unknown version are refused, unknown members ignored', async () => {
+    const { host, session } = await open();
+    const set = await userOf('user');
+    host.say({ v: 2, kind: 'req', type: 'set', id: 'a', gen: 1, body: set });
+    host.say({ v: 2, kind: 'evt', type: 'set', gen: 1, body: set });
+    await scene.rest();
+    expect(session.advertisingToken).toBeUndefined();
+    expect(host.heard).toMatchObject([{ kind: 'res', id: 'a', error: 'version' }]);
+    host.say({ kind: 'req', type: 'set', id: 'b', gen: 1, body: set, more: { of: 'this' } });
+    await until(() => session.advertisingToken);
+    await scene.rest();
+    expect(host.heard.find(({ kind, id }) => kind === 'res' && id === 'b')).toMatchObject({ body: { phase: 'fresh' } });
+  });
+
+  test('that are no messages at all harm nothing', async () => {
+    const { host, session } = await open();
+    for (const data of [
+      undefined,
+      null,
+      'x',
+      '{',
+      '1',
+      '[]',
+      '{}',
+      'null',
+      '{"ns":"tessera"}',
+      42,
+      { ns: 'tessera' },
+    ]) {
+      postHere(data);
+    }
+    postHere('{"ns":"other","v":1,"kind":"req","type":"clear","id":"1"}');
+    await scene.rest();
+    expect(host.heard).toEqual([]);
+    expect(session.state.phase).toBe('empty');
+  });
+
+  test.each([
+    ['a frame', { source: {} as Window, origin: 'https://page.example' }],
+    ['a frame that is gone', { source: null, origin: 'https://evil.example' }],
+    ['a sandboxed frame that is gone', { source: null, origin: 'null' }],
+  ])('of %s are not heard', async (_, from) => {
+    const { host, session } = await open();
+    const message = { v: 1, ns: 'tessera', kind: 'req', type: 'set', id: 'x', gen: 9, body: await userOf('liar') };
+    const event = new MessageEvent('message', { data: JSON.stringify(message) });
+    for (const [name, value] of Object.entries(from)) Object.defineProperty(event, name, { value });
+    window.dispatchEvent(event);
+    await scene.rest();
+    expect([session.advertisingToken, host.heard]).toEqual([undefined, []]);
+  });
+
+  test('of the webview itself, which has neither window nor origin, are heard', async () => {
+    const { session } = await open();
+    const message = { v: 1, ns: 'tessera', kind: 'evt', type: 'set', gen: 9, body: await userOf('user') };
+    window.dispatchEvent(new MessageEvent('message', { data: JSON.stringify(message) }));
+    await until(() => session.advertisingToken);
+  });
+
+  test('with a malformed set are answered with the code, and change nothing', async () => {
+    const { host, session } = await open();
+    host.say({ kind: 'req', type: 'set', id: 'x', gen: 1, body: { advertising_token: 'alone' } });
+    await scene.rest();
+    expect(host.heard).toMatchObject([{ kind: 'res', id: 'x', error: 'invalid_token_set' }]);
+    expect(session.state.phase).toBe('empty');
+  });
+
+  test('tell a host once of each change, however often something fails', async () => {
+    const { host } = await open({}, { provide: () => Promise.reject(new Error('down')), timeoutMs: 1000 });
+    await scene.pass(60 * MINUTE);
+    expect(newsOf(host.heard)).toEqual([]);
+  });
+
+  test('get is answered with the state and the token', async () => {
+    const { host, session } = await open({}, { tokens: await userOf('user') });
+    host.say({ kind: 'req', type: 'get', id: 'x', gen: 9 });
+    await scene.rest();
+    const { phase, expiresAt } = session.state;
+    expect(host.heard.at(-1)).toMatchObject({
+      kind: 'res',
+      id: 'x',
+      body: { phase, expiresAt, advertisingToken: session.advertisingToken },
+    });
+  });
+});
+
+describe('who was last', () => {
+  const openAdopting = async () => {
+    const host = createOwner();
+    host.hold(await userOf('user'));
+    host.arrive();
+    const { session } = scene.open({ refresh: 'off' });
+    const link = connect(session, { owner: 'host' });
+    await until(() => session.advertisingToken);
+    await scene.rest();
+    return { host, session, link };
+  };
+
+  test('a logout of the page outranks a set that the host sent before it knew', async () => {
+    const { host, session } = await openAdopting();
+    host.heard.length = 0;
+    await session.clear();
+    host.hold(await userOf('user'), 0);
+    host.tell();
+    await scene.rest();
+    expect(session.state.phase).toBe('empty');
+    expect(newsOf(host.heard)).toContainEqual(['changed', host.gen() + 1, 'empty', undefined]);
+  });
+
+  test('a late answer to get does not undo a logout', async () => {
+    let answer = (_: object) => {};
+    const host = createHost('WKWebView with reply', ({ type }) => (type === 'hello' ? { gen: 3 } : undefined));
+    host.arrive();
+    const set = await userOf('user');
+    const { session } = scene.open({ refresh: 'off' });
+    const link = connect(session, { owner: 'host' });
+    await link.ready;
+    await until(() => host.heard.some(({ type }) => type === 'get'));
+    const { id } = host.heard.find(({ type }) => type === 'get')!;
+    answer = (more) => postHere(JSON.stringify({ v: 1, ns: 'tessera', kind: 'res', type: 'get', id, ...more }));
+    // The page signs somebody in, and out again, while the host looks.
+    await session.setTokens(await userOf('other'));
+    await session.clear();
+    answer({ gen: 3, body: set });
+    await scene.rest();
+    expect(session.state.phase).toBe('empty');
+  });
+
+  test('an answer after its time is not heard', async () => {
+    const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
+    host.arrive();
+    const { session } = scene.open({ refresh: 'off' });
+    await connect(session, { owner: 'host' }).ready;
+    await until(() => host.heard.some(({ type }) => type === 'get'));
+    await vi.advanceTimersByTimeAsync(4000);
+    const { id } = host.heard.find(({ type }) => type === 'get')!;
+    host.say({ kind: 'res', type: 'get', id, gen: 9, body: await userOf('late') });
+    await scene.rest();
+    expect(session.advertisingToken).toBeUndefined();
+  });
+
+  test('a page that has done nothing knows of as many logins as the host', async () => {
+    const host = createOwner();
+    host.hold(await userOf('user'), 5);
+    host.arrive();
+    const { session } = scene.open({ refresh: 'off' });
+    await session.ready;
+    await scene.rest();
+    connect(session, { owner: 'host' });
+    await until(() => session.advertisingToken);
+    await scene.rest();
+    expect(host.heard.at(-1)).toMatchObject({ type: 'changed', gen: 5 });
+  });
+
+  test('nothing is heard before the greeting', async () => {
+    const host = createHost('Android');
+    host.arrive();
+    const { session } = scene.open();
+    connect(session);
+    host.say({ kind: 'req', type: 'set', id: 'early', gen: 5, body: await userOf('user') });
+    await scene.rest();
+    expect(host.heard.at(-1)).toMatchObject({ kind: 'res', id: 'early', error: 'late' });
+    expect(session.advertisingToken).toBeUndefined();
+  });
+
+  test('a logout before the bridge came counts on top of what the host knows', async () => {
+    const host = createOwner();
+    host.hold(await userOf('user'), 5);
+    const { session } = scene.open({ refresh: 'off', tokens: await userOf('user') });
+    const link = connect(session, { owner: 'host' });
+    await until(() => session.advertisingToken);
+    await session.clear();
+    host.arrive();
+    await vi.advanceTimersByTimeAsync(500);
+    expect(await link.ready).toBe(true);
+    await scene.rest();
+    expect(session.state.phase).toBe('empty');
+    expect(newsOf(host.heard).at(-1)![1]).toBeGreaterThan(5);
+  });
+
+  test('the host logs out and in, and its words are no acts of the page', async () => {
+    const { host, session } = await openAdopting();
+    for (let round = 0; round < 3; round++) {
+      host.hold(undefined);
+      host.tell();
+      await until(() => session.state.phase === 'empty');
+      await scene.rest();
+      expect(host.heard.at(-1)!.gen).toBe(host.gen());
+      const next = await userOf(`user${round}`);
+      host.hold(next);
+      host.tell();
+      await until(() => session.advertisingToken === wireTokenOf(next));
+      await scene.rest();
+      expect(host.heard.at(-1)!.gen).toBe(host.gen());
+    }
+  });
+
+  test('a page that was signed in, and finds a host where nobody is, is signed out', async () => {
+    const host = createOwner();
+    host.arrive();
+    const { session } = scene.open({ refresh: 'off' });
+    await session.setTokens(await userOf('user'));
+    await connect(session, { owner: 'host' }).ready;
+    await until(() => session.state.phase === 'empty');
+  });
+
+  test('the host is asked again where its last set has expired', async () => {
+    const { host, session } = await openAdopting();
+    const next = await userOf('user');
+    vi.setSystemTime(session.state.expiresAt!);
+    host.hold(await userOf('user'), 0);
+    expect(wireTokenOf(next)).not.toBe(session.advertisingToken);
+    host.heard.length = 0;
+    await scene.pass(MINUTE);
+    expect(host.heard.map(({ type }) => type)).toContain('get');
+    expect(session.state.phase).toBe('fresh');
+  });
+});
+
+test('a global of another name is looked for where the page says so', async () => {
+  const host = createHost('Android', ({ type }) => (type === 'hello' ? {} : undefined));
+  host.arrive();
+  Object.assign(window, { myApp: Reflect.get(window, CHANNEL) });
+  Reflect.deleteProperty(window, CHANNEL);
+  const { session } = scene.open();
+  const link = connect(session, { channel: 'myApp' });
+  expect(await link.ready).toBe(true);
+  Reflect.deleteProperty(window, 'myApp');
+});

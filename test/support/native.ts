@@ -1,0 +1,70 @@
+/**
+ * Native hosts around a page, as each kind presents itself to scripts: what it puts on `window`, and how its words reach the
+ * page. What a host says and when is the test's.
+ */
+
+import type { Message } from '../../src/page/webview.ts';
+
+export const KINDS = ['React Native', 'WKWebView', 'WKWebView with reply', 'Android', 'Capacitor'] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** The name under which the hosts of these tests are found. */
+export const CHANNEL = 'tesseraHost';
+
+/** Put something on `window`; undefined takes it away. */
+const put = (name: string, value: unknown) => {
+  if (value) Object.defineProperty(window, name, { value, configurable: true, writable: true });
+  else Reflect.deleteProperty(window, name);
+};
+
+export const leaveHost = () => {
+  for (const name of ['ReactNativeWebView', 'webkit', 'Capacitor', CHANNEL]) put(name, undefined);
+};
+
+/** A message to the page, as another script of the page (or the app, through one) posts it. */
+export const postHere = (data: unknown) =>
+  window.dispatchEvent(new MessageEvent('message', { data, source: window, origin: 'https://page.example' }));
+
+/** A host of a kind, not yet there. `answer` says what it answers to a request; undefined: nothing. */
+export const createHost = (kind: Kind, answer: (message: Message) => object | undefined = () => undefined) => {
+  const heard: Message[] = [];
+  let toPage: (text: string) => void = postHere;
+  let plugin: ((event: { data: string }) => void) | undefined;
+
+  const say = (message: object) => toPage(JSON.stringify({ v: 1, ns: 'tessera', kind: 'evt', gen: 0, ...message }));
+  /** What a host does with a message; gives the text of its answer. */
+  const take = (text: unknown): string | undefined => {
+    if (typeof text !== 'string') throw new TypeError('expected a text');
+    const message = JSON.parse(text) as Message;
+    heard.push(message);
+    const said = message.kind === 'req' && answer(message);
+    const { id, type } = message;
+    return said ? JSON.stringify({ v: 1, ns: 'tessera', kind: 'res', gen: 0, id, type, ...said }) : undefined;
+  };
+  /** By a message of its own. */
+  const reply = (text: unknown) => {
+    const said = take(text);
+    if (said) toPage(said);
+  };
+
+  const arrive: Record<Kind, () => void> = {
+    'React Native': () => put('ReactNativeWebView', { postMessage: reply }),
+    WKWebView: () => put('webkit', { messageHandlers: { [CHANNEL]: { postMessage: reply } } }),
+    'WKWebView with reply': () =>
+      put('webkit', { messageHandlers: { [CHANNEL]: { postMessage: async (text: unknown) => take(text) } } }),
+    Android: () => {
+      const object = { postMessage: reply, onmessage: (_: { data: string }) => {} };
+      toPage = (text) => object.onmessage({ data: text });
+      put(CHANNEL, object);
+    },
+    Capacitor: () => {
+      toPage = (text) => plugin?.({ data: text });
+      const postMessage = async ({ data }: { data: unknown }) => ({ data: take(data) });
+      const addListener = async (_: string, listener: typeof plugin) => {
+        plugin = listener;
+      };
+      put('Capacitor', { Plugins: { [CHANNEL]: { postMessage, addListener } } });
+    },
+  };
+  return { heard, say, arrive: arrive[kind] };
+};
