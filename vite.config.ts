@@ -1,9 +1,15 @@
 import { defineConfig } from 'vitest/config';
 
-// Four ways to run a test, by its folder. Whatever is not named here runs in Node.
+// Five ways to run a test, by its folder. Whatever is not named here runs in Node.
 const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts'];
 const database = ['test/database/**/*.test.ts', 'test/operator-nodes/**/*.test.ts'];
-const built = ['test/browser/**/*.test.ts', 'test/package.test.ts'];
+const model = ['test/model/**/*.test.ts'];
+const built = [
+  'test/browser/**/*.test.ts',
+  'test/engines/**/*.test.ts',
+  'test/package.test.ts',
+  'test/consumers.test.ts',
+];
 
 export default defineConfig({
   // Under `npm test` types are checked by `tsc`, before.
@@ -13,7 +19,7 @@ export default defineConfig({
         test: {
           name: 'node',
           include: ['test/**/*.test.ts'],
-          exclude: [...page, ...database, ...built],
+          exclude: [...page, ...database, ...model, ...built],
         },
       },
       {
@@ -22,6 +28,13 @@ export default defineConfig({
           include: page,
           environment: 'happy-dom',
           setupFiles: ['fake-indexeddb/auto'],
+        },
+      },
+      {
+        // Thousands of simulated profiles: too long for every save.
+        test: {
+          name: 'model',
+          include: model,
         },
       },
       {
@@ -35,7 +48,7 @@ export default defineConfig({
         },
       },
       {
-        // Real Chromium and the files of dist/, one test after the other: two cores, and clocks that matter.
+        // Real engines and the files of dist/, one test file after the other: two cores, and clocks that matter.
         test: {
           name: 'browser',
           include: built,

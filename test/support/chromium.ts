@@ -1,12 +1,19 @@
 /**
  * A real Chromium for tests: the one that CHROMIUM names, one that is installed, or the one that the devDependency
- * `@sparticuz/chromium` brings. Driven by playwright-core, with the flags of a machine that has no way out.
+ * `@sparticuz/chromium` brings, with the flags of a machine that has no way out.
+ *
+ * playwright-core drives it where a page is looked at. The stories that compare engines use puppeteer-core, as with
+ * Firefox: playwright-core makes every tab believe that it is seen, so none is ever hidden or frozen.
  */
 
-import { access, constants, mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BrowserServer, chromium, type LaunchOptions } from 'playwright-core';
+import { type BrowserServer, type LaunchOptions, chromium as playwright } from 'playwright-core';
+import puppeteer from 'puppeteer-core';
+import type { EngineKind } from './engine.ts';
+import { firstThatRuns } from './files.ts';
+import { tabOf } from './puppeteer.ts';
 
 const INSTALLED = [
   '/usr/bin/chromium',
@@ -33,12 +40,6 @@ const ARGS = [
   `--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`,
 ];
 
-const runs = (file: string): Promise<boolean> =>
-  access(file, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-
 /**
  * Unpack the devDependency's browser, once per version: it takes any file of the right name in the temporary folder for
  * its own, whichever version left it there. Its own `args` switch web security off; they are not used.
@@ -62,8 +63,7 @@ const unpacked = async (): Promise<string> => {
 export const findChromium = async (): Promise<string> => {
   const named = process.env['CHROMIUM'];
   if (named) return named;
-  for (const file of INSTALLED) if (await runs(file)) return file;
-  return unpacked();
+  return (await firstThatRuns(INSTALLED)) ?? unpacked();
 };
 
 /** How to start it: give more `args` or other options where a test needs a browser of its own. */
@@ -75,5 +75,51 @@ export const launchOptions = async (more: LaunchOptions = {}): Promise<LaunchOpt
 });
 
 /** Start one browser that several test files connect to. */
-export const launchShared = async (): Promise<BrowserServer> =>
-  chromium.launchServer({ ...(await launchOptions()), host: '127.0.0.1' });
+export const launchShared = async (): Promise<{ server: BrowserServer; version: string }> => {
+  const server = await playwright.launchServer({ ...(await launchOptions()), host: '127.0.0.1' });
+  const browser = await playwright.connect(server.wsEndpoint());
+  const version = browser.version();
+  await browser.close();
+  return { server, version };
+};
+
+/** What puppeteer-core switches off and users have. */
+const PUPPETEER_ONLY = [
+  '--disable-background-timer-throttling',
+  '--disable-backgrounding-occluded-windows',
+  '--disable-renderer-backgrounding',
+];
+
+export const chromium: EngineKind = {
+  name: 'chromium',
+  // A devDependency brings one.
+  missing: async () => undefined,
+  launch: async () => {
+    const browser = await puppeteer.launch({
+      executablePath: await findChromium(),
+      args: ARGS,
+      ignoreDefaultArgs: PUPPETEER_ONLY,
+    });
+    return {
+      version: (await browser.version()).replace(/^\w+\//, ''),
+      open: async () => {
+        const page = await browser.newPage({ type: 'window' });
+        const wire = await page.createCDPSession();
+        return {
+          ...tabOf(page),
+          crash: async () => {
+            const crashed = new Promise((resolve) => page.once('error', resolve));
+            // Nobody is left to answer the command itself.
+            wire.send('Page.crash').catch(() => {});
+            await crashed;
+          },
+          setFrozen: async (frozen) => {
+            await wire.send('Page.setWebLifecycleState', { state: frozen ? 'frozen' : 'active' });
+            if (!frozen) await page.bringToFront();
+          },
+        };
+      },
+      close: () => browser.close(),
+    };
+  },
+};

@@ -35,7 +35,10 @@ for (const name of ['importKey', 'encrypt', 'decrypt'] as const) {
 
 /** Use the fake clock, set to {@link START}. */
 export const useFakeClock = () =>
-  vi.useFakeTimers({ now: START, toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
+  vi.useFakeTimers({
+    now: START,
+    toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'],
+  });
 
 /** Wait, in real turns of the event loop, until `so` says yes. */
 export const until = async (so: () => unknown, what = so.toString()): Promise<void> => {

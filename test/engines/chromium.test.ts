@@ -1,0 +1,4 @@
+import { chromium } from '../support/chromium.ts';
+import { tellStories } from './stories.ts';
+
+tellStories(chromium);

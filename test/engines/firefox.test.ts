@@ -1,0 +1,4 @@
+import { firefox } from '../support/firefox.ts';
+import { tellStories } from './stories.ts';
+
+tellStories(firefox);

@@ -1,0 +1,288 @@
+/** What every engine is asked to live through: the built script tag, several tabs, a real operator. */
+
+import { appendFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, inject, type TestContext, test } from 'vitest';
+import { areAllRequired, type Engine, type EngineKind, type Tab } from '../support/engine.ts';
+import type { Note } from './page.ts';
+import { after, atOnce, eventually, held, type Page, setStage, tokensOf } from './stage.ts';
+
+/** How soon an act in one tab is seen in the others, ms. */
+const SOON_MS = 1_000;
+/** How much longer than its own deadline another tab's refresh is waited for, ms. */
+const PATIENCE_MS = 2_000;
+/** What a busy machine may add to a span that is counted between processes, ms. */
+const SLACK_MS = 1_000;
+
+/** When a page first saw what `so` looks for; after `sinceAt` where given. */
+const firstAt = async (page: Page, so: (note: Note) => boolean, sinceAt = 0): Promise<number> =>
+  (await page.notes()).find((note) => note.at >= sinceAt && so(note))?.at ?? Number.POSITIVE_INFINITY;
+
+/** What was going on when a page could read a token. */
+const withToken = (notes: readonly Note[]): string[] => notes.filter(({ token }) => token).map(({ what }) => what);
+
+/** Wait until every page holds one and the same token that `so` agrees with, or none. */
+const allHold = (pages: readonly Page[], so: (token: string | undefined) => unknown, what: string) =>
+  eventually(
+    what,
+    () => tokensOf(pages),
+    ([one, ...others]) => so(one) && others.every((other) => other === one),
+  );
+
+/** The page that has a refresh under way. */
+const refresherOf = async (pages: readonly Page[]): Promise<Page> => {
+  for (const page of pages) if (await page.evaluate('story.asked > story.answered')) return page;
+  throw new Error('no page has a refresh under way');
+};
+
+/** Do something in a page. Gives the instant just before, by the page's clock. */
+const act = (page: Page, call: string): Promise<number> =>
+  page.evaluate(`(async () => { const at = Date.now(); await story.session.${call}; return at; })()`);
+
+/**
+ * Follow `step` in a tab; settles when `there` reads true. The page itself goes, as by a link: after a page was restored,
+ * Firefox's driver does not hear the end of the next `goto`. What is asked while a page goes fails, and counts for nothing.
+ */
+const go = async (tab: Tab, step: string, there: string): Promise<void> => {
+  await tab.evaluate(`void setTimeout(() => ${step})`);
+  await eventually(step, () => tab.evaluate(there).catch(() => false), Boolean);
+};
+
+/** Go to `/elsewhere`, and come back when `meanwhile` is done, to the page as it was. Gives what `meanwhile` does. */
+const leaveAndReturn = async <T>(page: Page, meanwhile: () => Promise<T>): Promise<T> => {
+  const leftAt = (await page.notes()).at(-1)!.at;
+  await go(
+    page,
+    'location.assign("/elsewhere")',
+    'location.pathname === "/elsewhere" && document.readyState === "complete"',
+  );
+  const done = await meanwhile();
+  await go(
+    page,
+    'history.back()',
+    `!!globalThis.story?.notes.some(({ at, what }) => at > ${leftAt} && what.startsWith('pageshow'))`,
+  );
+  const since = (await page.notes()).filter(({ at }) => at > leftAt).map(({ what }) => what);
+  const why = await page.evaluate('JSON.stringify(performance.getEntriesByType("navigation")[0]?.notRestoredReasons)');
+  expect(since, `why the page was not kept: ${why}`).toContain('pageshow persisted');
+  return done;
+};
+
+export const tellStories = (kind: EngineKind): void => {
+  const missing = inject('missingEngines')[kind.name];
+  describe.skipIf(missing && !areAllRequired)(kind.name, () => {
+    let engine: Engine;
+    const tell = (line: string) => appendFile(inject('engineLog'), `${kind.name} ${line}\n`);
+    beforeAll(async () => {
+      if (missing) throw new Error(`${kind.name} is not on this machine: install ${missing}`);
+      engine = await kind.launch();
+      await tell(engine.version);
+    });
+    /** Pass a story over that this engine cannot be told, and say so. */
+    const passOver = async ({ skip, task }: TestContext, why: string) => {
+      await tell(`cannot: ${task.name} (${why})`);
+      skip(why);
+    };
+    afterAll(() => engine?.close());
+
+    test('ten tabs cross the refresh point while the service takes five seconds: one call, and all have its token', async () => {
+      const { openTabs, service, setFor } = await setStage(engine);
+      const pages = await openTabs(10);
+      service.manner = after(5_000);
+      const { call, token } = await setFor('ten@example.com', 3_000);
+      await pages[0]!.session(call);
+      await eventually('the service is asked', async () => service.calls.length, Boolean);
+      await allHold(pages, (held) => held && held !== token, 'all tabs hold the new token');
+
+      const answeredAt = service.calls[0]!.answeredAt!;
+      for (const page of pages) {
+        expect(await page.evaluate('document.visibilityState')).toBe('visible');
+        expect(await firstAt(page, (note) => note.token === token)).toBeLessThan(service.calls[0]!.at);
+        expect((await firstAt(page, (note) => !!note.token && note.token !== token)) - answeredAt).toBeLessThan(2_000);
+      }
+      expect(service.calls).toHaveLength(1);
+    });
+
+    test('when the refreshing tab dies, another takes over', async () => {
+      const timeoutMs = 3_000;
+      const { openTabs, service, setFor } = await setStage(engine, { timeoutMs });
+      const pages = await openTabs(3);
+      const { manner } = held();
+      service.manner = (go, nth) => (nth === 1 ? manner : atOnce)(go, nth);
+      const { call, token } = await setFor('heir@example.com', 1_000);
+      await pages[0]!.session(call);
+      await eventually('the service is asked', async () => service.calls.length, Boolean);
+      const refresher = await refresherOf(pages);
+      await (refresher.crash ?? refresher.close)();
+
+      const heirs = pages.filter((page) => page !== refresher);
+      await allHold(heirs, (held) => held && held !== token, 'the other tabs hold a new token');
+      expect(service.calls).toHaveLength(2);
+      expect(service.calls[1]!.at - service.calls[0]!.at).toBeLessThan(timeoutMs + PATIENCE_MS + SLACK_MS);
+    });
+
+    test('a switch of user, a logout and an opt-out reach three other tabs within a second', async () => {
+      const { openTabs, setFor, optOut } = await setStage(engine);
+      const pages = await openTabs(4);
+      const seenSince = async (at: number, actor: Page, so: (note: Note) => boolean) => {
+        for (const page of pages.filter((other) => other !== actor)) {
+          await eventually('told', () => firstAt(page, so, at), Number.isFinite);
+          expect((await firstAt(page, so, at)) - at).toBeLessThan(SOON_MS);
+        }
+      };
+      const signIn = async (page: Page, email: string) => {
+        const { call, token } = await setFor(email);
+        await seenSince(await act(page, call), page, (note) => note.token === token);
+      };
+      const [one, two, three, four] = pages as [Page, Page, Page, Page];
+
+      await signIn(one, 'first@example.com');
+      await signIn(two, 'second@example.com');
+
+      await seenSince(await act(three, 'clear()'), three, (note) => note.phase === 'empty' && !note.token);
+
+      await signIn(four, 'third@example.com');
+      await optOut('third@example.com');
+      const at = await act(one, 'refresh().catch(() => {})');
+      await seenSince(at, one, (note) => note.phase === 'optedOut' && !note.token);
+      expect(await tokensOf(pages)).toEqual([undefined, undefined, undefined, undefined]);
+    });
+
+    test('after a logout while another tab refreshes, nobody gets a token back', async () => {
+      const { openTabs, service, setFor } = await setStage(engine);
+      const pages = await openTabs(3);
+      const { manner, release } = held();
+      service.manner = manner;
+      await pages[0]!.session((await setFor('leaver@example.com', 1_000)).call);
+      await eventually('the service is asked', async () => service.calls.length, Boolean);
+      const refresher = await refresherOf(pages);
+      const leaver = pages.find((page) => page !== refresher)!;
+      const loggedOutAt = await act(leaver, 'clear()');
+      release();
+      await eventually('the refresh is over', () => refresher.evaluate('story.asked === story.answered'), Boolean);
+      await allHold(pages, (token) => !token, 'no tab holds a token');
+
+      // What comes late has come by the time that another page has loaded, and the first ones look again.
+      const [late] = await openTabs(1);
+      for (const page of [...pages, late!]) {
+        expect(await page.session('getToken({ timeoutMs: 500 }).then(() => "a token", ({ code }) => code)')).toBe(
+          'no_token',
+        );
+        expect(await page.session('state.phase')).toBe('empty');
+        const notes = await page.notes();
+        const out = notes.findIndex(({ at, phase }) => at >= loggedOutAt && phase === 'empty');
+        expect(withToken(notes.slice(out))).toEqual([]);
+      }
+      expect(service.calls).toHaveLength(1);
+    });
+
+    test('a page with a live session is kept for the way back, and reads no token there after a logout elsewhere', async (context) => {
+      const { open, openTabs, site, setFor } = await setStage(engine);
+      // Whether this engine keeps any page at all: an old headless Chromium does not.
+      const bare = await open(`${site.origin}/elsewhere`);
+      await bare.evaluate('void (window.isKept = true)');
+      await go(bare, 'location.assign("?next")', 'location.search && document.readyState === "complete"');
+      await go(bare, 'history.back()', '!location.search');
+      if (!(await bare.evaluate('window.isKept'))) await passOver(context, 'it keeps no page for the way back');
+
+      const [page, other] = (await openTabs(2)) as [Page, Page];
+      const { call, token } = await setFor('walker@example.com');
+      await page.session(call);
+      await allHold([page, other], (held) => held === token, 'both tabs hold the token');
+
+      await leaveAndReturn(page, async () => {});
+      await allHold([page, other], (held) => held === token, 'the page holds its token again');
+
+      const loggedOutAt = await leaveAndReturn(page, () => act(other, 'clear()'));
+      await eventually(
+        'the logout is known',
+        () => page.session('state.phase'),
+        (phase) => phase === 'empty',
+      );
+      expect(withToken((await page.notes()).filter(({ at }) => at >= loggedOutAt))).toEqual([]);
+    });
+
+    test('a page that was frozen during a logout reads no token when it thaws', async (context) => {
+      const { openTabs, setFor } = await setStage(engine);
+      const [page, other] = (await openTabs(2)) as [Page, Page];
+      if (!page.setFrozen) await passOver(context, 'it cannot be told to freeze a page');
+      const { call, token } = await setFor('sleeper@example.com');
+      await page.session(call);
+      await allHold([page, other], (held) => held === token, 'both tabs hold the token');
+
+      await page.setFrozen!(true);
+      await eventually('frozen', () => firstAt(page, ({ what }) => what === 'freeze'), Number.isFinite);
+      await act(other, 'clear()');
+      await page.setFrozen!(false);
+      const thawedAt = await eventually(
+        'thawed',
+        () => firstAt(page, ({ what }) => what === 'resume'),
+        Number.isFinite,
+      );
+      await eventually(
+        'the logout is known',
+        () => page.session('state.phase'),
+        (phase) => phase === 'empty',
+      );
+      expect(withToken((await page.notes()).filter(({ at }) => at >= thawedAt))).toEqual([]);
+    });
+
+    test('a frame that is refused storage keeps its session in memory, and rotates it', async () => {
+      const { open, site, service, setFor } = await setStage(engine);
+      const page = await open(`${site.origin}/sandbox`);
+      const ask = <T>(expression: string) => page.evaluate<T>(`askFrame(${JSON.stringify(expression)})`);
+      await ask('story.session.ready');
+      expect(await ask('self.origin')).toBe('null');
+      expect(await ask('story.session.state.persistence')).toBe('memory');
+
+      const { call, token } = await setFor('guest@example.com', 500);
+      await ask(`story.session.${call}`);
+      await eventually(
+        'the token is rotated',
+        () => ask<string | undefined>('story.session.advertisingToken'),
+        (held) => held && held !== token,
+      );
+      expect(service.calls).toHaveLength(1);
+      expect(await ask('story.session.state.persistence')).toBe('memory');
+      expect(await ask('story.complaints')).toEqual([]);
+    });
+
+    test('three tabs on plain http, without Web Crypto and locks, make one call', async () => {
+      const { openTabs, site, client, service, setFor } = await setStage(engine);
+      const pages = await openTabs(3, site.plainOrigin);
+      expect(await pages[0]!.evaluate('[isSecureContext, !!crypto.subtle, !!navigator.locks]')).toEqual([
+        false,
+        false,
+        false,
+      ]);
+      service.manner = after(1_000);
+      const { call, token } = await setFor('plain@example.com', 1_500);
+      await pages[0]!.session(call);
+      await allHold(pages, (held) => held && held !== token, 'all tabs hold the new token');
+      expect(service.calls).toHaveLength(1);
+      const [renewed] = await tokensOf(pages);
+      expect(await client.validate(renewed!, { email: 'plain@example.com' })).toBe(true);
+      expect(await pages[0]!.session('state.persistence')).toBe('indexeddb');
+      expect(site.requests).toContain('GET /tessera-noble.js');
+    });
+
+    test('two tabs on one file keep a session through a rotation and a reload', async () => {
+      // Where a file's tabs cannot tell one another, a tab looks again by itself: the shorter, the sooner.
+      const { open, writeFiles, service, setFor } = await setStage(engine, { timeoutMs: 1_500 });
+      const address = await writeFiles();
+      const page = await open(address);
+      await page.session('ready');
+      const { call, token } = await setFor('file@example.com', 1_500);
+      await page.session(call);
+      const other = await open(address);
+      await other.session('ready');
+      await allHold([page, other], (held) => held && held !== token, 'both tabs hold the new token');
+      expect(service.calls).toHaveLength(1);
+
+      const [renewed] = await tokensOf([page]);
+      await other.goto(address);
+      await other.session('ready');
+      expect(await other.token()).toBe(renewed);
+      expect(await other.session('state.persistence')).toBe('indexeddb');
+    });
+  });
+};

@@ -1,0 +1,4 @@
+import { webkit } from '../support/webkit.ts';
+import { tellStories } from './stories.ts';
+
+tellStories(webkit);

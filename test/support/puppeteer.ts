@@ -1,0 +1,21 @@
+/** A page of puppeteer-core, of whichever browser, as a tab of a story. */
+
+import type { Page } from 'puppeteer-core';
+import type { Tab } from './engine.ts';
+
+/** Take a page that has not been anywhere yet. */
+export const tabOf = (page: Page): Tab => {
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  return {
+    complaints,
+    goto: async (url) => {
+      await page.goto(url);
+    },
+    evaluate: <T>(expression: string) => page.evaluate(expression) as Promise<T>,
+    close: () => page.close(),
+  };
+};

@@ -1,0 +1,235 @@
+/**
+ * A real WebKitGTK for tests: MiniBrowser under Xvfb, driven by WebKitWebDriver over plain W3C WebDriver.
+ *
+ * The driver knows one current window: every command first turns to its own, one command after the other.
+ */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createServer, request as httpRequest, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PLAIN_HOST } from './chromium.ts';
+import type { Engine, EngineKind, Tab } from './engine.ts';
+import { firstThatRuns } from './files.ts';
+
+const DRIVER = ['/usr/bin/WebKitWebDriver'];
+const SCREEN = ['/usr/bin/Xvfb'];
+// It comes with the library, and is on no PATH.
+const BROWSER = ['x86_64', 'aarch64', 'arm'].flatMap((machine) =>
+  ['4.1', '6.0', '4.0'].map(
+    (api) => `/usr/lib/${machine}-linux-gnu${machine === 'arm' ? 'eabihf' : ''}/webkit2gtk-${api}/MiniBrowser`,
+  ),
+);
+
+/** Longest that one command may take. */
+const COMMAND_MS = 25_000;
+
+/** Longest that a piece of script may take: what it waits for is not counted. Where a page goes, its answer may be lost. */
+const SCRIPT_MS = 5_000;
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/** Stop a process, and wait until it is gone. */
+const stop = (process: ChildProcess): Promise<void> =>
+  new Promise((resolve) => {
+    if (process.exitCode !== null || process.signalCode !== null) return resolve();
+    process.once('exit', () => resolve());
+    process.kill();
+  });
+
+/** What a process writes to a pipe of its own first, or a rejection where it ends before. */
+const firstWord = (process: ChildProcess, fd: number): Promise<string> =>
+  new Promise((resolve, reject) => {
+    process.stdio[fd]!.once('data', (bytes) => resolve(String(bytes).trim()));
+    process.once('error', reject);
+    process.once('exit', (code) => reject(new Error(`${process.spawnfile} ended with ${code}`)));
+  });
+
+/** A proxy that finds {@link PLAIN_HOST} on loopback: this engine has no option for that. */
+const serveProxy = (): Promise<Server> =>
+  new Promise((resolve) => {
+    const server = createServer((incoming, outgoing) => {
+      const { port, pathname, search } = new URL(incoming.url!);
+      const { method, headers } = incoming;
+      const onward = httpRequest({ host: '127.0.0.1', port, path: pathname + search, method, headers }, (answer) => {
+        outgoing.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(outgoing);
+      });
+      onward.once('error', () => outgoing.destroy());
+      incoming.pipe(onward);
+    }).listen(0, '127.0.0.1', () => resolve(server));
+  });
+
+const portOf = (server: Server) => (server.address() as AddressInfo).port;
+
+const freePort = async (): Promise<number> => {
+  const server = await serveProxy();
+  const port = portOf(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+};
+
+type Command = <T>(method: string, path: string, body?: unknown) => Promise<T>;
+
+const commandsTo = (address: string): Command => {
+  return async <T>(method: string, path: string, body?: unknown) => {
+    const response = await fetch(address + path, {
+      method,
+      headers: { 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(COMMAND_MS),
+    });
+    const { value } = (await response.json()) as { value: T & { error?: string; message?: string } };
+    if (value?.error) throw new Error(`${value.error}: ${value.message}`);
+    return value;
+  };
+};
+
+/** Wait until the driver answers. */
+const answers = async (command: Command, process: ChildProcess): Promise<void> => {
+  while (process.exitCode === null) {
+    try {
+      return await command('GET', '/status');
+    } catch {
+      await pause(50);
+    }
+  }
+  throw new Error(`${process.spawnfile} ended with ${process.exitCode}`);
+};
+
+/**
+ * What has come of an expression. The driver could wait for a promise itself, but where the page goes meanwhile, it waits
+ * until its own time is up.
+ */
+interface Evaluation<T> {
+  readonly value?: T;
+  readonly error?: string;
+  /** There is a promise; its outcome will be under this name. */
+  readonly pending?: number;
+}
+
+/** Open the driver's one session, with a browser of its own. */
+const openSession = async (command: Command, proxyPort: number, closeAll: () => Promise<void>): Promise<Engine> => {
+  const { sessionId, capabilities } = await command<{ sessionId: string; capabilities: { browserVersion: string } }>(
+    'POST',
+    '/session',
+    {
+      capabilities: {
+        alwaysMatch: {
+          // The driver may wait for ever for the end of a way back to a page that was kept.
+          pageLoadStrategy: 'none',
+          'webkitgtk:browserOptions': { binary: await firstThatRuns(BROWSER), args: ['--automation'] },
+          proxy: { proxyType: 'manual', httpProxy: `127.0.0.1:${proxyPort}`, noProxy: ['127.0.0.1'] },
+        },
+      },
+    },
+  );
+  const at = `/session/${sessionId}`;
+  await command('POST', `${at}/timeouts`, { script: SCRIPT_MS, pageLoad: COMMAND_MS });
+
+  let last: Promise<unknown> = Promise.resolve();
+  /** Turn to a window and do something there, when everything before is done. */
+  const inWindow = <T>(handle: string, work: () => Promise<T>): Promise<T> => {
+    const mine = last.then(async () => {
+      await command('POST', `${at}/window`, { handle });
+      return work();
+    });
+    last = mine.catch(() => {});
+    return mine;
+  };
+  // The one that it starts with stays empty: with its last window the session would end.
+  const first = await command<string>('GET', `${at}/window`);
+
+  const open = async (): Promise<Tab> => {
+    const { handle } = await inWindow(first, () =>
+      command<{ handle: string }>('POST', `${at}/window/new`, { type: 'window' }),
+    );
+    const evaluate = async <T>(expression: string): Promise<T> => {
+      const run = (script: string) =>
+        inWindow(handle, () => command<Evaluation<T>>('POST', `${at}/execute/sync`, { script, args: [] }));
+      let { value, error, pending } = await run(`
+        const value = ${expression};
+        if (typeof value?.then !== 'function') return { value };
+        const pending = Math.random();
+        const settle = (outcome) => (window[pending] = outcome);
+        value.then((value) => settle({ value }), (error) => settle({ error: String(error) }));
+        return settle({ pending });`);
+      while (pending) {
+        await pause(10);
+        ({ value, error, pending } = await run(`return window[${pending}] ?? { error: 'the page has gone' };`));
+      }
+      if (error !== undefined) throw new Error(error);
+      return value as T;
+    };
+    return {
+      // This driver hears of none: the pages keep theirs.
+      complaints: [],
+      goto: async (url) => {
+        await evaluate('void (window.isLeft = true)');
+        await inWindow(handle, () => command('POST', `${at}/url`, { url }));
+        const isThere = '!window.isLeft && document.readyState === "complete"';
+        const end = Date.now() + COMMAND_MS;
+        while (!(await evaluate(isThere).catch(() => false))) {
+          if (Date.now() > end) throw new Error(`not loaded within ${COMMAND_MS} ms: ${url}`);
+          await pause(20);
+        }
+      },
+      evaluate,
+      close: () => inWindow(handle, () => command('DELETE', `${at}/window`)),
+    };
+  };
+
+  return {
+    version: capabilities.browserVersion,
+    open,
+    close: async () => {
+      await last;
+      await command('DELETE', at).catch(() => {});
+      await closeAll();
+    },
+  };
+};
+
+const launch = async (): Promise<Engine> => {
+  const started: ChildProcess[] = [];
+  const start = (...[program, args, options]: Parameters<typeof spawn>): ChildProcess => {
+    const child = spawn(program, args, options);
+    started.push(child);
+    process.once('exit', () => child.kill());
+    return child;
+  };
+  const proxy = await serveProxy();
+  const closeAll = async () => {
+    for (const child of started.reverse()) await stop(child);
+    proxy.closeAllConnections();
+    proxy.close();
+  };
+  try {
+    const screen = start(SCREEN[0]!, ['-displayfd', '3', '-screen', '0', '1280x800x24', '-nolisten', 'tcp'], {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    });
+    const DISPLAY = `:${await firstWord(screen, 3)}`;
+    const port = await freePort();
+    const driver = start(DRIVER[0]!, [`--port=${port}`, '--host=127.0.0.1'], {
+      stdio: 'ignore',
+      env: { ...process.env, DISPLAY },
+    });
+    const command = commandsTo(`http://127.0.0.1:${port}`);
+    await answers(command, driver);
+    return await openSession(command, portOf(proxy), closeAll);
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+};
+
+export const webkit: EngineKind = {
+  name: 'webkit',
+  missing: async () => {
+    const packages = [];
+    if (!((await firstThatRuns(DRIVER)) && (await firstThatRuns(BROWSER)))) packages.push('webkit2gtk-driver');
+    if (!(await firstThatRuns(SCREEN))) packages.push('xvfb');
+    return packages.join(' and ') || undefined;
+  },
+  // On a busy machine a start may come to nothing: the port was taken meanwhile, or the driver does not answer.
+  launch: () => launch().catch(launch),
+};
