@@ -48,8 +48,13 @@ export interface Session {
    * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (denied or withdrawn), `closed`.
    */
   setTokens(answer: unknown): Promise<void>;
-  /** Log out, in all tabs. An opt-out outlives it. Settles after the write. */
-  clear(): Promise<void>;
+  /**
+   * Log out, in all tabs. An opt-out outlives it. Settles after the write.
+   *
+   * @param options.forget  also forget which sets there were: nothing that tells of the user is left, but a page from a
+   *   cache may then bring its set back.
+   */
+  clear(options?: { forget?: boolean | undefined }): Promise<void>;
   /**
    * Refresh now, or ask `provide` where there is nothing to refresh; one request in all tabs. Settles after the write.
    *

@@ -3,7 +3,7 @@
 import { TokenError } from '../token/errors.ts';
 
 /**
- * Wait for `work`, at most `ms`.
+ * Wait for `work`, at most `ms`, and no longer than a timer can (24 days).
  *
  * @param work    keeps running after the deadline; what it brings then is ignored.
  * @param signal  ends the waiting when it is aborted.
@@ -13,7 +13,7 @@ export const within = <T>(ms: number, work: Promise<T>, signal?: AbortSignal): P
   let timer: ReturnType<typeof setTimeout>;
   return new Promise<T>((resolve, reject) => {
     if (signal?.aborted) reject(signal);
-    timer = setTimeout(() => reject(new TokenError('timeout', 'no answer')), ms);
+    timer = setTimeout(() => reject(new TokenError('timeout', 'no answer')), Math.min(ms, 2 ** 31 - 1));
     if (signal) signal.onabort = reject;
     work.then(resolve, reject);
   }).finally(() => clearTimeout(timer));

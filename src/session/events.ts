@@ -32,11 +32,18 @@ export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unkno
 /**
  * Keep listeners.
  *
- * @param onFailure  told what a listener threw or rejected with.
+ * @param logger  told what a listener threw or rejected with.
  */
-export const createEvents = (onFailure: (error: unknown) => void) => {
+export const createEvents = (logger: { debug(message: string, ...more: unknown[]): void } | undefined) => {
+  const log = (what: unknown): void => {
+    try {
+      logger?.debug('tessera', what);
+    } catch {}
+  };
   const listeners = new Set<[name: string, listener: (payload: never) => unknown]>();
   return {
+    /** Tell the host's logger, if there is one. */
+    log,
     /** Listen; returns the unsubscribe function. */
     on: (name: string, listener: (payload: never) => unknown): (() => void) => {
       // An entry of its own: the same function may listen more than once.
@@ -55,7 +62,7 @@ export const createEvents = (onFailure: (error: unknown) => void) => {
         if (heard === name)
           Promise.resolve(payload as never)
             .then(listener)
-            .catch(onFailure);
+            .catch(log);
     },
   };
 };

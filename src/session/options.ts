@@ -33,11 +33,11 @@ export interface SessionOptions {
   fetch?: typeof globalThis.fetch | undefined;
   /** Default: IndexedDB. */
   store?: Store | undefined;
-  /** Local clock, epoch ms. Default `Date.now`. */
+  /** Local clock, epoch ms, taken at its word. Default: `Date.now`, which may leap ahead, but is not followed back. */
   now?: (() => number) | undefined;
   /** Deadline of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
   timeoutMs?: number | undefined;
-  /** Back-off after failures of network or service, ms: the span doubles from `firstMs` (5,000) to `maxMs` (300,000). */
+  /** Back-off after failures of network or service, ms: the span doubles from `firstMs` (5,000) to `maxMs` (120,000). */
   retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
   /** Told what happens; fits `console`. Never told a token, key or DII. */
   logger?: { debug(message: string, ...more: unknown[]): void } | undefined;
@@ -59,23 +59,26 @@ export interface Settings extends SessionOptions {
 const DEFAULTS = {
   name: 'tessera',
   refresh: 'auto',
-  now: () => Date.now(),
   timeoutMs: 10_000,
   firstMs: 5_000,
-  maxMs: 300_000,
+  maxMs: 120_000,
 };
-/** Option: its type. Whatever is false-like leaves it out. */
-const KINDS = {
-  provide: 'function',
-  consent: 'function',
-  fetch: 'function',
-  store: 'object',
-  logger: 'object',
-  retry: 'object',
-};
+/** Option: its type, and the method that it must have. Whatever is false-like leaves it out. */
+const KINDS: [option: string, type: string, method?: string][] = [
+  ['provide', 'function'],
+  ['consent', 'function'],
+  ['fetch', 'function'],
+  ['now', 'function'],
+  ['retry', 'object'],
+  ['store', 'object', 'read'],
+  ['store', 'object', 'update'],
+  ['logger', 'object', 'debug'],
+];
+/** Longest span that a timer can wait. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 /** Scheme and host of an operator that needs no leave: https, or this machine. */
-const SAFE = /^https:|^http:(localhost|127[\d.]+|\[::1])$/;
+const SAFE = /^https:(?!\/)|^http:(localhost|127[\d.]+|\[::1])$/;
 
 const demand = (fault: unknown) => {
   if (fault) throw new TypeError(fault as string);
@@ -87,16 +90,29 @@ const demand = (fault: unknown) => {
  * @throws {TypeError} naming option, expected and got.
  */
 export const parseOptions = (options: SessionOptions): Settings => {
-  const given = { ...options, ...options?.retry } as Settings & Record<string, unknown>;
-  for (const [option, standard] of Object.entries(DEFAULTS))
-    demand(misfit(option, typeof standard, (given[option] ??= standard)));
-  for (const [option, type] of Object.entries(KINDS)) demand(given[option] && misfit(option, type, given[option]));
+  const given = { ...options, ...options?.retry } as Settings & Record<string, never>;
+  for (const [option, standard] of Object.entries(DEFAULTS)) {
+    demand(misfit(option, typeof standard, (given[option] ??= standard as never)));
+    demand(
+      (given[option] as unknown as number) > LONGEST_MS && mismatch(option, `${LONGEST_MS} ms at most`, given[option]),
+    );
+  }
+  for (const [option, type, method] of KINDS) {
+    const value = given[option];
+    demand(
+      value &&
+        (misfit(option, type, value) ||
+          (method && misfit(`${option}.${method}`, 'function', (value as Record<string, unknown>)[method]))),
+    );
+  }
   demand(!/^(auto|off)$/.test(given.refresh) && mismatch('refresh', 'auto or off', 'another'));
   let got: string = typeof given.baseUrl;
   try {
-    const { protocol, hostname, href } = new URL(given.baseUrl);
-    got = protocol;
-    if (SAFE.test(protocol + hostname) || (given.allowInsecure === true && protocol === 'http:')) {
+    const { protocol, hostname, href, username, password } = new URL(given.baseUrl);
+    // What stands before the host is no business of an operator's address, and is not quoted.
+    const user = username + password && '//user@';
+    got = protocol + user;
+    if (SAFE.test(got + hostname) || (given.allowInsecure === true && got === 'http:')) {
       given.baseUrl = href.replace(/\/*([?#].*)?$/, '');
       return given;
     }

@@ -12,6 +12,24 @@ import { parseTokenSet } from '../token/token-set.ts';
 /** How long a logout remembers the set that it ended, so that a cached page cannot bring it back: 30 days. */
 const LOGOUT_MEMORY_MS = 30 * 86_400_000;
 
+/**
+ * The tries of a set that have brought no newer one, of all tabs together: one back-off, one budget, one tab at a time.
+ */
+export interface Run {
+  /** Calls so far, also those that nobody lived to see the end of. */
+  readonly tries: number;
+  /** Failures among them that lengthen the back-off. */
+  readonly steps: number;
+  /** How often the service has refused the set. */
+  readonly refusals: number;
+  /** When the last call began, local epoch ms. */
+  readonly triedAt: number;
+  /** How long to wait from then on; 0: whoever made the call has not come back yet. */
+  readonly waitMs: number;
+  /** How long to wait whoever asks: the budget is spent, or the service wants to be left alone. */
+  readonly leastMs: number;
+}
+
 /** Everything that is stored: one value, so that token and key are never apart. Instants are local epoch ms. */
 export interface SessionRecord extends Held {
   /** Form of this record. */
@@ -26,8 +44,12 @@ export interface SessionRecord extends Held {
   readonly receivedAt?: number | undefined;
   /** End of the refresh token of the set that the host supplied: tells that set again, is useless as a credential. */
   readonly fingerprint?: string | undefined;
-  /** When the user was logged out; gone once a set is supplied. */
+  /** Those of the sets that the host supplied before it, the last first. */
+  readonly earlier?: readonly string[] | undefined;
+  /** When the user was logged out, or opted out; gone once a set is supplied. */
   readonly clearedAt?: number | undefined;
+  /** Tries of this set since it arrived; gone with it. */
+  readonly run?: Run | undefined;
 }
 
 /** A change of the record. It returns the very record that it got where there is nothing to change. */
@@ -47,11 +69,18 @@ export const parseRecord = (stored: unknown, baseUrl: string): SessionRecord | u
   const record = stored as SessionRecord;
   const set = record.set && parseTokenSet(record.set, true);
   // A sum of anything but numbers is not finite.
-  if (record.v !== 1 || !Number.isFinite(record.generation + record.offsetMs)) throw new TypeError('record');
+  const sum = Object.values(record.run ?? {}).reduce((a, b) => a + b, record.generation + record.offsetMs);
+  if (record.v !== 1 || !Number.isFinite(sum)) throw new TypeError('record');
   return record.baseUrl === baseUrl ? { ...record, set } : undefined;
 };
 
 const fingerprintOf = (set: TokenSet): string => set.refreshToken.slice(-24);
+
+/** How many sets of the host are told again: the last one, and those that pages in a cache may still come with. */
+const FINGERPRINTS = 4;
+
+/** The fingerprints of a record, the last first; whatever a store made of the list. */
+const fingerprintsOf = ({ fingerprint, earlier }: SessionRecord): unknown[] => [fingerprint].concat(earlier as never);
 
 /**
  * Forget everything that tells of the user: what is left fences late answers, keeps the tombstone of an opt-out, and
@@ -68,26 +97,78 @@ export const forget: Act = ({ generation, baseUrl, offsetMs, optedOut }) => ({
 /** The host supplies a set. Behind a tombstone it is held back: `phaseOf` stays `optedOut` until the service accepts it. */
 export const supply =
   (set: TokenSet, now: number): Act =>
-  (record) => ({ ...forget(record), set, receivedAt: now, fingerprint: fingerprintOf(set) });
+  (record) => {
+    const fingerprint = fingerprintOf(set);
+    const others = fingerprintsOf(record).filter((known) => known && known !== fingerprint) as string[];
+    return { ...forget(record), set, receivedAt: now, fingerprint, earlier: others.slice(0, FINGERPRINTS - 1) };
+  };
+
+/** `provide` brings a set: what was tried with the one before counts, or a service that refuses them all has no peace. */
+export const provided =
+  (set: TokenSet, now: number): Act =>
+  (record) => ({ ...supply(set, now)(record), run: record.run && { ...record.run, refusals: 0 } });
 
 /** The page was rendered with a set: the same as {@link supply}, unless that set, or its logout, is already known. */
 export const offer =
   (set: TokenSet, now: number): Act =>
   (record) =>
-    record.fingerprint === fingerprintOf(set) && (record.set || now - (record.clearedAt ?? 0) < LOGOUT_MEMORY_MS)
+    fingerprintsOf(record).includes(fingerprintOf(set)) &&
+    (record.set || now - (record.clearedAt ?? 0) < LOGOUT_MEMORY_MS)
       ? record
       : supply(set, now)(record);
 
-/** Logout. The fingerprint stays, for {@link offer}. */
+/** Logout. The fingerprints stay, for {@link offer}, unless they too are to be forgotten. */
 export const logOut =
-  (now: number): Act =>
-  (record) => ({ ...forget(record), fingerprint: record.fingerprint, clearedAt: now });
+  (now: number, isForgotten: unknown): Act =>
+  (record) => ({
+    ...forget(record),
+    ...(!isForgotten && { fingerprint: record.fingerprint, earlier: record.earlier }),
+    clearedAt: now,
+  });
 
-/** The host says that the user has opted out: tokens and fingerprint go, the tombstone stays. */
-export const optOut: Act = (record) => ({ ...forget(record), optedOut: true });
+/** The user has opted out: tokens and fingerprints go, the tombstone stays. */
+export const optOut =
+  (now: number): Act =>
+  (record) => ({ ...forget(record), optedOut: true, clearedAt: now });
+
+/** Whether two records hold the same set, brought by the same act. */
+export const isSame = (one: SessionRecord, other: SessionRecord): boolean =>
+  one.generation === other.generation && one.set?.refreshToken === other.set?.refreshToken;
+
+const actedAt = ({ receivedAt = 0, clearedAt = receivedAt }: SessionRecord): number => clearedAt;
+
+/** Whether `one` came after `other`. A store that was emptied counts its generations anew: there, time decides. */
+export const isLater = (one: SessionRecord, other: SessionRecord): boolean =>
+  one.generation > other.generation && actedAt(one) >= actedAt(other);
 
 /** A clock that differs by less is taken to be right: `Date` has whole seconds only, and answers travel. */
 const CLOCK_TOLERANCE_MS = 5_000;
+
+/** The service's time; `Infinity` where the clock was set back since the set arrived, and nobody knows by how much. */
+export const serviceTime = ({ receivedAt = 0, offsetMs }: SessionRecord, now: number): number =>
+  now + CLOCK_TOLERANCE_MS < receivedAt ? Number.POSITIVE_INFINITY : now + offsetMs;
+
+/**
+ * This device's clock was set back by `backMs`: put right what was measured by it, also for the tabs that have not noticed.
+ *
+ * @param seen  the record of the tab that has: of many that have, the first counts.
+ */
+export const setBack =
+  (seen: SessionRecord, backMs: number): Act =>
+  (record) => {
+    const { run, receivedAt = 0, offsetMs } = record;
+    return receivedAt === seen.receivedAt
+      ? {
+          ...record,
+          offsetMs: offsetMs + backMs,
+          receivedAt: receivedAt - backMs,
+          run: run && { ...run, triedAt: run.triedAt - backMs },
+        }
+      : record;
+  };
+
+/** A set that is due within this, or within a twentieth of its time, is due. */
+const DUE_MS = 60_000;
 
 /** What the service may say to a refresh token: a newer set, that the user has opted out, or that it is at its end. */
 export type Word = Answer | 'ended';
@@ -102,17 +183,27 @@ export type Word = Answer | 'ended';
 export const answered =
   (sent: SessionRecord, word: Word, dateMs: number | undefined, now: number): Act =>
   (record) => {
-    if (record.generation !== sent.generation || record.set?.refreshToken !== sent.set?.refreshToken) return record;
-    if (word === 'optout') return { ...optOut(record), generation: record.generation };
+    if (!isSame(record, sent)) return record;
+    if (word === 'optout') return { ...optOut(now)(record), generation: record.generation };
+    const { run } = record;
+    const next = { ...record, run: undefined };
     // A set that was held back behind a tombstone goes.
-    if (word === 'ended') return record.optedOut ? { ...record, set: undefined } : { ...record, ended: true };
-    let offsetMs = dateMs ? dateMs - now : record.offsetMs;
-    if (Math.abs(offsetMs) < CLOCK_TOLERANCE_MS) offsetMs = 0;
-    // A set that is due on arrival means that this device's clock runs ahead. It is good for expiresAt - refreshAt at
-    // least: take now for refreshAt, and refresh half-way.
-    const aheadMs = now + offsetMs - word.refreshAt;
-    const set = aheadMs < 0 ? word : { ...word, refreshAt: (word.refreshAt + word.expiresAt) / 2 };
+    if (word === 'ended')
+      return record.optedOut
+        ? { ...next, set: undefined }
+        : { ...next, ended: true, run: run && { ...run, waitMs: 1 } };
+    // The service looked at its clock between question and answer. Where that cannot be, its clock is taken to be as late
+    // as it may be: better no token than one that has expired.
+    const { triedAt = now } = sent.run ?? {};
+    const isRight = dateMs && dateMs > triedAt - CLOCK_TOLERANCE_MS && dateMs < now + CLOCK_TOLERANCE_MS;
+    let offsetMs = isRight ? 0 : dateMs ? dateMs - triedAt : record.offsetMs;
+    // A set that is due on arrival, or as good as due, means that this device's clock runs ahead. It is good for
+    // expiresAt - refreshAt at least: take now for refreshAt, and refresh half-way.
+    const { refreshAt, expiresAt } = word;
+    const aheadMs = now + offsetMs - refreshAt;
+    const isDue = aheadMs > -Math.min(DUE_MS, (expiresAt - refreshAt) / 20);
+    const set = isDue ? { ...word, refreshAt: (refreshAt + expiresAt) / 2 } : word;
     if (aheadMs > 0) offsetMs -= aheadMs;
     // The service accepts the user: a tombstone falls.
-    return { ...record, set, optedOut: undefined, offsetMs, receivedAt: now };
+    return { ...next, set, optedOut: undefined, offsetMs, receivedAt: now };
   };

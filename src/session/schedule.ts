@@ -13,11 +13,12 @@ export const isVisible = (): boolean => globalThis.document?.visibilityState !==
 /**
  * Aim at instants, one at a time.
  *
- * @param now       local clock, epoch ms; compared at every hop, so spans of any length are safe.
- * @param onTime    called when the instant has come; it aims anew.
- * @param onWake    called when the page is shown, restored or back online.
+ * @param now      local clock, epoch ms; compared at every hop, so spans of any length are safe.
+ * @param onTime   called when the instant has come; it aims anew.
+ * @param onWake   called when the page is shown, restored or back online.
+ * @param onLeave  called when the page is about to be frozen, kept in the back/forward cache, or gone.
  */
-export const createSchedule = (now: () => number, onTime: () => void, onWake: () => void) => {
+export const createSchedule = (now: () => number, onTime: () => void, onWake: () => void, onLeave: () => void) => {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let target = Number.POSITIVE_INFINITY;
 
@@ -30,11 +31,20 @@ export const createSchedule = (now: () => number, onTime: () => void, onWake: ()
     if (now() < target) arm();
     else onTime();
   };
-  const look = () => (isVisible() ? onWake() : clearTimeout(timer));
+  /** What may happen to a page, and whether it is awake then: yes, no, or where it is seen. */
+  const events = { pageshow: 1, resume: 1, online: 0, visibilitychange: 0, pagehide: -1, freeze: -1 };
+  const look = ({ type }: Event) => {
+    const awake = events[type as keyof typeof events];
+    if (awake < 0) onLeave();
+    if (awake > 0 || (!awake && isVisible())) onWake();
+    else clearTimeout(timer);
+  };
 
-  // Captured at the window, where events of the document pass too.
-  const events = ['visibilitychange', 'pageshow', 'online'];
-  for (const event of events) globalThis.addEventListener?.(event, look, true);
+  const listen = (verb: 'add' | 'remove') => {
+    // Captured at the window, where events of the document pass too.
+    for (const event in events) globalThis[`${verb}EventListener`]?.(event, look, true);
+  };
+  listen('add');
 
   return {
     /** Aim at `instant` (local epoch ms) instead of whatever was aimed at; `Infinity`: at nothing. */
@@ -48,7 +58,7 @@ export const createSchedule = (now: () => number, onTime: () => void, onWake: ()
     },
     close: () => {
       clearTimeout(timer);
-      for (const event of events) globalThis.removeEventListener?.(event, look, true);
+      listen('remove');
     },
   };
 };

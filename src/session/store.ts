@@ -14,7 +14,7 @@ export interface Store {
   /** The value, undefined where there is none. */
   read(): Promise<unknown>;
   /**
-   * Replace the value by `change(value)`, atomically among all users of the place.
+   * Replace the value by `change(value)`, atomically among all users of the place; where that is undefined, erase it.
    *
    * @returns what is stored now.
    */
@@ -61,8 +61,10 @@ export const indexedDbStore = (name: string): Store => {
     // idb-keyval's own `get` and `update` would bring its default store along, at 150 bytes.
     update: (change) =>
       use('readwrite', async (table) => {
-        const value = change(await promisifyRequest(table.get(KEY)));
-        table.put(value, KEY);
+        const stored = await promisifyRequest(table.get(KEY));
+        const value = change(stored);
+        if (value === undefined) table.delete(KEY);
+        else if (value !== stored) table.put(value, KEY);
         await promisifyRequest(table.transaction);
         return value;
       }),

@@ -118,7 +118,7 @@ describe('provide', () => {
     await stage.pass(20 * MINUTE);
     const hangMs = code === 'timeout' ? 1 : 0;
     const spans = asked.slice(1).map((at, index) => Math.round((at - asked[index]!) / 1000) - hangMs);
-    expect(spans.slice(0, 8)).toEqual([5, 10, 20, 40, 80, 160, 300, 300]);
+    expect(spans.slice(0, 8)).toEqual([5, 10, 20, 40, 80, 120, 120, 120]);
     expect(names(heard)).toEqual([`error ${code}`, 'needsTokens empty']);
     answer = async () => success(4);
     await stage.pass(6 * MINUTE);
@@ -285,4 +285,82 @@ test('promises that the page ignores cause no unhandled rejection', async () => 
   await stage.pass(1000);
   stop();
   expect(seen).toEqual([]);
+});
+
+describe('a page from a cache, that comes with a set from before the last one', () => {
+  const opened = async (sets: number[]) => {
+    const stage = createStage();
+    const store = memoryStore();
+    const { session } = stage.open({ store });
+    for (const n of sets) {
+      await stage.pass(1000);
+      await session.setTokens(success(n, START));
+    }
+    return { ...stage, store, session };
+  };
+
+  test('does not push out the newer one', async () => {
+    const { store, open, rest, close } = await opened([1, 2, 3, 4]);
+    for (const n of [1, 2, 3]) {
+      const { session, heard } = open({ store, tokens: success(n, START) });
+      await rest();
+      expect(session.advertisingToken).toBe('advertising-4');
+      expect(names(heard)).toEqual(['token load']);
+    }
+    close();
+  });
+
+  test('does not undo a logout', async () => {
+    const { store, session, open, rest, close } = await opened([1, 2]);
+    await session.clear();
+    for (const n of [1, 2]) {
+      const again = open({ store, tokens: success(n, START) });
+      await rest();
+      expect(again.session.advertisingToken).toBeUndefined();
+    }
+    close();
+  });
+
+  test('is a page with a new set after clear({ forget: true }), which leaves nothing that tells of the user', async () => {
+    const { store, session, open, rest, close } = await opened([1, 2]);
+    await session.clear({ forget: true });
+    expect(JSON.stringify(await store.read())).not.toMatch(/real|fingerprint|earlier|receivedAt/);
+    const again = open({ store, tokens: success(1, START) });
+    await rest();
+    expect(again.session.advertisingToken).toBe('advertising-1');
+    close();
+  });
+
+  test('after clear({ forget: true }) an opt-out stands', async () => {
+    const { store, session, close } = await opened([1]);
+    await session.setTokens({ status: 'optout' });
+    await session.clear({ forget: true });
+    expect(await store.read()).toMatchObject({ optedOut: true });
+    close();
+  });
+
+  test('from five sets ago is not told again: it is a new one', async () => {
+    const { store, open, rest, close } = await opened([1, 2, 3, 4, 5]);
+    const { session } = open({ store, tokens: success(1, START) });
+    await rest();
+    expect(session.advertisingToken).toBe('advertising-1');
+    close();
+  });
+
+  test('and a record of a runtime that knew the last one alone is read', async () => {
+    const stage = createStage();
+    const store = memoryStore(recordOf(1));
+    const { session } = stage.open({ store, tokens: success(1, START) });
+    await session.ready;
+    await session.setTokens(success(2));
+    expect(await store.read()).toMatchObject({ earlier: [recordOf(1).fingerprint] });
+    stage.close();
+  });
+});
+
+test('getToken(null) is getToken()', async () => {
+  const stage = createStage();
+  const { session } = stage.openWith();
+  expect(await session.getToken(null as never)).toBe('advertising-1');
+  stage.close();
 });

@@ -143,7 +143,7 @@ test('the record carries the set, generation, arrival, clock offset, operator an
   const stage = createStage();
   const { session, store } = stage.open();
   await session.setTokens(success(1));
-  expect(await store.read()).toEqual({ ...recordOf(1), optedOut: undefined });
+  expect(await store.read()).toEqual({ ...recordOf(1), earlier: [] });
   await session.setTokens(success(2));
   expect(await store.read()).toMatchObject({ generation: 2, fingerprint: recordOf(2).fingerprint });
   expect(recordOf(2).fingerprint).toHaveLength(24);
@@ -163,6 +163,13 @@ test('the record carries the set, generation, arrival, clock offset, operator an
   });
   expect(await store.read()).not.toHaveProperty('set.refreshToken');
   await session.setTokens({ status: 'optout' });
-  expect(await store.read()).toEqual({ v: 1, generation: 4, baseUrl: BASE_URL, offsetMs: 0, optedOut: true });
+  expect(await store.read()).toEqual({
+    v: 1,
+    generation: 4,
+    baseUrl: BASE_URL,
+    offsetMs: 0,
+    optedOut: true,
+    clearedAt: Date.now(),
+  });
   stage.close();
 });

@@ -13,7 +13,8 @@ const keyOf = (n: number) => Buffer.alloc(32, n);
 /** Wire set number `n`, issued now: due in 15 minutes, good for an hour, at its end in a day. */
 export const wireSet = (n: number, at = Date.now()) => ({
   advertising_token: `advertising-${n}`,
-  refresh_token: `refresh-${n}-of-a-stage-where-no-token-is-real`,
+  // The end is what tells sets again.
+  refresh_token: `refresh-${n}-of-a-stage-where-no-token-is-real-${n}`,
   refresh_response_key: keyOf(n).toString('base64'),
   refresh_from: at + 15 * MINUTE,
   identity_expires: at + HOUR,

@@ -1,7 +1,7 @@
 /** What a page goes through where its storage fails or hangs. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createSession, memoryStore, type Store } from '../../src/session/index.ts';
+import { createSession, memoryStore, type Session, type Store } from '../../src/session/index.ts';
 import { listen, MINUTE, names, useFakeClock } from '../support/scene.ts';
 import { BASE_URL, createStage, recordOf, strike, success } from './stage.ts';
 
@@ -171,4 +171,137 @@ test('a write that was given up on changes nothing when it runs at last', async 
   expect(late?.(stored)).toBe(stored);
   expect(late?.(undefined)).toBeUndefined();
   stage.close();
+});
+
+describe('a store that cannot be written to', () => {
+  /** Full: what is put fails, what is erased does not. */
+  const full = (place: Store): Store => ({
+    ...place,
+    update: async (change) => {
+      const stored = await place.read();
+      const value = change(stored);
+      if (value !== undefined && value !== stored) throw new DOMException('full', 'QuotaExceededError');
+      return place.update(() => value);
+    },
+  });
+
+  test('serves the token from memory all the same', async () => {
+    const stage = createStage();
+    const { session, heard } = stage.open({ store: full(memoryStore()) });
+    await session.setTokens(success(1));
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(session.state.persistence).toBe('memory');
+    await stage.rest();
+    expect(names(heard).at(-1)).toBe('token set');
+    stage.close();
+  });
+
+  test.each<[string, (session: Session) => Promise<void>]>([
+    ['a logout', (session) => session.clear()],
+    ['an opt-out', (session) => session.setTokens({ status: 'optout' })],
+  ])('keeps no set after %s', async (_, leave) => {
+    const stage = createStage();
+    const place = memoryStore(recordOf(1));
+    const { session } = stage.open({ store: full(place) });
+    await session.ready;
+    await leave(session);
+    expect(session.advertisingToken).toBeUndefined();
+    expect(JSON.stringify(await place.read()) ?? '').not.toMatch(/advertising-|refresh-/);
+    stage.close();
+  });
+
+  test('at first, and well by then: a logout reaches it, and a tombstone that this page never read stays', async () => {
+    const stage = createStage();
+    const place = memoryStore({ ...recordOf(1), generation: 8, optedOut: true });
+    const store: Store = { ...place, read: () => Promise.reject(new Error('no')) };
+    const { session } = stage.open({ store });
+    await session.ready;
+    await stage.pass(1000);
+    await session.clear();
+    expect(await place.read()).toMatchObject({ generation: 9, optedOut: true });
+    expect(await place.read()).not.toHaveProperty('set.refreshToken');
+    stage.close();
+  });
+
+  test('and hangs: a logout settles, and what was given up on erases nobody when it runs at last', async () => {
+    const stage = createStage();
+    const late: ((stored: unknown) => unknown)[] = [];
+    const store: Store = {
+      ...memoryStore(recordOf(1)),
+      update: (change) => {
+        late.push(change);
+        return never();
+      },
+    };
+    const { session } = stage.open({ store });
+    await session.ready;
+    const done = session.clear();
+    expect(session.advertisingToken).toBeUndefined();
+    await stage.pass(6_000);
+    await done;
+    const stored = { ...recordOf(5), generation: 1 };
+    expect(late.length).toBeGreaterThan(1);
+    for (const change of late) expect(change(stored)).toBe(stored);
+    stage.close();
+  });
+});
+
+test('a database that fails to open once is opened again: no error, nothing lost', async () => {
+  const name = `once-${round++}`;
+  const first = openOnDatabase({ name });
+  await first.session.setTokens(success(1));
+  first.session.close();
+  await first.rest();
+  vi.spyOn(indexedDB, 'open').mockImplementationOnce((() => request('error')) as never);
+  const { session, heard, rest } = openOnDatabase({ name });
+  await session.ready;
+  await rest();
+  expect(session.state.persistence).toBe('indexeddb');
+  expect(names(heard)).toEqual(['token load']);
+  session.close();
+});
+
+test('a store that was wiped, and given to another user by another tab: the other user, not the old one', async () => {
+  const stage = createStage();
+  const store = memoryStore({ ...recordOf(1), generation: 7 });
+  const { session } = stage.open({ store });
+  await session.ready;
+  await stage.pass(MINUTE);
+  await store.update(() => recordOf(5));
+  window.dispatchEvent(new Event('pageshow'));
+  await stage.rest();
+  expect(session.advertisingToken).toBe('advertising-5');
+  stage.close();
+});
+
+test('a store that fell back to what it held before: that is no logout, and no older token', async () => {
+  const stage = createStage();
+  const store = memoryStore(recordOf(1));
+  const { session } = stage.open({ store });
+  await session.ready;
+  await stage.pass(MINUTE);
+  await session.setTokens(success(2));
+  await store.update(() => recordOf(1));
+  window.dispatchEvent(new Event('pageshow'));
+  await stage.rest();
+  expect(session.advertisingToken).toBe('advertising-2');
+  stage.close();
+});
+
+describe('until an act of the host is written, nothing that it may end is shown', () => {
+  test.each<[string, object, (session: Session) => void]>([
+    ['a set for another user that the page came with', { tokens: success(9) }, () => {}],
+    ['a logout in the same task', {}, (session) => void session.clear()],
+    ['an opt-out in the same task', {}, (session) => void session.setTokens({ status: 'optout' })],
+  ])('%s', async (_, given, act) => {
+    const stage = createStage();
+    const { session } = stage.open({ ...given, store: memoryStore(recordOf(1)) });
+    act(session);
+    const seen: unknown[] = [];
+    session.subscribe(() => seen.push(session.advertisingToken));
+    seen.push(await session.getToken({ timeoutMs: 50 }).catch(() => {}));
+    await stage.rest();
+    expect(seen).not.toContain('advertising-1');
+    stage.close();
+  });
 });

@@ -1,0 +1,255 @@
+/**
+ * A month in the life of one profile: a user who wakes the device in the morning and lets it sleep at night, reads in up to
+ * five tabs, logs out and comes back, a network that fails for minutes or hours, a clock that is set now and then.
+ *
+ * What is counted is what a publisher would want to know: calls, time without a token, and wrong tokens.
+ */
+
+import { bundleSession } from './bundle.ts';
+import { end } from './ending.ts';
+import { type NetFault, OUTAGES } from './network.ts';
+import { createChance } from './random.ts';
+import { DAY, HOUR, MINUTE } from './referee.ts';
+import type { Tab } from './tab.ts';
+import { createWorld } from './world.ts';
+
+/** How often the world is looked at, ms. */
+const TICK_MS = 5_000;
+/** How often the page that is seen asks for the token: an auction. */
+const AUCTION_TICKS = 6;
+/** As a publisher in production has it: due after an hour, good for four, at its end after 30 days. Seconds. */
+export const LIFETIMES = { identityExpires: 14_400, refreshFrom: 3_600, refreshExpires: 2_592_000 };
+
+export interface LongRun {
+  readonly days: number;
+  readonly seed: number;
+}
+
+/** What came of it. Spans in ms. */
+export interface Balance {
+  readonly days: number;
+  readonly seed: number;
+  readonly visibleMs: number;
+  readonly opened: number;
+  readonly outages: number;
+  readonly outageMs: number;
+  readonly clockSteps: number;
+  /** Refresh calls of all tabs. */
+  readonly calls: number;
+  /** What one perfect tab would have made: one whenever a set is due, a page is seen and the service answers. */
+  readonly leastCalls: number;
+  readonly callsInOutages: number;
+  /** Most of them within half an hour. */
+  readonly mostInHalfHour: number;
+  /** A page was seen, somebody signed in, the service well, and there was no token. */
+  readonly withoutTokenMs: number;
+  /** The longest of these. */
+  readonly longestWithoutMs: number;
+  /** From the end of an outage, a page being seen and its set being due, until there was a fresh one: the longest. */
+  readonly longestRecoveryMs: number;
+  readonly wrongTokens: number;
+  /** Everything that was not as it must be. */
+  readonly faults: readonly string[];
+}
+
+export const runLong = async ({ days, seed }: LongRun): Promise<Balance> => {
+  const chance = createChance(seed);
+  const world = createWorld(
+    {
+      seed,
+      locks: 'works',
+      channel: 'works',
+      hasDisk: true,
+      isDateReadable: true,
+      lifetimes: LIFETIMES,
+      stopsAsleep: chance.happens(0.5),
+      hasProvide: true,
+      manner: 'plain',
+      looks: false,
+    },
+    bundleSession(),
+  );
+  const { time, network, service } = world;
+  const startAt = time.nowMs;
+  const endAt = startAt + days * DAY;
+  const count = {
+    visibleMs: 0,
+    opened: 0,
+    outages: 0,
+    outageMs: 0,
+    clockSteps: 0,
+    leastCalls: 0,
+    withoutTokenMs: 0,
+    longestWithoutMs: 0,
+    longestRecoveryMs: 0,
+  };
+  let callsInOutages = 0;
+  let user: string | undefined = 'ann';
+  let signedInAt = 0;
+  let idealDueAt = Number.POSITIVE_INFINITY;
+  let withoutMs = 0;
+  let outageUntil = 0;
+  let recoverySince: number | undefined;
+  let countedCalls = 0;
+  let ticks = 0;
+
+  const present = (): Tab[] => world.tabs.filter((tab) => !tab.page.isGone);
+  const seen = (): Tab | undefined => present().find((tab) => tab.isUp && tab.page.isVisible);
+  const hideAll = () => {
+    for (const tab of present()) if (tab.isUp) tab.page.hide();
+  };
+  const focus = (tab: Tab) => {
+    hideAll();
+    if (tab.page.isCached) tab.thaw(() => tab.page.restore());
+    else {
+      if (tab.page.isFrozen) tab.thaw(() => tab.page.resume());
+      tab.page.show();
+    }
+  };
+  const open = () => {
+    hideAll();
+    count.opened++;
+    return world.open({ visible: true });
+  };
+  const signIn = async (tab: Tab, who: string) => {
+    user = who;
+    signedInAt = time.nowMs;
+    idealDueAt = time.nowMs + LIFETIMES.refreshFrom * 1000;
+    const { answer, root } = await world.answerFor(who);
+    world.setTokens(tab, answer, root);
+  };
+
+  /** Is the token that the tab would show a good one? */
+  const isServed = (tab: Tab) => {
+    const issued = tab.shown === undefined ? undefined : service.find(tab.shown);
+    return !!issued && issued.wire.identity_expires > time.nowMs;
+  };
+
+  const tick = async () => {
+    const isOut = network.fault !== 'none';
+    await world.pass(TICK_MS, 'a tick');
+    ticks++;
+    const made = network.calls.length - countedCalls;
+    countedCalls = network.calls.length;
+    if (isOut) {
+      callsInOutages += made;
+      count.outageMs += TICK_MS;
+    }
+    const tab = seen();
+    if (tab) {
+      count.visibleMs += TICK_MS;
+      if (ticks % AUCTION_TICKS === 0) tab.look('an auction');
+      if (!isOut && user && time.nowMs >= idealDueAt) {
+        count.leastCalls++;
+        idealDueAt = time.nowMs + LIFETIMES.refreshFrom * 1000;
+      }
+    }
+    if (tab && user && !isOut && time.nowMs > signedInAt + TICK_MS && !isServed(tab)) {
+      withoutMs += TICK_MS;
+      count.withoutTokenMs += TICK_MS;
+      count.longestWithoutMs = Math.max(count.longestWithoutMs, withoutMs);
+    } else withoutMs = 0;
+    if (recoverySince !== undefined) {
+      const { phase } = tab?.session.state ?? {};
+      if (!tab || isOut || !user) recoverySince = undefined;
+      else if (phase === 'fresh') {
+        count.longestRecoveryMs = Math.max(count.longestRecoveryMs, time.nowMs - recoverySince);
+        recoverySince = undefined;
+      }
+    }
+    if (isOut && time.nowMs >= outageUntil) {
+      world.setNetwork('none');
+      recoverySince = tab && user && tab.session.state.phase !== 'fresh' ? time.nowMs : undefined;
+    }
+  };
+
+  /** What a user, a browser or fate does within a minute. */
+  const minute = async () => {
+    const tabs = present();
+    if (!tabs.length || (tabs.length < 5 && chance.happens(0.02))) {
+      const tab = open();
+      if (!user && chance.happens(0.3)) await signIn(tab, chance.pick(['ann', 'bob']));
+    } else if (chance.happens(0.08)) focus(chance.pick(tabs));
+    else if (chance.happens(0.01)) chance.pick(tabs).page.leave();
+    else if (chance.happens(0.003)) chance.pick(tabs).page.kill();
+    else if (chance.happens(0.012)) hideAll();
+    // Browsers freeze what has been hidden for long, and keep some pages that were left.
+    for (const tab of present())
+      if (tab.isUp && !tab.page.isVisible) {
+        if (chance.happens(0.1)) tab.page.freeze();
+        else if (chance.happens(0.01)) await tab.page.cache();
+      }
+    const shown = seen();
+    if (shown && user && chance.happens(1 / (16 * 60 * 8))) {
+      user = undefined;
+      world.clear(shown);
+    } else if (shown && !user && chance.happens(0.01)) await signIn(shown, chance.pick(['ann', 'bob']));
+    if (network.fault === 'none') {
+      const isLong = chance.happens(0.1);
+      if (chance.happens(1.5 / (16 * 60))) {
+        count.outages++;
+        outageUntil = time.nowMs + (isLong ? chance.whole(1, 6) * HOUR : chance.whole(1, 40) * MINUTE);
+        world.setNetwork(chance.pick<NetFault>(OUTAGES));
+      }
+    }
+    if (chance.happens(1 / (16 * 60 * 3))) {
+      count.clockSteps++;
+      world.stepClock(chance.pick([HOUR, -HOUR, 20_000, -20_000, DAY, -DAY]));
+    }
+    for (let i = 0; i < MINUTE / TICK_MS; i++) await tick();
+  };
+
+  await world.pass(0);
+  await signIn(open(), 'ann');
+  while (time.nowMs < endAt) {
+    const dayEnds = time.nowMs + chance.whole(14, 17) * HOUR;
+    while (time.nowMs < dayEnds && time.nowMs < endAt) await minute();
+    if (time.nowMs >= endAt) break;
+    world.sleep(chance.whole(6, 9) * HOUR + chance.whole(0, 59) * MINUTE);
+    recoverySince = undefined;
+    if (chance.happens(0.5)) world.online();
+  }
+  const { calls } = network;
+  const inOutage = calls.filter(({ fault }) => (OUTAGES as readonly string[]).includes(fault));
+  const mostInHalfHour = Math.max(
+    0,
+    ...inOutage.map(({ at }) => inOutage.filter((one) => one.at >= at && one.at < at + 30 * MINUTE).length),
+  );
+  await end(world);
+  return {
+    days,
+    seed,
+    ...count,
+    calls: calls.length,
+    callsInOutages,
+    mostInHalfHour,
+    wrongTokens: world.wrong(),
+    faults: world.faults,
+  };
+};
+
+const hours = (ms: number) => `${(ms / HOUR).toFixed(1)} h`;
+const seconds = (ms: number) => `${Math.round(ms / 1000)} s`;
+
+/** The balance as a Markdown table. */
+export const tableOf = (some: readonly Balance[]): string => {
+  const rows: [string, (balance: Balance) => string][] = [
+    ['seed', ({ seed }) => `${seed}`],
+    ['a page was seen', ({ visibleMs }) => hours(visibleMs)],
+    ['pages opened', ({ opened }) => `${opened}`],
+    ['outages', ({ outages, outageMs }) => `${outages}, ${hours(outageMs)}`],
+    ['clock steps', ({ clockSteps }) => `${clockSteps}`],
+    ['refresh calls (least possible)', ({ calls, leastCalls }) => `${calls} (${leastCalls})`],
+    ['of these in outages', ({ callsInOutages }) => `${callsInOutages}`],
+    ['most in 30 minutes of outage', ({ mostInHalfHour }) => `${mostInHalfHour}`],
+    ['without a token that could be had', ({ withoutTokenMs }) => seconds(withoutTokenMs)],
+    ['longest of these', ({ longestWithoutMs }) => seconds(longestWithoutMs)],
+    ['longest recovery after an outage', ({ longestRecoveryMs }) => seconds(longestRecoveryMs)],
+    ['wrong tokens', ({ wrongTokens }) => `${wrongTokens}`],
+  ];
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const head = ['', ...some.map(({ days }) => `${days} days`)];
+  return [line(head), line(head.map(() => '---')), ...rows.map(([what, of]) => line([what, ...some.map(of)]))].join(
+    '\n',
+  );
+};

@@ -1,0 +1,45 @@
+/**
+ * The model can fail: each alteration takes one safeguard out of the session, and the worlds that the session as it is
+ * gets through find it out.
+ */
+
+import { expect, test } from 'vitest';
+import type { Field } from './commands.ts';
+import { limitOf, runModel, SEED } from './run.ts';
+
+const RUNS = 1000;
+
+const mutants: readonly [what: string, field: Field, find: RegExp, replace: string, found: RegExp][] = [
+  [
+    'an answer counts whatever was done since the question',
+    'close',
+    /if \(!isSame\(record, sent\)\) return record;/,
+    '',
+    /shows a token/,
+  ],
+  [
+    'a tab that has the lock does not look whether another was faster',
+    'close',
+    / \|\| !isSame\(record, before\)/,
+    '',
+    /sends/,
+  ],
+  ['a lock that is taken keeps nobody out', 'close', /lock === null \|\| /, '', /in flight/],
+  [
+    'the next act forgets an opt-out',
+    'wild',
+    /offsetMs,\s+optedOut\s+\}\);(?=\s+var supply)/,
+    'offsetMs });',
+    /after an opt-out/,
+  ],
+  ['a page that was away goes on with what it held', 'wild', /if \(awake < 0\) onLeave\(\);/, '', /after a thaw/],
+];
+
+test.each(mutants)(
+  'it is found out when %s',
+  async (what, field, find, replace, found) => {
+    const mutation = { what, find, replace };
+    expect(await runModel({ field, runs: RUNS, seed: SEED, shrinks: false, mutation })).toMatch(found);
+  },
+  limitOf(RUNS),
+);

@@ -1,0 +1,199 @@
+/** The network between the pages of a profile and the operator, with the faults of the field; it keeps a list of calls. */
+
+import type { Chance } from './random.ts';
+import type { Issued, Service } from './service.ts';
+import type { Owner, Time } from './time.ts';
+
+/** The service is out of reach, or out of order: it will pass. */
+export const OUTAGES = [
+  'offline',
+  'hangs',
+  'bodyHangs',
+  'lost',
+  '408',
+  '425',
+  '429',
+  '429 s',
+  '429 date',
+  '500',
+  '503',
+] as const;
+/** The service, or what sits in its place, is at fault. */
+export const REFUSALS = ['html', 'garbage', 'tampered', '401', '404', '418'] as const;
+/** The service says that a refresh token is at its end. */
+export const ENDINGS = ['invalid', 'expired'] as const;
+export const NET_FAULTS = ['none', 'slow', ...OUTAGES, ...REFUSALS, ...ENDINGS] as const;
+export type NetFault = (typeof NET_FAULTS)[number];
+
+export const isOutage = (fault: NetFault): boolean => (OUTAGES as readonly NetFault[]).includes(fault);
+export const isRefusal = (fault: NetFault): boolean => (REFUSALS as readonly NetFault[]).includes(fault);
+
+/** A refresh request of a page. */
+export interface Call {
+  readonly owner: Owner;
+  readonly token: string;
+  /** The set whose refresh token was sent; undefined for what nobody ever issued. */
+  readonly sent: Issued | undefined;
+  /** Epoch ms, true time. */
+  readonly at: number;
+  readonly seq: number;
+  /** Whose budget it is: a tab's, or -1, that of all who share a store. */
+  spender: number;
+  fault: NetFault;
+  /** What the service said, once it has. */
+  said?: 'optout' | 'ended' | Issued | undefined;
+  /** The page has all of the answer. */
+  deliveredAt?: number | undefined;
+  /** The page has the answer, or has given up, or is gone. */
+  isOver: boolean;
+}
+
+/** Seconds that a 429 asks to wait. */
+export const RETRY_AFTER_S = 90;
+
+export const createNetwork = (
+  time: Time,
+  chance: Chance,
+  service: Service,
+  next: () => number,
+  isDateReadable: boolean,
+  told: { onSend(call: Call): void; onDelivered(call: Call): void },
+) => {
+  let fault: NetFault = 'none';
+  const calls: Call[] = [];
+  const flying = new Map<Call, (error: unknown) => void>();
+
+  const tamper = (text: string) => {
+    const at = chance.whole(20, text.length - 20);
+    return text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
+  };
+
+  /** What comes back, by status, headers and body. */
+  const answer = async (call: Call): Promise<{ status: number; headers: Record<string, string>; text: string }> => {
+    const { fault: why } = call;
+    const plain = (status: number, body: object | string = '', headers: Record<string, string> = {}) => ({
+      status,
+      headers,
+      text: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    const status = Number.parseInt(why, 10);
+    if (why === '429 s') return plain(429, '', { 'retry-after': `${RETRY_AFTER_S}` });
+    if (why === '429 date')
+      return plain(429, '', { 'retry-after': new Date(time.nowMs + RETRY_AFTER_S * 1000).toUTCString() });
+    if (status) return plain(status, status < 500 ? { status: 'client_error', message: 'no' } : 'out of order');
+    if (why === 'html') return plain(200, '<!doctype html><title>Sign in to the network</title>');
+    if (why === 'garbage') return plain(200, 'AAAA');
+    if (why === 'invalid' || why === 'expired') {
+      call.said = 'ended';
+      return plain(400, { status: `${why}_token`, message: 'no' });
+    }
+    const { status: real, text, said } = await service.refresh(call.token);
+    if (why === 'tampered') return plain(real, tamper(text));
+    call.said = said ?? (real === 400 ? 'ended' : undefined);
+    return plain(real, text);
+  };
+
+  return {
+    calls,
+    get fault() {
+      return fault;
+    },
+    setFault: (to: NetFault) => {
+      fault = to;
+    },
+    /** Calls that pages wait for. */
+    flying: () => [...flying.keys()],
+    /** The device slept: what was under way is lost. */
+    cut: () => {
+      for (const [call, fail] of [...flying])
+        time.after(chance.whole(0, 50), () => fail(new TypeError('network suspended')), call.owner);
+    },
+    drop: (owner: Owner) => {
+      for (const call of [...flying.keys()])
+        if (call.owner === owner) {
+          call.isOver = true;
+          flying.delete(call);
+        }
+    },
+    /** The `fetch` of one page. */
+    of:
+      (owner: Owner) =>
+      (_url: unknown, init: { body?: unknown; signal?: AbortSignal } = {}): Promise<unknown> =>
+        new Promise((resolve, reject) => {
+          const token = String(init.body);
+          const call: Call = {
+            owner,
+            token,
+            sent: service.find(token),
+            at: time.nowMs,
+            seq: next(),
+            spender: -1,
+            fault,
+            isOver: false,
+          };
+          const end = () => {
+            call.isOver = true;
+            flying.delete(call);
+          };
+          let failBody = (_: unknown) => {};
+          const fail = (error: unknown) => {
+            if (call.isOver) return;
+            end();
+            reject(error);
+            failBody(error);
+          };
+          const { signal } = init;
+          if (signal?.aborted) {
+            reject(signal.reason);
+            return;
+          }
+          calls.push(call);
+          flying.set(call, fail);
+          told.onSend(call);
+          signal?.addEventListener('abort', () => fail(signal.reason));
+
+          const arrive = async () => {
+            if (owner.isGone) return;
+            call.fault = fault;
+            if (fault === 'hangs') return;
+            if (fault === 'offline') {
+              time.after(0, () => fail(new TypeError('Failed to fetch')), owner);
+              return;
+            }
+            const { status, headers, text } = await answer(call);
+            if (fault === 'lost') {
+              time.after(0, () => fail(new TypeError('Failed to fetch')), owner);
+              return;
+            }
+            if (isDateReadable) headers['date'] = new Date(time.nowMs).toUTCString();
+            const body = () =>
+              new Promise<string>((done, failed) => {
+                failBody = failed;
+                if (call.fault === 'bodyHangs' || call.isOver) return;
+                const bring = () => {
+                  if (call.isOver) return;
+                  end();
+                  call.deliveredAt = time.nowMs;
+                  told.onDelivered(call);
+                  done(text);
+                };
+                time.after(chance.whole(0, 20), bring, owner);
+              });
+            const response = {
+              status,
+              ok: status >= 200 && status < 300,
+              redirected: false,
+              type: 'cors',
+              headers: { get: (name: string) => headers[name.toLowerCase()] ?? null },
+              text: body,
+              json: async () => JSON.parse(await body()) as unknown,
+            };
+            const travelMs = call.fault === 'slow' ? chance.whole(3000, 6000) : chance.whole(5, 150);
+            time.after(travelMs, () => !call.isOver && resolve(response), owner);
+          };
+          // The request leaves the device whatever becomes of the page.
+          time.after(chance.whole(2, 80), () => void time.outside(arrive()));
+        }),
+  };
+};
+export type Network = ReturnType<typeof createNetwork>;

@@ -1,0 +1,272 @@
+/**
+ * One page of a browser profile: a world of its own for the session's real code, with a document that is seen or hidden,
+ * timers that can be throttled or stopped, and the life that browsers give pages: frozen, cached, restored, killed.
+ */
+
+import { createDecipheriv, webcrypto } from 'node:crypto';
+import type { SessionModule } from './bundle.ts';
+import { createTarget, eventOf } from './event-target.ts';
+import type { Chance } from './random.ts';
+import type { Leave, Receiver } from './shared.ts';
+import type { Task, Time } from './time.ts';
+
+/** What pages of a profile have in common. */
+export interface Ground {
+  readonly time: Time;
+  readonly chance: Chance;
+  readonly load: (page: object) => SessionModule;
+  /** The device's wall clock, epoch ms. */
+  wall(): number;
+  /** The device's monotonic clock, ms. */
+  mono(): number;
+  readonly locks: {
+    of(owner: Receiver, leave: () => Leave): unknown;
+    drop(owner: Receiver): void;
+    isHeldBy(owner: Receiver): boolean;
+  };
+  readonly locksLeave: Leave;
+  readonly channels: {
+    of(owner: Receiver, leave: Leave, onThrow: (error: unknown) => void): unknown;
+    drop(owner: Receiver): void;
+  };
+  readonly channelLeave: Leave;
+  readonly disk: { of(owner: Receiver): unknown; drop(owner: Receiver): void } | undefined;
+  readonly network: { of(owner: Receiver): unknown; drop(owner: Receiver): void };
+  /** Something was thrown at the page. */
+  onThrow(error: unknown): void;
+}
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const TAG_LENGTH = 16;
+
+/** Web Crypto's part that the session needs, by Node's own AES: without threads, whose order nobody can repeat. */
+const subtle = {
+  // No plain bytes: those would be for noble.
+  importKey: async (_: string, raw: Uint8Array) => ({ raw }),
+  decrypt: async ({ iv }: { iv: Uint8Array }, { raw }: { raw: Uint8Array }, sealed: Uint8Array) => {
+    const decipher = createDecipheriv('aes-256-gcm', raw, iv);
+    const end = sealed.length - TAG_LENGTH;
+    decipher.setAuthTag(sealed.subarray(end));
+    const plain = Buffer.concat([decipher.update(sealed.subarray(0, end)), decipher.final()]);
+    return plain.buffer.slice(plain.byteOffset, plain.byteOffset + plain.length);
+  },
+};
+
+export const createPage = (ground: Ground, visible: boolean) => {
+  const { time, chance, onThrow } = ground;
+  let isVisible = visible;
+  let heldBack: Task[] | undefined;
+  let isCached = false;
+  let isGone = false;
+  let throttleMs = 1000;
+  let areTimersStopped = false;
+  /** For how long the page has been able to run, until `since`. */
+  let ranMs = 0;
+  let since = time.nowMs;
+  const ran = () => ranMs + (heldBack || isGone ? 0 : time.nowMs - since);
+  const openedAt = ground.mono();
+  const windowEvents = createTarget(onThrow);
+  const documentEvents = createTarget(onThrow);
+  const timers = new Map<number, Task>();
+  let timerIds = 1;
+
+  const owner: Receiver = {
+    get heldBack() {
+      return heldBack;
+    },
+    get isGone() {
+      return isGone;
+    },
+    get isCached() {
+      return isCached;
+    },
+    onMessageWhileCached: () => kill(),
+  };
+
+  const fireWindow = (type: string, more: object = {}) => windowEvents.fire(eventOf(type, page, more));
+  const fireDocument = (type: string) => {
+    const event = eventOf(type, document);
+    windowEvents.fire(event, true);
+    documentEvents.fire(event);
+    windowEvents.fire(event, false);
+  };
+
+  const putOff = (at: number) => {
+    if (areTimersStopped) return Number.POSITIVE_INFINITY;
+    return isVisible ? undefined : Math.ceil(Math.max(at, time.nowMs) / throttleMs) * throttleMs;
+  };
+  const arm = (run: () => void, ms: number): number => {
+    const id = timerIds++;
+    // As browsers do: what is no number is 0, what is too long is 0 as well.
+    const span = Number(ms) > 0 && Number(ms) <= LONGEST_TIMER_MS ? Math.floor(Number(ms)) : 0;
+    const fire = () => {
+      timers.delete(id);
+      try {
+        run();
+      } catch (error) {
+        onThrow(error);
+      }
+    };
+    timers.set(id, time.after(Math.max(1, span), fire, owner, putOff));
+    return id;
+  };
+  const disarm = (id: unknown) => {
+    time.cancel(timers.get(id as number));
+    timers.delete(id as number);
+  };
+
+  const document = {
+    get visibilityState() {
+      return isVisible ? 'visible' : 'hidden';
+    },
+    get hidden() {
+      return !isVisible;
+    },
+    prerendering: false,
+    wasDiscarded: false,
+    addEventListener: documentEvents.addEventListener,
+    removeEventListener: documentEvents.removeEventListener,
+  };
+  const OwnDate = class extends Date {
+    static override now() {
+      return Math.floor(ground.wall());
+    }
+  };
+  const page: Record<string, unknown> = {
+    document,
+    navigator: {
+      locks: ground.locksLeave === 'missing' ? undefined : ground.locks.of(owner, () => ground.locksLeave),
+      onLine: true,
+      userAgent: 'model',
+    },
+    Date: OwnDate,
+    performance: { now: () => ground.mono() - openedAt, timeOrigin: 0 },
+    Math: Object.create(Math, { random: { value: () => chance.next() } }),
+    crypto: {
+      subtle,
+      getRandomValues: (bytes: Uint8Array) => bytes.map((_, i) => (bytes[i] = chance.whole(0, 255))),
+      randomUUID: () => webcrypto.randomUUID(),
+    },
+    setTimeout: arm,
+    clearTimeout: disarm,
+    addEventListener: windowEvents.addEventListener,
+    removeEventListener: windowEvents.removeEventListener,
+    fetch: ground.network.of(owner),
+    ...(ground.disk && { indexedDB: ground.disk.of(owner) }),
+    ...(ground.channelLeave !== 'missing' && {
+      BroadcastChannel: ground.channels.of(owner, ground.channelLeave, onThrow),
+    }),
+  };
+  page['globalThis'] = page['window'] = page['self'] = page;
+  const code = ground.load(page);
+
+  const halt = () => {
+    if (heldBack) return;
+    ranMs = ran();
+    heldBack = [];
+  };
+  const proceed = (tell: () => void) => {
+    if (isGone) return;
+    const tasks = heldBack ?? [];
+    heldBack = undefined;
+    since = time.nowMs;
+    tell();
+    for (const task of tasks) time.again(task);
+  };
+  const see = (next: boolean) => {
+    if (isVisible === next) return;
+    isVisible = next;
+    fireDocument('visibilitychange');
+    // What a hidden page had put off comes at once when it is seen.
+    if (next) for (const task of timers.values()) if (task.run && !areTimersStopped) time.again(task);
+  };
+  const kill = () => {
+    if (isGone) return;
+    ranMs = ran();
+    isGone = true;
+    timers.clear();
+    ground.network.drop(owner);
+    ground.channels.drop(owner);
+    ground.locks.drop(owner);
+    ground.disk?.drop(owner);
+  };
+
+  return {
+    owner,
+    code,
+    get isVisible() {
+      return isVisible;
+    },
+    get isFrozen() {
+      return heldBack !== undefined;
+    },
+    get isCached() {
+      return isCached;
+    },
+    get isGone() {
+      return isGone;
+    },
+    get areTimersStopped() {
+      return areTimersStopped;
+    },
+    /** For how long the page has been able to run, ms. */
+    ran,
+    /** The device has slept: the page did not run. */
+    slept: (ms: number) => {
+      since += ms;
+    },
+    /** Timers that are armed, and listeners: what a closed session must not leave behind. */
+    left: () => timers.size + windowEvents.count() + documentEvents.count(),
+    show: () => see(true),
+    hide: () => see(false),
+    online: () => fireWindow('online'),
+    /** How far apart the timers of this page fire while it is hidden, ms. */
+    throttle: (ms: number) => {
+      throttleMs = ms;
+    },
+    /** Timers stop for good, as in a webview whose host has paused them; or go on. */
+    stopTimers: (stopped: boolean) => {
+      areTimersStopped = stopped;
+      if (!stopped) for (const task of timers.values()) if (task.run) time.again(task);
+    },
+    freeze: () => {
+      if (heldBack || isVisible) return;
+      fireDocument('freeze');
+      halt();
+    },
+    resume: () => {
+      if (!heldBack || isCached) return;
+      proceed(() => fireDocument('resume'));
+    },
+    /** Go to the back/forward cache. A page that holds a lock is not let in: it is gone. */
+    cache: async () => {
+      if (heldBack || isGone) return;
+      fireWindow('pagehide', { persisted: true });
+      see(false);
+      fireDocument('freeze');
+      await time.turn();
+      halt();
+      isCached = true;
+      if (ground.locks.isHeldBy(owner)) kill();
+    },
+    /** Come back from the cache, unless evicted. */
+    restore: () => {
+      if (!isCached || isGone) return;
+      isCached = false;
+      proceed(() => {
+        fireDocument('resume');
+        isVisible = true;
+        fireWindow('pageshow', { persisted: true });
+        fireDocument('visibilitychange');
+      });
+    },
+    /** Leave for good, as a page that is navigated away. */
+    leave: () => {
+      if (!heldBack && !isGone) fireWindow('pagehide');
+      kill();
+    },
+    /** End at once, without a word. */
+    kill,
+  };
+};
+export type Page = ReturnType<typeof createPage>;

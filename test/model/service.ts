@@ -1,0 +1,142 @@
+/**
+ * The other ends of the wire: the real operator, asked in the process, and the publisher's server that asks it for sets.
+ *
+ * Everything that was ever issued is kept, so that a token on a page tells whose it is, which supplied set it descends
+ * from, and when it expires.
+ */
+
+import { createOperator } from '../../src/operator/index.ts';
+import { answerOf, createClient } from '../../src/server/index.ts';
+import { fromB64, NONCE_LENGTH, openRefresh, sealRequest } from '../../src/token/index.ts';
+
+const API_KEY = 'UID2-C-L-777-model.for-stories-only-and-nothing-else-at-all';
+const SECRET = 'bW9kZWwtc2VjcmV0LWZvci1zdG9yaWVzLW9ubHktMTI='.slice(0, 43).concat('=');
+export const BASE_URL = 'https://operator.example';
+
+/** Spans of the operator, s. */
+export interface Lifetimes {
+  readonly identityExpires: number;
+  readonly refreshFrom: number;
+  readonly refreshExpires: number;
+}
+
+/** A set that the operator has issued. */
+export interface Issued {
+  readonly user: string;
+  /** Number of the set that a publisher's server was given, of which this is a descendant or itself. */
+  readonly root: number;
+  readonly wire: Wire;
+  /** It came by a refresh. */
+  readonly refreshed: boolean;
+  /** Place in the order of everything that happens in a world. */
+  readonly seq: number;
+}
+
+interface Wire {
+  readonly advertising_token: string;
+  readonly refresh_token: string;
+  readonly refresh_response_key: string;
+  readonly refresh_from: number;
+  readonly identity_expires: number;
+  readonly refresh_expires: number;
+}
+
+const clock = { now: () => Date.now() };
+type Operator = ReturnType<typeof createOperator>;
+// Building an operator takes longer than a whole run: one for each choice of lifetimes.
+const operators = new Map<string, Operator>();
+
+const operatorOf = (lifetimes: Lifetimes): Operator => {
+  const key = JSON.stringify(lifetimes);
+  let operator = operators.get(key);
+  if (!operator) {
+    operator = createOperator({
+      apiKey: API_KEY,
+      clientSecret: SECRET,
+      siteId: 777,
+      roles: ['GENERATOR', 'OPTOUT'],
+      rootSecret: SECRET,
+      now: () => clock.now(),
+      ...lifetimes,
+    });
+    operators.set(key, operator);
+  }
+  return operator;
+};
+
+let worlds = 0;
+
+/**
+ * Build the service of one world.
+ *
+ * @param now   its clock, epoch ms.
+ * @param next  numbers everything that happens.
+ */
+export const createService = (lifetimes: Lifetimes, now: () => number, next: () => number) => {
+  const operator = operatorOf(lifetimes);
+  clock.now = now;
+  // Opt-outs last as long as the operator: users of different worlds are different users.
+  const world = worlds++;
+  const emailOf = (user: string) => `${user}.${world}@example.com`;
+  const client = createClient({
+    baseUrl: BASE_URL,
+    apiKey: API_KEY,
+    clientSecret: SECRET,
+    now,
+    fetch: (input, init) => operator.fetch(new Request(input, init)),
+  });
+  const byToken = new Map<string, Issued>();
+  const byRefreshToken = new Map<string, Issued>();
+  let roots = 0;
+
+  const keep = (issued: Issued) => {
+    byToken.set(issued.wire.advertising_token, issued);
+    byRefreshToken.set(issued.wire.refresh_token, issued);
+    return issued;
+  };
+
+  return {
+    /** What was issued, by its advertising token, or by its refresh token. */
+    find: (token: string): Issued | undefined => byToken.get(token) ?? byRefreshToken.get(token),
+    /** All sets that descend from a supplied one, and itself. */
+    descendants: (root: number | undefined): Issued[] => [...byToken.values()].filter((issued) => issued.root === root),
+    /** What the publisher's server is told about a user: a set, or `optout`. */
+    generate: async (user: string): Promise<{ readonly answer: unknown; readonly issued: Issued | undefined }> => {
+      const answer = answerOf(await client.generate({ email: emailOf(user) }));
+      if (answer.status !== 'success') return { answer, issued: undefined };
+      const wire = answer.body as unknown as Wire;
+      return { answer, issued: keep({ user, root: roots++, wire, refreshed: false, seq: next() }) };
+    },
+    /** The operator's answer to a refresh, and what it holds: a set, an opt-out, or neither. */
+    refresh: async (
+      body: string,
+    ): Promise<{ readonly status: number; readonly text: string; readonly said: 'optout' | Issued | undefined }> => {
+      const response = await operator.fetch(new Request(`${BASE_URL}/v2/token/refresh`, { method: 'POST', body }));
+      const text = await response.text();
+      const parent = byRefreshToken.get(body);
+      if (response.status !== 200 || !parent) return { status: response.status, text, said: undefined };
+      const opened = JSON.parse(await openRefresh(text, parent.wire.refresh_response_key)) as {
+        status: string;
+        body: Wire;
+      };
+      const { user, root } = parent;
+      const said =
+        opened.status === 'optout'
+          ? ('optout' as const)
+          : keep({ user, root, wire: opened.body, refreshed: true, seq: next() });
+      return { status: 200, text, said };
+    },
+    /** The user opts out, at the service. */
+    optOut: async (user: string): Promise<void> => {
+      const json = JSON.stringify({ email: emailOf(user) });
+      const nonce = crypto.getRandomValues(new Uint8Array(NONCE_LENGTH));
+      const key = await crypto.subtle.importKey('raw', fromB64(SECRET), 'AES-GCM', false, ['encrypt']);
+      const body = await sealRequest(key, { at: now(), nonce, json });
+      const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/octet-stream' };
+      const request = new Request(`${BASE_URL}/v2/token/logout`, { method: 'POST', headers, body });
+      const { status } = await operator.fetch(request);
+      if (status !== 200) throw new Error(`opt-out: ${status}`);
+    },
+  };
+};
+export type Service = ReturnType<typeof createService>;

@@ -1,0 +1,164 @@
+/**
+ * What the tabs of a browser profile share, but for storage: locks and channels. Each can be missing or refused, as on
+ * plain http or in a sandboxed frame.
+ */
+
+import { createTarget, eventOf } from './event-target.ts';
+import type { Chance } from './random.ts';
+import type { Owner, Time } from './time.ts';
+
+/** Whether a page has a thing: it works, it is not there, or to use it throws. */
+export type Leave = 'works' | 'missing' | 'refused';
+
+const refusal = () => new DOMException('refused', 'SecurityError');
+
+interface Waiting {
+  readonly owner: Owner;
+  readonly grant: () => void;
+}
+
+/** Web Locks, exclusive. */
+export const createLocks = (time: Time, chance: Chance, onMisuse: (what: string) => void) => {
+  const held = new Map<string, Owner>();
+  const queues = new Map<string, Waiting[]>();
+
+  const next = (name: string) => {
+    const queue = queues.get(name) ?? [];
+    while (!held.has(name) && queue.length) {
+      const { owner, grant } = queue.shift()!;
+      if (owner.isGone) continue;
+      held.set(name, owner);
+      time.after(0, grant, owner);
+    }
+  };
+  const release = (name: string, owner: Owner) => {
+    if (held.get(name) !== owner) return;
+    held.delete(name);
+    next(name);
+  };
+
+  return {
+    holderOf: (name: string) => held.get(name),
+    isHeldBy: (owner: Owner) => [...held.values()].includes(owner),
+    /** A page is gone: so are its locks. */
+    drop: (owner: Owner) => {
+      for (const [name, holder] of [...held]) if (holder === owner) release(name, owner);
+    },
+    /** `navigator.locks` of one page. */
+    of: (owner: Owner, leave: () => Leave) => ({
+      request: (name: string, ...rest: unknown[]) =>
+        new Promise<unknown>((resolve, reject) => {
+          const work = rest.at(-1) as (lock: unknown) => unknown;
+          const { ifAvailable, signal, steal } = Object(rest.length > 1 ? rest[0] : {}) as {
+            ifAvailable?: boolean;
+            signal?: AbortSignal;
+            steal?: boolean;
+          };
+          if (steal) onMisuse('a lock is stolen');
+          if (leave() === 'refused') {
+            reject(refusal());
+            return;
+          }
+          if (signal?.aborted) {
+            reject(signal.reason);
+            return;
+          }
+          const grant = () => {
+            (async () => work({ name, mode: 'exclusive' }))()
+              .finally(() => release(name, owner))
+              .then(resolve, reject);
+          };
+          // The browser decides in a process of its own.
+          time.after(chance.whole(0, 3), () => {
+            if (owner.isGone) return;
+            if (!held.has(name)) {
+              held.set(name, owner);
+              time.after(0, grant, owner);
+            } else if (ifAvailable) time.after(0, () => (async () => work(null))().then(resolve, reject), owner);
+            else {
+              const waiting = { owner, grant };
+              const queue = queues.get(name) ?? [];
+              queues.set(name, queue);
+              queue.push(waiting);
+              signal?.addEventListener('abort', () => {
+                const at = queue.indexOf(waiting);
+                if (at >= 0) queue.splice(at, 1);
+                reject(signal.reason);
+              });
+            }
+          });
+        }),
+      query: async () => ({
+        held: [...held.keys()].map((name) => ({ name, mode: 'exclusive' })),
+        pending: [...queues].flatMap(([name, queue]) => queue.map(() => ({ name, mode: 'exclusive' }))),
+      }),
+    }),
+  };
+};
+
+/** A page that channels bring messages to. */
+export interface Receiver extends Owner {
+  /** A message has come for a page in the back/forward cache: Chromium evicts it. */
+  onMessageWhileCached(): void;
+  readonly isCached: boolean;
+}
+
+/** Broadcast channels. */
+export const createChannels = (time: Time, chance: Chance) => {
+  interface Port {
+    readonly name: string;
+    readonly owner: Receiver;
+    readonly hear: (data: unknown) => void;
+  }
+  const ports = new Set<Port>();
+
+  return {
+    drop: (owner: Receiver) => {
+      for (const port of [...ports]) if (port.owner === owner) ports.delete(port);
+    },
+    openOf: (owner: Receiver) => [...ports].filter((port) => port.owner === owner).length,
+    /** The class `BroadcastChannel` of one page. */
+    of: (owner: Receiver, leave: Leave, onThrow: (error: unknown) => void) =>
+      function BroadcastChannel(this: unknown, name: string) {
+        if (leave === 'refused') throw refusal();
+        const { addEventListener, removeEventListener, fire } = createTarget(onThrow);
+        const port: Port = {
+          name,
+          owner,
+          hear: (data) => {
+            const event = eventOf('message', channel, { data });
+            try {
+              channel.onmessage?.(event);
+            } catch (error) {
+              onThrow(error);
+            }
+            fire(event);
+          },
+        };
+        ports.add(port);
+        const channel = {
+          name,
+          onmessage: null as ((event: unknown) => unknown) | null,
+          onmessageerror: null,
+          addEventListener,
+          removeEventListener,
+          postMessage: (data: unknown) => {
+            if (!ports.has(port)) throw new DOMException('closed', 'InvalidStateError');
+            const copy = structuredClone(data);
+            for (const other of ports) {
+              if (other === port || other.name !== name) continue;
+              time.after(chance.whole(0, 30), () => {
+                if (!ports.has(other)) return;
+                if (other.owner.isCached) other.owner.onMessageWhileCached();
+                else time.after(0, () => ports.has(other) && other.hear(copy), other.owner);
+              });
+            }
+          },
+          close: () => {
+            ports.delete(port);
+          },
+        };
+        return channel;
+      },
+  };
+};

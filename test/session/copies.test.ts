@@ -1,0 +1,69 @@
+// @vitest-environment node
+/** Two copies of the code in one page, as they are shipped; and that loading it touches nothing. */
+
+import { afterEach, expect, test, vi } from 'vitest';
+import { buildScript } from '../../build/bundle.ts';
+import type { Tessera } from '../../src/page/script.ts';
+import { indexedDbStore } from '../../src/session/index.ts';
+import { listen, MINUTE, names, until, useFakeClock } from '../support/scene.ts';
+import { BASE_URL, createStage, recordOf } from './stage.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+test('two copies of tessera.js behave like two tabs: one refresh, both have it; a logout ends both', async () => {
+  const { code } = await buildScript('tessera.js');
+  /** The file in a page that has no global of its name yet. */
+  const load = (): Tessera => {
+    const window: { tessera?: Tessera } = {};
+    new Function('window', code)(window);
+    return window.tessera as Tessera;
+  };
+  useFakeClock();
+  const stage = createStage();
+  const name = 'two-copies';
+  const place = indexedDbStore(name);
+  await place.update(() => recordOf(1));
+  place.close?.();
+  const [one, two] = [load(), load()].map(({ createSession }) => {
+    const session = createSession({ baseUrl: BASE_URL, name, fetch: stage.fetch });
+    return { session, heard: listen(session) };
+  }) as [{ session: Tessera['session'] & object; heard: ReturnType<typeof listen> }, never];
+  const both: (typeof one)[] = [one, two];
+  await Promise.all(both.map(({ session }) => session.ready));
+  await stage.pass(15 * MINUTE);
+  await until(() => both.every(({ session }) => session.advertisingToken === 'advertising-2'));
+  expect(stage.sent).toHaveLength(1);
+  expect(both.map(({ heard }) => names(heard)).sort()).toEqual([
+    ['token load', 'token refresh'],
+    ['token load', 'token tab'],
+  ]);
+  await one.session.clear();
+  await until(() => both.every(({ session }) => !session.advertisingToken));
+  for (const { session } of both) session.close();
+});
+
+test('loading the module touches no global', async () => {
+  const touched: string[] = [];
+  const watched = ['indexedDB', 'localStorage', 'document', 'navigator', 'performance', 'BroadcastChannel', 'fetch'];
+  const own = watched.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const);
+  vi.resetModules();
+  for (const name of watched)
+    Object.defineProperty(globalThis, name, {
+      configurable: true,
+      get: () => {
+        touched.push(name);
+        return undefined;
+      },
+    });
+  try {
+    const { createSession } = await import('../../src/session/index.ts');
+    const at = touched.length;
+    expect(createSession).toBeTypeOf('function');
+    // What imports modules here may itself look at a clock, before and after.
+    expect(touched.slice(0, at).filter((name) => name !== 'performance')).toEqual([]);
+  } finally {
+    for (const [name, descriptor] of own)
+      if (descriptor) Object.defineProperty(globalThis, name, descriptor);
+      else Reflect.deleteProperty(globalThis, name);
+  }
+});
