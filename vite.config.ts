@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 // Five ways to run a test, by its folder. Whatever is not named here runs in Node.
 const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts'];
-const database = ['test/database/**/*.test.ts', 'test/operator-nodes/**/*.test.ts'];
+const database = ['test/database/**/*.test.ts', 'test/operator-nodes/**/*.test.ts', 'test/mapping/**/*.test.ts'];
 const model = ['test/model/**/*.test.ts'];
 const built = [
   'test/browser/**/*.test.ts',

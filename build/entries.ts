@@ -9,6 +9,7 @@ export const entries: Record<string, string> = {
   '.': 'session/index',
   './token': 'token/index',
   './server': 'server/index',
+  './mapping': 'mapping/index',
   './operator': 'operator/index',
   './operator/node': 'operator/node',
   './prebid': 'page/prebid',

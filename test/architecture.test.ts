@@ -194,7 +194,7 @@ describe('what is built', async () => {
     const dependencies = [...ofNode, ...ofReact, 'idb-keyval', '@noble/ciphers'];
     for (const name of named(filesAtOnce(entry))) expect(dependencies).toContain(name);
     // The engines of the database, where an option asks for one.
-    const engines = entry === './operator' ? ['node:', '@electric-sql/pglite', 'pg'] : [];
+    const engines = ['./operator', './mapping'].includes(entry) ? ['node:', '@electric-sql/pglite', 'pg'] : [];
     for (const name of named(filesOf(entry))) expect([...dependencies, ...engines]).toContain(name);
   });
 

@@ -5,3 +5,4 @@ const load = (path: string): Promise<unknown> => import(new URL(`../../dist/${pa
 export const builtOperator = () => load('operator/index.js') as Promise<typeof import('../../src/operator/index.ts')>;
 export const builtNode = () => load('operator/node.js') as Promise<typeof import('../../src/operator/node.ts')>;
 export const builtServer = () => load('server/index.js') as Promise<typeof import('../../src/server/index.ts')>;
+export const builtMapping = () => load('mapping/index.js') as Promise<typeof import('../../src/mapping/index.ts')>;

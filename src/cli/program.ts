@@ -7,7 +7,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { Command, CommanderError } from 'commander';
-import type { Io } from './io.ts';
+import { type Io, STOPPED } from './io.ts';
+import { mapCommand } from './map.ts';
 import { operatorCommand } from './operator.ts';
 import { bucketsCommand, optOutsCommand } from './raw-ids.ts';
 import { generateCommand, optOutCommand, refreshCommand, validateCommand } from './tokens.ts';
@@ -17,13 +18,14 @@ const VERBS = [
   generateCommand,
   validateCommand,
   refreshCommand,
+  mapCommand,
   optOutCommand,
   bucketsCommand,
   optOutsCommand,
 ];
 
-/** Done; the service refused or could not start; wrong use. */
-export type ExitCode = 0 | 1 | 2;
+/** Done; the service refused or could not start; wrong use; stopped by a signal before the end. */
+export type ExitCode = 0 | 1 | 2 | typeof STOPPED;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -59,7 +61,7 @@ export const run = async (args: readonly string[], io: Io): Promise<ExitCode> =>
     return 0;
   } catch (error) {
     // Commander has said what was wrong, and also "throws" after printing help.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) return error.exitCode === 0 || error.exitCode === STOPPED ? error.exitCode : 2;
     io.err(`error: ${messageOf(error)}`);
     // Wrong arguments are told by these two, here as everywhere.
     return error instanceof TypeError || error instanceof RangeError ? 2 : 1;

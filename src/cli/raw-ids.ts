@@ -3,17 +3,13 @@
  */
 
 import { type Command, InvalidArgumentError } from 'commander';
-import { linesOf } from './input.ts';
 import type { Io } from './io.ts';
+import { type RowFlags, withRows } from './row-flags.ts';
 import { clientOf, print, type ServiceFlags, serviceVerb } from './service.ts';
 
 interface BucketsFlags extends ServiceFlags {
   readonly since: number;
 }
-
-// Instants in CSV are for people too.
-const csv = (text: string, at: number): string =>
-  `${/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text},${new Date(at).toISOString()}`;
 
 const DATE_TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
@@ -34,41 +30,24 @@ export const bucketsCommand = (io: Io): Command =>
     .action(async (flags: BucketsFlags) => {
       const answer = await clientOf(flags, io).rotatedBuckets(flags.since);
       if (flags.json) return print(answer, flags, io);
+      const { csvLine, instantText } = await import('./csv.ts');
       io.out('bucketId,rotatedAt');
       // There are a million.
       for (const { bucketId, rotatedAt } of answer.buckets) {
-        io.out(csv(bucketId, rotatedAt));
+        io.out(csvLine([bucketId, instantText(rotatedAt)]));
         await io.drained();
       }
       io.err(`${answer.buckets.length} rotated; next time: --since ${new Date(answer.answeredAt).toISOString()}`);
     });
 
-async function* rawIdsOf(file: string, io: Io, count: () => void): AsyncGenerator<string, void, undefined> {
-  for await (const [line, number] of linesOf(file, io)) {
-    // An address that got into the wrong file must not be sent.
-    if (!/^[\w+/=-]{1,256}$/.test(line)) throw new RangeError(`line ${number}: expected a raw ID, got other text`);
-    count();
-    yield line;
-  }
-}
-
 /** The verb `optouts`. */
 export const optOutsCommand = (io: Io): Command =>
-  serviceVerb('optouts', 'list those of the raw IDs whose users have opted out (role MAPPER)', 'print JSON lines')
-    .argument('<file>', 'raw IDs, one a line; - for standard input')
-    .action(async (file: string, flags: ServiceFlags) => {
-      let asked = 0;
-      let found = 0;
-      const rawIds = rawIdsOf(file, io, () => {
-        asked++;
-      });
-      const results = clientOf(flags, io).optOutStatus(rawIds);
-      if (!flags.json) io.out('rawId,optedOutAt');
-      for await (const batch of results.batches()) {
-        found += batch.length;
-        for (const optedOut of batch)
-          io.out(flags.json ? JSON.stringify(optedOut) : csv(optedOut.rawId, optedOut.optedOutAt));
-        await io.drained();
-      }
-      if (!flags.json) io.err(`${found} of ${asked} have opted out`);
-    });
+  withRows(
+    serviceVerb(
+      'optouts',
+      'list those of the raw IDs whose users have opted out (role MAPPER)',
+      'print JSON lines',
+    ).argument('<file>', 'CSV, or one raw ID a line; - for standard input'),
+  ).action(async (file: string, flags: RowFlags & ServiceFlags) =>
+    (await import('./opt-out-status.ts')).optOutStatus(file, flags, io),
+  );

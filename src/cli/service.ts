@@ -28,6 +28,12 @@ export const serviceVerb = (name: string, description: string, json: string): Co
 export const warnOf = (flag: string, { err }: Io): void =>
   err(`warning: ${flag} on the command line can be read by every user of this machine; prefer the environment`);
 
+/** Warn of a password in the place of a database. */
+export const warnOfPassword = (database: string | undefined, { err }: Io): void => {
+  if (/^[a-z]+:\/\/[^/]*:[^/]*@/i.test(database ?? ''))
+    err('warning: the password in --database can be read by every user of this machine; prefer PGPASSWORD');
+};
+
 /**
  * The client that the options and the environment describe; what the line says goes first.
  *

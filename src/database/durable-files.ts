@@ -1,9 +1,10 @@
 /**
- * PGlite's files, written as a database writes: what is committed is on the disk.
+ * PGlite's files, written as a database writes: what is committed is on the disk, and nobody else may read it.
  *
  * PGlite starts PostgreSQL with `-F`, which turns fsync off, and its file system answers fsync without doing anything:
- * a killed process loses nothing, a power cut may lose or tear anything. So fsync is turned on, and given a meaning. A
- * test counts the calls: this reaches into PGlite's file system, whose shape is nobody's promise.
+ * a killed process loses nothing, a power cut may lose or tear anything. So fsync is turned on, and given a meaning. It
+ * unpacks most files with leave for everybody to read and write them: that is taken away. Tests count the calls and look
+ * at the modes: this reaches into PGlite's file system, whose shape is nobody's promise.
  */
 
 import { closeSync, fsyncSync, openSync } from 'node:fs';
@@ -18,8 +19,15 @@ interface Stream {
   readonly nfd?: number;
   readonly node: unknown;
 }
+interface Attributes {
+  readonly mode?: number | null;
+}
 interface NodeFiles {
   realPath(node: unknown): string;
+  readonly node_ops: {
+    mknod(parent: unknown, name: string, mode: number, device: number): unknown;
+    setattr(node: unknown, attributes: Attributes): void;
+  };
   readonly stream_ops: { fsync?: (stream: Stream) => number };
 }
 
@@ -34,7 +42,17 @@ const syncPath = (path: string): void => {
   }
 };
 
-/** Options of PGlite for a folder whose commits are on the disk when they are acknowledged. */
+// The owner's bits, and those that say what it is.
+const OWNERS = ~0o077;
+
+const keepPrivate = ({ node_ops: ops }: NodeFiles): void => {
+  const { mknod, setattr } = ops;
+  ops.mknod = (parent, name, mode, device) => mknod(parent, name, mode & OWNERS, device);
+  ops.setattr = (node, attributes) =>
+    setattr(node, typeof attributes.mode === 'number' ? { ...attributes, mode: attributes.mode & OWNERS } : attributes);
+};
+
+/** Options of PGlite for a folder whose commits are on the disk when they are acknowledged, and private. */
 export const durable = ({ PGlite, NodeFS }: Pglite, folder: string) => {
   const files = new NodeFS(folder);
   const init = files.init.bind(files);
@@ -42,6 +60,7 @@ export const durable = ({ PGlite, NodeFS }: Pglite, folder: string) => {
     const made = await init(...args);
     made.emscriptenOpts.preRun?.push((module) => {
       const { NODEFS } = module as unknown as { NODEFS: NodeFiles };
+      keepPrivate(NODEFS);
       NODEFS.stream_ops.fsync = ({ nfd, node }) => {
         if (nfd === undefined) syncPath(NODEFS.realPath(node));
         else fsyncSync(nfd);

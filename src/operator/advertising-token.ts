@@ -14,10 +14,10 @@
  */
 
 import type { Bytes, DiiType } from '../token/index.ts';
-import { fromB64Url, readInt32, readInt64 } from '../token/index.ts';
+import { fromB64Url } from '../token/index.ts';
 import { b64UrlText } from './base64.ts';
 import type { TokenKey } from './keys.ts';
-import { layout } from './layout.ts';
+import { getInt32, getInt64, putInt32, putInt64, zeros } from './layout.ts';
 import { sealer } from './seal.ts';
 import type { Scope } from './secrets.ts';
 
@@ -60,25 +60,25 @@ export const sealAdvertisingToken = async (
   token: AdvertisingToken,
   keys: { master: TokenKey; site: TokenKey },
 ): Promise<string> => {
-  const site = layout(SITE_HEAD + token.rawId.length);
-  site.int32(0, token.siteId);
-  site.int32(16, token.privacyBits);
-  site.int64(20, token.establishedAt);
-  site.int64(28, token.createdAt);
-  site.bytes.set(token.rawId, SITE_HEAD);
+  const site = zeros(SITE_HEAD + token.rawId.length);
+  putInt32(site, 0, token.siteId);
+  putInt32(site, 16, token.privacyBits);
+  putInt64(site, 20, token.establishedAt);
+  putInt64(site, 28, token.createdAt);
+  site.set(token.rawId, SITE_HEAD);
 
-  const master = layout(MASTER_HEAD);
-  master.int64(0, token.expiresAt);
-  master.int64(8, token.createdAt);
-  master.bytes[20] = OPERATOR_KIND;
-  master.int32(29, keys.site.id);
+  const master = zeros(MASTER_HEAD);
+  putInt64(master, 0, token.expiresAt);
+  putInt64(master, 8, token.createdAt);
+  master[20] = OPERATOR_KIND;
+  putInt32(master, 29, keys.site.id);
 
-  const head = layout(TOKEN_HEAD);
-  head.bytes[0] = typeByte(token.scope, token.type);
-  head.bytes[1] = VERSION;
-  head.int32(2, keys.master.id);
-  const inner = await sealer.seal(keys.site.secret, site.bytes, master.bytes);
-  return b64UrlText(await sealer.seal(keys.master.secret, inner, head.bytes));
+  const head = zeros(TOKEN_HEAD);
+  head[0] = typeByte(token.scope, token.type);
+  head[1] = VERSION;
+  putInt32(head, 2, keys.master.id);
+  const inner = await sealer.seal(keys.site.secret, site, master);
+  return b64UrlText(await sealer.seal(keys.master.secret, inner, head));
 };
 
 /** An opened token, and the number of the key that sealed its site part. */
@@ -110,20 +110,20 @@ export const openAdvertisingToken = async (
 ): Promise<OpenedAdvertisingToken | undefined> => {
   const bytes = bytesOf(text);
   if (!bytes || bytes.length < TOKEN_HEAD || bytes[1] !== VERSION) return undefined;
-  const master = await open(keyOf(readInt32(bytes, 2)), bytes.subarray(TOKEN_HEAD));
+  const master = await open(keyOf(getInt32(bytes, 2)), bytes.subarray(TOKEN_HEAD));
   if (!master || master.length < MASTER_HEAD) return undefined;
-  const siteKeyId = readInt32(master, 29);
+  const siteKeyId = getInt32(master, 29);
   const site = await open(keyOf(siteKeyId), master.subarray(MASTER_HEAD));
   if (!site || !RAW_ID_LENGTHS.includes(site.length - SITE_HEAD)) return undefined;
   return {
     scope: scopeIn(bytes[0]!),
     type: diiTypeIn(bytes[0]!),
-    siteId: readInt32(site, 0),
-    privacyBits: readInt32(site, 16),
+    siteId: getInt32(site, 0),
+    privacyBits: getInt32(site, 16),
     rawId: site.subarray(SITE_HEAD),
-    establishedAt: readInt64(site, 20),
-    createdAt: readInt64(master, 8),
-    expiresAt: readInt64(master, 0),
+    establishedAt: getInt64(site, 20),
+    createdAt: getInt64(master, 8),
+    expiresAt: getInt64(master, 0),
     siteKeyId,
   };
 };

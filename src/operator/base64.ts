@@ -7,6 +7,8 @@
 
 import type { Bytes } from '../token/index.ts';
 import { utf8 } from '../token/index.ts';
+import type { NodeBuffer, NodeBytes } from './host.ts';
+import { nodeBuffer, room } from './host.ts';
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const STANDARD = utf8(`${LETTERS}+/`);
@@ -38,22 +40,42 @@ export const writeB64 = (bytes: Uint8Array, out: Uint8Array, alphabet: Uint8Arra
 
 /** Base64 of `bytes` as ASCII. */
 export const b64Bytes = (bytes: Uint8Array): Bytes => {
-  const out = new Uint8Array(b64Length(bytes.length));
+  const out = room(b64Length(bytes.length));
   writeB64(bytes, out);
   return out;
 };
 
 const ascii = new TextDecoder('latin1');
 
-/** Base64 of `bytes` as text. */
-export const b64Text = (bytes: Uint8Array): string => ascii.decode(b64Bytes(bytes));
-
-/** URL-safe base64 of `bytes` as text, without padding. */
-export const b64UrlText = (bytes: Uint8Array): string => {
+const portableText = (bytes: Uint8Array): string => ascii.decode(b64Bytes(bytes));
+const portableUrlText = (bytes: Uint8Array): string => {
   const out = new Uint8Array(b64Length(bytes.length));
   writeB64(bytes, out, URL_SAFE);
   return ascii.decode(out.subarray(0, Math.ceil((bytes.length * 4) / 3)));
 };
+
+/** Bytes to text. */
+export interface B64 {
+  /** Standard base64. */
+  text(bytes: Uint8Array): string;
+  /** URL-safe base64, without padding. */
+  urlText(bytes: Uint8Array): string;
+}
+
+/** By Node's memory, where this host has it. */
+export const nativeB64 = ({ isBuffer, from }: NodeBuffer): B64 => {
+  const nodeBytes = (bytes: Uint8Array): NodeBytes => (isBuffer(bytes) ? (bytes as NodeBytes) : from(bytes));
+  return {
+    text: (bytes) => nodeBytes(bytes).toString('base64'),
+    urlText: (bytes) => nodeBytes(bytes).toString('base64url'),
+  };
+};
+
+/** By what every host has. */
+export const portableB64: B64 = { text: portableText, urlText: portableUrlText };
+
+/** Base64 of `bytes` as text; URL-safe without padding. */
+export const { text: b64Text, urlText: b64UrlText } = nodeBuffer ? nativeB64(nodeBuffer) : portableB64;
 
 // What a character stands for; 64 for what is none of them.
 const VALUES = new Uint8Array(256).fill(64);
@@ -72,7 +94,7 @@ export const readB64 = (ascii: Uint8Array): Bytes | undefined => {
   while (end > ascii.length - 2 && ascii[end - 1] === PAD) end--;
   const rest = end % 4;
   if (rest === 1 || (end < ascii.length && ascii.length % 4)) return undefined;
-  const out = new Uint8Array(Math.floor((end * 3) / 4));
+  const out = room(Math.floor((end * 3) / 4));
   const value = (at: number): number => (at < end ? VALUES[ascii[at]!]! : 0);
   let seen = 0;
   let to = 0;

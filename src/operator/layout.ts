@@ -1,25 +1,29 @@
-/** Bytes laid out by offset: what a token is before it is sealed. Zeros until something is written. */
+/** Bytes laid out by offset: what a token is before it is sealed, and after it has been opened. Big-endian. */
 
 import type { Bytes } from '../token/index.ts';
-
-/** Bytes, and how to put big-endian integers among them. */
-export interface Layout {
-  readonly bytes: Bytes;
-  int32(at: number, value: number): void;
-  /** `value` is a safe integer, an instant in ms. */
-  int64(at: number, value: number): void;
-}
+import { room } from './host.ts';
 
 /** So many zeros to write on. */
-export const layout = (length: number): Layout => {
-  const bytes = new Uint8Array(length);
-  const view = new DataView(bytes.buffer);
-  return {
-    bytes,
-    int32: (at, value) => view.setInt32(at, value),
-    int64: (at, value) => {
-      view.setInt32(at, Math.floor(value / 2 ** 32));
-      view.setUint32(at + 4, value >>> 0);
-    },
-  };
+export const zeros = (length: number): Bytes => room(length).fill(0);
+
+/** Write a signed 32-bit integer at `at`. */
+export const putInt32 = (bytes: Uint8Array, at: number, value: number): void => {
+  bytes[at] = value >> 24;
+  bytes[at + 1] = value >> 16;
+  bytes[at + 2] = value >> 8;
+  bytes[at + 3] = value;
 };
+
+/** Write a signed 64-bit integer at `at`; `value` is a safe integer, an instant in ms. */
+export const putInt64 = (bytes: Uint8Array, at: number, value: number): void => {
+  putInt32(bytes, at, Math.floor(value / 2 ** 32));
+  putInt32(bytes, at + 4, value >>> 0);
+};
+
+/** Read a signed 32-bit integer at `at`. */
+export const getInt32 = (bytes: Uint8Array, at: number): number =>
+  (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+
+/** Read a signed 64-bit integer at `at`, as a number. */
+export const getInt64 = (bytes: Uint8Array, at: number): number =>
+  getInt32(bytes, at) * 2 ** 32 + (getInt32(bytes, at + 4) >>> 0);

@@ -45,8 +45,7 @@ export const createOptOuts = (parts: {
   // A store learns of its first day on that day, not with the first opt-out. If it cannot be asked now, it will be then.
   store.epochAt(startedAt).catch(() => {});
 
-  const among = async (users: readonly Uint8Array[]): Promise<boolean[]> => {
-    const texts = users.map(b64Text);
+  const amongTexts = async (texts: readonly string[]): Promise<boolean[]> => {
     const stored = await store.since(texts);
     return texts.map((text, at) => {
       const purpose = reserved.get(text);
@@ -79,8 +78,11 @@ export const createOptOuts = (parts: {
   };
 
   return {
-    among,
-    atRefresh: async (user) => reserved.get(b64Text(user)) === 'refreshOptout' || (await among([user]))[0] === true,
+    among: (users) => amongTexts(users.map(b64Text)),
+    atRefresh: async (user) => {
+      const text = b64Text(user);
+      return reserved.get(text) === 'refreshOptout' || (await amongTexts([text]))[0] === true;
+    },
     record: async (user, at) => {
       // From the rotation before the first day on: its ID was told as the previous one.
       const first = salts.rotation(bucketOf(user), Math.min(await store.epochAt(startedAt), at)).number - 1;

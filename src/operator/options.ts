@@ -125,8 +125,37 @@ const bytes32 = (name: string, value: unknown): Bytes => {
   return parseHash(value) ?? outOfRange(name, expected, `other text of ${value.length} characters`);
 };
 
+// All that may be given, by name: a misspelt option would be a default in silence.
+const CREDENTIALS = { apiKey: 0, clientSecret: 0, siteId: 0, roles: 0 } satisfies Record<keyof GivenCredentials, 0>;
+const OPTIONS = {
+  ...CREDENTIALS,
+  now: 0,
+  participants: 0,
+  rootSecret: 0,
+  environment: 0,
+  scope: 0,
+  identityExpires: 0,
+  refreshFrom: 0,
+  refreshExpires: 0,
+  rotationPeriod: 0,
+  rateLimit: 0,
+  maxBatchSize: 0,
+  keyGeneration: 0,
+  database: 0,
+  state: 0,
+  logger: 0,
+} satisfies Record<keyof OperatorOptions, 0>;
+
+const knownNames = (where: string, given: object, known: object): void => {
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(known, name))
+      throw new TypeError(`${where}${name}: expected one of ${Object.keys(known).join(', ')}, got another name`);
+  }
+};
+
 // Credentials go unshown, also where they are wrong. What is left out is made later.
 const credentials = (name: string, given: GivenCredentials): GivenCredentials => {
+  knownNames(name, given, CREDENTIALS);
   const { apiKey, clientSecret, siteId, roles } = given;
   if (apiKey !== undefined && typeof apiKey !== 'string') wrongType(`${name}apiKey`, 'text', apiKey);
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
@@ -162,11 +191,12 @@ const participantsOf = (options: OperatorOptions): readonly GivenCredentials[] =
 /**
  * Check options and complete them.
  *
- * @throws {TypeError} an option of the wrong type.
+ * @throws {TypeError} an option of the wrong type or of an unknown name.
  * @throws {RangeError} an option out of its range, or lifetimes not in the order refreshFrom, identityExpires, refreshExpires.
  */
 export const resolveOptions = (options: OperatorOptions): Settings => {
   if (kindOf(options) !== 'object') wrongType('options', 'object', options);
+  knownNames('', options, OPTIONS);
   const { now = Date.now, logger, state } = options;
   if (typeof now !== 'function') wrongType('now', 'function', now);
   if (logger !== undefined && typeof logger?.info !== 'function') wrongType('logger', 'logger', logger);

@@ -13,11 +13,11 @@
  */
 
 import type { Bytes, DiiType } from '../token/index.ts';
-import { IV_LENGTH, readInt32, readInt64, TAG_LENGTH } from '../token/index.ts';
+import { IV_LENGTH, TAG_LENGTH } from '../token/index.ts';
 import { diiTypeIn, typeByte } from './advertising-token.ts';
 import { b64Text } from './base64.ts';
 import type { KeyOf, TokenKey } from './keys.ts';
-import { layout } from './layout.ts';
+import { getInt32, getInt64, putInt32, putInt64, zeros } from './layout.ts';
 import { sealer } from './seal.ts';
 import type { Scope } from './secrets.ts';
 
@@ -45,20 +45,20 @@ const scopeByte = (scope: Scope): number => typeByte(scope, 'email') & 0xf0;
 
 /** Seal a refresh token: 388 characters. */
 export const sealRefreshToken = async (token: RefreshToken, key: TokenKey): Promise<string> => {
-  const part = layout(SEALED_PART);
-  part.bytes[0] = typeByte(token.scope, token.type);
-  part.int64(1, token.expiresAt);
-  part.int64(9, token.createdAt);
-  part.int32(17, token.siteId);
-  part.int32(21, token.privacyBits);
-  part.int64(25, token.establishedAt);
-  part.bytes.set(token.firstLevel, 33);
-  part.bytes.set(token.responseKey, 65);
+  const part = zeros(SEALED_PART);
+  part[0] = typeByte(token.scope, token.type);
+  putInt64(part, 1, token.expiresAt);
+  putInt64(part, 9, token.createdAt);
+  putInt32(part, 17, token.siteId);
+  putInt32(part, 21, token.privacyBits);
+  putInt64(part, 25, token.establishedAt);
+  part.set(token.firstLevel, 33);
+  part.set(token.responseKey, 65);
 
-  const head = layout(HEAD);
-  head.bytes[0] = scopeByte(token.scope);
-  head.int32(1, key.id);
-  return b64Text(await sealer.seal(key.secret, part.bytes, head.bytes));
+  const head = zeros(HEAD);
+  head[0] = scopeByte(token.scope);
+  putInt32(head, 1, key.id);
+  return b64Text(await sealer.seal(key.secret, part, head));
 };
 
 /**
@@ -70,7 +70,7 @@ export const sealRefreshToken = async (token: RefreshToken, key: TokenKey): Prom
  */
 export const openRefreshToken = async (bytes: Bytes, scope: Scope, keyOf: KeyOf): Promise<RefreshToken | undefined> => {
   if (bytes.length !== TOKEN_LENGTH) return undefined;
-  const key = bytes[0] === scopeByte(scope) ? keyOf(readInt32(bytes, 1)) : undefined;
+  const key = bytes[0] === scopeByte(scope) ? keyOf(getInt32(bytes, 1)) : undefined;
   if (!key) return undefined;
   const part = await sealer.open(key.secret, bytes.subarray(HEAD));
   if (!part) return undefined;
@@ -79,12 +79,12 @@ export const openRefreshToken = async (bytes: Bytes, scope: Scope, keyOf: KeyOf)
   return {
     scope,
     type: diiTypeIn(part[0]),
-    expiresAt: readInt64(part, 1),
-    createdAt: readInt64(part, 9),
-    siteId: readInt32(part, 17),
-    privacyBits: readInt32(part, 21),
-    establishedAt: readInt64(part, 25),
-    firstLevel: part.slice(33, 65),
-    responseKey: part.slice(65, FIELDS),
+    expiresAt: getInt64(part, 1),
+    createdAt: getInt64(part, 9),
+    siteId: getInt32(part, 17),
+    privacyBits: getInt32(part, 21),
+    establishedAt: getInt64(part, 25),
+    firstLevel: part.subarray(33, 65),
+    responseKey: part.subarray(65, FIELDS),
   };
 };

@@ -1,5 +1,5 @@
 /**
- * Bodies as they arrive: text or bytes, base64 or not, an envelope or something else; and how the answer goes back.
+ * Bodies as they arrive: text or bytes, base64 or not, an envelope or something else.
  *
  * A body is never decoded as a form, whatever its content type says: real clients send base64 under
  * `application/x-www-form-urlencoded`, and decoding would damage it. Next: an endpoint reads the payload.
@@ -7,10 +7,9 @@
  * @see shared wire facts 1.1 to 1.3 and 1.7
  */
 
-import type { Context } from 'hono';
 import type { AesKey, Bytes, Sealed } from '../token/index.ts';
 import { isTokenError, openRequest, REQUEST_VERSION, SMALLEST_REQUEST } from '../token/index.ts';
-import { b64Text, readB64 } from './base64.ts';
+import { readB64 } from './base64.ts';
 import type { Reply } from './reply.ts';
 import { clientError, isObject } from './reply.ts';
 
@@ -41,11 +40,6 @@ export const BODY_MISSING = MESSAGES.missing;
 
 /** A request's clock may differ from the operator's by less than this, ms, either way. */
 export const CLOCK_WINDOW_MS = 120_000;
-
-const OCTETS = 'application/octet-stream';
-
-/** Whether a content type asks for bytes; with a parameter it does not. */
-export const isBinary = (contentType: string | null | undefined): boolean => contentType?.toLowerCase() === OCTETS;
 
 /** A body as text; what is no UTF-8 is no base64 either, and refused for that. */
 const textOf = (body: Uint8Array): string => new TextDecoder().decode(body);
@@ -100,10 +94,3 @@ export const openBody = async (body: Bytes, binary: boolean, key: AesKey, at: nu
   const opened = await openEnvelope(decoded, key, at);
   return 'nonce' in opened ? { ...opened, binary } : opened;
 };
-
-/** Content type of a sealed answer. */
-export const contentTypeOf = (binary: boolean): string => (binary ? OCTETS : 'text/plain');
-
-/** A sealed answer: bytes as they are, or as base64 text. */
-export const sealedAnswer = (c: Context, sealed: Bytes, binary: boolean): Response =>
-  c.body(binary ? sealed : b64Text(sealed), 200, { 'content-type': contentTypeOf(binary) });

@@ -42,12 +42,14 @@ export interface Secrets {
  */
 export const createSecrets = (root: Bytes, environment: Environment, scope: Scope): Secrets => {
   const key = extract(sha256, root, utf8(`tessera/1/${environment}/${scope}`));
-  // Keyed once and cloned after that: a salt per mapped DII is the busiest thing that the operator does.
+  // Keyed once, and copied for each label into the same place: a salt per mapped DII is the busiest thing that the
+  // operator does, and a fresh copy costs half as much as the hashing.
   const keyed = hmac.create(sha256, key);
+  const copy = keyed.clone();
   // One block of HKDF-Expand, which is all that 32 bytes take: HMAC(key, info, 0x01).
   const derive = (label: string): Bytes =>
     keyed
-      .clone()
+      ._cloneInto(copy)
       .update(utf8(`${label}\x01`))
       .digest() as Bytes;
   return { derive, fingerprint: toHex(derive('fingerprint').subarray(0, 8)) };

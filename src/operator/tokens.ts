@@ -45,16 +45,15 @@ export const createTokens = (keys: Keys, rawIds: RawIds, settings: Settings): To
       const responseKey = randomBytes(32);
       const expiresAt = at + identityExpiresMs;
       const endsAt = at + refreshExpiresMs;
-      const [advertisingToken, refreshToken] = await Promise.all([
-        sealAdvertisingToken(
+      return toWire({
+        advertisingToken: await sealAdvertisingToken(
           { ...shared, rawId: rawIds.bytesAt(user, at), expiresAt },
           { master: keys.master, site: keys.site(siteId) },
         ),
-        sealRefreshToken({ ...shared, firstLevel: user, expiresAt: endsAt, responseKey }, keys.refresh),
-      ]);
-      return toWire({
-        advertisingToken,
-        refreshToken,
+        refreshToken: await sealRefreshToken(
+          { ...shared, firstLevel: user, expiresAt: endsAt, responseKey },
+          keys.refresh,
+        ),
         responseKeyB64: b64Text(responseKey),
         refreshAt: at + refreshFromMs,
         expiresAt,

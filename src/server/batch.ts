@@ -2,8 +2,10 @@
  * A list of any length in pieces that the service takes: cut by count and bytes, worked on side by side, joined in
  * order. At most as many pieces are in memory as may be in flight, however long the list.
  *
- * It knows nothing of what a piece is sent as: `bulk-endpoints.ts` does, `results.ts` hands the joined pieces out.
+ * It knows nothing of what a piece is sent as: `bulk.ts` says so, `results.ts` hands the joined pieces out.
  */
+
+import { utf8 } from '../token/bytes.ts';
 
 /** What the bulk methods read: an array, a generator, the lines of a file, rows of a database. */
 export type Source<T> = Iterable<T> | AsyncIterable<T>;
@@ -13,52 +15,73 @@ export const MOST_ITEMS = 5_000;
 /** Bytes that the service takes in one request: 1 MB in the narrower reading. */
 export const MOST_BYTES = 1_000_000;
 
-/** One item and the bytes that it takes in a request, 0 where it is not sent. */
-export interface Sized<T> {
-  readonly item: T;
-  readonly bytes: number;
+/** Bytes of `text` and a comma in JSON, UTF-8. */
+export const jsonBytes = (text: string): number =>
+  /^[\w+/=@. -]*$/.test(text) ? text.length + 3 : utf8(JSON.stringify(text)).length + 1;
+
+/** What one request has room for. */
+export interface Room {
+  /** Take the room for one more item of `bytes`, unless there is none: then false. */
+  take(bytes: number): boolean;
 }
 
-const iteratorOf = <T>(source: Source<T>): Iterator<T> | AsyncIterator<T> =>
-  Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+/** Room for {@link MOST_ITEMS} items of `mostBytes` in all. */
+export const createRoom = (mostBytes: number): Room => {
+  let items = 0;
+  let filled = 0;
+  return {
+    take: (bytes) => {
+      if (items === MOST_ITEMS || filled + bytes > mostBytes) return false;
+      items++;
+      filled += bytes;
+      return true;
+    },
+  };
+};
+
+/** A batch as far as it is filled. */
+export interface Batch<S> {
+  /**
+   * Put one more item in, unless there is no room for it: then false. An empty batch has room for any.
+   *
+   * Items go into a few long arrays: an object for each of a hundred thousand in flight would be moved about by the
+   * garbage collector until the answer is there.
+   */
+  add(item: S): boolean;
+}
 
 /**
- * Cut a source into batches of at most {@link MOST_ITEMS} items and `mostBytes`.
+ * Cut a source into batches.
  *
- * @param measure  the item as the batch holds it, and its bytes; at most `mostBytes`.
- * @throws what the source or `measure` throws, after the whole batches before it.
+ * @param start  makes an empty batch.
+ * @throws what the source or the batch throws, after the whole batches before it.
  */
-export async function* batchesOf<S, T>(
+export async function* batchesOf<S, B extends Batch<S>>(
   source: Source<S>,
-  mostBytes: number,
-  measure: (item: S) => Sized<T>,
-): AsyncGenerator<T[], void, undefined> {
-  const iterator = iteratorOf(source);
-  let batch: T[] = [];
-  let filled = 0;
-  // While it is asked, the source is on its own: one that ends or fails then needs no `return`.
-  let asked = false;
-  try {
-    for (;;) {
-      asked = true;
-      // Awaited only where it must be: a promise for each of a million array elements would be most of the time.
-      const coming = iterator.next();
-      const step = 'then' in coming ? await coming : coming;
-      if (step.done) break;
-      asked = false;
-      const { item, bytes } = measure(step.value);
-      if (batch.length === MOST_ITEMS || filled + bytes > mostBytes) {
-        yield batch;
-        batch = [];
-        filled = 0;
-      }
-      batch.push(item);
-      filled += bytes;
+  start: () => B,
+): AsyncGenerator<B, void, undefined> {
+  let batch: B | undefined;
+  /** Put an item in; gives the batch that had no room for it. */
+  const put = (item: S): B | undefined => {
+    if (batch?.add(item)) return undefined;
+    const full = batch;
+    batch = start();
+    batch.add(item);
+    return full;
+  };
+  if (Symbol.asyncIterator in source) {
+    for await (const item of source) {
+      const full = put(item);
+      if (full) yield full;
     }
-  } finally {
-    if (!asked) await iterator.return?.();
+  } else {
+    // Not awaited: a promise for each of a million array elements would be most of the time.
+    for (const item of source) {
+      const full = put(item);
+      if (full) yield full;
+    }
   }
-  if (batch.length > 0) yield batch;
+  if (batch) yield batch;
 }
 
 /** A batch under way; once it has an end, `take` gives its result or throws its failure. */
@@ -75,14 +98,15 @@ interface Slot<R> {
  * place of the order; whatever is still in flight is then aborted, as it is when the reader stops.
  *
  * @param most  batches in flight or waiting to be read.
- * @param work  gets a signal that aborts with `outer` and when the reading ends early.
+ * @param work  gets a signal that aborts with `outer` and when the reading ends early. It gives a function that is called
+ *   when the reader gets there: what waits for its turn may wait in a smaller form.
  * @throws the first failure of source or work, or the reason of `outer`.
  */
 export async function* inOrder<B, R>(
   batches: AsyncGenerator<B, void, undefined>,
   most: number,
   outer: AbortSignal | undefined,
-  work: (batch: B, signal: AbortSignal) => Promise<R>,
+  work: (batch: B, signal: AbortSignal) => Promise<() => R>,
 ): AsyncGenerator<R, void, undefined> {
   outer?.throwIfAborted();
   const slots: Slot<R>[] = [];
@@ -104,11 +128,11 @@ export async function* inOrder<B, R>(
     slot.take = take;
     wake();
   };
-  const start = (begin: (signal: AbortSignal) => Promise<R>) => {
+  const start = (begin: (signal: AbortSignal) => Promise<() => R>) => {
     const slot: Slot<R> = { controller: new AbortController() };
     slots.push(slot);
     begin(slot.controller.signal).then(
-      (value) => settle(slot, () => value),
+      (take) => settle(slot, take),
       (e) =>
         settle(slot, () => {
           throw e;

@@ -4,15 +4,15 @@
  * `client.ts` hands its methods to the caller beside the token methods.
  */
 
-import { utf8 } from '../token/bytes.ts';
-import { batchesOf, inOrder, MOST_BYTES, type Sized, type Source } from './batch.ts';
-import { type Call, type CallOptions, callOptions } from './call.ts';
-import { type Dii, sentDii } from './dii.ts';
+import { batchesOf, inOrder, MOST_BYTES, type Source } from './batch.ts';
+import { type Call, type CallOptions, callOptions, type Unread } from './call.ts';
+import type { Dii } from './dii.ts';
+import { createDiiBatch, type DiiBatch } from './dii-batch.ts';
 import { createGate, type Gate } from './gate.ts';
-import { type Entry, type MapResult, type MapResultV2, mapBatch, mapBatchV2, type Send } from './mapping.ts';
+import { type MapResult, type MapResultV2, mapBatch, mapBatchV2, type Send } from './mapping.ts';
 import type { Settings } from './options.ts';
-import { type OptedOut, optOutBatch, type RotatedBuckets, rotatedBuckets } from './raw-ids.ts';
-import { type Results, resultsOf } from './results.ts';
+import { createRawIdBatch, type OptedOut, optOutBatch, type RotatedBuckets, rotatedBuckets } from './raw-ids.ts';
+import { type Results, type Rows, resultsOf } from './results.ts';
 import { retried } from './retry.ts';
 
 /**
@@ -38,10 +38,6 @@ export interface BulkClient {
 // Bytes of a request around its values: the envelope (45), the JSON with the names of all four forms (56), some air.
 const AROUND = 128;
 
-/** Bytes of `value` and a comma in JSON, UTF-8. */
-const jsonBytes = (value: string): number =>
-  /^[\w+/=@. -]*$/.test(value) ? value.length + 3 : utf8(JSON.stringify(value)).length + 1;
-
 const checkSource = (name: string, source: unknown): void => {
   const listed =
     typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
@@ -55,7 +51,7 @@ const checkSource = (name: string, source: unknown): void => {
 export const createBulk = (settings: Settings, call: Call): BulkClient => {
   const { binary, bulkTimeoutMs, concurrency, hashLocally, retry } = settings;
   // Base64 makes four bytes of three.
-  const room = (binary ? MOST_BYTES : (MOST_BYTES / 4) * 3) - AROUND;
+  const mostBytes = (binary ? MOST_BYTES : (MOST_BYTES / 4) * 3) - AROUND;
   const mapGate = createGate(concurrency);
   const statusGate = createGate(1);
 
@@ -64,24 +60,17 @@ export const createBulk = (settings: Settings, call: Call): BulkClient => {
     (path, payload) =>
       retried(() => gate.pass(() => call.sealed(path, payload, { signal, timeoutMs }), signal), retry, signal);
 
-  const entryOf = <D extends Dii>(dii: D): Sized<Entry<D>> => {
-    const sent = sentDii(dii, hashLocally);
-    const bytes = sent.value === undefined ? 0 : jsonBytes(sent.value);
-    // What no request has room for cannot be a valid address or number.
-    if (bytes > room) return { item: { dii, sent: { form: sent.form, value: undefined } }, bytes: 0 };
-    return { item: { dii, sent }, bytes };
-  };
-
   const map = <D extends Dii, R>(
     source: Source<D>,
     given: CallOptions | undefined,
-    mapOne: (send: Send, entries: readonly Entry<D>[]) => Promise<R[]>,
+    mapOne: (send: Send, batch: DiiBatch<D>) => Promise<Unread<Rows<R>>>,
   ): Results<R> => {
     checkSource('source', source);
     const { signal: outer, timeoutMs } = callOptions(given, bulkTimeoutMs);
+    const start = () => createDiiBatch<D>(mostBytes, hashLocally);
     return resultsOf(() =>
-      inOrder(batchesOf(source, room, entryOf<D>), concurrency, outer, (entries, signal) =>
-        mapOne(sender(mapGate, signal, timeoutMs), entries),
+      inOrder(batchesOf(source, start), concurrency, outer, (batch, signal) =>
+        mapOne(sender(mapGate, signal, timeoutMs), batch),
       ),
     );
   };
@@ -103,14 +92,9 @@ export const createBulk = (settings: Settings, call: Call): BulkClient => {
     optOutStatus: (rawIds, given) => {
       checkSource('rawIds', rawIds);
       const { signal: outer, timeoutMs } = callOptions(given, bulkTimeoutMs);
-      const idOf = (rawId: string): Sized<string> => {
-        if (typeof rawId !== 'string') throw new TypeError(`rawIds: expected text, got ${typeof rawId}`);
-        const bytes = jsonBytes(rawId);
-        if (bytes > room) throw new TypeError(`rawIds: expected raw IDs, got text of ${rawId.length} characters`);
-        return { item: rawId, bytes };
-      };
+      const start = () => createRawIdBatch(mostBytes);
       return resultsOf(() =>
-        inOrder(batchesOf(rawIds, room, idOf), 1, outer, (batch, signal) =>
+        inOrder(batchesOf(rawIds, start), 1, outer, (batch, signal) =>
           optOutBatch(sender(statusGate, signal, timeoutMs), batch),
         ),
       );

@@ -34,10 +34,19 @@ export interface Opened {
   readonly answeredAt: number | undefined;
 }
 
-/** One attempt at an endpoint. Both reject with the TokenErrors that {@link createCall} lists. */
+/**
+ * An answer that is parsed when it is read.
+ *
+ * Until then it is text. What is parsed early and waits for its turn is some ten thousand objects for each batch, and
+ * even read and forgotten they stay: whatever promise handed them over has outlived the request, and holds them until
+ * the whole heap is collected.
+ */
+export type Unread<T> = () => T;
+
+/** One attempt at an endpoint. Both reject, or throw when the answer is read, with the TokenErrors that {@link createCall} lists. */
 export interface Call {
   /** Send a payload in a sealed envelope. */
-  sealed(path: string, payload: unknown, options: CallLimits): Promise<Opened>;
+  sealed(path: string, payload: unknown, options: CallLimits): Promise<Unread<Opened>>;
   /** Send a refresh token as it is; the answer is sealed under the key of its set. */
   refresh(path: string, token: string, responseKeyB64: string, options: CallLimits): Promise<Opened>;
 }
@@ -128,7 +137,7 @@ export const createCall = ({ baseUrl, apiKey, secret, binary, fetch, now }: Sett
         const opened = await at200(path, openResponse(key, bytes));
         if (opened.nonce.some((byte, i) => byte !== nonce[i]))
           throw new TokenError('nonce_mismatch', `${path}: the answer belongs to another request`, { status: 200 });
-        return parse(path, opened.json, opened.at);
+        return () => parse(path, opened.json, opened.at);
       }),
 
     refresh: (path, token, responseKeyB64, { signal: outer, timeoutMs }) =>

@@ -59,11 +59,14 @@ const memberOf = (path: string, { form, value }: SentDii): Record<string, string
   return { [form]: value };
 };
 
+const ask = async (call: Call, path: string, payload: unknown, limits: CallLimits): Promise<Opened> =>
+  (await call.sealed(path, payload, limits))();
+
 export const generate = async (call: Call, dii: SentDii, limits: CallLimits): Promise<TokenResult> =>
-  resultOf(GENERATE, await call.sealed(GENERATE, memberOf(GENERATE, dii), limits));
+  resultOf(GENERATE, await ask(call, GENERATE, memberOf(GENERATE, dii), limits));
 
 export const validate = async (call: Call, token: string, dii: SentDii, limits: CallLimits): Promise<boolean> => {
-  const { body } = await call.sealed(VALIDATE, { token, ...memberOf(VALIDATE, dii) }, limits);
+  const { body } = await ask(call, VALIDATE, { token, ...memberOf(VALIDATE, dii) }, limits);
   if (typeof body !== 'boolean') throw malformed(VALIDATE, `body: expected boolean, got ${typeof body}`);
   return body;
 };
@@ -75,7 +78,7 @@ export const refresh = async (call: Call, set: Refreshable, limits: CallLimits):
 export const optOut = async (call: Call, dii: SentDii, limits: CallLimits): Promise<void> => {
   let opened: Opened;
   try {
-    opened = await call.sealed(LOGOUT, memberOf(LOGOUT, dii), limits);
+    opened = await ask(call, LOGOUT, memberOf(LOGOUT, dii), limits);
   } catch (e) {
     // Here the service calls DII that is not valid an `invalid_token`; there is no refresh token in this request.
     if (!isTokenError(e) || e.code !== 'refresh_rejected') throw e;

@@ -5,16 +5,17 @@
  * They send through the function that `bulk.ts` gives them, with its retries and its gate.
  */
 
-import type { DiiForm } from '../token/dii.ts';
-import type { Opened } from './call.ts';
-import type { Dii, SentDii } from './dii.ts';
+import type { Opened, Unread } from './call.ts';
+import type { Dii } from './dii.ts';
+import type { DiiBatch, Lane } from './dii-batch.ts';
 import { malformed } from './endpoints.ts';
+import type { Rows } from './results.ts';
 
 const MAP = '/v3/identity/map';
 const MAP_V2 = '/v2/identity/map';
 
 /** Send one payload until there is an answer. */
-export type Send = (path: string, payload: unknown) => Promise<Opened>;
+export type Send = (path: string, payload: unknown) => Promise<Unread<Opened>>;
 
 /** DII without a raw ID: the user has opted out, or the DII is not valid (`reason` is the service's word for it). */
 export type Unmapped<D> =
@@ -49,12 +50,6 @@ export type MapResultV2<D extends Dii = Dii> =
     }
   | Unmapped<D>;
 
-/** One item of a batch: as given, and as sent. */
-export interface Entry<D extends Dii> {
-  readonly dii: D;
-  readonly sent: SentDii;
-}
-
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
 
@@ -70,61 +65,67 @@ export const textOf = (path: string, name: string, value: unknown): string => {
   return value;
 };
 
-// DII that local hashing refused is answered here, in the service's words.
-const INVALID = 'invalid identifier';
+const unmapped = <D extends Dii>(dii: D, reason: string): Unmapped<D> =>
+  reason === 'optout' ? { dii, status: 'optout' } : { dii, status: 'unmapped', reason };
 
-const unmapped = <D extends Dii>(path: string, dii: D, reason: unknown): Unmapped<D> =>
-  reason === 'optout' ? { dii, status: 'optout' } : { dii, status: 'unmapped', reason: textOf(path, 'reason', reason) };
+/** One answer of version 3: a raw ID, or a reason why there is none. */
+type Answer =
+  | { readonly u: string; readonly p?: string | null; readonly r: number; readonly e?: null }
+  | { readonly e: string };
 
-/** The values of a batch by form, each in the order of the batch. */
-const byForm = (entries: readonly Entry<Dii>[]): Map<DiiForm, string[]> => {
-  const arrays = new Map<DiiForm, string[]>();
-  for (const { sent } of entries) {
-    if (sent.value === undefined) continue;
-    const array = arrays.get(sent.form);
-    if (array) array.push(sent.value);
-    else arrays.set(sent.form, [sent.value]);
+// DII that is not sent is answered here, in the service's words.
+const NOTHING_SENT: Opened = { status: 'success', body: {}, answeredAt: 0 };
+const REFUSED = { e: 'invalid identifier' };
+
+const answerOf = (element: unknown): Answer => {
+  const { u, p, r, e } = fieldsOf(element);
+  if (e !== undefined && e !== null) textOf(MAP, 'e', e);
+  else {
+    textOf(MAP, 'u', u);
+    if (p !== undefined && p !== null) textOf(MAP, 'p', p);
+    if (typeof r !== 'number' || !Number.isFinite(r)) throw malformed(MAP, `r: expected seconds, got ${typeof r}`);
   }
-  return arrays;
+  return element as Answer;
 };
 
-const mappedOf = <D extends Dii>(dii: D, element: unknown, answeredAt: number): MapResult<D> => {
-  const { u, p, r, e } = fieldsOf(element);
-  if (e !== undefined && e !== null) return unmapped(MAP, dii, e);
-  const rawId = textOf(MAP, 'u', u);
-  const previousRawId = p === undefined || p === null ? null : textOf(MAP, 'p', p);
-  if (typeof r !== 'number' || !Number.isFinite(r)) throw malformed(MAP, `r: expected seconds, got ${typeof r}`);
-  return { dii, status: 'mapped', rawId, previousRawId, remapAt: r * 1000, answeredAt };
+const resultOf = <D extends Dii>(dii: D, answer: Answer, answeredAt: number): MapResult<D> => {
+  if (answer.e !== undefined && answer.e !== null) return unmapped(dii, answer.e);
+  const { u: rawId, p = null, r } = answer;
+  return { dii, status: 'mapped', rawId, previousRawId: p, remapAt: r * 1000, answeredAt };
 };
 
 /**
  * Map a batch by version 3: all forms in one request, answers matched by position.
  *
- * @throws {TokenError} `malformed_response` another number of answers than of DII, or an answer that is none.
+ * @throws {TokenError} `malformed_response` (when the answer is read) another number of answers than of DII, or an
+ *   answer that is none.
  */
-export const mapBatch = async <D extends Dii>(send: Send, entries: readonly Entry<D>[]): Promise<MapResult<D>[]> => {
-  const arrays = byForm(entries);
-  const { body, answeredAt } =
-    arrays.size > 0 ? await send(MAP, Object.fromEntries(arrays)) : { body: {}, answeredAt: 0 };
-  const answers = new Map<DiiForm, Iterator<unknown>>();
-  for (const [form, values] of arrays) {
-    const array = arrayOf(MAP, form, fieldsOf(body)[form]);
-    if (array.length !== values.length)
-      throw malformed(MAP, `${form}: expected ${values.length} results, got ${array.length}`);
-    answers.set(form, array.values());
-  }
-  return entries.map(({ dii, sent }) =>
-    sent.value === undefined
-      ? unmapped(MAP, dii, INVALID)
-      : mappedOf(dii, answers.get(sent.form)!.next().value, answeredAt!),
-  );
+export const mapBatch = async <D extends Dii>(
+  send: Send,
+  { diis, lanes, refused }: DiiBatch<D>,
+): Promise<Unread<Rows<MapResult<D>>>> => {
+  const payload = Object.fromEntries(lanes.map(({ form, values }) => [form, values]));
+  const read = lanes.length > 0 ? await send(MAP, payload) : () => NOTHING_SENT;
+  return () => {
+    const { body, answeredAt } = read();
+    const answers = new Array<Answer>(diis.length);
+    for (const place of refused) answers[place] = REFUSED;
+    for (const { form, values, places } of lanes) {
+      const elements = arrayOf(MAP, form, fieldsOf(body)[form]);
+      if (elements.length !== values.length)
+        throw malformed(MAP, `${form}: expected ${values.length} results, got ${elements.length}`);
+      for (let i = 0; i < elements.length; i++) answers[places[i]!] = answerOf(elements[i]);
+    }
+    return { length: diis.length, at: (i) => resultOf(diis[i]!, answers[i]!, answeredAt!) };
+  };
 };
 
 type MatchV2 = <D extends Dii>(dii: D) => MapResultV2<D>;
 
+const refusedV2: MatchV2 = (dii) => unmapped(dii, REFUSED.e);
+
 // One form of a version 2 batch: results come keyed by the identifier as sent, in two lists.
-const matchV2 = async (send: Send, form: DiiForm, values: readonly string[]): Promise<Map<string, MatchV2>> => {
-  const { body, answeredAt } = await send(MAP_V2, { [form]: values });
+const matchesOf = ({ form, values }: Lane, { body, answeredAt }: Opened): Map<string, MatchV2> => {
   const lists = fieldsOf(body);
   const mapped = arrayOf(MAP_V2, 'mapped', lists['mapped']);
   const others = arrayOf(MAP_V2, 'unmapped', lists['unmapped'] ?? []);
@@ -143,9 +144,10 @@ const matchV2 = async (send: Send, form: DiiForm, values: readonly string[]): Pr
   }
   for (const element of others) {
     const { identifier, reason } = fieldsOf(element);
+    const word = textOf(MAP_V2, 'reason', reason);
     // An empty text is a DII that a caller may well send.
     if (typeof identifier !== 'string') throw malformed(MAP_V2, `identifier: expected text, got ${typeof identifier}`);
-    matches.set(identifier, (dii) => unmapped(MAP_V2, dii, reason));
+    matches.set(identifier, (dii) => unmapped(dii, word));
   }
   const answered = mapped.length + others.length;
   if (answered !== values.length)
@@ -160,17 +162,21 @@ const matchV2 = async (send: Send, form: DiiForm, values: readonly string[]): Pr
  */
 export const mapBatchV2 = async <D extends Dii>(
   send: Send,
-  entries: readonly Entry<D>[],
-): Promise<MapResultV2<D>[]> => {
-  const arrays = [...byForm(entries)];
-  const matched = await Promise.all(
-    arrays.map(async ([form, values]) => [form, await matchV2(send, form, values)] as const),
-  );
-  const answers = new Map(matched);
-  return entries.map(({ dii, sent }) => {
-    if (sent.value === undefined) return unmapped(MAP_V2, dii, INVALID);
-    const match = answers.get(sent.form)?.get(sent.value);
-    if (!match) throw malformed(MAP_V2, `${sent.form}: expected a result for each DII, got none for one`);
-    return match(dii);
-  });
+  { diis, lanes, refused }: DiiBatch<D>,
+): Promise<Unread<Rows<MapResultV2<D>>>> => {
+  const payloads = lanes.map(({ form, values }) => ({ [form]: values }));
+  const reads = await Promise.all(payloads.map((payload) => send(MAP_V2, payload)));
+  return () => {
+    const answers = new Array<MatchV2>(diis.length);
+    for (const place of refused) answers[place] = refusedV2;
+    lanes.forEach((lane, i) => {
+      const matches = matchesOf(lane, reads[i]!());
+      lane.places.forEach((place, j) => {
+        const match = matches.get(lane.values[j]!);
+        if (!match) throw malformed(MAP_V2, `${lane.form}: expected a result for each DII, got none for one`);
+        answers[place] = match;
+      });
+    });
+    return { length: diis.length, at: (i) => answers[i]!(diis[i]!) };
+  };
 };

@@ -10,7 +10,12 @@ import type { HashLocally } from './dii.ts';
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** How failed attempts of the bulk methods are tried again (429, 408, 425, 5xx, network, time-out). */
+/**
+ * How failed attempts of the bulk methods are tried again (429, 408, 425, 5xx, network, time-out).
+ *
+ * A `Retry-After` is waited for up to five minutes. A longer one is not: the error goes to the caller at once, with the
+ * time as its `retryAfterMs`.
+ */
 export interface RetryOptions {
   /** Attempts in all, the first included; 1: never again. Default 6. */
   readonly tries?: number | undefined;

@@ -4,8 +4,11 @@
  * They send through the function that `bulk.ts` gives them, with its retries.
  */
 
+import { type Batch, createRoom, jsonBytes } from './batch.ts';
+import type { Unread } from './call.ts';
 import { malformed } from './endpoints.ts';
 import { arrayOf, type Send, textOf } from './mapping.ts';
+import type { Rows } from './results.ts';
 
 const BUCKETS = '/v2/identity/buckets';
 const OPTOUT_STATUS = '/v2/optout/status';
@@ -43,7 +46,7 @@ const instantOf = (value: unknown): number => {
 /** Ask which buckets have rotated at or after `since` (epoch ms). */
 export const rotatedBuckets = async (send: Send, since: number): Promise<RotatedBuckets> => {
   // The service takes date-times without a zone.
-  const { body, answeredAt } = await send(BUCKETS, { since_timestamp: new Date(since).toISOString().slice(0, -1) });
+  const { body, answeredAt } = (await send(BUCKETS, { since_timestamp: new Date(since).toISOString().slice(0, -1) }))();
   const buckets = arrayOf(BUCKETS, 'body', body).map((element) => {
     const { bucket_id, last_updated } = (element ?? {}) as Record<string, unknown>;
     return { bucketId: textOf(BUCKETS, 'bucket_id', bucket_id), rotatedAt: instantOf(last_updated) };
@@ -51,14 +54,44 @@ export const rotatedBuckets = async (send: Send, since: number): Promise<Rotated
   return { buckets, answeredAt: answeredAt! };
 };
 
+/** Raw IDs for one request. */
+export interface RawIdBatch extends Batch<string> {
+  readonly rawIds: readonly string[];
+}
+
+/**
+ * An empty batch of raw IDs, for a request with room for `mostBytes` of them.
+ *
+ * @throws {TypeError} (`add`) no text, or more of it than any raw ID has.
+ */
+export const createRawIdBatch = (mostBytes: number): RawIdBatch => {
+  const room = createRoom(mostBytes);
+  const rawIds: string[] = [];
+  return {
+    rawIds,
+    add: (rawId) => {
+      if (typeof rawId !== 'string') throw new TypeError(`rawIds: expected text, got ${typeof rawId}`);
+      const bytes = jsonBytes(rawId);
+      if (bytes > mostBytes) throw new TypeError(`rawIds: expected raw IDs, got text of ${rawId.length} characters`);
+      const taken = room.take(bytes);
+      if (taken) rawIds.push(rawId);
+      return taken;
+    },
+  };
+};
+
 /** Ask which of a batch of raw IDs belong to users who have opted out. */
-export const optOutBatch = async (send: Send, rawIds: readonly string[]): Promise<OptedOut[]> => {
-  const { body } = await send(OPTOUT_STATUS, { advertising_ids: rawIds });
-  const list = ((body ?? {}) as Record<string, unknown>)['opted_out'];
-  return arrayOf(OPTOUT_STATUS, 'opted_out', list).map((element) => {
-    const { advertising_id, opted_out_since } = (element ?? {}) as Record<string, unknown>;
-    if (typeof opted_out_since !== 'number')
-      throw malformed(OPTOUT_STATUS, `opted_out_since: expected epoch milliseconds, got ${typeof opted_out_since}`);
-    return { rawId: textOf(OPTOUT_STATUS, 'advertising_id', advertising_id), optedOutAt: opted_out_since };
-  });
+export const optOutBatch = async (send: Send, { rawIds }: RawIdBatch): Promise<Unread<Rows<OptedOut>>> => {
+  const read = await send(OPTOUT_STATUS, { advertising_ids: rawIds });
+  return () => {
+    const { body } = read();
+    const list = ((body ?? {}) as Record<string, unknown>)['opted_out'];
+    const found = arrayOf(OPTOUT_STATUS, 'opted_out', list).map((element) => {
+      const { advertising_id, opted_out_since } = (element ?? {}) as Record<string, unknown>;
+      if (typeof opted_out_since !== 'number')
+        throw malformed(OPTOUT_STATUS, `opted_out_since: expected epoch milliseconds, got ${typeof opted_out_since}`);
+      return { rawId: textOf(OPTOUT_STATUS, 'advertising_id', advertising_id), optedOutAt: opted_out_since };
+    });
+    return { length: found.length, at: (i) => found[i]! };
+  };
 };

@@ -16,12 +16,13 @@ const aheadOf = (headers: Headers, now: number): number | undefined => {
   return Number.isNaN(ahead) ? undefined : ahead;
 };
 
-/** `Retry-After` (seconds, or a date by the service's clock) as ms from now, undefined where there is none. */
+/** `Retry-After` (seconds, or a date by the service's clock) as ms from now, undefined where there is none. Finite. */
 const retryAfterOf = (headers: Headers, now: number): number | undefined => {
   const value = headers.get('retry-after')?.trim();
   if (!value) return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - (now - (aheadOf(headers, now) ?? 0));
-  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+  // Digits without end are a time without end, not none.
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), Number.MAX_SAFE_INTEGER);
 };
 
 /**

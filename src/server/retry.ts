@@ -5,6 +5,7 @@
  */
 
 import { isTokenError, type TokenError } from '../token/errors.ts';
+import { LONGEST_TIMER_MS } from './options.ts';
 
 /** A `Retry-After` beyond this is not waited for, ms: the error goes to the caller, who sees `retryAfterMs`. */
 export const LONGEST_RETRY_AFTER_MS = 300_000;
@@ -46,7 +47,7 @@ export const waitMs = (
 ): number =>
   retryAfterMs === undefined
     ? Math.random() * Math.min(maxMs, firstMs * 2 ** (failures - 1))
-    : retryAfterMs + Math.random() * firstMs;
+    : Math.min(retryAfterMs + Math.random() * Math.min(maxMs, firstMs), LONGEST_TIMER_MS);
 
 /**
  * Do `attempt` until it succeeds, fails for good, or `tries` are used up.

@@ -344,7 +344,7 @@ describe('every verb', () => {
     ['buckets', ['--since', '2020-01-01']],
     ['optouts', ['-']],
   ];
-  const stdin = ['raw-id\n'];
+  const stdin = ['ZZZZ-id-of-a-user\n'];
 
   const hidden = (text: string) => {
     for (const secret of [EMAIL, 'ZZZZ', SECRET, MAPPER_SECRET, 'key-of']) expect(text).not.toContain(secret);

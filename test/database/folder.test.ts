@@ -167,8 +167,13 @@ describe('a folder', () => {
     const database = await openDatabase(folder);
     expect((await stat(join(folder, 'pglite'))).mode & 0o777).toBe(0o700);
     expect((await stat(join(folder, (await lockFiles(folder))[0]!))).mode & 0o777).toBe(0o600);
+    await database.script('CREATE TABLE t (id integer); INSERT INTO t VALUES (1)');
     await database.close();
     expect(await readdir(folder)).toEqual(['pglite']);
+    const all = await readdir(join(folder, 'pglite'), { recursive: true });
+    const open = all.filter((path) => fs.statSync(join(folder, 'pglite', path)).mode & 0o077);
+    expect(all.length).toBeGreaterThan(100);
+    expect(open).toEqual([]);
   });
 
   test('that is no folder, or holds something else, is told of', async () => {

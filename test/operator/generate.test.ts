@@ -51,6 +51,24 @@ describe('generate takes exactly one DII', () => {
   });
 });
 
+describe('the consent of a user', () => {
+  const TCF = `C${'Ab0_-'.repeat(8)}`;
+  const generate = async (scope: 'UID2' | 'EUID', tcf_consent_string: unknown) =>
+    (await scene({ scope }).call(PATH, { email: 'user@example.com', tcf_consent_string })).json;
+
+  test.each([TCF, `${TCF}.YAAAAAAAAAA`, null])('%j passes where the scope is EUID', async (consent) => {
+    expect((await generate('EUID', consent)).status).toBe('success');
+  });
+
+  test.each(['', 'C', `B${TCF}`, `${TCF}.`, `${TCF}+`, ` ${TCF}`, 5, {}])('%j is refused there', async (consent) => {
+    expect(await generate('EUID', consent)).toEqual({ status: 'client_error', message: 'User consent is invalid' });
+  });
+
+  test('is nothing that UID2 asks for', async () => {
+    expect((await generate('UID2', 'no consent string')).status).toBe('success');
+  });
+});
+
 describe('a token set', () => {
   test('has the lifetimes of its environment', async () => {
     const times = async (environment: 'integration' | 'production') => {

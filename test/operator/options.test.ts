@@ -8,6 +8,17 @@ describe('wrong options are told at creation: name, expected and got', () => {
   test.each<[options: unknown, error: typeof TypeError | typeof RangeError, message: string]>([
     [null, TypeError, 'options: expected object, got null'],
     ['x', TypeError, 'options: expected object, got string'],
+    [
+      { rateLimits: 5 },
+      TypeError,
+      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, maxBatchSize, keyGeneration, database, state, logger, got another name',
+    ],
+    [
+      { participants: [{ siteID: 7 }] },
+      TypeError,
+      'participants[0].siteID: expected one of apiKey, clientSecret, siteId, roles, got another name',
+    ],
+    [{ toString: 5 }, TypeError, 'toString: expected one of'],
     [{ now: 5 }, TypeError, 'now: expected function, got number'],
     [{ logger: console.log }, TypeError, 'logger: expected logger, got function'],
     [{ environment: 'test' }, RangeError, 'environment: expected integration or production, got "test"'],

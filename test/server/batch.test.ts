@@ -1,8 +1,44 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { batchesOf, inOrder, MOST_ITEMS, type Source } from '../../src/server/batch.ts';
+import {
+  batchesOf,
+  createRoom,
+  inOrder as inOrderOf,
+  jsonBytes,
+  MOST_ITEMS,
+  type Source,
+} from '../../src/server/batch.ts';
 import { rejectionOf } from './scripted-service.ts';
 
-const sized = (bytes: number) => (item: number) => ({ item, bytes });
+/** Starts batches of numbers, each of `bytes`, in requests of `mostBytes`. */
+const sized =
+  (bytes: number, mostBytes = 1e9) =>
+  () => {
+    const room = createRoom(mostBytes);
+    const items: number[] = [];
+    return {
+      items,
+      add: (item: number) => {
+        const taken = room.take(bytes);
+        if (taken) items.push(item);
+        return taken;
+      },
+    };
+  };
+/** Numbers cut into batches of them. */
+const cut = async (source: Source<number>, bytes: number, mostBytes?: number): Promise<number[][]> =>
+  (await listOf(batchesOf(source, sized(bytes, mostBytes)))).map(({ items }) => items);
+/** {@link inOrderOf} where a result is there as soon as it is worked out. */
+const inOrder = <B, R>(
+  batches: AsyncGenerator<B, void, undefined>,
+  most: number,
+  outer: AbortSignal | undefined,
+  work: (batch: B, signal: AbortSignal) => Promise<R>,
+) =>
+  inOrderOf(batches, most, outer, async (batch, signal) => {
+    const result = await work(batch, signal);
+    return () => result;
+  });
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
 const listOf = async <T>(source: AsyncIterable<T>): Promise<T[]> => {
   const all: T[] = [];
@@ -26,16 +62,15 @@ const watched = (count: number) => {
 
 describe('batchesOf', () => {
   test('cuts at 5,000 items', async () => {
-    const lengths = async (count: number) =>
-      (await listOf(batchesOf(numbers(count), 1e9, sized(1)))).map((batch) => batch.length);
+    const lengths = async (count: number) => (await cut(numbers(count), 1)).map((batch) => batch.length);
     expect(await lengths(0)).toEqual([]);
     expect(await lengths(MOST_ITEMS)).toEqual([5000]);
     expect(await lengths(12_001)).toEqual([5000, 5000, 2001]);
   });
 
   test('cuts before the bytes would be more than allowed', async () => {
-    expect(await listOf(batchesOf(numbers(5), 20, sized(10)))).toEqual([[0, 1], [2, 3], [4]]);
-    expect(await listOf(batchesOf(numbers(3), 19, sized(10)))).toEqual([[0], [1], [2]]);
+    expect(await cut(numbers(5), 10, 20)).toEqual([[0, 1], [2, 3], [4]]);
+    expect(await cut(numbers(3), 10, 19)).toEqual([[0], [1], [2]]);
   });
 
   test.each<[string, () => Source<number>]>([
@@ -50,22 +85,46 @@ describe('batchesOf', () => {
     ],
     ['a stream', () => new Blob(['0,1,2']).stream() as never],
   ])('reads %s', async (name, source) => {
-    const batches = await listOf(batchesOf(source(), 1e9, sized(1)));
+    const batches = await cut(source(), 1);
     expect(batches).toHaveLength(1);
     if (name !== 'a stream') expect(batches[0]).toEqual([0, 1, 2]);
   });
 
+  test('does not close a source that failed by itself', async () => {
+    let closed = 0;
+    const failing: AsyncIterable<number> = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => Promise.reject(new Error('disk')),
+        return: async () => ({ value: closed++, done: true }),
+      }),
+    };
+    expect((await rejectionOf(cut(failing, 1))).message).toBe('disk');
+    expect(closed).toBe(0);
+  });
+
   test('closes a source that is not read to its end, and one whose items are refused', async () => {
     const left = watched(100_000);
-    for await (const _ of batchesOf(left.source, 1e9, sized(1))) break;
+    for await (const _ of batchesOf(left.source, sized(1))) break;
     expect(left.state.closed).toBe(true);
     const refused = watched(10);
-    const refusing = batchesOf(refused.source, 1e9, () => {
-      throw new TypeError('no');
-    });
+    const refusing = batchesOf(refused.source, () => ({
+      add: () => {
+        throw new TypeError('no');
+      },
+    }));
     expect(await rejectionOf(listOf(refusing))).toBeInstanceOf(TypeError);
     expect(refused.state.closed).toBe(true);
   });
+});
+
+test('jsonBytes is what a text and a comma take in JSON, whatever is in it', () => {
+  const text = fc.oneof(fc.string({ unit: 'binary' }), fc.string(), fc.base64String());
+  fc.assert(
+    fc.property(text, (given) => {
+      const [one, two] = [[given], [given, given]].map((list) => Buffer.byteLength(JSON.stringify(list)));
+      expect(jsonBytes(given)).toBe(two! - one!);
+    }),
+  );
 });
 
 /** Batches of one number each. */
@@ -81,6 +140,33 @@ describe('inOrder', () => {
     await turn();
     for (const end of ends.reverse()) end();
     expect(await results).toEqual([0, 1, 2, 3]);
+  });
+
+  test('asks for a result when the reader gets to it, not before', async () => {
+    const taken: number[] = [];
+    const work = async (n: number) => () => taken.push(n);
+    const reading = inOrderOf(each(numbers(3)), 3, undefined, work);
+    await reading.next();
+    await turn();
+    expect(taken).toEqual([0]);
+    await listOf(reading);
+    expect(taken).toEqual([0, 1, 2]);
+  });
+
+  test('a result that turns out to be none when it is read is a failure in its place', async () => {
+    const work = async (n: number) => () => {
+      if (n === 2) throw new Error('third');
+      return n;
+    };
+    const { state, source } = watched(1000);
+    const got: number[] = [];
+    const reading = async () => {
+      for await (const n of inOrderOf(each(source), 5, undefined, work)) got.push(n);
+    };
+    expect((await rejectionOf(reading())).message).toBe('third');
+    expect(got).toEqual([0, 1]);
+    await turn();
+    expect(state.closed).toBe(true);
   });
 
   test('holds no more batches than allowed, however slow the reader', async () => {

@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { type ClientOptions, createClient, type Dii } from '../../src/server/index.ts';
+import { type ClientOptions, createClient, type Dii, type TokenError } from '../../src/server/index.ts';
 import { fromHex, toB64 } from '../../src/token/bytes.ts';
 import { hashTextOf } from '../../src/token/dii.ts';
 import { NOW, opened, optionsFor, plain, rejectionOf, type Step, scriptedService } from './scripted-service.ts';
@@ -159,8 +160,8 @@ describe('mapIdentities', () => {
     ['text', 'plain text', (i: number) => `${i}${'x'.repeat(600)}@example.com`],
   ] as const)('no sealed body (%s) is over 1 MB, with %s', async (envelope, _, email) => {
     const { client, seen } = clientOf([mapper], { envelope });
-    const source = Array.from({ length: 4000 }, (_, i) => ({ email: email(i) }));
-    expect(await client.mapIdentities(source).toArray()).toHaveLength(4000);
+    const source = Array.from({ length: 2500 }, (_, i) => ({ email: email(i) }));
+    expect(await client.mapIdentities(source).toArray()).toHaveLength(2500);
     expect(seen.length).toBeGreaterThan(1);
     // All but the last are filled, too, to nine tenths at least.
     const [, ...filled] = seen.map(({ length }) => length).sort((a, b) => a - b);
@@ -246,6 +247,19 @@ describe('faults while mapping', () => {
     await vi.advanceTimersByTimeAsync(1100);
     vi.useRealTimers();
     expect(await results).toHaveLength(1);
+  });
+
+  test('a Retry-After that is too long for anyone to wait goes to the caller at once', async () => {
+    const seconds = fc.oneof(fc.bigInt({ min: 301n, max: 10n ** 9n }), fc.bigInt({ min: 10n ** 9n, max: 10n ** 400n }));
+    await fc.assert(
+      fc.asyncProperty(seconds, async (retryAfter) => {
+        const { client, seen } = clientOf([plain(429, '', { 'retry-after': `${retryAfter}` }), mapper]);
+        const e = await rejectionOf(client.mapIdentities(phones(1)).toArray());
+        expect(e).toMatchObject({ code: 'rate_limited', status: 429 });
+        expect((e as TokenError).retryAfterMs).toBe(Math.min(Number(retryAfter) * 1000, Number.MAX_SAFE_INTEGER));
+        expect(seen).toHaveLength(1);
+      }),
+    );
   });
 
   test('the last failure is thrown once the tries are used up, after the batches before it', async () => {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createClient } from '../../src/server/index.ts';
 import { API_KEY, optionsFor, plain, SECRET, scriptedService } from './scripted-service.ts';
@@ -69,6 +70,19 @@ describe('baseUrl', () => {
 
   test.each(['http://127.0.0.1.example.com', 'http://localhost.example.com'])('%s is no loopback', (baseUrl) => {
     expect(wrong({ baseUrl })).toThrow(TypeError);
+  });
+
+  test('user and password in it are refused, and not shown', () => {
+    const part = fc.string({ minLength: 8, unit: fc.constantFrom(...'abcXYZ019-_.~!$&') });
+    fc.assert(
+      fc.property(part, fc.option(part), fc.constantFrom('https', 'http'), (user, password, scheme) => {
+        const userInfo = password === null ? user : `${user}:${password}`;
+        const create = wrong({ baseUrl: `${scheme}://${userInfo}@localhost/identity`, allowInsecure: true });
+        expect(create).toThrow(
+          new TypeError('baseUrl: expected URL without user, query or fragment, got one with them'),
+        );
+      }),
+    );
   });
 
   test('plain http elsewhere needs allowInsecure', () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { LONGEST_TIMER_MS } from '../../src/server/options.ts';
 import { LONGEST_RETRY_AFTER_MS, retried, waitMs } from '../../src/server/retry.ts';
 import { type ErrorCode, TokenError } from '../../src/token/errors.ts';
 import { rejectionOf } from './scripted-service.ts';
@@ -42,6 +43,16 @@ describe('waiting', () => {
     expect(waitMs(1, RETRY, 7000)).toBe(7100);
     vi.mocked(Math.random).mockReturnValue(0);
     expect(waitMs(1, RETRY, 7000)).toBe(7000);
+  });
+
+  test('no wait is longer than a timer takes: it would fire at once', () => {
+    const longest = { firstMs: LONGEST_TIMER_MS, maxMs: LONGEST_TIMER_MS };
+    expect(waitMs(1, longest, LONGEST_RETRY_AFTER_MS)).toBe(LONGEST_TIMER_MS);
+    expect(waitMs(9, longest)).toBe(LONGEST_TIMER_MS);
+  });
+
+  test('the random bit on top of Retry-After keeps to maxMs', () => {
+    expect(waitMs(1, { firstMs: 100, maxMs: 30 }, 7000)).toBe(7030);
   });
 });
 

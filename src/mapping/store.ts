@@ -1,0 +1,119 @@
+/** What is stored, read and deleted: apart from the jobs, which are in `rows.ts`. */
+
+import type { Database } from '../database/contract.ts';
+import type { Counts, Mapping, MappingState } from './contract.ts';
+import type { Key } from './key.ts';
+
+const COLUMNS = `type, hash, state, raw_id AS "rawId", previous_raw_id AS "previousRawId", remap_at AS "remapAt",
+  bucket_id AS "bucketId", answered_at AS "answeredAt"`;
+
+/** Rows that are read at once. */
+const PAGE = 5_000;
+
+export const find = async (database: Database, { type, hash }: Key): Promise<Mapping | undefined> => {
+  const [found] = await database.query<Mapping>(
+    `SELECT ${COLUMNS} FROM tessera_mappings WHERE type = $1 AND hash = $2`,
+    [type, hash],
+  );
+  return found;
+};
+
+/** Pages in the order of the keys. What is written meanwhile may be seen or not, no row is seen twice. */
+export async function* pages(
+  database: Database,
+  state: MappingState | undefined,
+): AsyncGenerator<readonly Mapping[], void, undefined> {
+  let last: Key = { type: 'email', hash: '' };
+  for (;;) {
+    const page: Mapping[] = await database.query<Mapping>(
+      `SELECT ${COLUMNS} FROM tessera_mappings WHERE (type, hash) > ($1, $2) AND ($3::text IS NULL OR state = $3)
+        ORDER BY type, hash LIMIT ${PAGE}`,
+      [last.type, last.hash, state ?? null],
+    );
+    if (page.length > 0) yield page;
+    if (page.length < PAGE) return;
+    last = page.at(-1)!;
+  }
+}
+
+/** @param dueAt  what is due by then, epoch ms. */
+export const counts = async (database: Database, dueAt: number, version: 2 | 3): Promise<Counts> => {
+  const found = await database.query<{ state: MappingState; count: number; due: number }>(
+    `SELECT state, count(*) AS count, count(*) FILTER (WHERE due_at <= $1 OR $2 AND bucket_id IS NOT NULL) AS due
+      FROM tessera_mappings GROUP BY state`,
+    [dueAt, version === 3],
+  );
+  const of = (state: MappingState) => found.find((row) => row.state === state);
+  return {
+    mapped: of('mapped')?.count ?? 0,
+    optedOut: of('optedOut')?.count ?? 0,
+    invalid: of('invalid')?.count ?? 0,
+    pending: of('pending')?.count ?? 0,
+    due: of('mapped')?.due ?? 0,
+  };
+};
+
+/**
+ * Take the raw IDs of opted-out users away, where they still are the ones that the service was asked about.
+ *
+ * @returns how many rows have lost theirs.
+ */
+export const optOut = async (database: Database, mappings: readonly Mapping[], answeredAt: number): Promise<number> => {
+  const rows = await database.query(
+    `WITH found AS (
+      SELECT m.type, m.hash FROM unnest($1::text[], $2::text[], $3::text[]) AS o (type, hash, raw_id)
+        JOIN tessera_mappings m ON m.type = o.type AND m.hash = o.hash AND m.raw_id = o.raw_id
+        ORDER BY m.type, m.hash FOR UPDATE OF m
+    )
+    UPDATE tessera_mappings m SET state = 'optedOut', raw_id = NULL, previous_raw_id = NULL, remap_at = NULL,
+        bucket_id = NULL, due_at = NULL, answered_at = $4
+      FROM found WHERE m.type = found.type AND m.hash = found.hash RETURNING 1`,
+    [
+      mappings.map(({ type }) => type),
+      mappings.map(({ hash }) => hash),
+      mappings.map(({ rawId }) => rawId),
+      answeredAt,
+    ],
+  );
+  return rows.length;
+};
+
+export const forget = async (database: Database, { type, hash }: Key): Promise<boolean> => {
+  const rows = await database.query('DELETE FROM tessera_mappings WHERE type = $1 AND hash = $2 RETURNING 1', [
+    type,
+    hash,
+  ]);
+  return rows.length > 0;
+};
+
+/** Delete all rows; unlike a DELETE, which leaves their bytes to a later VACUUM, this gives their files up. */
+export const forgetAll = (database: Database): Promise<number> =>
+  database.transaction(async (queries) => {
+    await queries.script('LOCK TABLE tessera_mappings IN ACCESS EXCLUSIVE MODE');
+    const [found] = await queries.query<{ count: number }>('SELECT count(*) AS count FROM tessera_mappings');
+    await queries.script('TRUNCATE tessera_mappings, tessera_mapping_buckets');
+    return found!.count;
+  });
+
+/** Rows that may be rewritten before it is worth the while, beside a fifth of all. */
+const FEW_ROWS = 1_000;
+
+/**
+ * Make the room of old versions of rows free for new ones, once a fifth of all rows was written anew.
+ *
+ * PostgreSQL does so by itself, PGlite never: daily runs would let a folder grow for ever. It goes through the table, but
+ * after that many writes only.
+ *
+ * @param written  rows that were written since this was last called.
+ */
+export const tidy = async (database: Database, written: number): Promise<void> => {
+  if (database.kind !== 'pglite' || written === 0) return;
+  const [upkeep] = await database.query<{ rewritten: number; rows: number }>(
+    `UPDATE tessera_mapping_upkeep SET rewritten = rewritten + $1 RETURNING rewritten,
+      (SELECT reltuples::bigint FROM pg_class WHERE oid = 'tessera_mappings'::regclass) AS rows`,
+    [written],
+  );
+  if (upkeep!.rewritten <= FEW_ROWS + upkeep!.rows / 5) return;
+  await database.query('VACUUM tessera_mappings');
+  await database.query('UPDATE tessera_mapping_upkeep SET rewritten = 0');
+};

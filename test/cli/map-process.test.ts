@@ -1,0 +1,166 @@
+/** `tessera map` as a process of its own: signals, kills, terminals, memory. */
+
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createScene, type Scene, tessera } from './scene.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+// Named in full: not all run in this folder.
+const COMMAND = ['--import', `file://${ROOT}node_modules/tsx/dist/loader.mjs`, `${ROOT}src/cli/main.ts`];
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await createScene();
+});
+afterAll(() => scene.close());
+
+const envOf = () => ({ PATH: process.env.PATH ?? '', PGPASSWORD: process.env['PGPASSWORD'] ?? '', ...scene.env });
+
+/** A process of the command, and what it has said. */
+const start = (args: readonly string[], node: readonly string[] = []) => {
+  const child = spawn(process.execPath, [...node, ...COMMAND, ...args], { cwd: ROOT, env: envOf() });
+  const said = { out: '', err: '' };
+  child.stdout.on('data', (piece) => {
+    said.out += piece;
+  });
+  child.stderr.on('data', (piece) => {
+    said.err += piece;
+  });
+  return { child, said, exit: once(child, 'exit') as Promise<[number | null, string | null]> };
+};
+
+const ROWS = 14_000;
+const people = Array.from({ length: ROWS }, (_, i) => `process-${i}@example.com\n`).join('');
+
+const countsOf = async (database: string) => {
+  const { out } = await tessera(['map', '--counts', '--json', '--database', database]);
+  return JSON.parse(out[0]!);
+};
+
+/** Ends once the service was asked so often to map something. */
+const underWay = (times = 1) => {
+  let seen = 0;
+  return vi.waitUntil(
+    () => {
+      seen += scene.asked().filter((path) => path === '/v3/identity/map').length;
+      return seen >= times;
+    },
+    { timeout: 60_000, interval: 5 },
+  );
+};
+
+describe('the process of tessera map', () => {
+  test('killed in the middle, and killed again, it goes on to the mapping of an unbroken run', async () => {
+    const [broken, whole] = await Promise.all([scene.databaseFolder(), scene.databaseFolder()]);
+    const path = await scene.file('people.txt', people);
+    for (const asked of [1, 2]) {
+      // One worker asks for 5,000 at once.
+      const { child, exit } = start(['map', path, '--workers', '1', '--database', broken]);
+      await underWay(asked);
+      child.kill('SIGKILL');
+      expect(await exit).toEqual([null, 'SIGKILL']);
+      // What it had asked for may still be answered.
+      scene.asked();
+    }
+    const { said, exit } = start(['map', path, '--database', broken, '--json']);
+    expect([await exit, said.err]).toEqual([[0, null], '']);
+    expect(JSON.parse(said.out)).toMatchObject({ done: true, rows: ROWS });
+    expect(await countsOf(broken)).toMatchObject({ mapped: ROWS, pending: 0 });
+
+    expect((await tessera(['map', path, '--database', whole], { env: scene.env })).code).toBe(0);
+    const mappingOf = async (database: string) => {
+      const { out } = await tessera(['map', '--export', '-', '--json', '--database', database]);
+      return out.map((line) => ({ ...JSON.parse(line), answeredAt: undefined }));
+    };
+    expect(await mappingOf(broken)).toEqual(await mappingOf(whole));
+  });
+
+  test.each([
+    ['SIGINT', 'databaseFolder'],
+    ['SIGTERM', 'database'],
+  ] as const)('%s stops it cleanly, with a summary and 130', async (signal, kind) => {
+    const database = await scene[kind]();
+    // A pipe that nobody closes.
+    const rejects = scene.path(`${signal}.csv`);
+    const { child, said, exit } = start([
+      'map',
+      '-',
+      '--json',
+      '--workers',
+      '1',
+      '--database',
+      database,
+      '--rejects',
+      rejects,
+    ]);
+    scene.asked();
+    child.stdin.write(people);
+    await underWay();
+    child.kill(signal);
+    expect(await exit).toEqual([130, null]);
+    expect(JSON.parse(said.out)).toMatchObject({ done: false });
+    expect(said.err).toMatch(/stopped\n$/);
+    expect(said.err).not.toContain('@example.com');
+    // A folder was let go of.
+    const { mapped, pending } = await countsOf(database);
+    expect(mapped + pending).toBeGreaterThan(0);
+  });
+
+  test('on a terminal it draws, and leaves one line behind; the mappings are in a folder of the present one', async () => {
+    const cwd = scene.path('present');
+    await mkdir(cwd);
+    const path = await scene.file('few.txt', people.slice(0, 20_000));
+    const command = [process.execPath, ...COMMAND, 'map', path].join(' ');
+    const log = scene.path('typescript');
+    await promisify(execFile)('script', ['-qec', command, log], { cwd, env: { ...envOf(), TERM: 'xterm' } });
+    const typed = await readFile(log, 'utf8');
+    expect(typed).toMatch(/\[=+ *\] \d+ % \| [\d,]+ rows/);
+    expect(typed).toMatch(/rows: [\d,]+, mapped: [\d,]+/);
+    expect(typed).not.toContain('@example.com');
+    expect((await stat(`${cwd}/tessera-mappings`)).mode & 0o777).toBe(0o700);
+  });
+
+  test('without the package of PGlite it says what to install, and reads nothing', async () => {
+    const missing = `export const resolve = (name, context, next) => {
+      if (!name.startsWith('@electric-sql/pglite')) return next(name, context);
+      throw Object.assign(new Error('Cannot find package ' + name), { code: 'ERR_MODULE_NOT_FOUND' });
+    }`;
+    const hooks = `import { register } from 'node:module'; register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(missing)}`)});`;
+    const path = await scene.file('one.txt', 'one@example.com\n');
+    const { said, exit } = start(
+      ['map', path, '--database', scene.path('never')],
+      ['--import', `data:text/javascript,${encodeURIComponent(hooks)}`],
+    );
+    expect(await exit).toEqual([1, null]);
+    expect(said.out).toBe('');
+    expect(said.err).toContain(
+      'error: database: a folder needs the package @electric-sql/pglite, which is not installed',
+    );
+    expect(await stat(scene.path('one.rejects.csv')).catch((e) => e.code)).toBe('ENOENT');
+  });
+
+  test('of 100 MB it has a small part in memory', async () => {
+    const database = await scene.database();
+    // Few people, and much that is said of them; the heap has not room for all of it.
+    const { child, said, exit } = start(
+      ['map', '-', '--column', 'email', '--json', '--rejects', '/dev/null', '--database', database],
+      ['--max-old-space-size=64'],
+    );
+    const filler = 'x'.repeat(2000);
+    const lines = Array.from({ length: 500 }, (_, i) => `${filler},heap-${i}@example.com\n`).join('');
+    const bad = Array.from({ length: 500 }, (_, i) => `${filler},nobody-${i}\n`).join('');
+    child.stdin.on('error', () => {});
+    child.stdin.write('note,email\n');
+    for (let i = 0; i < 100; i++)
+      if (!child.stdin.write(i % 2 ? bad : lines)) await Promise.race([once(child.stdin, 'drain'), exit]);
+    child.stdin.end();
+    expect([await exit, said.err]).toEqual([[0, null], '']);
+    expect(JSON.parse(said.out)).toMatchObject({ rows: 50_000, mapped: 500, kept: 24_500, rejected: 25_000 });
+  });
+});

@@ -1,0 +1,676 @@
+/** The verb `map`, against the real operator behind a port, on PostgreSQL; on PGlite see `map-process.test.ts`. */
+
+import { stat } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createMappings } from '../../src/mapping/index.ts';
+import type { Dii } from '../../src/server/index.ts';
+import { hashTextOf } from '../../src/token/dii.ts';
+import { opened, scriptedService } from '../server/scripted-service.ts';
+import { createScene, type Given, type Scene, tessera } from './scene.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const DAY = 86_400_000;
+
+let scene: Scene;
+let place: string;
+beforeAll(async () => {
+  scene = await createScene();
+  place = await scene.database();
+});
+afterAll(() => scene.close());
+afterEach(() => {
+  vi.useRealTimers();
+  scene.answer = undefined;
+});
+
+const isStored = (arg: string) => ['--due', '--export', '--forget'].includes(arg);
+
+/** `tessera map`, on the database that all tests share unless they say otherwise. */
+const map = async (args: readonly string[], { database = place, ...given }: Given & { database?: string } = {}) => {
+  scene.asked();
+  // Nothing is left in the folder of the tests.
+  const rejects = args.includes('-') && !args.some((arg) => arg.startsWith('--rejects') || isStored(arg));
+  const more = ['--database', database, ...(rejects ? ['--rejects', scene.path('stdin.rejects.csv')] : [])];
+  const result = await tessera(['map', ...args, ...more], { env: scene.env, ...given });
+  return { ...result, asked: scene.asked() };
+};
+
+/** The same, and what is told to machines. */
+const mapJson = async (args: readonly string[], given: Given & { database?: string } = {}) => {
+  const { out, ...result } = await map([...args, '--json'], given);
+  expect(out).toHaveLength(1);
+  return { ...result, json: JSON.parse(out[0]!) };
+};
+
+const stored = async (database = place): Promise<Record<string, string>[]> => {
+  const { code, out } = await map(['--export', '-', '--json'], { database });
+  expect(code).toBe(0);
+  return out.map((line) => JSON.parse(line));
+};
+
+const emailHash = (email: string) => hashTextOf('email', email)!;
+const phoneHash = (phone: string) => hashTextOf('phone', phone)!;
+const keyOf = ({ email, phone, ...hash }: Dii) =>
+  email === undefined && phone === undefined
+    ? (hash.emailHash ?? hash.phoneHash)
+    : email
+      ? emailHash(email)
+      : phoneHash(phone!);
+
+/** Each is stored as the service maps it. */
+const expectStored = async (dii: readonly Dii[]) => {
+  const mappings = await createMappings({ client: scene.client, database: place });
+  try {
+    for await (const result of scene.client.mapIdentities(dii)) {
+      if (result.status !== 'mapped') throw new Error('expected a raw ID');
+      const { rawId, previousRawId, remapAt } = result;
+      expect(await mappings.find(result.dii)).toMatchObject({
+        state: 'mapped',
+        hash: keyOf(result.dii),
+        rawId,
+        previousRawId,
+        remapAt,
+      });
+    }
+  } finally {
+    await mappings.close();
+  }
+};
+
+const hidden = (text: string, ...secrets: string[]) => {
+  for (const secret of ['@example.com', '+1234', ...secrets]) expect(text).not.toContain(secret);
+};
+
+describe('tessera map FILE', () => {
+  test('maps a column of a CSV file, stores it, and says what came of it', async () => {
+    const path = await scene.file(
+      'people.csv',
+      'id,email,name\n1,One@Example.com,"O, ne"\n2,two@example.com,\n1,one@example.com,\n',
+    );
+    const { code, out, err, asked } = await map([path]);
+    expect([code, err, asked]).toEqual([0, '', ['/v3/identity/map']]);
+    expect(out).toEqual([
+      expect.stringMatching(/^rows: 3, mapped: 2, opted out: 0, stored already: 1, rejected: 0; \d+ s$/),
+    ]);
+    await expectStored([{ email: 'one@example.com' }, { email: 'two@example.com' }]);
+  });
+
+  test('run again, it asks for nothing that is stored, and tells machines the same in one object', async () => {
+    const path = await scene.file('again.txt', 'again1@example.com\nagain2@example.com\n');
+    expect((await mapJson([path])).json).toMatchObject({ rows: 2, mapped: 2, kept: 0 });
+    const { code, err, json, asked } = await mapJson([path]);
+    expect([code, err, asked]).toEqual([0, '', []]);
+    expect(json).toEqual({
+      done: true,
+      rows: 2,
+      mapped: 0,
+      optedOut: 0,
+      kept: 2,
+      rejected: 0,
+      rejects: null,
+      seconds: expect.any(Number),
+    });
+  });
+
+  test('takes standard input, in pieces that cut characters and lines', async () => {
+    const bytes = Buffer.from('\ufeffname;email\r\nJosé;stdin1@example.com\r\nJosé;stdin2@example.com');
+    const stdin = Array.from(bytes, (byte) => Uint8Array.of(byte));
+    const { code, json } = await mapJson(['-'], { stdin });
+    expect([code, json.rows, json.mapped]).toEqual([0, 2, 2]);
+    await expectStored([{ email: 'stdin1@example.com' }, { email: 'stdin2@example.com' }]);
+  });
+
+  test('an empty file, and one of a header alone, are done at once', async () => {
+    for (const [i, content] of ['', '\n\n', 'email\n', 'id,email\r\n'].entries()) {
+      const { code, json, asked } = await mapJson([await scene.file(`empty-${i}.csv`, content)]);
+      expect([code, json.rows, asked]).toEqual([0, 0, []]);
+    }
+    expect((await mapJson(['-', '--column', 'email'])).json.rows).toBe(0);
+  });
+
+  test('tells addresses and numbers apart by their looks', async () => {
+    const { json } = await mapJson(['-'], { stdin: ['+15550001001\n looks@example.com \n+looks@example.com\n'] });
+    expect(json).toMatchObject({ rows: 3, mapped: 3 });
+    await expectStored([{ phone: '+15550001001' }, { email: 'looks@example.com' }, { email: '+looks@example.com' }]);
+  });
+
+  const HEX = Buffer.from(emailHash('hex@example.com'), 'base64').toString('hex');
+  test.each<[what: string, args: string[], text: string, dii: Dii]>([
+    ['--type email', ['--type', 'email'], 'typed@example.com', { email: 'typed@example.com' }],
+    ['--type phone', ['--type', 'phone'], '+15550001002', { phone: '+15550001002' }],
+    ['--type email_hash', ['--type', 'email_hash'], emailHash('h1@example.com'), { email: 'h1@example.com' }],
+    ['--type phone_hash', ['--type', 'phone_hash'], phoneHash('+15550001003'), { phone: '+15550001003' }],
+    [
+      'the name of the column: email_hash',
+      [],
+      `email_hash\n${emailHash('h2@example.com')}`,
+      { email: 'h2@example.com' },
+    ],
+    [
+      'the name of the column: Phone (hash)',
+      [],
+      `Phone (hash)\n${phoneHash('+15550001004')}`,
+      { phone: '+15550001004' },
+    ],
+    ['the name of the column: email, of hashes', [], `id;email\n1;${HEX}`, { email: 'hex@example.com' }],
+    [
+      'a name that says nothing, and --type',
+      ['--type', 'phone', '--column', 'x'],
+      'y,x\n,+15550001005',
+      { phone: '+15550001005' },
+    ],
+  ])('knows what it maps by %s', async (_, args, text, dii) => {
+    const { code, json } = await mapJson(['-', ...args], { stdin: [text] });
+    expect([code, json.mapped, json.rejected]).toEqual([0, 1, 0]);
+    await expectStored([dii]);
+  });
+
+  test('hashes of nobody knows what are wrong use, told by the line', async () => {
+    const hash = emailHash('untold@example.com');
+    for (const [text, line] of [
+      [`${hash}\n`, 1],
+      [`\n"key"\n${hash}\n`, 3],
+    ] as const) {
+      const { code, out, err, asked } = await map(['-', ...(line === 3 ? ['--column', 'key'] : [])], { stdin: [text] });
+      expect([code, out, asked]).toEqual([2, [], []]);
+      expect(err).toBe(
+        `error: line ${line}: a hash does not say what it is of: name it by --type email_hash or --type phone_hash`,
+      );
+    }
+    // In the middle of a long file it is one bad row.
+    const { code, json } = await mapJson(['-', '--rejects', scene.path('untold.csv')], {
+      stdin: [`untold@example.com\n${hash}\n`],
+    });
+    expect([code, json.mapped, json.rejected]).toEqual([0, 1, 1]);
+  });
+
+  test.each<[args: string[], text: string, mapped: string]>([
+    [['--column', 'work'], 'email,work\na@example.com,col1@example.com', 'col1@example.com'],
+    [['--column', 'Work e-mail'], 'email,work_email\na@example.com,col2@example.com', 'col2@example.com'],
+    [['--column', '2'], 'a@example.com,col3@example.com', 'col3@example.com'],
+    [['--column', '2'], 'id,E-Mail\n1,col4@example.com', 'col4@example.com'],
+    [['--type', 'email'], 'phone,email\n+15550001006,col5@example.com', 'col5@example.com'],
+    [['--delimiter', ':'], 'id:email,x\n1:col6@example.com', 'col6@example.com'],
+    [['--delimiter', 'tab', '--column', '2'], 'a,b\tcol7@example.com', 'col7@example.com'],
+  ])('takes the column that %j says', async (args, text, email) => {
+    const stdin = [args.includes(':') ? text.replace('email,x', 'email') : text];
+    const { code, json } = await mapJson(['-', ...args], { stdin });
+    expect([code, json.rows, json.mapped, json.rejected]).toEqual([0, 1, 1, 0]);
+    await expectStored([{ email }]);
+  });
+
+  test.each<[args: string[], text: string, said: string]>([
+    [
+      ['--column', 'mail'],
+      'id,email\n1,w1@example.com',
+      '--column: expected a name in the first line, got another; it has 2',
+    ],
+    [['--column', 'email'], 'id,email,email\n1,w1@example.com,', '--column: expected one column of that name, got 2'],
+    [['--column', '3'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 3'],
+    [['--column', '0'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 0'],
+    [[], 'phone,email\n+15550001006,w1@example.com', 'got 2 columns, 2 of them known'],
+    [[], '1,w1@example.com', 'got 2 columns, 0 of them known'],
+    [
+      ['--delimiter', ',,'],
+      'email',
+      "option '--delimiter <character>' argument '...' is invalid. expected one character",
+    ],
+    [['--type', 'address'], 'email', 'Allowed choices are email, email_hash, phone, phone_hash'],
+    [['--workers', 'x'], 'email', 'workers: expected a whole number from 1 to 20, got NaN'],
+    [['--rejects', '/nowhere/rejects.csv'], 'email', '--rejects: expected a file that can be written, got ENOENT'],
+  ])('%j is wrong use', async (args, text, said) => {
+    const { code, out, err, asked } = await map(['-', ...args], { stdin: [text] });
+    expect([code, out, asked]).toEqual([2, [], []]);
+    expect(err).toContain(said);
+    hidden(err);
+  });
+
+  test('a file that cannot be read is wrong use, and makes no database', async () => {
+    for (const [path, got] of [
+      [scene.path('nowhere.csv'), 'ENOENT'],
+      [scene.path(''), 'EISDIR'],
+    ] as const) {
+      const { code, out, err } = await map([path], { database: scene.path('not-made') });
+      expect([code, out, err]).toEqual([2, [], `error: FILE: expected a readable file, got ${got}`]);
+    }
+    expect(await stat(scene.path('not-made')).catch((e) => e.code)).toBe('ENOENT');
+  });
+
+  test('a place that is no database is wrong use, and a folder that is none of ours a failure', async () => {
+    const path = await scene.file('one.txt', 'place@example.com');
+    expect(await map([path], { database: 'mysql://localhost/x' })).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('database: expected a folder or postgres://'),
+    });
+    expect(await map([path], { database: path })).toMatchObject({ code: 1, out: [] });
+    const { code, err } = await map([path], { database: 'postgres://u:ZZZZ@127.0.0.1:1/x' });
+    expect(code).toBe(1);
+    expect(err).toContain('warning: the password in --database can be read');
+    expect(err).toContain('ECONNREFUSED');
+    hidden(err, 'ZZZZ');
+  });
+});
+
+describe('bad rows', () => {
+  const BAD = [
+    'id,email,note',
+    '1,good1@example.com,',
+    '2,nobody,"a ""note"""',
+    '3',
+    '4,,"two',
+    'lines"',
+    '5,jos\ufffd@example.com,',
+    '6,x@y@example.com,',
+    '7,good2@example.com,',
+    '"8,open@example.com,',
+    '9,good3@example.com,',
+  ].join('\n');
+  const REJECTS = [
+    'line,reason,id,email,note',
+    '3,expected an email address,2,nobody,"a ""note"""',
+    '4,"expected 2 columns or more, got 1",3',
+    '5,"expected a value, got none",4,,"two\nlines"',
+    '7,"expected UTF-8, got other bytes",5,jos\ufffd@example.com,',
+    '8,expected an email address,6,x@y@example.com,',
+    '10,"expected CSV, got a quote that is never closed, or closed in the middle","""8,open@example.com,"',
+    '',
+  ].join('\n');
+
+  test('go with line and reason into a file beside the input that only its owner reads, and the job goes on', async () => {
+    const path = await scene.file('bad.csv', BAD);
+    const { code, out, err } = await map([path]);
+    expect([code, err, out]).toEqual([
+      0,
+      '',
+      [expect.stringMatching(/^rows: 9, mapped: 3, .* rejected: 6; /), `rejects: ${scene.path('bad.rejects.csv')}`],
+    ]);
+    expect(await scene.text(scene.path('bad.rejects.csv'))).toBe(REJECTS);
+    expect((await stat(scene.path('bad.rejects.csv'))).mode & 0o777).toBe(0o600);
+    hidden(out[0]! + err, 'nobody');
+  });
+
+  test('go where --rejects says, in the place of what was there and was open to all', async () => {
+    const path = await scene.file('bad.csv', BAD);
+    const rejects = await scene.file('old-rejects.csv', 'x'.repeat(10_000));
+    expect((await stat(rejects)).mode & 0o077).not.toBe(0);
+    const { json } = await mapJson([path, '--rejects', rejects]);
+    expect([json.rejected, json.rejects]).toEqual([6, rejects]);
+    expect(await scene.text(rejects)).toBe(REJECTS);
+    expect((await stat(rejects)).mode & 0o777).toBe(0o600);
+  });
+
+  test('put right, they are a file to map', async () => {
+    const path = await scene.file('right.csv', 'id,email\n1,right at example.com\n');
+    const { json } = await mapJson([path]);
+    const text = (await scene.text(json.rejects))!.replace(' at ', '@');
+    const again = await mapJson([await scene.file('right-now.csv', text)]);
+    expect(again.json).toMatchObject({ rows: 1, mapped: 1, rejected: 0 });
+    await expectStored([{ email: 'right@example.com' }]);
+  });
+
+  test('of a file without a header are told by the numbers of the columns', async () => {
+    const path = await scene.file('plain.txt', 'plain@example.com\n555-1234\n');
+    const { json } = await mapJson([path]);
+    expect(await scene.text(json.rejects)).toBe(
+      'line,reason,column 1\n2,"expected an email address, a phone number with a leading +, or a hash",555-1234\n',
+    );
+    const typed = await mapJson([path, '--type', 'phone']);
+    expect(await scene.text(typed.json.rejects)).toBe(
+      [
+        'line,reason,column 1',
+        '1,expected a phone number: + and 10 to 15 digits,plain@example.com',
+        '2,expected a phone number: + and 10 to 15 digits,555-1234',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('that are none leave no file, and none of an earlier run', async () => {
+    const path = await scene.file('mended.csv', 'nobody\n');
+    const { json } = await mapJson([path]);
+    expect(await scene.text(json.rejects)).toContain('nobody');
+    await scene.file('mended.csv', 'mended@example.com\n');
+    expect((await mapJson([path])).json).toMatchObject({ mapped: 1, rejects: null });
+    expect(await scene.text(json.rejects)).toBeUndefined();
+  });
+
+  test('never go over the file that is read', async () => {
+    const path = await scene.file('precious.csv', BAD);
+    const { code, err } = await map([path, '--rejects', path]);
+    expect([code, err]).toEqual([
+      2,
+      'error: --rejects: expected a file that can be written, got the file that is read',
+    ]);
+    expect(await scene.text(path)).toBe(BAD);
+  });
+
+  test('may be thrown away', async () => {
+    const { json } = await mapJson(['-', '--rejects', '/dev/null'], { stdin: ['nobody\n', 'devnull@example.com\n'] });
+    expect(json).toMatchObject({ mapped: 1, rejected: 1, rejects: '/dev/null' });
+    expect((await stat('/dev/null')).isCharacterDevice()).toBe(true);
+  });
+
+  test('that the service refuses are known by their hashes', async () => {
+    const service = scriptedService((seen, signal) =>
+      opened(
+        { status: 'success', body: { email_hash: seen.payload.email_hash.map(() => ({ e: 'invalid identifier' })) } },
+        { at: Date.now() },
+      )(seen, signal),
+    );
+    scene.answer = async (request) =>
+      service.fetch(request.url, { headers: request.headers, body: new Uint8Array(await request.arrayBuffer()) });
+    const path = await scene.file('refused.csv', 'id,email\n1,refused@example.com\n');
+    const { code, json } = await mapJson([path], { database: await scene.database() });
+    expect([code, json.rows, json.mapped, json.rejected]).toEqual([0, 1, 0, 1]);
+    expect(await scene.text(json.rejects)).toBe(
+      `line,reason,id,email\n,invalid identifier,,${emailHash('refused@example.com')}\n`,
+    );
+  });
+});
+
+describe('a job that ends before its end', () => {
+  test('says so where the service refuses, and what was done', async () => {
+    const path = await scene.file('unauthorized.txt', 'unauthorized@example.com\nnobody\n');
+    const { code, json, err } = await mapJson([path], { env: { ...scene.env, TESSERA_API_KEY: 'key-of-nobody' } });
+    expect([code, json]).toEqual([1, expect.objectContaining({ done: false, mapped: 0, rejected: 1 })]);
+    expect(err).toMatch(/^error: \/v3\/identity\/map answered 401/);
+    hidden(err, 'nobody');
+    // The same command goes on.
+    expect((await mapJson([path])).json).toMatchObject({ done: true, mapped: 1 });
+    await expectStored([{ email: 'unauthorized@example.com' }]);
+  });
+
+  test('stops at a signal, though standard input keeps it waiting, and goes on when it is run again', async () => {
+    let stop = () => {};
+    const stopped = new Promise<void>((resolve) => {
+      stop = resolve;
+    });
+    const lines = Array.from({ length: 6000 }, (_, i) => `stop-${i}@example.com\n`).join('');
+    const database = await scene.database();
+    const stdin = async function* () {
+      yield lines;
+      await vi.waitUntil(() => mappedOnce, 30_000);
+      stop();
+      await new Promise(() => {});
+    };
+    let mappedOnce = false;
+    scene.answer = undefined;
+    const watch = setInterval(() => {
+      mappedOnce ||= scene.asked().includes('/v3/identity/map');
+    }, 5);
+    const rejects = scene.path('stopped.csv');
+    const { code, out, err } = await tessera(['map', '-', '--json', '--database', database, '--rejects', rejects], {
+      env: scene.env,
+      stdin: stdin(),
+      stopped,
+    });
+    clearInterval(watch);
+    expect(code).toBe(130);
+    expect(JSON.parse(out[0]!)).toMatchObject({ done: false });
+    expect(err).toMatch(/stopped$/);
+    const { json } = await mapJson(['-'], { stdin: [lines], database });
+    expect(json).toMatchObject({ done: true, rows: 6000 });
+    const { out: counts } = await map(['--counts', '--json'], { database });
+    expect(JSON.parse(counts[0]!)).toMatchObject({ mapped: 6000, pending: 0 });
+  });
+
+  test('stopped before the first line, it has done nothing', async () => {
+    const never = async function* () {
+      await new Promise(() => {});
+      yield '';
+    };
+    const { code, out, err } = await map(['-'], { stdin: never(), stopped: Promise.resolve() });
+    expect([code, out, err]).toEqual([130, [], 'stopped']);
+  });
+});
+
+describe('stored mappings', () => {
+  const two = ['first@example.com', 'second@example.com'];
+
+  /** A database of its own with two people in it. */
+  const filled = async (...args: string[]) => {
+    const database = await scene.database();
+    const { json } = await mapJson(['-', ...args], { database, stdin: [two.join('\n')] });
+    expect(json).toMatchObject({ done: true, mapped: 2 });
+    return database;
+  };
+
+  const travel = (ms: number) => {
+    const at = Date.now() + ms;
+    vi.useFakeTimers({ toFake: ['Date'], now: at });
+  };
+
+  test('--due maps again what is due, and nothing else', async () => {
+    const database = await filled();
+    const { code, json, err, asked } = await mapJson(['--due'], { database });
+    expect([code, err, asked]).toEqual([0, '', []]);
+    expect(json).toEqual({ done: true, mapped: 0, optedOut: 0, invalid: 0, seconds: expect.any(Number) });
+    const before = await stored(database);
+    travel(31 * DAY);
+    const due = await map(['--due'], { database });
+    expect([due.err, due.out, due.asked]).toEqual([
+      '',
+      [expect.stringMatching(/^mapped: 2, opted out: 0, invalid: 0; \d+ s$/)],
+      ['/v3/identity/map'],
+    ]);
+    for (const [i, { hash, remapAt }] of (await stored(database)).entries()) {
+      expect(hash).toBe(before[i]!.hash);
+      expect(remapAt).toBeGreaterThan(Date.now());
+    }
+    expect((await mapJson(['--due'], { database })).asked).toEqual([]);
+  });
+
+  test('--v2 stores buckets, and maps again what is in one that has rotated', async () => {
+    const database = await scene.database();
+    // So many that some of their buckets rotate within three days.
+    const emails = Array.from({ length: 3000 }, (_, i) => `v2-${i}@example.com`);
+    const { json } = await mapJson(['-', '--v2'], { database, stdin: [emails.join('\n')] });
+    expect(json).toMatchObject({ done: true, mapped: 3000 });
+    const before = await stored(database);
+    for (const { bucketId, remapAt } of before)
+      expect([bucketId, remapAt]).toEqual([expect.stringMatching(/^\w+$/), null]);
+
+    travel(3 * DAY);
+    const due = await mapJson(['--due', '--v2'], { database });
+    expect([due.code, due.asked]).toEqual([0, ['/v2/identity/buckets', '/v2/identity/map']]);
+    expect(due.json.mapped).toBeGreaterThan(0);
+    expect(due.json.mapped).toBeLessThan(300);
+    const after = await stored(database);
+    expect(after.filter(({ rawId }, i) => rawId !== before[i]!.rawId)).not.toEqual([]);
+    const fresh = new Map<string, string>();
+    for await (const { dii, ...result } of scene.client.mapIdentities(after.map(({ hash }) => ({ emailHash: hash! }))))
+      fresh.set(dii.emailHash, result.status === 'mapped' ? result.rawId : result.status);
+    expect(after.map(({ hash, rawId }) => [hash, rawId])).toEqual([...fresh]);
+  });
+
+  test('--check-optouts takes the raw IDs of those away who have opted out', async () => {
+    const database = await filled();
+    await scene.client.optOut({ email: two[0]! });
+    try {
+      const { code, json, asked } = await mapJson(['--check-optouts'], { database });
+      expect([code, json, asked]).toEqual([
+        0,
+        { done: true, optedOut: 1, seconds: expect.any(Number) },
+        ['/v2/token/logout', '/v2/optout/status'].slice(1),
+      ]);
+      const { out } = await map(['--counts'], { database });
+      expect(JSON.parse(out[0]!)).toEqual({ mapped: 1, optedOut: 1, invalid: 0, pending: 0, due: 0 });
+    } finally {
+      two[0] = 'third@example.com';
+    }
+  });
+
+  test('an opted-out user is counted, and stored without a raw ID', async () => {
+    const database = await scene.database();
+    const { json } = await mapJson(['-'], { database, stdin: ['optout@example.com\nvalidate@example.com'] });
+    expect(json).toMatchObject({ mapped: 1, optedOut: 1 });
+    expect((await stored(database)).map(({ state, rawId }) => [state, typeof rawId]).sort()).toEqual([
+      ['mapped', 'string'],
+      ['optedOut', 'object'],
+    ]);
+  });
+
+  test('--export writes CSV that only its owner reads, which optouts takes', async () => {
+    const database = await filled();
+    const path = scene.path('export.csv');
+    const { code, out, err } = await map(['--export', path], { database });
+    expect([code, out, err]).toEqual([0, [], '2 mappings']);
+    const lines = (await scene.text(path))!.split('\n');
+    expect(lines[0]).toBe('type,hash,state,raw_id,previous_raw_id,remap_at,bucket_id,answered_at');
+    expect(
+      lines
+        .slice(1, 3)
+        .map((line) => line.split(',')[1])
+        .sort(),
+    ).toEqual(two.map(emailHash).sort());
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const optouts = await tessera(['optouts', path], { env: scene.env });
+    expect([optouts.code, optouts.err]).toEqual([0, '0 of 2 have opted out']);
+  });
+
+  test('--export - goes to a pipe, as CSV or JSON lines, and to no terminal', async () => {
+    const database = await filled();
+    const { code, out } = await map(['--export', '-'], { database });
+    expect([code, out.length]).toEqual([0, 3]);
+    expect(await stored(database)).toHaveLength(2);
+    const shown = await map(['--export', '-'], { database, outIsTerminal: true });
+    expect([shown.code, shown.out]).toEqual([2, []]);
+    expect(shown.err).toContain('hashes are not shown on a terminal');
+  });
+
+  test('--forget deletes one person, in any form, and says whether there was anything', async () => {
+    const database = await filled();
+    const forget = async (...args: string[]) => {
+      const { code, out } = await map(['--forget', ...args, '--json'], { database });
+      return [code, ...out.map((line) => JSON.parse(line))];
+    };
+    expect(await forget(two[0]!.toUpperCase())).toEqual([0, { forgotten: 1, unknown: 0, rejected: 0 }]);
+    expect(await forget(two[0]!)).toEqual([0, { forgotten: 0, unknown: 1, rejected: 0 }]);
+    expect(await forget(emailHash(two[1]!), '--type', 'phone_hash')).toEqual([
+      0,
+      { forgotten: 0, unknown: 1, rejected: 0 },
+    ]);
+    expect(await forget(emailHash(two[1]!), '--type', 'email_hash')).toEqual([
+      0,
+      { forgotten: 1, unknown: 0, rejected: 0 },
+    ]);
+    expect(await stored(database)).toEqual([]);
+    for (const wrong of ['nobody', emailHash(two[0]!)]) {
+      const { code, out, err } = await map(['--forget', wrong], { database });
+      expect([code, out]).toEqual([2, []]);
+      hidden(err, wrong);
+    }
+  });
+
+  test('--forget - deletes those on standard input, and says which lines it could not read', async () => {
+    const database = await filled();
+    const { code, out, err } = await map(['--forget', '-', '--json'], {
+      database,
+      stdin: [`email\n${two[0]}\nnobody\n\nelsewhere@example.com\n${two[1]}\n`],
+    });
+    expect([code, JSON.parse(out[0]!)]).toEqual([2, { forgotten: 2, unknown: 1, rejected: 1 }]);
+    expect(err).toBe('line 3: expected an email address\nerror: expected DII on every line, got 1 without');
+    expect(await stored(database)).toEqual([]);
+  });
+
+  test('--forget-all deletes everybody', async () => {
+    const database = await filled();
+    const { code, out } = await map(['--forget-all', '--json'], { database });
+    expect([code, out]).toEqual([0, ['{"forgotten":2}']]);
+    expect(await stored(database)).toEqual([]);
+  });
+
+  test.each(['--counts', '--forget-all', '--export'])('%s needs no service and no key', async (flag) => {
+    const database = await filled();
+    const args = flag === '--export' ? [flag, scene.path('offline.csv')] : [flag];
+    const { code, asked } = await map(args, { database, env: {} });
+    expect([code, asked]).toEqual([0, []]);
+  });
+
+  test.each([
+    ['--due'],
+    ['--check-optouts'],
+    ['--counts'],
+    ['--export', '-'],
+    ['--forget', 'x@example.com'],
+    ['--forget-all'],
+  ])('%s of a folder that is not there is wrong use, and makes none', async (...args) => {
+    const database = scene.path('slip-of-the-pen');
+    const { code, out, err } = await map(args, { database });
+    expect([code, out]).toEqual([2, []]);
+    expect(err).toContain('--database: expected a folder with mappings, got one that is not there');
+    expect(await stat(database).catch((e) => e.code)).toBe('ENOENT');
+  });
+});
+
+describe('wrong use of map', () => {
+  test.each<[args: string[], said: string]>([
+    [[], 'expected one of FILE, --due, --check-optouts, --counts, --export, --forget, --forget-all, got none of them'],
+    [['-', '--due'], 'got FILE and --due'],
+    [['--counts', '--forget-all'], 'got --counts and --forget-all'],
+    [['--due', '--column', '1'], '--column: expected with FILE, got --due'],
+    [['--due', '--rejects', 'x'], '--rejects: expected with FILE, got --due'],
+    [['--counts', '--type', 'email'], '--type: expected with FILE, got --counts'],
+    [['--forget', 'x@example.com', '--delimiter', ';'], '--delimiter: expected with FILE, got --forget'],
+    [['--check-optouts', '--v2'], '--v2: expected with FILE, got --check-optouts'],
+  ])('%j', async (args, said) => {
+    const { code, out, err, asked } = await map(args);
+    expect([code, out, asked]).toEqual([2, [], []]);
+    expect(err).toContain(said);
+    hidden(err);
+  });
+
+  test.each(['TESSERA_BASE_URL', 'TESSERA_API_KEY', 'TESSERA_CLIENT_SECRET'])('without %s', async (name) => {
+    for (const args of [['-'], ['--due'], ['--check-optouts']]) {
+      const { code, err } = await map(args, { env: { ...scene.env, [name]: '' } });
+      expect(code).toBe(2);
+      expect(err).toContain(`or ${name} in the environment, got neither`);
+    }
+  });
+});
+
+describe('on a terminal', () => {
+  const lines = Array.from({ length: 500 }, (_, i) => `terminal-${i}@example.com\n`);
+
+  test('a bar says how far a file is, how fast, and is gone at the end', async () => {
+    const path = await scene.file('terminal.txt', lines.join(''));
+    const { drawn, out, err } = await map([path], { terminal: true });
+    expect(drawn).toContain('[');
+    expect(drawn).toMatch(/\d+ % \| [\d,]+ rows/);
+    expect(drawn).toContain('100 % | 500 rows');
+    // The line is cleared last.
+    expect(drawn.endsWith('\x1b[2K')).toBe(true);
+    expect([out.length, err]).toEqual([1, '']);
+    hidden(drawn);
+  });
+
+  test('of standard input it says how many and how fast: nobody knows how much is to come', async () => {
+    const { drawn } = await map(['-', '--json'], { terminal: true, stdin: lines });
+    expect(drawn).toContain('500 rows');
+    expect(drawn).not.toContain('%');
+  });
+
+  test('a due run and a look for opt-outs know their end', async () => {
+    for (const flag of ['--due', '--check-optouts']) {
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31 * DAY });
+      const { code, drawn } = await map([flag], { terminal: true });
+      expect(code).toBe(0);
+      expect(drawn).toMatch(/100 % \| [\d,]+ rows/);
+    }
+  });
+
+  test('optouts has one too, but not through what it prints on the same terminal', async () => {
+    const path = await scene.file('ids.txt', 'rawId\nid-1\nid-2\nid-3\n');
+    // One user has opted out, so that there is an answer to count by.
+    const drawnWith = async (outIsTerminal: boolean) =>
+      (await tessera(['optouts', path], { env: scene.env, terminal: true, outIsTerminal })).drawn;
+    expect(await drawnWith(false)).toContain('raw IDs');
+    expect(await drawnWith(true)).toBe('');
+  });
+
+  test('there is none where standard error is none', async () => {
+    const { drawn, err } = await map([await scene.file('quiet.txt', lines.join(''))]);
+    expect([drawn, err]).toEqual(['', '']);
+  });
+});

@@ -1,0 +1,51 @@
+/** Files of mode 0600. */
+
+import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { privateFile } from '../../src/cli/private-file.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tessera-private-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const gone = (path: string) => stat(path).catch((error) => error.code);
+
+describe('a private file', () => {
+  test('holds what was written in order, also by those who did not wait', async () => {
+    const path = join(folder, 'order.csv');
+    const file = await privateFile('--rejects', path);
+    const lines = Array.from({ length: 5000 }, (_, i) => `${i},${'x'.repeat(60)}\n`);
+    await Promise.all(lines.map((line) => file.write(line)));
+    await file.close();
+    expect(await readFile(path, 'utf8')).toBe(lines.join(''));
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  test('does not go through a link to a file of somebody else', async () => {
+    const path = join(folder, 'link.csv');
+    const other = join(folder, 'other.txt');
+    await writeFile(other, 'theirs');
+    await symlink(other, path);
+    await expect(privateFile('--rejects', path)).rejects.toThrow(
+      '--rejects: expected a file that can be written, got EEXIST',
+    );
+    expect(await readFile(other, 'utf8')).toBe('theirs');
+  });
+
+  test('that is not kept is gone, but not one that has taken its place', async () => {
+    const path = join(folder, 'place.csv');
+    await (await privateFile('--rejects', path)).close(false);
+    expect(await gone(path)).toBe('ENOENT');
+
+    const first = await privateFile('--rejects', path);
+    const second = await privateFile('--rejects', path);
+    await second.write('of the second');
+    await first.close(false);
+    await second.close();
+    expect(await readFile(path, 'utf8')).toBe('of the second');
+  });
+});

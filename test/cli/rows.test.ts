@@ -1,0 +1,207 @@
+/** Rows of a file: where each begins, and what a row that is none costs. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { inputOf } from '../../src/cli/input.ts';
+import type { Io } from '../../src/cli/io.ts';
+import { openRows } from '../../src/cli/rows.ts';
+
+const ioOf = (pieces: Iterable<string | Uint8Array>): Io => ({
+  env: {},
+  stdin: async function* () {
+    yield* pieces;
+  },
+  out: () => {},
+  err: () => {},
+  drained: async () => {},
+  stopped: () => new Promise(() => {}),
+});
+
+/** Each row as its line and its fields; a broken one with a mark before. */
+const rowsOf = async (pieces: string | Iterable<string | Uint8Array>, delimiter?: string) => {
+  const input = await inputOf('-', ioOf(typeof pieces === 'string' ? [pieces] : pieces));
+  const found: (string | number)[][] = [];
+  for await (const rows of (await openRows(input, delimiter)).rows)
+    for (const { line, fields, broken } of rows) found.push([...(broken ? ['broken'] : []), line, ...fields]);
+  return found;
+};
+
+describe('rows', () => {
+  test.each<[what: string, text: string, rows: (string | number)[][]]>([
+    [
+      'lines',
+      'a\nb\n',
+      [
+        [1, 'a'],
+        [2, 'b'],
+      ],
+    ],
+    [
+      'a last line without an end',
+      'a\nb',
+      [
+        [1, 'a'],
+        [2, 'b'],
+      ],
+    ],
+    ['nothing', '', []],
+    ['empty lines alone', '\n\r\n\n', []],
+    [
+      'empty lines, which count',
+      '\n\na\n\n\nb\n',
+      [
+        [3, 'a'],
+        [6, 'b'],
+      ],
+    ],
+    [
+      'CRLF, and both kinds in one file',
+      'a\r\nb\nc\r\n',
+      [
+        [1, 'a'],
+        [2, 'b'],
+        [3, 'c'],
+      ],
+    ],
+    ['a byte order mark', '\ufeffa,b\n', [[1, 'a', 'b']]],
+    ['quoted fields', '"a,1","b ""2"""\n', [[1, 'a,1', 'b "2"']]],
+    ['quoted fields with white space around', ' "a" , "b" \n', [[1, 'a', 'b']]],
+    [
+      'a field of several lines: a row is where it begins',
+      '"a\nb\r\nc",1\nd,2\n',
+      [
+        [1, 'a\nb\r\nc', '1'],
+        [4, 'd', '2'],
+      ],
+    ],
+    [
+      'a quote within a field, which is a character',
+      '5" pipe,a\nb,c\n',
+      [
+        [1, '5" pipe', 'a'],
+        [2, 'b', 'c'],
+      ],
+    ],
+    [
+      'rows of different lengths',
+      'a,b\nc\nd,e,f\n',
+      [
+        [1, 'a', 'b'],
+        [2, 'c'],
+        [3, 'd', 'e', 'f'],
+      ],
+    ],
+    [
+      'a quote that is never closed',
+      'a,1\n"b,2\nc,3\n',
+      [
+        [1, 'a', '1'],
+        ['broken', 2, '"b,2'],
+        [3, 'c', '3'],
+      ],
+    ],
+    [
+      'one on the first line',
+      '"a,1\nb,2\n',
+      [
+        ['broken', 1, '"a,1'],
+        [2, 'b', '2'],
+      ],
+    ],
+    [
+      'one on the last line',
+      'a,1\n"b',
+      [
+        [1, 'a', '1'],
+        ['broken', 2, '"b'],
+      ],
+    ],
+  ])('are read from %s', async (_, text, rows) => {
+    expect(await rowsOf(text)).toEqual(rows);
+    // However the text is cut on its way.
+    expect(await rowsOf(Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte)))).toEqual(rows);
+  });
+
+  test.each<[line: string, fields: string[]]>([
+    ['a,b', ['a', 'b']],
+    ['a;b', ['a', 'b']],
+    ['a\tb', ['a', 'b']],
+    ['a|b', ['a', 'b']],
+    ['a;b;1,5', ['a', 'b', '1,5']],
+    ['"a,b,c";d', ['a,b,c', 'd']],
+    ['a\t\tb', ['a', '', 'b']],
+    ['a b', ['a b']],
+  ])('are divided by what the first line has most of: %j', async (line, fields) => {
+    expect(await rowsOf(`${line}\n`)).toEqual([[1, ...fields]]);
+  });
+
+  test('are divided by what was given', async () => {
+    expect(await rowsOf('a,b:c,d\n', ':')).toEqual([[1, 'a,b', 'c,d']]);
+  });
+
+  test.each(['utf-16le', 'utf-16be'] as const)('are read from %s with its mark', async (encoding) => {
+    const bytes = Buffer.from('\ufeffname\temail\nJosé\ta@b\n', 'utf16le');
+    if (encoding === 'utf-16be') bytes.swap16();
+    expect(await rowsOf([bytes])).toEqual([
+      [1, 'name', 'email'],
+      [2, 'José', 'a@b'],
+    ]);
+  });
+
+  test('gzip is told from text', async () => {
+    await expect(rowsOf([Uint8Array.of(0x1f, 0x8b, 8, 0)])).rejects.toThrow('FILE: expected text, got gzip');
+  });
+
+  test('of more characters than a row has are refused, and those of a quote cost one line', async () => {
+    await expect(rowsOf(['x'.repeat(70_000)])).rejects.toThrow('FILE: expected lines, got one of more than 65536');
+    const lines = Array.from({ length: 9000 }, (_, i) => `line ${i},x\n`);
+    const rows = await rowsOf(['a,b\n', '"open,c\n', ...lines]);
+    expect(rows.slice(0, 3)).toEqual([
+      [1, 'a', 'b'],
+      ['broken', 2, '"open,c'],
+      [3, 'line 0', 'x'],
+    ]);
+    expect(rows).toHaveLength(9002);
+    expect(rows.at(-1)).toEqual([9002, 'line 8999', 'x']);
+  });
+
+  test('have the line on which they begin, whatever is in them, and however the text is cut', async () => {
+    // What a spreadsheet would write: every second field quoted.
+    const field = fc.string({ unit: fc.constantFrom('a', 'b', ' ', ',', '"', '\n', 'é') });
+    const rows = fc.array(fc.array(field, { minLength: 2, maxLength: 3 }), { minLength: 1, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(
+        rows,
+        fc.integer({ min: 1, max: 9 }),
+        fc.constantFrom('\n', '\r\n'),
+        async (given, size, end) => {
+          const expected: (string | number)[][] = [];
+          let text = '';
+          for (const fields of given) {
+            expected.push([text.split('\n').length, ...fields]);
+            text += fields.map((one) => `"${one.replaceAll('"', '""')}"`).join(',') + end;
+          }
+          const bytes = Buffer.from(text);
+          const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+            bytes.subarray(i * size, (i + 1) * size),
+          );
+          expect(await rowsOf(pieces, ',')).toEqual(expected);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  test('of any text are found: no line twice, and in order', async () => {
+    const text = fc.string({ unit: fc.constantFrom('a', ',', '"', '"', '\n', '\r', ' ') });
+    await fc.assert(
+      fc.asyncProperty(text, async (given) => {
+        const lines = (await rowsOf(given, ',')).map((row) => Number(row[0] === 'broken' ? row[1] : row[0]));
+        expect(lines).toEqual(lines.toSorted((a, b) => a - b));
+        expect(new Set(lines).size).toBe(lines.length);
+        expect(lines.at(-1) ?? 0).toBeLessThanOrEqual(given.split('\n').length);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,239 @@
+/** What stored mappings promise, on both engines, against the operator. */
+
+import { describe, expect, test } from 'vitest';
+import { openDatabase } from '../../src/database/index.ts';
+import type { Invalid, MappingState, Mappings, Progress } from '../../src/mapping/index.ts';
+import type { Dii } from '../../src/server/index.ts';
+import { hashTextOf } from '../../src/token/index.ts';
+import { freshPlace, KINDS } from '../database/places.ts';
+import { DAY, mostAsked, NOON, people, type Service, scene, service, stored } from './stage.ts';
+
+const hashOfEmail = (email: string): string => hashTextOf('email', email)!;
+const OPTED_OUT = { email: 'optout@example.com' };
+
+/** Two of those stored whom a due run a day later asks for. */
+const dueInADay = async (its: Service, mappings: Mappings): Promise<[Dii, Dii]> => {
+  const since = its.at;
+  its.at += DAY;
+  const { buckets } = await its.client.rotatedBuckets(since);
+  its.at = since;
+  const rotated = new Set(buckets.map(({ bucketId }) => bucketId));
+  const due = (await stored(mappings)).filter(({ remapAt, bucketId }) =>
+    bucketId === null ? remapAt! <= since + DAY : rotated.has(bucketId),
+  );
+  return due.slice(0, 2).map(({ hash }) => ({ emailHash: hash })) as [Dii, Dii];
+};
+
+describe.each(KINDS)('mappings on %s', (kind) => {
+  test('store what the service says of each address and number, by its hash', async () => {
+    const { mappings, service } = await scene(kind);
+    const diis: Dii[] = [
+      { email: 'Jane.Doe+news@Gmail.com' },
+      { phone: '+12345678901' },
+      { emailHash: hashOfEmail('user@example.com') },
+      { phoneHash: hashTextOf('phone', '+12345678902')! },
+    ];
+    expect(await mappings.map(diis)).toEqual({ read: 4, kept: 0, mapped: 4, optedOut: 0, invalid: 0 });
+    const asked = await service.client.mapIdentities(diis).toArray();
+    for (const [index, dii] of diis.entries()) {
+      const { dii: _, status, ...facts } = asked[index] as Extract<(typeof asked)[0], { status: 'mapped' }>;
+      expect(await mappings.find(dii)).toEqual({
+        type: index % 2 ? 'phone' : 'email',
+        hash: (dii.emailHash ?? dii.phoneHash) || hashTextOf(index % 2 ? 'phone' : 'email', (dii.email ?? dii.phone)!),
+        state: status,
+        ...facts,
+        bucketId: null,
+      });
+    }
+    expect(await mappings.find({ email: 'janedoe@gmail.com' })).toEqual(await mappings.find(diis[0]!));
+    expect(await mappings.find({ email: 'nobody@example.com' })).toBeUndefined();
+    expect(await mappings.find({ email: 'nobody' })).toBeUndefined();
+  });
+
+  test('ask once for a person, in whatever form and however often', async () => {
+    const { mappings, service } = await scene(kind);
+    const hash = hashOfEmail('user@example.com');
+    const forms: Dii[] = [
+      { email: 'user@example.com' },
+      { email: ' USER@example.com' },
+      { emailHash: hash },
+      { emailHash: Buffer.from(hash, 'base64').toString('hex') },
+    ];
+    expect(await mappings.map(forms)).toEqual({ read: 4, kept: 3, mapped: 1, optedOut: 0, invalid: 0 });
+    expect(await mappings.map(forms)).toEqual({ read: 4, kept: 4, mapped: 0, optedOut: 0, invalid: 0 });
+    expect(service.asked.hashes).toEqual([hash]);
+  });
+
+  test('tell of what is not valid, with its place, and store nothing of it', async () => {
+    const { mappings, service } = await scene(kind);
+    const [good, ...bad] = [
+      { email: 'user@example.com' },
+      { email: 'nobody' },
+      { phone: '555-0100' },
+      { phoneHash: 'short' },
+      { email: '' },
+    ] as [Dii, ...Dii[]];
+    const told: Invalid[] = [];
+    const onInvalid = async (invalid: Invalid) => void told.push(invalid);
+    const summary = await mappings.map([bad[0]!, good, ...bad.slice(1)], { onInvalid });
+    expect(summary).toEqual({ read: 5, kept: 0, mapped: 1, optedOut: 0, invalid: 4 });
+    expect(told).toEqual([0, 2, 3, 4].map((index, i) => ({ dii: bad[i], index, reason: 'invalid identifier' })));
+    expect(await stored(mappings)).toHaveLength(1);
+    expect(service.asked.hashes).toHaveLength(1);
+  });
+
+  test('take sources of any kind and length, and tell how far they are', async () => {
+    const { mappings, service } = await scene(kind, { workers: 2 });
+    let someAreMapped = () => {};
+    const untilSomeAreMapped = new Promise<void>((resolve) => {
+      someAreMapped = resolve;
+    });
+    // Mapping does not wait for the whole source: this one would wait for ever.
+    async function* source() {
+      for (const dii of people(12_000)) yield dii;
+      await untilSomeAreMapped;
+      for (const dii of people(11_456, 12_000)) yield dii;
+    }
+    const told: Progress[] = [];
+    const onProgress = (progress: Progress) => {
+      told.push(progress);
+      if (progress.mapped > 0) someAreMapped();
+    };
+    const summary = await mappings.map(source(), { onProgress });
+    expect(summary).toEqual({ read: 23_456, kept: 0, mapped: 23_456, optedOut: 0, invalid: 0 });
+    expect(told.at(-1)).toEqual(summary);
+    for (const [i, { mapped, read }] of told.entries()) {
+      expect(mapped).toBeGreaterThanOrEqual(told[i - 1]?.mapped ?? 0);
+      expect(read).toBeGreaterThanOrEqual(mapped);
+    }
+    expect(mostAsked(service.asked)).toBe(1);
+    const all = await stored(mappings);
+    expect(all).toHaveLength(23_456);
+    expect(all.map(({ hash }) => hash)).toEqual(all.map(({ hash }) => hash).sort());
+    expect(await mappings.counts()).toEqual({ mapped: 23_456, optedOut: 0, invalid: 0, pending: 0, due: 0 });
+  });
+
+  test('map nothing of an empty source', async () => {
+    const { mappings, service } = await scene(kind);
+    expect(await mappings.map([])).toEqual({ read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 });
+    expect(await mappings.mapDue()).toEqual({ read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 });
+    expect(service.asked).toEqual({ hashes: [], since: [] });
+  });
+
+  test('know an opted-out user, without any raw ID', async () => {
+    const { mappings } = await scene(kind);
+    expect(await mappings.map([OPTED_OUT, ...people(2)])).toMatchObject({ mapped: 2, optedOut: 1 });
+    expect(await mappings.find(OPTED_OUT)).toEqual({
+      type: 'email',
+      hash: hashOfEmail('optout@example.com'),
+      state: 'optedOut',
+      rawId: null,
+      previousRawId: null,
+      remapAt: null,
+      bucketId: null,
+      answeredAt: NOON,
+    });
+  });
+
+  test.each([2, 3] as const)(
+    'take the raw IDs of a user away who has opted out meanwhile (version %i)',
+    async (version) => {
+      const { mappings, service } = await scene(kind, { version });
+      await mappings.map(people(3_000));
+      const [gone, stays] = await dueInADay(service, mappings);
+      await service.client.optOut(gone);
+      service.at += DAY;
+      await mappings.mapDue();
+      expect(await mappings.find(gone)).toMatchObject({
+        state: 'optedOut',
+        rawId: null,
+        previousRawId: null,
+        remapAt: null,
+        bucketId: null,
+      });
+      expect(await mappings.find(stays)).toMatchObject({ state: 'mapped', rawId: expect.any(String) });
+      // No due run asks for an opted-out user.
+      expect(service.asked.hashes.filter((hash) => hash === gone.emailHash)).toHaveLength(2);
+      service.at += DAY;
+      await mappings.mapDue();
+      expect(service.asked.hashes.filter((hash) => hash === gone.emailHash)).toHaveLength(2);
+    },
+  );
+
+  test('find a user who has opted in again, when their DII is mapped explicitly', async () => {
+    const { mappings, service: its, place } = await scene(kind);
+    const [person] = people(1) as [Dii];
+    await its.client.optOut(person);
+    its.at += 1000;
+    expect(await mappings.map([person])).toMatchObject({ mapped: 0, optedOut: 1 });
+    await mappings.close();
+    // The same operator, which has forgotten all opt-outs.
+    const later = service();
+    later.at = NOON + DAY;
+    const again = await later.open(place);
+    expect(await again.mapDue()).toMatchObject({ mapped: 0, optedOut: 0 });
+    expect(await again.map([person])).toMatchObject({ kept: 0, mapped: 1 });
+    expect(await again.find(person)).toMatchObject({ state: 'mapped', rawId: expect.any(String) });
+  });
+
+  test('look for opt-outs among all that is stored, when asked to', async () => {
+    const { mappings, service } = await scene(kind);
+    const diis = people(5_100);
+    await mappings.map(diis);
+    for (const dii of [diis[3]!, diis[5_050]!]) await service.client.optOut(dii);
+    service.at += DAY;
+    const told: Progress[] = [];
+    const summary = await mappings.checkOptOuts({ onProgress: (progress) => told.push(progress) });
+    expect(summary).toEqual({ read: 5_100, kept: 0, mapped: 0, optedOut: 2, invalid: 0 });
+    expect(told.at(-1)).toEqual({ ...summary, total: 5_100 });
+    expect(await mappings.find(diis[3]!)).toMatchObject({ state: 'optedOut', rawId: null, previousRawId: null });
+    expect(await mappings.counts()).toMatchObject({ mapped: 5_098, optedOut: 2 });
+    expect(await mappings.checkOptOuts()).toMatchObject({ read: 5_098, optedOut: 0 });
+  });
+
+  test('forget one person, or all of them', async () => {
+    const { mappings, service } = await scene(kind, { version: 2 });
+    const [one, ...others] = people(5_200) as [Dii, ...Dii[]];
+    await mappings.map([one, ...others]);
+    expect(await mappings.forget({ emailHash: hashOfEmail(one.email!) })).toBe(true);
+    expect(await mappings.forget(one)).toBe(false);
+    expect(await mappings.forget({ email: 'nobody' })).toBe(false);
+    expect(await mappings.find(one)).toBeUndefined();
+    expect(await mappings.forgetAll()).toBe(5_199);
+    expect(await stored(mappings)).toEqual([]);
+    expect(await mappings.forgetAll()).toBe(0);
+    // Nobody is left whose bucket would be of interest.
+    service.at += DAY;
+    await mappings.mapDue();
+    expect(service.asked.since).toEqual([]);
+  });
+
+  test('give out entries of one state', async () => {
+    const { mappings } = await scene(kind);
+    await mappings.map([OPTED_OUT, ...people(3), { phone: '+12345678901' }]);
+    const found = async (state: MappingState) => {
+      const states: string[] = [];
+      for await (const { type, ...entry } of mappings.entries({ state })) states.push(`${type} ${entry.state}`);
+      return states;
+    };
+    expect(await found('optedOut')).toEqual(['email optedOut']);
+    expect(await found('mapped')).toEqual(['email mapped', 'email mapped', 'email mapped', 'phone mapped']);
+    expect(await found('pending')).toEqual([]);
+  });
+
+  test('keep what is stored when they are opened again, and leave an open database open', async () => {
+    const its = service();
+    const place = await freshPlace(kind);
+    const first = await its.open(place);
+    await first.map(people(10));
+    const before = await stored(first);
+    await first.close();
+    await expect(first.counts()).rejects.toMatchObject({ code: 'closed' });
+    const database = await openDatabase(place);
+    const second = await its.open(database);
+    expect(await stored(second)).toEqual(before);
+    await second.close();
+    expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await database.close();
+  });
+});

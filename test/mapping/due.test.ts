@@ -1,0 +1,246 @@
+/** What is due, and when: two years of days, under both versions, with clocks that differ and buckets that rotate. */
+
+import { describe, expect, test, vi } from 'vitest';
+import { openDatabase } from '../../src/database/index.ts';
+import type { Mappings } from '../../src/mapping/index.ts';
+import type { Client, Dii } from '../../src/server/index.ts';
+import { freshPlace, KINDS } from '../database/places.ts';
+import { DAY, NOON, people, type Service, scene, service, stored } from './stage.ts';
+
+const HOUR = DAY / 24;
+
+/** What the service would say of everybody at this very moment, by hash. */
+const freshMap = async ({ client }: Service, diis: readonly Dii[], version: 2 | 3) => {
+  const results = version === 3 ? client.mapIdentities(diis) : client.mapIdentitiesV2(diis);
+  const all = new Map<string, object>();
+  for await (const { dii, ...result } of results) {
+    const { answeredAt: _, status, ...facts } = { answeredAt: 0, ...result };
+    all.set(dii.emailHash!, status === 'optout' ? { state: 'optedOut' } : { state: status, ...facts });
+  }
+  return all;
+};
+
+const storedFacts = async (mappings: Mappings, version: 2 | 3) => {
+  const all = new Map<string, object>();
+  for (const { hash, state, rawId, previousRawId, remapAt, bucketId } of await stored(mappings)) {
+    const facts = version === 3 ? { rawId, previousRawId, remapAt } : { rawId, bucketId };
+    all.set(hash, state === 'mapped' ? { state, ...facts } : { state });
+  }
+  return all;
+};
+
+/** People by their hashes: mapped many times, they are hashed once. */
+const hashed = async (mappings: Mappings): Promise<Dii[]> =>
+  (await stored(mappings)).map(({ hash }) => ({ emailHash: hash }));
+
+// Version 2 reads a list of 3,000 buckets a day: two years of that on one engine are enough.
+const SPANS = [
+  { kind: 'pglite', version: 3, days: 730 },
+  { kind: 'pglite', version: 2, days: 146 },
+  { kind: 'postgres', version: 3, days: 730 },
+  { kind: 'postgres', version: 2, days: 730 },
+] as const;
+
+test.each(SPANS)(
+  '$days days of due runs on $kind store what a fresh map of everybody gives (version $version)',
+  async ({ kind, version, days }) => {
+    const { mappings, service: its } = await scene(kind, { version });
+    await mappings.map(people(1_200));
+    const diis = await hashed(mappings);
+    let optedOut = 0;
+    let answers = 0;
+    for (let day = 1; day <= days; day++) {
+      // Never at the same time of the day, and the clock of the host is off by up to a minute and a half.
+      its.at = NOON + day * DAY + ((day * 7_919) % 50) * (HOUR / 10);
+      its.aheadMs = ((day * 37) % 181) * 1000 - 90_000;
+      if (day % 100 === 0) await its.client.optOut(diis[optedOut++]!);
+      const { mapped, optedOut: also } = await mappings.mapDue();
+      answers += mapped + also;
+      if (day % 100 === 0) await mappings.checkOptOuts();
+      if (day % 73 === 0) expect(await storedFacts(mappings, version)).toEqual(await freshMap(its, diis, version));
+    }
+    expect(optedOut).toBe(Math.floor(days / 100));
+    // Once in a rotation at least; not each day by far.
+    const asked = answers / diis.length;
+    expect(asked).toBeGreaterThan((days / 365) * 0.8);
+    expect(asked).toBeLessThan((days / 365) * (version === 3 ? 16 : 1.4));
+  },
+  300_000,
+);
+
+describe.each(KINDS)('due runs on %s', (kind) => {
+  test('ask for what is due at its very instant, and for nothing before', async () => {
+    const { mappings, service: its } = await scene(kind);
+    await mappings.map(people(200));
+    const first = (await stored(mappings)).map(({ remapAt }) => remapAt!).sort((a, b) => a - b)[0]!;
+    its.asked.hashes.length = 0;
+    its.at = first - 1;
+    expect(await mappings.counts()).toMatchObject({ mapped: 200, due: 0 });
+    expect(await mappings.mapDue()).toMatchObject({ mapped: 0 });
+    its.at = first;
+    expect((await mappings.counts()).due).toBe(1);
+    expect(await mappings.mapDue()).toMatchObject({ mapped: 1 });
+    expect(its.asked.hashes).toHaveLength(1);
+    expect(await mappings.mapDue()).toMatchObject({ mapped: 0 });
+  });
+
+  test('are part of mapping, for those in the source alone', async () => {
+    const { mappings, service: its } = await scene(kind);
+    await mappings.map(people(20));
+    its.at += 31 * DAY;
+    expect(await mappings.map(people(5))).toEqual({ read: 5, kept: 0, mapped: 5, optedOut: 0, invalid: 0 });
+    expect((await mappings.counts()).due).toBe(15);
+    expect(await mappings.mapDue()).toMatchObject({ mapped: 15 });
+  });
+
+  test('end also where the service names instants that have passed, or its clock and ours differ', async () => {
+    const { mappings, service: its, place } = await scene(kind);
+    const mapIdentities = (diis: readonly Dii[], options: object) => ({
+      batches: async function* () {
+        for await (const batch of its.client.mapIdentities(diis, options).batches())
+          yield batch.map((result) => (result.status === 'mapped' ? { ...result, remapAt: NOON - DAY } : result));
+      },
+    });
+    const client = { ...its.client, mapIdentities: mapIdentities as unknown as Client['mapIdentities'] };
+    await mappings.close();
+    const stuck = await its.open(place, { client });
+    its.aheadMs = 60_000;
+    expect(await stuck.map(people(10))).toMatchObject({ mapped: 10 });
+    its.at += DAY;
+    expect(await stuck.mapDue()).toMatchObject({ mapped: 10 });
+  });
+});
+
+test.each([2, 3] as const)('no due run reads the whole table (version %i)', async (version) => {
+  const { mappings, service: its, place } = await scene('postgres', { version });
+  await mappings.map(people(3_000));
+  await mappings.close();
+  const database = await openDatabase(place, { connections: 1 });
+  const reads = async () => {
+    // What a connection has counted is known to the others once it has ended.
+    await vi.waitFor(
+      async () => {
+        const others = 'SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()';
+        expect(await database.query(`${others} AND backend_type = 'client backend'`)).toEqual([]);
+      },
+      { timeout: 20_000 },
+    );
+    const [counted] = await database.query<{ whole: number; byIndex: number }>(
+      `SELECT seq_scan AS whole, idx_scan AS "byIndex" FROM pg_stat_user_tables WHERE relname = 'tessera_mappings'`,
+    );
+    return counted!;
+  };
+  const before = await reads();
+  its.at += DAY;
+  const again = await its.open(place, { version });
+  let total: number | undefined;
+  const { mapped } = await again.mapDue({
+    onProgress: (progress) => {
+      total = progress.total;
+    },
+  });
+  expect(mapped).toBeGreaterThan(0);
+  expect(total).toBe(mapped);
+  await again.close();
+  const after = await reads();
+  expect(after.whole).toBe(before.whole);
+  expect(after.byIndex).toBeGreaterThan(before.byIndex);
+  await database.close();
+});
+
+test('a PGlite folder does not grow for ever', async () => {
+  const database = await openDatabase(await freshPlace('pglite'));
+  const its = service();
+  const mappings = await its.open(database);
+  const pages = async (): Promise<number> => {
+    const [size] = await database.query<{ at: number }>("SELECT pg_relation_size('tessera_mappings') / 8192 AS at");
+    return size!.at;
+  };
+  await mappings.map(people(2_000));
+  const sizes: number[] = [];
+  for (let month = 1; month <= 24; month++) {
+    its.at += 31 * DAY;
+    expect(await mappings.mapDue()).toMatchObject({ mapped: 2_000 });
+    sizes.push(await pages());
+  }
+  expect(sizes[23]!).toBeLessThan(1.25 * sizes[7]!);
+  await mappings.close();
+  await database.close();
+});
+
+describe('rotated buckets', () => {
+  test('are asked for from an hour before the last look on, by the service’s time', async () => {
+    const { mappings, service: its } = await scene('postgres', { version: 2 });
+    its.aheadMs = 80_000;
+    await mappings.map(people(3));
+    its.at += DAY;
+    await mappings.mapDue();
+    its.at += DAY;
+    await mappings.mapDue();
+    expect(its.asked.since).toEqual([NOON - HOUR, NOON + DAY - HOUR]);
+  });
+
+  test('find a mapping that was answered within the margin after the rotation, once more and not again', async () => {
+    const { mappings, service: its } = await scene('postgres', { version: 2 });
+    await mappings.map(people(2_000));
+    const bucketOf = new Map((await stored(mappings)).map(({ bucketId, hash }) => [bucketId!, hash]));
+    its.at += DAY;
+    const { buckets } = await its.client.rotatedBuckets(NOON + HOUR);
+    const { bucketId, rotatedAt } = buckets.find(({ bucketId }) => bucketOf.has(bucketId))!;
+    const askedFor = () => its.asked.hashes.filter((hash) => hash === bucketOf.get(bucketId)).length;
+    its.at = rotatedAt + HOUR / 2;
+    await mappings.mapDue();
+    expect(askedFor()).toBe(2);
+    // Answered half an hour after the rotation: another node may have answered with the salt before.
+    its.at = rotatedAt + DAY;
+    await mappings.mapDue();
+    expect(askedFor()).toBe(3);
+    its.at = rotatedAt + DAY + HOUR;
+    await mappings.mapDue();
+    expect(askedFor()).toBe(3);
+  });
+
+  test('are looked for before the lot of a source is mapped', async () => {
+    const { mappings, service: its } = await scene('postgres', { version: 2 });
+    const diis = people(2_000);
+    await mappings.map(diis);
+    its.at += DAY;
+    const { mapped, kept } = await mappings.map(diis);
+    expect(mapped).toBeGreaterThan(0);
+    expect(mapped + kept).toBe(2_000);
+    expect(await storedFacts(mappings, 2)).toEqual(await freshMap(its, await hashed(mappings), 2));
+  });
+});
+
+describe.each(KINDS)('from version 2 to 3 on %s', (kind) => {
+  test('a due run maps everything again, which keeps its raw ID until then', async () => {
+    const { service: its, place, mappings } = await scene(kind, { version: 2 });
+    await mappings.map([...people(300), { phone: '+12345678901' }]);
+    const before = await stored(mappings);
+    await mappings.close();
+    const v3 = await its.open(place);
+    expect(await stored(v3)).toEqual(before);
+    expect(await v3.counts()).toMatchObject({ mapped: 301, due: 301 });
+    its.asked.hashes.length = 0;
+    // On request: those of a source.
+    expect(await v3.map(people(100))).toMatchObject({ kept: 0, mapped: 100 });
+    expect(await v3.counts()).toMatchObject({ mapped: 301, due: 201 });
+    expect(await v3.mapDue()).toMatchObject({ mapped: 201 });
+    expect(its.asked.hashes).toHaveLength(301);
+    const after = await stored(v3);
+    expect(after.map(({ rawId }) => rawId)).toEqual(before.map(({ rawId }) => rawId));
+    for (const { remapAt, bucketId } of after) expect([bucketId, remapAt! > its.at]).toEqual([null, true]);
+    expect(await v3.mapDue()).toMatchObject({ mapped: 0 });
+  });
+
+  test('and back, what version 3 has mapped stays until its time', async () => {
+    const { service: its, mappings, place } = await scene(kind);
+    await mappings.map(people(50));
+    await mappings.close();
+    const v2 = await its.open(place, { version: 2 });
+    expect(await v2.mapDue()).toMatchObject({ mapped: 0 });
+    its.at += 31 * DAY;
+    expect(await v2.mapDue()).toMatchObject({ mapped: 50 });
+    for (const { bucketId } of await stored(v2)) expect(bucketId).toMatch(/^b/);
+  });
+});

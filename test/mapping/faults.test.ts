@@ -1,0 +1,233 @@
+/** What goes wrong, and what is left of it: nothing half-written, nothing lost, no hash in any message. */
+
+import { describe, expect, test } from 'vitest';
+import { openDatabase } from '../../src/database/index.ts';
+import { createMappings } from '../../src/mapping/index.ts';
+import type { Client, Dii } from '../../src/server/index.ts';
+import { isTokenError } from '../../src/token/index.ts';
+import { freshPlace, KINDS } from '../database/places.ts';
+import { mostAsked, NOON, people, type Service, scene, service, stored } from './stage.ts';
+
+const mapPath = '/v3/identity/map';
+
+/** Refuse each request for mappings of which `refused` says so, by its number from 1. */
+const refuse = (its: Service, refused: (request: number) => boolean): void => {
+  let count = 0;
+  its.fault = (request) =>
+    new URL(request.url).pathname === mapPath && refused(++count) ? new Response('no', { status: 500 }) : undefined;
+};
+
+/** The client of `its`, and a service that calls some hashes invalid. */
+const picky = (its: Service, invalid: (hash: string) => boolean): Client => ({
+  ...its.client,
+  mapIdentities: ((diis: readonly Dii[], options: object) => ({
+    batches: async function* () {
+      for await (const batch of its.client.mapIdentities(diis, options).batches())
+        yield batch.map((result) =>
+          invalid(result.dii.emailHash!) ? { dii: result.dii, status: 'unmapped', reason: 'odd' } : result,
+        );
+    },
+  })) as unknown as Client['mapIdentities'],
+});
+
+const errorOf = async (promise: Promise<unknown>): Promise<Error> => {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: Error) => thrown,
+  );
+  if (!error) throw new Error('expected a rejection');
+  return error;
+};
+
+describe.each(KINDS)('on %s', (kind) => {
+  test('a failed batch is told after the others have come to their end, and a later run goes on', async () => {
+    const { mappings, service: its } = await scene(kind, { workers: 3 });
+    refuse(its, (request) => request === 2);
+    const diis = people(30_000);
+    const error = await errorOf(mappings.map(diis));
+    expect(error).toMatchObject({ code: 'http_status', status: 500 });
+    expect(error.message).toBe('/v3/identity/map answered 500');
+    const { mapped, pending } = await mappings.counts();
+    // Whole batches, or none of it.
+    expect(mapped % 5_000).toBe(0);
+    expect(mapped).toBeGreaterThan(0);
+    expect(pending).toBeGreaterThan(0);
+    for (const { state, rawId } of await stored(mappings)) expect(state === 'mapped').toBe(rawId !== null);
+    its.fault = undefined;
+    its.asked.hashes.length = 0;
+    expect(await mappings.map(diis)).toMatchObject({ read: 30_000, mapped: 30_000 - mapped });
+    expect(its.asked.hashes).toHaveLength(30_000 - mapped);
+    expect(mostAsked(its.asked)).toBe(1);
+    expect(await mappings.counts()).toMatchObject({ mapped: 30_000, pending: 0 });
+  });
+
+  test('a service that refuses everything leaves what was stored as it was', async () => {
+    const { mappings, service: its } = await scene(kind);
+    await mappings.map(people(20));
+    const before = await stored(mappings);
+    its.at += 31 * 86_400_000;
+    refuse(its, () => true);
+    expect(await errorOf(mappings.mapDue())).toMatchObject({ code: 'http_status' });
+    expect(await stored(mappings)).toEqual(before);
+    its.fault = undefined;
+    expect(await mappings.mapDue()).toMatchObject({ mapped: 20 });
+  });
+
+  test('a hash that the service calls invalid holds up no other, and is told', async () => {
+    const { service: its, place, mappings } = await scene(kind);
+    await mappings.close();
+    const diis = people(10);
+    let odd: string | undefined;
+    const client = picky(its, (hash) => (odd ??= hash) === hash);
+    const careful = await its.open(place, { client });
+    const told: unknown[] = [];
+    const summary = await careful.map(diis, { onInvalid: (invalid) => void told.push(invalid) });
+    expect(summary).toEqual({ read: 10, kept: 0, mapped: 9, optedOut: 0, invalid: 1 });
+    expect(told).toEqual([{ dii: { emailHash: odd }, index: undefined, reason: 'odd' }]);
+    expect(await careful.find({ emailHash: odd! })).toMatchObject({ state: 'invalid', rawId: null });
+    expect(await careful.mapDue()).toMatchObject({ mapped: 0, invalid: 0 });
+  });
+
+  test('a source that fails is told of; what it gave before is kept for the next run', async () => {
+    const { mappings } = await scene(kind);
+    const broken = new Error('the file is gone');
+    function* source() {
+      yield* people(12_000);
+      throw broken;
+    }
+    expect(await errorOf(mappings.map(source()))).toBe(broken);
+    const { mapped, pending } = await mappings.counts();
+    expect(mapped + pending).toBe(10_000);
+    expect(await mappings.mapDue()).toMatchObject({ mapped: pending });
+  });
+
+  test('an item that is no DII at all is told by its place, not by its value', async () => {
+    const { mappings } = await scene(kind);
+    const error = await errorOf(mappings.map([...people(2), { mail: 'user@example.com' } as never]));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error.message).toBe(
+      'source: item 2: DII: expected exactly one of email, emailHash, phone, phoneHash as text, got none of them',
+    );
+  });
+
+  test('a job is given up by its signal, also while its source keeps it waiting', async () => {
+    const { mappings, service: its } = await scene(kind);
+    const stop = new AbortController();
+    const reason = new Error('enough');
+    async function* source() {
+      yield* people(20_000);
+      await new Promise(() => {});
+    }
+    const job = mappings.map(source(), {
+      signal: stop.signal,
+      onProgress: ({ read, mapped }) => {
+        if (read === 20_000 && mapped > 0) stop.abort(reason);
+      },
+    });
+    expect(await errorOf(job)).toBe(reason);
+    const { mapped, pending } = await mappings.counts();
+    expect(mapped + pending).toBe(20_000);
+    expect(await mappings.mapDue()).toMatchObject({ mapped: pending });
+    expect(await errorOf(mappings.mapDue({ signal: stop.signal }))).toBe(reason);
+    expect(await mappings.counts()).toMatchObject({ mapped: 20_000 });
+    expect(its.asked.hashes.length).toBeGreaterThanOrEqual(20_000);
+  });
+
+  test('a job is given up while the service keeps it waiting, and its rows stay', async () => {
+    const { mappings, service: its } = await scene(kind);
+    const stop = new AbortController();
+    its.fault = (request) =>
+      new Promise((_, reject) => {
+        request.signal.addEventListener('abort', () => reject(request.signal.reason));
+        stop.abort(new Error('enough'));
+      });
+    expect((await errorOf(mappings.map(people(10), { signal: stop.signal }))).message).toBe('enough');
+    expect(await mappings.counts()).toMatchObject({ mapped: 0, pending: 10 });
+  });
+
+  test('what the functions of the caller throw ends the job', async () => {
+    const { mappings } = await scene(kind);
+    const broken = new Error('no space for rejects');
+    const fail = () => {
+      throw broken;
+    };
+    expect(await errorOf(mappings.map([{ email: 'nobody' }], { onInvalid: fail }))).toBe(broken);
+    expect(await errorOf(mappings.map(people(3), { onProgress: fail }))).toBe(broken);
+    expect(await mappings.map(people(3))).toMatchObject({ read: 3 });
+    expect(await mappings.counts()).toMatchObject({ mapped: 3, pending: 0 });
+  });
+
+  test('closing ends jobs under way with `closed`', async () => {
+    const { mappings, service: its, place } = await scene(kind);
+    let closing: Promise<void> | undefined;
+    const job = mappings.map(people(30_000), {
+      onProgress: () => {
+        closing ??= mappings.close();
+      },
+    });
+    expect(await errorOf(job)).toMatchObject({ code: 'closed' });
+    await closing;
+    expect(mappings.close()).toBe(mappings.close());
+    expect(await errorOf(mappings.map([]))).toMatchObject({ code: 'closed' });
+    expect(await errorOf(stored(mappings))).toMatchObject({ code: 'closed' });
+    const again = await its.open(place);
+    expect(await again.map(people(30_000))).toMatchObject({ read: 30_000 });
+    expect(await again.counts()).toMatchObject({ mapped: 30_000, pending: 0 });
+  });
+
+  test('no error holds a hash, an address or a raw ID', async () => {
+    const { mappings, service: its, place } = await scene(kind);
+    const [person] = people(1) as [Dii];
+    await mappings.map([person]);
+    const { hash, rawId } = (await mappings.find(person))!;
+    const errors: Error[] = [];
+    refuse(its, () => true);
+    errors.push(await errorOf(mappings.map(people(2))));
+    await mappings.close();
+    const database = await openDatabase(place);
+    await database.script('ALTER TABLE tessera_mappings ADD CHECK (answered_at IS NULL OR answered_at < 5) NOT VALID');
+    its.fault = undefined;
+    const checked = await its.open(database);
+    errors.push(await errorOf(checked.map(people(2))));
+    await database.script('DROP TABLE tessera_mappings');
+    errors.push(await errorOf(checked.find(person)), await errorOf(checked.forget(person)));
+    for (const error of errors) {
+      expect(isTokenError(error)).toBe(true);
+      const all = `${error.message} ${error.stack} ${JSON.stringify(error)} ${error.cause}`;
+      for (const secret of [hash, rawId!, 'person-']) expect(all).not.toContain(secret);
+    }
+    expect(errors).toHaveLength(4);
+    await checked.close();
+    await database.close();
+  });
+});
+
+test('several jobs at once on the same mappings do no row twice', async () => {
+  for (const kind of KINDS) {
+    const { mappings, service: its } = await scene(kind);
+    const diis = people(12_000);
+    const summaries = await Promise.all([mappings.map(diis), mappings.map(diis), mappings.mapDue()]);
+    expect(summaries.reduce((sum, { mapped }) => sum + mapped, 0)).toBe(12_000);
+    expect(its.asked.hashes).toHaveLength(12_000);
+    expect(await mappings.counts()).toMatchObject({ mapped: 12_000, pending: 0 });
+  }
+});
+
+test('wrong options are refused by name', async () => {
+  const { client } = service();
+  const good = { client, database: './nowhere' };
+  const refused = async (options: object) => (await errorOf(createMappings({ ...good, ...options }))).message;
+  expect(await refused({ client: undefined })).toBe('client: expected a client of tessera-id/server, got undefined');
+  expect(await refused({ client: {} })).toContain('got an object without mapIdentities()');
+  expect(await refused({ database: 5 })).toContain('database: expected a folder');
+  expect(await refused({ database: 'mysql://user:secret@host/name' })).not.toContain('secret');
+  expect(await refused({ version: 4 })).toBe('version: expected 2 or 3, got 4');
+  expect(await refused({ bucketMarginMs: -1 })).toContain('bucketMarginMs: expected a whole number from 0');
+  expect(await refused({ workers: 0 })).toBe('workers: expected a whole number from 1 to 20, got 0');
+  expect(await refused({ now: NOON })).toBe('now: expected function, got number');
+  const mappings = await createMappings({ client, database: await freshPlace('postgres') });
+  expect((await errorOf(mappings.map({ email: 'user@example.com' } as never))).message).toBe(
+    'source: expected iterable or async iterable, got object',
+  );
+  await mappings.close();
+});

@@ -1,0 +1,162 @@
+/** Jobs in processes of their own: killed at any point and run again; several on one database. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openDatabase } from '../../src/database/index.ts';
+import { createMappings, type Summary } from '../../src/mapping/index.ts';
+import { createOperator } from '../../src/operator/index.ts';
+import { type Listening, listen } from '../../src/operator/node.ts';
+import { createClient } from '../../src/server/index.ts';
+import { freshPlace, KINDS } from '../database/places.ts';
+import { ROOT } from '../operator/caller.ts';
+import { NOON, people, stored } from './stage.ts';
+
+/** A million takes minutes: `TESSERA_TEST_ROWS=1000000 npx vitest run --project database test/mapping/kill.test.ts`. */
+const ROWS = Number(process.env['TESSERA_TEST_ROWS'] ?? 60_000);
+const PATIENCE_MS = 120_000 + 3 * ROWS;
+
+const children: ChildProcess[] = [];
+let node: Listening;
+let service: { readonly baseUrl: string; readonly apiKey: string; readonly clientSecret: string };
+/** DII that the service has mapped, in all. */
+let asked: () => Promise<number>;
+
+beforeEach(async () => {
+  const operator = createOperator({ rootSecret: ROOT, roles: ['MAPPER'], now: () => NOON });
+  node = await listen(operator, { port: 0 });
+  const { apiKey, clientSecret } = operator.participants[0]!;
+  service = { baseUrl: node.url, apiKey, clientSecret };
+  asked = async () => {
+    const metrics = await (await fetch(`${node.url}/metrics`)).text();
+    return Number(/^tessera_identifiers_mapped_total\{.*"mapped".*\} (\d+)$/m.exec(metrics)?.[1] ?? 0);
+  };
+});
+afterEach(async () => {
+  for (const child of children.splice(0))
+    if (child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
+  await node.close();
+});
+
+interface Told extends Partial<Summary> {
+  readonly ready?: true;
+  readonly done?: Summary;
+}
+
+/** Start a process that is about to map. */
+const startMapper = async (database: string, count = ROWS) => {
+  const child = spawn(
+    process.execPath,
+    [
+      '--import',
+      'tsx',
+      fileURLToPath(new URL('mapper.ts', import.meta.url)),
+      JSON.stringify({ database, service, count, at: NOON }),
+    ],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  );
+  children.push(child);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const until = async (wanted: (told: Told) => boolean): Promise<Told> => {
+    for (;;) {
+      const { value, done } = await lines.next();
+      if (done) throw new Error('expected more of the mapper, got its end');
+      const told = JSON.parse(value) as Told;
+      if (wanted(told)) return told;
+    }
+  };
+  await until(({ ready }) => ready === true);
+  return {
+    go: () => void child.stdin.write('go\n'),
+    until,
+    done: async () => (await until(({ done }) => done !== undefined)).done!,
+    kill: async () => {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+};
+
+/** One line for each row: a million of them are compared as text. */
+const textOf = async (database: string): Promise<string> => {
+  const mappings = await createMappings({ client: createClient({ ...service, now: () => NOON }), database });
+  const rows = (await stored(mappings)).map((mapping) => Object.values(mapping).join());
+  await mappings.close();
+  return rows.join('\n');
+};
+
+let undisturbedText: Promise<string> | undefined;
+/** What a job that nothing has disturbed stores: the same for every test, since operator and clock are. */
+const undisturbed = (): Promise<string> => (undisturbedText ??= mapUndisturbed());
+const mapUndisturbed = async (): Promise<string> => {
+  const database = await freshPlace('postgres');
+  const mappings = await createMappings({ client: createClient({ ...service, now: () => NOON }), database });
+  await mappings.map(people(ROWS));
+  await mappings.close();
+  return textOf(database);
+};
+
+test.each(KINDS)(
+  'a job that is killed again and again ends with the mappings of an undisturbed one (%s)',
+  async (kind) => {
+    const database = await freshPlace(kind);
+    // While it still reads, and near the end.
+    for (const share of [0.01, 0.6]) {
+      const mapper = await startMapper(database);
+      mapper.go();
+      await mapper.until(({ read = 0, kept = 0, mapped = 0 }) => mapped > 0 && kept + mapped >= share * read);
+      await mapper.kill();
+    }
+    const before = await asked();
+    const last = await startMapper(database);
+    last.go();
+    const { read, kept, invalid } = await last.done();
+    expect({ read, invalid }).toEqual({ read: ROWS, invalid: 0 });
+    // Some of it was stored.
+    expect(kept).toBeGreaterThan(0);
+    // What was stored was not asked for again.
+    expect((await asked()) - before).toBeLessThan(ROWS);
+    expect(await textOf(database)).toBe(await undisturbed());
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'two workers on one PostgreSQL share a job, and no row is asked for twice',
+  async () => {
+    const database = await freshPlace('postgres');
+    const mappers = await Promise.all([startMapper(database), startMapper(database)]);
+    for (const { go } of mappers) go();
+    const [one, other] = await Promise.all(mappers.map(({ done }) => done()));
+    expect(await asked()).toBe(ROWS);
+    expect(one!.mapped + other!.mapped).toBe(ROWS);
+    expect(one!.mapped).toBeGreaterThan(0);
+    expect(other!.mapped).toBeGreaterThan(0);
+    // Each row was put down by one of them.
+    expect(one!.kept + other!.kept).toBe(ROWS);
+    expect(await textOf(database)).toBe(await undisturbed());
+  },
+  PATIENCE_MS,
+);
+
+test(
+  'of two workers the one that is left does what the other was killed over',
+  async () => {
+    const database = await freshPlace('postgres');
+    const [killed, left] = await Promise.all([startMapper(database), startMapper(database)]);
+    killed.go();
+    await killed.until(({ mapped = 0 }) => mapped > 0);
+    left.go();
+    await killed.kill();
+    await left.done();
+    const open = await openDatabase(database);
+    expect(await open.query('SELECT count(*) FROM tessera_mappings WHERE state <> $1', ['mapped'])).toEqual([
+      { count: 0 },
+    ]);
+    await open.close();
+    expect(await textOf(database)).toBe(await undisturbed());
+  },
+  PATIENCE_MS,
+);

@@ -1,0 +1,129 @@
+/** An operator under a clock that a test moves, a client of it that remembers what it asked for, and stored mappings. */
+
+import { onTestFinished } from 'vitest';
+import type { Mapping, MappingClient, Mappings, MappingsOptions } from '../../src/mapping/index.ts';
+import { createMappings } from '../../src/mapping/index.ts';
+import { createOperator, type OperatorOptions } from '../../src/operator/index.ts';
+import { type Client, createClient, type Dii } from '../../src/server/index.ts';
+import { freshPlace, type Kind } from '../database/places.ts';
+import { BASE, DAY, NOON, ROOT } from '../operator/caller.ts';
+
+/** A year: what the operator does by default. */
+export const PERIOD = 31_536_000;
+
+/** Email addresses that are nobody's. */
+export const people = (count: number, from = 0): Dii[] =>
+  Array.from({ length: count }, (_, i) => ({ email: `person-${from + i}@example.com` }));
+
+/** What a client was asked to ask the service for. */
+export interface Asked {
+  /** Each hash as often as it was sent for mapping. */
+  readonly hashes: string[];
+  /** Each `since` of the questions after buckets. */
+  readonly since: number[];
+}
+
+/** `client`, and what goes through it. */
+export const remembering = (client: Client): { readonly client: Client; readonly asked: Asked } => {
+  const asked: Asked = { hashes: [], since: [] };
+  const noted = <D extends Dii>(diis: readonly D[]): readonly D[] => {
+    for (const dii of diis) asked.hashes.push((dii.emailHash ?? dii.phoneHash)!);
+    return diis;
+  };
+  return {
+    asked,
+    client: {
+      ...client,
+      mapIdentities: (diis, options) => client.mapIdentities(noted(diis as never), options),
+      mapIdentitiesV2: (diis, options) => client.mapIdentitiesV2(noted(diis as never), options),
+      rotatedBuckets: (since, options) => {
+        asked.since.push(Number(since));
+        return client.rotatedBuckets(since, options);
+      },
+    },
+  };
+};
+
+/** A service and a participant of it. */
+export interface Service {
+  /** The operator's clock. */
+  at: number;
+  /** How far the client's clock is ahead of it, ms. */
+  aheadMs: number;
+  readonly client: Client;
+  readonly asked: Asked;
+  /** The clock of the participant. */
+  now(): number;
+  /** Answers in the place of the operator while it is set: for faults. */
+  fault: ((request: Request) => Promise<Response> | Response | undefined) | undefined;
+  /** Mappings of the participant; closed at the end of the test. */
+  open(database: MappingsOptions['database'], options?: Partial<MappingsOptions>): Promise<Mappings>;
+}
+
+export const service = (options: OperatorOptions = {}): Service => {
+  const clock = { at: NOON };
+  const operator = createOperator({
+    now: () => clock.at,
+    rootSecret: ROOT,
+    rotationPeriod: PERIOD,
+    roles: ['MAPPER', 'OPTOUT'],
+    ...options,
+  });
+  const { apiKey, clientSecret } = operator.participants[0]!;
+  const { client, asked } = remembering(
+    createClient({
+      baseUrl: BASE.replace('http:', 'https:'),
+      apiKey,
+      clientSecret,
+      retry: { tries: 1 },
+      fetch: async (url, init) => {
+        const request = new Request(url, init);
+        return (await state.fault?.(request)) ?? operator.fetch(request);
+      },
+      now: () => state.now(),
+    }),
+  );
+  const state: Service = {
+    get at() {
+      return clock.at;
+    },
+    set at(at) {
+      clock.at = at;
+    },
+    aheadMs: 0,
+    fault: undefined,
+    client,
+    asked,
+    now: () => clock.at + state.aheadMs,
+    open: async (database, options) => {
+      const mappings = await createMappings({ client, database, now: () => state.now(), ...options });
+      onTestFinished(() => mappings.close());
+      return mappings;
+    },
+  };
+  return state;
+};
+
+/** Mappings in a fresh place, with a service of their own. */
+export const scene = async (kind: Kind, options: Partial<MappingsOptions> = {}) => {
+  const its = service();
+  const place = await freshPlace(kind);
+  return { service: its, place, mappings: await its.open(place, options) };
+};
+
+/** All that is stored, in order. */
+export const stored = async (mappings: Mappings): Promise<Mapping[]> => {
+  const all: Mapping[] = [];
+  for await (const mapping of mappings.entries()) all.push(mapping);
+  return all;
+};
+
+/** How often the most asked hash was asked for; 0 for none. */
+export const mostAsked = ({ hashes }: Asked): number => {
+  const times = new Map<string, number>();
+  for (const hash of hashes) times.set(hash, (times.get(hash) ?? 0) + 1);
+  return Math.max(0, ...times.values());
+};
+
+export type { MappingClient };
+export { DAY, NOON };
