@@ -7,16 +7,23 @@ import { entries, internalNames } from '../build/entries.ts';
 import { brotliSize } from '../build/size.ts';
 
 /** Bytes of brotli that the script tag may cost a page. Saved by design, never by leaving out a fault path. */
-const LIMIT = 4_900;
+const LIMIT = 6_400;
 
 test(`dist/tessera.js is at most ${LIMIT} bytes of brotli`, async () => {
   expect(brotliSize((await buildScript('tessera.js')).code)).toBeLessThanOrEqual(LIMIT);
 });
 
+/** The same for the drop-in: all of the session, and the surface of the SDK that it replaces. */
+const DROP_IN_LIMIT = 7_500;
+
+test(`dist/tessera-uid2.js is at most ${DROP_IN_LIMIT} bytes of brotli`, async () => {
+  expect(brotliSize((await buildScript('tessera-uid2.js')).code)).toBeLessThanOrEqual(DROP_IN_LIMIT);
+});
+
 /** Bytes of brotli that an adapter costs a page beside its session: none may reach 1 kB, and none may grow unseen. */
 const ADAPTERS: Record<string, number> = {
   './prebid': 370,
-  './secure-signals': 570,
+  './secure-signals': 580,
   './consent': 990,
   './react': 330,
   './webview': 995,

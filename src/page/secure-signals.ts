@@ -99,6 +99,8 @@ export const connectSecureSignals = (
     serve();
   });
   const offChange = session.subscribe(() => {
+    // A page that leaves, or comes back, does not know for a moment who is signed in: that is no logout.
+    if (session.state.waitingFor === 'storage') return;
     const before = user;
     user = hasUser();
     if (before && !user) clear();

@@ -37,7 +37,7 @@ export interface Uid2 {
    * @throws {TypeError | RangeError} for a wrong option.
    */
   init(options: InitOptions): void;
-  /** The token in force, or undefined. */
+  /** The token in force, or undefined. Before `init` that of what is stored in the old places. */
   getAdvertisingToken(): string | undefined;
   /** The token in force, or the one that a refresh brings; before `init` it waits for it. Rejects where there is none. */
   getAdvertisingTokenAsync(): Promise<string>;
@@ -51,9 +51,9 @@ export interface Uid2 {
   /** Undefined until `InitCompleted`. */
   hasOptedOut(): boolean | undefined;
   isInitComplete(): boolean;
-  /** Log out, in all tabs, and remove what is in local storage and in the cookie. */
+  /** Log out, in all tabs, and remove the identity from local storage and from the cookie. An opt-out outlives it. */
   disconnect(): void;
-  /** Stop. What is stored stays. */
+  /** Stop, and tell nothing more. What is stored stays; `init` starts anew. */
   abort(): void;
   /** Generation in the page is not supported: these reject with a TypeError that says what to do instead. */
   setIdentityFromEmail(): Promise<never>;

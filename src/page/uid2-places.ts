@@ -8,10 +8,10 @@
 /** The two products of one protocol. */
 export type Product = 'uid2' | 'euid';
 
-/** Their global, the service in production, and where the former SDK keeps the identity. */
+/** The service in production, and the cookie in which the former SDK keeps the identity. */
 export const PRODUCTS = {
-  uid2: { global: '__uid2', baseUrl: 'https://prod.uidapi.com', key: 'UID2-sdk-identity', cookie: '__uid_2' },
-  euid: { global: '__euid', baseUrl: 'https://prod.euid.eu', key: 'EUID-sdk-identity', cookie: '__euid' },
+  uid2: ['https://prod.uidapi.com', '__uid_2'],
+  euid: ['https://prod.euid.eu', '__euid'],
 } as const;
 
 /** How and where the cookie is set, as `init` takes it. */
@@ -24,7 +24,8 @@ export interface CookieOptions {
 /** A value of JSON, as it stood in a place. */
 export type Stored = Readonly<Record<string, unknown>>;
 
-const attempt = <T>(work: () => T): T | undefined => {
+/** What `work` gives, undefined where it throws. */
+export const attempt = <T>(work: () => T): T | undefined => {
   try {
     return work();
   } catch {
@@ -33,9 +34,9 @@ const attempt = <T>(work: () => T): T | undefined => {
 };
 
 /** Parse JSON; whatever is no object reads as nothing. */
-const parse = (text: string | null | undefined): Stored | undefined => {
-  const value = text && JSON.parse(text);
-  return value && typeof value === 'object' ? value : undefined;
+const parse = (text: string | null): Stored | undefined => {
+  const value = JSON.parse(text!);
+  return Object(value) === value ? value : undefined;
 };
 
 /** The value in local storage. */
@@ -45,12 +46,14 @@ export const readLocal = (key: string): Stored | undefined => attempt(() => pars
 export const writeLocal = (key: string, value?: unknown): void =>
   attempt(() => (value ? localStorage.setItem(key, JSON.stringify(value)) : localStorage.removeItem(key)));
 
-/** The value in a cookie: URI-encoded JSON. */
-export const readCookie = (name: string): Stored | undefined =>
-  attempt(() => {
-    const row = document.cookie.split('; ').find((each) => each.startsWith(`${name}=`));
-    return parse(row && decodeURIComponent(row.slice(name.length + 1)));
-  });
+/** The values in the cookies of a name, one for each domain and path: URI-encoded JSON. */
+export const readCookies = (name: string): Stored[] =>
+  attempt(() =>
+    document.cookie
+      .split('; ')
+      .filter((row) => row.startsWith(`${name}=`))
+      .flatMap<Stored>((row) => attempt(() => parse(decodeURIComponent(row.slice(name.length + 1)))) ?? []),
+  ) ?? [];
 
 /**
  * Put a value into a cookie.
@@ -64,9 +67,8 @@ export const writeCookie = (
   { cookieDomain, cookiePath = '/' }: CookieOptions,
 ): void =>
   attempt(() => {
-    const domain = cookieDomain ? `;domain=${cookieDomain}` : '';
     const secure = location.protocol === 'https:' ? ';secure' : '';
     const text = expiresAt ? encodeURIComponent(JSON.stringify(value)) : '';
     // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in browsers that are supported, and answers late.
-    document.cookie = `${name}=${text};path=${cookiePath};expires=${new Date(expiresAt).toUTCString()}${domain};samesite=lax${secure}`;
+    document.cookie = `${name}=${text};path=${cookiePath};expires=${new Date(expiresAt).toUTCString()}${cookieDomain ? `;domain=${cookieDomain}` : ''};samesite=lax${secure}`;
   });

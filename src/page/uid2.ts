@@ -6,191 +6,192 @@
  * record is the truth. Where the page asks for a cookie, that is kept in step for the servers that read it.
  */
 
-import { createSession, indexedDbStore, type Session, type Store } from '../session/index.ts';
+import { createSession, indexedDbStore, memoryStore, type Phase, type Session, type Store } from '../session/index.ts';
 import { misfit, mismatch } from '../token/errors.ts';
-import { parseAnswer, type TokenSet, toWire } from '../token/token-set.ts';
+import { parseAnswer, parseTokenSet, type TokenSet, toWire } from '../token/token-set.ts';
 import type { Callback, EventType, Identity, InitOptions, Uid2 } from './uid2-contract.ts';
-import { PRODUCTS, type Product, readCookie, readLocal, writeCookie, writeLocal } from './uid2-places.ts';
+import {
+  attempt,
+  type CookieOptions,
+  PRODUCTS,
+  type Product,
+  readCookies,
+  readLocal,
+  writeCookie,
+  writeLocal,
+} from './uid2-places.ts';
 
 export type { Callback, EventType, Identity, InitOptions, LegacyPayload, Uid2 } from './uid2-contract.ts';
 export type { Product } from './uid2-places.ts';
 
 /** What a status means, from -4 on; all others are 100. */
-const TEXTS = ['opted out', 'refresh expired', 'not valid', 'not available', 'established', 'refreshed'];
+const TEXTS = ['opted out', 'refresh expired', 'invalid', 'missing', 'established', 'refreshed'];
 
-/** Marks what this file has put into a place: it is a copy, and never outranks the session's record. */
-const COPY = { tessera: 1 };
-/** How long the mark of an opt-out stays in its place; the session's own never goes by itself. */
-const OPT_OUT_MS = 365 * 86_400_000;
+type Times = { identity_expires: number };
+
+/** How long a mark stays in its place; the session's own of an opt-out never goes by itself. */
+const MARK_MS = 365 * 86_400_000;
 
 const report = (work: () => unknown) => {
   (async () => work())().catch(globalThis.reportError);
 };
 
-/** Phases of a set that is in force or can be refreshed. */
-const LIVE = /^(fresh|due|stale)$/;
-
-const isIdentity = (value: unknown) => {
-  try {
-    return !!parseAnswer(value);
-  } catch {
-    return false;
-  }
-};
+/** Phases without a set that is in force or can be refreshed: empty, ended, optedOut. */
+const GONE = /^[eo]/;
 
 /**
- * Create the object behind a global. {@link installUid2} puts it there.
+ * Put the drop-in in its place, tell `SdkLoaded`, and start by the options of an earlier page where there are any.
  *
- * @param callbacks  what the page has pushed before; the very array is kept.
+ * @returns the global: the one that is already there where it has an `init`.
  */
-export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 => {
-  const { baseUrl, key, cookie } = PRODUCTS[product];
+export const installUid2 = (product: Product = 'uid2'): Uid2 => {
+  const global = `__${product}` as const;
+  const [baseUrl, cookie] = PRODUCTS[product];
+  const key = `${product.toUpperCase()}-sdk-identity`;
+  const stub = window[global];
+  if (stub && 'init' in stub) return stub;
+  const callbacks = stub?.callbacks ?? [];
   const optionsKey = `${key}_config`;
   let options: InitOptions = {};
+  /** Where a cookie of ours may be, of this page and of the one before. */
+  const cookiePlaces: CookieOptions[] = [{}];
   let session: Session | undefined;
-  /** The set in the session's record, as its store saw it last. */
-  let stored: TokenSet | undefined;
-  /** There is a record, if only of a logout. */
-  let isKnown: unknown;
+  /** The session's record, as its store saw it last, if only of a logout. */
+  let record: { set?: TokenSet; clearedAt?: number } | undefined;
   /** Stored state is known and `InitCompleted` has been told. */
   let isComplete = false;
-  let isAborted = false;
-  /** What stands for the token until then. */
+  /** Until it is known: the identity that was given or found, */
   let early: Identity | undefined;
-  let toldToken: string | undefined;
-  let toldOptOut = false;
-  /** What to do once the record is known; undefined after a logout. */
-  let seed: (() => unknown) | undefined;
-  let begun = () => {};
+  /** and what forbids to give it out: the mark of an opt-out or a logout. */
+  let mark: Identity | undefined;
+  /** What callbacks know: the token, 0: opted out, undefined: none. */
+  let told: string | 0 | undefined;
+  let begun!: () => void;
   const started = new Promise<void>((resolve) => (begun = resolve));
 
   const tell = (event: EventType, to: readonly Callback[] = callbacks) => {
     const payload = event === 'SdkLoaded' ? {} : { identity: sdk.getIdentity() };
-    for (const callback of to) report(() => callback(event, payload));
+    // Those that a callback pushes hear it by their push.
+    for (const callback of [...to]) report(() => callback(event, payload));
   };
   const tellLegacy = (status: number) => {
     const { callback } = options;
-    const token = sdk.getAdvertisingToken();
-    const statusText = `identity ${TEXTS[status + 4] ?? 'expired'}`;
+    const token = told || undefined;
+    const statusText = TEXTS[status + 4] ?? 'expired';
     if (callback) report(() => callback({ advertisingToken: token, advertising_token: token, status, statusText }));
   };
 
   /** Remove what is in either place, under every path and domain that may have been used. */
   const erase = () => {
     writeLocal(key);
-    for (const where of [options, {}]) writeCookie(cookie, 0, 0, where);
+    for (const where of cookiePlaces) writeCookie(cookie, 0, 0, where);
   };
+  const phase = () => session?.state.phase as Phase;
   /** Keep the places in step with the session. */
   const copy = () => {
-    const expiry = Date.now() + OPT_OUT_MS;
-    const { phase } = session!.state;
-    // The mark of an opt-out is there for the first moments of the next page, before its record has been read.
-    const value: Identity | undefined =
-      phase === 'optedOut'
-        ? { status: 'optout', identity_expires: expiry, refresh_expires: expiry, ...COPY }
-        : stored && LIVE.test(phase)
-          ? { ...toWire(stored), ...COPY }
-          : undefined;
+    const at = Date.now() + MARK_MS;
+    const set = !GONE.test(phase()) && record?.set;
+    const status = phase() === 'optedOut' ? 'optout' : record?.clearedAt && 'logout';
     erase();
-    if (options.useCookie && value) writeCookie(cookie, value, value['refresh_expires'] as number, options);
-    else if (value?.['status']) writeLocal(key, value);
+    if (!set && !status) return;
+    // A mark is there for the first moments of the next page, before its record has been read. What bears our name is a
+    // copy, and never outranks the record.
+    const value = { ...(set ? toWire(set) : { status, identity_expires: at, refresh_expires: at }), tessera: 1 };
+    if (options.useCookie && status !== 'logout') writeCookie(cookie, value, set ? set.endsAt : at, options);
+    else if (status) writeLocal(key, value);
   };
 
+  const current = () => (phase() === 'optedOut' ? 0 : session?.advertisingToken);
+  /** Tell what is so now. */
+  const tellAll = (isInvalid?: unknown) => {
+    const isUpdate = isComplete;
+    const before = told;
+    isComplete = true;
+    told = current();
+    copy();
+    if (!isUpdate) tell('InitCompleted');
+    if (told === 0 && before !== 0) tell('OptoutReceived');
+    if (isUpdate) tell('IdentityUpdated');
+    tellLegacy(
+      isInvalid ? -2 : told === 0 ? -4 : told ? +!!before : phase() === 'stale' ? 100 : phase() === 'ended' ? -3 : -1,
+    );
+  };
   /** Tell what is new: a token, another, none. */
   const look = () => {
-    if (!session || !isComplete || isAborted) return;
-    const token = session.advertisingToken;
-    const { phase, waitingFor } = session.state;
-    const optedOut = phase === 'optedOut';
     // A page that comes back from the back/forward cache has yet to read what happened meanwhile.
-    if (waitingFor === 'storage' || (token === toldToken && optedOut === toldOptOut)) return;
-    const before = toldToken;
-    copy();
-    if (optedOut && !toldOptOut) tell('OptoutReceived');
-    toldToken = token;
-    toldOptOut = optedOut;
-    tell('IdentityUpdated');
-    tellLegacy(optedOut ? -4 : token ? +!!before : phase === 'stale' ? 100 : -1);
+    if (isComplete && session!.state.waitingFor !== 'storage' && told !== current()) tellAll();
   };
 
-  /** IndexedDB, watched: the session itself shows no more than the advertising token. */
+  /** The session's store, watched: the session itself shows no more than the advertising token. */
   const watched = (): Store => {
-    const store = indexedDbStore(`tessera-${product}`);
-    const see = (record: unknown) => {
-      isKnown = record;
-      stored = (record as { set?: TokenSet } | undefined)?.set;
-      return record;
-    };
+    // No IndexedDB at all (some webviews) is no failure.
+    const store = 'indexedDB' in globalThis ? indexedDbStore(`tessera-${product}`) : memoryStore();
+    const see = (stored: unknown) => (record = stored as typeof record);
     return {
-      kind: store.kind as string,
+      ...store,
       read: async () => see(await store.read()),
       update: async (change) => see(await store.update(change)),
-      close: () => store.close?.(),
     };
   };
 
-  /** What the former SDK, or a server, has left: the one that lasts longer. */
-  const found = (): Identity | undefined =>
-    [readCookie(cookie), readLocal(key)]
-      .filter(isIdentity)
-      .sort((a, b) => (b!['identity_expires'] as number) - (a!['identity_expires'] as number))[0];
+  /** What the former SDK, a server or this file has left: a mark, and a set. */
+  const sift = () => {
+    const all = readCookies(cookie).concat(readLocal(key) ?? []);
+    const rank = ({ tessera, identity_expires: at }: Identity) => (at as number) * (tessera ? 1 : 2);
+    // No copy where there is another; of two, the one that lasts longer.
+    const [set] = all.filter((value) => attempt(() => parseTokenSet(value))).sort((a, b) => rank(b) - rank(a));
+    return [all.find(({ status }) => /out$/.test(status as string)), set] as const;
+  };
 
   /** Start a session, or another one by other options, from `given` or from what is found. */
-  const begin = (given: unknown, isAgain = false) => {
-    const left = isAgain ? undefined : found();
-    const isOptOut = left?.['status'] === 'optout';
-    const isCopy = !!left && 'tessera' in left;
-    const isValid = !given || isIdentity(given);
+  const begin = (given: unknown, isAgain?: boolean) => {
+    const [left, set] = isAgain ? [] : sift();
+    const isInvalid = given && !attempt(() => parseAnswer(given));
+    const identity = isInvalid ? undefined : ((given || set) as Identity | undefined);
+    const isCopy = identity?.['tessera'];
+    mark = left;
+    // Behind a mark, the record has to accept it first.
+    early = isAgain || (isCopy && mark) ? undefined : identity;
     const mine = createSession({
       baseUrl: options.baseUrl ?? baseUrl,
       name: `tessera-${product}`,
-      // No IndexedDB at all (some webviews) is no failure: the session knows what to do.
-      store: 'indexedDB' in globalThis ? watched() : undefined,
-      tokens: isOptOut || !isValid ? undefined : (given ?? (isCopy ? undefined : left)),
+      store: watched(),
+      tokens: isCopy || mark ? undefined : identity,
       retry: { firstMs: options.refreshRetryPeriod },
     });
     session?.close();
     session = mine;
-    early = isOptOut || !isValid ? undefined : ((given ?? left) as Identity | undefined);
-    // The record knows better than a copy of it; where it is gone, the copy is all that is left.
-    seed = async () => {
-      if (isOptOut && isCopy && isKnown) return given ? begin(given, true) : undefined;
-      if (isOptOut || (isCopy && !isKnown && !given)) await mine.setTokens(left);
-      if (isOptOut && given && isValid) await mine.setTokens(given);
-    };
-    mine.ready
-      .then(() => seed?.())
-      .catch(() => {})
-      .then(() => {
+    mine.ready.then(async () => {
+      if (session !== mine) return;
+      // The record knows better than a copy of it; where it is gone, the copy is all that is left. After a logout there is
+      // no identity any more.
+      if (mark?.['tessera'] && record) {
+        if (early) return begin(early, true);
+      } else if (mark || (isCopy && !record)) {
+        // At once, so that no logout gets in between. What is not there is refused, and changes nothing.
+        mine.setTokens(mark);
+        await mine.setTokens(early).catch(() => {});
         if (session !== mine) return;
-        const { phase } = mine.state;
-        const wasComplete = isComplete;
-        early = undefined;
-        isComplete = true;
-        copy();
-        toldToken = mine.advertisingToken;
-        toldOptOut = phase === 'optedOut';
-        begun();
-        tell(wasComplete ? 'IdentityUpdated' : 'InitCompleted');
-        if (toldOptOut && !wasComplete) tell('OptoutReceived');
-        tellLegacy(
-          !isValid ? -2 : toldOptOut ? -4 : toldToken ? 0 : phase === 'stale' ? 100 : phase === 'ended' ? -3 : -1,
-        );
-      });
-    for (const event of ['token', 'optout'] as const) mine.on(event, look);
-    mine.on('expired', ({ token }) => {
-      look();
-      if (token === 'refresh') tellLegacy(-3);
+      }
+      early = mark = undefined;
+      begun();
+      tellAll(isInvalid);
     });
-    // Logged out, here or in another tab: there is no event for that.
+    mine.on('token', look);
+    mine.on('expired', ({ token }) => token === 'refresh' && tellLegacy(-3));
+    // Expired, opted out, logged out, here or in another tab.
     mine.subscribe(() => mine.advertisingToken ?? look());
   };
 
+  /** An earlier page has said how to start. */
+  const config = () => readLocal(optionsKey) ?? readCookies(`${cookie}_config`)[0];
+  let bootstrap = () => {
+    const before = config();
+    if (!session && before) report(() => sdk.init(before));
+  };
+
   const unless = (value: boolean) => (isComplete ? value : undefined);
-  const refuse = () =>
-    Promise.reject(
-      new TypeError('client-side generation is not supported: generate on your server, then call setIdentity'),
-    );
+  const refuse = () => Promise.reject(new TypeError('generate on your server, then call setIdentity'));
 
   const sdk: Uid2 = {
     callbacks,
@@ -205,45 +206,50 @@ export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 =
       const { identity, ...more } = given;
       const before = options;
       options = { ...options, ...more };
-      const { expiresAt = 0 } = session?.state ?? {};
-      const isNewer = identity && !(Number((identity as Identity)['identity_expires']) < expiresAt);
+      cookiePlaces.push(config() ?? {}, options);
+      // Against nothing, no number is less.
+      const isNewer = identity && !((identity as Times).identity_expires < (session?.state.expiresAt as number));
       const isOther =
         before.baseUrl !== options.baseUrl || before.refreshRetryPeriod !== options.refreshRetryPeriod || !session;
       if (isNewer || isOther) begin(identity);
       else if (isComplete) copy();
-      const { callback: _, ...kept } = options;
-      writeLocal(optionsKey, kept);
+      // JSON leaves out the callback.
+      writeLocal(optionsKey, options);
     },
-    getAdvertisingToken: () =>
-      session?.advertisingToken ?? (sdk.getIdentity()?.['advertising_token'] as string | undefined),
+    getAdvertisingToken: () => sdk.getIdentity()?.['advertising_token'] as string | undefined,
     getAdvertisingTokenAsync: () => started.then(() => session!.getToken()),
     setIdentity: (identity) => {
-      if (!session) throw new Error('setIdentity: call init first');
-      early = undefined;
-      session.setTokens(identity).then(look, () => tellLegacy(-2));
+      if (!session) throw new Error('call init first');
+      // After a mark that has yet to be told.
+      early = mark && (identity as Identity);
+      if (!mark) session.setTokens(identity).then(look, () => tellLegacy(-2));
     },
     getIdentity: () => {
       const token = session?.advertisingToken;
+      const set = record?.set;
+      const [left, identity] = session ? [mark, early] : sift();
+      if (left) return null;
       // Where the record is in memory alone, this file has not seen it.
-      if (token) return stored?.advertisingToken === token ? toWire(stored) : { advertising_token: token };
-      const identity = session ? early : found();
-      return identity && !isComplete && Number(identity['identity_expires']) > Date.now() && !identity['status']
-        ? identity
-        : null;
+      if (token) return set?.advertisingToken === token ? toWire(set) : { advertising_token: token };
+      return identity && (identity as Times).identity_expires > Date.now() ? identity : null;
     },
     isLoginRequired: () => unless(!sdk.isIdentityAvailable()),
-    isIdentityAvailable: () => unless(LIVE.test(session!.state.phase)),
-    hasOptedOut: () => unless(session?.state.phase === 'optedOut'),
+    isIdentityAvailable: () => unless(!!early || !GONE.test(phase())),
+    hasOptedOut: () => unless(current() === 0),
     isInitComplete: () => isComplete,
     disconnect: () => {
-      early = seed = stored = undefined;
-      erase();
+      bootstrap();
       if (!session) begin(undefined);
-      void session!.clear();
+      early = undefined;
+      erase();
+      void session!.clear().then(copy, copy);
     },
     abort: () => {
-      isAborted = true;
       session?.close();
+      session = undefined;
+      isComplete = false;
+      bootstrap = begun;
+      begun();
     },
     setIdentityFromEmail: refuse,
     setIdentityFromEmailHash: refuse,
@@ -254,28 +260,10 @@ export const createUid2 = (product: Product, callbacks: Callback[] = []): Uid2 =
   callbacks.push = (...more) => {
     tell('SdkLoaded', more);
     if (isComplete) tell('InitCompleted', more);
-    return Array.prototype.push.apply(callbacks, more);
+    return ([] as Callback[]).push.apply(callbacks, more);
   };
-  // An earlier page has said how to start.
-  queueMicrotask(() => {
-    const config = readLocal(optionsKey) ?? readCookie(`${cookie}_config`);
-    if (!session && config) report(() => sdk.init(config));
-  });
-  return sdk;
-};
-
-/**
- * Put the drop-in in its place, tell `SdkLoaded`, and start by the options of an earlier page where there are any.
- *
- * @returns the global: the one that is already there where it has an `init`.
- */
-export const installUid2 = (product: Product = 'uid2'): Uid2 => {
-  const { global } = PRODUCTS[product];
-  const before = window[global];
-  if (before && 'init' in before) return before;
-  const callbacks = before?.callbacks ?? [];
-  const sdk = createUid2(product, callbacks);
   window[global] = sdk;
-  for (const callback of callbacks) report(() => callback('SdkLoaded', {}));
+  tell('SdkLoaded');
+  queueMicrotask(() => bootstrap());
   return sdk;
 };

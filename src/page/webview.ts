@@ -105,7 +105,7 @@ export const connectWebview = (
 
   const request = (type: string) =>
     new Promise<Message | undefined>((resolve) => {
-      const id = `${Math.random()}`;
+      const id = Math.random().toString();
       let leftMs = timeoutMs;
       const end = (answer?: Message) => {
         clearInterval(repeat);
@@ -188,6 +188,8 @@ export const connectWebview = (
       tell();
     }),
     session.subscribe(() => {
+      // A page that leaves, or comes back, does not know for a moment who is signed in: that is no logout.
+      if (session.state.waitingFor === 'storage') return;
       const before = user;
       user = hasUser();
       if (before && !user) gen++;
@@ -204,8 +206,7 @@ export const connectWebview = (
     }),
     disconnect: () => {
       closed = true;
-      for (const end of ends) end();
-      for (const end of waiting.values()) end();
+      for (const end of [...ends, ...waiting.values()]) end();
     },
   };
 };

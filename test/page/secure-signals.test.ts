@@ -226,6 +226,17 @@ describe('Google’s cache', () => {
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 
+  test('is not emptied where the page is left, frozen, and seen again', async () => {
+    const { gpt, session } = await openPage();
+    const token = session.advertisingToken;
+    for (const event of ['pagehide', 'pageshow', 'freeze', 'resume']) {
+      window.dispatchEvent(new Event(event));
+      await scene.rest();
+    }
+    expect([gpt.cleared(), gpt.cache.get(UID2)]).toEqual([0, token]);
+    expect(session.advertisingToken).toBe(token);
+  });
+
   test('is emptied where consent is withdrawn', async () => {
     let onChange = (_: boolean) => {};
     const consent = (tell: typeof onChange) => {

@@ -94,6 +94,25 @@ describe('the global', () => {
     );
   });
 
+  test('a callback that another one pushes hears each event once', async () => {
+    load({ callbacks: [(event) => event === 'SdkLoaded' && window.__uid2?.callbacks?.push(note)] });
+    await stage.rest();
+    expect(events()).toEqual(['SdkLoaded']);
+    told = [];
+    sdk.callbacks.pop();
+    sdk.callbacks.push((event) => void (event === 'InitCompleted' && sdk.callbacks.push(note)));
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    await stage.rest();
+    expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
+  });
+
+  test('before init nothing is known, and nothing throws', () => {
+    load();
+    expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual(Array(3).fill(undefined));
+    expect([sdk.isInitComplete(), sdk.getIdentity(), sdk.getAdvertisingToken()]).toEqual([false, null, undefined]);
+  });
+
   test('a callback that throws or rejects keeps no other from hearing', async () => {
     load({
       callbacks: [
@@ -175,16 +194,41 @@ describe('init', () => {
     expect(events().at(-1)).toBe('IdentityUpdated advertising-3');
   });
 
-  test('an identity from a cached page undoes no logout', async () => {
+  test('comes again with a newer identity: that is in force at once', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    sdk.init({ identity: newSet(3, Date.now() + 1) });
+    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-3', false]);
+    await stage.rest();
+    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-3', false]);
+  });
+
+  test('abort before it is complete: nothing is told, and what was found stays for another SDK', async () => {
+    putLocal({ status: 'optout', identity_expires: Date.now() + HOUR, refresh_expires: Date.now() + HOUR });
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL });
+    sdk.abort();
+    await stage.rest();
+    expect(events()).toEqual(['SdkLoaded']);
+    expect(localStorage.getItem(KEY)).toContain('optout');
+    await expect(sdk.getAdvertisingTokenAsync()).rejects.toThrow();
+  });
+
+  test('an identity from a cached page undoes no logout, not for a moment', async () => {
     const cached = wireSet(1);
     load().init({ baseUrl: BASE_URL, identity: cached });
     await complete();
     sdk.disconnect();
     await stage.rest();
+    const seen = new Set<unknown>();
     nextPage().init({ baseUrl: BASE_URL, identity: cached });
-    await complete();
-    expect(sdk.getAdvertisingToken()).toBeUndefined();
+    await until(() => seen.add(sdk.getAdvertisingToken()) && sdk.isInitComplete());
+    expect([...seen]).toEqual([undefined]);
     expect(sdk.isLoginRequired()).toBe(true);
+    // A new login is told from it.
+    nextPage().init({ baseUrl: BASE_URL, identity: newSet(4) });
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-4');
+    expect(localStorage.getItem(KEY)).toBeNull();
   });
 });
 
@@ -253,7 +297,47 @@ describe('a life', () => {
     putCookie(wireSet(1));
     load().disconnect();
     await stage.rest();
-    expect([localStorage.getItem(KEY), cookie(), sdk.getAdvertisingToken()]).toEqual([null, undefined, undefined]);
+    expect([cookie(), sdk.getAdvertisingToken()]).toEqual([undefined, undefined]);
+    expect(localStorage.getItem(KEY) ?? '').not.toContain('refresh-1');
+  });
+
+  test('disconnect before init: a cookie that it cannot remove brings nobody back', async () => {
+    const text = `__uid_2=${encodeURIComponent(JSON.stringify(wireSet(1)))}`;
+    vi.spyOn(document, 'cookie', 'get').mockReturnValue(text);
+    const seen = new Set<unknown>();
+    load().disconnect();
+    await until(() => seen.add(sdk.getAdvertisingToken()) && sdk.isInitComplete());
+    nextPage().init({});
+    await until(() => seen.add(sdk.getAdvertisingToken()) && sdk.isInitComplete());
+    expect([...seen]).toEqual([undefined]);
+  });
+
+  test.each(['before init', 'before init is complete'])('disconnect %s forgets no opt-out', async (when) => {
+    putLocal({ status: 'optout', identity_expires: Date.now() + HOUR, refresh_expires: Date.now() + HOUR });
+    stage.serve(hangs);
+    load();
+    if (when !== 'before init') sdk.init({ identity: wireSet(1) });
+    sdk.disconnect();
+    await complete();
+    await stage.rest();
+    expect([sdk.hasOptedOut(), sdk.getAdvertisingToken()]).toEqual([true, undefined]);
+    nextPage().init({});
+    await complete();
+    expect(sdk.hasOptedOut()).toBe(true);
+  });
+
+  test('a logout in one tab ends it in the other, whichever of them keeps the cookie', async () => {
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
+    await complete();
+    const first = sdk;
+    load().init({ baseUrl: BASE_URL, useCookie: true });
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
+    sdk.disconnect();
+    await until(() => !first.getAdvertisingToken());
+    await stage.rest();
+    expect([events().at(-1), first.isLoginRequired(), cookie()]).toEqual(['IdentityUpdated', true, undefined]);
+    first.abort();
   });
 
   test('a token that expires in an outage is told as gone, and the next one as there', async () => {
@@ -390,6 +474,46 @@ describe('the cookie', () => {
     nextPage();
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
+  });
+
+  test('that a server has set anew after an opt-out is put to the service', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    sdk.setIdentity({ status: 'optout' });
+    await stage.rest();
+    putCookie(newSet(5));
+    nextPage();
+    expect(sdk.getAdvertisingToken()).toBeUndefined();
+    await complete();
+    await stage.rest();
+    expect([sdk.getAdvertisingToken(), sdk.hasOptedOut()]).toEqual(['advertising-6', false]);
+  });
+
+  test('that the page passes back, a copy, does not outrank the record', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
+    await complete();
+    const copy = cookie();
+    await stage.pass(15 * MINUTE);
+    nextPage().init({ baseUrl: BASE_URL, identity: copy });
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
+  });
+
+  test('is removed from the domain and path of before, by a later init and by a later page', async () => {
+    const set = vi.spyOn(document, 'cookie', 'set');
+    const removed = () =>
+      set.mock.calls.flatMap(([text]) =>
+        text.startsWith('__uid_2=;') ? (/domain=([^;]*)/.exec(text)?.[1] ?? []) : [],
+      );
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true, cookieDomain: 'one.example' });
+    await complete();
+    set.mockClear();
+    sdk.init({ cookieDomain: 'two.example' });
+    expect(removed()).toContain('one.example');
+    set.mockClear();
+    nextPage().init({ baseUrl: BASE_URL, useCookie: true, cookieDomain: 'three.example' });
+    await complete();
+    expect(removed()).toContain('two.example');
   });
 
   test('goes to the domain and path that the page names', async () => {

@@ -408,6 +408,28 @@ describe('who was last', () => {
   });
 });
 
+test.each(['page', 'host'] as const)('a page that is left tells of no logout: owner %s', async (owner) => {
+  const host = createOwner();
+  host.hold(await userOf('user'));
+  host.arrive();
+  const { session } = scene.open({ refresh: owner === 'host' ? 'off' : 'auto' });
+  if (owner === 'page') await session.setTokens(await userOf('user'));
+  await connect(session, { owner }).ready;
+  await until(() => session.advertisingToken);
+  await scene.rest();
+  host.heard.length = 0;
+  for (const event of ['pagehide', 'pageshow', 'freeze', 'resume']) {
+    window.dispatchEvent(new Event(event));
+    await scene.rest();
+  }
+  expect(session.state.phase).toBe('fresh');
+  expect(newsOf(host.heard).filter(([, gen, phase]) => phase === 'empty' || (gen as number) > host.gen())).toEqual([]);
+  // A real logout is still told.
+  await session.clear();
+  await scene.rest();
+  expect(newsOf(host.heard).at(-1)).toEqual(['changed', host.gen() + 1, 'empty', undefined]);
+});
+
 test('a global of another name is looked for where the page says so', async () => {
   const host = createHost('Android', ({ type }) => (type === 'hello' ? {} : undefined));
   host.arrive();
