@@ -64,21 +64,18 @@ const DEFAULTS = {
   maxMs: 120_000,
 };
 /** Option: its type, and the method that it must have. Whatever is false-like leaves it out. */
-const KINDS: [option: string, type: string, method?: string][] = [
-  ['provide', 'function'],
-  ['consent', 'function'],
-  ['fetch', 'function'],
-  ['now', 'function'],
-  ['retry', 'object'],
-  ['store', 'object', 'read'],
-  ['store', 'object', 'update'],
-  ['logger', 'object', 'debug'],
+const FUNCTIONS: [option: string, method?: string][] = [
+  ['provide'],
+  ['consent'],
+  ['fetch'],
+  ['now'],
+  ['store', 'read'],
+  ['store', 'update'],
+  ['logger', 'debug'],
 ];
-/** Longest span that a timer can wait. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /** Scheme and host of an operator that needs no leave: https, or this machine. */
-const SAFE = /^https:(?!\/)|^http:(localhost|127[\d.]+|\[::1])$/;
+const SAFE = /^https:|^http:(localhost|127[\d.]+|\[::1])$/;
 
 const demand = (fault: unknown) => {
   if (fault) throw new TypeError(fault as string);
@@ -91,27 +88,19 @@ const demand = (fault: unknown) => {
  */
 export const parseOptions = (options: SessionOptions): Settings => {
   const given = { ...options, ...options?.retry } as Settings & Record<string, never>;
-  for (const [option, standard] of Object.entries(DEFAULTS)) {
+  for (const [option, standard] of Object.entries(DEFAULTS))
     demand(misfit(option, typeof standard, (given[option] ??= standard as never)));
-    demand(
-      (given[option] as unknown as number) > LONGEST_MS && mismatch(option, `${LONGEST_MS} ms at most`, given[option]),
-    );
+  for (const [option, method] of FUNCTIONS) {
+    const value = given[option] as Record<string, unknown> | undefined;
+    demand(value && misfit(method ? `${option}.${method}` : option, 'function', method ? value[method] : value));
   }
-  for (const [option, type, method] of KINDS) {
-    const value = given[option];
-    demand(
-      value &&
-        (misfit(option, type, value) ||
-          (method && misfit(`${option}.${method}`, 'function', (value as Record<string, unknown>)[method]))),
-    );
-  }
+  demand(given.retry && misfit('retry', 'object', given.retry));
   demand(!/^(auto|off)$/.test(given.refresh) && mismatch('refresh', 'auto or off', 'another'));
   let got: string = typeof given.baseUrl;
   try {
-    const { protocol, hostname, href, username, password } = new URL(given.baseUrl);
+    const { protocol, hostname, href } = new URL(given.baseUrl);
     // What stands before the host is no business of an operator's address, and is not quoted.
-    const user = username + password && '//user@';
-    got = protocol + user;
+    got = /\/\/[^/]*@/.test(href) ? 'user' : protocol;
     if (SAFE.test(got + hostname) || (given.allowInsecure === true && got === 'http:')) {
       given.baseUrl = href.replace(/\/*([?#].*)?$/, '');
       return given;

@@ -219,6 +219,14 @@ test('a set that comes while a refresh asks for the lock is told, and not sent',
   close();
 });
 
+test('a page that is opened calls upon the others: one that is in the middle of making the database is evicted by that', async () => {
+  const { session, store, open, close } = await openPage({ name: 'life-called' });
+  await store.update(() => ({ ...recordOf(3), generation: 2 }));
+  open({ store, name: 'life-called' });
+  await until(() => session.advertisingToken === 'advertising-3');
+  close();
+});
+
 test('100 times to the front and to the back, with nothing new: no event', async () => {
   const { session, heard, rest, sent, close } = await openPage();
   for (let n = 0; n < 100; n++) {

@@ -24,7 +24,6 @@ describe('a wrong option is a TypeError at creation that names option, expected 
     ['refresh', ''],
     ['fetch', 'text'],
     ['fetch', {}],
-    ['timeoutMs', 2 ** 31],
     ['store', 'text'],
     ['store', () => {}],
     ['now', 5],
@@ -38,7 +37,7 @@ describe('a wrong option is a TypeError at creation that names option, expected 
     ['timeoutMs', Number.POSITIVE_INFINITY],
   ];
   test.each(wrong)('%s: %s', (option, value) => {
-    const of = new RegExp(`^${option}: expected .+, got .+$`);
+    const of = new RegExp(`^${option}(\\.\\w+)?: expected .+, got .+$`);
     expect(() => create({ [option]: value })).toThrow(TypeError);
     expect(() => create({ [option]: value })).toThrow(of);
   });
@@ -55,21 +54,12 @@ describe('a wrong option is a TypeError at creation that names option, expected 
     ['a store that cannot write', { store: { read: () => {} } }, /^store.update: expected function, got undefined$/],
     ['a logger that cannot log', { logger: {} }, /^logger.debug: expected function, got undefined$/],
     [
-      'a pause that no timer can wait',
-      { retry: { maxMs: 1e12 } },
-      /^maxMs: expected 2147483647 ms at most, got 1000000000000$/,
-    ],
-    [
       'an address with a user',
       { baseUrl: 'https://jane:secret@operator.example' },
-      /^baseUrl: expected https address, got https:\/\/user@$/,
+      /^baseUrl: expected https address, got user$/,
     ],
-    ['an address with a user, this machine', { baseUrl: 'http://jane@localhost' }, /got http:\/\/user@$/],
-    [
-      'an address with a user, allowed',
-      { baseUrl: 'http://jane@operator.example', allowInsecure: true },
-      /got http:\/\/user@$/,
-    ],
+    ['an address with a user, this machine', { baseUrl: 'http://jane@localhost' }, /got user$/],
+    ['an address with a user, allowed', { baseUrl: 'http://jane@operator.example', allowInsecure: true }, /got user$/],
     ['retry that is a number', { retry: 5 }, /^retry: expected .+, got number/],
     ['retry that is text', { retry: 'often' }, /^retry: expected .+, got string/],
     [

@@ -210,6 +210,17 @@ describe('a store that cannot be written to', () => {
     stage.close();
   });
 
+  test('keeps its tombstone where there is no room for more', async () => {
+    const stage = createStage();
+    const tombstone = { v: 1, generation: 3, baseUrl: BASE_URL, offsetMs: 0, optedOut: true };
+    const place = memoryStore(tombstone);
+    const { session } = stage.open({ store: full(place) });
+    await session.ready;
+    await session.clear();
+    expect(await place.read()).toEqual(tombstone);
+    stage.close();
+  });
+
   test('at first, and well by then: a logout reaches it, and a tombstone that this page never read stays', async () => {
     const stage = createStage();
     const place = memoryStore({ ...recordOf(1), generation: 8, optedOut: true });
