@@ -8,8 +8,8 @@ import { scripts } from '../build/entries.ts';
 import { brotliSize } from '../build/size.ts';
 import { figure, type Measurement } from './measure.ts';
 
-/** Bytes of brotli. `test/size.test.ts` guards the same. */
-const LIMITS: Record<string, number> = { 'tessera.js': 4_900 };
+/** Bytes of brotli: what is aimed at. `test/size.test.ts` holds what is reached. */
+const LIMITS: Record<string, number> = { 'tessera.js': 6_000, 'tessera-uid2.js': 7_500 };
 
 export const measure = async (): Promise<Measurement[]> =>
   Promise.all(

@@ -46,6 +46,19 @@ describe('an adapter brings its own code alone', async () => {
   });
 });
 
+test.each(Object.entries(ADAPTERS))('README says the size of %s', async (entry, limit) => {
+  expect(await readFile(`${root}README.md`, 'utf8')).toContain(
+    `| \`tessera-id${entry.slice(1)}\` | at most ${limit} B |`,
+  );
+});
+
+test('README says the sizes of the script-tag files', async () => {
+  const readme = await readFile(`${root}README.md`, 'utf8');
+  const kB = (bytes: number) => `${bytes / 1000} kB`;
+  expect(readme).toContain(`| \`dist/tessera.js\` | ${kB(LIMIT)} |`);
+  expect(readme).toContain(`| \`dist/tessera-uid2.js\` | ${kB(DROP_IN_LIMIT)} |`);
+});
+
 /** Members of all interfaces and classes that a file declares. */
 const membersOf = async (file: string): Promise<string[]> => {
   const { program } = parseSync(file, await readFile(root + file, 'utf8'));
