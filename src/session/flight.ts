@@ -99,6 +99,8 @@ export const createFlight = (
       const pauseMs = backOffMs(o, flight.turns++);
       // However it ends: after the third in a row without a fresh set, each waits its turn.
       flight.notBefore = flight.turns > 3 ? now() + pauseMs : 0;
+      /** What is to be refreshed: if another tab has done so before the lock is here, that is that. */
+      const before = ledger.record;
       /** What was sent, or is about to be. */
       let sent: SessionRecord | undefined;
 
@@ -107,7 +109,6 @@ export const createFlight = (
 
       /** Read again, say so in the record, send, open, write. False where another is at it. */
       const exchange = async (hasLock: boolean): Promise<boolean> => {
-        const before = ledger.record;
         let isBusy = false;
         // Nobody waits any more for the lock to be given.
         if (signal.aborted) return true;
