@@ -2,12 +2,19 @@ import { defineConfig } from 'vitest/config';
 
 // Four ways to run a test, by its folder. Whatever is not named here runs in Node.
 const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts'];
-const database = ['test/database/**/*.test.ts', 'test/operator-nodes/**/*.test.ts', 'test/mapping/**/*.test.ts'];
+const database = [
+  'test/database/**/*.test.ts',
+  'test/operator-nodes/**/*.test.ts',
+  'test/mapping/**/*.test.ts',
+  'test/cli/map*.test.ts',
+];
 const built = ['test/browser/**/*.test.ts', 'test/package.test.ts'];
 
 export default defineConfig({
   // Under `npm test` types are checked by `tsc`, before.
   test: {
+    // All cores: by default one is left idle, of two that is half.
+    maxWorkers: '100%',
     projects: [
       {
         test: {
