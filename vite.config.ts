@@ -2,7 +2,12 @@ import { defineConfig } from 'vitest/config';
 
 // Five ways to run a test, by its folder. Whatever is not named here runs in Node.
 const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts'];
-const database = ['test/database/**/*.test.ts', 'test/operator-nodes/**/*.test.ts', 'test/mapping/**/*.test.ts'];
+const database = [
+  'test/database/**/*.test.ts',
+  'test/operator-nodes/**/*.test.ts',
+  'test/mapping/**/*.test.ts',
+  'test/cli/map*.test.ts',
+];
 const model = ['test/model/**/*.test.ts'];
 const built = [
   'test/browser/**/*.test.ts',
@@ -14,6 +19,8 @@ const built = [
 export default defineConfig({
   // Under `npm test` types are checked by `tsc`, before.
   test: {
+    // All cores: by default one is left idle, of two that is half.
+    maxWorkers: '100%',
     projects: [
       {
         test: {

@@ -42,7 +42,7 @@ export const checkOptOuts = (flags: MapFlags, io: Io): Promise<void> =>
     return {
       run: (mappings, options) => mappings.checkOptOuts(options),
       place: ({ read, total }) => ({ rows: read, done: read, of: total }),
-      told: ({ optedOut }) => ({ optedOut }),
+      told: ({ read, optedOut }) => ({ asked: read, optedOut }),
     };
   });
 
@@ -71,19 +71,10 @@ const withStored = async (flags: MapFlags, work: (mappings: Mappings) => Promise
 export const countStored = (flags: MapFlags, io: Io): Promise<void> =>
   withStored(flags, async (mappings) => print(await mappings.counts(), flags, io));
 
-const COLUMNS = ['type', 'hash', 'state', 'raw_id', 'previous_raw_id', 'remap_at', 'bucket_id', 'answered_at'];
+const COLUMNS = 'type,hash,state,rawId,previousRawId,remapAt,bucketId,answeredAt';
 
-const csvOf = (one: Mapping): string =>
-  csvLine([
-    one.type,
-    one.hash,
-    one.state,
-    one.rawId,
-    one.previousRawId,
-    instantText(one.remapAt),
-    one.bucketId,
-    instantText(one.answeredAt),
-  ]);
+const csvOf = ({ type, hash, state, rawId, previousRawId, remapAt, bucketId, answeredAt }: Mapping): string =>
+  csvLine([type, hash, state, rawId, previousRawId, instantText(remapAt), bucketId, instantText(answeredAt)]);
 
 /** `--export FILE`: all of them, as CSV or as JSON lines. */
 export const exportStored = async (path: string, flags: MapFlags, io: Io): Promise<void> => {
@@ -99,7 +90,7 @@ export const exportStored = async (path: string, flags: MapFlags, io: Io): Promi
     };
     let count = 0;
     try {
-      if (!flags.json) await write(COLUMNS.join(','));
+      if (!flags.json) await write(COLUMNS);
       for await (const one of mappings.entries()) {
         await write(flags.json ? JSON.stringify(one) : csvOf(one));
         line.show(++count);

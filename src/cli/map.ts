@@ -21,6 +21,16 @@ interface Flags extends MapFlags, FileFlags {
 
 const JOBS = ['--due', '--check-optouts', '--counts', '--export', '--forget', '--forget-all'] as const;
 
+/** What goes with which jobs alone. */
+const FITS: readonly (readonly [flag: string, jobs: readonly string[]])[] = [
+  ['--column', ['FILE', '--forget -']],
+  ['--delimiter', ['FILE', '--forget -']],
+  ['--type', ['FILE', '--forget', '--forget -']],
+  ['--rejects', ['FILE']],
+  ['--v2', ['FILE', '--due', '--counts']],
+  ['--workers', ['FILE', '--due']],
+];
+
 // --check-optouts -> checkOptouts, as commander does it.
 const nameOf = (flag: string): keyof Flags =>
   flag.slice(2).replace(/-./g, (letter) => letter[1]!.toUpperCase()) as keyof Flags;
@@ -31,16 +41,10 @@ const jobIn = (file: string | undefined, flags: Flags): 'FILE' | (typeof JOBS)[n
   if (asked.length !== 1)
     throw new RangeError(`expected one of FILE, ${JOBS.join(', ')}, got ${asked.join(' and ') || 'none of them'}`);
   const [job] = asked as [(typeof asked)[0]];
-  const listed = job === 'FILE' || flags.forget === '-';
-  for (const [flag, fits] of [
-    ['--column', listed],
-    ['--delimiter', listed],
-    ['--type', listed || job === '--forget'],
-    ['--rejects', job === 'FILE'],
-    ['--v2', job === 'FILE' || job === '--due' || job === '--counts'],
-    ['--workers', job === 'FILE' || job === '--due'],
-  ] as const)
-    if (flags[nameOf(flag)] !== undefined && !fits) throw new RangeError(`${flag}: expected with FILE, got ${job}`);
+  const name = flags.forget === '-' ? '--forget -' : job;
+  for (const [flag, jobs] of FITS)
+    if (flags[nameOf(flag)] !== undefined && !jobs.includes(name))
+      throw new RangeError(`${flag}: expected with ${jobs.join(' or ')}, got ${job}`);
   return job;
 };
 

@@ -44,15 +44,22 @@ export const optOutStatus = async (file: string, flags: RowFlags & ServiceFlags,
       yield rawId;
     }
   }
+  // Not before the file has turned out to be one of raw IDs.
+  let head = flags.json ? undefined : 'rawId,optedOutAt';
+  const outHead = (): void => {
+    if (head !== undefined) io.out(head);
+    head = undefined;
+  };
   try {
-    if (!flags.json) io.out('rawId,optedOutAt');
     for await (const batch of client.optOutStatus(counted()).batches()) {
       found += batch.length;
       line.show(asked, input.readBytes, input.totalBytes);
+      outHead();
       for (const optedOut of batch)
         io.out(flags.json ? JSON.stringify(optedOut) : csvLine([optedOut.rawId, instantText(optedOut.optedOutAt)]));
       await io.drained();
     }
+    outHead();
   } finally {
     line.stop();
   }

@@ -34,16 +34,17 @@ export type Ask = (keys: readonly Key[], signal: AbortSignal) => Promise<Asked>;
 
 const NOTHING = { rawId: null, previousRawId: null, remapAt: null, bucketId: null, dueAt: null };
 
-const answerOf = ({ type, hash }: Key, result: MapResult | MapResultV2, answeredAt: number): Answer => {
+const answerOf = ({ type, hash }: Key, result: MapResult | MapResultV2, at: number): Answer => {
+  const { answeredAt = at } = result;
   const key = { type, hash };
   if (result.status === 'optout') return { ...key, ...NOTHING, state: 'optedOut', answeredAt };
   if (result.status === 'unmapped') return { ...key, ...NOTHING, state: 'invalid', answeredAt, reason: result.reason };
   const { rawId } = result;
-  const mapped = { ...key, ...NOTHING, state: 'mapped', rawId, answeredAt: result.answeredAt } as const;
+  const mapped = { ...key, ...NOTHING, state: 'mapped', rawId, answeredAt } as const;
   if ('bucketId' in result) return { ...mapped, bucketId: result.bucketId };
   const { previousRawId, remapAt } = result;
   // A service that names an instant which has passed is asked again by the next run, not by this one for ever.
-  return { ...mapped, previousRawId, remapAt, dueAt: Math.max(remapAt, result.answeredAt + 1) };
+  return { ...mapped, previousRawId, remapAt, dueAt: Math.max(remapAt, answeredAt + 1) };
 };
 
 /** Ask through `client`; `clock` hears each answer. */
@@ -55,11 +56,10 @@ export const createAsk =
     const results = version === 3 ? client.mapIdentities(diis, { signal }) : client.mapIdentitiesV2(diis, { signal });
     try {
       for await (const batch of results.batches()) {
-        // Only mappings carry the time of the answer: all of a batch come with it.
-        const mapped = batch.find((result) => result.status === 'mapped');
-        if (mapped) clock.hear(mapped.answeredAt);
-        const answeredAt = mapped?.answeredAt ?? clock.at(clock.local());
-        for (const result of batch) answers.push(answerOf(keys[answers.length]!, result, answeredAt));
+        const [first] = batch;
+        if (first?.answeredAt !== undefined) clock.hear(first.answeredAt);
+        const now = clock.at(clock.local());
+        for (const result of batch) answers.push(answerOf(keys[answers.length]!, result, now));
       }
       return { answers };
     } catch (error) {

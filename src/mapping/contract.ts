@@ -63,7 +63,12 @@ export interface Mapping {
   readonly answeredAt: number | null;
 }
 
-/** What a job has come to. All counts are of this call; several workers each count what they did themselves. */
+/**
+ * What a job has come to. All counts are of this call; several workers each count what they did themselves.
+ *
+ * Of one worker alone, under `map`: `read` = `kept` + `mapped` + `optedOut` + `invalid`. What an earlier run has left
+ * pending is asked for, and counts by its answer, not as kept; only where another source had it, the sum is larger.
+ */
 export interface Summary {
   /** Items of the source. 0 in due runs. */
   readonly read: number;
@@ -79,7 +84,10 @@ export interface Summary {
 
 /** How far a job is. `read` runs ahead of the answers: what is read is stored as pending first. */
 export interface Progress extends Summary {
-  /** Answers that a due run will need in all, as counted at its start. Undefined for `map`: a source has no length. */
+  /**
+   * Answers that a due run will need in all, raw IDs that `checkOptOuts` will ask about: as counted at its start.
+   * Undefined for `map`: a source has no length.
+   */
   readonly total?: number;
 }
 

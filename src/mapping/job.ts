@@ -52,7 +52,8 @@ export const runJob = async ({ database, ask, workers }: Works, work: Work): Pro
   const [parallel, chunk] = database.kind === 'pglite' ? [1, workers * BATCH] : [workers, BATCH];
   const supply = createSupply(chunk);
   const tally = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
-  let total: { readonly total?: number } = {};
+  // Rows that were to be asked for when the job began: of a due run all of them, else what an earlier run has left.
+  let waiting = 0;
   let failed: { readonly error: unknown } | undefined;
   const stop = createBell();
   const stopped = (): boolean => failed !== undefined || signal.aborted;
@@ -61,29 +62,32 @@ export const runJob = async ({ database, ask, workers }: Works, work: Work): Pro
     failed ??= { error };
     stop.ring();
   };
-  const tell = (): void => onProgress?.({ ...tally, ...total } satisfies Progress);
-  const tellInvalid = async (found: Invalid): Promise<void> => {
+  // What was left is in the source again, and stored already; it counts by its answer.
+  const summary = (): Summary => (source ? { ...tally, kept: Math.max(0, tally.kept - waiting) } : { ...tally });
+  const tell = (): void => onProgress?.({ ...summary(), ...(!source && { total: waiting }) } satisfies Progress);
+  const refuse = async (found: Invalid): Promise<void> => {
     tally.invalid++;
     await onInvalid?.(found);
   };
 
   const read = async (): Promise<void> => {
     if (!source) return;
-    for await (const { read, keys } of batchesOf(source.items, tellInvalid)) {
+    for await (const { read, keys, early } of batchesOf(source.items, refuse)) {
       if (stopped()) return;
       const put = keys.length > 0 ? await byIndex(database, (queries) => putDown(queries, keys, source.again())) : 0;
       if (stopped()) return;
       tally.read += read;
       tally.kept += keys.length - put;
       supply.add(put);
-      tell();
+      if (early) supply.release();
+      if (read > 0) tell();
     }
   };
 
   const note = async (answers: readonly Answer[]): Promise<void> => {
     for (const answer of answers) {
       if (answer.state !== 'invalid') tally[answer.state]++;
-      else await tellInvalid({ dii: diiOf(answer), index: undefined, reason: answer.reason! });
+      else await refuse({ dii: diiOf(answer), index: undefined, reason: answer.reason! });
     }
     tell();
   };
@@ -132,7 +136,7 @@ export const runJob = async ({ database, ask, workers }: Works, work: Work): Pro
   signal.throwIfAborted();
   signal.addEventListener('abort', stop.ring, { once: true });
   try {
-    if (onProgress && !source) total = { total: await byIndex(database, (queries) => countWanted(queries, wanted)) };
+    if (source || onProgress) waiting = await byIndex(database, (queries) => countWanted(queries, wanted));
     // A source that keeps us waiting cannot be stopped, but need not be waited for.
     const reading = Promise.race([read(), stop.rung]).catch(fail).finally(supply.end);
     await Promise.all([reading, claimAll().catch(fail)]);
@@ -141,5 +145,5 @@ export const runJob = async ({ database, ask, workers }: Works, work: Work): Pro
   }
   signal.throwIfAborted();
   if (failed) throw failed.error;
-  return tally;
+  return summary();
 };

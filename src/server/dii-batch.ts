@@ -19,10 +19,11 @@ export interface Lane {
 export interface DiiBatch<D extends Dii> extends Batch<D> {
   /** The very objects that the source gave. */
   readonly diis: readonly D[];
-  /** One for each form that the batch holds. */
+  /**
+   * One for each form that the batch holds. DII in none of them is not sent: local hashing found it to be not valid, or
+   * no request has room for it.
+   */
   readonly lanes: readonly Lane[];
-  /** Places of DII that is not sent: local hashing found it to be not valid, or no request has room for it. */
-  readonly refused: readonly number[];
 }
 
 /** An empty batch of DII, for a request with room for `mostBytes` of it. */
@@ -30,7 +31,6 @@ export const createDiiBatch = <D extends Dii>(mostBytes: number, hashLocally: Ha
   const room = createRoom(mostBytes);
   const diis: D[] = [];
   const lanes: { form: DiiForm; values: string[]; places: number[] }[] = [];
-  const refused: number[] = [];
 
   const laneOf = (form: DiiForm) => {
     for (const lane of lanes) if (lane.form === form) return lane;
@@ -42,7 +42,6 @@ export const createDiiBatch = <D extends Dii>(mostBytes: number, hashLocally: Ha
   return {
     diis,
     lanes,
-    refused,
     add: (dii) => {
       const { form, value } = sentDii(dii, hashLocally);
       const bytes = value === undefined ? 0 : jsonBytes(value);
@@ -50,11 +49,10 @@ export const createDiiBatch = <D extends Dii>(mostBytes: number, hashLocally: Ha
       const isSent = value !== undefined && bytes <= mostBytes;
       if (!room.take(isSent ? bytes : 0)) return false;
       const place = diis.push(dii) - 1;
-      if (isSent) {
-        const lane = laneOf(form);
-        lane.values.push(value);
-        lane.places.push(place);
-      } else refused.push(place);
+      if (!isSent) return true;
+      const lane = laneOf(form);
+      lane.values.push(value);
+      lane.places.push(place);
       return true;
     },
   };

@@ -17,10 +17,15 @@ const MAP_V2 = '/v2/identity/map';
 /** Send one payload until there is an answer. */
 export type Send = (path: string, payload: unknown) => Promise<Unread<Opened>>;
 
-/** DII without a raw ID: the user has opted out, or the DII is not valid (`reason` is the service's word for it). */
+/**
+ * DII without a raw ID: the user has opted out, or the DII is not valid (`reason` is the service's word for it).
+ *
+ * `answeredAt` is the service's clock when it answered, epoch ms; undefined for DII that was not sent, for local hashing
+ * found it to be not valid.
+ */
 export type Unmapped<D> =
-  | { readonly dii: D; readonly status: 'optout' }
-  | { readonly dii: D; readonly status: 'unmapped'; readonly reason: string };
+  | { readonly dii: D; readonly status: 'optout'; readonly answeredAt: number }
+  | { readonly dii: D; readonly status: 'unmapped'; readonly reason: string; readonly answeredAt: number | undefined };
 
 /** Result of version 3. `dii` is the very object that the source gave. */
 export type MapResult<D extends Dii = Dii> =
@@ -65,17 +70,23 @@ export const textOf = (path: string, name: string, value: unknown): string => {
   return value;
 };
 
-const unmapped = <D extends Dii>(dii: D, reason: string): Unmapped<D> =>
-  reason === 'optout' ? { dii, status: 'optout' } : { dii, status: 'unmapped', reason };
+const unmapped = <D extends Dii>(dii: D, reason: string, answeredAt: number): Unmapped<D> =>
+  reason === 'optout' ? { dii, status: 'optout', answeredAt } : { dii, status: 'unmapped', reason, answeredAt };
+
+// DII that is not sent is answered here, in the service's words.
+const refusedHere = <D extends Dii>(dii: D): Unmapped<D> => ({
+  dii,
+  status: 'unmapped',
+  reason: 'invalid identifier',
+  answeredAt: undefined,
+});
 
 /** One answer of version 3: a raw ID, or a reason why there is none. */
 type Answer =
   | { readonly u: string; readonly p?: string | null; readonly r: number; readonly e?: null }
   | { readonly e: string };
 
-// DII that is not sent is answered here, in the service's words.
-const NOTHING_SENT: Opened = { status: 'success', body: {}, answeredAt: 0 };
-const REFUSED = { e: 'invalid identifier' };
+const NOTHING_SENT: Opened = { status: 'success', body: {}, answeredAt: undefined };
 
 const answerOf = (element: unknown): Answer => {
   const { u, p, r, e } = fieldsOf(element);
@@ -88,8 +99,9 @@ const answerOf = (element: unknown): Answer => {
   return element as Answer;
 };
 
-const resultOf = <D extends Dii>(dii: D, answer: Answer, answeredAt: number): MapResult<D> => {
-  if (answer.e !== undefined && answer.e !== null) return unmapped(dii, answer.e);
+const resultOf = <D extends Dii>(dii: D, answer: Answer | undefined, answeredAt: number): MapResult<D> => {
+  if (!answer) return refusedHere(dii);
+  if (answer.e !== undefined && answer.e !== null) return unmapped(dii, answer.e, answeredAt);
   const { u: rawId, p = null, r } = answer;
   return { dii, status: 'mapped', rawId, previousRawId: p, remapAt: r * 1000, answeredAt };
 };
@@ -102,27 +114,25 @@ const resultOf = <D extends Dii>(dii: D, answer: Answer, answeredAt: number): Ma
  */
 export const mapBatch = async <D extends Dii>(
   send: Send,
-  { diis, lanes, refused }: DiiBatch<D>,
+  { diis, lanes }: DiiBatch<D>,
 ): Promise<Unread<Rows<MapResult<D>>>> => {
   const payload = Object.fromEntries(lanes.map(({ form, values }) => [form, values]));
   const read = lanes.length > 0 ? await send(MAP, payload) : () => NOTHING_SENT;
   return () => {
     const { body, answeredAt } = read();
-    const answers = new Array<Answer>(diis.length);
-    for (const place of refused) answers[place] = REFUSED;
+    // Nothing where nothing was sent.
+    const answers = new Array<Answer | undefined>(diis.length);
     for (const { form, values, places } of lanes) {
       const elements = arrayOf(MAP, form, fieldsOf(body)[form]);
       if (elements.length !== values.length)
         throw malformed(MAP, `${form}: expected ${values.length} results, got ${elements.length}`);
       for (let i = 0; i < elements.length; i++) answers[places[i]!] = answerOf(elements[i]);
     }
-    return { length: diis.length, at: (i) => resultOf(diis[i]!, answers[i]!, answeredAt!) };
+    return { length: diis.length, at: (i) => resultOf(diis[i]!, answers[i], answeredAt!) };
   };
 };
 
 type MatchV2 = <D extends Dii>(dii: D) => MapResultV2<D>;
-
-const refusedV2: MatchV2 = (dii) => unmapped(dii, REFUSED.e);
 
 // One form of a version 2 batch: results come keyed by the identifier as sent, in two lists.
 const matchesOf = ({ form, values }: Lane, { body, answeredAt }: Opened): Map<string, MatchV2> => {
@@ -147,7 +157,7 @@ const matchesOf = ({ form, values }: Lane, { body, answeredAt }: Opened): Map<st
     const word = textOf(MAP_V2, 'reason', reason);
     // An empty text is a DII that a caller may well send.
     if (typeof identifier !== 'string') throw malformed(MAP_V2, `identifier: expected text, got ${typeof identifier}`);
-    matches.set(identifier, (dii) => unmapped(dii, word));
+    matches.set(identifier, (dii) => unmapped(dii, word, answeredAt!));
   }
   const answered = mapped.length + others.length;
   if (answered !== values.length)
@@ -162,13 +172,12 @@ const matchesOf = ({ form, values }: Lane, { body, answeredAt }: Opened): Map<st
  */
 export const mapBatchV2 = async <D extends Dii>(
   send: Send,
-  { diis, lanes, refused }: DiiBatch<D>,
+  { diis, lanes }: DiiBatch<D>,
 ): Promise<Unread<Rows<MapResultV2<D>>>> => {
   const payloads = lanes.map(({ form, values }) => ({ [form]: values }));
   const reads = await Promise.all(payloads.map((payload) => send(MAP_V2, payload)));
   return () => {
-    const answers = new Array<MatchV2>(diis.length);
-    for (const place of refused) answers[place] = refusedV2;
+    const answers = new Array<MatchV2 | undefined>(diis.length);
     lanes.forEach((lane, i) => {
       const matches = matchesOf(lane, reads[i]!());
       lane.places.forEach((place, j) => {
@@ -177,6 +186,6 @@ export const mapBatchV2 = async <D extends Dii>(
         answers[place] = match;
       });
     });
-    return { length: diis.length, at: (i) => answers[i]!(diis[i]!) };
+    return { length: diis.length, at: (i) => (answers[i] ?? refusedHere)(diis[i]!) };
   };
 };

@@ -491,7 +491,7 @@ describe('stored mappings', () => {
       const { code, json, asked } = await mapJson(['--check-optouts'], { database });
       expect([code, json, asked]).toEqual([
         0,
-        { done: true, optedOut: 1, seconds: expect.any(Number) },
+        { done: true, asked: 2, optedOut: 1, seconds: expect.any(Number) },
         ['/v2/token/logout', '/v2/optout/status'].slice(1),
       ]);
       const { out } = await map(['--counts'], { database });
@@ -517,7 +517,7 @@ describe('stored mappings', () => {
     const { code, out, err } = await map(['--export', path], { database });
     expect([code, out, err]).toEqual([0, [], '2 mappings']);
     const lines = (await scene.text(path))!.split('\n');
-    expect(lines[0]).toBe('type,hash,state,raw_id,previous_raw_id,remap_at,bucket_id,answered_at');
+    expect(lines[0]).toBe('type,hash,state,rawId,previousRawId,remapAt,bucketId,answeredAt');
     expect(
       lines
         .slice(1, 3)
@@ -609,11 +609,11 @@ describe('wrong use of map', () => {
     [[], 'expected one of FILE, --due, --check-optouts, --counts, --export, --forget, --forget-all, got none of them'],
     [['-', '--due'], 'got FILE and --due'],
     [['--counts', '--forget-all'], 'got --counts and --forget-all'],
-    [['--due', '--column', '1'], '--column: expected with FILE, got --due'],
+    [['--due', '--column', '1'], '--column: expected with FILE or --forget -, got --due'],
     [['--due', '--rejects', 'x'], '--rejects: expected with FILE, got --due'],
-    [['--counts', '--type', 'email'], '--type: expected with FILE, got --counts'],
-    [['--forget', 'x@example.com', '--delimiter', ';'], '--delimiter: expected with FILE, got --forget'],
-    [['--check-optouts', '--v2'], '--v2: expected with FILE, got --check-optouts'],
+    [['--counts', '--type', 'email'], '--type: expected with FILE or --forget or --forget -, got --counts'],
+    [['--forget', 'x@example.com', '--delimiter', ';'], '--delimiter: expected with FILE or --forget -, got --forget'],
+    [['--check-optouts', '--v2'], '--v2: expected with FILE or --due or --counts, got --check-optouts'],
   ])('%j', async (args, said) => {
     const { code, out, err, asked } = await map(args);
     expect([code, out, asked]).toEqual([2, [], []]);

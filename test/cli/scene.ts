@@ -1,16 +1,16 @@
 /** A real operator behind a port, and the command line beside it: for the verbs that read files and keep mappings. */
 
 import { once } from 'node:events';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addAbortSignal, PassThrough } from 'node:stream';
 import { run } from '../../src/cli/program.ts';
-import { openDatabase } from '../../src/database/index.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { type Client, createClient } from '../../src/server/index.ts';
-import { PASSWORD, startPostgres } from '../database/postgres-server.ts';
+import { freshPlace } from '../database/places.ts';
+import { PASSWORD } from '../database/postgres-server.ts';
 
 export const SECRET = Buffer.alloc(32, 7).toString('base64');
 
@@ -70,15 +70,13 @@ export interface Scene {
   text(path: string): Promise<string | undefined>;
   /** A place for mappings in which nothing is yet, on PostgreSQL. */
   database(): Promise<string>;
-  /** A folder for them: making one takes seconds, a copy a tenth of one. */
+  /** A folder for them. */
   databaseFolder(): Promise<string>;
   close(): Promise<void>;
 }
 
 export const createScene = async (): Promise<Scene> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-map-'));
-  const template = join(folder, 'template');
-  const made = (async () => (await openDatabase(template)).close())();
   const operator = createOperator({
     rootSecret: SECRET,
     apiKey: 'key-of-all',
@@ -87,7 +85,6 @@ export const createScene = async (): Promise<Scene> => {
     now: () => Date.now(),
   });
   let asked: string[] = [];
-  let databases = 0;
   const listening = await listen(
     {
       fetch: async (request) => {
@@ -97,10 +94,8 @@ export const createScene = async (): Promise<Scene> => {
     },
     { port: 0 },
   );
-  const [server] = await Promise.all([startPostgres(), made]);
   // As people are told to do it: the password in the environment.
   process.env['PGPASSWORD'] = PASSWORD;
-  const urlOf = (name: string) => server.url(name).replace(`:${PASSWORD}@`, '@');
   const scene: Scene = {
     env: { TESSERA_BASE_URL: listening.url, TESSERA_API_KEY: 'key-of-all', TESSERA_CLIENT_SECRET: SECRET },
     client: createClient({ baseUrl: listening.url, apiKey: 'key-of-all', clientSecret: SECRET, now: () => Date.now() }),
@@ -116,22 +111,11 @@ export const createScene = async (): Promise<Scene> => {
       return join(folder, name);
     },
     text: (path) => readFile(path, 'utf8').catch(() => undefined),
-    database: async () => {
-      const name = `mappings_${databases++}`;
-      const admin = await openDatabase(urlOf('postgres'), { connections: 1 });
-      await admin.script(`CREATE DATABASE ${name}`);
-      await admin.close();
-      return urlOf(name);
-    },
-    databaseFolder: async () => {
-      const place = join(folder, `mappings-${databases++}`);
-      await cp(template, place, { recursive: true });
-      return place;
-    },
+    database: async () => (await freshPlace('postgres')).replace(`:${PASSWORD}@`, '@'),
+    databaseFolder: () => freshPlace('pglite'),
     close: async () => {
       await listening.close();
       await operator.close();
-      await server.stop();
       await rm(folder, { recursive: true });
     },
   };

@@ -323,8 +323,8 @@ describe('tessera optouts', () => {
 
   test('a line that is no raw ID is wrong use, told by its number, and is not sent', async () => {
     const { left } = await ids();
-    const { code, err } = await tessera(['optouts', '-'], { stdin: [`${left}\n\n${EMAIL}\n`] });
-    expect([code, err, asked]).toEqual([2, 'error: line 3: expected a raw ID, got other text', []]);
+    const { code, out, err } = await tessera(['optouts', '-'], { stdin: [`${left}\n\n${EMAIL}\n`] });
+    expect([code, out, err, asked]).toEqual([2, [], 'error: line 3: expected a raw ID, got other text', []]);
     const long = await tessera(['optouts', '-'], { stdin: Array(100).fill('x'.repeat(1000)) });
     expect([long.code, long.err]).toEqual([2, 'error: FILE: expected lines, got one of more than 65536 characters']);
   });

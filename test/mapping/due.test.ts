@@ -14,7 +14,7 @@ const freshMap = async ({ client }: Service, diis: readonly Dii[], version: 2 | 
   const results = version === 3 ? client.mapIdentities(diis) : client.mapIdentitiesV2(diis);
   const all = new Map<string, object>();
   for await (const { dii, ...result } of results) {
-    const { answeredAt: _, status, ...facts } = { answeredAt: 0, ...result };
+    const { answeredAt: _, status, ...facts } = result;
     all.set(dii.emailHash!, status === 'optout' ? { state: 'optedOut' } : { state: status, ...facts });
   }
   return all;
@@ -158,12 +158,12 @@ test('a PGlite folder does not grow for ever', async () => {
   };
   await mappings.map(people(2_000));
   const sizes: number[] = [];
-  for (let month = 1; month <= 24; month++) {
+  for (let month = 1; month <= 16; month++) {
     its.at += 31 * DAY;
     expect(await mappings.mapDue()).toMatchObject({ mapped: 2_000 });
     sizes.push(await pages());
   }
-  expect(sizes[23]!).toBeLessThan(1.25 * sizes[7]!);
+  expect(sizes[15]!).toBeLessThan(1.25 * sizes[7]!);
   await mappings.close();
   await database.close();
 });

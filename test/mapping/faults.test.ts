@@ -24,7 +24,7 @@ const picky = (its: Service, invalid: (hash: string) => boolean): Client => ({
     batches: async function* () {
       for await (const batch of its.client.mapIdentities(diis, options).batches())
         yield batch.map((result) =>
-          invalid(result.dii.emailHash!) ? { dii: result.dii, status: 'unmapped', reason: 'odd' } : result,
+          invalid(result.dii.emailHash!) ? { ...result, status: 'unmapped', reason: 'odd' } : result,
         );
     },
   })) as unknown as Client['mapIdentities'],
@@ -55,7 +55,7 @@ describe.each(KINDS)('on %s', (kind) => {
     for (const { state, rawId } of await stored(mappings)) expect(state === 'mapped').toBe(rawId !== null);
     its.fault = undefined;
     its.asked.hashes.length = 0;
-    expect(await mappings.map(diis)).toMatchObject({ read: 30_000, mapped: 30_000 - mapped });
+    expect(await mappings.map(diis)).toMatchObject({ read: 30_000, kept: mapped, mapped: 30_000 - mapped });
     expect(its.asked.hashes).toHaveLength(30_000 - mapped);
     expect(mostAsked(its.asked)).toBe(1);
     expect(await mappings.counts()).toMatchObject({ mapped: 30_000, pending: 0 });

@@ -15,7 +15,7 @@ function* people(): Generator<{ email: string }> {
 }
 
 const now = () => at;
-const mappings = await createMappings({ client: createClient({ ...service, now }), database, now });
+const mappings = await createMappings({ client: createClient({ ...service, now }), database, now, workers: 1 });
 say({ ready: true });
 for await (const _ of createInterface({ input: process.stdin })) break;
 const done = await mappings.map(people(), { onProgress: say });

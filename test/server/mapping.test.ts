@@ -90,8 +90,8 @@ describe('mapIdentities', () => {
         remapAt: LATER * 1000,
         answeredAt: NOW,
       },
-      { dii: source[2], status: 'optout' },
-      { dii: source[3], status: 'unmapped', reason: 'invalid identifier' },
+      { dii: source[2], status: 'optout', answeredAt: NOW },
+      { dii: source[3], status: 'unmapped', reason: 'invalid identifier', answeredAt: NOW },
       {
         dii: source[4],
         status: 'mapped',
@@ -119,7 +119,12 @@ describe('mapIdentities', () => {
     const results = await client.mapIdentities([{ email: 'nobody' }, { email: ' User@example.com' }]).toArray();
     const hash = hashTextOf('email', 'user@example.com');
     expect(seen[0]!.payload).toEqual({ email_hash: [hash] });
-    expect(results[0]).toEqual({ dii: { email: 'nobody' }, status: 'unmapped', reason: 'invalid identifier' });
+    expect(results[0]).toEqual({
+      dii: { email: 'nobody' },
+      status: 'unmapped',
+      reason: 'invalid identifier',
+      answeredAt: undefined,
+    });
     expect(results[1]).toMatchObject({ status: 'mapped', rawId: `u:${hash}` });
   });
 
@@ -351,9 +356,9 @@ describe('mapIdentitiesV2', () => {
     const source = [{ phone: '+1' }, { phone: 'optout' }, { phone: '+12' }, { phone: 'invalid' }, { phone: '+1' }];
     expect(await client.mapIdentitiesV2(source).toArray()).toEqual([
       { dii: source[0], status: 'mapped', rawId: 'u:+1', bucketId: 'b:2', answeredAt: NOW + 5000 },
-      { dii: source[1], status: 'optout' },
+      { dii: source[1], status: 'optout', answeredAt: NOW + 5000 },
       { dii: source[2], status: 'mapped', rawId: 'u:+12', bucketId: 'b:3', answeredAt: NOW + 5000 },
-      { dii: source[3], status: 'unmapped', reason: 'invalid identifier' },
+      { dii: source[3], status: 'unmapped', reason: 'invalid identifier', answeredAt: NOW + 5000 },
       { dii: source[4], status: 'mapped', rawId: 'u:+1', bucketId: 'b:2', answeredAt: NOW + 5000 },
     ]);
     expect(seen.map(({ path }) => path)).toEqual(['/v2/identity/map']);

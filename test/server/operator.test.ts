@@ -182,7 +182,10 @@ describe('mapping', () => {
         .mapIdentities(SOURCE)
         .toArray();
       expect(results.map(({ status }) => status)).toEqual(STATUSES);
-      expect(results).toEqual(await client.mapIdentities(SOURCE).toArray());
+      // What is found not valid here is not sent, and so not answered at any time.
+      const untimed = (list: typeof results) =>
+        list.map((result) => (result.status === 'unmapped' ? { ...result, answeredAt: undefined } : result));
+      expect(untimed(results)).toEqual(untimed(await client.mapIdentities(SOURCE).toArray()));
       expect(results.map(({ dii }) => dii)).toEqual(SOURCE);
       const [first, , , , again] = results;
       if (first?.status !== 'mapped' || again?.status !== 'mapped') throw new Error('expected raw IDs');
