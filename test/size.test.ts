@@ -7,14 +7,14 @@ import { entries, internalNames } from '../build/entries.ts';
 import { brotliSize } from '../build/size.ts';
 
 /** Bytes of brotli that the script tag may cost a page. Saved by design, never by leaving out a fault path. */
-const LIMIT = 6_310;
+const LIMIT = 6_340;
 
 test(`dist/tessera.js is at most ${LIMIT} bytes of brotli`, async () => {
   expect(brotliSize((await buildScript('tessera.js')).code)).toBeLessThanOrEqual(LIMIT);
 });
 
 /** The same for the drop-in: all of the session, and the surface of the SDK that it replaces. */
-const DROP_IN_LIMIT = 7_760;
+const DROP_IN_LIMIT = 7_780;
 
 test(`dist/tessera-uid2.js is at most ${DROP_IN_LIMIT} bytes of brotli`, async () => {
   expect(brotliSize((await buildScript('tessera-uid2.js')).code)).toBeLessThanOrEqual(DROP_IN_LIMIT);

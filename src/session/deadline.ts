@@ -14,7 +14,8 @@ export const within = <T>(ms: number, work: Promise<T>, signal?: AbortSignal): P
   return new Promise<T>((resolve, reject) => {
     if (signal?.aborted) reject(signal);
     timer = setTimeout(() => reject(new TokenError('timeout', 'no answer')), Math.min(ms, 2 ** 31 - 1));
-    if (signal) signal.onabort = reject;
+    // Not by `onabort`: that is for the host's own `provide`.
+    signal?.addEventListener('abort', reject);
     work.then(resolve, reject);
   }).finally(() => clearTimeout(timer));
 };

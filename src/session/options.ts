@@ -27,7 +27,10 @@ export interface SessionOptions {
   provide?: ((request: ProvideRequest) => Promise<unknown>) | undefined;
   /** Whether storage and network are allowed; `onChange(granted)` tells of later changes. Until true, neither is used. */
   consent?: ((onChange: (granted: boolean) => void) => boolean | Promise<boolean>) | undefined;
-  /** `off`: a native host or another owner refreshes, this page only adopts. Default `auto`. */
+  /**
+   * `off`: a native host or another owner refreshes, this page only adopts; a set that comes behind an opt-out stays held
+   * back, as nobody here asks the service. Default `auto`.
+   */
   refresh?: 'auto' | 'off' | undefined;
   /** Default: the global `fetch`, looked up at each call. */
   fetch?: typeof globalThis.fetch | undefined;
@@ -63,7 +66,7 @@ const DEFAULTS = {
   firstMs: 5_000,
   maxMs: 120_000,
 };
-/** Option: its type, and the method that it must have. Whatever is false-like leaves it out. */
+/** Options that are functions, or have them. Whatever is false-like leaves an option out. */
 const FUNCTIONS: [option: string, method?: string][] = [
   ['provide'],
   ['consent'],

@@ -135,7 +135,8 @@ export const optOut =
 export const isSame = (one: SessionRecord, other: SessionRecord): boolean =>
   one.generation === other.generation && one.set?.refreshToken === other.set?.refreshToken;
 
-const actedAt = ({ receivedAt = 0, clearedAt = receivedAt }: SessionRecord): number => clearedAt;
+// A record that was forgotten (consent withdrawn) has no instant: it outranks whatever has a lower generation.
+const actedAt = ({ receivedAt = Number.POSITIVE_INFINITY, clearedAt = receivedAt }: SessionRecord): number => clearedAt;
 
 /** Whether `one` came after `other`. A store that was emptied counts its generations anew: there, time decides. */
 export const isLater = (one: SessionRecord, other: SessionRecord): boolean =>

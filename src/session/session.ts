@@ -28,15 +28,9 @@ import { memoryStore, ownStore } from './store.ts';
 import { joinTabs } from './tabs.ts';
 
 /**
- * Create a session.
+ * Create a session: `createSession({ baseUrl, provide })`.
  *
  * @throws {TypeError} for a wrong option, naming it, what was expected and what came.
- * @example
- * const session = createSession({
- *   baseUrl: 'https://operator.example',
- *   provide: () => fetch('/token', { method: 'POST' }).then((r) => (r.status === 204 ? null : r.json())),
- * });
- * session.on('token', ({ advertisingToken }) => bid(advertisingToken));
  */
 export const createSession = (options: SessionOptions): Session => {
   const o = parseOptions(options);
@@ -183,7 +177,8 @@ export const createSession = (options: SessionOptions): Session => {
   });
 
   const look = async () => {
-    if (!granted || closed) return;
+    // Pending consent is waited for: what was read before the page was away does not count.
+    if (granted === false || closed) return;
     await ledger.pull();
     flight.nudge?.();
     settle();
@@ -220,13 +215,15 @@ export const createSession = (options: SessionOptions): Session => {
     if (closed) return;
     const before = granted;
     granted = answer === true;
-    if (granted) ledger.ungate();
-    else if (before) {
+    if (granted) {
+      ledger.ungate();
+      // Given again: others may have acted meanwhile.
+      if (before === false) ledger.forgo();
+      if (before === false) void look();
+    } else if (before) {
       known = {};
-      void ledger
-        .enact(forget, true)
-        .then(() => ledger.erasing)
-        .then(tabs.tell);
+      const gone = ledger.enact(forget, true).then(() => ledger.erasing);
+      void gone.then(tabs.tell);
     }
     settle();
   };
@@ -282,8 +279,11 @@ export const createSession = (options: SessionOptions): Session => {
         if (reason && !o.provide) throw lack();
         if (!reason && !flight.up && now() < tryAtOf(runNow(), 0, true))
           throw lastError ?? new TokenError('network', 'tried too often');
+        const before = ledger.record;
         const error = await flight.takeOff(reason, true);
         if (error || ledger.record.ended || !tokenNow()) throw error ?? lack();
+        // Another tab was at it, and has brought nothing.
+        if (!reason && isSame(ledger.record, before)) throw lastError ?? new TokenError('network', 'no newer set');
       }),
     on,
     subscribe: (listener) => on('change', listener),
