@@ -21,6 +21,13 @@ export default defineConfig({
   test: {
     // All cores: by default one is left idle, of two that is half.
     maxWorkers: '100%',
+    // `npm run coverage`: of what runs in a page.
+    coverage: {
+      provider: 'v8',
+      include: ['src/session/**', 'src/token/**'],
+      reporter: 'text',
+      thresholds: { branches: 95 },
+    },
     projects: [
       {
         test: {
