@@ -9,6 +9,7 @@ import type { Database } from '../database/contract.ts';
 import { openDatabase } from '../database/database.ts';
 import { migrate } from '../database/migrations.ts';
 import { type UnderWay, underWay } from '../database/under-way.ts';
+import { checkSource } from '../server/batch.ts';
 import { TokenError } from '../token/index.ts';
 import { createAsk } from './ask.ts';
 import { lookAtBuckets } from './buckets.ts';
@@ -19,7 +20,6 @@ import { keyOf } from './key.ts';
 import { checkOptOuts } from './opt-outs.ts';
 import { type Settings, settingsOf } from './options.ts';
 import type { Wanted } from './rows.ts';
-import { checkSource } from './source.ts';
 import { counts, find, forget, forgetAll, pages, tidy } from './store.ts';
 import { TABLES } from './tables.ts';
 
@@ -59,7 +59,7 @@ const mappingsIn = (database: Database, settings: Settings, { run, end }: UnderW
   return {
     map: (items, { signal: outer, ...rest } = {}) =>
       run(async () => {
-        checkSource(items);
+        checkSource('source', items);
         const signal = signalOf(outer);
         await look(signal);
         const started = clock.local();

@@ -1,6 +1,7 @@
 /** What mappings are made from: the options, their defaults, and the refusal of wrong ones at creation. */
 
 import type { Database } from '../database/contract.ts';
+import { kindOf, MOST_PARALLEL, refuse, wholeNumber } from '../server/options.ts';
 import type { MappingClient, MappingsOptions } from './contract.ts';
 
 /** Checked options, every default filled in. */
@@ -16,20 +17,6 @@ export interface Settings {
 const HOUR_MS = 3_600_000;
 /** Longest margin, ms: a year, in which every bucket rotates. */
 const LONGEST_MARGIN_MS = 365 * 24 * HOUR_MS;
-/** Parallel mapping batches that the service recommends at most. */
-const MOST_WORKERS = 20;
-
-const kindOf = (value: unknown): string => (value === null ? 'null' : typeof value);
-
-const refuse = (option: string, expected: string, got: string): never => {
-  throw new TypeError(`${option}: expected ${expected}, got ${got}`);
-};
-
-const wholeNumber = (option: string, value: unknown, least: number, most: number): number =>
-  Number.isInteger(value) && (value as number) >= least && (value as number) <= most
-    ? (value as number)
-    : refuse(option, `a whole number from ${least} to ${most}`, typeof value === 'number' ? `${value}` : kindOf(value));
-
 const withFunctions = <T>(option: string, expected: string, value: T, names: readonly (keyof T & string)[]): T => {
   if (typeof value !== 'object' || value === null) return refuse(option, expected, kindOf(value));
   const missing = names.find((name) => typeof value[name] !== 'function');
@@ -64,7 +51,7 @@ export const settingsOf = (options: MappingsOptions): Settings => {
           ]),
     version,
     bucketMarginMs: wholeNumber('bucketMarginMs', bucketMarginMs, 0, LONGEST_MARGIN_MS),
-    workers: wholeNumber('workers', workers, 1, MOST_WORKERS),
+    workers: wholeNumber('workers', workers, 1, MOST_PARALLEL),
     now: typeof now === 'function' ? now : refuse('now', 'function', kindOf(now)),
   };
 };

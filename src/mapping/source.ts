@@ -30,13 +30,6 @@ const keyAt = (dii: Dii, index: number): Key | undefined => {
   }
 };
 
-/** The place of a source's name in the messages, and what it must be. */
-export const checkSource = (source: unknown): void => {
-  if (typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source))
-    return;
-  throw new TypeError(`source: expected iterable or async iterable, got ${source === null ? 'null' : typeof source}`);
-};
-
 /** Items of a source, by hand: to wait for the next one, but not for ever. */
 const readerOf = (source: Source<Dii>): AsyncIterator<Dii> | Iterator<Dii> =>
   Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();

@@ -10,6 +10,16 @@ import { utf8 } from '../token/bytes.ts';
 /** What the bulk methods read: an array, a generator, the lines of a file, rows of a database. */
 export type Source<T> = Iterable<T> | AsyncIterable<T>;
 
+/** @throws {TypeError} for what is no source, before anything is read; named `name`. */
+export const checkSource = (name: string, source: unknown): void => {
+  const listed =
+    typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
+  if (!listed)
+    throw new TypeError(
+      `${name}: expected iterable or async iterable, got ${source === null ? 'null' : typeof source}`,
+    );
+};
+
 /** Items that the service takes in one request. */
 export const MOST_ITEMS = 5_000;
 /** Bytes that the service takes in one request: 1 MB in the narrower reading. */

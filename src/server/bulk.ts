@@ -4,7 +4,7 @@
  * `client.ts` hands its methods to the caller beside the token methods.
  */
 
-import { batchesOf, inOrder, MOST_BYTES, type Source } from './batch.ts';
+import { batchesOf, checkSource, inOrder, MOST_BYTES, type Source } from './batch.ts';
 import { type Call, type CallOptions, callOptions, type Unread } from './call.ts';
 import type { Dii } from './dii.ts';
 import { createDiiBatch, type DiiBatch } from './dii-batch.ts';
@@ -37,15 +37,6 @@ export interface BulkClient {
 
 // Bytes of a request around its values: the envelope (45), the JSON with the names of all four forms (56), some air.
 const AROUND = 128;
-
-const checkSource = (name: string, source: unknown): void => {
-  const listed =
-    typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
-  if (!listed)
-    throw new TypeError(
-      `${name}: expected iterable or async iterable, got ${source === null ? 'null' : typeof source}`,
-    );
-};
 
 /** The bulk methods over one way of calling. */
 export const createBulk = (settings: Settings, call: Call): BulkClient => {

@@ -75,10 +75,12 @@ export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** Parallel mapping batches that the service recommends at most. */
 export const MOST_PARALLEL = 20;
 
-const kindOf = (value: unknown): string =>
+/** What came, in words that show nothing of it. */
+export const kindOf = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'array' : value === '' ? 'empty text' : typeof value;
 
-const refuse = (option: string, expected: string, got: string): never => {
+/** Throw a TypeError that names the option. */
+export const refuse = (option: string, expected: string, got: string): never => {
   throw new TypeError(`${option}: expected ${expected}, got ${got}`);
 };
 
