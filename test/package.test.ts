@@ -7,7 +7,12 @@ import { root } from '../build/bundle.ts';
 import { entries } from '../build/entries.ts';
 import { installPacked, run, type User } from './support/packed.ts';
 
-const imports = Object.keys(entries).map((path) => `tessera-id${path.slice(1)}`);
+const importOf = (path: string) => `tessera-id${path.slice(1)}`;
+const imports = Object.keys(entries).map(importOf);
+/** Those for pages: a server that renders imports them too. */
+const ofPages = Object.entries(entries)
+  .filter(([, file]) => /^(session|token|page)\//.test(file))
+  .map(([path]) => importOf(path));
 
 let packed: User;
 let user: string;
@@ -24,6 +29,74 @@ test.each(imports)('%s is imported by Node', async (path) => {
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', print], { cwd: user });
   expect(Number(stdout)).toBeGreaterThan(0);
 });
+
+/**
+ * What a server does, with nothing but what every runtime has: import what is for pages, and have a session on the first. Says
+ * which entry has changed which global, what the session gave, and what persisted it.
+ */
+const SERVER = `
+  const look = () => new Map(
+    Object.entries(Object.getOwnPropertyDescriptors(globalThis)).map(([name, { value, get }]) => [name, value ?? get]),
+  );
+  // React is CommonJS, which some runtimes make ready for at the first file of it.
+  await import('react');
+  const before = look();
+  const changed = [];
+  const modules = [];
+  for (const path of ${JSON.stringify(ofPages)}) {
+    modules.push(await import(path));
+    const now = look();
+    for (const name of new Set([...before.keys(), ...now.keys()]))
+      if (!Object.is(before.get(name), now.get(name))) changed.push(path + ' ' + name);
+  }
+  const { createSession } = modules[0];
+  const session = createSession({ baseUrl: 'https://operator.example', fetch: () => Promise.reject(new Error('asked')) });
+  await session.ready;
+  const at = Date.now();
+  await session.setTokens({
+    status: 'success',
+    body: {
+      advertising_token: 'a-token',
+      refresh_token: 'a-refresh-token-of-nobody',
+      refresh_response_key: btoa('k'.repeat(32)),
+      refresh_from: at + 900_000,
+      identity_expires: at + 3_600_000,
+      refresh_expires: at + 86_400_000,
+    },
+  });
+  const token = await session.getToken();
+  const { persistence } = session.state;
+  session.close();
+  console.log(JSON.stringify({ changed, token, persistence, after: session.advertisingToken ?? null }));
+`;
+
+/** Runtimes of servers: the program, and how it runs a file. The last two where they are on this machine. */
+const runtimes: [name: string, program: string, argumentsFor: (file: string) => string[]][] = [
+  ['Node', process.execPath, (file) => [file]],
+  [
+    'a worker thread of Node',
+    process.execPath,
+    (file) => ['-e', `new (require('node:worker_threads').Worker)('${file}');`],
+  ],
+  ['Deno', process.env['DENO'] ?? 'deno', (file) => ['run', '--allow-all', file]],
+  ['Bun', process.env['BUN'] ?? 'bun', (file) => [file]],
+];
+for (const [name, program, argumentsFor] of runtimes) {
+  const isThere = await run(program, ['--version']).then(
+    () => true,
+    () => false,
+  );
+  test.skipIf(!isThere)(
+    `in ${name} what pages import leaves every global as it was, and a session ends by itself`,
+    async () => {
+      const file = join(user, 'server.mjs');
+      await writeFile(file, SERVER);
+      // Whatever a session leaves open keeps the process; what nobody catches ends it with an error.
+      const { stdout } = await run(program, argumentsFor(file), { cwd: user, timeout: 30_000 });
+      expect(JSON.parse(stdout)).toEqual({ changed: [], token: 'a-token', persistence: 'memory', after: null });
+    },
+  );
+}
 
 describe.each([
   ['NodeNext', 'NodeNext'],

@@ -9,7 +9,10 @@ import type { Session, SessionOptions } from '../../src/session/index.ts';
 export interface Note {
   /** Epoch ms: one clock for all tabs and for the service. */
   readonly at: number;
-  /** An event of the page or of the session, `change` of its state, or `asked` and `answered` of a refresh. */
+  /**
+   * An event of the page or of the session, `change` of its state, `asked` and `answered` of a refresh, or `getToken`:
+   * the answer to whoever asked first when the page was back.
+   */
   readonly what: string;
   readonly phase: string | undefined;
   readonly token: string | undefined;
@@ -47,15 +50,19 @@ const inPage = () => {
   };
   Object.assign(window, { story });
 
-  const note = (what: string) => {
-    const { session } = story;
-    story.notes.push({ at: Date.now(), what, phase: session?.state.phase, token: session?.advertisingToken });
+  const note = (what: string, token = story.session?.advertisingToken) => {
+    story.notes.push({ at: Date.now(), what, phase: story.session?.state.phase, token });
   };
-  // Heard before the session hears them: this is the first that a page can read.
+  // Heard before the session hears them: this is the first that a page can read, or ask for.
   for (const event of ['pageshow', 'pagehide', 'visibilitychange', 'freeze', 'resume'])
     addEventListener(
       event,
-      (told) => note((told as PageTransitionEvent).persisted ? `${event} persisted` : event),
+      async (told) => {
+        const { persisted } = told as PageTransitionEvent;
+        note(persisted ? `${event} persisted` : event);
+        if (event === 'resume' || (event === 'pageshow' && persisted))
+          note('getToken', await story.session?.getToken().catch(() => undefined));
+      },
       true,
     );
 
@@ -95,26 +102,53 @@ const inPage = () => {
   });
 };
 
-/** The page, with a session of these options. */
-export const pageWith = (options: SessionOptions): string => `<!doctype html>
+/**
+ * Runs in a page where the runtime is of a version to come: whatever it stores is of the next form, and it understands
+ * both.
+ */
+const inNextForm = () => {
+  const { put } = IDBObjectStore.prototype;
+  IDBObjectStore.prototype.put = function (value, key) {
+    return put.call(this, { ...value, v: value.v + 1 }, key);
+  };
+  const { get: resultOf } = Object.getOwnPropertyDescriptor(IDBRequest.prototype, 'result')!;
+  Object.defineProperty(IDBRequest.prototype, 'result', {
+    get() {
+      const result = resultOf!.call(this);
+      return result?.v === 2 ? { ...result, v: 1 } : result;
+    },
+  });
+};
+
+/** The page, with a session of these options; `isNext`: the runtime is a version to come. */
+export const pageWith = (options: SessionOptions, isNext = false): string => `<!doctype html>
 <meta charset="utf-8"><title>page</title><link rel="icon" href="data:,">
 <script>(${inPage})();</script>
+${isNext ? `<script>(${inNextForm})();</script>` : ''}
 <script src="tessera.js"></script>
 <script>story.start(${JSON.stringify(options)});</script>`;
+
+/**
+ * In a page, as text: asks whoever answers messages `{ ask, of }`, as the page itself does, with `{ of, answer }`.
+ * Called with where the answers are heard, and how to post.
+ */
+export const asking = `((hears, post) => {
+  let asked = 0;
+  return (ask) => new Promise((resolve, reject) => {
+    const of = ++asked;
+    hears.addEventListener('message', function hear({ data }) {
+      if (data.of !== of) return;
+      hears.removeEventListener('message', hear);
+      'value' in data.answer ? resolve(data.answer.value) : reject(new Error(data.answer.thrown));
+    });
+    post({ ask, of });
+  });
+})`;
 
 /** A page that keeps another in a frame that may run scripts and has no origin: it is refused every storage. */
 export const sandboxWith = (page: string): string => `<!doctype html>
 <meta charset="utf-8"><title>sandbox</title><link rel="icon" href="data:,">
 <iframe sandbox="allow-scripts" src="${page}"></iframe>
 <script>
-  let asked = 0;
-  const askFrame = (ask) => new Promise((resolve, reject) => {
-    const of = ++asked;
-    addEventListener('message', function hear({ data }) {
-      if (data.of !== of) return;
-      removeEventListener('message', hear);
-      'value' in data.answer ? resolve(data.answer.value) : reject(new Error(data.answer.thrown));
-    });
-    frames[0].postMessage({ ask, of }, '*');
-  });
+  const askFrame = ${asking}(window, (message) => frames[0].postMessage(message, '*'));
 </script>`;

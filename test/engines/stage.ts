@@ -15,7 +15,7 @@ import { createCall } from '../../src/server/call.ts';
 import { answerOf, createClient } from '../../src/server/index.ts';
 import { settingsOf } from '../../src/server/options.ts';
 import type { SessionOptions } from '../../src/session/index.ts';
-import { serveSite } from '../support/browser.ts';
+import { type Route, serveSite } from '../support/browser.ts';
 import type { Engine, Tab } from '../support/engine.ts';
 import { type Note, pageWith, sandboxWith } from './page.ts';
 
@@ -55,7 +55,10 @@ export const held = () => {
 const inShort = (value: unknown) =>
   JSON.stringify(value, (_, part) => (typeof part === 'string' && part.length > 100 ? `...${part.slice(-8)}` : part));
 
-/** Look again and again, until `so`. */
+/**
+ * Look again and again, until `so`; for the last time when the time is up, however long the look before took: WebKit's
+ * driver may keep silent for longer than that when it is asked while a page goes.
+ */
 export const eventually = async <T>(
   what: string,
   read: () => Promise<T>,
@@ -64,9 +67,10 @@ export const eventually = async <T>(
 ): Promise<T> => {
   const end = Date.now() + withinMs;
   for (;;) {
+    const isLast = Date.now() > end;
     const value = await read();
     if (so(value)) return value;
-    if (Date.now() > end) throw new Error(`not within ${withinMs} ms: ${what}; last seen: ${inShort(value)}`);
+    if (isLast) throw new Error(`not within ${withinMs} ms: ${what}; last seen: ${inShort(value)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 };
@@ -84,14 +88,19 @@ const pageOf = (tab: Tab): Page => ({
   session: (read) => tab.evaluate(`story.session.${read}`),
   // What is undefined comes over some wires as null.
   token: async () => (await tab.evaluate<string | null | undefined>('story.session.advertisingToken')) ?? undefined,
-  notes: () => tab.evaluate('story.notes'),
+  notes: async () =>
+    (await tab.evaluate<Note[]>('story.notes')).map(({ token, ...note }) => ({ ...note, token: token ?? undefined })),
 });
 
 /** What the session of every page holds. */
 export const tokensOf = (pages: readonly Page[]) => Promise.all(pages.map((page) => page.token()));
 
-/** Put up the stage. */
-export const setStage = async (engine: Engine, options: Partial<SessionOptions> = {}) => {
+/** Put up the stage, with `more` pages where a story needs them. */
+export const setStage = async (
+  engine: Engine,
+  options: Partial<SessionOptions> = {},
+  more: Record<string, Route> = {},
+) => {
   const operator = createOperator({ roles: ['GENERATOR', 'OPTOUT'] });
   const service = { calls: [] as Call[], manner: atOnce };
   const { url: baseUrl, close } = await listen(
@@ -111,14 +120,16 @@ export const setStage = async (engine: Engine, options: Partial<SessionOptions> 
   const credentials = { baseUrl, ...operator.participants[0]! };
   const client = createClient(credentials);
 
-  const settings = { baseUrl, name: `story-${randomUUID()}`, ...options };
+  const settings = { baseUrl, ...options, name: `story-${randomUUID()}` };
   // A page that may not be kept at all is not kept for the way back either.
   const html = (text: string) => () =>
     new Response(text, { headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' } });
   const site = await serveSite({
     '/page': html(pageWith(settings)),
+    '/next': html(pageWith(settings, true)),
     '/sandbox': html(sandboxWith('/page')),
     '/elsewhere': html('<!doctype html><title>elsewhere</title><link rel="icon" href="data:,">'),
+    ...more,
   });
 
   const open = async (url: string): Promise<Page> => {
@@ -145,6 +156,8 @@ export const setStage = async (engine: Engine, options: Partial<SessionOptions> 
   };
 
   return {
+    /** What the sessions of its pages are created with. */
+    settings,
     service,
     site,
     client,

@@ -2,69 +2,26 @@
 
 import { appendFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, type TestContext, test } from 'vitest';
-import { areAllRequired, type Engine, type EngineKind, type Tab } from '../support/engine.ts';
+import { areAllRequired, type Engine, type EngineKind } from '../support/engine.ts';
+import { tellDepartures } from './departures.ts';
 import type { Note } from './page.ts';
 import { after, atOnce, eventually, held, type Page, setStage, tokensOf } from './stage.ts';
+import { act, allHold, firstAt } from './steps.ts';
+import { tellVersions } from './versions.ts';
+import { tellWorkers } from './workers.ts';
 
-/** How soon an act in one tab is seen in the others, ms. */
-const SOON_MS = 1_000;
 /** How much longer than its own deadline another tab's refresh is waited for, ms. */
 const PATIENCE_MS = 2_000;
 /** What a busy machine may add to a span that is counted between processes, ms. */
 const SLACK_MS = 1_000;
 
-/** When a page first saw what `so` looks for; after `sinceAt` where given. */
-const firstAt = async (page: Page, so: (note: Note) => boolean, sinceAt = 0): Promise<number> =>
-  (await page.notes()).find((note) => note.at >= sinceAt && so(note))?.at ?? Number.POSITIVE_INFINITY;
-
 /** What was going on when a page could read a token. */
 const withToken = (notes: readonly Note[]): string[] => notes.filter(({ token }) => token).map(({ what }) => what);
-
-/** Wait until every page holds one and the same token that `so` agrees with, or none. */
-const allHold = (pages: readonly Page[], so: (token: string | undefined) => unknown, what: string) =>
-  eventually(
-    what,
-    () => tokensOf(pages),
-    ([one, ...others]) => so(one) && others.every((other) => other === one),
-  );
 
 /** The page that has a refresh under way. */
 const refresherOf = async (pages: readonly Page[]): Promise<Page> => {
   for (const page of pages) if (await page.evaluate('story.asked > story.answered')) return page;
   throw new Error('no page has a refresh under way');
-};
-
-/** Do something in a page. Gives the instant just before, by the page's clock. */
-const act = (page: Page, call: string): Promise<number> =>
-  page.evaluate(`(async () => { const at = Date.now(); await story.session.${call}; return at; })()`);
-
-/**
- * Follow `step` in a tab; settles when `there` reads true. The page itself goes, as by a link: after a page was restored,
- * Firefox's driver does not hear the end of the next `goto`. What is asked while a page goes fails, and counts for nothing.
- */
-const go = async (tab: Tab, step: string, there: string): Promise<void> => {
-  await tab.evaluate(`void setTimeout(() => ${step})`);
-  await eventually(step, () => tab.evaluate(there).catch(() => false), Boolean);
-};
-
-/** Go to `/elsewhere`, and come back when `meanwhile` is done, to the page as it was. Gives what `meanwhile` does. */
-const leaveAndReturn = async <T>(page: Page, meanwhile: () => Promise<T>): Promise<T> => {
-  const leftAt = (await page.notes()).at(-1)!.at;
-  await go(
-    page,
-    'location.assign("/elsewhere")',
-    'location.pathname === "/elsewhere" && document.readyState === "complete"',
-  );
-  const done = await meanwhile();
-  await go(
-    page,
-    'history.back()',
-    `!!globalThis.story?.notes.some(({ at, what }) => at > ${leftAt} && what.startsWith('pageshow'))`,
-  );
-  const since = (await page.notes()).filter(({ at }) => at > leftAt).map(({ what }) => what);
-  const why = await page.evaluate('JSON.stringify(performance.getEntriesByType("navigation")[0]?.notRestoredReasons)');
-  expect(since, `why the page was not kept: ${why}`).toContain('pageshow persisted');
-  return done;
 };
 
 export const tellStories = (kind: EngineKind): void => {
@@ -77,12 +34,20 @@ export const tellStories = (kind: EngineKind): void => {
       engine = await kind.launch();
       await tell(engine.version);
     });
-    /** Pass a story over that this engine cannot be told, and say so. */
-    const passOver = async ({ skip, task }: TestContext, why: string) => {
-      await tell(`cannot: ${task.name} (${why})`);
-      skip(why);
+    const teller = {
+      get engine() {
+        return engine;
+      },
+      passOver: async ({ skip, task }: TestContext, why: string) => {
+        await tell(`cannot: ${task.name} (${why})`);
+        skip(why);
+      },
     };
     afterAll(() => engine?.close());
+
+    tellDepartures(teller);
+    tellVersions(teller);
+    tellWorkers(teller);
 
     test('ten tabs cross the refresh point while the service takes five seconds: one call, and all have its token', async () => {
       const { openTabs, service, setFor } = await setStage(engine);
@@ -120,33 +85,6 @@ export const tellStories = (kind: EngineKind): void => {
       expect(service.calls[1]!.at - service.calls[0]!.at).toBeLessThan(timeoutMs + PATIENCE_MS + SLACK_MS);
     });
 
-    test('a switch of user, a logout and an opt-out reach three other tabs within a second', async () => {
-      const { openTabs, setFor, optOut } = await setStage(engine);
-      const pages = await openTabs(4);
-      const seenSince = async (at: number, actor: Page, so: (note: Note) => boolean) => {
-        for (const page of pages.filter((other) => other !== actor)) {
-          await eventually('told', () => firstAt(page, so, at), Number.isFinite);
-          expect((await firstAt(page, so, at)) - at).toBeLessThan(SOON_MS);
-        }
-      };
-      const signIn = async (page: Page, email: string) => {
-        const { call, token } = await setFor(email);
-        await seenSince(await act(page, call), page, (note) => note.token === token);
-      };
-      const [one, two, three, four] = pages as [Page, Page, Page, Page];
-
-      await signIn(one, 'first@example.com');
-      await signIn(two, 'second@example.com');
-
-      await seenSince(await act(three, 'clear()'), three, (note) => note.phase === 'empty' && !note.token);
-
-      await signIn(four, 'third@example.com');
-      await optOut('third@example.com');
-      const at = await act(one, 'refresh().catch(() => {})');
-      await seenSince(at, one, (note) => note.phase === 'optedOut' && !note.token);
-      expect(await tokensOf(pages)).toEqual([undefined, undefined, undefined, undefined]);
-    });
-
     test('after a logout while another tab refreshes, nobody gets a token back', async () => {
       const { openTabs, service, setFor } = await setStage(engine);
       const pages = await openTabs(3);
@@ -173,57 +111,6 @@ export const tellStories = (kind: EngineKind): void => {
         expect(withToken(notes.slice(out))).toEqual([]);
       }
       expect(service.calls).toHaveLength(1);
-    });
-
-    test('a page with a live session is kept for the way back, and reads no token there after a logout elsewhere', async (context) => {
-      const { open, openTabs, site, setFor } = await setStage(engine);
-      // Whether this engine keeps any page at all: an old headless Chromium does not.
-      const bare = await open(`${site.origin}/elsewhere`);
-      await bare.evaluate('void (window.isKept = true)');
-      await go(bare, 'location.assign("?next")', 'location.search && document.readyState === "complete"');
-      await go(bare, 'history.back()', '!location.search');
-      if (!(await bare.evaluate('window.isKept'))) await passOver(context, 'it keeps no page for the way back');
-
-      const [page, other] = (await openTabs(2)) as [Page, Page];
-      const { call, token } = await setFor('walker@example.com');
-      await page.session(call);
-      await allHold([page, other], (held) => held === token, 'both tabs hold the token');
-
-      await leaveAndReturn(page, async () => {});
-      await allHold([page, other], (held) => held === token, 'the page holds its token again');
-
-      const loggedOutAt = await leaveAndReturn(page, () => act(other, 'clear()'));
-      await eventually(
-        'the logout is known',
-        () => page.session('state.phase'),
-        (phase) => phase === 'empty',
-      );
-      expect(withToken((await page.notes()).filter(({ at }) => at >= loggedOutAt))).toEqual([]);
-    });
-
-    test('a page that was frozen during a logout reads no token when it thaws', async (context) => {
-      const { openTabs, setFor } = await setStage(engine);
-      const [page, other] = (await openTabs(2)) as [Page, Page];
-      if (!page.setFrozen) await passOver(context, 'it cannot be told to freeze a page');
-      const { call, token } = await setFor('sleeper@example.com');
-      await page.session(call);
-      await allHold([page, other], (held) => held === token, 'both tabs hold the token');
-
-      await page.setFrozen!(true);
-      await eventually('frozen', () => firstAt(page, ({ what }) => what === 'freeze'), Number.isFinite);
-      await act(other, 'clear()');
-      await page.setFrozen!(false);
-      const thawedAt = await eventually(
-        'thawed',
-        () => firstAt(page, ({ what }) => what === 'resume'),
-        Number.isFinite,
-      );
-      await eventually(
-        'the logout is known',
-        () => page.session('state.phase'),
-        (phase) => phase === 'empty',
-      );
-      expect(withToken((await page.notes()).filter(({ at }) => at >= thawedAt))).toEqual([]);
     });
 
     test('a frame that is refused storage keeps its session in memory, and rotates it', async () => {
