@@ -121,6 +121,8 @@ function showReader(session) {
       await work();
       await show();
     } catch (error) {
+      // That is what the page says anyway.
+      if (error.code === 'opted_out') return show();
       $('problem').textContent = error.message;
       $('problem').hidden = false;
     }

@@ -30,7 +30,7 @@ export interface InitOptions extends CookieOptions {
 
 /** The global. */
 export interface Uid2 {
-  readonly callbacks: Callback[];
+  callbacks: Callback[];
   /**
    * Start, or go on with other options. May be called again: what is left out stays.
    *
