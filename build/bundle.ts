@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { minify } from 'terser';
 import { build, type InlineConfig, type Plugin, type Rolldown } from 'vite';
 import { command, entries, external, internalNames, type Replacement, type ScriptFile, scripts } from './entries.ts';
+import { flatten } from './flatten.ts';
 
 /** The folder of package.json, with its slash. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -50,8 +51,9 @@ const bundle = async (config: InlineConfig): Promise<BuiltFile[]> => {
 };
 
 /**
- * Put one of our files in the place of a module. Unless `lazy`, `(await import(of))` becomes a static import: a lazy module
- * would run too late to see `document.currentScript`, and the wrapper that makes a module lazy costs 300 bytes.
+ * Put one of our files in the place of a module. Unless `lazy`, that file is imported statically, and its `load()` called for
+ * each `(await import(of))`: a lazy module would run too late to see `document.currentScript`, and the wrapper that makes
+ * one lazy costs 300 bytes.
  */
 const replaceModule = ({ of, by, lazy }: Replacement): Plugin => {
   const file = root + by;
@@ -64,7 +66,7 @@ const replaceModule = ({ of, by, lazy }: Replacement): Plugin => {
       if (!code.includes(`import('${of}')`)) return;
       replaced++;
       if (lazy) return;
-      const eager = code.replaceAll(`(await import('${of}'))`, 'replacement');
+      const eager = code.replaceAll(`(await import('${of}'))`, '(await replacement.load())');
       if (eager.includes(`import('${of}')`)) this.error(`expected each import('${of}') as (await import('${of}'))`);
       return { code: `import * as replacement from '${of}';${eager}`, map: null };
     },
@@ -85,11 +87,16 @@ const noDefaultStore: Plugin = {
   },
 };
 
+const flattened: Plugin = {
+  name: 'flatten',
+  renderChunk: (code) => ({ code: flatten(code), map: null }),
+};
+
 /** Build one script-tag file, everything inside, as small as it gets. */
 export const buildScript = async (name: keyof typeof scripts): Promise<BuiltFile> => {
   const { from, format, replace }: ScriptFile = scripts[name];
   const [file] = await bundle({
-    plugins: [noDefaultStore, ...(replace ? [replaceModule(replace)] : [])],
+    plugins: [noDefaultStore, ...(replace ? [replaceModule(replace)] : []), ...(format === 'iife' ? [flattened] : [])],
     build: {
       target: TARGET,
       lib: { entry: root + from, formats: [format], name: 'tessera', fileName: () => name },
@@ -111,8 +118,10 @@ const smallest = async (code: string, format: ScriptFile['format']): Promise<str
       passes: 3,
       ecma: 2020,
       inline: 3,
-      // These three make the text longer, and smaller for brotli.
+      // These make the text longer, and smaller for brotli.
       sequences: false,
+      lhs_constants: false,
+      negate_iife: false,
       hoist_funs: true,
       unsafe_methods: true,
       unsafe: true,

@@ -54,7 +54,7 @@ export interface ScriptFile {
  * Terser leaves a name alone that any DOM object has, such as `commit` or `loaded`: such a name is paid for.
  */
 export const internalNames =
-  /^(aheadMs|alone|awaken|dateMs|drained|enact|erasing|failing|follow|forgo|isLoaded|letGo|meet|need|nobody|notBefore|nudge|part|poke|pull|record|soonAt|tell|tellNeed|sendSet|commitAct|tellError|onLanded|takeAnswer|giveUp|takeOff|turns|ungate|unwritten|up|word)$/;
+  /^(alone|awaken|dateMs|drained|enact|failing|forgo|isLoaded|letGo|meet|need|nobody|notBefore|nudge|part|poke|pull|record|repeating|rewind|soonAt|tell|tellNeed|sendSet|commitAct|tellError|onLanded|takeAnswer|giveUp|takeOff|turns|ungate|unwritten|up|word)$/;
 
 const NOBLE = '@noble/ciphers/aes.js';
 

@@ -10,7 +10,7 @@
  */
 
 import { version } from '../../package.json';
-import type { Session, SessionOptions } from '../session/index.ts';
+import type { EventName, Session, SessionOptions } from '../session/index.ts';
 import { createSession, isTokenError } from '../session/index.ts';
 import { scriptTag } from './script-url.ts';
 
@@ -44,7 +44,7 @@ const askAt =
 
 /** Repeat a session's events on `window`. Every script on the page hears them: they carry phase and times only. */
 const repeat = (session: Session) => {
-  for (const event of ['token', 'expired', 'optout', 'needsTokens'] as const)
+  for (const event of 'token expired optout needsTokens'.split(' ') as EventName[])
     session.on(event, () => {
       const { phase, refreshAt, expiresAt, endsAt } = session.state;
       const detail = { phase, refreshAt, expiresAt, endsAt };

@@ -1,5 +1,5 @@
 /**
- * The time on this device: never later than the wall clock says, but no step back of it goes unnoticed.
+ * The time on this device: never behind the wall clock, and no step back of that goes unnoticed.
  *
  * Sleep may stop the monotonic clock, so that is a lower bound only: a wall clock that leaps ahead is believed.
  */
@@ -18,14 +18,12 @@ export const createClock = (given?: () => number) => {
   const now = given ?? (() => (leadMs = Math.max(leadMs, Date.now() - performance.now())) + performance.now());
   return {
     now,
-    /** How far the wall clock has been set back, ms; 0 for a little. */
-    aheadMs: (): number => {
-      const aheadMs = given ? 0 : now() - Date.now();
-      return aheadMs > LITTLE_MS ? aheadMs : 0;
-    },
-    /** Go by the wall clock again. */
-    follow: (): void => {
+    /** Go by the wall clock where it has been set back; returns by how much, ms: 0 for a little, which is left alone. */
+    rewind: (): number => {
+      const backMs = given ? 0 : now() - Date.now();
+      if (backMs < LITTLE_MS) return 0;
       leadMs = 0;
+      return backMs;
     },
   };
 };

@@ -42,10 +42,10 @@ export interface Session {
   getToken(options?: { timeoutMs?: number | undefined }): Promise<string>;
   /**
    * Supply a set. The token changes at once where the stored state is known; the promise settles after the write. Before
-   * consent set and promise wait for it.
+   * the decision about consent set and promise wait for it, also over a refusal that is followed by consent.
    *
    * @param answer  a generate answer `{ status, body }`, its body, or `{ status: 'optout' }`.
-   * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (denied or withdrawn), `closed`.
+   * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (denied before, or withdrawn), `closed`.
    */
   setTokens(answer: unknown): Promise<void>;
   /**

@@ -13,7 +13,7 @@ export const within = <T>(ms: number, work: Promise<T>, signal?: AbortSignal): P
   let timer: ReturnType<typeof setTimeout>;
   return new Promise<T>((resolve, reject) => {
     if (signal?.aborted) reject(signal);
-    timer = setTimeout(() => reject(new TokenError('timeout', 'no answer')), Math.min(ms, 2 ** 31 - 1));
+    timer = setTimeout(() => reject(new TokenError('timeout')), Math.min(ms, 2 ** 31 - 1));
     // Not by `onabort`: that is for the host's own `provide`.
     signal?.addEventListener('abort', reject);
     work.then(resolve, reject);

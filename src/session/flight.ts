@@ -11,7 +11,7 @@ import type { Cause, NeedReason } from './events.ts';
 import type { createLedger } from './ledger.ts';
 import type { Settings } from './options.ts';
 import { backOffMs, begun, failed, isRefusal, isTaken, runOf, tryAtOf, WAKE_SPREAD_MS } from './patience.ts';
-import { type Act, answered, isSame, type SessionRecord } from './record.ts';
+import { type Act, answered, isSame, provided, type SessionRecord } from './record.ts';
 import type { Outcome } from './refresh.ts';
 import type { joinTabs } from './tabs.ts';
 
@@ -21,11 +21,11 @@ const PATIENCE_MS = 2_000;
 /** What a flight leaves to the hub. */
 export interface Ground {
   /** Send a set. */
-  sendSet(settings: Settings, set: TokenSet, signal: AbortSignal): Promise<Outcome>;
+  sendSet(set: TokenSet, signal: AbortSignal): Promise<Outcome>;
   /** Change the record, and see to what follows. */
   commitAct(act: Act, cause: Cause): Promise<void>;
-  /** Take what `provide` has answered. */
-  takeAnswer(answer: unknown): Promise<void>;
+  /** Take an answer from outside. */
+  takeAnswer(answer: unknown, act: (set: TokenSet, now: number) => Act): Promise<void>;
   /** It has failed, for the first time since all was well, or by a refusal. */
   tellError(error: TokenError): void;
   /** A set is needed, and `provide` has none. */
@@ -46,7 +46,7 @@ export interface Flight {
   failing?: boolean;
   /** Nobody is signed in: `provide` is left alone until a set comes another way, or `refresh()` is called. */
   nobody?: boolean;
-  /** Flights of this page since all was well. */
+  /** Flights of this page that went ahead and came to their end, since all was well. */
   turns: number;
   /** Local instant before which there is no other flight of this page. */
   notBefore: number;
@@ -96,9 +96,6 @@ export const createFlight = (
       const { signal } = mine;
       flight.up = mine;
       flight.need = reason;
-      const pauseMs = backOffMs(o, flight.turns++);
-      // However it ends: after the third in a row without a fresh set, each waits its turn.
-      flight.notBefore = flight.turns > 3 ? now() + pauseMs : 0;
       /** What is to be refreshed: if another tab has done so before the lock is here, that is that. */
       const before = ledger.record;
       /** What was sent, or is about to be. */
@@ -127,14 +124,13 @@ export const createFlight = (
           }, false),
         );
         if (!sent?.set) return !isBusy;
-        const { word, dateMs } = await wanted(ground.sendSet(o, sent.set, signal));
+        const { word, dateMs } = await wanted(ground.sendSet(sent.set, signal));
         // Where another tab holds a newer set by now, this changes nothing, and that set is adopted.
         await ground.commitAct(answered(sent, word, dateMs, now()), 'refresh');
         return true;
       };
 
       const fail = async (error: TokenError) => {
-        flight.notBefore = sent ? 0 : now() + pauseMs;
         // All tabs wait now.
         if (
           sent &&
@@ -165,19 +161,26 @@ export const createFlight = (
             // null, undefined, or a response 204: nobody is signed in.
             flight.nobody = !answer || (answer as Response).status === 204;
             if (flight.nobody) ground.tellNeed(reason);
-            else await ground.takeAnswer(answer);
+            else await ground.takeAnswer(answer, provided(before));
           } else if (!(await tabs.alone(exchange))) {
             // Another tab is at it: look again when it tells, or when it must have given up.
             flight.turns--;
-            flight.notBefore = 0;
             const news = new Promise<void>((resolve) => (flight.nudge = resolve));
             await wanted(news, PATIENCE_MS).catch(() => {});
           }
         } catch (cause) {
           // What was thrown is not passed on: a parser in `provide` quotes what it chokes on.
-          if (!signal.aborted) error = await fail(isTokenError(cause) ? cause : new TokenError('network', 'no answer'));
+          if (!signal.aborted) error = await fail(isTokenError(cause) ? cause : new TokenError('network'));
         }
-        if (flight.up === mine) flight.giveUp();
+        if (flight.up === mine) {
+          flight.giveUp();
+          // What is stored of a set that was sent says how long to wait, if the store has kept it. All is well, but for the
+          // fourth time without a fresh set: each waits its turn.
+          flight.notBefore = (error ? !sent || !ledger.record.run : flight.turns > 2)
+            ? now() + backOffMs(o, flight.turns)
+            : 0;
+          flight.turns++;
+        }
         // After a time-out the request is still under way.
         mine.abort();
         ground.onLanded();

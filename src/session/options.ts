@@ -36,7 +36,7 @@ export interface SessionOptions {
   fetch?: typeof globalThis.fetch | undefined;
   /** Default: IndexedDB. */
   store?: Store | undefined;
-  /** Local clock, epoch ms, taken at its word. Default: `Date.now`, which may leap ahead, but is not followed back. */
+  /** Local clock, epoch ms, taken at its word. Default: `Date.now`; where that is set back, what was measured before is put right. */
   now?: (() => number) | undefined;
   /** Deadline of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
   timeoutMs?: number | undefined;
@@ -67,15 +67,7 @@ const DEFAULTS = {
   maxMs: 120_000,
 };
 /** Options that are functions, or have them. Whatever is false-like leaves an option out. */
-const FUNCTIONS: [option: string, method?: string][] = [
-  ['provide'],
-  ['consent'],
-  ['fetch'],
-  ['now'],
-  ['store', 'read'],
-  ['store', 'update'],
-  ['logger', 'debug'],
-];
+const FUNCTIONS = 'provide consent fetch now store.read store.update logger.debug';
 
 /** Scheme and host of an operator that needs no leave: https, or this machine. */
 const SAFE = /^https:|^http:(localhost|127[\d.]+|\[::1])$/;
@@ -93,17 +85,18 @@ export const parseOptions = (options: SessionOptions): Settings => {
   const given = { ...options, ...options?.retry } as Settings & Record<string, never>;
   for (const [option, standard] of Object.entries(DEFAULTS))
     demand(misfit(option, typeof standard, (given[option] ??= standard as never)));
-  for (const [option, method] of FUNCTIONS) {
-    const value = given[option] as Record<string, unknown> | undefined;
-    demand(value && misfit(method ? `${option}.${method}` : option, 'function', method ? value[method] : value));
+  for (const path of FUNCTIONS.split(' ')) {
+    const [option, method] = path.split('.');
+    const value = given[option!] as Record<string, unknown> | undefined;
+    demand(value && misfit(path, 'function', method ? value[method] : value));
   }
   demand(given.retry && misfit('retry', 'object', given.retry));
   demand(!/^(auto|off)$/.test(given.refresh) && mismatch('refresh', 'auto or off', 'another'));
   let got: string = typeof given.baseUrl;
   try {
-    const { protocol, hostname, href } = new URL(given.baseUrl);
+    const { protocol, hostname, href, username, password } = new URL(given.baseUrl);
     // What stands before the host is no business of an operator's address, and is not quoted.
-    got = /\/\/[^/]*@/.test(href) ? 'user' : protocol;
+    got = username + password ? 'user' : protocol;
     if (SAFE.test(got + hostname) || (given.allowInsecure === true && got === 'http:')) {
       given.baseUrl = href.replace(/\/*([?#].*)?$/, '');
       return given;

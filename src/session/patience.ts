@@ -40,12 +40,9 @@ export const backOffMs = ({ firstMs, maxMs }: Settings, tries: number): number =
 export const runOf = ({ run }: SessionRecord, t: number): Run | undefined =>
   run && t >= run.triedAt && t < run.triedAt + LONGEST_MS ? run : undefined;
 
-/** The service has refused a set as often as it may. */
-export const isSpent = (run: Run | undefined): boolean => !!run && run.refusals > SPACED_MS.length;
-
-/** Why a new set is needed in a phase, if it is. */
+/** Why a new set is needed in a phase, if it is: the service may refuse a set so often. */
 export const needOf = (phase: Phase, run: Run | undefined): NeedReason | undefined =>
-  phase === 'empty' || phase === 'ended' ? phase : phase !== 'optedOut' && isSpent(run) ? 'refused' : undefined;
+  phase === 'empty' || phase === 'ended' ? phase : run && run.refusals > SPACED_MS.length ? 'refused' : undefined;
 
 /**
  * From when on (local epoch ms) the set may be sent.
@@ -80,12 +77,11 @@ export const begun = (run: Partial<Run> | undefined, t: number, isAsked: unknown
 /** The call has failed at `t`. */
 export const failed = (run: Run, error: TokenError, settings: Settings, t: number, soonAt: number): Run => {
   const refused = isRefusal(error);
-  const isWaking = t < soonAt + WAKING_MS;
-  const steps = isWaking ? Math.min(run.steps, WAKING_STEPS) : run.steps;
+  const steps = t < soonAt + WAKING_MS ? Math.min(run.steps, WAKING_STEPS) : run.steps;
   const tookMs = t - run.triedAt;
   return {
     ...run,
-    steps: run.steps + +!(refused || isWaking),
+    steps: steps + +!refused,
     refusals: run.refusals + +refused,
     // Where the budget keeps everybody waiting, some wait somewhat longer.
     waitMs: refused

@@ -42,10 +42,8 @@ export interface SessionRecord extends Held {
   readonly offsetMs: number;
   /** When the set arrived. */
   readonly receivedAt?: number | undefined;
-  /** End of the refresh token of the set that the host supplied: tells that set again, is useless as a credential. */
+  /** Ends of the refresh tokens of the sets that the host supplied, the last first: they tell those sets again. */
   readonly fingerprint?: string | undefined;
-  /** Those of the sets that the host supplied before it, the last first. */
-  readonly earlier?: readonly string[] | undefined;
   /** When the user was logged out, or opted out; gone once a set is supplied. */
   readonly clearedAt?: number | undefined;
   /** Tries of this set since it arrived; gone with it. */
@@ -55,32 +53,27 @@ export interface SessionRecord extends Held {
 /** A change of the record. It returns the very record that it got where there is nothing to change. */
 export type Act = (record: SessionRecord) => SessionRecord;
 
-/** The record of a session that has nothing. */
-export const emptyRecord = (baseUrl: string): SessionRecord => ({ v: 1, generation: 0, baseUrl, offsetMs: 0 });
-
 /**
- * Parse what a store gave back.
+ * Parse what a store gave back. A form to come keeps the names, but its set is not for this version: it reads as none.
  *
  * @returns undefined for nothing, and for a record of another operator.
- * @throws where the record is damaged or of an unknown form.
+ * @throws where the record is damaged.
  */
 export const parseRecord = (stored: unknown, baseUrl: string): SessionRecord | undefined => {
   if (!stored) return undefined;
   const record = stored as SessionRecord;
-  const set = record.set && parseTokenSet(record.set, true);
-  // A sum of anything but numbers is not finite.
-  const sum = Object.values(record.run ?? {}).reduce((a, b) => a + b, record.generation + record.offsetMs);
-  if (record.v !== 1 || !Number.isFinite(sum)) throw new TypeError('record');
+  const set = record.set && record.v === 1 ? parseTokenSet(record.set, true) : undefined;
+  // What is no text has no `trim`.
+  record.fingerprint?.trim();
+  if (!Number.isFinite(record.generation + record.offsetMs)) throw new TypeError('damaged');
   return record.baseUrl === baseUrl ? { ...record, set } : undefined;
 };
 
+/** As much of a refresh token as tells it from others, and is useless as a credential. */
 const fingerprintOf = (set: TokenSet): string => set.refreshToken.slice(-24);
 
-/** How many sets of the host are told again: the last one, and those that pages in a cache may still come with. */
-const FINGERPRINTS = 4;
-
-/** The fingerprints of a record, the last first; whatever a store made of the list. */
-const fingerprintsOf = ({ fingerprint, earlier }: SessionRecord): unknown[] => [fingerprint].concat(earlier as never);
+/** Room for those of four sets: the last one, and those that pages in a cache may still come with. */
+const FINGERPRINTS_LENGTH = 96;
 
 /**
  * Forget everything that tells of the user: what is left fences late answers, keeps the tombstone of an opt-out, and
@@ -94,26 +87,40 @@ export const forget: Act = ({ generation, baseUrl, offsetMs, optedOut }) => ({
   optedOut,
 });
 
+/** The record of a session that has nothing. */
+export const emptyRecord = (baseUrl: string): SessionRecord => forget({ v: 1, generation: -1, baseUrl, offsetMs: 0 });
+
 /** The host supplies a set. Behind a tombstone it is held back: `phaseOf` stays `optedOut` until the service accepts it. */
 export const supply =
   (set: TokenSet, now: number): Act =>
   (record) => {
     const fingerprint = fingerprintOf(set);
-    const others = fingerprintsOf(record).filter((known) => known && known !== fingerprint) as string[];
-    return { ...forget(record), set, receivedAt: now, fingerprint, earlier: others.slice(0, FINGERPRINTS - 1) };
+    const others = (record.fingerprint ?? '').replace(fingerprint, '');
+    return {
+      ...forget(record),
+      set,
+      receivedAt: now,
+      fingerprint: (fingerprint + others).slice(0, FINGERPRINTS_LENGTH),
+    };
   };
 
-/** `provide` brings a set: what was tried with the one before counts, or a service that refuses them all has no peace. */
+/**
+ * `provide` brings a set: late where somebody has acted since `before`, when it was asked. What was tried with the set
+ * before counts, or a service that refuses them all has no peace.
+ */
 export const provided =
+  (before: SessionRecord) =>
   (set: TokenSet, now: number): Act =>
-  (record) => ({ ...supply(set, now)(record), run: record.run && { ...record.run, refusals: 0 } });
+  (record) =>
+    isSame(record, before)
+      ? { ...supply(set, now)(record), run: record.run && { ...record.run, refusals: 0 } }
+      : record;
 
 /** The page was rendered with a set: the same as {@link supply}, unless that set, or its logout, is already known. */
 export const offer =
   (set: TokenSet, now: number): Act =>
   (record) =>
-    fingerprintsOf(record).includes(fingerprintOf(set)) &&
-    (record.set || now - (record.clearedAt ?? 0) < LOGOUT_MEMORY_MS)
+    record.fingerprint?.includes(fingerprintOf(set)) && (record.set || now - (record.clearedAt ?? 0) < LOGOUT_MEMORY_MS)
       ? record
       : supply(set, now)(record);
 
@@ -122,7 +129,7 @@ export const logOut =
   (now: number, isForgotten: unknown): Act =>
   (record) => ({
     ...forget(record),
-    ...(!isForgotten && { fingerprint: record.fingerprint, earlier: record.earlier }),
+    fingerprint: isForgotten ? undefined : record.fingerprint,
     clearedAt: now,
   });
 
@@ -134,13 +141,6 @@ export const optOut =
 /** Whether two records hold the same set, brought by the same act. */
 export const isSame = (one: SessionRecord, other: SessionRecord): boolean =>
   one.generation === other.generation && one.set?.refreshToken === other.set?.refreshToken;
-
-// A record that was forgotten (consent withdrawn) has no instant: it outranks whatever has a lower generation.
-const actedAt = ({ receivedAt = Number.POSITIVE_INFINITY, clearedAt = receivedAt }: SessionRecord): number => clearedAt;
-
-/** Whether `one` came after `other`. A store that was emptied counts its generations anew: there, time decides. */
-export const isLater = (one: SessionRecord, other: SessionRecord): boolean =>
-  one.generation > other.generation && actedAt(one) >= actedAt(other);
 
 /** A clock that differs by less is taken to be right: `Date` has whole seconds only, and answers travel. */
 const CLOCK_TOLERANCE_MS = 5_000;
@@ -185,23 +185,20 @@ export const answered =
   (sent: SessionRecord, word: Word, dateMs: number | undefined, now: number): Act =>
   (record) => {
     if (!isSame(record, sent)) return record;
-    if (word === 'optout') return { ...optOut(now)(record), generation: record.generation };
+    if (word === 'optout') return optOut(now)(record);
     const { run } = record;
     const next = { ...record, run: undefined };
-    // A set that was held back behind a tombstone goes.
-    if (word === 'ended')
-      return record.optedOut
-        ? { ...next, set: undefined }
-        : { ...next, ended: true, run: run && { ...run, waitMs: 1 } };
+    // A set that was held back behind a tombstone goes. Else the tries stay: the next set is tried as seldom.
+    if (word === 'ended') return record.optedOut ? { ...next, set: undefined } : { ...record, ended: true };
     // The service looked at its clock between question and answer. Where that cannot be, its clock is taken to be as late
     // as it may be: better no token than one that has expired.
-    const { triedAt = now } = sent.run ?? {};
-    const isRight = dateMs && dateMs > triedAt - CLOCK_TOLERANCE_MS && dateMs < now + CLOCK_TOLERANCE_MS;
-    let offsetMs = isRight ? 0 : dateMs ? dateMs - triedAt : record.offsetMs;
-    // A set that is due on arrival, or as good as due, means that this device's clock runs ahead. It is good for
-    // expiresAt - refreshAt at least: take now for refreshAt, and refresh half-way.
+    const { triedAt } = (run ?? sent.run)!;
+    let offsetMs = dateMs ? dateMs - triedAt : record.offsetMs;
+    if (dateMs! > triedAt - CLOCK_TOLERANCE_MS && dateMs! < now + CLOCK_TOLERANCE_MS) offsetMs = 0;
+    // A set that was due when it was asked for, or as good as due, means that this device's clock runs ahead. It is good
+    // for expiresAt - refreshAt at least: take that instant for refreshAt, and refresh half-way.
     const { refreshAt, expiresAt } = word;
-    const aheadMs = now + offsetMs - refreshAt;
+    const aheadMs = triedAt + offsetMs - refreshAt;
     const isDue = aheadMs > -Math.min(DUE_MS, (expiresAt - refreshAt) / 20);
     const set = isDue ? { ...word, refreshAt: (refreshAt + expiresAt) / 2 } : word;
     if (aheadMs > 0) offsetMs -= aheadMs;

@@ -5,7 +5,7 @@
  */
 
 /** Longest sleep of the timer, ms: a clock that was set, or a device that slept, is noticed after a minute. */
-const LONGEST_HOP_MS = 60_000;
+const LONGEST_SLEEP_MS = 60_000;
 
 /** Whether the page is seen; true where there is no document (workers, Node). */
 export const isVisible = (): boolean => globalThis.document?.visibilityState !== 'hidden';
@@ -13,8 +13,8 @@ export const isVisible = (): boolean => globalThis.document?.visibilityState !==
 /**
  * Aim at instants, one at a time.
  *
- * @param now      local clock, epoch ms; compared at every hop, so spans of any length are safe.
- * @param onTime   called when the instant has come; it aims anew.
+ * @param now      local clock, epoch ms.
+ * @param onTime   called when the instant has come, and each minute until then: it looks at the clock, and aims anew.
  * @param onWake   called when the page is shown, restored or back online.
  * @param onLeave  called when the page is about to be frozen, kept in the back/forward cache, or gone.
  */
@@ -25,11 +25,7 @@ export const createSchedule = (now: () => number, onTime: () => void, onWake: ()
   const arm = () => {
     clearTimeout(timer);
     if (target < Number.POSITIVE_INFINITY && isVisible())
-      timer = setTimeout(hop, Math.min(target - now(), LONGEST_HOP_MS));
-  };
-  const hop = () => {
-    if (now() < target) arm();
-    else onTime();
+      timer = setTimeout(onTime, Math.min(target - now(), LONGEST_SLEEP_MS));
   };
   /** What may happen to a page, and whether it is awake then: yes, no, or where it is seen. */
   const events = { pageshow: 1, resume: 1, online: 0, visibilitychange: 0, pagehide: -1, freeze: -1 };

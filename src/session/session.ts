@@ -19,8 +19,8 @@ import { createFlight } from './flight.ts';
 import { createLedger } from './ledger.ts';
 import { type Told, tellNews } from './news.ts';
 import { parseOptions, type SessionOptions } from './options.ts';
-import { isSpent, needOf, runOf, tryAtOf } from './patience.ts';
-import { type Act, forget, isSame, logOut, offer, optOut, provided, serviceTime, setBack, supply } from './record.ts';
+import { needOf, runOf, tryAtOf } from './patience.ts';
+import { type Act, forget, isSame, logOut, offer, optOut, serviceTime, setBack, supply } from './record.ts';
 import { refresh } from './refresh.ts';
 import { createSchedule, isVisible } from './schedule.ts';
 import { lackOf, snapshotOf } from './snapshot.ts';
@@ -46,10 +46,8 @@ export const createSession = (options: SessionOptions): Session => {
   let needTold = false;
   /** What listeners know. */
   let known: Told = {};
-  /** Of a token that nobody here has brought about. */
-  let foundBy: Cause = 'load';
-  /** Of one that is being written: whoever looks first when it is, tells it. */
-  let coming: Cause | undefined;
+  /** What brings the next token: whoever looks first when it is there, tells it. */
+  let cause: Cause = 'load';
   let snapshot: SessionState;
   let shown: string;
   /** How many wait for a token. */
@@ -70,7 +68,7 @@ export const createSession = (options: SessionOptions): Session => {
     (next, before) => {
       if (next.generation !== before.generation) flight.giveUp();
       // Measured by the wall clock, maybe in another tab.
-      if (next.offsetMs !== before.offsetMs || next.receivedAt !== before.receivedAt) time.follow();
+      if (next.receivedAt !== before.receivedAt) time.rewind();
       if (!isSame(next, before)) {
         flight.failing = false;
         lastError = undefined;
@@ -89,32 +87,30 @@ export const createSession = (options: SessionOptions): Session => {
   const idle = () => granted && ledger.isLoaded && !ledger.unwritten && !closed;
 
   /** Change the record, then see to what follows. What a refresh brings is written before memory has it. */
-  const commit = async (act: Act, cause: Cause = 'set') => {
+  const commit = async (act: Act, by: Cause = 'set') => {
     if (granted === false) throw lack();
-    const writing = ledger.enact(act, cause === 'set');
-    coming = cause;
+    const writing = ledger.enact(act, by === 'set');
+    const before = cause;
+    cause = by;
     settle();
     const changed = await writing;
-    coming = undefined;
-    if (ledger.erasing) await ledger.erasing;
+    await ledger.repeating;
+    if (changed) tabs.tell();
+    else if (!ledger.unwritten) cause = before;
     // Closed before there was consent, or consent withdrawn meanwhile: nothing is stored.
     if (!granted) throw lack();
-    if (changed) tabs.tell();
-    settle(changed ? cause : foundBy);
+    settle();
   };
 
   /** Where the clock has been set back, go by it, and put right what was measured before. */
-  const isSetBack = () => {
-    const backMs = idle() && time.aheadMs();
-    if (backMs) time.follow();
-    if (!backMs || !ledger.record.set) return false;
-    commit(setBack(ledger.record, backMs)).catch(() => {});
-    return true;
+  const putRight = () => {
+    const backMs = idle() && time.rewind();
+    if (backMs && ledger.record.set) commit(setBack(ledger.record, backMs)).catch(() => {});
   };
 
   const take = async (input: unknown, act = supply) => {
     const answer = parseAnswer(input);
-    isSetBack();
+    putRight();
     if (act === supply) flight.notBefore = 0;
     await commit(answer === 'optout' ? optOut(now()) : act(answer, now()));
   };
@@ -124,27 +120,28 @@ export const createSession = (options: SessionOptions): Session => {
     needTold = true;
   };
 
-  const tabs = joinTabs(o.name, () => look());
+  const tabs = joinTabs(o.name, (isNews) => look(isNews));
 
-  /** Look at record and clock, see to what is next, and tell what is new; `cause` is that of a new token. */
-  const settle = (cause = coming ?? foundBy) => {
-    if (!isSetBack() && idle()) {
-      const { record } = ledger;
+  /** Look at record and clock, see to what is next, and tell what is new. */
+  const settle = () => {
+    putRight();
+    if (idle()) {
+      const record = ledger.record;
       const is = phase();
       if (is === 'fresh') flight.turns = flight.notBefore = 0;
       const reason = needOf(is, runNow());
-      const wanted = reason
-        ? o.provide && !flight.nobody
-        : record.set && is !== 'fresh' && o.refresh === 'auto' && !isSpent(runNow());
-      const nextAt = Math.max(flight.notBefore, reason ? 0 : tryAtOf(runNow(), flight.soonAt));
+      const isWanted = reason ? o.provide && !flight.nobody : record.set && is !== 'fresh' && o.refresh === 'auto';
+      const nextAt =
+        isWanted && !flight.up
+          ? Math.max(flight.notBefore, reason ? 0 : tryAtOf(runNow(), flight.soonAt))
+          : Number.POSITIVE_INFINITY;
       // A hidden page waits until it is seen, or asked for a token.
-      if (wanted && !flight.up && now() >= nextAt && (isVisible() || waiting)) flight.takeOff(reason);
-      const wakeAt = nextWakeAt(record, clock()) - record.offsetMs;
-      schedule.at(wanted && !flight.up ? Math.min(wakeAt, nextAt) : wakeAt);
-      foundBy = 'tab';
+      if (now() >= nextAt && (isVisible() || waiting)) flight.takeOff(reason);
+      schedule.at(Math.min(nextAt, nextWakeAt(record, clock()) - record.offsetMs));
       // Listeners come last: whatever they do settles anew.
       if (reason && !o.provide) tellNeed(reason);
       known = tellNews(known, record, clock(), cause, emit);
+      cause = 'tab';
     }
     renew();
     emit('settled');
@@ -168,18 +165,21 @@ export const createSession = (options: SessionOptions): Session => {
   };
 
   const flight = createFlight(o, ledger, tabs, {
-    sendSet: refresh,
-    commitAct: commit,
-    takeAnswer: (answer) => take(answer, provided),
+    sendSet: (set, signal) => refresh(o, set, signal, clock()),
+    commitAct: (act, by) => {
+      putRight();
+      return commit(act, by);
+    },
+    takeAnswer: take,
     tellError: report,
     tellNeed,
     onLanded: settle,
   });
 
-  const look = async () => {
+  const look = async (isNews?: unknown) => {
     // Pending consent is waited for: what was read before the page was away does not count.
-    if (granted === false || closed) return;
-    await ledger.pull();
+    if (granted === false || closed || away) return;
+    await ledger.pull(isNews);
     flight.nudge?.();
     settle();
   };
@@ -198,7 +198,8 @@ export const createSession = (options: SessionOptions): Session => {
     ledger.forgo();
     settle();
     // A logout that is being written still reaches the other tabs.
-    await (granted && ledger.drained());
+    await ledger.drained();
+    await ledger.repeating;
     if (!away) return;
     ledger.letGo();
     tabs.part();
@@ -207,23 +208,24 @@ export const createSession = (options: SessionOptions): Session => {
   const schedule = createSchedule(now, settle, wake, leave);
 
   tabs.meet();
-  void ledger.pull().then(() => settle());
+  void ledger.pull().then(settle);
   // What the page was rendered with comes first: every act of the host outranks it.
   if (o.tokens) take(o.tokens, offer).catch(report);
 
   const decide = (answer: unknown) => {
     if (closed) return;
     const before = granted;
-    granted = answer === true;
-    if (granted) {
-      ledger.ungate();
-      // Given again: others may have acted meanwhile.
-      if (before === false) ledger.forgo();
-      if (before === false) void look();
-    } else if (before) {
+    if (before && answer !== true) {
       known = {};
-      const gone = ledger.enact(forget, true).then(() => ledger.erasing);
-      void gone.then(tabs.tell);
+      commit(forget).catch(() => {});
+    }
+    granted = answer === true;
+    ledger.only = granted ? undefined : forget;
+    if (granted) ledger.ungate();
+    // Given again: others may have acted meanwhile.
+    if (granted && before === false) {
+      ledger.forgo();
+      void look();
     }
     settle();
   };
@@ -240,7 +242,7 @@ export const createSession = (options: SessionOptions): Session => {
 
   renew();
   return {
-    ready: asked.then(() => granted && ledger.drained(), log) as Promise<void>,
+    ready: asked.then(ledger.drained, log) as Promise<void>,
     get advertisingToken() {
       schedule.poke();
       return tokenNow();
@@ -253,7 +255,7 @@ export const createSession = (options: SessionOptions): Session => {
     getToken: (more) =>
       act(async () => {
         waiting++;
-        let off = () => {};
+        let off!: () => void;
         const token = new Promise<string>((resolve, reject) => {
           off = on('settled', () => {
             const good = tokenNow();
@@ -272,18 +274,16 @@ export const createSession = (options: SessionOptions): Session => {
     clear: (more) => act(() => commit(logOut(now(), more?.forget))),
     refresh: () =>
       act(async () => {
-        await (granted && ledger.drained());
+        await ledger.drained();
         if (closed || !granted) throw lack();
         flight.nobody = false;
         const reason = o.refresh === 'off' ? 'empty' : needOf(phase(), undefined);
         if (reason && !o.provide) throw lack();
-        if (!reason && !flight.up && now() < tryAtOf(runNow(), 0, true))
-          throw lastError ?? new TokenError('network', 'tried too often');
         const before = ledger.record;
         const error = await flight.takeOff(reason, true);
         if (error || ledger.record.ended || !tokenNow()) throw error ?? lack();
-        // Another tab was at it, and has brought nothing.
-        if (!reason && isSame(ledger.record, before)) throw lastError ?? new TokenError('network', 'no newer set');
+        // It is too early for another try, or another tab was at it and has brought nothing.
+        if (!reason && isSame(ledger.record, before)) throw lastError ?? new TokenError('network');
       }),
     on,
     subscribe: (listener) => on('change', listener),
@@ -292,7 +292,7 @@ export const createSession = (options: SessionOptions): Session => {
       flight.giveUp();
       schedule.close();
       // A logout that is being written still reaches the other tabs.
-      void ledger.close(granted).then(tabs.part);
+      void ledger.close().then(tabs.part);
       settle();
     },
   };

@@ -33,6 +33,6 @@ export const lackOf = (
   first: ErrorCode | false,
   lastError: TokenError | undefined,
 ): TokenError => {
-  const code = first || (optedOut && 'opted_out') || (ended && 'refresh_rejected') || 'no_token';
-  return (code === 'no_token' && lastError) || new TokenError(code, code);
+  const code = first || (optedOut && 'opted_out') || (ended && 'refresh_rejected');
+  return (!code && lastError) || new TokenError(code || 'no_token');
 };

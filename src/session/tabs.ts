@@ -14,53 +14,46 @@ const LOCK_MS = 2_000;
 /**
  * Join the tabs that share `name`.
  *
- * @param onTold  called when another tab has told that the record has changed.
+ * @param onTold  called when another tab has joined, or tells that it has changed the record.
  */
-export const joinTabs = (name: string, onTold: () => void) => {
+export const joinTabs = (name: string, onTold: (isNews: unknown) => void) => {
   let channel: BroadcastChannel | undefined;
-  const page = globalThis as Record<symbol, unknown>;
-  /** Another copy of this code in the same page, of any version, shows here that it is at it. */
-  const flag = Symbol.for(`tessera:${name}`);
 
   return {
     meet: (): void => {
-      if (channel) return;
-      try {
-        channel = new BroadcastChannel(name);
-        channel.onmessage = onTold;
-        // Chromium may keep a page in its cache in the middle of making the database, and all others wait: news evict it.
-        channel.postMessage(0);
-      } catch {}
+      if (!channel)
+        try {
+          channel = new BroadcastChannel(name);
+          channel.onmessage = ({ data }) => onTold(data);
+          // Chromium may keep a page in its cache in the middle of making the database, and all others wait: news evict it.
+          channel.postMessage(0);
+        } catch {}
     },
     /** Tell the other tabs that the record has changed. */
-    tell: (): void => channel?.postMessage(0),
+    tell: (): void => channel?.postMessage(1),
     /**
      * Do `work` as the only tab; a lock that is taken is not waited for.
      *
      * @param work  is told whether there is a lock. There is none on a plain-http page, in a sandboxed frame, or where
-     *   the browser does not come round to it: then only other copies in this page are kept out.
+     *   the browser does not come round to it.
      * @returns  false where another is at it: nothing was done; else what `work` returns.
      * @throws   what `work` rejects with.
      */
-    alone: async (work: (hasLock: boolean) => Promise<boolean>): Promise<boolean> => {
-      let free = () => {};
+    alone: (work: (hasLock: boolean) => Promise<boolean>): Promise<boolean> => {
+      let free!: () => void;
+      // Made beforehand: a lock that is given too late is freed at once.
       const done = new Promise<void>((resolve) => (free = resolve));
-      const lock = await within(
-        LOCK_MS,
-        new Promise<Lock | null>((resolve, reject) => {
-          const taken = (given: Lock | null) => {
-            resolve(given);
-            return given && done;
-          };
-          navigator.locks.request(name, { ifAvailable: true }, taken).catch(reject);
-        }),
-      ).catch(() => undefined);
-      const isTaken = lock === null || page[flag];
-      if (!isTaken) page[flag] = true;
-      return (isTaken ? Promise.resolve(false) : work(!!lock)).finally(() => {
-        free();
-        if (!isTaken) delete page[flag];
+      const lock = new Promise<Lock | null>((resolve, reject) => {
+        const taken = (given: Lock | null) => {
+          resolve(given);
+          return given && done;
+        };
+        navigator.locks.request(name, { ifAvailable: true }, taken).catch(reject);
       });
+      return within(LOCK_MS, lock)
+        .catch(() => undefined)
+        .then((given) => given !== null && work(!!given))
+        .finally(free);
     },
     part: (): void => {
       channel?.close();

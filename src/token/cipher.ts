@@ -37,7 +37,7 @@ export const sealAes = async (
 ): Promise<Bytes> => {
   const body =
     key instanceof Uint8Array
-      ? (await (await import('@noble/ciphers/aes.js')).gcm(key, iv)).encrypt(plain)
+      ? (await import('@noble/ciphers/aes.js')).gcm(key, iv).encrypt(plain)
       : new Uint8Array(await crypto.subtle.encrypt({ name: AES, iv }, key, plain));
   const sealed = new Uint8Array(IV_LENGTH + body.length);
   sealed.set(iv);
@@ -55,7 +55,7 @@ export const openAes = async (key: AesKey, sealed: Bytes): Promise<Bytes> => {
   const iv = sealed.subarray(0, IV_LENGTH);
   const body = sealed.subarray(IV_LENGTH);
   return key instanceof Uint8Array
-    ? // `await` also on `gcm`: the script-tag build puts an asynchronous one in this module's place.
-      ((await (await import('@noble/ciphers/aes.js')).gcm(key, iv)).decrypt(body) as Bytes)
+    ? // Worded so that the script-tag build finds it: `build/bundle.ts`.
+      ((await import('@noble/ciphers/aes.js')).gcm(key, iv).decrypt(body) as Bytes)
     : new Uint8Array(await crypto.subtle.decrypt({ name: AES, iv }, key, body));
 };

@@ -116,6 +116,6 @@ export const openRefresh = async (bodyB64: string, keyB64: string): Promise<stri
     code = 'malformed_response';
     return fromUtf8(plain);
   } catch (cause) {
-    throw new TokenError(code, 'expected sealed text', { cause });
+    throw new TokenError(code, undefined, { cause });
   }
 };

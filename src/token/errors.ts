@@ -47,7 +47,7 @@ export class TokenError extends Error {
   declare readonly status: number | undefined;
   declare readonly retryAfterMs: number | undefined;
 
-  constructor(code: ErrorCode, message: string, { cause, ...details }: TokenErrorDetails = {}) {
+  constructor(code: ErrorCode, message: string = code, { cause, ...details }: TokenErrorDetails = {}) {
     super(message, { cause });
     Object.assign(this, { name: 'TokenError', code, ...details });
   }

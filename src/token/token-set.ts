@@ -26,9 +26,9 @@ export interface TokenSet {
 /** What a generate or refresh answer says: a new set, or that the user has opted out. */
 export type Answer = TokenSet | 'optout';
 
-// Milliseconds between 2001 and the year 9999. Seconds fall below, microseconds above.
+// Milliseconds from 2001 to far beyond the year 9999. Seconds fall below, microseconds above.
 const EARLIEST = 1e12;
-const LATEST = 253_402_300_799_999;
+const LATEST = 1e15;
 
 // Wire names and ours. Instants, by the rule of our names those that end in `At`, stand in the order in which they come.
 const FIELDS = Object.entries({

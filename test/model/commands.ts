@@ -2,7 +2,9 @@
 
 import fc from 'fast-check';
 import type { DiskBlow, DiskFault } from './disk.ts';
+import type { Consent } from './gate.ts';
 import { NET_FAULTS, type NetFault } from './network.ts';
+import { PROVIDE_FAULTS, type ProvideFault } from './publisher.ts';
 import { DAY, HOUR, MINUTE, type Setup } from './referee.ts';
 import type { World } from './world.ts';
 
@@ -42,6 +44,7 @@ const after = fc.oneof(
 const span = fc.constantFrom(20_000, 10 * MINUTE, 50 * MINUTE, 8 * HOUR);
 const step = fc.constantFrom(HOUR, -HOUR, 2 * HOUR, -2 * HOUR, DAY, -DAY, 40 * DAY, -40 * DAY, 7_000, -7_000);
 const netFault = fc.constantFrom<NetFault>(...NET_FAULTS, 'none', 'none', 'none', 'slow', 'slow');
+const provideFault = fc.constantFrom<ProvideFault>(...PROVIDE_FAULTS, 'none', 'none', 'none');
 const diskFault = fc.constantFrom<DiskFault>(
   'openFails',
   'openFailsOnce',
@@ -56,18 +59,26 @@ const diskFault = fc.constantFrom<DiskFault>(
 );
 const blow = fc.constantFrom<DiskBlow>('lost', 'closed', 'wiped', 'deleted', 'corrupt');
 
+const consent = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom<Consent>('none', 'yes') },
+  { weight: 3, arbitrary: fc.constantFrom<Consent>('pending', 'promised') },
+  { weight: 1, arbitrary: fc.constantFrom<Consent>('no', 'fails') },
+);
+const refresh = fc.constantFrom('auto', 'auto', 'auto', 'auto', 'off');
+
 const opening = fc
-  .tuple(fc.boolean(), fc.option(fc.oneof(user, fc.nat({ max: 5 })), { freq: 2 }), after)
-  .map(([visible, tokens, ms]) =>
+  .tuple(fc.boolean(), fc.option(fc.oneof(user, fc.nat({ max: 5 })), { freq: 2 }), consent, refresh, after)
+  .map(([visible, tokens, asked, refreshes, ms]) =>
     command(
-      `open ${visible ? 'a' : 'a hidden'} tab${tokens === null ? '' : ` rendered with ${typeof tokens === 'number' ? 'old set' : 'a set of'} ${tokens}`}`,
+      `open ${visible ? 'a' : 'a hidden'} tab with consent ${asked} and refresh ${refreshes}${tokens === null ? '' : ` rendered with ${typeof tokens === 'number' ? 'old set' : 'a set of'} ${tokens}`}`,
       ms,
       async (world) => {
         if (world.tabs.length >= 8) return;
-        if (typeof tokens === 'string') world.open({ visible, ...(await world.answerFor(tokens)) });
+        const more = { visible, consent: asked, refresh: refreshes } as const;
+        if (typeof tokens === 'string') world.open({ ...more, ...(await world.answerFor(tokens)) });
         else {
           const answer = tokens === null ? undefined : world.answers[tokens];
-          world.open({ visible, answer, root: answer ? tokens! : undefined });
+          world.open({ ...more, answer, root: answer ? tokens! : undefined });
         }
       },
     ),
@@ -122,14 +133,21 @@ const acts = fc.oneof(
       .map(([who, ms]) => command(`${who} opts out at the service`, ms, (world) => world.service.optOut(who))),
   },
   {
-    weight: 1,
-    arbitrary: fc.tuple(place, fc.boolean(), after).map(([at, granted, ms]) =>
+    weight: 3,
+    arbitrary: fc.tuple(place, fc.constantFrom(true, true, false), after).map(([at, granted, ms]) =>
       command(
         `tab ${at}: consent ${granted}`,
         ms,
         withTab(at, (world, tab) => world.consent(tab, granted)),
       ),
     ),
+  },
+  {
+    weight: 1,
+    arbitrary: simple('consent false, then close()', (world, tab) => {
+      world.consent(tab, false);
+      tab.close();
+    }),
   },
 );
 
@@ -165,6 +183,12 @@ const fate = fc.oneof(
     arbitrary: fc
       .tuple(netFault, after)
       .map(([fault, ms]) => command(`network: ${fault}`, ms, (world) => world.setNetwork(fault))),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(provideFault, after)
+      .map(([fault, ms]) => command(`provide: ${fault}`, ms, (world) => world.setProvide(fault))),
   },
   {
     weight: 3,

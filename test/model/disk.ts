@@ -38,7 +38,11 @@ const GARBAGE: readonly unknown[] = [
   [],
 ];
 
-export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown) => void) => {
+/** What a page does with its storage; `text` is what it writes. */
+export type OnUse = (use: 'opens' | 'reads' | 'writes' | 'erases', text?: string) => void;
+
+/** @param onLoss  the record is gone: by a blow, or erased by a page that can write nothing in its place. */
+export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown) => void, onLoss: () => void) => {
   databases ??= loadDatabases((task) => take(task));
   const { IDBFactory } = databases;
   let fault: DiskFault = 'none';
@@ -73,7 +77,7 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
   };
 
   /** IndexedDB as one page sees it. */
-  const of = (owner: Owner) => {
+  const of = (owner: Owner, onUse: OnUse) => {
     const deliver = (run: () => void, atOnce = false) => {
       if (owner.isGone) return;
       if (owner.heldBack && !atOnce) {
@@ -124,8 +128,12 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
     const wrapTable = (real: IDBObjectStore, transaction: unknown, abort: (name: string) => void) => ({
       name: real.name,
       transaction,
-      get: (key: IDBValidKey) => wrapRequest(real.get(key)),
+      get: (key: IDBValidKey) => {
+        onUse('reads');
+        return wrapRequest(real.get(key));
+      },
       put: (value: unknown, key: IDBValidKey) => {
+        onUse('writes', JSON.stringify(value) ?? '');
         if (fault === 'full') {
           abort('QuotaExceededError');
           return failing('QuotaExceededError');
@@ -133,7 +141,11 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
         written.push(JSON.stringify(value) ?? '');
         return wrapRequest(real.put(value, key));
       },
-      delete: (key: IDBValidKey) => wrapRequest(real.delete(key)),
+      delete: (key: IDBValidKey) => {
+        onUse('erases');
+        if (fault === 'full') onLoss();
+        return wrapRequest(real.delete(key));
+      },
       clear: () => wrapRequest(real.clear()),
     });
     const wrapTransaction = (real: IDBTransaction) => {
@@ -214,6 +226,7 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
     };
     return {
       open: (name: string, version?: number) => {
+        onUse('opens');
         if (fault === 'openThrows') throw new DOMException('refused', 'SecurityError');
         if (fault === 'openFails') return failing('UnknownError');
         if (fault === 'openFailsOnce') {
@@ -259,7 +272,7 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
     },
     strike: (blow: DiskBlow, name: string) => {
       if (blow === 'lost') for (const { lose } of connections) lose();
-      else if (blow === 'deleted') factory.deleteDatabase(name);
+      else if (blow === 'deleted') factory.deleteDatabase(name).onsuccess = onLoss;
       else if (blow === 'corrupt') {
         const request = factory.open(name);
         request.onupgradeneeded = () => request.result.createObjectStore('session');
@@ -267,7 +280,9 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
           const db = request.result;
           const transaction = db.transaction('session', 'readwrite');
           transaction.objectStore('session').put(chance.pick(GARBAGE), 'session');
-          transaction.oncomplete = () => db.close();
+          // Where the disk hangs, only then.
+          transaction.oncomplete = onLoss;
+          db.close();
         };
       } else {
         // Closed by the browser, or all data of the site deleted.

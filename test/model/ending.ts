@@ -17,6 +17,7 @@ export const converge = async (world: World): Promise<void> => {
   const { setup, time, service, network, tabs, truth, fault, isUp } = world;
   world.setNetwork('none');
   world.setDisk('none');
+  world.setProvide('none');
   for (const tab of [...tabs]) {
     if (tab.page.isGone) continue;
     tab.page.stopTimers(false);
@@ -49,7 +50,9 @@ export const converge = async (world: World): Promise<void> => {
   );
   if (shown.size > 1 && !last.isAlone && truth.isStored() && truth.inForce().every(({ isWeak }) => !isWeak))
     fault(`tabs do not agree: ${together.map((tab) => describe(world, tab)).join('; ')}`);
-  const lastAct = truth.inForce();
+  // What waits for consent has not come about.
+  const isHeld = (id: number) => tabs.some((tab) => tab.id === id && tab.openedAt === Number.POSITIVE_INFINITY);
+  const lastAct = truth.inForce().filter((act) => !isHeld(act.tab));
   const [only] = lastAct;
   const isDue = lastAct.length === 1 && only!.kind === 'set' && !only!.isWeak && together.length && !last.isAlone;
   const wasEnded = network.calls.some(
@@ -67,5 +70,8 @@ export const end = async ({ time, tabs, fault }: World): Promise<void> => {
   for (const tab of tabs) if (tab.isUp && !tab.isClosed) tab.close();
   await time.advance(4_000).catch(() => {});
   for (const tab of tabs)
-    if (tab.isUp && tab.page.left()) fault(`tab ${tab.id}: timers or listeners are left after close()`);
+    if (tab.isUp) {
+      if (tab.page.left()) fault(`tab ${tab.id}: timers or listeners are left after close()`);
+      for (const what of tab.unsettled()) fault(`tab ${tab.id}: ${what} has not settled after close()`);
+    }
 };

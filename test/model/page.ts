@@ -5,6 +5,7 @@
 
 import { createDecipheriv, webcrypto } from 'node:crypto';
 import type { SessionModule } from './bundle.ts';
+import type { OnUse } from './disk.ts';
 import { createTarget, eventOf } from './event-target.ts';
 import type { Chance } from './random.ts';
 import type { Leave, Receiver } from './shared.ts';
@@ -30,7 +31,7 @@ export interface Ground {
     drop(owner: Receiver): void;
   };
   readonly channelLeave: Leave;
-  readonly disk: { of(owner: Receiver): unknown; drop(owner: Receiver): void } | undefined;
+  readonly disk: { of(owner: Receiver, onUse: OnUse): unknown; drop(owner: Receiver): void } | undefined;
   readonly network: { of(owner: Receiver): unknown; drop(owner: Receiver): void };
   /** Something was thrown at the page. */
   onThrow(error: unknown): void;
@@ -52,7 +53,10 @@ const subtle = {
   },
 };
 
-export const createPage = (ground: Ground, visible: boolean) => {
+/**
+ * @param onUse  told what the page does with its storage.
+ */
+export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
   const { time, chance, onThrow } = ground;
   let isVisible = visible;
   let heldBack: Task[] | undefined;
@@ -152,7 +156,7 @@ export const createPage = (ground: Ground, visible: boolean) => {
     addEventListener: windowEvents.addEventListener,
     removeEventListener: windowEvents.removeEventListener,
     fetch: ground.network.of(owner),
-    ...(ground.disk && { indexedDB: ground.disk.of(owner) }),
+    ...(ground.disk && { indexedDB: ground.disk.of(owner, onUse) }),
     ...(ground.channelLeave !== 'missing' && {
       BroadcastChannel: ground.channels.of(owner, ground.channelLeave, onThrow),
     }),

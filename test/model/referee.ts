@@ -113,6 +113,7 @@ export const createReferee = ({ setup, time, next, service, tabs, disk, network:
     if (!call.sent) return fault(`tab ${tab.id} sends a refresh token that nobody issued`);
     if (!tab.granted) fault(`tab ${tab.id} sends without consent`);
     if (tab.isClosed) fault(`tab ${tab.id} sends after close()`);
+    if (tab.isOff) fault(`tab ${tab.id} refreshes though another owner does`);
     for (const other of networkOf().flying()) {
       const of = tabOf(other);
       if (other === call || !of) continue;
@@ -122,8 +123,13 @@ export const createReferee = ({ setup, time, next, service, tabs, disk, network:
         !of.page.areTimersStopped &&
         !of.isAlone &&
         !tab.isAlone &&
-        // A lease goes with its set, and with the clock: where that was set, tabs do not agree about the time.
-        (setup.locks === 'works' || (!isDiskSlow() && other.token === call.token && !known.wasSet));
+        // A lease goes with its set, and with the clock: where that was set, tabs do not agree about the time. It goes with
+        // an act, too, that the other has not heard of.
+        (setup.locks === 'works' ||
+          (!isDiskSlow() &&
+            other.token === call.token &&
+            !known.wasSet &&
+            !truth.isNews(of, other.seq, setup.channel === 'works')));
       if (of === tab || areTogether) fault(`tab ${tab.id} sends while a call of tab ${of.id} is in flight`);
     }
     const { refresh_from: dueAt } = call.sent.wire;
@@ -137,7 +143,10 @@ export const createReferee = ({ setup, time, next, service, tabs, disk, network:
       fault(`tab ${tab.id} sends a set that is due only in ${dueAt - time.nowMs} ms`);
     const before = rotated.get(call.token);
     if (before && time.nowMs > before.at + 2_000 && !tab.isAlone && !isDiskSlow()) {
-      const isSupplied = truth.acts.some((act) => act.root === call.sent!.root && act.startSeq > before.seq);
+      // An opt-out forgets which sets there were: a page that had to wait for consent may bring its own again.
+      const isSupplied = truth.acts.some(
+        (act) => act.kind === 'optout' || (act.root === call.sent!.root && act.startSeq > before.seq),
+      );
       if (!isSupplied) fault(`tab ${tab.id} sends a refresh token again that has been exchanged`);
     }
     return undefined;
@@ -196,7 +205,7 @@ export const createReferee = ({ setup, time, next, service, tabs, disk, network:
   const revise = () => {
     for (let i = idle.length - 1; i >= 0; i--) {
       const { tab, ran, root, startSeq } = idle[i]!;
-      const isOver = !tab.page.isGone && tab.ran() > ran + SETTLED_MS;
+      const isOver = !tab.page.isGone && tab.ran() > Math.max(ran, tab.openedAt) + SETTLED_MS;
       if (!isOver && isKnown(root)) continue;
       idle.splice(i, 1);
       if (isOver) continue;
@@ -217,14 +226,18 @@ export const createReferee = ({ setup, time, next, service, tabs, disk, network:
   const tighten = () => {
     for (let i = loose.length - 1; i >= 0; i--) {
       const { act, tab, ran, isFenced } = loose[i]!;
-      if (!tab.page.isGone && tab.ran() < ran + SETTLED_MS) continue;
+      // What waits for consent when its tab is closed, never comes about.
+      const isOver = tab.page.isGone || (tab.isClosed && tab.openedAt === Number.POSITIVE_INFINITY);
+      if (!isOver && tab.ran() < Math.max(ran, tab.openedAt) + SETTLED_MS) continue;
       loose.splice(i, 1);
       const isAsked =
         isFenced && truth.acts.some((other) => other !== act && (other.settledSeq ?? next()) > act.startSeq);
       // The word of the service is taken for more than a chance only now.
-      const isSure = !(!truth.isStored() || tab.page.isGone || tab.isAlone || isDiskSlow() || isAsked);
+      const isSure = !(!truth.isStored() || isOver || tab.isAlone || isDiskSlow() || isAsked);
       if (isFenced && isSure && act.settledSeq === undefined) act.isWeak = false;
       truth.settle(act, !isSure);
+      if (isSure && act.kind === 'forget' && !loose.some((one) => one.tab === tab) && tab.isTelling())
+        fault(`tab ${tab.id} has not erased what it wrote when consent was withdrawn`);
     }
   };
 
@@ -272,6 +285,11 @@ export const createReferee = ({ setup, time, next, service, tabs, disk, network:
     check: () => {
       tighten();
       checkBudget();
+      for (const call of networkOf().flying()) {
+        const tab = tabOf(call);
+        if (tab && !tab.isHalted && (!tab.granted || tab.isClosed))
+          fault(`tab ${tab.id}: a call goes on without leave`);
+      }
     },
   };
 };

@@ -129,6 +129,9 @@ export const createTruth = (next: () => number, viewers: () => readonly Viewer[]
       }
       return why;
     },
+    /** Somebody has acted since `seq`, and a tab may not have heard of it. */
+    isNews: (tab: Viewer, seq: number, hasNews: boolean): boolean =>
+      acts.some((act) => (act.settledSeq === undefined || act.settledSeq > seq) && !hasReached(tab, act, hasNews)),
     /** The acts that may be in force. */
     inForce: (): Act[] =>
       acts.filter((x) => !acts.some((y) => y !== x && !y.isWeak && y.settledSeq !== undefined && isAfter(y, x))),

@@ -3,11 +3,12 @@
  * It performs what a host, a user, a browser or fate may do; the referee judges what the sessions make of it.
  */
 
-import type { SessionOptions } from '../../src/session/index.ts';
 import type { SessionModule } from './bundle.ts';
 import { createDisk, type DiskBlow, type DiskFault } from './disk.ts';
+import type { Consent } from './gate.ts';
 import { createNetwork, isOutage, type NetFault } from './network.ts';
 import type { Ground } from './page.ts';
+import { createPublisher, type ProvideFault } from './publisher.ts';
 import { createChance } from './random.ts';
 import { createReferee, HOUR, type Setup, START } from './referee.ts';
 import { createService } from './service.ts';
@@ -26,10 +27,13 @@ export const createWorld = (setup: Setup, load: (page: object) => SessionModule)
   let tabIds = 0;
   let lagMs = 0;
   const answers: unknown[] = [];
-  /** Who is signed in at the publisher's server. */
-  let signedIn: string | undefined;
 
-  const disk = createDisk(time, chance, (error) => fault(`thrown out of a storage event: ${error}`));
+  const disk = createDisk(
+    time,
+    chance,
+    (error) => fault(`thrown out of a storage event: ${error}`),
+    () => referee.lose(),
+  );
   const referee = createReferee({ setup, time, next, service, tabs, disk, network: () => network });
   const { fault, known, truth, excuse, letGo } = referee;
   const network = createNetwork(time, chance, service, next, setup.isDateReadable, referee);
@@ -64,8 +68,10 @@ export const createWorld = (setup: Setup, load: (page: object) => SessionModule)
     }
     tab.hold(what, LIMITS[what], promise).then(
       () => {
+        if (!tab.granted) fault(`tab ${tab.id}: ${what} resolves without consent`);
         if (!act) return;
         truth.settle(act, tab.isAlone || time.nowMs < known.lostAt + 1000);
+        if (act.kind === 'optout') referee.forgetKnown();
         // It has erased the store that it cannot write to: who hears no news finds nothing that tells of the act.
         if (tab.isAlone && setup.channel !== 'works') truth.forgetAll();
       },
@@ -93,26 +99,12 @@ export const createWorld = (setup: Setup, load: (page: object) => SessionModule)
     }
   };
 
-  const provide: SessionOptions['provide'] = ({ signal }) =>
-    new Promise((resolve, reject) => {
-      const user = signedIn;
-      signal.addEventListener('abort', () => reject(new Error('not wanted')));
-      time.after(chance.whole(20, 400), () => {
-        if (!user) {
-          resolve(null);
-          return;
-        }
-        void time.outside(
-          service.generate(user).then(({ answer, issued }) => {
-            const kind = issued ? 'set' : 'optout';
-            const act = truth.begin(kind, -1, { ...(issued && { root: issued.root }), isWeak: true, isImplicit: true });
-            act.settledSeq = next();
-            if (!issued) referee.forgetKnown();
-            time.after(chance.whole(5, 100), () => resolve(answer));
-          }),
-        );
-      });
-    });
+  const publisher = createPublisher(time, chance, service, (issued) => {
+    const kind = issued ? 'set' : 'optout';
+    const act = truth.begin(kind, -1, { ...(issued && { root: issued.root }), isWeak: true, isImplicit: true });
+    act.settledSeq = next();
+    if (!issued) referee.forgetKnown();
+  });
 
   const world = {
     setup,
@@ -133,14 +125,20 @@ export const createWorld = (setup: Setup, load: (page: object) => SessionModule)
     },
     /** The publisher's server makes a set for a user, who is signed in from now on. */
     answerFor: async (user: string) => {
-      signedIn = user;
+      publisher.signIn(user);
       const { answer, issued } = await service.generate(user);
       if (issued) answers[issued.root] = answer;
       return { answer, root: issued?.root };
     },
-    open: (given: { visible: boolean; root?: number | undefined; answer?: unknown }) => {
+    open: (given: {
+      visible: boolean;
+      root?: number | undefined;
+      answer?: unknown;
+      consent?: Consent;
+      refresh?: 'auto' | 'off';
+    }) => {
       bury();
-      const { visible, root, answer } = given;
+      const { visible, root, answer, consent = 'none', refresh = 'auto' } = given;
       const id = tabIds++;
       excuse();
       const isAgain = root !== undefined && truth.acts.some((act) => act.root === root);
@@ -157,27 +155,33 @@ export const createWorld = (setup: Setup, load: (page: object) => SessionModule)
         visible,
         manner: setup.manner,
         tokens: answer,
-        provide: setup.hasProvide ? provide : undefined,
+        consent,
+        refresh,
+        provide: setup.hasProvide ? publisher.provide : undefined,
         onFault: fault,
         onToken: referee.judge,
         isWritten: referee.isWritten,
       });
       tabs.push(tab);
-      if (act) letGo(act, tab);
+      // By the time that there is consent, others may have come with the same set.
+      if (act) letGo(act, tab, !tab.granted && !act.isWeak);
       else if (root !== undefined) referee.rest(tab, root);
       referee.revise();
       return tab;
     },
     setTokens: (tab: Tab, answer: unknown, root: number | undefined) => {
+      // Where the host has said no, it comes to nothing.
+      if (tab.granted === false) return enact(tab, undefined, 'setTokens', () => tab.session.setTokens(answer));
       const act = truth.begin(root === undefined ? 'optout' : 'set', tab.id, root === undefined ? {} : { root });
       if (root === undefined) referee.forgetKnown();
       referee.revise();
-      enact(tab, act, 'setTokens', () => tab.session.setTokens(answer));
+      return enact(tab, act, 'setTokens', () => tab.session.setTokens(answer));
     },
     answers,
     clear: (tab: Tab) => {
-      signedIn = undefined;
-      enact(tab, truth.begin('clear', tab.id), 'clear', () => tab.session.clear());
+      publisher.signIn(undefined);
+      const act = tab.granted === false ? undefined : truth.begin('clear', tab.id);
+      enact(tab, act, 'clear', () => tab.session.clear());
     },
     refresh: (tab: Tab) => {
       known.asking++;
@@ -190,22 +194,33 @@ export const createWorld = (setup: Setup, load: (page: object) => SessionModule)
     getToken: (tab: Tab, timeoutMs: number) => {
       tab
         .hold('getToken', timeoutMs + 200, tab.session.getToken({ timeoutMs }))
-        .then((token) => referee.judge(tab, token, 'getToken'))
+        .then((token) => {
+          if (!tab.granted) fault(`tab ${tab.id}: getToken brings a token without consent`);
+          referee.judge(tab, token, 'getToken');
+        })
         .catch(() => {});
     },
     consent: (tab: Tab, granted: boolean) => {
+      if (!tab.isAsked) return;
       excuse();
       if (tab.granted && !granted) {
         const act = truth.begin('forget', tab.id);
         referee.forgetKnown();
         letGo(act, tab);
       }
+      // Opt-outs that have waited for it come about now.
+      const waits = truth.acts.some((one) => one.tab === tab.id && one.kind === 'optout' && !one.settledSeq);
+      if (granted && waits) referee.forgetKnown();
       tab.consent(granted);
     },
     setNetwork: (to: NetFault) => {
       if (isOutage(to)) known.outageSince ??= time.nowMs;
       else known.outageSince = undefined;
       network.setFault(to);
+    },
+    setProvide: (to: ProvideFault) => {
+      excuse();
+      publisher.setFault(to);
     },
     setDisk: (to: DiskFault) => {
       if (to === disk.fault) return;

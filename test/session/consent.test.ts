@@ -211,6 +211,29 @@ describe('consent withdrawn', () => {
     close();
   });
 
+  test('before a set was written: it never is, not even for a moment', async () => {
+    const { session, grant, withdraw, place, rest, close } = asking();
+    const written = vi.spyOn(place, 'update');
+    const supplied = session.setTokens(success(3));
+    grant();
+    withdraw();
+    await expect(supplied).rejects.toMatchObject({ code: 'no_consent' });
+    await rest();
+    const results = await Promise.all(written.mock.results.map(({ value }) => value));
+    expect(results.length).toBeGreaterThan(0);
+    expect(JSON.stringify(results)).not.toMatch(/advertising-|refresh-|real/);
+    close();
+  });
+
+  test('before the first read, and the session closed: the store is wiped all the same', async () => {
+    const { session, grant, withdraw, place, rest } = asking(recordOf(1));
+    grant();
+    withdraw();
+    session.close();
+    await rest();
+    expect(JSON.stringify(await place.read())).not.toMatch(/advertising-|refresh-|real/);
+  });
+
   test('in the middle of provide: its answer is not taken', async () => {
     let answer = (_: unknown) => {};
     let given: AbortSignal | undefined;

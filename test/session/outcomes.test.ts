@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, useFakeClock } from '../support/scene.ts';
+import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/scene.ts';
 import {
   createStage,
   hangs,
@@ -297,11 +297,16 @@ describe('what passes by itself', () => {
   });
 
   test.each([
-    ['seconds', () => '120'],
-    ['a date', () => new Date(DUE + 120_000).toUTCString()],
-  ])('Retry-After as %s is kept to', async (_, after) => {
+    ['seconds', {}, '120'],
+    ['a date', {}, new Date(DUE + 120_000).toUTCString()],
+    [
+      'a date of a service whose clock is another',
+      { date: new Date(DUE - 40 * DAY).toUTCString() },
+      new Date(DUE - 40 * DAY + 120_000).toUTCString(),
+    ],
+  ])('Retry-After as %s is kept to', async (_, headers, after) => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
-    const { heard, sent, serve, pass, close } = await due(refuses(429, '', { 'retry-after': after() }));
+    const { heard, sent, serve, pass, close } = await due(refuses(429, '', { ...headers, 'retry-after': after }));
     serve(rotate);
     await pass(120_000 - 1);
     expect(sent).toHaveLength(1);

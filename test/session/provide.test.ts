@@ -1,7 +1,7 @@
 /** Sets from the host: `provide`, `tokens`, `setTokens`, and what becomes of those that are malformed. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
+import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/scene.ts';
 import { createStage, offline, recordOf, strike, success, watchRejections, wireSet } from './stage.ts';
 
@@ -64,6 +64,26 @@ describe('provide', () => {
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
     await session.refresh();
     expect(session.advertisingToken).toBe('advertising-1');
+    stage.close();
+  });
+
+  test('is late where another tab has logged out just before its answer is written', async () => {
+    const stage = createStage();
+    const place = memoryStore();
+    const { set: _, ...loggedOut } = { ...recordOf(3), generation: 4, clearedAt: START };
+    const store: Store = {
+      ...place,
+      update: async (change) => {
+        await place.update(() => loggedOut);
+        return place.update(change);
+      },
+    };
+    const { session, heard } = stage.open({ store, provide: async () => success(2) });
+    await session.ready;
+    await stage.rest();
+    expect(session.advertisingToken).toBeUndefined();
+    expect(await place.read()).toEqual(loggedOut);
+    expect(names(heard)).not.toContain('token set');
     stage.close();
   });
 
@@ -324,7 +344,7 @@ describe('a page from a cache, that comes with a set from before the last one', 
   test('is a page with a new set after clear({ forget: true }), which leaves nothing that tells of the user', async () => {
     const { store, session, open, rest, close } = await opened([1, 2]);
     await session.clear({ forget: true });
-    expect(JSON.stringify(await store.read())).not.toMatch(/real|fingerprint|earlier|receivedAt/);
+    expect(JSON.stringify(await store.read())).not.toMatch(/real|fingerprint|receivedAt/);
     const again = open({ store, tokens: success(1, START) });
     await rest();
     expect(again.session.advertisingToken).toBe('advertising-1');
@@ -347,13 +367,13 @@ describe('a page from a cache, that comes with a set from before the last one', 
     close();
   });
 
-  test('and a record of a runtime that knew the last one alone is read', async () => {
+  test('is told again after another, by the ends of their refresh tokens', async () => {
     const stage = createStage();
     const store = memoryStore(recordOf(1));
     const { session } = stage.open({ store, tokens: success(1, START) });
     await session.ready;
     await session.setTokens(success(2));
-    expect(await store.read()).toMatchObject({ earlier: [recordOf(1).fingerprint] });
+    expect(await store.read()).toMatchObject({ fingerprint: `${recordOf(2).fingerprint}${recordOf(1).fingerprint}` });
     stage.close();
   });
 });

@@ -16,8 +16,7 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
     ['a number', 5],
     ['a list', []],
     ['an empty object', {}],
-    ['an older form', { ...good, v: 0 }],
-    ['a newer form', { ...good, v: 2 }],
+    ['a fingerprint that is a number', { ...good, fingerprint: 5 }],
     ['no generation', { ...good, generation: undefined }],
     ['a generation that is text', { ...good, generation: '1' }],
     ['a generation that is not a number', { ...good, generation: Number.NaN }],
@@ -143,22 +142,23 @@ test('the record carries the set, generation, arrival, clock offset, operator an
   const stage = createStage();
   const { session, store } = stage.open();
   await session.setTokens(success(1));
-  expect(await store.read()).toEqual({ ...recordOf(1), earlier: [] });
+  expect(await store.read()).toEqual(recordOf(1));
   await session.setTokens(success(2));
-  expect(await store.read()).toMatchObject({ generation: 2, fingerprint: recordOf(2).fingerprint });
+  const fingerprint = `${recordOf(2).fingerprint}${recordOf(1).fingerprint}`;
+  expect(await store.read()).toMatchObject({ generation: 2, fingerprint });
   expect(recordOf(2).fingerprint).toHaveLength(24);
   await stage.pass(HOUR / 4);
   expect(await store.read()).toMatchObject({
     generation: 2,
     set: { advertisingToken: 'advertising-3' },
-    // Of the set that the host supplied, not of the one that came of it.
-    fingerprint: recordOf(2).fingerprint,
+    // Of the sets that the host supplied, not of the one that came of them.
+    fingerprint,
     receivedAt: Date.now(),
   });
   await session.clear();
   expect(await store.read()).toMatchObject({
     generation: 3,
-    fingerprint: recordOf(2).fingerprint,
+    fingerprint,
     clearedAt: Date.now(),
   });
   expect(await store.read()).not.toHaveProperty('set.refreshToken');

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type Session, type Store } from '../../src/session/index.ts';
-import { listen, MINUTE, names, useFakeClock } from '../support/scene.ts';
+import { listen, MINUTE, names, until, useFakeClock } from '../support/scene.ts';
 import { BASE_URL, createStage, recordOf, strike, success } from './stage.ts';
 
 let round = 0;
@@ -71,7 +71,7 @@ describe('memory takes over within 1.5 s, and one error says so', () => {
     expect(isReady).toBe(true);
     expect(session.state).toMatchObject({ persistence: 'memory', lastError: { code: 'storage_failed' } });
     expect(names(heard)).toEqual(['error storage_failed', 'needsTokens empty']);
-    await session.setTokens(success(1));
+    void session.setTokens(success(1));
     expect(session.advertisingToken).toBe('advertising-1');
     await pass(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
@@ -210,6 +210,54 @@ describe('a store that cannot be written to', () => {
     stage.close();
   });
 
+  test('knows nobody, or the new user, after a switch of user', async () => {
+    for (const hasRoom of [false, true]) {
+      const stage = createStage();
+      const place = memoryStore(recordOf(1));
+      let isFull = true;
+      const store: Store = { ...place, update: (change) => (isFull ? full(place) : place).update(change) };
+      const { session } = stage.open({ store });
+      await session.ready;
+      await session.setTokens(success(4));
+      expect(await place.read()).toBeUndefined();
+      // Where there is room again, the next act finds it, though this page goes on in memory.
+      isFull = !hasRoom;
+      await session.setTokens(success(5));
+      expect(session.advertisingToken).toBe('advertising-5');
+      expect(session.state.persistence).toBe('memory');
+      const next = stage.open({ store: place });
+      await next.session.ready;
+      expect(next.session.advertisingToken).toBe(hasRoom ? 'advertising-5' : undefined);
+      stage.close();
+    }
+  });
+
+  test('a logout reaches the other tabs all the same', async () => {
+    const stage = createStage();
+    const place = memoryStore(recordOf(1));
+    const other = stage.open({ name: 'full-for-one', store: place });
+    await other.session.ready;
+    const { session } = stage.open({ name: 'full-for-one', store: full(place) });
+    await session.ready;
+    await session.clear();
+    await until(() => !other.session.advertisingToken);
+    expect(other.session.state.phase).toBe('empty');
+    stage.close();
+  });
+
+  test('acts that follow one another reach it in their order', async () => {
+    const stage = createStage();
+    const place = memoryStore(recordOf(1));
+    const { session } = stage.open({ store: full(place) });
+    await session.ready;
+    await session.clear();
+    const healthy = stage.open({ store: place });
+    await healthy.session.setTokens(success(7));
+    await stage.pass(3_000);
+    expect(await place.read()).toMatchObject({ set: { advertisingToken: 'advertising-7' } });
+    stage.close();
+  });
+
   test('keeps its tombstone where there is no room for more', async () => {
     const stage = createStage();
     const tombstone = { v: 1, generation: 3, baseUrl: BASE_URL, offsetMs: 0, optedOut: true };
@@ -285,17 +333,22 @@ test('a store that was wiped, and given to another user by another tab: the othe
   stage.close();
 });
 
-test('a store that fell back to what it held before: that is no logout, and no older token', async () => {
+test.each([
+  ['that was frozen meanwhile', 'freeze', 'resume'],
+  ['from the back/forward cache', 'pagehide', 'pageshow'],
+])('a page %s finds its store erased: nobody is there any more', async (_, leave, comeBack) => {
   const stage = createStage();
   const store = memoryStore(recordOf(1));
   const { session } = stage.open({ store });
   await session.ready;
-  await stage.pass(MINUTE);
-  await session.setTokens(success(2));
-  await store.update(() => recordOf(1));
-  window.dispatchEvent(new Event('pageshow'));
+  expect(session.advertisingToken).toBe('advertising-1');
+  window.dispatchEvent(new Event(leave));
+  await store.update(() => undefined);
+  window.dispatchEvent(new Event(comeBack));
+  expect(session.advertisingToken).toBeUndefined();
   await stage.rest();
-  expect(session.advertisingToken).toBe('advertising-2');
+  expect(session.advertisingToken).toBeUndefined();
+  expect(session.state.phase).toBe('empty');
   stage.close();
 });
 

@@ -122,6 +122,23 @@ describe('the database', () => {
     store.close?.();
   });
 
+  test('can be upgraded by somebody else while the store is open: both go on, on one value', async () => {
+    const store = indexedDbStore(name);
+    await store.update(() => 'mine');
+    const upgrade = indexedDB.open(name, 7);
+    const blocked = new Promise<never>((_, reject) => {
+      upgrade.onblocked = () => reject(new Error('blocked'));
+    });
+    const database = await Promise.race([settled(upgrade), blocked]);
+    expect(await store.update((stored) => `${stored}, and after the upgrade`)).toBe('mine, and after the upgrade');
+    expect(await settled(database.transaction('session').objectStore('session').get('session'))).toBe(
+      await store.read(),
+    );
+    expect(database.version).toBe(7);
+    database.close();
+    store.close?.();
+  });
+
   test('can be deleted once the store is closed, also where it was closed while opening', async () => {
     const store = indexedDbStore(name);
     const reading = store.read();

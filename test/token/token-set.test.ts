@@ -100,7 +100,7 @@ describe('a set that is wrong is refused, naming field, expected and got', () =>
   });
 
   test.each(INSTANTS)('%s is no plausible instant', (field) => {
-    for (const value of [Number.NaN, Infinity, -Infinity, 0, -AT, AT / 1000, AT * 1000, 1e12 - 1, 253_402_300_800_000])
+    for (const value of [Number.NaN, Infinity, -Infinity, 0, -AT, AT / 1000, AT * 1000, 1e12 - 1, 1e15 + 1])
       expect(errorOf(() => parseTokenSet({ ...wire, [field]: value })).message).toMatch(
         new RegExp(`^${field}: expected .+, got .*${String(value).replace('+', '\\+')}"?$`),
       );

@@ -1,0 +1,57 @@
+/** The publisher's server, as pages ask it for sets (`provide`), and what may become of its answers. */
+
+import type { SessionOptions } from '../../src/session/index.ts';
+import type { Chance } from './random.ts';
+import type { Issued, Service } from './service.ts';
+import type { Time } from './time.ts';
+
+/** `nobody`: it answers 204. `hangs`: it never answers, aborted or not. */
+export const PROVIDE_FAULTS = ['throws', 'rejects', 'hangs', 'nonsense', 'nobody'] as const;
+export type ProvideFault = 'none' | (typeof PROVIDE_FAULTS)[number];
+
+/**
+ * @param onAnswer  told what it has answered: a set, or undefined for an opt-out.
+ */
+export const createPublisher = (
+  time: Time,
+  chance: Chance,
+  service: Service,
+  onAnswer: (issued: Issued | undefined) => void,
+) => {
+  let fault: ProvideFault = 'none';
+  /** Who is signed in. */
+  let signedIn: string | undefined;
+
+  const answer = async (user: string): Promise<unknown> => {
+    const { answer, issued } = await service.generate(user);
+    onAnswer(issued);
+    return answer;
+  };
+
+  const provide: NonNullable<SessionOptions['provide']> = ({ signal }) => {
+    if (fault === 'throws') throw new Error('by fault');
+    const user = signedIn;
+    const why = fault;
+    return new Promise((resolve, reject) => {
+      if (why === 'hangs') return;
+      signal.addEventListener('abort', () => reject(new Error('not wanted')));
+      time.after(chance.whole(20, 400), () => {
+        if (why === 'rejects') reject(new Error('by fault'));
+        else if (why === 'nonsense') resolve({ status: 'success', body: { advertising_token: 7 } });
+        else if (why === 'nobody') resolve({ status: 204 });
+        else if (!user) resolve(null);
+        else void time.outside(answer(user).then((set) => void time.after(chance.whole(5, 100), () => resolve(set))));
+      });
+    });
+  };
+
+  return {
+    provide,
+    signIn: (user: string | undefined) => {
+      signedIn = user;
+    },
+    setFault: (to: ProvideFault) => {
+      fault = to;
+    },
+  };
+};
