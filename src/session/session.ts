@@ -127,6 +127,8 @@ export const createSession = (options: SessionOptions): Session => {
     putRight();
     if (idle()) {
       const record = ledger.record;
+      // Before all else looks at the clock: an instant that passes meanwhile is woken up for once more, not slept through.
+      const wakeAt = nextWakeAt(record, clock()) - record.offsetMs;
       const is = phase();
       if (is === 'fresh') flight.turns = flight.notBefore = 0;
       const reason = needOf(is, runNow());
@@ -137,7 +139,7 @@ export const createSession = (options: SessionOptions): Session => {
           : Number.POSITIVE_INFINITY;
       // A hidden page waits until it is seen, or asked for a token.
       if (now() >= nextAt && (isVisible() || waiting)) flight.takeOff(reason);
-      schedule.at(Math.min(nextAt, nextWakeAt(record, clock()) - record.offsetMs));
+      schedule.at(Math.min(nextAt, wakeAt));
       // Listeners come last: whatever they do settles anew.
       if (reason && !o.provide) tellNeed(reason);
       known = tellNews(known, record, clock(), cause, emit);
@@ -206,7 +208,6 @@ export const createSession = (options: SessionOptions): Session => {
   };
 
   const schedule = createSchedule(now, settle, wake, leave);
-
   tabs.meet();
   void ledger.pull().then(settle);
   // What the page was rendered with comes first: every act of the host outranks it.

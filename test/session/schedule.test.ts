@@ -215,3 +215,25 @@ describe('a hidden page', () => {
     stage.close();
   });
 });
+
+test.each([0.1, 0.2, 0.3, 0.4, 0.7])(
+  'an instant that passes while the session looks at the clock, in steps of %d ms, is not slept through',
+  async (step) => {
+    const stage = createStage();
+    let last = 0;
+    let looks = 0;
+    const now = () => {
+      if (last !== Date.now()) looks = 0;
+      last = Date.now();
+      // Timers come a moment too early for this clock.
+      return last + Math.min(0, looks++ * step - 1);
+    };
+    const { session } = stage.open({ store: memoryStore(recordOf(1)), now });
+    await session.ready;
+    for (const quarter of [1, 2, 3]) {
+      await stage.pass(15 * MINUTE + 50);
+      expect(stage.sent).toHaveLength(quarter);
+    }
+    stage.close();
+  },
+);
