@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/scene.ts';
-import { createStage, hangs, offline, recordOf, sealedFor, strike, success } from './stage.ts';
+import { createStage, full, hangs, offline, recordOf, sealedFor, strike, success } from './stage.ts';
 
 let stage: ReturnType<typeof createStage>;
 beforeEach(() => {
@@ -15,17 +15,6 @@ afterEach(() => {
   strike();
 });
 const fire = (type: string) => window.dispatchEvent(new Event(type));
-
-/** Full: what is put fails, what is erased does not. */
-const full = (place: Store): Store => ({
-  ...place,
-  update: async (change) => {
-    const stored = await place.read();
-    const value = change(stored);
-    if (value !== undefined && value !== stored) throw new DOMException('full', 'QuotaExceededError');
-    return place.update(() => value);
-  },
-});
 
 describe('a tab whose store has failed goes on in memory, and hears of a logout elsewhere', () => {
   test.each([

@@ -86,6 +86,17 @@ export const offline: Service = () => Promise.reject(new TypeError('Failed to fe
 /** A service that never answers, and a network that does not care whether anybody still waits. */
 export const hangs: Service = () => new Promise(() => {});
 
+/** A store with no room left: what is put fails, what is erased does not. */
+export const full = (place: Store): Store => ({
+  ...place,
+  update: async (change) => {
+    const stored = await place.read();
+    const value = change(stored);
+    if (value !== undefined && value !== stored) throw new DOMException('full', 'QuotaExceededError');
+    return place.update(() => value);
+  },
+});
+
 /** Show or hide the page. */
 export const show = (visible: boolean) => {
   Object.defineProperty(document, 'visibilityState', { value: visible ? 'visible' : 'hidden', configurable: true });

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type Session, type Store } from '../../src/session/index.ts';
 import { listen, MINUTE, names, until, useFakeClock } from '../support/scene.ts';
-import { BASE_URL, createStage, recordOf, strike, success } from './stage.ts';
+import { BASE_URL, createStage, full, recordOf, strike, success } from './stage.ts';
 
 let round = 0;
 beforeEach(() => void useFakeClock());
@@ -174,17 +174,6 @@ test('a write that was given up on changes nothing when it runs at last', async 
 });
 
 describe('a store that cannot be written to', () => {
-  /** Full: what is put fails, what is erased does not. */
-  const full = (place: Store): Store => ({
-    ...place,
-    update: async (change) => {
-      const stored = await place.read();
-      const value = change(stored);
-      if (value !== undefined && value !== stored) throw new DOMException('full', 'QuotaExceededError');
-      return place.update(() => value);
-    },
-  });
-
   test('serves the token from memory all the same', async () => {
     const stage = createStage();
     const { session, heard } = stage.open({ store: full(memoryStore()) });
