@@ -26,7 +26,7 @@ export const WAKE_SPREAD_MS = 2_000;
 
 /** The network of a device that has woken up needs this long: failures before say nothing about the service. */
 const WAKING_MS = 30_000;
-/** So they neither lengthen the back-off, nor wait longer than it does after so many failures. */
+/** So they wait no longer than the back-off does after so many failures, and it goes on from there. */
 const WAKING_STEPS = 2;
 
 /** Whether a failure is the fault of the service or its answer, so that tries are few and far apart; else it will pass. */

@@ -34,7 +34,7 @@ export interface Run {
 export interface SessionRecord extends Held {
   /** Form of this record. */
   readonly v: 1;
-  /** Raised by every explicit act (a set supplied, a logout, an opt-out by the host): fences late answers. */
+  /** Raised by every explicit act (a set supplied, a logout) and by every opt-out: fences late answers. */
   readonly generation: number;
   /** The operator that issued the set; a record of another one reads as absent. */
   readonly baseUrl: string;
