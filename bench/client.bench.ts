@@ -9,7 +9,8 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { aesKey, openResponse, sealRequest } from '../src/token/index.ts';
+import { aesKey } from '../src/token/cipher.ts';
+import { openResponse, sealRequest } from '../src/token/index.ts';
 import { compare, figure, type Measurement, timed } from './measure.ts';
 import { builtServer } from './support/built.ts';
 import { start } from './support/child.ts';

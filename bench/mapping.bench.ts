@@ -11,7 +11,8 @@ import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { createSalts } from '../src/operator/salts.ts';
 import { createSecrets } from '../src/operator/secrets.ts';
-import { aesKey, openResponse, sealRequest } from '../src/token/index.ts';
+import { aesKey } from '../src/token/cipher.ts';
+import { openResponse, sealRequest } from '../src/token/index.ts';
 import { compare, figure, type Measurement, timed } from './measure.ts';
 import { builtOperator } from './support/built.ts';
 

@@ -13,7 +13,9 @@ export interface Column {
 }
 
 /** Letters and digits of a name: `E-Mail address` and `email_address` differ no more than people do who write them. */
-export const plainName = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+export function plainName(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]/g, '');
+}
 
 const named = (first: readonly string[], name: string): number => {
   for (const as of [(field: string) => field.trim(), plainName]) {
@@ -34,11 +36,11 @@ const named = (first: readonly string[], name: string): number => {
  * @param known  names that are looked for where none is given, as {@link plainName} makes them.
  * @throws {RangeError} there is none, or more than one.
  */
-export const columnOf = (
+export function columnOf(
   first: readonly string[] | undefined,
   given: string | undefined,
   known: readonly string[],
-): Column => {
+): Column {
   if (!first) return { index: 0, header: undefined };
   const isKnown = (field: string | undefined) => known.includes(plainName(field ?? ''));
   const at = (index: number): Column => ({ index, header: isKnown(first[index]) ? first : undefined });
@@ -56,4 +58,4 @@ export const columnOf = (
       `--column: expected it where not one of several columns has a known name (${known.join(', ')}), got ${first.length} columns, ${found.length} of them known`,
     );
   return at(found[0]!);
-};
+}

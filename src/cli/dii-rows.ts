@@ -58,7 +58,7 @@ const formOf = (value: string, type: DiiType | undefined): DiiForm | undefined =
  * @param given  its form. Default: told by its looks.
  * @param type   what it is, or is a hash of, where its form is not given.
  */
-export const diiIn = (value: string, given?: GivenForm, type?: DiiType): Dii | string => {
+export function diiIn(value: string, given?: GivenForm, type?: DiiType): Dii | string {
   if (value === '') return 'expected a value, got none';
   if (value.includes('\ufffd')) return 'expected UTF-8, got other bytes';
   const form = given ?? formOf(value, type);
@@ -67,7 +67,7 @@ export const diiIn = (value: string, given?: GivenForm, type?: DiiType): Dii | s
   if (hash) return diiTypeOf(form) === 'email' ? { emailHash: hash } : { phoneHash: hash };
   const sure = given ?? type ?? (value.includes('@') || form === 'phone');
   return sure ? REASONS[form] : 'expected an email address, a phone number with a leading +, or a hash';
-};
+}
 
 /** The options about a file of DII. */
 export interface DiiFlags extends RowFlags {
@@ -79,7 +79,7 @@ export interface DiiFlags extends RowFlags {
  *
  * @throws {RangeError} it cannot be read; no such column, or none to choose without being told; hashes of nobody knows what.
  */
-export const openDiiRows = async (input: Input, { column, delimiter, type: given }: DiiFlags): Promise<DiiRows> => {
+export async function openDiiRows(input: Input, { column, delimiter, type: given }: DiiFlags): Promise<DiiRows> {
   const { top, second, rows } = await openRows(input, delimiter);
   const known = given ? NAMES[diiTypeOf(given)] : TYPES.flatMap((type) => NAMES[type]);
   const { index, header } = columnOf(top?.fields, column, known);
@@ -102,4 +102,4 @@ export const openDiiRows = async (input: Input, { column, delimiter, type: given
     for await (const some of rows) yield (header ? some.filter(({ line }) => line !== top?.line) : some).map(read);
   }
   return { header, index, all: all() };
-};
+}

@@ -14,13 +14,14 @@ export interface DiiFlags {
 }
 
 /** Give a verb the argument and the options of one DII. */
-export const withDii = (command: Command): Command =>
-  command
+export function withDii(command: Command): Command {
+  return command
     .argument('[dii]', 'an email address, or a phone number with a leading +')
     .option('--email <address>', 'an email address')
     .option('--phone <number>', 'a phone number: + and 10 to 15 digits')
     .option('--email-hash <hash>', 'SHA-256 of a normalised email address, base64')
     .option('--phone-hash <hash>', 'SHA-256 of a normalised phone number, base64');
+}
 
 const formOf = (argument: string): keyof DiiFlags => {
   if (argument.includes('@')) return 'email';
@@ -33,7 +34,7 @@ const formOf = (argument: string): keyof DiiFlags => {
  *
  * @throws {RangeError} none, more than one, or of no known form; it is not shown.
  */
-export const diiOf = (argument: string | undefined, { email, phone, emailHash, phoneHash }: DiiFlags): Dii => {
+export function diiOf(argument: string | undefined, { email, phone, emailHash, phoneHash }: DiiFlags): Dii {
   const given = Object.entries({ email, phone, emailHash, phoneHash }).filter(([, value]) => value !== undefined);
   if (argument !== undefined) given.push([formOf(argument), argument]);
   if (given.length !== 1)
@@ -41,4 +42,4 @@ export const diiOf = (argument: string | undefined, { email, phone, emailHash, p
       `DII: expected exactly one, as an argument or by --email, --phone, --email-hash, --phone-hash, got ${given.length}`,
     );
   return Object.fromEntries(given) as unknown as Dii;
-};
+}

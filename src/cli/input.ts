@@ -37,7 +37,7 @@ const decoderOf = ([one, two]: Uint8Array): TextDecoder => {
 };
 
 /** Open `file`, or standard input for `-`. `signal` ends the reading, also while it waits. */
-export const inputOf = async (file: string, io: Io, signal?: AbortSignal): Promise<Input> => {
+export async function inputOf(file: string, io: Io, signal?: AbortSignal): Promise<Input> {
   // One that is not there is told by the reading.
   const found = file === '-' ? undefined : await stat(file).catch(() => undefined);
   let readBytes = 0;
@@ -67,14 +67,14 @@ export const inputOf = async (file: string, io: Io, signal?: AbortSignal): Promi
     },
     pieces: pieces(),
   };
-};
+}
 
 /**
  * The JSON in `file`.
  *
  * @throws {RangeError} it cannot be read, is too long, or is no JSON.
  */
-export const jsonIn = async (file: string, io: Io): Promise<unknown> => {
+export async function jsonIn(file: string, io: Io): Promise<unknown> {
   let text = '';
   for await (const piece of (await inputOf(file, io)).pieces) {
     text += piece;
@@ -87,4 +87,4 @@ export const jsonIn = async (file: string, io: Io): Promise<unknown> => {
     // A parser quotes what it chokes on.
     throw new RangeError('FILE: expected JSON, got other text');
   }
-};
+}

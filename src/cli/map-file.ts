@@ -63,5 +63,6 @@ const jobOf = async (file: string, flags: FileFlags, io: Io, signal: AbortSignal
 };
 
 /** Map a file. */
-export const mapFile = (file: string, flags: FileFlags & MapFlags, io: Io): Promise<void> =>
-  runJob(flags, io, (signal) => jobOf(file, flags, io, signal));
+export function mapFile(file: string, flags: FileFlags & MapFlags, io: Io): Promise<void> {
+  return runJob(flags, io, (signal) => jobOf(file, flags, io, signal));
+}

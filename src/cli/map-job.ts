@@ -25,8 +25,9 @@ export interface MapFlags extends ServiceFlags {
 }
 
 /** Open the mappings that the options name. */
-export const openMappings = (client: MappingClient, { database, v2, workers }: MapFlags): Promise<Mappings> =>
-  createMappings({ client, database, version: v2 ? 2 : 3, workers });
+export function openMappings(client: MappingClient, { database, v2, workers }: MapFlags): Promise<Mappings> {
+  return createMappings({ client, database, version: v2 ? 2 : 3, workers });
+}
 
 /** One job. */
 export interface Job {
@@ -63,7 +64,7 @@ const report = (job: Job, progress: Summary, done: boolean, ms: number, { json }
  *
  * @param begin  what can be wrong with the command line and the input is wrong before the database is opened.
  */
-export const runJob = async (flags: MapFlags, io: Io, begin: (signal: AbortSignal) => Promise<Job>): Promise<void> => {
+export async function runJob(flags: MapFlags, io: Io, begin: (signal: AbortSignal) => Promise<Job>): Promise<void> {
   const client = clientOf(flags, io);
   const stop = new AbortController();
   const { signal } = stop;
@@ -100,4 +101,4 @@ export const runJob = async (flags: MapFlags, io: Io, begin: (signal: AbortSigna
   if (!signal.aborted) throw failure;
   io.err('stopped');
   throw new CommanderError(STOPPED, 'tessera.stopped', 'stopped');
-};
+}

@@ -22,8 +22,8 @@ const checkPlace = ({ database }: MapFlags): void => {
 };
 
 /** `--due`: map again what is due. */
-export const mapDue = (flags: MapFlags, io: Io): Promise<void> =>
-  runJob(flags, io, async () => {
+export function mapDue(flags: MapFlags, io: Io): Promise<void> {
+  return runJob(flags, io, async () => {
     checkPlace(flags);
     return {
       run: (mappings, options) => mappings.mapDue(options),
@@ -34,10 +34,11 @@ export const mapDue = (flags: MapFlags, io: Io): Promise<void> =>
       told: ({ mapped, optedOut, invalid }) => ({ mapped, optedOut, invalid }),
     };
   });
+}
 
 /** `--check-optouts`: take the raw IDs away of those who have opted out. */
-export const checkOptOuts = (flags: MapFlags, io: Io): Promise<void> =>
-  runJob(flags, io, async () => {
+export function checkOptOuts(flags: MapFlags, io: Io): Promise<void> {
+  return runJob(flags, io, async () => {
     checkPlace(flags);
     return {
       run: (mappings, options) => mappings.checkOptOuts(options),
@@ -45,6 +46,7 @@ export const checkOptOuts = (flags: MapFlags, io: Io): Promise<void> =>
       told: ({ read, optedOut }) => ({ asked: read, optedOut }),
     };
   });
+}
 
 const asksNobody = (): never => {
   throw new Error('expected no question to the service here');
@@ -68,8 +70,9 @@ const withStored = async (flags: MapFlags, work: (mappings: Mappings) => Promise
 };
 
 /** `--counts`: how many there are, by state. */
-export const countStored = (flags: MapFlags, io: Io): Promise<void> =>
-  withStored(flags, async (mappings) => print(await mappings.counts(), flags, io));
+export function countStored(flags: MapFlags, io: Io): Promise<void> {
+  return withStored(flags, async (mappings) => print(await mappings.counts(), flags, io));
+}
 
 const COLUMNS = 'type,hash,state,rawId,previousRawId,remapAt,bucketId,answeredAt';
 
@@ -77,7 +80,7 @@ const csvOf = ({ type, hash, state, rawId, previousRawId, remapAt, bucketId, ans
   csvLine([type, hash, state, rawId, previousRawId, instantText(remapAt), bucketId, instantText(answeredAt)]);
 
 /** `--export FILE`: all of them, as CSV or as JSON lines. */
-export const exportStored = async (path: string, flags: MapFlags, io: Io): Promise<void> => {
+export async function exportStored(path: string, flags: MapFlags, io: Io): Promise<void> {
   if (path === '-' && io.outIsTerminal)
     throw new RangeError('--export: expected a file, or a pipe: hashes are not shown on a terminal');
   await withStored(flags, async (mappings) => {
@@ -101,10 +104,10 @@ export const exportStored = async (path: string, flags: MapFlags, io: Io): Promi
     }
     io.err(`${grouped(count)} mappings`);
   });
-};
+}
 
 /** `--forget DII`: delete what is stored of one person, or of all that standard input names. */
-export const forget = async (dii: string, flags: MapFlags & DiiFlags, io: Io): Promise<void> => {
+export async function forget(dii: string, flags: MapFlags & DiiFlags, io: Io): Promise<void> {
   if (dii === '-') {
     const { all } = await openDiiRows(await inputOf('-', io), flags);
     return withStored(flags, async (mappings) => {
@@ -126,8 +129,9 @@ export const forget = async (dii: string, flags: MapFlags & DiiFlags, io: Io): P
     const forgotten = (await mappings.forget(found)) ? 1 : 0;
     print({ forgotten, unknown: 1 - forgotten, rejected: 0 }, flags, io);
   });
-};
+}
 
 /** `--forget-all`: delete everything. */
-export const forgetAll = (flags: MapFlags, io: Io): Promise<void> =>
-  withStored(flags, async (mappings) => print({ forgotten: await mappings.forgetAll() }, flags, io));
+export function forgetAll(flags: MapFlags, io: Io): Promise<void> {
+  return withStored(flags, async (mappings) => print({ forgotten: await mappings.forgetAll() }, flags, io));
+}

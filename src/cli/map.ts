@@ -49,8 +49,8 @@ const jobIn = (file: string | undefined, flags: Flags): 'FILE' | (typeof JOBS)[n
 };
 
 /** The verb `map`. */
-export const mapCommand = (io: Io): Command =>
-  withRows(
+export function mapCommand(io: Io): Command {
+  return withRows(
     serviceVerb(
       'map',
       'map email addresses and phone numbers to raw IDs, store them, keep them up to date (role MAPPER)',
@@ -92,3 +92,4 @@ export const mapCommand = (io: Io): Command =>
           return stored.forgetAll(flags, io);
       }
     });
+}

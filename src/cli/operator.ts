@@ -14,8 +14,8 @@ const number = (text: string): number => {
 const rolesIn = (text: string): string[] => text.split(',').map((role) => role.trim().toUpperCase());
 
 /** The verb `operator`. */
-export const operatorCommand = (io: Io): Command =>
-  new Command('operator')
+export function operatorCommand(io: Io): Command {
+  return new Command('operator')
     .description('run the service on this machine')
     .option('--port <port>', 'port to listen on, 0 for any free one (default: 8080)', number)
     .option('--host <host>', 'address to listen on (default: 127.0.0.1)')
@@ -57,3 +57,4 @@ export const operatorCommand = (io: Io): Command =>
       const settings = await settle(flags, io);
       return (await import('./serve.ts')).serve(settings, io);
     });
+}

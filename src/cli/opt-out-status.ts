@@ -31,7 +31,7 @@ async function* rawIdsIn(input: Input, { column, delimiter }: RowFlags): AsyncGe
 }
 
 /** Print those who have opted out. */
-export const optOutStatus = async (file: string, flags: RowFlags & ServiceFlags, io: Io): Promise<void> => {
+export async function optOutStatus(file: string, flags: RowFlags & ServiceFlags, io: Io): Promise<void> {
   const client = clientOf(flags, io);
   const input = await inputOf(file, io);
   let asked = 0;
@@ -64,4 +64,4 @@ export const optOutStatus = async (file: string, flags: RowFlags & ServiceFlags,
     line.stop();
   }
   if (!flags.json) io.err(`${found} of ${asked} have opted out`);
-};
+}

@@ -26,7 +26,7 @@ const isSame = async (one: string, other: string): Promise<boolean> => {
  * @param source  what is read at the same time, and must not be overwritten.
  * @throws {RangeError} it cannot be made.
  */
-export const privateFile = async (flag: string, path: string, source?: string): Promise<PrivateFile> => {
+export async function privateFile(flag: string, path: string, source?: string): Promise<PrivateFile> {
   let handle: FileHandle;
   try {
     if (source !== undefined && (await isSame(path, source))) throw { code: 'the file that is read' };
@@ -63,4 +63,4 @@ export const privateFile = async (flag: string, path: string, source?: string): 
       }
     },
   };
-};
+}

@@ -45,7 +45,7 @@ const cleared = (words: string, args: readonly string[]): string => {
 };
 
 /** Run one command line. Never rejects. */
-export const run = async (args: readonly string[], io: Io): Promise<ExitCode> => {
+export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
   const program = new Command('tessera')
     .version(await versionOf(), '--version', 'print the version')
     .description('Identity tokens on one machine: the operator and the tools around it')
@@ -66,4 +66,4 @@ export const run = async (args: readonly string[], io: Io): Promise<ExitCode> =>
     // Wrong arguments are told by these two, here as everywhere.
     return error instanceof TypeError || error instanceof RangeError ? 2 : 1;
   }
-};
+}

@@ -19,17 +19,19 @@ const WINDOW_MS = 10_000;
 const BAR_WIDTH = 24;
 
 /** A number for people. */
-export const grouped = (number: number): string => Math.round(number).toLocaleString('en-US');
+export function grouped(number: number): string {
+  return Math.round(number).toLocaleString('en-US');
+}
 
 /** A span for people. */
-export const spanOf = (ms: number): string => {
+export function spanOf(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 100) return `${seconds} s`;
   return seconds < 6000 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
-};
+}
 
 /** Start it. `what` is counted: rows, mappings. */
-export const startProgress = (what: string, { terminal }: Io): ProgressLine => {
+export function startProgress(what: string, { terminal }: Io): ProgressLine {
   if (!terminal) return { show: () => {}, stop: () => {} };
   let rows = 0;
   let [done, total]: [number, number | undefined] = [0, undefined];
@@ -68,4 +70,4 @@ export const startProgress = (what: string, { terminal }: Io): ProgressLine => {
     },
     stop: () => line.stop(),
   };
-};
+}

@@ -24,8 +24,8 @@ const instant = (text: string): number => {
 };
 
 /** The verb `buckets`. */
-export const bucketsCommand = (io: Io): Command =>
-  serviceVerb('buckets', 'list the salt buckets that have rotated, for version 2 (role MAPPER)', 'print JSON')
+export function bucketsCommand(io: Io): Command {
+  return serviceVerb('buckets', 'list the salt buckets that have rotated, for version 2 (role MAPPER)', 'print JSON')
     .requiredOption('--since <instant>', 'rotated at or after it: UTC date-time, or epoch milliseconds', instant)
     .action(async (flags: BucketsFlags) => {
       const answer = await clientOf(flags, io).rotatedBuckets(flags.since);
@@ -39,10 +39,11 @@ export const bucketsCommand = (io: Io): Command =>
       }
       io.err(`${answer.buckets.length} rotated; next time: --since ${new Date(answer.answeredAt).toISOString()}`);
     });
+}
 
 /** The verb `optouts`. */
-export const optOutsCommand = (io: Io): Command =>
-  withRows(
+export function optOutsCommand(io: Io): Command {
+  return withRows(
     serviceVerb(
       'optouts',
       'list those of the raw IDs whose users have opted out (role MAPPER)',
@@ -51,3 +52,4 @@ export const optOutsCommand = (io: Io): Command =>
   ).action(async (file: string, flags: RowFlags & ServiceFlags) =>
     (await import('./opt-out-status.ts')).optOutStatus(file, flags, io),
   );
+}

@@ -18,19 +18,20 @@ export interface Rejects {
 }
 
 /** Where they go unless told otherwise: beside the file. */
-export const rejectsBeside = (file: string): string =>
-  file === '-' ? 'tessera.rejects.csv' : `${file.replace(/\.(?:csv|tsv|txt)$/i, '')}.rejects.csv`;
+export function rejectsBeside(file: string): string {
+  return file === '-' ? 'tessera.rejects.csv' : `${file.replace(/\.(?:csv|tsv|txt)$/i, '')}.rejects.csv`;
+}
 
 /**
  * Make the file.
  *
  * @throws {RangeError} it cannot be made.
  */
-export const createRejects = async (
+export async function createRejects(
   path: string,
   source: string | undefined,
   header: readonly string[] | undefined,
-): Promise<Rejects> => {
+): Promise<Rejects> {
   const file = await privateFile('--rejects', path, source);
   let count = 0;
   let closed = false;
@@ -51,4 +52,4 @@ export const createRejects = async (
       return file.close(count > 0);
     },
   };
-};
+}

@@ -18,7 +18,8 @@ const delimiterIn = (text: string): string => {
 };
 
 /** Give a verb these options. */
-export const withRows = (command: Command): Command =>
-  command
+export function withRows(command: Command): Command {
+  return command
     .option('--column <name>', 'the column, by name, or by number from 1 on (default: the one with a known name)')
     .option('--delimiter <character>', 'what separates columns, or tab (default: told by the first line)', delimiterIn);
+}

@@ -134,7 +134,7 @@ const MOST_LOOKED_AT = 1000;
  * @param delimiter  what separates the fields. Default: told by the first line.
  * @throws {RangeError} it cannot be read; or, of `rows` too, a row has no end.
  */
-export const openRows = async (input: Input, delimiter?: string): Promise<OpenRows> => {
+export async function openRows(input: Input, delimiter?: string): Promise<OpenRows> {
   const rows = rowsOf(input, delimiter);
   const seen: Row[] = [];
   const whole = () => seen.filter(({ broken }) => !broken);
@@ -149,4 +149,4 @@ export const openRows = async (input: Input, delimiter?: string): Promise<OpenRo
     yield* rows;
   }
   return { top, second, rows: all() };
-};
+}

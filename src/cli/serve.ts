@@ -11,7 +11,7 @@ import type { Io } from './io.ts';
 import type { Settings } from './settings.ts';
 
 /** Serve until the process is told to stop. */
-export const serve = async (settings: Settings, io: Io): Promise<void> => {
+export async function serve(settings: Settings, io: Io): Promise<void> {
   const { port = 8080, host = '127.0.0.1', logLevel = 'info', rootSecretFile: _, ...options } = settings;
   // Host and process are not in it: whoever collects the lines knows them.
   const logger = pino({ base: null, level: logLevel }, { write: (line) => io.err(line.trimEnd()) });
@@ -40,4 +40,4 @@ export const serve = async (settings: Settings, io: Io): Promise<void> => {
   await io.stopped();
   await listening.close();
   await operator.close();
-};
+}

@@ -16,23 +16,25 @@ export interface ServiceFlags {
 }
 
 /** A verb with the options that all have; `json` says what `--json` changes. */
-export const serviceVerb = (name: string, description: string, json: string): Command =>
-  new Command(name)
+export function serviceVerb(name: string, description: string, json: string): Command {
+  return new Command(name)
     .description(description)
     .option('--base-url <url>', 'where the service is (TESSERA_BASE_URL)')
     .option('--api-key <key>', 'API key of the participant (TESSERA_API_KEY)')
     .option('--client-secret <secret>', 'its secret, base64 of 32 bytes (TESSERA_CLIENT_SECRET)')
     .option('--json', json);
+}
 
 /** Warn of a secret among the arguments. */
-export const warnOf = (flag: string, { err }: Io): void =>
+export function warnOf(flag: string, { err }: Io): void {
   err(`warning: ${flag} on the command line can be read by every user of this machine; prefer the environment`);
+}
 
 /** Warn of a password in the place of a database. */
-export const warnOfPassword = (database: string | undefined, { err }: Io): void => {
+export function warnOfPassword(database: string | undefined, { err }: Io): void {
   if (/^[a-z]+:\/\/[^/]*:[^/]*@/i.test(database ?? ''))
     err('warning: the password in --database can be read by every user of this machine; prefer PGPASSWORD');
-};
+}
 
 /**
  * The client that the options and the environment describe; what the line says goes first.
@@ -40,7 +42,7 @@ export const warnOfPassword = (database: string | undefined, { err }: Io): void 
  * @throws {RangeError} one of the three is missing.
  * @throws {TypeError} one of them is wrong; it is not shown.
  */
-export const clientOf = (flags: ServiceFlags, io: Io): Client => {
+export function clientOf(flags: ServiceFlags, io: Io): Client {
   if (flags.apiKey !== undefined) warnOf('--api-key', io);
   if (flags.clientSecret !== undefined) warnOf('--client-secret', io);
   const given = (value: string | undefined, flag: string, name: string): string => {
@@ -53,8 +55,9 @@ export const clientOf = (flags: ServiceFlags, io: Io): Client => {
     apiKey: given(flags.apiKey, '--api-key', 'TESSERA_API_KEY'),
     clientSecret: given(flags.clientSecret, '--client-secret', 'TESSERA_CLIENT_SECRET'),
   });
-};
+}
 
 /** Print one answer: over several lines for people, on one for machines. */
-export const print = (answer: unknown, { json }: ServiceFlags, { out }: Io): void =>
+export function print(answer: unknown, { json }: ServiceFlags, { out }: Io): void {
   out(JSON.stringify(answer, undefined, json ? 0 : 2));
+}

@@ -95,7 +95,7 @@ const given = <T extends object>(settings: T): Partial<T> =>
  *
  * @throws {RangeError} a file that cannot be read, or says what no option is.
  */
-export const settle = async (flags: OperatorFlags, io: Io): Promise<Settings> => {
+export async function settle(flags: OperatorFlags, io: Io): Promise<Settings> {
   const { config, ...named } = flags;
   const { env } = io;
   if (named.apiKey !== undefined) warnOf('--api-key', io);
@@ -111,4 +111,4 @@ export const settle = async (flags: OperatorFlags, io: Io): Promise<Settings> =>
   const secretFile = named.rootSecretFile ?? (environment.rootSecret ? undefined : rootSecretFile);
   const settings: Settings = { ...rest, ...given(environment), ...named };
   return secretFile === undefined ? settings : { ...settings, rootSecret: await secretIn(secretFile) };
-};
+}

@@ -4,7 +4,8 @@
 
 import type { Command } from 'commander';
 import { answerOf, type Refreshable } from '../server/index.ts';
-import { fromB64, isTokenError, parseAnswer } from '../token/index.ts';
+import { fromB64 } from '../token/bytes.ts';
+import { isTokenError, parseAnswer } from '../token/index.ts';
 import { type DiiFlags, diiOf, withDii } from './dii.ts';
 import { jsonIn } from './input.ts';
 import type { Io } from './io.ts';
@@ -17,17 +18,18 @@ interface RefreshFlags extends ServiceFlags {
 }
 
 /** The verb `generate`. An opted-out user is an answer, not a failure. */
-export const generateCommand = (io: Io): Command =>
-  withDii(serviceVerb('generate', 'make a token set for a user (role GENERATOR)', ON_ONE_LINE)).action(
+export function generateCommand(io: Io): Command {
+  return withDii(serviceVerb('generate', 'make a token set for a user (role GENERATOR)', ON_ONE_LINE)).action(
     async (argument: string | undefined, flags: ServiceFlags & DiiFlags) => {
       const dii = diiOf(argument, flags);
       print(answerOf(await clientOf(flags, io).generate(dii)), flags, io);
     },
   );
+}
 
 /** The verb `validate`. */
-export const validateCommand = (io: Io): Command =>
-  withDii(
+export function validateCommand(io: Io): Command {
+  return withDii(
     serviceVerb(
       'validate',
       'tell whether an advertising token was made from this DII (role GENERATOR)',
@@ -37,6 +39,7 @@ export const validateCommand = (io: Io): Command =>
     const dii = diiOf(argument, flags);
     print({ status: 'success', body: await clientOf(flags, io).validate(token, dii) }, flags, io);
   });
+}
 
 const keyIn = (key: string): string => {
   let length = 0;
@@ -65,8 +68,8 @@ const refreshableOf = async (argument: string, key: string | undefined, io: Io):
 };
 
 /** The verb `refresh`. */
-export const refreshCommand = (io: Io): Command =>
-  serviceVerb('refresh', 'exchange a refresh token for a newer set', ON_ONE_LINE)
+export function refreshCommand(io: Io): Command {
+  return serviceVerb('refresh', 'exchange a refresh token for a newer set', ON_ONE_LINE)
     .argument('<file>', 'a token set as generate prints it, - for standard input; a refresh token with --response-key')
     .option('--response-key <key>', 'the key that came with the refresh token, base64 of 32 bytes')
     .action(async (argument: string, flags: RefreshFlags) => {
@@ -74,13 +77,15 @@ export const refreshCommand = (io: Io): Command =>
       const tokens = await refreshableOf(argument, flags.responseKey, io);
       print(answerOf(await client.refresh(tokens)), flags, io);
     });
+}
 
 /** The verb `optout`. */
-export const optOutCommand = (io: Io): Command =>
-  withDii(serviceVerb('optout', 'record that a user has opted out (role OPTOUT)', ON_ONE_LINE)).action(
+export function optOutCommand(io: Io): Command {
+  return withDii(serviceVerb('optout', 'record that a user has opted out (role OPTOUT)', ON_ONE_LINE)).action(
     async (argument: string | undefined, flags: ServiceFlags & DiiFlags) => {
       const dii = diiOf(argument, flags);
       await clientOf(flags, io).optOut(dii);
       print({ status: 'success' }, flags, io);
     },
   );
+}

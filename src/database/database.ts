@@ -23,7 +23,7 @@ export interface DatabaseOptions {
  * @example
  * const database = await openDatabase('./data');
  */
-export const openDatabase = async (place: string, { connections }: DatabaseOptions = {}): Promise<Database> => {
+export async function openDatabase(place: string, { connections }: DatabaseOptions = {}): Promise<Database> {
   if (placeOf(place) === 'folder') return (await import('./pglite.ts')).openPglite(place);
   return (await import('./postgres.ts')).openPostgres(place, connections);
-};
+}

@@ -53,7 +53,7 @@ const keepPrivate = ({ node_ops: ops }: NodeFiles): void => {
 };
 
 /** Options of PGlite for a folder whose commits are on the disk when they are acknowledged, and private. */
-export const durable = ({ PGlite, NodeFS }: Pglite, folder: string) => {
+export function durable({ PGlite, NodeFS }: Pglite, folder: string) {
   const files = new NodeFS(folder);
   const init = files.init.bind(files);
   files.init = async (...args) => {
@@ -77,12 +77,12 @@ export const durable = ({ PGlite, NodeFS }: Pglite, folder: string) => {
       ...['-c', 'wal_sync_method=fsync'],
     ],
   };
-};
+}
 
 /** Put a folder on the disk, with all that is in it and its own name. */
-export const syncFolder = async (folder: string): Promise<void> => {
+export async function syncFolder(folder: string): Promise<void> {
   const found = await readdir(folder, { recursive: true, withFileTypes: true });
   for (const entry of found) syncPath(join(entry.parentPath, entry.name));
   syncPath(folder);
   syncPath(dirname(folder));
-};
+}

@@ -26,7 +26,7 @@ const wordsOf = (error: unknown): string => {
 };
 
 /** The error to throw in the place of an engine's own. `what` says what was being done. */
-export const failure = (error: unknown, what: string): TokenError => {
+export function failure(error: unknown, what: string): TokenError {
   if (isTokenError(error)) return error;
   return new TokenError('storage_failed', `database: ${what}: ${wordsOf(error)}`);
-};
+}

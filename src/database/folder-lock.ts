@@ -68,7 +68,7 @@ const othersIn = async (folder: string, own: string): Promise<string | undefined
  *
  * @throws {TokenError} `storage_failed`: somebody else has it.
  */
-export const lockFolder = async (folder: string): Promise<FolderLock> => {
+export async function lockFolder(folder: string): Promise<FolderLock> {
   const own = `in-use-${randomUUID()}.json`;
   const path = join(folder, own);
   const text = JSON.stringify(await whoIAm());
@@ -87,7 +87,7 @@ export const lockFolder = async (folder: string): Promise<FolderLock> => {
     'storage_failed',
     `database: the folder ${folder} is in use by ${other}; for several processes use PostgreSQL: postgres://user:password@host:port/name`,
   );
-};
+}
 
 const keep = (path: string): FolderLock => {
   let held = true;

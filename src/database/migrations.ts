@@ -29,8 +29,8 @@ const LEDGER = `CREATE TABLE tessera_migrations (
  *
  * @throws {TokenError} `storage_failed` where a newer version has been there before.
  */
-export const migrate = (database: Database, { room, steps }: Migrations): Promise<void> =>
-  database.transaction(async (queries) => {
+export function migrate(database: Database, { room, steps }: Migrations): Promise<void> {
+  return database.transaction(async (queries) => {
     // Held to the end of the transaction. Every statement after it sees what the one before us has done.
     await queries.query('SELECT pg_advisory_xact_lock($1::bigint)::text', [TURN]);
     // Looked for first: a user who may not create tables can still run on those that are there.
@@ -53,3 +53,4 @@ export const migrate = (database: Database, { room, steps }: Migrations): Promis
       await queries.query('INSERT INTO tessera_migrations (room, number) VALUES ($1, $2)', [room, number]);
     }
   });
+}

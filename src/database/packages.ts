@@ -17,14 +17,16 @@ const load = async <T>(what: string, name: string, loaded: () => Promise<T>): Pr
   }
 };
 
-export const loadPglite = () =>
-  load('a folder', '@electric-sql/pglite', async () => ({
+export function loadPglite() {
+  return load('a folder', '@electric-sql/pglite', async () => ({
     ...(await import('@electric-sql/pglite')),
     ...(await import('@electric-sql/pglite/nodefs')),
   }));
+}
 
-export const loadPg = () =>
-  load('a postgres:// URL', 'pg', async () => {
+export function loadPg() {
+  return load('a postgres:// URL', 'pg', async () => {
     const module = await import('pg');
     return module.default ?? module;
   });
+}

@@ -55,7 +55,7 @@ const opened = async (pglite: Pglite, files: string): Promise<PGlite> => {
 };
 
 /** Open a folder; it is made where there is none. */
-export const openPglite = async (folder: string): Promise<Database> => {
+export async function openPglite(folder: string): Promise<Database> {
   const pglite = await loadPglite();
   let lock: Awaited<ReturnType<typeof lockFolder>> | undefined;
   let engine: PGlite;
@@ -124,4 +124,4 @@ export const openPglite = async (folder: string): Promise<Database> => {
     transaction: (work) => begin(() => transaction(work)),
     close: () => (closing ??= close()),
   };
-};
+}

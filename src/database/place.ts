@@ -7,7 +7,7 @@ const EXPECTED = 'database: expected a folder or postgres://user:password@host:p
  *
  * @throws {RangeError} for neither.
  */
-export const placeOf = (place: string): 'folder' | 'url' => {
+export function placeOf(place: string): 'folder' | 'url' {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(place)?.[1]?.toLowerCase();
   if (scheme === undefined) {
     if (place.trim() === '' || place.includes('\0')) throw new RangeError(`${EXPECTED}, got no name`);
@@ -17,4 +17,4 @@ export const placeOf = (place: string): 'folder' | 'url' => {
   // The error of the parser carries the whole text.
   if (!URL.canParse(place)) throw new RangeError(`${EXPECTED}, got a URL that cannot be read`);
   return 'url';
-};
+}

@@ -26,7 +26,7 @@ type Types = Parameters<typeof import('pg').types.getTypeParser>[0];
 const plainBytes = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /** Open a pool and see that the server answers. */
-export const openPostgres = async (url: string, connections = CONNECTIONS): Promise<Database> => {
+export async function openPostgres(url: string, connections = CONNECTIONS): Promise<Database> {
   const { Pool, types } = await loadPg();
   const parserOf = (type: number, format?: 'text') => types.getTypeParser(type as Types, format) as unknown;
   const parseBytes = parserOf(BYTEA) as (text: string) => Uint8Array;
@@ -122,4 +122,4 @@ export const openPostgres = async (url: string, connections = CONNECTIONS): Prom
     transaction: (work) => run(() => transaction(work)),
     close: () => (closing ??= end().then(() => pool.end())),
   };
-};
+}

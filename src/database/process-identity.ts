@@ -31,13 +31,15 @@ const lookUp = async (pid: number): Promise<{ state: string | null; start: strin
 const ZOMBIES = ['Z', 'X'];
 
 /** This process. */
-export const whoIAm = async (): Promise<ProcessIdentity> => ({
-  pid: process.pid,
-  startedAt: (await lookUp(process.pid)).start,
-  host: hostname(),
-  boot: await orNull(readFile('/proc/sys/kernel/random/boot_id', 'utf8')),
-  pidSpace: await orNull(readlink('/proc/self/ns/pid')),
-});
+export async function whoIAm(): Promise<ProcessIdentity> {
+  return {
+    pid: process.pid,
+    startedAt: (await lookUp(process.pid)).start,
+    host: hostname(),
+    boot: await orNull(readFile('/proc/sys/kernel/random/boot_id', 'utf8')),
+    pidSpace: await orNull(readlink('/proc/self/ns/pid')),
+  };
+}
 
 const answers = (pid: number): boolean => {
   try {
@@ -55,7 +57,7 @@ const answers = (pid: number): boolean => {
  * @param owner     what {@link whoIAm} has said in it.
  * @param believed  the answer where it cannot be looked up from here.
  */
-export const isRunning = async (owner: Partial<ProcessIdentity>, believed: boolean): Promise<boolean> => {
+export async function isRunning(owner: Partial<ProcessIdentity>, believed: boolean): Promise<boolean> {
   const { pid, startedAt, host, boot, pidSpace } = owner;
   const self = await whoIAm();
   if (!Number.isSafeInteger(pid) || host !== self.host || pidSpace !== self.pidSpace) return believed;
@@ -63,4 +65,4 @@ export const isRunning = async (owner: Partial<ProcessIdentity>, believed: boole
   const { state, start } = await lookUp(pid!);
   if (state !== null && ZOMBIES.includes(state)) return false;
   return startedAt === null || start === null || startedAt === start;
-};
+}

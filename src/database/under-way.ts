@@ -9,7 +9,7 @@ export interface UnderWay {
   end(): Promise<void>;
 }
 
-export const underWay = (): UnderWay => {
+export function underWay(): UnderWay {
   const begun = new Set<Promise<unknown>>();
   let ended = false;
   return {
@@ -28,4 +28,4 @@ export const underWay = (): UnderWay => {
       await Promise.allSettled(begun);
     },
   };
-};
+}

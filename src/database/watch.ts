@@ -4,7 +4,7 @@ import { TokenError } from '../token/index.ts';
 import type { Queries } from './contract.ts';
 
 /** The same queries, and a look at whether all of them went well. */
-export const watch = ({ query, script }: Queries): Queries & { stillGood(): void } => {
+export function watch({ query, script }: Queries): Queries & { stillGood(): void } {
   let failed = false;
   const note = (error: unknown): never => {
     failed = true;
@@ -18,4 +18,4 @@ export const watch = ({ query, script }: Queries): Queries & { stillGood(): void
         throw new TokenError('storage_failed', 'database: nothing was written: a statement of the transaction failed');
     },
   };
-};
+}

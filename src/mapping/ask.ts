@@ -48,9 +48,8 @@ const answerOf = ({ type, hash }: Key, result: MapResult | MapResultV2, at: numb
 };
 
 /** Ask through `client`; `clock` hears each answer. */
-export const createAsk =
-  (client: MappingClient, version: 2 | 3, clock: ServiceClock): Ask =>
-  async (keys, signal) => {
+export function createAsk(client: MappingClient, version: 2 | 3, clock: ServiceClock): Ask {
+  return async (keys, signal) => {
     const answers: Answer[] = [];
     const diis = keys.map(diiOf);
     const results = version === 3 ? client.mapIdentities(diis, { signal }) : client.mapIdentitiesV2(diis, { signal });
@@ -66,3 +65,4 @@ export const createAsk =
       return { answers, failure: { error } };
     }
   };
+}

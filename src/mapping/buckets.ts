@@ -39,7 +39,7 @@ const lookedUntil = async (queries: Queries): Promise<number | undefined> => {
  *
  * Last in its transaction: whoever waits for this row holds up nobody for long.
  */
-export const lookFrom = async (queries: Queries, answeredAt: number): Promise<void> => {
+export async function lookFrom(queries: Queries, answeredAt: number): Promise<void> {
   const until = await lookedUntil(queries);
   if (until !== undefined && until <= answeredAt) return;
   await queries.query(
@@ -47,7 +47,7 @@ export const lookFrom = async (queries: Queries, answeredAt: number): Promise<vo
       ON CONFLICT (one) DO UPDATE SET looked_until = least(tessera_mapping_buckets.looked_until, excluded.looked_until)`,
     [answeredAt],
   );
-};
+}
 
 /** Mark what is in the buckets, by ID, and was answered before their instants. */
 const mark = async (queries: Queries, buckets: ReadonlyMap<string, number>): Promise<void> => {
@@ -75,7 +75,7 @@ const mark = async (queries: Queries, buckets: ReadonlyMap<string, number>): Pro
  * Ask which buckets have rotated and mark the mappings that are due by it. Killed at any point, the next look begins
  * where this one did.
  */
-export const lookAtBuckets = async ({ database, client, clock, marginMs, signal }: Look): Promise<void> => {
+export async function lookAtBuckets({ database, client, clock, marginMs, signal }: Look): Promise<void> {
   const since = await lookedUntil(database);
   // Nothing was mapped by version 2.
   if (since === undefined) return;
@@ -93,4 +93,4 @@ export const lookAtBuckets = async ({ database, client, clock, marginMs, signal 
     since,
     Math.max(since, answeredAt),
   ]);
-};
+}

@@ -8,10 +8,11 @@
 import type { Database, Queries } from '../database/contract.ts';
 
 /** Run a transaction in which no table is read from end to end. */
-export const byIndex = <T>(database: Database, work: (queries: Queries) => Promise<T>): Promise<T> =>
-  database.transaction(async (queries) => {
+export function byIndex<T>(database: Database, work: (queries: Queries) => Promise<T>): Promise<T> {
+  return database.transaction(async (queries) => {
     await queries.script(
       'SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off',
     );
     return work(queries);
   });
+}

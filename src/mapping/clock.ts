@@ -13,7 +13,7 @@ export interface ServiceClock {
 }
 
 /** @param local  the local clock, epoch ms; believed until the first answer. */
-export const createServiceClock = (local: () => number): ServiceClock => {
+export function createServiceClock(local: () => number): ServiceClock {
   let aheadMs = 0;
   return {
     local,
@@ -22,4 +22,4 @@ export const createServiceClock = (local: () => number): ServiceClock => {
       aheadMs = local() - answeredAt;
     },
   };
-};
+}

@@ -46,7 +46,7 @@ const createBell = (): { readonly rung: Promise<void>; ring(): void } => {
  *
  * @throws the first failure, after everything that was under way has come to its own end, or the reason of the signal.
  */
-export const runJob = async ({ database, ask, workers }: Works, work: Work): Promise<Summary> => {
+export async function runJob({ database, ask, workers }: Works, work: Work): Promise<Summary> {
   const { source, wanted, signal, onProgress, onInvalid } = work;
   // PGlite has one transaction at a time: it takes what several of PostgreSQL's would.
   const [parallel, chunk] = database.kind === 'pglite' ? [1, workers * BATCH] : [workers, BATCH];
@@ -146,4 +146,4 @@ export const runJob = async ({ database, ask, workers }: Works, work: Work): Pro
   signal.throwIfAborted();
   if (failed) throw failed.error;
   return summary();
-};
+}

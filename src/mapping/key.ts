@@ -19,11 +19,13 @@ export interface Key {
  * @returns undefined for an address, a number or a hash that is not valid.
  * @throws {TypeError} no DII at all; the value is not shown.
  */
-export const keyOf = (dii: Dii): Key | undefined => {
+export function keyOf(dii: Dii): Key | undefined {
   const { form, value } = sentDii(dii, 'none');
   const hash = hashTextOf(form, value!);
   return hash === undefined ? undefined : { type: diiTypeOf(form), hash };
-};
+}
 
 /** A key as DII, the way it is sent. */
-export const diiOf = ({ type, hash }: Key): Dii => (type === 'email' ? { emailHash: hash } : { phoneHash: hash });
+export function diiOf({ type, hash }: Key): Dii {
+  return type === 'email' ? { emailHash: hash } : { phoneHash: hash };
+}

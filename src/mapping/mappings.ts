@@ -118,7 +118,7 @@ const mappingsIn = (database: Database, settings: Settings, { run, end }: UnderW
  * await mappings.map([{ email: 'user@example.com' }]);
  * await mappings.mapDue(); // daily
  */
-export const createMappings = async (options: MappingsOptions): Promise<Mappings> => {
+export async function createMappings(options: MappingsOptions): Promise<Mappings> {
   const settings = settingsOf(options);
   return mappingsIn(await openStore(settings), settings, underWay());
-};
+}

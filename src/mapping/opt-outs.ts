@@ -15,7 +15,7 @@ export interface Check extends Pick<Options, 'onProgress'> {
 }
 
 /** Ask for all raw IDs, a page at a time. Killed at any point, what was found so far is written. */
-export const checkOptOuts = async ({ database, client, clock, signal, onProgress }: Check): Promise<Summary> => {
+export async function checkOptOuts({ database, client, clock, signal, onProgress }: Check): Promise<Summary> {
   const tally = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
   const total = onProgress && { total: (await counts(database, 0, 3)).mapped };
   for await (const page of pages(database, 'mapped')) {
@@ -29,4 +29,4 @@ export const checkOptOuts = async ({ database, client, clock, signal, onProgress
     onProgress?.({ ...tally, ...total });
   }
   return tally;
-};
+}

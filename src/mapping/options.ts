@@ -28,7 +28,7 @@ const withFunctions = <T>(option: string, expected: string, value: T, names: rea
  *
  * @throws {TypeError} naming the option, what was expected and what came; never showing a password.
  */
-export const settingsOf = (options: MappingsOptions): Settings => {
+export function settingsOf(options: MappingsOptions): Settings {
   if (typeof options !== 'object' || options === null) return refuse('options', 'object', kindOf(options));
   const { client, database, version = 3, bucketMarginMs = HOUR_MS, workers = 4, now = Date.now } = options;
   if (version !== 2 && version !== 3)
@@ -54,4 +54,4 @@ export const settingsOf = (options: MappingsOptions): Settings => {
     workers: wholeNumber('workers', workers, 1, MOST_PARALLEL),
     now: typeof now === 'function' ? now : refuse('now', 'function', kindOf(now)),
   };
-};
+}

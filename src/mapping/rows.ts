@@ -29,7 +29,7 @@ const FROM_V2 = 'bucket_id IS NOT NULL';
  *
  * @returns how many are to be asked for.
  */
-export const putDown = async (queries: Queries, keys: readonly Key[], again: Again): Promise<number> => {
+export async function putDown(queries: Queries, keys: readonly Key[], again: Again): Promise<number> {
   // In one order everywhere, so that workers with the same source never wait for each other in a circle.
   const [put] = await queries.query<{ count: number }>(
     `WITH given AS MATERIALIZED (
@@ -58,7 +58,7 @@ export const putDown = async (queries: Queries, keys: readonly Key[], again: Aga
     ],
   );
   return put!.count;
-};
+}
 
 /** Which rows a job asks for. `what`: those that a source holds, or all that is due, up to `until` (epoch ms). */
 export type Wanted = { readonly what: 'askedFor' } | { readonly what: 'due'; until(): number; readonly version: 2 | 3 };
@@ -71,7 +71,7 @@ const conditionsOf = (wanted: Wanted): readonly (readonly [condition: string, ..
 };
 
 /** Claim at most `most` rows for the transaction of `queries`: those that nobody else has claimed. */
-export const claim = async (queries: Queries, wanted: Wanted, most: number): Promise<Key[]> => {
+export async function claim(queries: Queries, wanted: Wanted, most: number): Promise<Key[]> {
   for (const [condition, ...params] of conditionsOf(wanted)) {
     const order = condition === FROM_V2 ? 'bucket_id' : 'due_at';
     const keys = await queries.query<Key>(
@@ -82,31 +82,31 @@ export const claim = async (queries: Queries, wanted: Wanted, most: number): Pro
     if (keys.length > 0) return keys;
   }
   return [];
-};
+}
 
 /**
  * Wait until a row is to be had, or until whoever has claimed the rest is done with it.
  *
  * @returns whether there is one: a worker that was killed or has failed leaves its rows to the others.
  */
-export const waitForOthers = async (queries: Queries, wanted: Wanted): Promise<boolean> => {
+export async function waitForOthers(queries: Queries, wanted: Wanted): Promise<boolean> {
   for (const [condition, ...params] of conditionsOf(wanted)) {
     const rows = await queries.query(`SELECT 1 FROM tessera_mappings WHERE ${condition} LIMIT 1 FOR UPDATE`, params);
     if (rows.length > 0) return true;
   }
   return false;
-};
+}
 
 /** How many rows a job is going to ask for. */
-export const countWanted = async (queries: Queries, wanted: Wanted): Promise<number> => {
+export async function countWanted(queries: Queries, wanted: Wanted): Promise<number> {
   const [condition, ...params] = conditionsOf(wanted)[0]!;
   const all = conditionsOf(wanted).length > 1 ? `(${condition} OR ${FROM_V2})` : condition;
   const [found] = await queries.query<{ count: number }>(`SELECT count(*) FROM tessera_mappings WHERE ${all}`, params);
   return found!.count;
-};
+}
 
 /** Write answers over the rows that the transaction of `queries` has claimed. */
-export const write = async (queries: Queries, answers: readonly Answer[]): Promise<void> => {
+export async function write(queries: Queries, answers: readonly Answer[]): Promise<void> {
   await queries.query(
     `UPDATE tessera_mappings AS m SET state = a.state, raw_id = a.raw_id, previous_raw_id = a.previous_raw_id,
         remap_at = a.remap_at, bucket_id = a.bucket_id, answered_at = a.answered_at, due_at = a.due_at
@@ -125,4 +125,4 @@ export const write = async (queries: Queries, answers: readonly Answer[]): Promi
       answers.map(({ dueAt }) => dueAt),
     ],
   );
-};
+}

@@ -10,13 +10,13 @@ const COLUMNS = `type, hash, state, raw_id AS "rawId", previous_raw_id AS "previ
 /** Rows that are read at once. */
 const PAGE = 5_000;
 
-export const find = async (database: Database, { type, hash }: Key): Promise<Mapping | undefined> => {
+export async function find(database: Database, { type, hash }: Key): Promise<Mapping | undefined> {
   const [found] = await database.query<Mapping>(
     `SELECT ${COLUMNS} FROM tessera_mappings WHERE type = $1 AND hash = $2`,
     [type, hash],
   );
   return found;
-};
+}
 
 /** Pages in the order of the keys. What is written meanwhile may be seen or not, no row is seen twice. */
 export async function* pages(
@@ -37,7 +37,7 @@ export async function* pages(
 }
 
 /** @param dueAt  what is due by then, epoch ms. */
-export const counts = async (database: Database, dueAt: number, version: 2 | 3): Promise<Counts> => {
+export async function counts(database: Database, dueAt: number, version: 2 | 3): Promise<Counts> {
   const found = await database.query<{ state: MappingState; count: number; due: number }>(
     `SELECT state, count(*) AS count, count(*) FILTER (WHERE due_at <= $1 OR $2 AND bucket_id IS NOT NULL) AS due
       FROM tessera_mappings GROUP BY state`,
@@ -51,14 +51,14 @@ export const counts = async (database: Database, dueAt: number, version: 2 | 3):
     pending: of('pending')?.count ?? 0,
     due: of('mapped')?.due ?? 0,
   };
-};
+}
 
 /**
  * Take the raw IDs of opted-out users away, where they still are the ones that the service was asked about.
  *
  * @returns how many rows have lost theirs.
  */
-export const optOut = async (database: Database, mappings: readonly Mapping[], answeredAt: number): Promise<number> => {
+export async function optOut(database: Database, mappings: readonly Mapping[], answeredAt: number): Promise<number> {
   const rows = await database.query(
     `WITH found AS (
       SELECT m.type, m.hash FROM unnest($1::text[], $2::text[], $3::text[]) AS o (type, hash, raw_id)
@@ -76,24 +76,25 @@ export const optOut = async (database: Database, mappings: readonly Mapping[], a
     ],
   );
   return rows.length;
-};
+}
 
-export const forget = async (database: Database, { type, hash }: Key): Promise<boolean> => {
+export async function forget(database: Database, { type, hash }: Key): Promise<boolean> {
   const rows = await database.query('DELETE FROM tessera_mappings WHERE type = $1 AND hash = $2 RETURNING 1', [
     type,
     hash,
   ]);
   return rows.length > 0;
-};
+}
 
 /** Delete all rows; unlike a DELETE, which leaves their bytes to a later VACUUM, this gives their files up. */
-export const forgetAll = (database: Database): Promise<number> =>
-  database.transaction(async (queries) => {
+export function forgetAll(database: Database): Promise<number> {
+  return database.transaction(async (queries) => {
     await queries.script('LOCK TABLE tessera_mappings IN ACCESS EXCLUSIVE MODE');
     const [found] = await queries.query<{ count: number }>('SELECT count(*) AS count FROM tessera_mappings');
     await queries.script('TRUNCATE tessera_mappings, tessera_mapping_buckets');
     return found!.count;
   });
+}
 
 /** Rows that may be rewritten before it is worth the while, beside a fifth of all. */
 const FEW_ROWS = 1_000;
@@ -106,7 +107,7 @@ const FEW_ROWS = 1_000;
  *
  * @param written  rows that were written since this was last called.
  */
-export const tidy = async (database: Database, written: number): Promise<void> => {
+export async function tidy(database: Database, written: number): Promise<void> {
   if (database.kind !== 'pglite' || written === 0) return;
   const [upkeep] = await database.query<{ rewritten: number; rows: number }>(
     `UPDATE tessera_mapping_upkeep SET rewritten = rewritten + $1 RETURNING rewritten,
@@ -116,4 +117,4 @@ export const tidy = async (database: Database, written: number): Promise<void> =
   if (upkeep!.rewritten <= FEW_ROWS + upkeep!.rows / 5) return;
   await database.query('VACUUM tessera_mappings');
   await database.query('UPDATE tessera_mapping_upkeep SET rewritten = 0');
-};
+}

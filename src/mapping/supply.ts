@@ -12,7 +12,7 @@ export interface Supply {
   next(): Promise<void>;
 }
 
-export const createSupply = (chunk: number): Supply => {
+export function createSupply(chunk: number): Supply {
   let ready = 0;
   // Rows that are enough for a worker.
   let enough = chunk;
@@ -47,4 +47,4 @@ export const createSupply = (chunk: number): Supply => {
         wake();
       }),
   };
-};
+}

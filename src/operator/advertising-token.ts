@@ -13,8 +13,8 @@
  * @see shared wire facts 6.1 and 6.2
  */
 
-import type { Bytes, DiiType } from '../token/index.ts';
-import { fromB64Url } from '../token/index.ts';
+import { type Bytes, fromB64Url } from '../token/bytes.ts';
+import type { DiiType } from '../token/index.ts';
 import { b64UrlText } from './base64.ts';
 import type { TokenKey } from './keys.ts';
 import { getInt32, getInt64, putInt32, putInt64, zeros } from './layout.ts';
@@ -48,18 +48,21 @@ export interface AdvertisingToken {
 }
 
 /** First byte of a token: scope and kind of DII. */
-export const typeByte = (scope: Scope, type: DiiType): number =>
-  (scope === 'EUID' ? 0x10 : 0) | (type === 'phone' ? 0x04 : 0) | 0x03;
+export function typeByte(scope: Scope, type: DiiType): number {
+  return (scope === 'EUID' ? 0x10 : 0) | (type === 'phone' ? 0x04 : 0) | 0x03;
+}
 
 const scopeIn = (byte: number): Scope => (byte & 0x10 ? 'EUID' : 'UID2');
 /** Kind of DII that a type byte tells of. */
-export const diiTypeIn = (byte: number): DiiType => (byte & 0x04 ? 'phone' : 'email');
+export function diiTypeIn(byte: number): DiiType {
+  return byte & 0x04 ? 'phone' : 'email';
+}
 
 /** Seal an advertising token: 218 characters for a raw ID of 32 bytes. */
-export const sealAdvertisingToken = async (
+export async function sealAdvertisingToken(
   token: AdvertisingToken,
   keys: { master: TokenKey; site: TokenKey },
-): Promise<string> => {
+): Promise<string> {
   const site = zeros(SITE_HEAD + token.rawId.length);
   putInt32(site, 0, token.siteId);
   putInt32(site, 16, token.privacyBits);
@@ -79,7 +82,7 @@ export const sealAdvertisingToken = async (
   putInt32(head, 2, keys.master.id);
   const inner = await sealer.seal(keys.site.secret, site, master);
   return b64UrlText(await sealer.seal(keys.master.secret, inner, head));
-};
+}
 
 /** An opened token, and the number of the key that sealed its site part. */
 export interface OpenedAdvertisingToken extends AdvertisingToken {
@@ -104,10 +107,10 @@ const bytesOf = (text: string): Bytes | undefined => {
  * @param keyOf  finds the key of a number; undefined where there is none.
  * @returns undefined for whatever is not such a token under such keys.
  */
-export const openAdvertisingToken = async (
+export async function openAdvertisingToken(
   text: string,
   keyOf: (id: number) => { readonly secret: Bytes } | undefined,
-): Promise<OpenedAdvertisingToken | undefined> => {
+): Promise<OpenedAdvertisingToken | undefined> {
   const bytes = bytesOf(text);
   if (!bytes || bytes.length < TOKEN_HEAD || bytes[1] !== VERSION) return undefined;
   const master = await open(keyOf(getInt32(bytes, 2)), bytes.subarray(TOKEN_HEAD));
@@ -126,4 +129,4 @@ export const openAdvertisingToken = async (
     expiresAt: getInt64(master, 0),
     siteKeyId,
   };
-};
+}

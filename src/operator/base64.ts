@@ -5,8 +5,7 @@
  * base64 as bytes, and bodies arrive as bytes, so bytes (ASCII) are what is written and read.
  */
 
-import type { Bytes } from '../token/index.ts';
-import { utf8 } from '../token/index.ts';
+import { type Bytes, utf8 } from '../token/bytes.ts';
 import type { NodeBuffer, NodeBytes } from './host.ts';
 import { nodeBuffer, room } from './host.ts';
 
@@ -16,10 +15,12 @@ const URL_SAFE = utf8(`${LETTERS}-_`);
 const PAD = 0x3d;
 
 /** Characters of the base64 of so many bytes. */
-export const b64Length = (bytes: number): number => Math.ceil(bytes / 3) * 4;
+export function b64Length(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4;
+}
 
 /** Write the base64 of `bytes`, with padding, as ASCII to the start of `out`. */
-export const writeB64 = (bytes: Uint8Array, out: Uint8Array, alphabet: Uint8Array = STANDARD): void => {
+export function writeB64(bytes: Uint8Array, out: Uint8Array, alphabet: Uint8Array = STANDARD): void {
   const rest = bytes.length % 3;
   const whole = bytes.length - rest;
   let to = 0;
@@ -36,14 +37,14 @@ export const writeB64 = (bytes: Uint8Array, out: Uint8Array, alphabet: Uint8Arra
   out[to++] = alphabet[(last >> 12) & 63]!;
   out[to++] = rest === 2 ? alphabet[(last >> 6) & 63]! : PAD;
   out[to] = PAD;
-};
+}
 
 /** Base64 of `bytes` as ASCII. */
-export const b64Bytes = (bytes: Uint8Array): Bytes => {
+export function b64Bytes(bytes: Uint8Array): Bytes {
   const out = room(b64Length(bytes.length));
   writeB64(bytes, out);
   return out;
-};
+}
 
 const ascii = new TextDecoder('latin1');
 
@@ -63,13 +64,13 @@ export interface B64 {
 }
 
 /** By Node's memory, where this host has it. */
-export const nativeB64 = ({ isBuffer, from }: NodeBuffer): B64 => {
+export function nativeB64({ isBuffer, from }: NodeBuffer): B64 {
   const nodeBytes = (bytes: Uint8Array): NodeBytes => (isBuffer(bytes) ? (bytes as NodeBytes) : from(bytes));
   return {
     text: (bytes) => nodeBytes(bytes).toString('base64'),
     urlText: (bytes) => nodeBytes(bytes).toString('base64url'),
   };
-};
+}
 
 /** By what every host has. */
 export const portableB64: B64 = { text: portableText, urlText: portableUrlText };
@@ -89,7 +90,7 @@ STANDARD.forEach((char, value) => {
  * @param ascii  the text, a byte a character.
  * @returns      undefined for anything else.
  */
-export const readB64 = (ascii: Uint8Array): Bytes | undefined => {
+export function readB64(ascii: Uint8Array): Bytes | undefined {
   let end = ascii.length;
   while (end > ascii.length - 2 && ascii[end - 1] === PAD) end--;
   const rest = end % 4;
@@ -108,4 +109,4 @@ export const readB64 = (ascii: Uint8Array): Bytes | undefined => {
     out[to++] = three;
   }
   return seen & 64 ? undefined : out;
-};
+}

@@ -4,7 +4,7 @@
  * Hono has a middleware for this. It opens every body as a stream, which under Node costs more than all of a refresh.
  */
 
-import type { Bytes } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
 
 /** Bytes of an HTTP body that are read; more is answered with 413, whoever asks. */
 export const MAX_BODY_BYTES = 1_048_576;
@@ -37,7 +37,7 @@ const gather = async (body: ReadableStream<Uint8Array>): Promise<Bytes | undefin
  * @returns undefined where it is larger than {@link MAX_BODY_BYTES}; nothing at all where the caller went away half-way,
  *   since nobody will read the answer.
  */
-export const readBody = async (request: Request): Promise<Bytes | undefined> => {
+export async function readBody(request: Request): Promise<Bytes | undefined> {
   const length = Number(request.headers.get('content-length') ?? Number.NaN);
   if (length > MAX_BODY_BYTES) return undefined;
   try {
@@ -48,4 +48,4 @@ export const readBody = async (request: Request): Promise<Bytes | undefined> => 
   } catch {
     return new Uint8Array();
   }
-};
+}

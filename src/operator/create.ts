@@ -16,5 +16,8 @@ import { resolveOptions } from './options.ts';
  * const operator = createOperator({ apiKey, clientSecret, siteId: 101, roles: ['GENERATOR'], rootSecret });
  * const response = await operator.fetch(new Request('http://localhost/v2/token/refresh', { method: 'POST', body: refreshToken }));
  */
-export const createOperator = (options: OperatorOptions = {}): Operator =>
-  operatorOf(resolveOptions(options), async (place) => (await import('../database/database.ts')).openDatabase(place));
+export function createOperator(options: OperatorOptions = {}): Operator {
+  return operatorOf(resolveOptions(options), async (place) =>
+    (await import('../database/database.ts')).openDatabase(place),
+  );
+}

@@ -18,7 +18,7 @@ const HEADERS = [
 ].join(',');
 
 /** Headers of every answer to a request. */
-export const originHeaders = ({ headers }: Request): Record<string, string> => {
+export function originHeaders({ headers }: Request): Record<string, string> {
   const origin = headers.get('origin');
   if (!origin) return { vary: 'Origin' };
   return {
@@ -26,20 +26,17 @@ export const originHeaders = ({ headers }: Request): Record<string, string> => {
     'access-control-allow-origin': origin,
     'access-control-expose-headers': 'Date, Retry-After',
   };
-};
+}
 
 /**
  * Headers of the answer to a page that asks before it calls; undefined for any other request.
  *
  * @param withKey  whether the path may be called with an `Authorization` header from a page.
  */
-export const preflightHeaders = (
-  { method, headers }: Request,
-  withKey: boolean,
-): Record<string, string> | undefined => {
+export function preflightHeaders({ method, headers }: Request, withKey: boolean): Record<string, string> | undefined {
   if (method !== 'OPTIONS' || !headers.get('origin') || !headers.get('access-control-request-method')) return undefined;
   return {
     'access-control-allow-methods': METHODS,
     'access-control-allow-headers': withKey ? `${HEADERS},Authorization` : HEADERS,
   };
-};
+}

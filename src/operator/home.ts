@@ -6,7 +6,7 @@
  */
 
 import type { Database } from '../database/contract.ts';
-import type { Bytes } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
 import { TokenError } from '../token/index.ts';
 import type { Environment, Scope } from './secrets.ts';
 import { createSecrets } from './secrets.ts';
@@ -43,10 +43,10 @@ const agree = (what: string, kept: unknown, got: unknown): void => {
  * @returns the root secret in force, and the operator's first instant, epoch ms.
  * @throws {TokenError} `storage_failed`: made with something else, or with a root secret that was not given now.
  */
-export const moveIn = async (
+export async function moveIn(
   database: Database,
   { root, environment, scope, rotationPeriod, now }: Newcomer,
-): Promise<{ root: Bytes; epochAt: number }> => {
+): Promise<{ root: Bytes; epochAt: number }> {
   const mine = root ?? crypto.getRandomValues(new Uint8Array(32));
   const { fingerprint } = createSecrets(mine, environment, scope);
   // Of several that come at once the first one's row stands, and all read it.
@@ -70,4 +70,4 @@ export const moveIn = async (
       'database: it was made with a root secret of its owner: give the same one again',
     );
   return { root: root ?? kept.root!, epochAt: kept.epochAt };
-};
+}

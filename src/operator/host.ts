@@ -4,8 +4,7 @@
  * everything is done by what every host has.
  */
 
-import type { Bytes } from '../token/index.ts';
-import { utf8 } from '../token/index.ts';
+import { type Bytes, utf8 } from '../token/bytes.ts';
 
 interface NodeCipher {
   update(bytes: Uint8Array): Bytes;

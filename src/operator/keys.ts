@@ -5,7 +5,7 @@
  * sealed. Generations are numbered from 1; the newest seals, all of them open.
  */
 
-import type { Bytes } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
 import type { Secrets } from './secrets.ts';
 
 /** A key of a token. */
@@ -50,7 +50,7 @@ const labelOf = (siteId: number): string =>
   siteId === MASTER ? 'master-key' : siteId === REFRESH ? 'refresh-key' : `site-key/${siteId}`;
 
 /** Derive keys from a root secret; `newest` is the generation that seals, 1 to 127. */
-export const createKeys = (secrets: Secrets, newest: number): Keys => {
+export function createKeys(secrets: Secrets, newest: number): Keys {
   const known = new Map<number, TokenKey>();
 
   const keyOf = (siteId: number, generation: number): TokenKey => {
@@ -74,4 +74,4 @@ export const createKeys = (secrets: Secrets, newest: number): Keys => {
     },
     all: (siteId) => Array.from({ length: newest }, (_, at) => keyOf(siteId, at + 1)),
   };
-};
+}

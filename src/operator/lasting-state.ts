@@ -5,7 +5,7 @@
  */
 
 import type { Database } from '../database/contract.ts';
-import { fromB64, toB64 } from '../token/index.ts';
+import { fromB64, toB64 } from '../token/bytes.ts';
 import { sharedLimiter } from './limiter.ts';
 import type { Role } from './roles.ts';
 import { sealer } from './seal.ts';
@@ -96,13 +96,15 @@ const optOutsIn = (database: Database, epochAt: number): OptOutStore => {
 };
 
 /** The state of an operator in its database. `epochAt`: its first instant, epoch ms. */
-export const lastingState = (database: Database, secrets: Secrets, epochAt: number): State => ({
-  participants: participantsIn(database, secrets),
-  optOuts: optOutsIn(database, epochAt),
-  // A folder has one process, which counts faster by itself.
-  ...(database.kind === 'postgres' && { limiter: (perSecond) => sharedLimiter(database, perSecond) }),
-  check: async () => {
-    await database.query('SELECT 1');
-  },
-  close: () => database.close(),
-});
+export function lastingState(database: Database, secrets: Secrets, epochAt: number): State {
+  return {
+    participants: participantsIn(database, secrets),
+    optOuts: optOutsIn(database, epochAt),
+    // A folder has one process, which counts faster by itself.
+    ...(database.kind === 'postgres' && { limiter: (perSecond) => sharedLimiter(database, perSecond) }),
+    check: async () => {
+      await database.query('SELECT 1');
+    },
+    close: () => database.close(),
+  };
+}

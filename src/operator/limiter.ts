@@ -34,12 +34,13 @@ const limiterOf = (limiter: { consume(key: string): Promise<unknown> }): Limiter
 });
 
 /** Limit in the memory of this process. */
-export const memoryLimiter = (perSecond: number): Limiter =>
-  limiterOf(new RateLimiterMemory({ points: perSecond, duration: 1 }));
+export function memoryLimiter(perSecond: number): Limiter {
+  return limiterOf(new RateLimiterMemory({ points: perSecond, duration: 1 }));
+}
 
 /** Limit that all nodes on one PostgreSQL share: its table is made with the others. */
-export const sharedLimiter = (database: Database, perSecond: number): Limiter =>
-  limiterOf(
+export function sharedLimiter(database: Database, perSecond: number): Limiter {
+  return limiterOf(
     new RateLimiterPostgres({
       storeClient: {
         query: async ({ text, values }: { text: string; values: Value[] }) => {
@@ -58,3 +59,4 @@ export const sharedLimiter = (database: Database, perSecond: number): Limiter =>
       clearExpiredByTimeout: false,
     }),
   );
+}

@@ -13,7 +13,7 @@ export interface Turns {
   take(): Promise<() => void>;
 }
 
-export const createTurns = (): Turns => {
+export function createTurns(): Turns {
   let last: Promise<void> = Promise.resolve();
   return {
     take: async () => {
@@ -26,7 +26,7 @@ export const createTurns = (): Turns => {
       return done;
     },
   };
-};
+}
 
 /** How long one answer may be under way, ms. */
 const TURN_MS = 60_000;
@@ -39,11 +39,11 @@ const PIECE = 3 * 2 ** 16;
  * @param write   makes the whole: called once, when the first piece is asked for and the turn has come.
  * @param binary  bytes as they are, else base64 text.
  */
-export const longBody = (
+export function longBody(
   turns: Turns,
   write: () => Promise<Uint8Array<ArrayBuffer>>,
   binary: boolean,
-): ReadableStream<Uint8Array> => {
+): ReadableStream<Uint8Array> {
   let whole: Uint8Array<ArrayBuffer> | undefined;
   let at = 0;
   let left = false;
@@ -91,4 +91,4 @@ export const longBody = (
     // Nothing is written ahead of its reader.
     { highWaterMark: 0 },
   );
-};
+}

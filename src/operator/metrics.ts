@@ -46,7 +46,7 @@ export interface Metrics {
 }
 
 /** Counters of one operator. */
-export const createMetrics = (): Metrics => {
+export function createMetrics(): Metrics {
   const all = new Registry();
   const registers = [all];
   const requests = new Counter({
@@ -86,4 +86,4 @@ export const createMetrics = (): Metrics => {
     text: () => all.metrics(),
     contentType: all.contentType,
   };
-};
+}

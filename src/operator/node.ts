@@ -44,10 +44,10 @@ const MAX_HEADER_BYTES = 16_384;
  *
  * @throws the error of the port: in use (`EADDRINUSE`), not permitted (`EACCES`), no such address.
  */
-export const listen = async (
+export async function listen(
   operator: { fetch(request: Request): Promise<Response> },
   { port = 8080, host = '127.0.0.1', graceMs = 10_000 }: ListenOptions = {},
-): Promise<Listening> => {
+): Promise<Listening> {
   let closing: Promise<void> | undefined;
   const server = createAdaptorServer({
     fetch: async (request: Request) => {
@@ -103,4 +103,4 @@ export const listen = async (
       return closing;
     },
   };
-};
+}

@@ -40,7 +40,7 @@ const running = async (settings: Settings, identity: Identity, state: State): Pr
  *
  * @throws {TokenError} `storage_failed`, from the database.
  */
-export const openOperator = async (settings: Settings, openDatabase: OpenDatabase): Promise<Opened> => {
+export async function openOperator(settings: Settings, openDatabase: OpenDatabase): Promise<Opened> {
   // Without a database the root secret always is there, given or made.
   if (settings.database === undefined)
     return running(settings, identityOf(settings, settings.root!), settings.state ?? memoryState());
@@ -52,4 +52,4 @@ export const openOperator = async (settings: Settings, openDatabase: OpenDatabas
     await database.close();
     throw error;
   }
-};
+}

@@ -39,7 +39,7 @@ export interface Operator {
 }
 
 /** Make an operator of checked options. */
-export const operatorOf = (settings: Settings, openDatabase: OpenDatabase): Operator => {
+export function operatorOf(settings: Settings, openDatabase: OpenDatabase): Operator {
   let identity = settings.root && identityOf(settings, settings.root);
   let answer: ReturnType<typeof routesOf> | undefined;
   const opened = openOperator(settings, openDatabase).then((one: Opened) => {
@@ -82,4 +82,4 @@ export const operatorOf = (settings: Settings, openDatabase: OpenDatabase): Oper
         () => {},
       )),
   };
-};
+}

@@ -6,7 +6,7 @@
  * learns of the opt-out. There is no opting in again.
  */
 
-import { fromB64 } from '../token/index.ts';
+import { fromB64 } from '../token/bytes.ts';
 import { b64Text } from './base64.ts';
 import type { RawIds } from './raw-ids.ts';
 import { bucketOf } from './raw-ids.ts';
@@ -30,14 +30,14 @@ export interface OptOuts {
 const EXTENDED_AT_ONCE = 500;
 
 /** Keep opt-outs in a store. `rotationPeriod` in seconds. */
-export const createOptOuts = (parts: {
+export function createOptOuts(parts: {
   store: OptOutStore;
   rawIds: RawIds;
   salts: Salts;
   reserved: ReadonlyMap<string, Purpose>;
   rotationPeriod: number;
   startedAt: number;
-}): OptOuts => {
+}): OptOuts {
   const { store, rawIds, salts, reserved, rotationPeriod, startedAt } = parts;
   // About a day where the period is a year: records are looked through for extension that often.
   const sweepMs = Math.floor((rotationPeriod * 1000) / 365);
@@ -96,4 +96,4 @@ export const createOptOuts = (parts: {
       return store.sinceByRawId(wanted);
     },
   };
-};
+}

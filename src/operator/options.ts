@@ -6,7 +6,7 @@
  */
 
 import { placeOf } from '../database/place.ts';
-import type { Bytes } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
 import { parseHash } from '../token/index.ts';
 import { MAX_SITE_ID } from './keys.ts';
 import type { GivenCredentials } from './roles.ts';
@@ -194,7 +194,7 @@ const participantsOf = (options: OperatorOptions): readonly GivenCredentials[] =
  * @throws {TypeError} an option of the wrong type or of an unknown name.
  * @throws {RangeError} an option out of its range, or lifetimes not in the order refreshFrom, identityExpires, refreshExpires.
  */
-export const resolveOptions = (options: OperatorOptions): Settings => {
+export function resolveOptions(options: OperatorOptions): Settings {
   if (kindOf(options) !== 'object') wrongType('options', 'object', options);
   knownNames('', options, OPTIONS);
   const { now = Date.now, logger, state } = options;
@@ -236,4 +236,4 @@ export const resolveOptions = (options: OperatorOptions): Settings => {
     state,
     logger,
   };
-};
+}

@@ -5,8 +5,9 @@
  * takes tells nothing, since nobody without the root secret knows what the hash of a guess is.
  */
 
-import type { AesKey, Bytes } from '../token/index.ts';
-import { aesKey, fromB64, parseHash, toB64, toHex } from '../token/index.ts';
+import { type Bytes, fromB64, toB64, toHex } from '../token/bytes.ts';
+import { type AesKey, aesKey } from '../token/cipher.ts';
+import { parseHash } from '../token/index.ts';
 import type { Credentials, GivenCredentials, Role } from './roles.ts';
 import { ROLES } from './roles.ts';
 import type { Environment, Scope, Secrets } from './secrets.ts';
@@ -45,12 +46,12 @@ const makeApiKey = (secrets: Secrets, siteId: number, environment: Environment, 
 /**
  * Complete credentials: what is missing is derived from the root secret, so that it is the same after a restart.
  */
-export const completeCredentials = (
+export function completeCredentials(
   given: GivenCredentials,
   secrets: Secrets,
   environment: Environment,
   scope: Scope,
-): Credentials => {
+): Credentials {
   const siteId = given.siteId ?? DEFAULT_SITE_ID;
   const apiKey = given.apiKey ?? makeApiKey(secrets, siteId, environment, scope);
   return {
@@ -60,7 +61,7 @@ export const completeCredentials = (
     siteId,
     roles: given.roles ?? ROLES,
   };
-};
+}
 
 // Ready keys of participants that were seen: importing one takes longer than a look-up.
 const CACHED_PARTICIPANTS = 10_000;
@@ -70,11 +71,11 @@ const CACHED_PARTICIPANTS = 10_000;
  *
  * @param configured  those named in the options; they come before those of the store.
  */
-export const createParticipants = (
+export function createParticipants(
   store: ParticipantStore,
   configured: readonly Credentials[],
   secrets: Secrets,
-): Participants => {
+): Participants {
   const hashOf = (apiKey: string): string => toHex(secrets.derive(`api-key-hash/${apiKey}`));
   const own = new Map<string, StoredParticipant>(
     configured.map((one) => {
@@ -108,4 +109,4 @@ export const createParticipants = (
     },
     keep: () => store.put([...own.values()]),
   };
-};
+}

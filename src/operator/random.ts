@@ -1,12 +1,12 @@
 /** Random bytes, fetched by the page: asking for twelve costs as much as asking for four thousand. */
 
-import type { Bytes } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
 
 const pool = new Uint8Array(4096);
 let used = pool.length;
 
 /** So many random bytes, 4096 at most; never the same twice. */
-export const randomBytes = (length: number): Bytes => {
+export function randomBytes(length: number): Bytes {
   if (used + length > pool.length) {
     crypto.getRandomValues(pool);
     used = 0;
@@ -16,4 +16,4 @@ export const randomBytes = (length: number): Bytes => {
   pool.fill(0, used, used + length);
   used += length;
   return bytes;
-};
+}

@@ -8,8 +8,7 @@
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';
-import type { Bytes } from '../token/index.ts';
-import { utf8 } from '../token/index.ts';
+import { type Bytes, utf8 } from '../token/bytes.ts';
 import { b64Bytes, b64Length, b64Text, writeB64 } from './base64.ts';
 import { room } from './host.ts';
 import type { Salts } from './salts.ts';
@@ -29,15 +28,19 @@ const salted = (bytes: Uint8Array, saltText: Uint8Array): Bytes => {
 };
 
 /** Who a user is to the operator: SHA-256(base64 of `hash`, salt text), 32 bytes. The salt is text as it stands. */
-export const firstLevelHash = (hash: Uint8Array, saltText: string): Bytes => salted(hash, utf8(saltText));
+export function firstLevelHash(hash: Uint8Array, saltText: string): Bytes {
+  return salted(hash, utf8(saltText));
+}
 
 /** Index of a user's bucket, 20 bits: byte 0, byte 1, and the lower half of byte 2. */
-export const bucketOf = (firstLevel: Uint8Array): number =>
-  (firstLevel[0]! << 12) | (firstLevel[1]! << 4) | (firstLevel[2]! & 0x0f);
+export function bucketOf(firstLevel: Uint8Array): number {
+  return (firstLevel[0]! << 12) | (firstLevel[1]! << 4) | (firstLevel[2]! & 0x0f);
+}
 
 /** The raw ID: SHA-256(base64 of the first-level hash, bucket salt text), 32 bytes. */
-export const rawIdBytes = (firstLevel: Uint8Array, bucketSaltText: string): Bytes =>
-  salted(firstLevel, utf8(bucketSaltText));
+export function rawIdBytes(firstLevel: Uint8Array, bucketSaltText: string): Bytes {
+  return salted(firstLevel, utf8(bucketSaltText));
+}
 
 /** A raw ID in its time. */
 export interface MappedId {
@@ -63,7 +66,7 @@ export interface RawIds {
 }
 
 /** Raw IDs of one environment. */
-export const createRawIds = (secrets: Secrets, salts: Salts): RawIds => {
+export function createRawIds(secrets: Secrets, salts: Salts): RawIds {
   const firstLevelSalt = b64Bytes(secrets.derive('first-level-salt'));
   const bytesDuring = (firstLevel: Uint8Array, bucket: number, rotation: number): Bytes =>
     salted(firstLevel, b64Bytes(salts.salt(bucket, rotation)));
@@ -86,4 +89,4 @@ export const createRawIds = (secrets: Secrets, salts: Salts): RawIds => {
     },
     during: (firstLevel, rotation) => b64Text(bytesDuring(firstLevel, bucketOf(firstLevel), rotation)),
   };
-};
+}

@@ -12,8 +12,9 @@
  * that the answer will be encrypted, and hold the token for opaque otherwise: the layout is this operator's own.
  */
 
-import type { Bytes, DiiType } from '../token/index.ts';
-import { IV_LENGTH, TAG_LENGTH } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
+import { IV_LENGTH, TAG_LENGTH } from '../token/cipher.ts';
+import type { DiiType } from '../token/index.ts';
 import { diiTypeIn, typeByte } from './advertising-token.ts';
 import { b64Text } from './base64.ts';
 import type { KeyOf, TokenKey } from './keys.ts';
@@ -44,7 +45,7 @@ export interface RefreshToken {
 const scopeByte = (scope: Scope): number => typeByte(scope, 'email') & 0xf0;
 
 /** Seal a refresh token: 388 characters. */
-export const sealRefreshToken = async (token: RefreshToken, key: TokenKey): Promise<string> => {
+export async function sealRefreshToken(token: RefreshToken, key: TokenKey): Promise<string> {
   const part = zeros(SEALED_PART);
   part[0] = typeByte(token.scope, token.type);
   putInt64(part, 1, token.expiresAt);
@@ -59,7 +60,7 @@ export const sealRefreshToken = async (token: RefreshToken, key: TokenKey): Prom
   head[0] = scopeByte(token.scope);
   putInt32(head, 1, key.id);
   return b64Text(await sealer.seal(key.secret, part, head));
-};
+}
 
 /**
  * Open a refresh token of this operator.
@@ -68,7 +69,7 @@ export const sealRefreshToken = async (token: RefreshToken, key: TokenKey): Prom
  * @param keyOf  finds the key of a number; undefined where there is none.
  * @returns undefined for whatever is not a refresh token of `scope` under such keys.
  */
-export const openRefreshToken = async (bytes: Bytes, scope: Scope, keyOf: KeyOf): Promise<RefreshToken | undefined> => {
+export async function openRefreshToken(bytes: Bytes, scope: Scope, keyOf: KeyOf): Promise<RefreshToken | undefined> {
   if (bytes.length !== TOKEN_LENGTH) return undefined;
   const key = bytes[0] === scopeByte(scope) ? keyOf(getInt32(bytes, 1)) : undefined;
   if (!key) return undefined;
@@ -87,4 +88,4 @@ export const openRefreshToken = async (bytes: Bytes, scope: Scope, keyOf: KeyOf)
     firstLevel: part.subarray(33, 65),
     responseKey: part.subarray(65, FIELDS),
   };
-};
+}

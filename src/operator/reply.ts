@@ -5,7 +5,7 @@
  * error as they trust a sealed answer.
  */
 
-import type { Bytes } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
 
 /** An answer in the making. */
 export interface Reply {
@@ -17,18 +17,29 @@ export interface Reply {
   readonly long?: boolean;
 }
 
-export const success = (body: unknown): Reply => ({ http: 200, json: { status: 'success', body } });
-export const written = (write: () => Promise<Bytes>, long: boolean): Reply => ({
-  http: 200,
-  json: { status: 'success' },
-  write,
-  long,
-});
+export function success(body: unknown): Reply {
+  return { http: 200, json: { status: 'success', body } };
+}
+export function written(write: () => Promise<Bytes>, long: boolean): Reply {
+  return {
+    http: 200,
+    json: { status: 'success' },
+    write,
+    long,
+  };
+}
 export const OPTOUT: Reply = { http: 200, json: { status: 'optout' } };
-export const refuse = (status: string, message: string): Reply => ({ http: 400, json: { status, message } });
-export const clientError = (message: string): Reply => refuse('client_error', message);
-export const unauthorized = (message: string): Reply => ({ http: 401, json: { status: 'unauthorized', message } });
+export function refuse(status: string, message: string): Reply {
+  return { http: 400, json: { status, message } };
+}
+export function clientError(message: string): Reply {
+  return refuse('client_error', message);
+}
+export function unauthorized(message: string): Reply {
+  return { http: 401, json: { status: 'unauthorized', message } };
+}
 
 /** Whether `value` is a JSON object (no array, no null). */
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -7,8 +7,9 @@
  * @see shared wire facts 1.1 to 1.3 and 1.7
  */
 
-import type { AesKey, Bytes, Sealed } from '../token/index.ts';
-import { isTokenError, openRequest, REQUEST_VERSION, SMALLEST_REQUEST } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
+import type { AesKey } from '../token/cipher.ts';
+import { isTokenError, type Message, openRequest, REQUEST_VERSION, SMALLEST_REQUEST } from '../token/index.ts';
 import { readB64 } from './base64.ts';
 import type { Reply } from './reply.ts';
 import { clientError, isObject } from './reply.ts';
@@ -61,7 +62,7 @@ const openEnvelope = async (bytes: Bytes, key: AesKey, at: number): Promise<Omit
     return wrong(
       `Invalid body: Invalid request envelope format version: received ${bytes[0]}, must be ${REQUEST_VERSION}.${HINT}`,
     );
-  let sealed: Sealed;
+  let sealed: Message;
   try {
     sealed = await openRequest(key, bytes);
   } catch (error) {
@@ -80,7 +81,7 @@ const openEnvelope = async (bytes: Bytes, key: AesKey, at: number): Promise<Omit
  * @param at      the operator's instant, epoch ms.
  * @returns       the opened request, or the refusal.
  */
-export const openBody = async (body: Bytes, binary: boolean, key: AesKey, at: number): Promise<Opened | Reply> => {
+export async function openBody(body: Bytes, binary: boolean, key: AesKey, at: number): Promise<Opened | Reply> {
   if (binary) {
     const raw = await openEnvelope(body, key, at);
     if ('nonce' in raw) return { ...raw, binary };
@@ -93,4 +94,4 @@ export const openBody = async (body: Bytes, binary: boolean, key: AesKey, at: nu
   if (!decoded) return clientError(objectIn(textOf(body)) ? MESSAGES.json : MESSAGES.base64 + HINT);
   const opened = await openEnvelope(decoded, key, at);
   return 'nonce' in opened ? { ...opened, binary } : opened;
-};
+}

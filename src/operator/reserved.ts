@@ -10,7 +10,8 @@
  * | refreshOptout | success | mapped | optout |
  */
 
-import { hashDii, toB64 } from '../token/index.ts';
+import { toB64 } from '../token/bytes.ts';
+import { hashDii } from '../token/index.ts';
 import type { RawIds } from './raw-ids.ts';
 
 /** What a reserved identity is for. */
@@ -23,9 +24,10 @@ const IDENTITIES: Record<Purpose, readonly string[]> = {
 };
 
 /** Purpose by first-level hash (base64); undefined for everyone else. */
-export const reservedIdentities = (rawIds: RawIds): ReadonlyMap<string, Purpose> =>
-  new Map(
+export function reservedIdentities(rawIds: RawIds): ReadonlyMap<string, Purpose> {
+  return new Map(
     (Object.keys(IDENTITIES) as Purpose[]).flatMap((purpose) =>
       IDENTITIES[purpose].map((dii) => [toB64(rawIds.firstLevel(hashDii(dii))), purpose] as const),
     ),
   );
+}

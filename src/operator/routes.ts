@@ -83,7 +83,7 @@ const routerOf = (service: Service): Hono<Along> => {
 };
 
 /** The answers of a service. The function never rejects. */
-export const routesOf = (service: Service): ((request: Request) => Promise<Response>) => {
+export function routesOf(service: Service): (request: Request) => Promise<Response> {
   const { metrics } = service;
   const { logger } = service.settings;
   const router = routerOf(service);
@@ -125,4 +125,4 @@ export const routesOf = (service: Service): ((request: Request) => Promise<Respo
     logger?.info(answered, 'answered');
     return response;
   };
-};
+}

@@ -6,7 +6,7 @@
  * "which buckets rotated since T" is a walk over a range of mixed indexes. Before: `raw-ids.ts` asks for salts.
  */
 
-import type { Bytes } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
 import type { Secrets } from './secrets.ts';
 
 /** Buckets of an operator: every value of the 20 bits that index them. */
@@ -51,19 +51,19 @@ const FACTOR = 0x9e375;
 const UNFACTOR = 0xb94dd;
 
 /** Mix 20 bits: a bijection. */
-export const mix = (bucket: number): number => {
+export function mix(bucket: number): number {
   const a = Math.imul(bucket ^ (bucket >>> 10), FACTOR) & MASK;
   const b = Math.imul(a ^ (a >>> 10), FACTOR) & MASK;
   return b ^ (b >>> 10);
-};
+}
 
 /** The bucket that mixes to `mixed`. */
-export const unmix = (mixed: number): number => {
+export function unmix(mixed: number): number {
   const b = mixed ^ (mixed >>> 10);
   const a = Math.imul(b, UNFACTOR) & MASK;
   const c = Math.imul(a ^ (a >>> 10), UNFACTOR) & MASK;
   return c ^ (c >>> 10);
-};
+}
 
 const secondsOf = (at: number): number => Math.floor(at / 1000);
 
@@ -72,7 +72,7 @@ const secondsOf = (at: number): number => Math.floor(at / 1000);
  *
  * @param period  whole seconds between two rotations of one bucket, 365 to 2^32 - 1.
  */
-export const createSalts = (secrets: Secrets, period: number): Salts => {
+export function createSalts(secrets: Secrets, period: number): Salts {
   const phaseOf = (mixed: number): number => Math.floor((mixed * period) / BUCKETS);
   // The first mixed index whose phase is `phase` or later.
   const firstAt = (phase: number): number => Math.ceil((phase * BUCKETS) / period);
@@ -114,4 +114,4 @@ export const createSalts = (secrets: Secrets, period: number): Salts => {
       };
     },
   };
-};
+}

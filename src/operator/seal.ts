@@ -8,8 +8,8 @@
  * Sealed, as everywhere: iv[12], ciphertext, tag[16], no additional data.
  */
 
-import type { Bytes } from '../token/index.ts';
-import { concat, IV_LENGTH, openAes, sealAes, TAG_LENGTH } from '../token/index.ts';
+import { type Bytes, concat } from '../token/bytes.ts';
+import { IV_LENGTH, openAes, sealAes, TAG_LENGTH } from '../token/cipher.ts';
 import type { NodeCrypto } from './host.ts';
 import { nodeCrypto, room } from './host.ts';
 import { randomBytes } from './random.ts';
@@ -26,35 +26,37 @@ export interface Sealer {
 }
 
 /** By Node's crypto. */
-export const nativeSealer = (crypto: NodeCrypto): Sealer => ({
-  seal: (key, plain, head = NOTHING) => {
-    const iv = randomBytes(IV_LENGTH);
-    const cipher = crypto.createCipheriv(AES, key, iv);
-    const at = head.length + IV_LENGTH;
-    const whole = room(at + plain.length + TAG_LENGTH);
-    whole.set(head);
-    whole.set(iv, head.length);
-    whole.set(cipher.update(plain), at);
-    // The end of the stream; of this kind of cipher nothing is left for it.
-    cipher.final();
-    whole.set(cipher.getAuthTag(), at + plain.length);
-    return whole;
-  },
-  open: (key, sealed) => {
-    if (sealed.length < IV_LENGTH + TAG_LENGTH) return undefined;
-    const end = sealed.length - TAG_LENGTH;
-    const decipher = crypto.createDecipheriv(AES, key, sealed.subarray(0, IV_LENGTH));
-    decipher.setAuthTag(sealed.subarray(end));
-    try {
-      const { buffer, byteOffset, length } = decipher.update(sealed.subarray(IV_LENGTH, end));
-      decipher.final();
-      // No Buffer, whose `slice` is not the one that others expect.
-      return new Uint8Array(buffer, byteOffset, length);
-    } catch {
-      return undefined;
-    }
-  },
-});
+export function nativeSealer(crypto: NodeCrypto): Sealer {
+  return {
+    seal: (key, plain, head = NOTHING) => {
+      const iv = randomBytes(IV_LENGTH);
+      const cipher = crypto.createCipheriv(AES, key, iv);
+      const at = head.length + IV_LENGTH;
+      const whole = room(at + plain.length + TAG_LENGTH);
+      whole.set(head);
+      whole.set(iv, head.length);
+      whole.set(cipher.update(plain), at);
+      // The end of the stream; of this kind of cipher nothing is left for it.
+      cipher.final();
+      whole.set(cipher.getAuthTag(), at + plain.length);
+      return whole;
+    },
+    open: (key, sealed) => {
+      if (sealed.length < IV_LENGTH + TAG_LENGTH) return undefined;
+      const end = sealed.length - TAG_LENGTH;
+      const decipher = crypto.createDecipheriv(AES, key, sealed.subarray(0, IV_LENGTH));
+      decipher.setAuthTag(sealed.subarray(end));
+      try {
+        const { buffer, byteOffset, length } = decipher.update(sealed.subarray(IV_LENGTH, end));
+        decipher.final();
+        // No Buffer, whose `slice` is not the one that others expect.
+        return new Uint8Array(buffer, byteOffset, length);
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
 
 /** By whatever the token room computes with where it is given plain bytes for a key. */
 export const portableSealer: Sealer = {

@@ -4,7 +4,7 @@
  * Order: body, API key and role, rate limit, envelope, endpoint, sealed answer. One instant serves the whole request.
  */
 
-import type { Bytes } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
 import { sealResponse } from '../token/index.ts';
 import type { Exchange } from './answer.ts';
 import { bodyAnswer, isBinary, plainAnswer, sealedAnswer, tooLong, tooMany } from './answer.ts';
@@ -16,9 +16,8 @@ import { openBody } from './request.ts';
 import type { Service } from './service.ts';
 
 /** Answer the requests to a sealed endpoint. */
-export const sealedRoute =
-  (endpoint: Endpoint, service: Service) =>
-  async (exchange: Exchange): Promise<Response> => {
+export function sealedRoute(endpoint: Endpoint, service: Service) {
+  return async (exchange: Exchange): Promise<Response> => {
     const { request } = exchange;
     Object.assign(exchange.headers, endpoint.headers);
     const body = await readBody(request);
@@ -44,3 +43,4 @@ export const sealedRoute =
     if (!reply.long) return sealedAnswer(exchange, await seal(), binary);
     return bodyAnswer(exchange, longBody(service.turns, seal, binary), binary);
   };
+}

@@ -18,8 +18,7 @@
 import { extract } from '@noble/hashes/hkdf.js';
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import type { Bytes } from '../token/index.ts';
-import { toHex, utf8 } from '../token/index.ts';
+import { type Bytes, toHex, utf8 } from '../token/bytes.ts';
 
 /** Where an operator stands: their IDs, keys and tokens have nothing in common. */
 export type Environment = 'integration' | 'production';
@@ -40,7 +39,7 @@ export interface Secrets {
  *
  * @param root  32 random bytes; changing it changes every ID, key and token, and forgets every opt-out.
  */
-export const createSecrets = (root: Bytes, environment: Environment, scope: Scope): Secrets => {
+export function createSecrets(root: Bytes, environment: Environment, scope: Scope): Secrets {
   const key = extract(sha256, root, utf8(`tessera/1/${environment}/${scope}`));
   // Keyed once, and copied for each label into the same place: a salt per mapped DII is the busiest thing that the
   // operator does, and a fresh copy costs half as much as the hashing.
@@ -53,4 +52,4 @@ export const createSecrets = (root: Bytes, environment: Environment, scope: Scop
       .update(utf8(`${label}\x01`))
       .digest() as Bytes;
   return { derive, fingerprint: toHex(derive('fingerprint').subarray(0, 8)) };
-};
+}

@@ -2,7 +2,7 @@
  * The parts of an operator, put together: what the endpoints work with.
  */
 
-import type { Bytes } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
 import type { Keys } from './keys.ts';
 import { createKeys } from './keys.ts';
 import type { Limiter } from './limiter.ts';
@@ -51,13 +51,13 @@ export interface Identity {
 }
 
 /** Who an operator is under a root secret. */
-export const identityOf = ({ environment, scope, participants }: Settings, root: Bytes): Identity => {
+export function identityOf({ environment, scope, participants }: Settings, root: Bytes): Identity {
   const secrets = createSecrets(root, environment, scope);
   return { secrets, credentials: participants.map((one) => completeCredentials(one, secrets, environment, scope)) };
-};
+}
 
 /** Put an operator's parts together. */
-export const createService = (settings: Settings, { secrets, credentials }: Identity, state: State): Service => {
+export function createService(settings: Settings, { secrets, credentials }: Identity, state: State): Service {
   const { rotationPeriod, keyGeneration, rateLimit } = settings;
   const keys = createKeys(secrets, keyGeneration);
   const salts = createSalts(secrets, rotationPeriod);
@@ -82,4 +82,4 @@ export const createService = (settings: Settings, { secrets, credentials }: Iden
     limiter: rateLimit === undefined ? undefined : (state.limiter ?? memoryLimiter)(rateLimit),
     turns: createTurns(),
   };
-};
+}

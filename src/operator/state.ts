@@ -72,7 +72,7 @@ export interface State {
 }
 
 /** State in memory: it ends with the process. */
-export const memoryState = (): State => {
+export function memoryState(): State {
   const participants = new Map<string, StoredParticipant>();
   const users = new Map<string, StoredOptOut>();
   const owners = new Map<string, string>();
@@ -107,4 +107,4 @@ export const memoryState = (): State => {
     },
     close: async () => {},
   };
-};
+}

@@ -4,8 +4,8 @@
  * The layouts are in `advertising-token.ts` and `refresh-token.ts`; here they get keys, raw ID and lifetimes.
  */
 
-import type { Bytes, DiiType } from '../token/index.ts';
-import { toWire } from '../token/index.ts';
+import type { Bytes } from '../token/bytes.ts';
+import { type DiiType, toWire } from '../token/index.ts';
 import { PRIVACY_BITS, sealAdvertisingToken } from './advertising-token.ts';
 import { b64Text } from './base64.ts';
 import type { Keys } from './keys.ts';
@@ -37,7 +37,7 @@ export interface Tokens {
 }
 
 /** Issue and open tokens. */
-export const createTokens = (keys: Keys, rawIds: RawIds, settings: Settings): Tokens => {
+export function createTokens(keys: Keys, rawIds: RawIds, settings: Settings): Tokens {
   const { scope, identityExpiresMs, refreshFromMs, refreshExpiresMs } = settings;
   return {
     issue: async ({ siteId, type, user, establishedAt, privacyBits = PRIVACY_BITS }, at) => {
@@ -67,4 +67,4 @@ export const createTokens = (keys: Keys, rawIds: RawIds, settings: Settings): To
         return key?.siteId === REFRESH ? key : undefined;
       }),
   };
-};
+}

@@ -139,8 +139,8 @@ const underGdpr = (
   applies ? name !== 'uid2' && purposes.every(purpose) && !(vendorId && !vendor(vendorId)) : name !== 'euid';
 
 /** TCF v2: `__tcfapi`. Where the CMP does not know whether GDPR applies, it is taken to. */
-export const tcfConsent = (options: CmpOptions = {}): ConsentGate =>
-  listenTo<TcData>('__tcfapi', [2], options, ({ gdprApplies, eventStatus, purpose, vendor }) =>
+export function tcfConsent(options: CmpOptions = {}): ConsentGate {
+  return listenTo<TcData>('__tcfapi', [2], options, ({ gdprApplies, eventStatus, purpose, vendor }) =>
     // While its dialog is shown, what was said before stands.
     gdprApplies === false || /^tcloaded|complete$/.test(eventStatus!)
       ? underGdpr(
@@ -151,6 +151,7 @@ export const tcfConsent = (options: CmpOptions = {}): ConsentGate =>
         )
       : undefined,
   );
+}
 
 /** In the JSON of all sections: a US one; and a field of theirs that says no, itself or an item of its list being 1 or true. */
 const US = /"us[^p]/;
@@ -161,8 +162,8 @@ const REFUSAL = /"(Gpc|KnownChild\w+|\w+OptOut)":(1|true|\[[\d,]*1)/;
  * of sale, sharing or targeted advertising, a child without consent, or Global Privacy Control. A section that is neither, or
  * that the CMP does not show, is a no. No section that applies is a yes.
  */
-export const gppConsent = (options: CmpOptions = {}): ConsentGate =>
-  listenTo<GppEvent>('__gpp', [], options, ({ pingData }) => {
+export function gppConsent(options: CmpOptions = {}): ConsentGate {
+  return listenTo<GppEvent>('__gpp', [], options, ({ pingData }) => {
     const { signalStatus, applicableSections = [], parsedSections = {} } = pingData ?? {};
     // CMPs keep no order of events: what counts is whether it is ready. Section 0: it does not know yet which apply.
     if (signalStatus !== 'ready' || applicableSections.includes(0)) return undefined;
@@ -182,14 +183,16 @@ export const gppConsent = (options: CmpOptions = {}): ConsentGate =>
       !REFUSAL.test(sections)
     );
   });
+}
 
 /** Global Privacy Control: the browser's own no to sale and sharing. Known at once, and for the life of the page. */
-export const gpcConsent = (): ConsentGate => () =>
-  (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl !== true;
+export function gpcConsent(): ConsentGate {
+  return () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl !== true;
+}
 
 /** All of these gates: yes where all say yes, no as soon as one says no (or fails), until then no decision. */
-export const allOf = (...gates: readonly ConsentGate[]): ConsentGate =>
-  createGate((tell) => {
+export function allOf(...gates: readonly ConsentGate[]): ConsentGate {
+  return createGate((tell) => {
     const answers: (boolean | undefined)[] = gates.map(() => undefined);
     gates.forEach((gate, i) => {
       const take = (granted: boolean) => {
@@ -201,3 +204,4 @@ export const allOf = (...gates: readonly ConsentGate[]): ConsentGate =>
       else answer.then(take, () => take(false));
     });
   });
+}

@@ -59,7 +59,7 @@ export interface Inspector {
  *
  * It changes nothing, but that reading a session's state makes it look at the clock.
  */
-export const inspect = (session: Session, { keep = 50, now = Date.now }: InspectorOptions = {}): Inspector => {
+export function inspect(session: Session, { keep = 50, now = Date.now }: InspectorOptions = {}): Inspector {
   const events: { at: number; event: InspectedEvent['event']; detail: string }[] = [];
   const counts: Record<string, number> = {};
   const note = (event: InspectedEvent['event'], detail: string) => {
@@ -121,4 +121,4 @@ export const inspect = (session: Session, { keep = 50, now = Date.now }: Inspect
       for (const stop of stops) stop();
     },
   };
-};
+}

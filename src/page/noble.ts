@@ -14,5 +14,6 @@ interface Noble {
 }
 
 /** Fetch it. */
-export const load = (): Promise<Noble> =>
-  import(/* @vite-ignore */ `${new URL('tessera-noble.js', scriptTag?.src || location.href)}`);
+export function load(): Promise<Noble> {
+  return import(/* @vite-ignore */ `${new URL('tessera-noble.js', scriptTag?.src || location.href)}`);
+}

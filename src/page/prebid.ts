@@ -41,7 +41,7 @@ export interface PrebidOptions {
  * await session.getToken({ timeoutMs: 500 }).catch(() => {}); // an auction that wants the token waits for it
  * pbjs.que.push(() => pbjs.requestBids({ ... }));
  */
-export const connectPrebid = (session: Session, { pbjs, name = 'uid2' }: PrebidOptions = {}): (() => void) => {
+export function connectPrebid(session: Session, { pbjs, name = 'uid2' }: PrebidOptions = {}): () => void {
   // Not declared: Prebid's own types do, for those who have them.
   const prebid = pbjs ?? ((window as { pbjs?: Prebid }).pbjs ??= {});
   const que = (call: () => void) => (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
@@ -84,4 +84,4 @@ export const connectPrebid = (session: Session, { pbjs, name = 'uid2' }: PrebidO
       give();
     });
   };
-};
+}

@@ -27,7 +27,7 @@ const none = () => undefined;
  * @example
  * const { session, state } = useSession({ baseUrl: 'https://operator.example', provide });
  */
-export const useSession = (given: Session | SessionOptions): SessionView => {
+export function useSession(given: Session | SessionOptions): SessionView {
   const theirs = 'subscribe' in given ? given : undefined;
   const options = given as SessionOptions;
   const [own, setOwn] = useState<Session>();
@@ -48,8 +48,9 @@ export const useSession = (given: Session | SessionOptions): SessionView => {
   }, [theirs, options.baseUrl, options.name]);
   const session = theirs ?? own;
   return { session, state: useSyncExternalStore(session?.subscribe ?? silent, () => session?.state, none) };
-};
+}
 
 /** The token in force, or undefined; renders again only when it changes. */
-export const useAdvertisingToken = (session: Session | undefined): string | undefined =>
-  useSyncExternalStore(session?.subscribe ?? silent, () => session?.advertisingToken, none);
+export function useAdvertisingToken(session: Session | undefined): string | undefined {
+  return useSyncExternalStore(session?.subscribe ?? silent, () => session?.advertisingToken, none);
+}

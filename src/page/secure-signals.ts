@@ -65,10 +65,10 @@ const createPlace = (): Place => {
  *
  * @returns disconnects: who asks from then on waits for the next connection.
  */
-export const connectSecureSignals = (
+export function connectSecureSignals(
   session: Session,
   { name = 'uid2', networkCode, register = true }: SecureSignalsOptions = {},
-): (() => void) => {
+): () => void {
   const page = window as Page;
   const [standard, hosted] =
     name === 'euid' ? ['euid.eu', 'getEuidAdvertisingToken'] : ['uidapi.com', 'getUid2AdvertisingToken'];
@@ -122,4 +122,4 @@ export const connectSecureSignals = (
     offChange();
     if (place.read === read) place.read = undefined;
   };
-};
+}

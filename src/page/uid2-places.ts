@@ -25,13 +25,13 @@ export interface CookieOptions {
 export type Stored = Readonly<Record<string, unknown>>;
 
 /** What `work` gives, undefined where it throws. */
-export const attempt = <T>(work: () => T): T | undefined => {
+export function attempt<T>(work: () => T): T | undefined {
   try {
     return work();
   } catch {
     return undefined;
   }
-};
+}
 
 /** Parse JSON; whatever is no object reads as nothing. */
 const parse = (text: string | null): Stored | undefined => {
@@ -40,35 +40,42 @@ const parse = (text: string | null): Stored | undefined => {
 };
 
 /** The value in local storage. */
-export const readLocal = (key: string): Stored | undefined => attempt(() => parse(localStorage.getItem(key)));
+export function readLocal(key: string): Stored | undefined {
+  return attempt(() => parse(localStorage.getItem(key)));
+}
 
 /** Put a value into local storage; undefined: remove it. */
-export const writeLocal = (key: string, value?: unknown): void =>
+export function writeLocal(key: string, value?: unknown): void {
   attempt(() => (value ? localStorage.setItem(key, JSON.stringify(value)) : localStorage.removeItem(key)));
+}
 
 /** The values in the cookies of a name, one for each domain and path: URI-encoded JSON. */
-export const readCookies = (name: string): Stored[] =>
-  attempt(() =>
-    document.cookie
-      .split('; ')
-      .filter((row) => row.startsWith(`${name}=`))
-      .flatMap<Stored>((row) => attempt(() => parse(decodeURIComponent(row.slice(name.length + 1)))) ?? []),
-  ) ?? [];
+export function readCookies(name: string): Stored[] {
+  return (
+    attempt(() =>
+      document.cookie
+        .split('; ')
+        .filter((row) => row.startsWith(`${name}=`))
+        .flatMap<Stored>((row) => attempt(() => parse(decodeURIComponent(row.slice(name.length + 1)))) ?? []),
+    ) ?? []
+  );
+}
 
 /**
  * Put a value into a cookie.
  *
  * @param expiresAt  epoch ms; 0: remove the cookie.
  */
-export const writeCookie = (
+export function writeCookie(
   name: string,
   value: unknown,
   expiresAt: number,
   { cookieDomain, cookiePath = '/' }: CookieOptions,
-): void =>
+): void {
   attempt(() => {
     const secure = location.protocol === 'https:' ? ';secure' : '';
     const text = expiresAt ? encodeURIComponent(JSON.stringify(value)) : '';
     // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in browsers that are supported, and answers late.
     document.cookie = `${name}=${text};path=${cookiePath};expires=${new Date(expiresAt).toUTCString()}${cookieDomain ? `;domain=${cookieDomain}` : ''};samesite=lax${secure}`;
   });
+}

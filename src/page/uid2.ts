@@ -7,7 +7,8 @@
  */
 
 import { createSession, indexedDbStore, memoryStore, type Phase, type Session, type Store } from '../session/index.ts';
-import { misfit, mismatch } from '../token/errors.ts';
+import { typeFault } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
 import { parseAnswer, parseTokenSet, type TokenSet, toWire } from '../token/token-set.ts';
 import type { Callback, EventType, Identity, InitOptions, Uid2 } from './uid2-contract.ts';
 import {
@@ -44,7 +45,7 @@ const GONE = /^[eo]/;
  *
  * @returns the global: the one that is already there where it has an `init`.
  */
-export const installUid2 = (product: Product = 'uid2'): Uid2 => {
+export function installUid2(product: Product = 'uid2'): Uid2 {
   const global = `__${product}` as const;
   const [baseUrl, cookie] = PRODUCTS[product];
   const key = `${product.toUpperCase()}-sdk-identity`;
@@ -198,11 +199,11 @@ export const installUid2 = (product: Product = 'uid2'): Uid2 => {
     init: (given) => {
       const { callback, refreshRetryPeriod: period = 1000 } = Object(given) as InitOptions;
       const fault =
-        misfit('init', 'object', given) ||
-        (callback && misfit('callback', 'function', callback)) ||
-        misfit('refreshRetryPeriod', 'number', period);
+        typeFault('init', 'object', given) ||
+        (callback && typeFault('callback', 'function', callback)) ||
+        typeFault('refreshRetryPeriod', 'number', period);
       if (fault) throw new TypeError(fault);
-      if (period < 1000) throw new RangeError(mismatch('refreshRetryPeriod', '1000 or more', period));
+      if (period < 1000) throw new RangeError(expectedGot('refreshRetryPeriod', '1000 or more', period));
       const { identity, ...more } = given;
       const before = options;
       options = { ...options, ...more };
@@ -266,4 +267,4 @@ export const installUid2 = (product: Product = 'uid2'): Uid2 => {
   tell('SdkLoaded');
   queueMicrotask(() => bootstrap());
   return sdk;
-};
+}

@@ -67,10 +67,10 @@ const REPEAT_MS = 250;
  * const session = createSession({ baseUrl, refresh: 'off' });
  * connectWebview(session, { owner: 'host' });
  */
-export const connectWebview = (
+export function connectWebview(
   session: Session,
   { owner = 'page', channel = 'tesseraHost', timeoutMs = 3_000 }: WebviewOptions = {},
-): WebviewLink => {
+): WebviewLink {
   /** Logins and logouts known. */
   let gen = 0;
   let linked = false;
@@ -209,4 +209,4 @@ export const connectWebview = (
       for (const end of [...ends, ...waiting.values()]) end();
     },
   };
-};
+}

@@ -11,14 +11,14 @@ import { utf8 } from '../token/bytes.ts';
 export type Source<T> = Iterable<T> | AsyncIterable<T>;
 
 /** @throws {TypeError} for what is no source, before anything is read; named `name`. */
-export const checkSource = (name: string, source: unknown): void => {
+export function checkSource(name: string, source: unknown): void {
   const listed =
     typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
   if (!listed)
     throw new TypeError(
       `${name}: expected iterable or async iterable, got ${source === null ? 'null' : typeof source}`,
     );
-};
+}
 
 /** Items that the service takes in one request. */
 export const MOST_ITEMS = 5_000;
@@ -26,8 +26,9 @@ export const MOST_ITEMS = 5_000;
 export const MOST_BYTES = 1_000_000;
 
 /** Bytes of `text` and a comma in JSON, UTF-8. */
-export const jsonBytes = (text: string): number =>
-  /^[\w+/=@. -]*$/.test(text) ? text.length + 3 : utf8(JSON.stringify(text)).length + 1;
+export function jsonBytes(text: string): number {
+  return /^[\w+/=@. -]*$/.test(text) ? text.length + 3 : utf8(JSON.stringify(text)).length + 1;
+}
 
 /** What one request has room for. */
 export interface Room {
@@ -36,7 +37,7 @@ export interface Room {
 }
 
 /** Room for {@link MOST_ITEMS} items of `mostBytes` in all. */
-export const createRoom = (mostBytes: number): Room => {
+export function createRoom(mostBytes: number): Room {
   let items = 0;
   let filled = 0;
   return {
@@ -47,7 +48,7 @@ export const createRoom = (mostBytes: number): Room => {
       return true;
     },
   };
-};
+}
 
 /** A batch as far as it is filled. */
 export interface Batch<S> {

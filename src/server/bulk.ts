@@ -39,7 +39,7 @@ export interface BulkClient {
 const AROUND = 128;
 
 /** The bulk methods over one way of calling. */
-export const createBulk = (settings: Settings, call: Call): BulkClient => {
+export function createBulk(settings: Settings, call: Call): BulkClient {
   const { binary, bulkTimeoutMs, concurrency, hashLocally, retry } = settings;
   // Base64 makes four bytes of three.
   const mostBytes = (binary ? MOST_BYTES : (MOST_BYTES / 4) * 3) - AROUND;
@@ -91,4 +91,4 @@ export const createBulk = (settings: Settings, call: Call): BulkClient => {
       );
     },
   };
-};
+}

@@ -93,7 +93,7 @@ const at200 = async <T>(path: string, opening: Promise<T>): Promise<T> => {
  *   `clock_skew`, `refresh_rejected` 400; `http_status` any other; and for a 200: `malformed_response`,
  *   `decrypt_failed`, `nonce_mismatch`, `client_error` where its status is neither `success` nor `optout`.
  */
-export const createCall = ({ baseUrl, apiKey, secret, binary, fetch, now }: Settings): Call => {
+export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Settings): Call {
   // The key, not its promise: on Workers a promise belongs to the request that made it.
   let key: AesKey | undefined;
 
@@ -146,10 +146,12 @@ export const createCall = ({ baseUrl, apiKey, secret, binary, fetch, now }: Sett
         return parse(path, await at200(path, openRefresh(answer, responseKeyB64)), undefined);
       }),
   };
-};
+}
 
 /** The options of one call, its time-out checked and filled in. */
-export const callOptions = (given: CallOptions | undefined, timeoutMs: number): CallLimits => ({
-  signal: given?.signal,
-  timeoutMs: wholeNumber('timeoutMs', given?.timeoutMs ?? timeoutMs, 1, LONGEST_TIMER_MS),
-});
+export function callOptions(given: CallOptions | undefined, timeoutMs: number): CallLimits {
+  return {
+    signal: given?.signal,
+    timeoutMs: wholeNumber('timeoutMs', given?.timeoutMs ?? timeoutMs, 1, LONGEST_TIMER_MS),
+  };
+}

@@ -57,7 +57,7 @@ const aText = (name: string, value: unknown): string => {
  * @example
  * const client = createClient({ baseUrl: 'https://operator.example', apiKey, clientSecret });
  */
-export const createClient = (options: ClientOptions): Client => {
+export function createClient(options: ClientOptions): Client {
   const settings = settingsOf(options);
   const call = createCall(settings);
   const limits = (given: CallOptions | undefined) => callOptions(given, settings.timeoutMs);
@@ -75,4 +75,4 @@ export const createClient = (options: ClientOptions): Client => {
     },
     optOut: async (dii, given) => optOut(call, sent(dii), limits(given)),
   };
-};
+}

@@ -10,7 +10,7 @@
  *
  * @throws {TypeError} one that is not `scheme://host[:port]`.
  */
-export const checkOrigins = (origins: readonly string[]): ReadonlySet<string> => {
+export function checkOrigins(origins: readonly string[]): ReadonlySet<string> {
   if (!Array.isArray(origins)) throw new TypeError(`origins: expected array, got ${typeof origins}`);
   for (const origin of origins) {
     let written: string | undefined;
@@ -21,7 +21,7 @@ export const checkOrigins = (origins: readonly string[]): ReadonlySet<string> =>
       throw new TypeError(`origins: expected each as 'https://host', without a path, got '${origin}'`);
   }
   return new Set(origins);
-};
+}
 
 // A TLS proxy may speak plain http to this server: the same host under https is the same site.
 const isOwn = (origin: string, address: string): boolean => {
@@ -35,10 +35,10 @@ const isOwn = (origin: string, address: string): boolean => {
  * `Sec-Fetch-Site` decides where a browser sends it (it needs https or loopback): pages cannot forge it, and it is
  * right behind any proxy. Older browsers and plain http leave `Origin`, compared with the address that this server sees.
  */
-export const mayCall = (request: Request, origins: ReadonlySet<string>): boolean => {
+export function mayCall(request: Request, origins: ReadonlySet<string>): boolean {
   const origin = request.headers.get('origin');
   if (origin !== null && origins.has(origin)) return true;
   const site = request.headers.get('sec-fetch-site');
   if (site !== null) return site === 'same-origin' || (site === 'none' && origin === null);
   return origin === null || isOwn(origin, request.url);
-};
+}

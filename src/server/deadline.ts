@@ -14,11 +14,11 @@ import { TokenError } from '../token/errors.ts';
  * @throws {TokenError} `timeout` at the deadline.
  * @throws the reason of `outer` once that is aborted.
  */
-export const withDeadline = async <T>(
+export async function withDeadline<T>(
   timeoutMs: number,
   outer: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> => {
+): Promise<T> {
   outer?.throwIfAborted();
   const controller = new AbortController();
   let stop: (reason: unknown) => void = () => {};
@@ -38,4 +38,4 @@ export const withDeadline = async <T>(
     clearTimeout(timer);
     outer?.removeEventListener('abort', onAbort);
   }
-};
+}

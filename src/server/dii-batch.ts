@@ -27,7 +27,7 @@ export interface DiiBatch<D extends Dii> extends Batch<D> {
 }
 
 /** An empty batch of DII, for a request with room for `mostBytes` of it. */
-export const createDiiBatch = <D extends Dii>(mostBytes: number, hashLocally: HashLocally): DiiBatch<D> => {
+export function createDiiBatch<D extends Dii>(mostBytes: number, hashLocally: HashLocally): DiiBatch<D> {
   const room = createRoom(mostBytes);
   const diis: D[] = [];
   const lanes: { form: DiiForm; values: string[]; places: number[] }[] = [];
@@ -56,4 +56,4 @@ export const createDiiBatch = <D extends Dii>(mostBytes: number, hashLocally: Ha
       return true;
     },
   };
-};
+}

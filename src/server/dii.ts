@@ -67,7 +67,7 @@ const wrongMember = (dii: Readonly<Record<string, unknown>>): TypeError => {
  *
  * @throws {TypeError} not an object, none or more than one of the four, or no text; the value is never shown.
  */
-export const sentDii = (dii: Dii, hashLocally: HashLocally): SentDii => {
+export function sentDii(dii: Dii, hashLocally: HashLocally): SentDii {
   if (typeof dii !== 'object' || dii === null) throw wrong(dii === null ? 'null' : typeof dii);
   // Name by name: a loop over the names takes as long as all the rest of what is done for a row.
   const { email, emailHash, phone, phoneHash } = dii;
@@ -82,4 +82,4 @@ export const sentDii = (dii: Dii, hashLocally: HashLocally): SentDii => {
   if (phoneHash !== undefined) return { form: 'phone_hash', value };
   if (email !== undefined) return hashLocally === 'none' ? { form: 'email', value } : hashed('email', value);
   return hashLocally === 'all' ? hashed('phone', value) : { form: 'phone', value };
-};
+}

@@ -31,12 +31,14 @@ export type Refreshable = Pick<TokenSet, 'refreshToken' | 'responseKeyB64'>;
  *
  * @example response.json(answerOf(await client.generate({ email }))); // Express
  */
-export const answerOf = (result: TokenResult): WireAnswer =>
-  result.status === 'success' ? { status: 'success', body: toWire(result.tokens) } : { status: 'optout' };
+export function answerOf(result: TokenResult): WireAnswer {
+  return result.status === 'success' ? { status: 'success', body: toWire(result.tokens) } : { status: 'optout' };
+}
 
 /** An error for a 200 answer whose body is not what the endpoint promises. */
-export const malformed = (path: string, expected: string, cause?: unknown): TokenError =>
-  new TokenError('malformed_response', `${path}: ${expected}`, { status: 200, cause });
+export function malformed(path: string, expected: string, cause?: unknown): TokenError {
+  return new TokenError('malformed_response', `${path}: ${expected}`, { status: 200, cause });
+}
 
 // A set that does not parse is the service's fault here, not the caller's.
 const resultOf = (path: string, { status, body }: Opened): TokenResult => {
@@ -62,20 +64,22 @@ const memberOf = (path: string, { form, value }: SentDii): Record<string, string
 const ask = async (call: Call, path: string, payload: unknown, limits: CallLimits): Promise<Opened> =>
   (await call.sealed(path, payload, limits))();
 
-export const generate = async (call: Call, dii: SentDii, limits: CallLimits): Promise<TokenResult> =>
-  resultOf(GENERATE, await ask(call, GENERATE, memberOf(GENERATE, dii), limits));
+export async function generate(call: Call, dii: SentDii, limits: CallLimits): Promise<TokenResult> {
+  return resultOf(GENERATE, await ask(call, GENERATE, memberOf(GENERATE, dii), limits));
+}
 
-export const validate = async (call: Call, token: string, dii: SentDii, limits: CallLimits): Promise<boolean> => {
+export async function validate(call: Call, token: string, dii: SentDii, limits: CallLimits): Promise<boolean> {
   const { body } = await ask(call, VALIDATE, { token, ...memberOf(VALIDATE, dii) }, limits);
   if (typeof body !== 'boolean') throw malformed(VALIDATE, `body: expected boolean, got ${typeof body}`);
   return body;
-};
+}
 
-export const refresh = async (call: Call, set: Refreshable, limits: CallLimits): Promise<TokenResult> =>
-  resultOf(REFRESH, await call.refresh(REFRESH, set.refreshToken, set.responseKeyB64, limits));
+export async function refresh(call: Call, set: Refreshable, limits: CallLimits): Promise<TokenResult> {
+  return resultOf(REFRESH, await call.refresh(REFRESH, set.refreshToken, set.responseKeyB64, limits));
+}
 
 /** Record an opt-out. Only the service's own `OK` counts: an opt-out that is not kept must not pass for one. */
-export const optOut = async (call: Call, dii: SentDii, limits: CallLimits): Promise<void> => {
+export async function optOut(call: Call, dii: SentDii, limits: CallLimits): Promise<void> {
   let opened: Opened;
   try {
     opened = await ask(call, LOGOUT, memberOf(LOGOUT, dii), limits);
@@ -87,4 +91,4 @@ export const optOut = async (call: Call, dii: SentDii, limits: CallLimits): Prom
   const word = ((opened.body ?? {}) as Record<string, unknown>)['optout'];
   if (word !== 'OK')
     throw malformed(LOGOUT, `optout: expected OK, got ${typeof word === 'string' ? 'another' : typeof word}`);
-};
+}

@@ -13,7 +13,7 @@ export interface Gate {
 }
 
 /** A gate with room for `most` at first, and never more. */
-export const createGate = (most: number): Gate => {
+export function createGate(most: number): Gate {
   let room = most;
   let inside = 0;
   // Counts the halvings: a burst of refusals to requests that left together is one reason to halve, not twenty.
@@ -63,4 +63,4 @@ export const createGate = (most: number): Gate => {
       }
     },
   };
-};
+}

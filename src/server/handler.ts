@@ -60,9 +60,9 @@ const statusFor = ({ code, status }: TokenError): number =>
  * // Express, through `getRequestListener` of @hono/node-server, which makes a Request of Node's.
  * app.use('/tessera/tokens', (req, res) => getRequestListener((request) => tokens(request, req.user))(req, res));
  */
-export const tokenHandler = <Context extends unknown[] = []>(
+export function tokenHandler<Context extends unknown[] = []>(
   options: TokenHandlerOptions<Context>,
-): ((request: Request, ...context: Context) => Promise<Response>) => {
+): (request: Request, ...context: Context) => Promise<Response> {
   const { client, user, onError, timeoutMs } = options;
   if (typeof client?.generate !== 'function') throw new TypeError('client: expected a client, got none');
   if (typeof user !== 'function') throw new TypeError(`user: expected function, got ${typeof user}`);
@@ -110,4 +110,4 @@ export const tokenHandler = <Context extends unknown[] = []>(
     }
     return response;
   };
-};
+}

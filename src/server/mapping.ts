@@ -59,16 +59,16 @@ type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
 
 /** An array of the answer, or a `malformed_response`. */
-export const arrayOf = (path: string, name: string, value: unknown): readonly unknown[] => {
+export function arrayOf(path: string, name: string, value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw malformed(path, `${name}: expected array, got ${typeof value}`);
   return value;
-};
+}
 
 /** A text of the answer, or a `malformed_response`. */
-export const textOf = (path: string, name: string, value: unknown): string => {
+export function textOf(path: string, name: string, value: unknown): string {
   if (typeof value !== 'string' || !value) throw malformed(path, `${name}: expected text, got ${typeof value}`);
   return value;
-};
+}
 
 const unmapped = <D extends Dii>(dii: D, reason: string, answeredAt: number): Unmapped<D> =>
   reason === 'optout' ? { dii, status: 'optout', answeredAt } : { dii, status: 'unmapped', reason, answeredAt };
@@ -112,10 +112,10 @@ const resultOf = <D extends Dii>(dii: D, answer: Answer | undefined, answeredAt:
  * @throws {TokenError} `malformed_response` (when the answer is read) another number of answers than of DII, or an
  *   answer that is none.
  */
-export const mapBatch = async <D extends Dii>(
+export async function mapBatch<D extends Dii>(
   send: Send,
   { diis, lanes }: DiiBatch<D>,
-): Promise<Unread<Rows<MapResult<D>>>> => {
+): Promise<Unread<Rows<MapResult<D>>>> {
   const payload = Object.fromEntries(lanes.map(({ form, values }) => [form, values]));
   const read = lanes.length > 0 ? await send(MAP, payload) : () => NOTHING_SENT;
   return () => {
@@ -130,7 +130,7 @@ export const mapBatch = async <D extends Dii>(
     }
     return { length: diis.length, at: (i) => resultOf(diis[i]!, answers[i], answeredAt!) };
   };
-};
+}
 
 type MatchV2 = <D extends Dii>(dii: D) => MapResultV2<D>;
 
@@ -170,10 +170,10 @@ const matchesOf = ({ form, values }: Lane, { body, answeredAt }: Opened): Map<st
  *
  * @throws {TokenError} `malformed_response` another number of answers than of DII, or a DII without one.
  */
-export const mapBatchV2 = async <D extends Dii>(
+export async function mapBatchV2<D extends Dii>(
   send: Send,
   { diis, lanes }: DiiBatch<D>,
-): Promise<Unread<Rows<MapResultV2<D>>>> => {
+): Promise<Unread<Rows<MapResultV2<D>>>> {
   const payloads = lanes.map(({ form, values }) => ({ [form]: values }));
   const reads = await Promise.all(payloads.map((payload) => send(MAP_V2, payload)));
   return () => {
@@ -188,4 +188,4 @@ export const mapBatchV2 = async <D extends Dii>(
     });
     return { length: diis.length, at: (i) => (answers[i] ?? refusedHere)(diis[i]!) };
   };
-};
+}

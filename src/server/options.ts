@@ -76,13 +76,14 @@ export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export const MOST_PARALLEL = 20;
 
 /** What came, in words that show nothing of it. */
-export const kindOf = (value: unknown): string =>
-  value === null ? 'null' : Array.isArray(value) ? 'array' : value === '' ? 'empty text' : typeof value;
+export function kindOf(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : value === '' ? 'empty text' : typeof value;
+}
 
 /** Throw a TypeError that names the option. */
-export const refuse = (option: string, expected: string, got: string): never => {
+export function refuse(option: string, expected: string, got: string): never {
   throw new TypeError(`${option}: expected ${expected}, got ${got}`);
-};
+}
 
 const oneOf = <T extends string>(option: string, choices: readonly T[], value: T): T =>
   choices.includes(value)
@@ -90,10 +91,11 @@ const oneOf = <T extends string>(option: string, choices: readonly T[], value: T
     : refuse(option, choices.join(', '), typeof value === 'string' ? `'${value}'` : kindOf(value));
 
 /** A whole number from `least` to `most`, or a TypeError that names the option. */
-export const wholeNumber = (option: string, value: number, least: number, most: number): number =>
-  Number.isInteger(value) && value >= least && value <= most
+export function wholeNumber(option: string, value: number, least: number, most: number): number {
+  return Number.isInteger(value) && value >= least && value <= most
     ? value
     : refuse(option, `a whole number from ${least} to ${most}`, typeof value === 'number' ? `${value}` : kindOf(value));
+}
 
 const aFunction = <T>(option: string, value: T): T =>
   typeof value === 'function' ? value : refuse(option, 'function', kindOf(value));
@@ -140,7 +142,7 @@ const checkSecret = (value: unknown): Bytes => {
  *
  * @throws {TypeError} naming the option, what was expected and what came; never showing key or secret.
  */
-export const settingsOf = (options: ClientOptions): Settings => {
+export function settingsOf(options: ClientOptions): Settings {
   if (typeof options !== 'object' || options === null) refuse('options', 'object', kindOf(options));
   const { tries = 6, firstMs = 500, maxMs = 30_000 } = options.retry ?? {};
   return {
@@ -161,4 +163,4 @@ export const settingsOf = (options: ClientOptions): Settings => {
     fetch: options.fetch ? aFunction('fetch', options.fetch) : (url, init) => fetch(url, init),
     now: options.now ? aFunction('now', options.now) : Date.now,
   };
-};
+}

@@ -44,7 +44,7 @@ const instantOf = (value: unknown): number => {
 };
 
 /** Ask which buckets have rotated at or after `since` (epoch ms). */
-export const rotatedBuckets = async (send: Send, since: number): Promise<RotatedBuckets> => {
+export async function rotatedBuckets(send: Send, since: number): Promise<RotatedBuckets> {
   // The service takes date-times without a zone.
   const { body, answeredAt } = (await send(BUCKETS, { since_timestamp: new Date(since).toISOString().slice(0, -1) }))();
   const buckets = arrayOf(BUCKETS, 'body', body).map((element) => {
@@ -52,7 +52,7 @@ export const rotatedBuckets = async (send: Send, since: number): Promise<Rotated
     return { bucketId: textOf(BUCKETS, 'bucket_id', bucket_id), rotatedAt: instantOf(last_updated) };
   });
   return { buckets, answeredAt: answeredAt! };
-};
+}
 
 /** Raw IDs for one request. */
 export interface RawIdBatch extends Batch<string> {
@@ -64,7 +64,7 @@ export interface RawIdBatch extends Batch<string> {
  *
  * @throws {TypeError} (`add`) no text, or more of it than any raw ID has.
  */
-export const createRawIdBatch = (mostBytes: number): RawIdBatch => {
+export function createRawIdBatch(mostBytes: number): RawIdBatch {
   const room = createRoom(mostBytes);
   const rawIds: string[] = [];
   return {
@@ -78,10 +78,10 @@ export const createRawIdBatch = (mostBytes: number): RawIdBatch => {
       return taken;
     },
   };
-};
+}
 
 /** Ask which of a batch of raw IDs belong to users who have opted out. */
-export const optOutBatch = async (send: Send, { rawIds }: RawIdBatch): Promise<Unread<Rows<OptedOut>>> => {
+export async function optOutBatch(send: Send, { rawIds }: RawIdBatch): Promise<Unread<Rows<OptedOut>>> {
   const read = await send(OPTOUT_STATUS, { advertising_ids: rawIds });
   return () => {
     const { body } = read();
@@ -94,4 +94,4 @@ export const optOutBatch = async (send: Send, { rawIds }: RawIdBatch): Promise<U
     });
     return { length: found.length, at: (i) => found[i]! };
   };
-};
+}

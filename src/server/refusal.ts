@@ -30,13 +30,14 @@ const retryAfterOf = (headers: Headers, now: number): number | undefined => {
  *
  * Runs without digits and capitals stay: they are the paths of links to documentation.
  */
-export const cleared = (message: string): string =>
-  message
+export function cleared(message: string): string {
+  return message
     .slice(0, 2000)
     .replace(/[^\s@'"]+@[^\s@'"]+/g, '[removed]')
     .replace(/[\w+/=.-]{20,}/g, (run) => (/[\dA-Z]/.test(run) ? '[removed]' : run))
     .replace(/\+?\d{9,}/g, '[removed]')
     .slice(0, 500);
+}
 
 const parsed = (text: string): { status?: string; message?: string } => {
   try {
@@ -64,7 +65,7 @@ const codeOf = (http: number, status: string | undefined): ErrorCode => {
  * @param text  the body of the answer.
  * @param now   the local clock, epoch ms.
  */
-export const refusalOf = (path: string, response: Response, text: string, now: number): TokenError => {
+export function refusalOf(path: string, response: Response, text: string, now: number): TokenError {
   const { status: http, headers } = response;
   const { status, message } = parsed(text);
   const ahead = aheadOf(headers, now);
@@ -78,4 +79,4 @@ export const refusalOf = (path: string, response: Response, text: string, now: n
     status: http,
     retryAfterMs: retryAfterOf(headers, now),
   });
-};
+}

@@ -92,14 +92,16 @@ const listOf = <T>(rows: Rows<T>): T[] => {
 };
 
 /** Results from a way of starting to read them in batches. */
-export const resultsOf = <T>(read: () => Batches<T>): Results<T> => ({
-  async *batches() {
-    for await (const rows of read()) yield listOf(rows);
-  },
-  [Symbol.asyncIterator]: () => eachOf(read()),
-  async toArray() {
-    const all: T[] = [];
-    for await (const rows of read()) for (let i = 0; i < rows.length; i++) all.push(rows.at(i));
-    return all;
-  },
-});
+export function resultsOf<T>(read: () => Batches<T>): Results<T> {
+  return {
+    async *batches() {
+      for await (const rows of read()) yield listOf(rows);
+    },
+    [Symbol.asyncIterator]: () => eachOf(read()),
+    async toArray() {
+      const all: T[] = [];
+      for await (const rows of read()) for (let i = 0; i < rows.length; i++) all.push(rows.at(i));
+      return all;
+    },
+  };
+}

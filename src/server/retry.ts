@@ -13,15 +13,18 @@ export const LONGEST_RETRY_AFTER_MS = 300_000;
 const PASSING = new Set(['network', 'timeout', 'rate_limited']);
 
 /** Whether the same request may well succeed later: network, time-out, 429, 408, 425, 5xx. */
-export const isPassing = (e: unknown): e is TokenError =>
-  isTokenError(e) &&
-  (PASSING.has(e.code) ||
-    (e.code === 'http_status' &&
-      (e.status === 408 || e.status === 425 || (e.status !== undefined && e.status >= 500))));
+export function isPassing(e: unknown): e is TokenError {
+  return (
+    isTokenError(e) &&
+    (PASSING.has(e.code) ||
+      (e.code === 'http_status' &&
+        (e.status === 408 || e.status === 425 || (e.status !== undefined && e.status >= 500))))
+  );
+}
 
 /** Wait `ms`; rejects with the reason of `signal` once that is aborted. */
-export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const onAbort = () => {
       clearTimeout(timer);
@@ -33,6 +36,7 @@ export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     }, ms);
     signal.addEventListener('abort', onAbort, { once: true });
   });
+}
 
 /**
  * The wait before the next try, ms: random below a ceiling that doubles (full jitter), so that many callers spread
@@ -40,14 +44,15 @@ export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
  *
  * @param failures  how many tries have failed so far, 1 or more.
  */
-export const waitMs = (
+export function waitMs(
   failures: number,
   { firstMs, maxMs }: { readonly firstMs: number; readonly maxMs: number },
   retryAfterMs?: number,
-): number =>
-  retryAfterMs === undefined
+): number {
+  return retryAfterMs === undefined
     ? Math.random() * Math.min(maxMs, firstMs * 2 ** (failures - 1))
     : Math.min(retryAfterMs + Math.random() * Math.min(maxMs, firstMs), LONGEST_TIMER_MS);
+}
 
 /**
  * Do `attempt` until it succeeds, fails for good, or `tries` are used up.
@@ -55,11 +60,11 @@ export const waitMs = (
  * @param attempt  starts afresh each time: a sealed request carries its time, and an old one would be refused.
  * @throws what the last attempt threw, or the reason of `signal`.
  */
-export const retried = async <T>(
+export async function retried<T>(
   attempt: () => Promise<T>,
   retry: { readonly tries: number; readonly firstMs: number; readonly maxMs: number },
   signal: AbortSignal,
-): Promise<T> => {
+): Promise<T> {
   for (let failures = 1; ; failures++) {
     try {
       return await attempt();
@@ -68,4 +73,4 @@ export const retried = async <T>(
       await pause(waitMs(failures, retry, e.retryAfterMs), signal);
     }
   }
-};
+}

@@ -12,7 +12,7 @@ const LITTLE_MS = 5_000;
  *
  * @param given  a clock of the host: it is taken at its word.
  */
-export const createClock = (given?: () => number) => {
+export function createClock(given?: () => number) {
   /** How far the wall clock has been ahead of the monotonic one: that only grows. */
   let leadMs = 0;
   const now = given ?? (() => (leadMs = Math.max(leadMs, Date.now() - performance.now())) + performance.now());
@@ -26,4 +26,4 @@ export const createClock = (given?: () => number) => {
       return backMs;
     },
   };
-};
+}

@@ -9,12 +9,12 @@ import type { SessionOptions } from './options.ts';
  * @param log     told why there is no answer.
  * @returns  resolves when an answer is there, or is known to come later.
  */
-export const askConsent = async (
+export async function askConsent(
   consent: SessionOptions['consent'],
   decide: (answer: unknown) => void,
   log: (error: unknown) => void,
-): Promise<void> => {
+): Promise<void> {
   const answer = consent ? consent(decide) : true;
   if (typeof answer === 'boolean') decide(answer);
   else answer.then(decide, log);
-};
+}

@@ -9,7 +9,7 @@ import { TokenError } from '../token/errors.ts';
  * @param signal  ends the waiting when it is aborted.
  * @throws {TokenError} `timeout` once `ms` have passed; else whatever `work` rejects with, or the event of the signal.
  */
-export const within = <T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> => {
+export function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> {
   let timer: ReturnType<typeof setTimeout>;
   return new Promise<T>((resolve, reject) => {
     if (signal?.aborted) reject(signal);
@@ -18,4 +18,4 @@ export const within = <T>(ms: number, work: Promise<T>, signal?: AbortSignal): P
     signal?.addEventListener('abort', reject);
     work.then(resolve, reject);
   }).finally(() => clearTimeout(timer));
-};
+}

@@ -34,7 +34,7 @@ export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unkno
  *
  * @param logger  told what a listener threw or rejected with.
  */
-export const createEvents = (logger: { debug(message: string, ...more: unknown[]): void } | undefined) => {
+export function createEvents(logger: { debug(message: string, ...more: unknown[]): void } | undefined) {
   const log = (what: unknown): void => {
     try {
       logger?.debug('tessera', what);
@@ -65,4 +65,4 @@ export const createEvents = (logger: { debug(message: string, ...more: unknown[]
             .catch(log);
     },
   };
-};
+}

@@ -66,12 +66,12 @@ export interface Flight {
 }
 
 /** Make ready for flights. */
-export const createFlight = (
+export function createFlight(
   o: Settings,
   ledger: ReturnType<typeof createLedger>,
   tabs: ReturnType<typeof joinTabs>,
   ground: Ground,
-) => {
+) {
   const { now, timeoutMs, provide } = o;
   /** Resolves when the flight is over, with the error that it failed with. */
   let landing: Promise<TokenError | undefined>;
@@ -190,4 +190,4 @@ export const createFlight = (
     },
   };
   return flight;
-};
+}

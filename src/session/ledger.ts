@@ -22,13 +22,13 @@ const LOST_MS = 1000;
  * @param spare   makes the store that takes over where the given one fails.
  * @param onTake  called before `next` becomes the record of this page.
  */
-export const createLedger = (
+export function createLedger(
   baseUrl: string,
   store: Store,
   spare: (value: unknown) => Store,
   onTake: (next: SessionRecord, before: SessionRecord) => void,
   onFailure: (error: TokenError) => void,
-) => {
+) {
   const empty = emptyRecord(baseUrl);
   /** The record of this page, also while it may not be believed. */
   let held = empty;
@@ -227,4 +227,4 @@ export const createLedger = (
     },
   };
   return ledger;
-};
+}

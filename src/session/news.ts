@@ -20,13 +20,13 @@ export interface Told extends Held {
  * @param emit    told each event, in order.
  * @returns       what listeners know from now on.
  */
-export const tellNews = (
+export function tellNews(
   before: Told,
   held: Held,
   t: number,
   cause: Cause,
   emit: <E extends EventName>(event: E, payload: SessionEvents[E]) => void,
-): Told => {
+): Told {
   const { set, ended, optedOut } = held;
   let token = tokenAt(held, t);
   if (optedOut && !before.optedOut) emit('optout', {});
@@ -40,4 +40,4 @@ export const tellNews = (
     else token = before.token;
   }
   return { ...held, token };
-};
+}

@@ -4,7 +4,8 @@
  * A wrong option is a programmer's mistake: it throws a TypeError at creation, naming option, expected and got.
  */
 
-import { misfit, mismatch } from '../token/errors.ts';
+import { typeFault } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
 import type { NeedReason } from './events.ts';
 import type { Store } from './store.ts';
 
@@ -72,7 +73,7 @@ const FUNCTIONS = 'provide consent fetch now store.read store.update logger.debu
 /** Scheme and host of an operator that needs no leave: https, or this machine. */
 const SAFE = /^https:|^http:(localhost|127[\d.]+|\[::1])$/;
 
-const demand = (fault: unknown) => {
+const throwIf = (fault: unknown) => {
   if (fault) throw new TypeError(fault as string);
 };
 
@@ -81,17 +82,17 @@ const demand = (fault: unknown) => {
  *
  * @throws {TypeError} naming option, expected and got.
  */
-export const parseOptions = (options: SessionOptions): Settings => {
+export function parseOptions(options: SessionOptions): Settings {
   const given = { ...options, ...options?.retry } as Settings & Record<string, never>;
   for (const [option, standard] of Object.entries(DEFAULTS))
-    demand(misfit(option, typeof standard, (given[option] ??= standard as never)));
+    throwIf(typeFault(option, typeof standard, (given[option] ??= standard as never)));
   for (const path of FUNCTIONS.split(' ')) {
     const [option, method] = path.split('.');
     const value = given[option!] as Record<string, unknown> | undefined;
-    demand(value && misfit(path, 'function', method ? value[method] : value));
+    throwIf(value && typeFault(path, 'function', method ? value[method] : value));
   }
-  demand(given.retry && misfit('retry', 'object', given.retry));
-  demand(!/^(auto|off)$/.test(given.refresh) && mismatch('refresh', 'auto or off', 'another'));
+  throwIf(given.retry && typeFault('retry', 'object', given.retry));
+  throwIf(!/^(auto|off)$/.test(given.refresh) && expectedGot('refresh', 'auto or off', 'another'));
   let got: string = typeof given.baseUrl;
   try {
     const { protocol, hostname, href, username, password } = new URL(given.baseUrl);
@@ -102,5 +103,5 @@ export const parseOptions = (options: SessionOptions): Settings => {
       return given;
     }
   } catch {}
-  throw new TypeError(mismatch('baseUrl', 'https address', got));
-};
+  throw new TypeError(expectedGot('baseUrl', 'https address', got));
+}

@@ -30,19 +30,28 @@ const WAKING_MS = 30_000;
 const WAKING_STEPS = 2;
 
 /** Whether a failure is the fault of the service or its answer, so that tries are few and far apart; else it will pass. */
-export const isRefusal = ({ status = 500 }: TokenError): boolean => status < 500 && ![408, 425, 429].includes(status);
+export function isRefusal({ status = 500 }: TokenError): boolean {
+  return status < 500 && ![408, 425, 429].includes(status);
+}
 
 /** The pause after an outage: a random part of a span that doubles with each try, so that pages do not come back all at once. */
-export const backOffMs = ({ firstMs, maxMs }: Settings, tries: number): number =>
-  Math.random() * Math.min(maxMs, firstMs * 2 ** tries);
+export function backOffMs({ firstMs, maxMs }: Settings, tries: number): number {
+  return Math.random() * Math.min(maxMs, firstMs * 2 ** tries);
+}
 
 /** The run of a record, where it still counts at `t` (local epoch ms). */
-export const runOf = ({ run }: SessionRecord, t: number): Run | undefined =>
-  run && t >= run.triedAt && t < run.triedAt + LONGEST_MS ? run : undefined;
+export function runOf({ run }: SessionRecord, t: number): Run | undefined {
+  return run && t >= run.triedAt && t < run.triedAt + LONGEST_MS ? run : undefined;
+}
 
 /** Why a new set is needed in a phase, if it is: the service may refuse a set so often. */
-export const needOf = (phase: Phase, run: Run | undefined): NeedReason | undefined =>
-  phase === 'empty' || phase === 'ended' ? phase : run && run.refusals > SPACED_MS.length ? 'refused' : undefined;
+export function needOf(phase: Phase, run: Run | undefined): NeedReason | undefined {
+  return phase === 'empty' || phase === 'ended'
+    ? phase
+    : run && run.refusals > SPACED_MS.length
+      ? 'refused'
+      : undefined;
+}
 
 /**
  * From when on (local epoch ms) the set may be sent.
@@ -50,19 +59,20 @@ export const needOf = (phase: Phase, run: Run | undefined): NeedReason | undefin
  * @param soonAt   of a page that woke up: a run that nobody has tried since is tried then.
  * @param isAsked  the page wants it now: only what holds for everybody keeps it waiting.
  */
-export const tryAtOf = (run: Run | undefined, soonAt: number, isAsked?: unknown): number => {
+export function tryAtOf(run: Run | undefined, soonAt: number, isAsked?: unknown): number {
   if (!run) return 0;
   const { triedAt, waitMs, leastMs, refusals } = run;
   const waitAt = refusals || triedAt > soonAt - WAKE_SPREAD_MS ? triedAt + waitMs : Math.min(triedAt + waitMs, soonAt);
   return Math.max(triedAt + leastMs, isAsked ? 0 : waitAt);
-};
+}
 
 /** Somebody is at it at `t`, or was `ms` ago and has not come back. */
-export const isTaken = (run: Run | undefined, t: number, ms: number): boolean =>
-  run?.waitMs === 0 && t < run.triedAt + ms;
+export function isTaken(run: Run | undefined, t: number, ms: number): boolean {
+  return run?.waitMs === 0 && t < run.triedAt + ms;
+}
 
 /** A call begins at `t`. What the service has refused before does not count where the page asks for it. */
-export const begun = (run: Partial<Run> | undefined, t: number, isAsked: unknown): Run => {
+export function begun(run: Partial<Run> | undefined, t: number, isAsked: unknown): Run {
   const { tries = 0, steps = 0, refusals = 0 } = run ?? {};
   return {
     tries: tries + 1,
@@ -72,10 +82,10 @@ export const begun = (run: Partial<Run> | undefined, t: number, isAsked: unknown
     waitMs: 0,
     leastMs: distanceMs(tries + 1),
   };
-};
+}
 
 /** The call has failed at `t`. */
-export const failed = (run: Run, error: TokenError, settings: Settings, t: number, soonAt: number): Run => {
+export function failed(run: Run, error: TokenError, settings: Settings, t: number, soonAt: number): Run {
   const refused = isRefusal(error);
   const steps = t < soonAt + WAKING_MS ? Math.min(run.steps, WAKING_STEPS) : run.steps;
   const tookMs = t - run.triedAt;
@@ -89,4 +99,4 @@ export const failed = (run: Run, error: TokenError, settings: Settings, t: numbe
       : Math.max(tookMs + backOffMs(settings, steps), run.leastMs * (1 + Math.random() / 8)),
     leastMs: Math.max(run.leastMs, tookMs + Math.min(error.retryAfterMs ?? 0, LONGEST_MS)),
   };
-};
+}

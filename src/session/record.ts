@@ -59,7 +59,7 @@ export type Act = (record: SessionRecord) => SessionRecord;
  * @returns undefined for nothing, and for a record of another operator.
  * @throws where the record is damaged.
  */
-export const parseRecord = (stored: unknown, baseUrl: string): SessionRecord | undefined => {
+export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | undefined {
   if (!stored) return undefined;
   const record = stored as SessionRecord;
   const set = record.set && record.v === 1 ? parseTokenSet(record.set, true) : undefined;
@@ -67,7 +67,7 @@ export const parseRecord = (stored: unknown, baseUrl: string): SessionRecord | u
   record.fingerprint?.trim();
   if (!Number.isFinite(record.generation + record.offsetMs)) throw new TypeError('damaged');
   return record.baseUrl === baseUrl ? { ...record, set } : undefined;
-};
+}
 
 /** As much of a refresh token as tells it from others, and is useless as a credential. */
 const fingerprintOf = (set: TokenSet): string => set.refreshToken.slice(-24);
@@ -88,12 +88,13 @@ export const forget: Act = ({ generation, baseUrl, offsetMs, optedOut }) => ({
 });
 
 /** The record of a session that has nothing. */
-export const emptyRecord = (baseUrl: string): SessionRecord => forget({ v: 1, generation: -1, baseUrl, offsetMs: 0 });
+export function emptyRecord(baseUrl: string): SessionRecord {
+  return forget({ v: 1, generation: -1, baseUrl, offsetMs: 0 });
+}
 
 /** The host supplies a set. Behind a tombstone it is held back: `phaseOf` stays `optedOut` until the service accepts it. */
-export const supply =
-  (set: TokenSet, now: number): Act =>
-  (record) => {
+export function supply(set: TokenSet, now: number): Act {
+  return (record) => {
     const fingerprint = fingerprintOf(set);
     const others = (record.fingerprint ?? '').replace(fingerprint, '');
     return {
@@ -103,60 +104,62 @@ export const supply =
       fingerprint: (fingerprint + others).slice(0, FINGERPRINTS_LENGTH),
     };
   };
+}
 
 /**
  * `provide` brings a set: late where somebody has acted since `before`, when it was asked. What was tried with the set
  * before counts, or a service that refuses them all has no peace.
  */
-export const provided =
-  (before: SessionRecord) =>
-  (set: TokenSet, now: number): Act =>
-  (record) =>
-    isSame(record, before)
-      ? { ...supply(set, now)(record), run: record.run && { ...record.run, refusals: 0 } }
-      : record;
+export function provided(before: SessionRecord) {
+  return (set: TokenSet, now: number): Act =>
+    (record) =>
+      isSame(record, before)
+        ? { ...supply(set, now)(record), run: record.run && { ...record.run, refusals: 0 } }
+        : record;
+}
 
 /** The page was rendered with a set: the same as {@link supply}, unless that set, or its logout, is already known. */
-export const offer =
-  (set: TokenSet, now: number): Act =>
-  (record) =>
+export function offer(set: TokenSet, now: number): Act {
+  return (record) =>
     record.fingerprint?.includes(fingerprintOf(set)) && (record.set || now - (record.clearedAt ?? 0) < LOGOUT_MEMORY_MS)
       ? record
       : supply(set, now)(record);
+}
 
 /** Logout. The fingerprints stay, for {@link offer}, unless they too are to be forgotten. */
-export const logOut =
-  (now: number, isForgotten: unknown): Act =>
-  (record) => ({
+export function logOut(now: number, isForgotten: unknown): Act {
+  return (record) => ({
     ...forget(record),
     fingerprint: isForgotten ? undefined : record.fingerprint,
     clearedAt: now,
   });
+}
 
 /** The user has opted out: tokens and fingerprints go, the tombstone stays. */
-export const optOut =
-  (now: number): Act =>
-  (record) => ({ ...forget(record), optedOut: true, clearedAt: now });
+export function optOut(now: number): Act {
+  return (record) => ({ ...forget(record), optedOut: true, clearedAt: now });
+}
 
 /** Whether two records hold the same set, brought by the same act. */
-export const isSame = (one: SessionRecord, other: SessionRecord): boolean =>
-  one.generation === other.generation && one.set?.refreshToken === other.set?.refreshToken;
+export function isSame(one: SessionRecord, other: SessionRecord): boolean {
+  return one.generation === other.generation && one.set?.refreshToken === other.set?.refreshToken;
+}
 
 /** A clock that differs by less is taken to be right: `Date` has whole seconds only, and answers travel. */
 const CLOCK_TOLERANCE_MS = 5_000;
 
 /** The service's time; `Infinity` where the clock was set back since the set arrived, and nobody knows by how much. */
-export const serviceTime = ({ receivedAt = 0, offsetMs }: SessionRecord, now: number): number =>
-  now + CLOCK_TOLERANCE_MS < receivedAt ? Number.POSITIVE_INFINITY : now + offsetMs;
+export function serviceTime({ receivedAt = 0, offsetMs }: SessionRecord, now: number): number {
+  return now + CLOCK_TOLERANCE_MS < receivedAt ? Number.POSITIVE_INFINITY : now + offsetMs;
+}
 
 /**
  * This device's clock was set back by `backMs`: put right what was measured by it, also for the tabs that have not noticed.
  *
  * @param seen  the record of the tab that has: of many that have, the first counts.
  */
-export const setBack =
-  (seen: SessionRecord, backMs: number): Act =>
-  (record) => {
+export function setBack(seen: SessionRecord, backMs: number): Act {
+  return (record) => {
     const { run, receivedAt = 0, offsetMs } = record;
     return receivedAt === seen.receivedAt
       ? {
@@ -167,6 +170,7 @@ export const setBack =
         }
       : record;
   };
+}
 
 /** A set that is due within this, or within a twentieth of its time, is due. */
 const DUE_MS = 60_000;
@@ -181,9 +185,8 @@ export type Word = Answer | 'ended';
  * @param word    `ended`: the refresh token was refused for good.
  * @param dateMs  the answer's `Date`, epoch ms, where it could be read.
  */
-export const answered =
-  (sent: SessionRecord, word: Word, dateMs: number | undefined, now: number): Act =>
-  (record) => {
+export function answered(sent: SessionRecord, word: Word, dateMs: number | undefined, now: number): Act {
+  return (record) => {
     if (!isSame(record, sent)) return record;
     if (word === 'optout') return optOut(now)(record);
     const { run } = record;
@@ -205,3 +208,4 @@ export const answered =
     // The service accepts the user: a tombstone falls.
     return { ...next, set, optedOut: undefined, offsetMs, receivedAt: now };
   };
+}

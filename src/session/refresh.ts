@@ -4,8 +4,7 @@
  */
 
 import { openRefresh } from '../token/envelope.ts';
-import type { ErrorCode } from '../token/errors.ts';
-import { TokenError } from '../token/errors.ts';
+import { type ErrorCode, TokenError } from '../token/errors.ts';
 import type { TokenSet } from '../token/token-set.ts';
 import { parseAnswer } from '../token/token-set.ts';
 import type { Settings } from './options.ts';
@@ -29,12 +28,12 @@ export interface Outcome {
  *   or does not parse. Whatever `fetch` rejects with: there was no answer.
  * @see protocol facts 2.1 to 2.3, decisions 7, 19 and 20
  */
-export const refresh = async (
+export async function refresh(
   { baseUrl, fetch = globalThis.fetch }: Settings,
   set: TokenSet,
   signal: AbortSignal,
   now: number,
-): Promise<Outcome> => {
+): Promise<Outcome> {
   // No header of our own, and a text body: the request needs no preflight.
   const response = await fetch(`${baseUrl}/v2/token/refresh`, {
     method: 'POST',
@@ -61,4 +60,4 @@ export const refresh = async (
   const after = headers.get('retry-after') as string;
   const retryAfterMs = +after * 1000 || Date.parse(after) - (dateMs || now) || undefined;
   throw new TokenError(code, undefined, { status, retryAfterMs });
-};
+}

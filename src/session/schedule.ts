@@ -8,7 +8,9 @@
 const LONGEST_SLEEP_MS = 60_000;
 
 /** Whether the page is seen; true where there is no document (workers, Node). */
-export const isVisible = (): boolean => globalThis.document?.visibilityState !== 'hidden';
+export function isVisible(): boolean {
+  return globalThis.document?.visibilityState !== 'hidden';
+}
 
 /**
  * Aim at instants, one at a time.
@@ -18,7 +20,7 @@ export const isVisible = (): boolean => globalThis.document?.visibilityState !==
  * @param onWake   called when the page is shown, restored or back online.
  * @param onLeave  called when the page is about to be frozen, kept in the back/forward cache, or gone.
  */
-export const createSchedule = (now: () => number, onTime: () => void, onWake: () => void, onLeave: () => void) => {
+export function createSchedule(now: () => number, onTime: () => void, onWake: () => void, onLeave: () => void) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let target = Number.POSITIVE_INFINITY;
 
@@ -57,4 +59,4 @@ export const createSchedule = (now: () => number, onTime: () => void, onWake: ()
       listen('remove');
     },
   };
-};
+}

@@ -32,7 +32,7 @@ import { joinTabs } from './tabs.ts';
  *
  * @throws {TypeError} for a wrong option, naming it, what was expected and what came.
  */
-export const createSession = (options: SessionOptions): Session => {
+export function createSession(options: SessionOptions): Session {
   const o = parseOptions(options);
   const time = createClock(o.now);
   const now = (o.now = time.now);
@@ -297,4 +297,4 @@ export const createSession = (options: SessionOptions): Session => {
       settle();
     },
   };
-};
+}

@@ -7,13 +7,13 @@ import type { SessionState } from './contract.ts';
 import type { SessionRecord } from './record.ts';
 
 /** Put it together: the same members always, so that two of them compare as text. */
-export const snapshotOf = (
+export function snapshotOf(
   { set, offsetMs }: SessionRecord,
   phase: Phase,
   persistence: string,
   waitingFor: SessionState['waitingFor'],
   lastError: TokenError | undefined,
-): SessionState => {
+): SessionState {
   const { refreshAt, expiresAt, endsAt }: Partial<TokenSet> = set ?? {};
   return {
     phase,
@@ -25,14 +25,14 @@ export const snapshotOf = (
     lastError,
     clockOffsetMs: offsetMs || undefined,
   };
-};
+}
 
 /** Why there is no token: what stands before all else, what the record says, or the last failure. */
-export const lackOf = (
+export function lackOf(
   { optedOut, ended }: SessionRecord,
   first: ErrorCode | false,
   lastError: TokenError | undefined,
-): TokenError => {
+): TokenError {
   const code = first || (optedOut && 'opted_out') || (ended && 'refresh_rejected');
   return (!code && lastError) || new TokenError(code || 'no_token');
-};
+}

@@ -31,7 +31,7 @@ const KEY = 'session';
  * The database's version never changes (the record carries its own), so an old and a new runtime do not block each
  * other; when somebody deletes the database, the connection gives way.
  */
-export const indexedDbStore = (name: string): Store => {
+export function indexedDbStore(name: string): Store {
   let opening: Promise<IDBDatabase> | undefined;
   const close = () => {
     opening?.then(
@@ -70,14 +70,18 @@ export const indexedDbStore = (name: string): Store => {
       }),
     close,
   };
-};
+}
 
 /** The store of a page that brings none. No IndexedDB at all (Node, some webviews) is no failure. */
-export const ownStore = (name: string): Store => ('indexedDB' in globalThis ? indexedDbStore(name) : memoryStore());
+export function ownStore(name: string): Store {
+  return 'indexedDB' in globalThis ? indexedDbStore(name) : memoryStore();
+}
 
 /** A store that lasts as long as the page. */
-export const memoryStore = (value?: unknown): Store => ({
-  kind: 'memory',
-  read: async () => value,
-  update: async (change) => (value = change(value)),
-});
+export function memoryStore(value?: unknown): Store {
+  return {
+    kind: 'memory',
+    read: async () => value,
+    update: async (change) => (value = change(value)),
+  };
+}

@@ -16,7 +16,7 @@ const LOCK_MS = 2_000;
  *
  * @param onTold  called when another tab has joined, or tells that it has changed the record.
  */
-export const joinTabs = (name: string, onTold: (isNews: unknown) => void) => {
+export function joinTabs(name: string, onTold: (isNews: unknown) => void) {
   let channel: BroadcastChannel | undefined;
 
   return {
@@ -60,4 +60,4 @@ export const joinTabs = (name: string, onTold: (isNews: unknown) => void) => {
       channel = undefined;
     },
   };
-};
+}

@@ -21,8 +21,9 @@ export const TAG_LENGTH = 16;
  *
  * @param raw  32 bytes.
  */
-export const aesKey = async (raw: Bytes): Promise<AesKey> =>
-  globalThis.crypto?.subtle ? crypto.subtle.importKey('raw', raw, AES, false, ['encrypt', 'decrypt']) : raw;
+export async function aesKey(raw: Bytes): Promise<AesKey> {
+  return globalThis.crypto?.subtle ? crypto.subtle.importKey('raw', raw, AES, false, ['encrypt', 'decrypt']) : raw;
+}
 
 /**
  * Encrypt and authenticate.
@@ -30,11 +31,11 @@ export const aesKey = async (raw: Bytes): Promise<AesKey> =>
  * @param iv  12 bytes, never used twice with one key; random where left out.
  * @returns   iv[12], ciphertext[n], tag[16]. No additional data.
  */
-export const sealAes = async (
+export async function sealAes(
   key: AesKey,
   plain: Bytes,
   iv: Bytes = crypto.getRandomValues(new Uint8Array(IV_LENGTH)),
-): Promise<Bytes> => {
+): Promise<Bytes> {
   const body =
     key instanceof Uint8Array
       ? (await import('@noble/ciphers/aes.js')).gcm(key, iv).encrypt(plain)
@@ -43,7 +44,7 @@ export const sealAes = async (
   sealed.set(iv);
   sealed.set(body, IV_LENGTH);
   return sealed;
-};
+}
 
 /**
  * Check and decrypt what {@link sealAes} made.
@@ -51,11 +52,11 @@ export const sealAes = async (
  * @param sealed  iv[12], ciphertext[n], tag[16].
  * @throws        what the implementation throws where key or bytes are wrong: callers give it its name.
  */
-export const openAes = async (key: AesKey, sealed: Bytes): Promise<Bytes> => {
+export async function openAes(key: AesKey, sealed: Bytes): Promise<Bytes> {
   const iv = sealed.subarray(0, IV_LENGTH);
   const body = sealed.subarray(IV_LENGTH);
   return key instanceof Uint8Array
     ? // Worded so that the script-tag build finds it: `build/bundle.ts`.
       ((await import('@noble/ciphers/aes.js')).gcm(key, iv).decrypt(body) as Bytes)
     : new Uint8Array(await crypto.subtle.decrypt({ name: AES, iv }, key, body));
-};
+}

@@ -17,7 +17,9 @@ export type DiiForm = (typeof DII_FORMS)[number];
 export type DiiType = 'email' | 'phone';
 
 /** The type of the DII behind a form. */
-export const diiTypeOf = (form: DiiForm): DiiType => (form.startsWith('email') ? 'email' : 'phone');
+export function diiTypeOf(form: DiiForm): DiiType {
+  return form.startsWith('email') ? 'email' : 'phone';
+}
 
 /**
  * Normalise an email address.
@@ -28,7 +30,7 @@ export const diiTypeOf = (form: DiiForm): DiiType => (form.startsWith('email') ?
  * @returns the normal form, or undefined where there is no `local@domain` in it.
  * @example normaliseEmail('Jane.Doe+news@Gmail.com') // 'janedoe@gmail.com'
  */
-export const normaliseEmail = (email: string): string | undefined => {
+export function normaliseEmail(email: string): string | undefined {
   const lower = email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   const [rawLocal = '', rawDomain = '', more] = lower.split('@');
   // Not by a pattern: ` +$` takes quadratic time where spaces by the thousand are followed by something else.
@@ -38,38 +40,41 @@ export const normaliseEmail = (email: string): string | undefined => {
   let local = rawLocal.replaceAll(' ', '');
   if (domain === 'gmail.com') local = local.replace(/\+.*$/s, '').replaceAll('.', '');
   return local && domain && more === undefined ? `${local}@${domain}` : undefined;
-};
+}
 
 /** The phone number itself where it is in normal form: a plus sign and 10 to 15 ASCII digits. */
-export const normalisePhone = (phone: string): string | undefined =>
-  /^\+[0-9]{10,15}$/.test(phone) ? phone : undefined;
+export function normalisePhone(phone: string): string | undefined {
+  return /^\+[0-9]{10,15}$/.test(phone) ? phone : undefined;
+}
 
 /** SHA-256 of the UTF-8 text of a normalised DII, 32 bytes. */
-export const hashDii = (normalised: string): Bytes => sha256(utf8(normalised)) as Bytes;
+export function hashDii(normalised: string): Bytes {
+  return sha256(utf8(normalised)) as Bytes;
+}
 
 /**
  * Read a supplied hash: 44 characters of base64 (with padding) of 32 bytes, or 64 hexadecimal digits of either case.
  *
  * @returns 32 bytes, or undefined for anything else.
  */
-export const parseHash = (text: string): Bytes | undefined => {
+export function parseHash(text: string): Bytes | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return fromHex(text);
   return /^[A-Za-z0-9+/]{43}=$/.test(text) ? fromB64(text) : undefined;
-};
+}
 
 /**
  * The hash behind DII of any form.
  *
  * @returns 32 bytes, or undefined where the value is not valid for its form.
  */
-export const hashOf = (form: DiiForm, value: string): Bytes | undefined => {
+export function hashOf(form: DiiForm, value: string): Bytes | undefined {
   if (form.endsWith('_hash')) return parseHash(value);
   const normalised = form === 'email' ? normaliseEmail(value) : normalisePhone(value);
   return normalised === undefined ? undefined : hashDii(normalised);
-};
+}
 
 /** The hash as it travels: base64 of its 32 bytes. */
-export const hashTextOf = (form: DiiForm, value: string): string | undefined => {
+export function hashTextOf(form: DiiForm, value: string): string | undefined {
   const hash = hashOf(form, value);
   return hash && toB64(hash);
-};
+}

@@ -28,7 +28,7 @@ const SEALED_LENGTH = IV_LENGTH + TAG_LENGTH;
 export const SMALLEST_REQUEST = 1 + SEALED_LENGTH + HEADER_LENGTH;
 
 /** What a request or response envelope holds. */
-export interface Sealed {
+export interface Message {
   /** The sender's clock, epoch ms. */
   readonly at: number;
   /** 8 bytes; the answer repeats the request's. */
@@ -38,11 +38,11 @@ export interface Sealed {
 }
 
 /** The same on its way out: JSON may be UTF-8 already, where there is too much of it for one text. */
-export interface Unsealed extends Omit<Sealed, 'json'> {
+export interface OutgoingMessage extends Omit<Message, 'json'> {
   readonly json: string | Bytes;
 }
 
-const plainOf = ({ at, nonce, json }: Unsealed): Bytes =>
+const plainOf = ({ at, nonce, json }: OutgoingMessage): Bytes =>
   concat(int64(at), nonce, typeof json === 'string' ? utf8(json) : json);
 
 const open = async (key: AesKey, sealed: Bytes): Promise<Bytes> => {
@@ -55,7 +55,7 @@ const open = async (key: AesKey, sealed: Bytes): Promise<Bytes> => {
   }
 };
 
-const openHeaded = async (key: AesKey, sealed: Bytes): Promise<Sealed> => {
+const openHeaded = async (key: AesKey, sealed: Bytes): Promise<Message> => {
   const plain = await open(key, sealed);
   if (plain.length < HEADER_LENGTH)
     throw new TokenError('malformed_response', `expected time and nonce, got ${plain.length} bytes`);
@@ -75,28 +75,37 @@ const textOf = (bytes: Uint8Array): string => {
 };
 
 /** Seal a request under the client secret. `iv` only for vectors: random where left out. */
-export const sealRequest = async (key: AesKey, request: Sealed, iv?: Bytes): Promise<Bytes> =>
-  concat(Uint8Array.of(REQUEST_VERSION), await sealAes(key, plainOf(request), iv));
+export async function sealRequest(key: AesKey, request: Message, iv?: Bytes): Promise<Bytes> {
+  return concat(Uint8Array.of(REQUEST_VERSION), await sealAes(key, plainOf(request), iv));
+}
 
 /**
  * Open a request envelope; its version byte and its length have been looked at by the caller.
  *
  * @throws {TokenError} `malformed_response` too short or no UTF-8; `decrypt_failed` wrong secret or altered bytes.
  */
-export const openRequest = (key: AesKey, envelope: Bytes): Promise<Sealed> => openHeaded(key, envelope.subarray(1));
+export function openRequest(key: AesKey, envelope: Bytes): Promise<Message> {
+  return openHeaded(key, envelope.subarray(1));
+}
 
 /** Seal an answer under the client secret of the caller. */
-export const sealResponse = (key: AesKey, response: Unsealed): Promise<Bytes> => sealAes(key, plainOf(response));
+export function sealResponse(key: AesKey, response: OutgoingMessage): Promise<Bytes> {
+  return sealAes(key, plainOf(response));
+}
 
 /**
  * Open an answer to a sealed request; the caller compares the nonce with the one that it sent.
  *
  * @throws {TokenError} `malformed_response` too short or no UTF-8; `decrypt_failed` wrong secret or altered bytes.
  */
-export const openResponse = (key: AesKey, sealed: Bytes): Promise<Sealed> => openHeaded(key, sealed);
+export function openResponse(key: AesKey, sealed: Bytes): Promise<Message> {
+  return openHeaded(key, sealed);
+}
 
 /** Seal a refresh answer: the JSON alone, without time and nonce. */
-export const sealRefresh = (key: AesKey, json: string): Promise<Bytes> => sealAes(key, utf8(json));
+export function sealRefresh(key: AesKey, json: string): Promise<Bytes> {
+  return sealAes(key, utf8(json));
+}
 
 /**
  * Open a refresh answer.
@@ -106,7 +115,7 @@ export const sealRefresh = (key: AesKey, json: string): Promise<Bytes> => sealAe
  * @returns        JSON text, n bytes of UTF-8. No time-and-nonce header, unlike every other answer.
  * @throws {TokenError} `malformed_response` no base64, under 28 bytes, no UTF-8; `decrypt_failed` wrong key or altered bytes.
  */
-export const openRefresh = async (bodyB64: string, keyB64: string): Promise<string> => {
+export async function openRefresh(bodyB64: string, keyB64: string): Promise<string> {
   // What a failure means depends on how far it came.
   let code: ErrorCode = 'malformed_response';
   try {
@@ -118,4 +127,4 @@ export const openRefresh = async (bodyB64: string, keyB64: string): Promise<stri
   } catch (cause) {
     throw new TokenError(code, undefined, { cause });
   }
-};
+}

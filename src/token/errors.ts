@@ -54,21 +54,11 @@ export class TokenError extends Error {
 }
 
 /** Tell whether `e` is a TokenError. It compares the name, so it works across frames and duplicate bundles. */
-export const isTokenError = (e: unknown): e is TokenError => (e as Error | undefined)?.name === 'TokenError';
+export function isTokenError(e: unknown): e is TokenError {
+  return (e as Error | undefined)?.name === 'TokenError';
+}
 
-/** How every refusal of bad input reads. `got` is a type, a length or a harmless value, never a token or DII. */
-export const mismatch = (what: string, expected: string, got: unknown): string =>
-  `${what}: expected ${expected}, got ${got}`;
-
-/**
- * Look at a value from outside.
- *
- * @param type  what `typeof` should say; text must not be empty, a number must be above 0 and finite.
- * @returns     undefined where it fits, else what it should be, named `what`, and what it is.
- */
-export const misfit = (what: string, type: string, value: unknown): string | undefined => {
-  const is = typeof value;
-  return is === type && value && !(is === 'number' && 1 / (value as number) <= 0)
-    ? undefined
-    : mismatch(what, type, is === type ? `"${value}"` : is);
-};
+/** The form of every message about bad input. `got` is a type, a length or a harmless value, never a token or DII. */
+export function expectedGot(name: string, expected: string, got: unknown): string {
+  return `${name}: expected ${expected}, got ${got}`;
+}

@@ -1,8 +1,30 @@
 /** `tessera-id/token`: token sets, phases, envelopes, DII. Pure: no I/O, no clock, no DOM. */
-export * from './bytes.ts';
-export * from './cipher.ts';
-export * from './dii.ts';
-export * from './envelope.ts';
-export * from './errors.ts';
-export * from './phase.ts';
-export * from './token-set.ts';
+export { type AesKey, aesKey } from './cipher.ts';
+export {
+  DII_FORMS,
+  type DiiForm,
+  type DiiType,
+  diiTypeOf,
+  hashDii,
+  hashOf,
+  hashTextOf,
+  normaliseEmail,
+  normalisePhone,
+  parseHash,
+} from './dii.ts';
+export {
+  type Message,
+  NONCE_LENGTH,
+  type OutgoingMessage,
+  openRefresh,
+  openRequest,
+  openResponse,
+  REQUEST_VERSION,
+  SMALLEST_REQUEST,
+  sealRefresh,
+  sealRequest,
+  sealResponse,
+} from './envelope.ts';
+export { type ErrorCode, isTokenError, TokenError, type TokenErrorDetails } from './errors.ts';
+export { type Held, nextWakeAt, type Phase, phaseOf, tokenAt } from './phase.ts';
+export { type Answer, parseAnswer, parseTokenSet, type TokenSet, toWire } from './token-set.ts';

@@ -27,8 +27,8 @@ export interface Held {
 }
 
 /** The phase at `now`. */
-export const phaseOf = ({ set, ended, optedOut }: Held, now: number): Phase =>
-  optedOut
+export function phaseOf({ set, ended, optedOut }: Held, now: number): Phase {
+  return optedOut
     ? 'optedOut'
     : !set
       ? 'empty'
@@ -39,11 +39,14 @@ export const phaseOf = ({ set, ended, optedOut }: Held, now: number): Phase =>
           : now >= set.refreshAt
             ? 'due'
             : 'fresh';
+}
 
 /** The advertising token that may be given out at `now`: never an expired one, never an opted-out user's. */
-export const tokenAt = ({ set, optedOut }: Held, now: number): string | undefined =>
-  set && !optedOut && now < set.expiresAt ? set.advertisingToken : undefined;
+export function tokenAt({ set, optedOut }: Held, now: number): string | undefined {
+  return set && !optedOut && now < set.expiresAt ? set.advertisingToken : undefined;
+}
 
 /** The next instant at which phase or token change by themselves; `Infinity` where none will. */
-export const nextWakeAt = ({ set, optedOut }: Held, now: number): number =>
-  (set && !optedOut && [set.refreshAt, set.expiresAt].find((at) => at > now)) || Number.POSITIVE_INFINITY;
+export function nextWakeAt({ set, optedOut }: Held, now: number): number {
+  return (set && !optedOut && [set.refreshAt, set.expiresAt].find((at) => at > now)) || Number.POSITIVE_INFINITY;
+}

@@ -5,7 +5,8 @@
  * Next: `phase.ts` says what a set means at an instant.
  */
 
-import { misfit, mismatch, TokenError } from './errors.ts';
+import { typeFault } from './checks.ts';
+import { expectedGot, TokenError } from './errors.ts';
 
 /** A parsed token set. Instants are epoch milliseconds in the service's time. */
 export interface TokenSet {
@@ -42,7 +43,7 @@ const FIELDS = Object.entries({
 
 const KEY = /^[a-z\d+/]{43}=?$/i;
 
-const demand = (fault: unknown) => {
+const throwIf = (fault: unknown) => {
   if (fault) throw new TokenError('invalid_token_set', fault as string);
 };
 
@@ -54,25 +55,25 @@ const demand = (fault: unknown) => {
  * @throws {TokenError} `invalid_token_set`, naming field, expected and got: six members, texts not empty, a key
  *   of 32 bytes, instants in milliseconds with refresh_from <= identity_expires <= refresh_expires.
  */
-export const parseTokenSet = (input: unknown, own?: boolean): TokenSet => {
-  demand(misfit('token set', 'object', input));
+export function parseTokenSet(input: unknown, own?: boolean): TokenSet {
+  throwIf(typeFault('token set', 'object', input));
   const set: Record<string, unknown> = {};
   let earliest = EARLIEST;
   for (const [wire, ours] of FIELDS) {
     const name = own ? ours : wire;
     const value = (input as typeof set)[name] as never;
     const instant = ours.endsWith('At');
-    demand(misfit(name, instant ? 'number' : 'string', value));
+    throwIf(typeFault(name, instant ? 'number' : 'string', value));
     if (instant) {
       const plausible = `epoch ms from ${earliest} on`;
-      demand((value < earliest || value > LATEST) && mismatch(name, plausible, value));
+      throwIf((value < earliest || value > LATEST) && expectedGot(name, plausible, value));
       earliest = value;
     } else if (ours === 'responseKeyB64')
-      demand(!KEY.test(value) && mismatch(name, 'base64 of 32 bytes', `${(value as string).length} characters`));
+      throwIf(!KEY.test(value) && expectedGot(name, 'base64 of 32 bytes', `${(value as string).length} characters`));
     set[ours] = value;
   }
   return set as unknown as TokenSet;
-};
+}
 
 /**
  * Parse what a publisher's server passes on, or what a refresh answer opened to.
@@ -80,13 +81,14 @@ export const parseTokenSet = (input: unknown, own?: boolean): TokenSet => {
  * @param input  `{ status: 'success', body }`, the body alone, or `{ status: 'optout' }`.
  * @throws {TokenError} `invalid_token_set` for anything else, also for any other status.
  */
-export const parseAnswer = (input: unknown): Answer => {
+export function parseAnswer(input: unknown): Answer {
   const { status, body } = Object(input) as { status?: unknown; body?: unknown };
   if (status === 'optout') return status;
-  demand(status && status !== 'success' && mismatch('status', 'success or optout', 'another'));
+  throwIf(status && status !== 'success' && expectedGot('status', 'success or optout', 'another'));
   return parseTokenSet(status ? body : input);
-};
+}
 
 /** The wire form of a set: what {@link parseTokenSet} reads. */
-export const toWire = (set: TokenSet): Record<string, string | number> =>
-  Object.fromEntries(FIELDS.map(([wire, ours]) => [wire, set[ours]]));
+export function toWire(set: TokenSet): Record<string, string | number> {
+  return Object.fromEntries(FIELDS.map(([wire, ours]) => [wire, set[ours]]));
+}

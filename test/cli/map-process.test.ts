@@ -6,7 +6,7 @@ import { mkdir, readFile, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createScene, type Scene, tessera } from './scene.ts';
+import { createFixture, type Fixture, tessera } from './fixtures.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
@@ -14,13 +14,13 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 // Named in full: not all run in this folder.
 const COMMAND = ['--import', `file://${ROOT}node_modules/tsx/dist/loader.mjs`, `${ROOT}src/cli/main.ts`];
 
-let scene: Scene;
+let fixture: Fixture;
 beforeAll(async () => {
-  scene = await createScene();
+  fixture = await createFixture();
 });
-afterAll(() => scene.close());
+afterAll(() => fixture.close());
 
-const envOf = () => ({ PATH: process.env.PATH ?? '', PGPASSWORD: process.env['PGPASSWORD'] ?? '', ...scene.env });
+const envOf = () => ({ PATH: process.env.PATH ?? '', PGPASSWORD: process.env['PGPASSWORD'] ?? '', ...fixture.env });
 
 /** A process of the command, and what it has said. */
 const start = (args: readonly string[], node: readonly string[] = []) => {
@@ -48,7 +48,7 @@ const underWay = (times = 1) => {
   let seen = 0;
   return vi.waitUntil(
     () => {
-      seen += scene.asked().filter((path) => path === '/v3/identity/map').length;
+      seen += fixture.asked().filter((path) => path === '/v3/identity/map').length;
       return seen >= times;
     },
     { timeout: 60_000, interval: 5 },
@@ -57,8 +57,8 @@ const underWay = (times = 1) => {
 
 describe('the process of tessera map', () => {
   test('killed in the middle, and killed again, it goes on to the mapping of an unbroken run', async () => {
-    const [broken, whole] = await Promise.all([scene.databaseFolder(), scene.databaseFolder()]);
-    const path = await scene.file('people.txt', people);
+    const [broken, whole] = await Promise.all([fixture.databaseFolder(), fixture.databaseFolder()]);
+    const path = await fixture.file('people.txt', people);
     for (const asked of [1, 2]) {
       // One worker asks for 5,000 at once.
       const { child, exit } = start(['map', path, '--workers', '1', '--database', broken]);
@@ -66,14 +66,14 @@ describe('the process of tessera map', () => {
       child.kill('SIGKILL');
       expect(await exit).toEqual([null, 'SIGKILL']);
       // What it had asked for may still be answered.
-      scene.asked();
+      fixture.asked();
     }
     const { said, exit } = start(['map', path, '--database', broken, '--json']);
     expect([await exit, said.err]).toEqual([[0, null], '']);
     expect(JSON.parse(said.out)).toMatchObject({ done: true, rows: ROWS });
     expect(await countsOf(broken)).toMatchObject({ mapped: ROWS, pending: 0 });
 
-    expect((await tessera(['map', path, '--database', whole], { env: scene.env })).code).toBe(0);
+    expect((await tessera(['map', path, '--database', whole], { env: fixture.env })).code).toBe(0);
     const mappingOf = async (database: string) => {
       const { out } = await tessera(['map', '--export', '-', '--json', '--database', database]);
       return out.map((line) => ({ ...JSON.parse(line), answeredAt: undefined }));
@@ -85,9 +85,9 @@ describe('the process of tessera map', () => {
     ['SIGINT', 'databaseFolder'],
     ['SIGTERM', 'database'],
   ] as const)('%s stops it cleanly, with a summary and 130', async (signal, kind) => {
-    const database = await scene[kind]();
+    const database = await fixture[kind]();
     // A pipe that nobody closes.
-    const rejects = scene.path(`${signal}.csv`);
+    const rejects = fixture.path(`${signal}.csv`);
     const { child, said, exit } = start([
       'map',
       '-',
@@ -99,7 +99,7 @@ describe('the process of tessera map', () => {
       '--rejects',
       rejects,
     ]);
-    scene.asked();
+    fixture.asked();
     child.stdin.write(people);
     await underWay();
     child.kill(signal);
@@ -113,11 +113,11 @@ describe('the process of tessera map', () => {
   });
 
   test('on a terminal it draws, and leaves one line behind; the mappings are in a folder of the present one', async () => {
-    const cwd = scene.path('present');
+    const cwd = fixture.path('present');
     await mkdir(cwd);
-    const path = await scene.file('few.txt', people.slice(0, 20_000));
+    const path = await fixture.file('few.txt', people.slice(0, 20_000));
     const command = [process.execPath, ...COMMAND, 'map', path].join(' ');
-    const log = scene.path('typescript');
+    const log = fixture.path('typescript');
     await promisify(execFile)('script', ['-qec', command, log], { cwd, env: { ...envOf(), TERM: 'xterm' } });
     const typed = await readFile(log, 'utf8');
     expect(typed).toMatch(/\[=+ *\] \d+ % \| [\d,]+ rows/);
@@ -132,9 +132,9 @@ describe('the process of tessera map', () => {
       throw Object.assign(new Error('Cannot find package ' + name), { code: 'ERR_MODULE_NOT_FOUND' });
     }`;
     const hooks = `import { register } from 'node:module'; register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(missing)}`)});`;
-    const path = await scene.file('one.txt', 'one@example.com\n');
+    const path = await fixture.file('one.txt', 'one@example.com\n');
     const { said, exit } = start(
-      ['map', path, '--database', scene.path('never')],
+      ['map', path, '--database', fixture.path('never')],
       ['--import', `data:text/javascript,${encodeURIComponent(hooks)}`],
     );
     expect(await exit).toEqual([1, null]);
@@ -142,11 +142,11 @@ describe('the process of tessera map', () => {
     expect(said.err).toContain(
       'error: database: a folder needs the package @electric-sql/pglite, which is not installed',
     );
-    expect(await stat(scene.path('one.rejects.csv')).catch((e) => e.code)).toBe('ENOENT');
+    expect(await stat(fixture.path('one.rejects.csv')).catch((e) => e.code)).toBe('ENOENT');
   });
 
   test('of 100 MB it has a small part in memory', async () => {
-    const database = await scene.database();
+    const database = await fixture.database();
     // Few people, and much that is said of them; the heap has not room for all of it.
     const { child, said, exit } = start(
       ['map', '-', '--column', 'email', '--json', '--rejects', '/dev/null', '--database', database],

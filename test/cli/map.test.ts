@@ -6,34 +6,34 @@ import { createMappings } from '../../src/mapping/index.ts';
 import type { Dii } from '../../src/server/index.ts';
 import { hashTextOf } from '../../src/token/dii.ts';
 import { opened, scriptedService } from '../server/scripted-service.ts';
-import { createScene, type Given, type Scene, tessera } from './scene.ts';
+import { createFixture, type Fixture, type Given, tessera } from './fixtures.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const DAY = 86_400_000;
 
-let scene: Scene;
+let fixture: Fixture;
 let place: string;
 beforeAll(async () => {
-  scene = await createScene();
-  place = await scene.database();
+  fixture = await createFixture();
+  place = await fixture.database();
 });
-afterAll(() => scene.close());
+afterAll(() => fixture.close());
 afterEach(() => {
   vi.useRealTimers();
-  scene.answer = undefined;
+  fixture.answer = undefined;
 });
 
 const isStored = (arg: string) => ['--due', '--export', '--forget'].includes(arg);
 
 /** `tessera map`, on the database that all tests share unless they say otherwise. */
 const map = async (args: readonly string[], { database = place, ...given }: Given & { database?: string } = {}) => {
-  scene.asked();
+  fixture.asked();
   // Nothing is left in the folder of the tests.
   const rejects = args.includes('-') && !args.some((arg) => arg.startsWith('--rejects') || isStored(arg));
-  const more = ['--database', database, ...(rejects ? ['--rejects', scene.path('stdin.rejects.csv')] : [])];
-  const result = await tessera(['map', ...args, ...more], { env: scene.env, ...given });
-  return { ...result, asked: scene.asked() };
+  const more = ['--database', database, ...(rejects ? ['--rejects', fixture.path('stdin.rejects.csv')] : [])];
+  const result = await tessera(['map', ...args, ...more], { env: fixture.env, ...given });
+  return { ...result, asked: fixture.asked() };
 };
 
 /** The same, and what is told to machines. */
@@ -60,9 +60,9 @@ const keyOf = ({ email, phone, ...hash }: Dii) =>
 
 /** Each is stored as the service maps it. */
 const expectStored = async (dii: readonly Dii[]) => {
-  const mappings = await createMappings({ client: scene.client, database: place });
+  const mappings = await createMappings({ client: fixture.client, database: place });
   try {
-    for await (const result of scene.client.mapIdentities(dii)) {
+    for await (const result of fixture.client.mapIdentities(dii)) {
       if (result.status !== 'mapped') throw new Error('expected a raw ID');
       const { rawId, previousRawId, remapAt } = result;
       expect(await mappings.find(result.dii)).toMatchObject({
@@ -84,7 +84,7 @@ const hidden = (text: string, ...secrets: string[]) => {
 
 describe('tessera map FILE', () => {
   test('maps a column of a CSV file, stores it, and says what came of it', async () => {
-    const path = await scene.file(
+    const path = await fixture.file(
       'people.csv',
       'id,email,name\n1,One@Example.com,"O, ne"\n2,two@example.com,\n1,one@example.com,\n',
     );
@@ -97,7 +97,7 @@ describe('tessera map FILE', () => {
   });
 
   test('run again, it asks for nothing that is stored, and tells machines the same in one object', async () => {
-    const path = await scene.file('again.txt', 'again1@example.com\nagain2@example.com\n');
+    const path = await fixture.file('again.txt', 'again1@example.com\nagain2@example.com\n');
     expect((await mapJson([path])).json).toMatchObject({ rows: 2, mapped: 2, kept: 0 });
     const { code, err, json, asked } = await mapJson([path]);
     expect([code, err, asked]).toEqual([0, '', []]);
@@ -123,7 +123,7 @@ describe('tessera map FILE', () => {
 
   test('an empty file, and one of a header alone, are done at once', async () => {
     for (const [i, content] of ['', '\n\n', 'email\n', 'id,email\r\n'].entries()) {
-      const { code, json, asked } = await mapJson([await scene.file(`empty-${i}.csv`, content)]);
+      const { code, json, asked } = await mapJson([await fixture.file(`empty-${i}.csv`, content)]);
       expect([code, json.rows, asked]).toEqual([0, 0, []]);
     }
     expect((await mapJson(['-', '--column', 'email'])).json.rows).toBe(0);
@@ -179,7 +179,7 @@ describe('tessera map FILE', () => {
       );
     }
     // In the middle of a long file it is one bad row.
-    const { code, json } = await mapJson(['-', '--rejects', scene.path('untold.csv')], {
+    const { code, json } = await mapJson(['-', '--rejects', fixture.path('untold.csv')], {
       stdin: [`untold@example.com\n${hash}\n`],
     });
     expect([code, json.mapped, json.rejected]).toEqual([0, 1, 1]);
@@ -228,17 +228,17 @@ describe('tessera map FILE', () => {
 
   test('a file that cannot be read is wrong use, and makes no database', async () => {
     for (const [path, got] of [
-      [scene.path('nowhere.csv'), 'ENOENT'],
-      [scene.path(''), 'EISDIR'],
+      [fixture.path('nowhere.csv'), 'ENOENT'],
+      [fixture.path(''), 'EISDIR'],
     ] as const) {
-      const { code, out, err } = await map([path], { database: scene.path('not-made') });
+      const { code, out, err } = await map([path], { database: fixture.path('not-made') });
       expect([code, out, err]).toEqual([2, [], `error: FILE: expected a readable file, got ${got}`]);
     }
-    expect(await stat(scene.path('not-made')).catch((e) => e.code)).toBe('ENOENT');
+    expect(await stat(fixture.path('not-made')).catch((e) => e.code)).toBe('ENOENT');
   });
 
   test('a place that is no database is wrong use, and a folder that is none of ours a failure', async () => {
-    const path = await scene.file('one.txt', 'place@example.com');
+    const path = await fixture.file('one.txt', 'place@example.com');
     expect(await map([path], { database: 'mysql://localhost/x' })).toMatchObject({
       code: 2,
       err: expect.stringContaining('database: expected a folder or postgres://'),
@@ -278,45 +278,45 @@ describe('bad rows', () => {
   ].join('\n');
 
   test('go with line and reason into a file beside the input that only its owner reads, and the job goes on', async () => {
-    const path = await scene.file('bad.csv', BAD);
+    const path = await fixture.file('bad.csv', BAD);
     const { code, out, err } = await map([path]);
     expect([code, err, out]).toEqual([
       0,
       '',
-      [expect.stringMatching(/^rows: 9, mapped: 3, .* rejected: 6; /), `rejects: ${scene.path('bad.rejects.csv')}`],
+      [expect.stringMatching(/^rows: 9, mapped: 3, .* rejected: 6; /), `rejects: ${fixture.path('bad.rejects.csv')}`],
     ]);
-    expect(await scene.text(scene.path('bad.rejects.csv'))).toBe(REJECTS);
-    expect((await stat(scene.path('bad.rejects.csv'))).mode & 0o777).toBe(0o600);
+    expect(await fixture.text(fixture.path('bad.rejects.csv'))).toBe(REJECTS);
+    expect((await stat(fixture.path('bad.rejects.csv'))).mode & 0o777).toBe(0o600);
     hidden(out[0]! + err, 'nobody');
   });
 
   test('go where --rejects says, in the place of what was there and was open to all', async () => {
-    const path = await scene.file('bad.csv', BAD);
-    const rejects = await scene.file('old-rejects.csv', 'x'.repeat(10_000));
+    const path = await fixture.file('bad.csv', BAD);
+    const rejects = await fixture.file('old-rejects.csv', 'x'.repeat(10_000));
     expect((await stat(rejects)).mode & 0o077).not.toBe(0);
     const { json } = await mapJson([path, '--rejects', rejects]);
     expect([json.rejected, json.rejects]).toEqual([6, rejects]);
-    expect(await scene.text(rejects)).toBe(REJECTS);
+    expect(await fixture.text(rejects)).toBe(REJECTS);
     expect((await stat(rejects)).mode & 0o777).toBe(0o600);
   });
 
   test('put right, they are a file to map', async () => {
-    const path = await scene.file('right.csv', 'id,email\n1,right at example.com\n');
+    const path = await fixture.file('right.csv', 'id,email\n1,right at example.com\n');
     const { json } = await mapJson([path]);
-    const text = (await scene.text(json.rejects))!.replace(' at ', '@');
-    const again = await mapJson([await scene.file('right-now.csv', text)]);
+    const text = (await fixture.text(json.rejects))!.replace(' at ', '@');
+    const again = await mapJson([await fixture.file('right-now.csv', text)]);
     expect(again.json).toMatchObject({ rows: 1, mapped: 1, rejected: 0 });
     await expectStored([{ email: 'right@example.com' }]);
   });
 
   test('of a file without a header are told by the numbers of the columns', async () => {
-    const path = await scene.file('plain.txt', 'plain@example.com\n555-1234\n');
+    const path = await fixture.file('plain.txt', 'plain@example.com\n555-1234\n');
     const { json } = await mapJson([path]);
-    expect(await scene.text(json.rejects)).toBe(
+    expect(await fixture.text(json.rejects)).toBe(
       'line,reason,column 1\n2,"expected an email address, a phone number with a leading +, or a hash",555-1234\n',
     );
     const typed = await mapJson([path, '--type', 'phone']);
-    expect(await scene.text(typed.json.rejects)).toBe(
+    expect(await fixture.text(typed.json.rejects)).toBe(
       [
         'line,reason,column 1',
         '1,expected a phone number: + and 10 to 15 digits,plain@example.com',
@@ -327,22 +327,22 @@ describe('bad rows', () => {
   });
 
   test('that are none leave no file, and none of an earlier run', async () => {
-    const path = await scene.file('mended.csv', 'nobody\n');
+    const path = await fixture.file('mended.csv', 'nobody\n');
     const { json } = await mapJson([path]);
-    expect(await scene.text(json.rejects)).toContain('nobody');
-    await scene.file('mended.csv', 'mended@example.com\n');
+    expect(await fixture.text(json.rejects)).toContain('nobody');
+    await fixture.file('mended.csv', 'mended@example.com\n');
     expect((await mapJson([path])).json).toMatchObject({ mapped: 1, rejects: null });
-    expect(await scene.text(json.rejects)).toBeUndefined();
+    expect(await fixture.text(json.rejects)).toBeUndefined();
   });
 
   test('never go over the file that is read', async () => {
-    const path = await scene.file('precious.csv', BAD);
+    const path = await fixture.file('precious.csv', BAD);
     const { code, err } = await map([path, '--rejects', path]);
     expect([code, err]).toEqual([
       2,
       'error: --rejects: expected a file that can be written, got the file that is read',
     ]);
-    expect(await scene.text(path)).toBe(BAD);
+    expect(await fixture.text(path)).toBe(BAD);
   });
 
   test('may be thrown away', async () => {
@@ -358,12 +358,12 @@ describe('bad rows', () => {
         { at: Date.now() },
       )(seen, signal),
     );
-    scene.answer = async (request) =>
+    fixture.answer = async (request) =>
       service.fetch(request.url, { headers: request.headers, body: new Uint8Array(await request.arrayBuffer()) });
-    const path = await scene.file('refused.csv', 'id,email\n1,refused@example.com\n');
-    const { code, json } = await mapJson([path], { database: await scene.database() });
+    const path = await fixture.file('refused.csv', 'id,email\n1,refused@example.com\n');
+    const { code, json } = await mapJson([path], { database: await fixture.database() });
     expect([code, json.rows, json.mapped, json.rejected]).toEqual([0, 1, 0, 1]);
-    expect(await scene.text(json.rejects)).toBe(
+    expect(await fixture.text(json.rejects)).toBe(
       `line,reason,id,email\n,invalid identifier,,${emailHash('refused@example.com')}\n`,
     );
   });
@@ -371,8 +371,8 @@ describe('bad rows', () => {
 
 describe('a job that ends before its end', () => {
   test('says so where the service refuses, and what was done', async () => {
-    const path = await scene.file('unauthorized.txt', 'unauthorized@example.com\nnobody\n');
-    const { code, json, err } = await mapJson([path], { env: { ...scene.env, TESSERA_API_KEY: 'key-of-nobody' } });
+    const path = await fixture.file('unauthorized.txt', 'unauthorized@example.com\nnobody\n');
+    const { code, json, err } = await mapJson([path], { env: { ...fixture.env, TESSERA_API_KEY: 'key-of-nobody' } });
     expect([code, json]).toEqual([1, expect.objectContaining({ done: false, mapped: 0, rejected: 1 })]);
     expect(err).toMatch(/^error: \/v3\/identity\/map answered 401/);
     hidden(err, 'nobody');
@@ -387,7 +387,7 @@ describe('a job that ends before its end', () => {
       stop = resolve;
     });
     const lines = Array.from({ length: 6000 }, (_, i) => `stop-${i}@example.com\n`).join('');
-    const database = await scene.database();
+    const database = await fixture.database();
     const stdin = async function* () {
       yield lines;
       await vi.waitUntil(() => mappedOnce, 30_000);
@@ -395,13 +395,13 @@ describe('a job that ends before its end', () => {
       await new Promise(() => {});
     };
     let mappedOnce = false;
-    scene.answer = undefined;
+    fixture.answer = undefined;
     const watch = setInterval(() => {
-      mappedOnce ||= scene.asked().includes('/v3/identity/map');
+      mappedOnce ||= fixture.asked().includes('/v3/identity/map');
     }, 5);
-    const rejects = scene.path('stopped.csv');
+    const rejects = fixture.path('stopped.csv');
     const { code, out, err } = await tessera(['map', '-', '--json', '--database', database, '--rejects', rejects], {
-      env: scene.env,
+      env: fixture.env,
       stdin: stdin(),
       stopped,
     });
@@ -430,7 +430,7 @@ describe('stored mappings', () => {
 
   /** A database of its own with two people in it. */
   const filled = async (...args: string[]) => {
-    const database = await scene.database();
+    const database = await fixture.database();
     const { json } = await mapJson(['-', ...args], { database, stdin: [two.join('\n')] });
     expect(json).toMatchObject({ done: true, mapped: 2 });
     return database;
@@ -462,7 +462,7 @@ describe('stored mappings', () => {
   });
 
   test('--v2 stores buckets, and maps again what is in one that has rotated', async () => {
-    const database = await scene.database();
+    const database = await fixture.database();
     // So many that some of their buckets rotate within three days.
     const emails = Array.from({ length: 3000 }, (_, i) => `v2-${i}@example.com`);
     const { json } = await mapJson(['-', '--v2'], { database, stdin: [emails.join('\n')] });
@@ -479,14 +479,16 @@ describe('stored mappings', () => {
     const after = await stored(database);
     expect(after.filter(({ rawId }, i) => rawId !== before[i]!.rawId)).not.toEqual([]);
     const fresh = new Map<string, string>();
-    for await (const { dii, ...result } of scene.client.mapIdentities(after.map(({ hash }) => ({ emailHash: hash! }))))
+    for await (const { dii, ...result } of fixture.client.mapIdentities(
+      after.map(({ hash }) => ({ emailHash: hash! })),
+    ))
       fresh.set(dii.emailHash, result.status === 'mapped' ? result.rawId : result.status);
     expect(after.map(({ hash, rawId }) => [hash, rawId])).toEqual([...fresh]);
   });
 
   test('--check-optouts takes the raw IDs of those away who have opted out', async () => {
     const database = await filled();
-    await scene.client.optOut({ email: two[0]! });
+    await fixture.client.optOut({ email: two[0]! });
     try {
       const { code, json, asked } = await mapJson(['--check-optouts'], { database });
       expect([code, json, asked]).toEqual([
@@ -502,7 +504,7 @@ describe('stored mappings', () => {
   });
 
   test('an opted-out user is counted, and stored without a raw ID', async () => {
-    const database = await scene.database();
+    const database = await fixture.database();
     const { json } = await mapJson(['-'], { database, stdin: ['optout@example.com\nvalidate@example.com'] });
     expect(json).toMatchObject({ mapped: 1, optedOut: 1 });
     expect((await stored(database)).map(({ state, rawId }) => [state, typeof rawId]).sort()).toEqual([
@@ -513,10 +515,10 @@ describe('stored mappings', () => {
 
   test('--export writes CSV that only its owner reads, which optouts takes', async () => {
     const database = await filled();
-    const path = scene.path('export.csv');
+    const path = fixture.path('export.csv');
     const { code, out, err } = await map(['--export', path], { database });
     expect([code, out, err]).toEqual([0, [], '2 mappings']);
-    const lines = (await scene.text(path))!.split('\n');
+    const lines = (await fixture.text(path))!.split('\n');
     expect(lines[0]).toBe('type,hash,state,rawId,previousRawId,remapAt,bucketId,answeredAt');
     expect(
       lines
@@ -525,7 +527,7 @@ describe('stored mappings', () => {
         .sort(),
     ).toEqual(two.map(emailHash).sort());
     expect((await stat(path)).mode & 0o777).toBe(0o600);
-    const optouts = await tessera(['optouts', path], { env: scene.env });
+    const optouts = await tessera(['optouts', path], { env: fixture.env });
     expect([optouts.code, optouts.err]).toEqual([0, '0 of 2 have opted out']);
   });
 
@@ -583,7 +585,7 @@ describe('stored mappings', () => {
 
   test.each(['--counts', '--forget-all', '--export'])('%s needs no service and no key', async (flag) => {
     const database = await filled();
-    const args = flag === '--export' ? [flag, scene.path('offline.csv')] : [flag];
+    const args = flag === '--export' ? [flag, fixture.path('offline.csv')] : [flag];
     const { code, asked } = await map(args, { database, env: {} });
     expect([code, asked]).toEqual([0, []]);
   });
@@ -596,7 +598,7 @@ describe('stored mappings', () => {
     ['--forget', 'x@example.com'],
     ['--forget-all'],
   ])('%s of a folder that is not there is wrong use, and makes none', async (...args) => {
-    const database = scene.path('slip-of-the-pen');
+    const database = fixture.path('slip-of-the-pen');
     const { code, out, err } = await map(args, { database });
     expect([code, out]).toEqual([2, []]);
     expect(err).toContain('--database: expected a folder with mappings, got one that is not there');
@@ -623,7 +625,7 @@ describe('wrong use of map', () => {
 
   test.each(['TESSERA_BASE_URL', 'TESSERA_API_KEY', 'TESSERA_CLIENT_SECRET'])('without %s', async (name) => {
     for (const args of [['-'], ['--due'], ['--check-optouts']]) {
-      const { code, err } = await map(args, { env: { ...scene.env, [name]: '' } });
+      const { code, err } = await map(args, { env: { ...fixture.env, [name]: '' } });
       expect(code).toBe(2);
       expect(err).toContain(`or ${name} in the environment, got neither`);
     }
@@ -634,7 +636,7 @@ describe('on a terminal', () => {
   const lines = Array.from({ length: 500 }, (_, i) => `terminal-${i}@example.com\n`);
 
   test('a bar says how far a file is, how fast, and is gone at the end', async () => {
-    const path = await scene.file('terminal.txt', lines.join(''));
+    const path = await fixture.file('terminal.txt', lines.join(''));
     const { drawn, out, err } = await map([path], { terminal: true });
     expect(drawn).toContain('[');
     expect(drawn).toMatch(/\d+ % \| [\d,]+ rows/);
@@ -661,16 +663,16 @@ describe('on a terminal', () => {
   });
 
   test('optouts has one too, but not through what it prints on the same terminal', async () => {
-    const path = await scene.file('ids.txt', 'rawId\nid-1\nid-2\nid-3\n');
+    const path = await fixture.file('ids.txt', 'rawId\nid-1\nid-2\nid-3\n');
     // One user has opted out, so that there is an answer to count by.
     const drawnWith = async (outIsTerminal: boolean) =>
-      (await tessera(['optouts', path], { env: scene.env, terminal: true, outIsTerminal })).drawn;
+      (await tessera(['optouts', path], { env: fixture.env, terminal: true, outIsTerminal })).drawn;
     expect(await drawnWith(false)).toContain('raw IDs');
     expect(await drawnWith(true)).toBe('');
   });
 
   test('there is none where standard error is none', async () => {
-    const { drawn, err } = await map([await scene.file('quiet.txt', lines.join(''))]);
+    const { drawn, err } = await map([await fixture.file('quiet.txt', lines.join(''))]);
     expect([drawn, err]).toEqual(['', '']);
   });
 });

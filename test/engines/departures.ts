@@ -1,8 +1,8 @@
 /** A user leaves in one tab: what the others give out from then on, be they open, kept for the way back, or frozen. */
 
 import { expect, test } from 'vitest';
+import { createFixture, eventually, type Fixture, type Page } from './fixtures.ts';
 import type { Note } from './page.ts';
-import { eventually, type Page, type Stage, setStage } from './stage.ts';
 import { act, allHold, firstAt, go, leaveAndReturn, type Teller } from './steps.ts';
 
 /** How soon an act in one tab is seen in the others, ms. */
@@ -20,7 +20,7 @@ interface Aftermath {
 }
 
 /** A way for the user {@link LEAVER} to leave: do it in a page. */
-type Departure = readonly [what: string, leave: (page: Page, stage: Stage) => Promise<Aftermath>];
+type Departure = readonly [what: string, leave: (page: Page, fixture: Fixture) => Promise<Aftermath>];
 
 const departures: readonly Departure[] = [
   [
@@ -41,7 +41,7 @@ const departures: readonly Departure[] = [
 ];
 
 /** Sign the user in, in the first of the pages; gives the token that all of them hold. */
-const signIn = async (pages: readonly Page[], { setFor }: Stage): Promise<string> => {
+const signIn = async (pages: readonly Page[], { setFor }: Fixture): Promise<string> => {
   const { call, token } = await setFor(LEAVER);
   await pages[0]!.session(call);
   await allHold(pages, (held) => held === token, 'all tabs hold the token');
@@ -70,7 +70,7 @@ const expectGone = async (page: Page, aftermath: Aftermath, sinceAt: number) => 
 };
 
 /** Whether an engine keeps any page at all: an old headless Chromium does not. */
-const keepsPages = async ({ open, site }: Stage): Promise<boolean> => {
+const keepsPages = async ({ open, site }: Fixture): Promise<boolean> => {
   const bare = await open(`${site.origin}/elsewhere`);
   await bare.evaluate('void (window.isKept = true)');
   await go(bare, 'location.assign("?next")', 'location.search && document.readyState === "complete"');
@@ -82,10 +82,10 @@ export const tellDepartures = (teller: Teller): void => {
   test.for(departures)(
     '%s reaches three other tabs within a second, and the token is given out no more',
     async ([, leave]) => {
-      const stage = await setStage(teller.engine);
-      const pages = await stage.openTabs(4);
-      await signIn(pages, stage);
-      const aftermath = await leave(pages[0]!, stage);
+      const fixture = await createFixture(teller.engine);
+      const pages = await fixture.openTabs(4);
+      await signIn(pages, fixture);
+      const aftermath = await leave(pages[0]!, fixture);
       for (const page of pages.slice(1)) {
         const seenAt = await eventually('told', () => firstAt(page, isOf(aftermath), aftermath.at), Number.isFinite);
         expect(seenAt - aftermath.at).toBeLessThan(SOON_MS);
@@ -99,18 +99,18 @@ export const tellDepartures = (teller: Teller): void => {
   test.for(departures)(
     'after %s elsewhere, a page that was kept for the way back gives out no token of that user',
     async ([, leave], context) => {
-      const stage = await setStage(teller.engine);
-      if (!(await keepsPages(stage))) await teller.passOver(context, 'it keeps no page for the way back');
-      const pages = (await stage.openTabs(2)) as [Page, Page];
+      const fixture = await createFixture(teller.engine);
+      if (!(await keepsPages(fixture))) await teller.passOver(context, 'it keeps no page for the way back');
+      const pages = (await fixture.openTabs(2)) as [Page, Page];
       const [page, other] = pages;
-      const token = await signIn(pages, stage);
+      const token = await signIn(pages, fixture);
 
       const keptAt = await leaveAndReturn(page, async () => Date.now());
       await allHold(pages, (held) => held === token, 'the page holds its token again');
       await answeredSince(page, keptAt);
       expect(await givenSince(page, keptAt)).toEqual([token]);
 
-      const aftermath = await leaveAndReturn(page, () => leave(other, stage));
+      const aftermath = await leaveAndReturn(page, () => leave(other, fixture));
       await expectGone(page, aftermath, aftermath.at);
     },
   );
@@ -118,15 +118,15 @@ export const tellDepartures = (teller: Teller): void => {
   test.for(departures)(
     'after %s elsewhere, a page that was frozen gives out no token of that user',
     async ([, leave], context) => {
-      const stage = await setStage(teller.engine);
-      const pages = (await stage.openTabs(2)) as [Page, Page];
+      const fixture = await createFixture(teller.engine);
+      const pages = (await fixture.openTabs(2)) as [Page, Page];
       const [page, other] = pages;
       if (!page.setFrozen) await teller.passOver(context, 'it cannot be told to freeze a page');
-      await signIn(pages, stage);
+      await signIn(pages, fixture);
 
       await page.setFrozen!(true);
       await eventually('frozen', () => firstAt(page, ({ what }) => what === 'freeze'), Number.isFinite);
-      const aftermath = await leave(other, stage);
+      const aftermath = await leave(other, fixture);
       await page.setFrozen!(false);
       const thawedAt = await eventually(
         'thawed',

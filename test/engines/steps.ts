@@ -2,8 +2,8 @@
 
 import { expect, type TestContext } from 'vitest';
 import type { Engine, Tab } from '../support/engine.ts';
+import { eventually, type Page, tokensOf } from './fixtures.ts';
 import type { Note } from './page.ts';
-import { eventually, type Page, tokensOf } from './stage.ts';
 
 /** What a story is told with. */
 export interface Teller {

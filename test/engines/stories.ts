@@ -4,8 +4,8 @@ import { appendFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, type TestContext, test } from 'vitest';
 import { areAllRequired, type Engine, type EngineKind } from '../support/engine.ts';
 import { tellDepartures } from './departures.ts';
+import { after, atOnce, createFixture, eventually, held, type Page, tokensOf } from './fixtures.ts';
 import type { Note } from './page.ts';
-import { after, atOnce, eventually, held, type Page, setStage, tokensOf } from './stage.ts';
 import { act, allHold, firstAt } from './steps.ts';
 import { tellVersions } from './versions.ts';
 import { tellWorkers } from './workers.ts';
@@ -50,7 +50,7 @@ export const tellStories = (kind: EngineKind): void => {
     tellWorkers(teller);
 
     test('ten tabs cross the refresh point while the service takes five seconds: one call, and all have its token', async () => {
-      const { openTabs, service, setFor } = await setStage(engine);
+      const { openTabs, service, setFor } = await createFixture(engine);
       const pages = await openTabs(10);
       service.manner = after(5_000);
       const { call, token } = await setFor('ten@example.com', 3_000);
@@ -69,7 +69,7 @@ export const tellStories = (kind: EngineKind): void => {
 
     test('when the refreshing tab dies, another takes over', async () => {
       const timeoutMs = 3_000;
-      const { openTabs, service, setFor } = await setStage(engine, { timeoutMs });
+      const { openTabs, service, setFor } = await createFixture(engine, { timeoutMs });
       const pages = await openTabs(3);
       const { manner } = held();
       service.manner = (go, nth) => (nth === 1 ? manner : atOnce)(go, nth);
@@ -86,7 +86,7 @@ export const tellStories = (kind: EngineKind): void => {
     });
 
     test('after a logout while another tab refreshes, nobody gets a token back', async () => {
-      const { openTabs, service, setFor } = await setStage(engine);
+      const { openTabs, service, setFor } = await createFixture(engine);
       const pages = await openTabs(3);
       const { manner, release } = held();
       service.manner = manner;
@@ -114,7 +114,7 @@ export const tellStories = (kind: EngineKind): void => {
     });
 
     test('a frame that is refused storage keeps its session in memory, and rotates it', async () => {
-      const { open, site, service, setFor } = await setStage(engine);
+      const { open, site, service, setFor } = await createFixture(engine);
       const page = await open(`${site.origin}/sandbox`);
       const ask = <T>(expression: string) => page.evaluate<T>(`askFrame(${JSON.stringify(expression)})`);
       await ask('story.session.ready');
@@ -134,7 +134,7 @@ export const tellStories = (kind: EngineKind): void => {
     });
 
     test('three tabs on plain http, without Web Crypto and locks, make one call', async () => {
-      const { openTabs, site, client, service, setFor } = await setStage(engine);
+      const { openTabs, site, client, service, setFor } = await createFixture(engine);
       const pages = await openTabs(3, site.plainOrigin);
       expect(await pages[0]!.evaluate('[isSecureContext, !!crypto.subtle, !!navigator.locks]')).toEqual([
         false,
@@ -154,7 +154,7 @@ export const tellStories = (kind: EngineKind): void => {
 
     test('two tabs on one file keep a session through a rotation and a reload', async () => {
       // Where a file's tabs cannot tell one another, a tab looks again by itself: the shorter, the sooner.
-      const { open, writeFiles, service, setFor } = await setStage(engine, { timeoutMs: 1_500 });
+      const { open, writeFiles, service, setFor } = await createFixture(engine, { timeoutMs: 1_500 });
       const address = await writeFiles();
       const page = await open(address);
       await page.session('ready');

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { Tab } from '../support/engine.ts';
-import { eventually, type Page, setStage } from './stage.ts';
+import { createFixture, eventually, type Page } from './fixtures.ts';
 import { allHold, type Teller } from './steps.ts';
 
 /** What a tab does with the database itself, as an expression: it fails where somebody stands in its way. */
@@ -30,7 +30,7 @@ const errorsOf = async (page: Page): Promise<string[]> =>
 
 export const tellVersions = (teller: Teller): void => {
   test('while two tabs hold the database open, another upgrades it, keeps it open, and deletes it: nobody is blocked', async () => {
-    const { settings, open, openTabs, site, setFor } = await setStage(teller.engine);
+    const { settings, open, openTabs, site, setFor } = await createFixture(teller.engine);
     const quoted = JSON.stringify(settings.name);
     const pages = await openTabs(2);
     const supply = async (email: string): Promise<string> => {
@@ -59,7 +59,7 @@ export const tellVersions = (teller: Teller): void => {
   });
 
   test('a tab whose version does not know the form that a newer one stores leaves it alone, lives on, and can still act', async () => {
-    const { settings, open, openTabs, service, site, setFor } = await setStage(teller.engine);
+    const { settings, open, openTabs, service, site, setFor } = await createFixture(teller.engine);
     const [old] = (await openTabs(1)) as [Page];
     const next = await open(`${site.origin}/next`);
     await next.session('ready');

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { expect, test } from 'vitest';
-import { eventually, setStage } from './stage.ts';
+import { createFixture, eventually } from './fixtures.ts';
 import type { Teller } from './steps.ts';
 import { pageWithWorker, workerWith } from './worker.ts';
 
@@ -23,7 +23,7 @@ const script = (text: string) => () => new Response(text, { headers: { 'content-
 
 export const tellWorkers = (teller: Teller): void => {
   test('a worker imports the module, which leaves every global as it was, and keeps a session that ends without a trace', async () => {
-    const { open, openTabs, site, settings, service, setFor } = await setStage(
+    const { open, openTabs, site, settings, service, setFor } = await createFixture(
       teller.engine,
       {},
       {

@@ -1,7 +1,7 @@
 /** Stories of a token's life: a real session, a real operator, one fake clock. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createScene, DAY, HOUR, listen, MINUTE, names, until, useFakeClock } from '../support/scene.ts';
+import { createLifeFixture, DAY, HOUR, listen, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
 
 const tokenOf = (answer: unknown) => (answer as { body: { advertising_token: string } }).body.advertising_token;
 
@@ -10,10 +10,10 @@ afterEach(() => void vi.useRealTimers());
 
 describe('first set', () => {
   test('a set from the server is in force at once, and told after it is stored', async () => {
-    const scene = createScene();
-    const { session, store, heard } = scene.open();
+    const fixture = createLifeFixture();
+    const { session, store, heard } = fixture.open();
     await session.ready;
-    const answer = await scene.answerFor('user@example.com');
+    const answer = await fixture.answerFor('user@example.com');
     const done = session.setTokens(answer);
     expect(session.advertisingToken).toBe(tokenOf(answer));
     expect(names(heard)).toEqual(['needsTokens empty']);
@@ -21,38 +21,38 @@ describe('first set', () => {
     expect(await store.read()).toMatchObject({ set: { advertisingToken: session.advertisingToken }, generation: 1 });
     expect(names(heard)).toEqual(['needsTokens empty', 'token set']);
     expect(session.state.phase).toBe('fresh');
-    scene.close();
+    fixture.close();
   });
 
   test('provide is asked when there is no set, and its answer is used', async () => {
-    const scene = createScene();
-    const provide = vi.fn(() => scene.answerFor('user@example.com') as Promise<unknown>);
-    const { session, heard } = scene.open({ provide });
+    const fixture = createLifeFixture();
+    const provide = vi.fn(() => fixture.answerFor('user@example.com') as Promise<unknown>);
+    const { session, heard } = fixture.open({ provide });
     expect(await session.getToken()).toBe(session.advertisingToken);
-    await scene.rest();
+    await fixture.rest();
     expect(provide).toHaveBeenCalledOnce();
     expect(provide.mock.calls[0]).toMatchObject([{ reason: 'empty' }]);
     expect(names(heard)).toEqual(['token set']);
-    scene.close();
+    fixture.close();
   });
 
   test('where provide says that nobody is signed in, the page is told once and provide is left alone', async () => {
-    const scene = createScene();
+    const fixture = createLifeFixture();
     const provide = vi.fn(async () => null);
-    const { session, heard } = scene.open({ provide });
+    const { session, heard } = fixture.open({ provide });
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
-    await scene.pass(HOUR);
+    await fixture.pass(HOUR);
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
     expect(provide).toHaveBeenCalledOnce();
     expect(names(heard)).toEqual(['needsTokens empty']);
-    scene.close();
+    fixture.close();
   });
 });
 
 describe('rotation', () => {
   test('five generations follow each other, each refreshed when due, each stored before it is told', async () => {
-    const scene = createScene();
-    const { session, store, heard } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const { session, store, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
     const stored: unknown[] = [];
     session.on('token', async ({ advertisingToken }) => {
@@ -61,78 +61,78 @@ describe('rotation', () => {
     });
     for (let generation = 1; generation <= 5; generation++) {
       const { refreshAt } = session.state;
-      expect(scene.requests).toHaveLength(generation - 1);
-      await scene.pass(refreshAt! - Date.now() - 1);
-      expect(scene.requests).toHaveLength(generation - 1);
-      await scene.pass(1);
-      expect(scene.requests).toHaveLength(generation);
+      expect(fixture.requests).toHaveLength(generation - 1);
+      await fixture.pass(refreshAt! - Date.now() - 1);
+      expect(fixture.requests).toHaveLength(generation - 1);
+      await fixture.pass(1);
+      expect(fixture.requests).toHaveLength(generation);
       expect(session.state).toMatchObject({ phase: 'fresh', refreshAt: refreshAt! + 900_000 });
     }
     expect(names(heard)).toEqual(['token set', ...Array(5).fill('token refresh')]);
     expect(new Set(heard.map((event) => (event as unknown[])[2])).size).toBe(6);
     expect(stored).toEqual(Array(5).fill(true));
-    scene.close();
+    fixture.close();
   });
 
   test('a good token is handed out while its refresh is under way', async () => {
-    const scene = createScene();
-    const { session } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const token = await session.getToken();
     let release = () => {};
-    scene.network(async (_, go) => {
+    fixture.network(async (_, go) => {
       await new Promise<void>((resolve) => (release = resolve));
       return go();
     });
     vi.setSystemTime(session.state.refreshAt!);
     expect(await session.getToken()).toBe(token);
-    await until(() => scene.requests.length === 1);
+    await until(() => fixture.requests.length === 1);
     expect(await session.getToken()).toBe(token);
     release();
     await until(() => session.advertisingToken !== token);
-    scene.close();
+    fixture.close();
   });
 });
 
 describe('opt-out', () => {
   test('an opt-out mid-life ends everything: no token, no request, also after a reload and a logout', async () => {
-    const scene = createScene();
-    const { session, store, heard } = scene.open({ tokens: await scene.answerFor('refresh-optout@example.com') });
+    const fixture = createLifeFixture();
+    const { session, store, heard } = fixture.open({ tokens: await fixture.answerFor('refresh-optout@example.com') });
     await session.ready;
-    await scene.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     expect(names(heard)).toEqual(['token set', 'optout']);
     expect(session.state.phase).toBe('optedOut');
     await expect(session.getToken()).rejects.toMatchObject({ code: 'opted_out' });
     await session.clear();
     session.close();
 
-    const again = scene.open({ store });
+    const again = fixture.open({ store });
     await again.session.ready;
     expect(again.session.state.phase).toBe('optedOut');
-    await scene.pass(DAY);
-    expect(scene.requests).toHaveLength(1);
+    await fixture.pass(DAY);
+    expect(fixture.requests).toHaveLength(1);
     expect(names(again.heard)).toEqual(['optout']);
     expect(JSON.stringify(await store.read())).not.toContain('advertisingToken');
-    scene.close();
+    fixture.close();
   });
 
   test('a set supplied behind a tombstone is held back until the service accepts it', async () => {
-    const scene = createScene();
-    const { session, heard } = scene.open();
+    const fixture = createLifeFixture();
+    const { session, heard } = fixture.open();
     await session.setTokens({ status: 'optout' });
     expect(session.state.phase).toBe('optedOut');
     let release = () => {};
-    scene.network(async (_, go) => {
+    fixture.network(async (_, go) => {
       await new Promise<void>((resolve) => (release = resolve));
       return go();
     });
-    await session.setTokens(await scene.answerFor('user@example.com'));
-    await until(() => scene.requests.length === 1);
+    await session.setTokens(await fixture.answerFor('user@example.com'));
+    await until(() => fixture.requests.length === 1);
     expect(session.advertisingToken).toBeUndefined();
     const token = session.getToken();
     release();
     expect(await token).toBe(session.advertisingToken);
     expect(names(heard)).toEqual(['optout', 'token refresh']);
-    scene.close();
+    fixture.close();
   });
 
   test.each([
@@ -144,209 +144,209 @@ describe('opt-out', () => {
     ],
     ['an outage', 'user@example.com', () => Promise.reject(new TypeError('network'))],
   ])('%s in answer to a set that is held back keeps the tombstone', async (_, email, fault) => {
-    const scene = createScene();
-    const { session } = scene.open();
+    const fixture = createLifeFixture();
+    const { session } = fixture.open();
     await session.setTokens({ status: 'optout' });
-    scene.network(fault);
-    await session.setTokens(await scene.answerFor(email));
-    await scene.rest();
-    expect(scene.requests).toHaveLength(1);
+    fixture.network(fault);
+    await session.setTokens(await fixture.answerFor(email));
+    await fixture.rest();
+    expect(fixture.requests).toHaveLength(1);
     expect(session.state.phase).toBe('optedOut');
     expect(session.advertisingToken).toBeUndefined();
-    scene.close();
+    fixture.close();
   });
 });
 
 describe('the end', () => {
   test('a refused refresh token: the good advertising token lives out its time, then expires', async () => {
-    const scene = createScene();
-    const { session, heard } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const { session, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const token = await session.getToken();
-    scene.network(async () => new Response('{"status":"expired_token"}', { status: 400 }));
-    await scene.pass(15 * MINUTE);
+    fixture.network(async () => new Response('{"status":"expired_token"}', { status: 400 }));
+    await fixture.pass(15 * MINUTE);
     expect(names(heard)).toEqual(['token set', 'needsTokens ended', 'expired refresh']);
     expect(session.state.phase).toBe('ended');
     expect(session.advertisingToken).toBe(token);
-    await scene.pass(DAY);
+    await fixture.pass(DAY);
     expect(names(heard).slice(3)).toEqual(['expired advertising']);
     expect(session.advertisingToken).toBeUndefined();
-    expect(scene.requests).toHaveLength(1);
+    expect(fixture.requests).toHaveLength(1);
     await expect(session.getToken()).rejects.toMatchObject({ code: 'refresh_rejected' });
-    scene.close();
+    fixture.close();
   });
 
   test('at the end provide is asked for a new set before the page is', async () => {
-    const scene = createScene();
-    const provide = vi.fn(async () => scene.answerFor('user@example.com'));
-    const { session, heard } = scene.open({ provide, tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const provide = vi.fn(async () => fixture.answerFor('user@example.com'));
+    const { session, heard } = fixture.open({ provide, tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
-    scene.network(async () => new Response('{"status":"invalid_token"}', { status: 400 }));
-    await scene.pass(15 * MINUTE);
+    fixture.network(async () => new Response('{"status":"invalid_token"}', { status: 400 }));
+    await fixture.pass(15 * MINUTE);
     expect(provide.mock.calls).toMatchObject([[{ reason: 'ended' }]]);
     expect(names(heard)).toEqual(['token set', 'expired refresh', 'token set']);
     expect(session.state.phase).toBe('fresh');
-    scene.close();
+    fixture.close();
   });
 
   test('past the refresh token’s end by the local clock alone, only the answer of the service ends it', async () => {
-    const scene = createScene();
-    const { session, store } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const { session, store } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
     session.close();
     vi.setSystemTime(Date.now() + 2 * DAY);
     let release = () => {};
-    scene.network(async (_, go) => {
+    fixture.network(async (_, go) => {
       await new Promise<void>((resolve) => (release = resolve));
       return go();
     });
-    const late = scene.open({ store });
-    await until(() => scene.requests.length === 1);
+    const late = fixture.open({ store });
+    await until(() => fixture.requests.length === 1);
     expect(late.session.state.phase).toBe('stale');
     expect(late.session.advertisingToken).toBeUndefined();
     expect(late.heard).toEqual([]);
     release();
     await until(() => late.session.state.phase === 'ended');
     expect(names(late.heard)).toEqual(['needsTokens ended', 'expired refresh']);
-    scene.close();
+    fixture.close();
   });
 
   test('a token that passes its time in an outage is withheld and told, and comes back with the service', async () => {
-    const scene = createScene();
-    const { session, heard } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const { session, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
-    scene.network(() => Promise.reject(new TypeError('network')));
-    await scene.pass(HOUR);
+    fixture.network(() => Promise.reject(new TypeError('network')));
+    await fixture.pass(HOUR);
     expect(names(heard)).toEqual(['token set', 'error network', 'expired advertising']);
     expect(session.state).toMatchObject({ phase: 'stale', lastError: { code: 'network' } });
-    scene.network();
-    await scene.pass(5 * MINUTE);
+    fixture.network();
+    await fixture.pass(5 * MINUTE);
     expect(names(heard).slice(3)).toEqual(['token refresh']);
     expect(session.state.lastError).toBeUndefined();
-    scene.close();
+    fixture.close();
   });
 });
 
 describe('late answers', () => {
   test('offline, then back: one error is told, tries are spaced, the page’s return brings the token', async () => {
-    const scene = createScene();
-    const { session, heard } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const { session, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
-    scene.network(() => Promise.reject(new TypeError('offline')));
-    await scene.pass(30 * MINUTE);
-    const tries = scene.requests.length;
+    fixture.network(() => Promise.reject(new TypeError('offline')));
+    await fixture.pass(30 * MINUTE);
+    const tries = fixture.requests.length;
     expect(tries).toBeGreaterThan(1);
     expect(tries).toBeLessThan(25);
-    scene.network();
-    await scene.pass(5 * MINUTE);
+    fixture.network();
+    await fixture.pass(5 * MINUTE);
     expect(names(heard)).toEqual(['token set', 'error network', 'token refresh']);
-    scene.close();
+    fixture.close();
   });
 
   test('an answer that comes after setTokens of another user is dropped', async () => {
-    const scene = createScene();
-    const { session, heard } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const { session, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
     let release = () => {};
-    scene.network(async (_, go) => {
+    fixture.network(async (_, go) => {
       const answer = await go();
       await new Promise<void>((resolve) => (release = resolve));
       return answer;
     });
     vi.setSystemTime(session.state.refreshAt!);
     void session.getToken();
-    await until(() => scene.requests.length === 1);
-    const other = await scene.answerFor('user2@example.com');
+    await until(() => fixture.requests.length === 1);
+    const other = await fixture.answerFor('user2@example.com');
     await session.setTokens(other);
     release();
-    scene.network();
-    await scene.rest();
+    fixture.network();
+    await fixture.rest();
     expect(session.advertisingToken).toBe(tokenOf(other));
     expect(names(heard)).toEqual(['token set', 'token set']);
-    scene.close();
+    fixture.close();
   });
 
   test('an answer that comes after a logout brings nobody back', async () => {
-    const scene = createScene();
-    const { session, store, heard } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const { session, store, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
     let release = () => {};
-    scene.network(async (_, go) => {
+    fixture.network(async (_, go) => {
       const answer = await go();
       await new Promise<void>((resolve) => (release = resolve));
       return answer;
     });
     vi.setSystemTime(session.state.refreshAt!);
     void session.getToken();
-    await until(() => scene.requests.length === 1);
+    await until(() => fixture.requests.length === 1);
     await session.clear();
     release();
-    scene.network();
-    await scene.pass(HOUR);
+    fixture.network();
+    await fixture.pass(HOUR);
     expect(session.advertisingToken).toBeUndefined();
     expect(await store.read()).not.toHaveProperty('set');
     expect(names(heard)).toEqual(['token set']);
-    expect(scene.requests).toHaveLength(1);
-    scene.close();
+    expect(fixture.requests).toHaveLength(1);
+    fixture.close();
   });
 });
 
 describe('reload', () => {
   test('a page that is loaded again goes on with the stored set, without a request', async () => {
-    const scene = createScene();
-    const first = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const first = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const token = await first.session.getToken();
     first.session.close();
-    const second = scene.open({ store: first.store });
+    const second = fixture.open({ store: first.store });
     await second.session.ready;
     expect(second.session.advertisingToken).toBe(token);
     expect(names(second.heard)).toEqual(['token load']);
-    expect(scene.requests).toEqual([]);
-    scene.close();
+    expect(fixture.requests).toEqual([]);
+    fixture.close();
   });
 
   test('a cached page that supplies the same set again neither undoes a rotation nor a logout', async () => {
-    const scene = createScene();
-    const tokens = await scene.answerFor('user@example.com');
-    const first = scene.open({ tokens });
+    const fixture = createLifeFixture();
+    const tokens = await fixture.answerFor('user@example.com');
+    const first = fixture.open({ tokens });
     await first.session.ready;
-    await scene.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     const rotated = first.session.advertisingToken;
     first.session.close();
 
-    const second = scene.open({ store: first.store, tokens });
+    const second = fixture.open({ store: first.store, tokens });
     await second.session.ready;
     expect(second.session.advertisingToken).toBe(rotated);
     expect(names(second.heard)).toEqual(['token load']);
     await second.session.clear();
     second.session.close();
 
-    const third = scene.open({ store: first.store, tokens });
+    const third = fixture.open({ store: first.store, tokens });
     await third.session.ready;
     expect(third.session.advertisingToken).toBeUndefined();
     await third.session.setTokens(tokens);
     expect(third.session.advertisingToken).toBeDefined();
-    scene.close();
+    fixture.close();
   });
 
   test('a set of another operator reads as absent', async () => {
-    const scene = createScene();
-    const first = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const first = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await first.session.ready;
     first.session.close();
-    const elsewhere = scene.open({ store: first.store, baseUrl: 'https://elsewhere.example' });
+    const elsewhere = fixture.open({ store: first.store, baseUrl: 'https://elsewhere.example' });
     await elsewhere.session.ready;
     expect(elsewhere.session.state.phase).toBe('empty');
-    scene.close();
+    fixture.close();
   });
 
   test('all sessions closed, no timer is left', async () => {
-    const scene = createScene();
-    const { session } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const fixture = createLifeFixture();
+    const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     listen(session);
     await session.getToken();
     expect(vi.getTimerCount()).toBeGreaterThan(0);
-    scene.close();
-    await scene.rest();
+    fixture.close();
+    await fixture.rest();
     expect(vi.getTimerCount()).toBe(0);
   });
 });

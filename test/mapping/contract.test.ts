@@ -6,7 +6,7 @@ import type { Invalid, MappingState, Mappings, Progress } from '../../src/mappin
 import type { Dii } from '../../src/server/index.ts';
 import { hashTextOf } from '../../src/token/index.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
-import { DAY, mostAsked, NOON, people, type Service, scene, service, stored } from './stage.ts';
+import { DAY, fixture, mostAsked, NOON, people, type Service, service, stored } from './fixtures.ts';
 
 const hashOfEmail = (email: string): string => hashTextOf('email', email)!;
 const OPTED_OUT = { email: 'optout@example.com' };
@@ -26,7 +26,7 @@ const dueInADay = async (its: Service, mappings: Mappings): Promise<[Dii, Dii]> 
 
 describe.each(KINDS)('mappings on %s', (kind) => {
   test('store what the service says of each address and number, by its hash', async () => {
-    const { mappings, service } = await scene(kind);
+    const { mappings, service } = await fixture(kind);
     const diis: Dii[] = [
       { email: 'Jane.Doe+news@Gmail.com' },
       { phone: '+12345678901' },
@@ -51,7 +51,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   });
 
   test('ask once for a person, in whatever form and however often', async () => {
-    const { mappings, service } = await scene(kind);
+    const { mappings, service } = await fixture(kind);
     const hash = hashOfEmail('user@example.com');
     const forms: Dii[] = [
       { email: 'user@example.com' },
@@ -65,7 +65,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   });
 
   test('tell of what is not valid, with its place, and store nothing of it', async () => {
-    const { mappings, service } = await scene(kind);
+    const { mappings, service } = await fixture(kind);
     const [good, ...bad] = [
       { email: 'user@example.com' },
       { email: 'nobody' },
@@ -83,7 +83,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   });
 
   test('take sources of any kind and length, and tell how far they are', async () => {
-    const { mappings, service } = await scene(kind, { workers: 2 });
+    const { mappings, service } = await fixture(kind, { workers: 2 });
     let someAreMapped = () => {};
     const untilSomeAreMapped = new Promise<void>((resolve) => {
       someAreMapped = resolve;
@@ -114,7 +114,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   });
 
   test('map what there is of a source that keeps them waiting, before its end', async () => {
-    const { mappings } = await scene(kind);
+    const { mappings } = await fixture(kind);
     let mappedAll = () => {};
     const untilAllAreMapped = new Promise<void>((resolve) => {
       mappedAll = resolve;
@@ -130,7 +130,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   });
 
   test('count what an earlier run has left by its answer, not as stored as well', async () => {
-    const { mappings, service } = await scene(kind);
+    const { mappings, service } = await fixture(kind);
     service.fault = () => new Response('no', { status: 500 });
     await expect(mappings.map(people(30))).rejects.toMatchObject({ code: 'http_status' });
     service.fault = undefined;
@@ -140,14 +140,14 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   });
 
   test('map nothing of an empty source', async () => {
-    const { mappings, service } = await scene(kind);
+    const { mappings, service } = await fixture(kind);
     expect(await mappings.map([])).toEqual({ read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 });
     expect(await mappings.mapDue()).toEqual({ read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 });
     expect(service.asked).toEqual({ hashes: [], since: [] });
   });
 
   test('know an opted-out user, without any raw ID', async () => {
-    const { mappings, service } = await scene(kind);
+    const { mappings, service } = await fixture(kind);
     // The service's clock counts, also where it says nothing else.
     service.aheadMs = 80_000;
     expect(await mappings.map([OPTED_OUT])).toMatchObject({ mapped: 0, optedOut: 1 });
@@ -166,7 +166,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   test.each([2, 3] as const)(
     'take the raw IDs of a user away who has opted out meanwhile (version %i)',
     async (version) => {
-      const { mappings, service } = await scene(kind, { version });
+      const { mappings, service } = await fixture(kind, { version });
       await mappings.map(people(3_000));
       const [gone, stays] = await dueInADay(service, mappings);
       await service.client.optOut(gone);
@@ -189,7 +189,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   );
 
   test('find a user who has opted in again, when their DII is mapped explicitly', async () => {
-    const { mappings, service: its, place } = await scene(kind);
+    const { mappings, service: its, place } = await fixture(kind);
     const [person] = people(1) as [Dii];
     await its.client.optOut(person);
     its.at += 1000;
@@ -205,7 +205,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   });
 
   test('look for opt-outs among all that is stored, when asked to', async () => {
-    const { mappings, service } = await scene(kind);
+    const { mappings, service } = await fixture(kind);
     const diis = people(5_100);
     await mappings.map(diis);
     for (const dii of [diis[3]!, diis[5_050]!]) await service.client.optOut(dii);
@@ -220,7 +220,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   });
 
   test('forget one person, or all of them', async () => {
-    const { mappings, service } = await scene(kind, { version: 2 });
+    const { mappings, service } = await fixture(kind, { version: 2 });
     const [one, ...others] = people(5_200) as [Dii, ...Dii[]];
     await mappings.map([one, ...others]);
     expect(await mappings.forget({ emailHash: hashOfEmail(one.email!) })).toBe(true);
@@ -237,7 +237,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   });
 
   test('give out entries of one state', async () => {
-    const { mappings } = await scene(kind);
+    const { mappings } = await fixture(kind);
     await mappings.map([OPTED_OUT, ...people(3), { phone: '+12345678901' }]);
     const found = async (state: MappingState) => {
       const states: string[] = [];

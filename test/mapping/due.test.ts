@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/database/index.ts';
 import type { Mappings } from '../../src/mapping/index.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
-import { DAY, NOON, people, type Service, scene, service, stored } from './stage.ts';
+import { DAY, fixture, NOON, people, type Service, service, stored } from './fixtures.ts';
 
 const HOUR = DAY / 24;
 
@@ -44,7 +44,7 @@ const SPANS = [
 test.each(SPANS)(
   '$days days of due runs on $kind store what a fresh map of everybody gives (version $version)',
   async ({ kind, version, days }) => {
-    const { mappings, service: its } = await scene(kind, { version });
+    const { mappings, service: its } = await fixture(kind, { version });
     await mappings.map(people(1_200));
     const diis = await hashed(mappings);
     let optedOut = 0;
@@ -70,7 +70,7 @@ test.each(SPANS)(
 
 describe.each(KINDS)('due runs on %s', (kind) => {
   test('ask for what is due at its very instant, and for nothing before', async () => {
-    const { mappings, service: its } = await scene(kind);
+    const { mappings, service: its } = await fixture(kind);
     await mappings.map(people(200));
     const first = (await stored(mappings)).map(({ remapAt }) => remapAt!).sort((a, b) => a - b)[0]!;
     its.asked.hashes.length = 0;
@@ -85,7 +85,7 @@ describe.each(KINDS)('due runs on %s', (kind) => {
   });
 
   test('are part of mapping, for those in the source alone', async () => {
-    const { mappings, service: its } = await scene(kind);
+    const { mappings, service: its } = await fixture(kind);
     await mappings.map(people(20));
     its.at += 31 * DAY;
     expect(await mappings.map(people(5))).toEqual({ read: 5, kept: 0, mapped: 5, optedOut: 0, invalid: 0 });
@@ -94,7 +94,7 @@ describe.each(KINDS)('due runs on %s', (kind) => {
   });
 
   test('end also where the service names instants that have passed, or its clock and ours differ', async () => {
-    const { mappings, service: its, place } = await scene(kind);
+    const { mappings, service: its, place } = await fixture(kind);
     const mapIdentities = (diis: readonly Dii[], options: object) => ({
       batches: async function* () {
         for await (const batch of its.client.mapIdentities(diis, options).batches())
@@ -112,7 +112,7 @@ describe.each(KINDS)('due runs on %s', (kind) => {
 });
 
 test.each([2, 3] as const)('no due run reads the whole table (version %i)', async (version) => {
-  const { mappings, service: its, place } = await scene('postgres', { version });
+  const { mappings, service: its, place } = await fixture('postgres', { version });
   await mappings.map(people(3_000));
   await mappings.close();
   const database = await openDatabase(place, { connections: 1 });
@@ -170,7 +170,7 @@ test('a PGlite folder does not grow for ever', async () => {
 
 describe('rotated buckets', () => {
   test('are asked for from an hour before the last look on, by the service’s time', async () => {
-    const { mappings, service: its } = await scene('postgres', { version: 2 });
+    const { mappings, service: its } = await fixture('postgres', { version: 2 });
     its.aheadMs = 80_000;
     await mappings.map(people(3));
     its.at += DAY;
@@ -181,7 +181,7 @@ describe('rotated buckets', () => {
   });
 
   test('find a mapping that was answered within the margin after the rotation, once more and not again', async () => {
-    const { mappings, service: its } = await scene('postgres', { version: 2 });
+    const { mappings, service: its } = await fixture('postgres', { version: 2 });
     await mappings.map(people(2_000));
     const bucketOf = new Map((await stored(mappings)).map(({ bucketId, hash }) => [bucketId!, hash]));
     its.at += DAY;
@@ -201,7 +201,7 @@ describe('rotated buckets', () => {
   });
 
   test('are looked for before the lot of a source is mapped', async () => {
-    const { mappings, service: its } = await scene('postgres', { version: 2 });
+    const { mappings, service: its } = await fixture('postgres', { version: 2 });
     const diis = people(2_000);
     await mappings.map(diis);
     its.at += DAY;
@@ -214,7 +214,7 @@ describe('rotated buckets', () => {
 
 describe.each(KINDS)('from version 2 to 3 on %s', (kind) => {
   test('a due run maps everything again, which keeps its raw ID until then', async () => {
-    const { service: its, place, mappings } = await scene(kind, { version: 2 });
+    const { service: its, place, mappings } = await fixture(kind, { version: 2 });
     await mappings.map([...people(300), { phone: '+12345678901' }]);
     const before = await stored(mappings);
     await mappings.close();
@@ -234,7 +234,7 @@ describe.each(KINDS)('from version 2 to 3 on %s', (kind) => {
   });
 
   test('and back, what version 3 has mapped stays until its time', async () => {
-    const { service: its, mappings, place } = await scene(kind);
+    const { service: its, mappings, place } = await fixture(kind);
     await mappings.map(people(50));
     await mappings.close();
     const v2 = await its.open(place, { version: 2 });

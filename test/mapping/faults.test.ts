@@ -6,7 +6,7 @@ import { createMappings } from '../../src/mapping/index.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
 import { isTokenError } from '../../src/token/index.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
-import { mostAsked, NOON, people, type Service, scene, service, stored } from './stage.ts';
+import { fixture, mostAsked, NOON, people, type Service, service, stored } from './fixtures.ts';
 
 const mapPath = '/v3/identity/map';
 
@@ -41,7 +41,7 @@ const errorOf = async (promise: Promise<unknown>): Promise<Error> => {
 
 describe.each(KINDS)('on %s', (kind) => {
   test('a failed batch is told after the others have come to their end, and a later run goes on', async () => {
-    const { mappings, service: its } = await scene(kind, { workers: 3 });
+    const { mappings, service: its } = await fixture(kind, { workers: 3 });
     refuse(its, (request) => request === 2);
     const diis = people(30_000);
     const error = await errorOf(mappings.map(diis));
@@ -62,7 +62,7 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 
   test('a service that refuses everything leaves what was stored as it was', async () => {
-    const { mappings, service: its } = await scene(kind);
+    const { mappings, service: its } = await fixture(kind);
     await mappings.map(people(20));
     const before = await stored(mappings);
     its.at += 31 * 86_400_000;
@@ -74,7 +74,7 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 
   test('a hash that the service calls invalid holds up no other, and is told', async () => {
-    const { service: its, place, mappings } = await scene(kind);
+    const { service: its, place, mappings } = await fixture(kind);
     await mappings.close();
     const diis = people(10);
     let odd: string | undefined;
@@ -89,7 +89,7 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 
   test('a source that fails is told of; what it gave before is kept for the next run', async () => {
-    const { mappings } = await scene(kind);
+    const { mappings } = await fixture(kind);
     const broken = new Error('the file is gone');
     function* source() {
       yield* people(12_000);
@@ -102,7 +102,7 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 
   test('an item that is no DII at all is told by its place, not by its value', async () => {
-    const { mappings } = await scene(kind);
+    const { mappings } = await fixture(kind);
     const error = await errorOf(mappings.map([...people(2), { mail: 'user@example.com' } as never]));
     expect(error).toBeInstanceOf(TypeError);
     expect(error.message).toBe(
@@ -111,7 +111,7 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 
   test('a job is given up by its signal, also while its source keeps it waiting', async () => {
-    const { mappings, service: its } = await scene(kind);
+    const { mappings, service: its } = await fixture(kind);
     const stop = new AbortController();
     const reason = new Error('enough');
     async function* source() {
@@ -134,7 +134,7 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 
   test('a job is given up while the service keeps it waiting, and its rows stay', async () => {
-    const { mappings, service: its } = await scene(kind);
+    const { mappings, service: its } = await fixture(kind);
     const stop = new AbortController();
     its.fault = (request) =>
       new Promise((_, reject) => {
@@ -146,7 +146,7 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 
   test('what the functions of the caller throw ends the job', async () => {
-    const { mappings } = await scene(kind);
+    const { mappings } = await fixture(kind);
     const broken = new Error('no space for rejects');
     const fail = () => {
       throw broken;
@@ -158,7 +158,7 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 
   test('closing ends jobs under way with `closed`', async () => {
-    const { mappings, service: its, place } = await scene(kind);
+    const { mappings, service: its, place } = await fixture(kind);
     let closing: Promise<void> | undefined;
     const job = mappings.map(people(30_000), {
       onProgress: () => {
@@ -176,7 +176,7 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 
   test('no error holds a hash, an address or a raw ID', async () => {
-    const { mappings, service: its, place } = await scene(kind);
+    const { mappings, service: its, place } = await fixture(kind);
     const [person] = people(1) as [Dii];
     await mappings.map([person]);
     const { hash, rawId } = (await mappings.find(person))!;
@@ -204,7 +204,7 @@ describe.each(KINDS)('on %s', (kind) => {
 
 test('several jobs at once on the same mappings do no row twice', async () => {
   for (const kind of KINDS) {
-    const { mappings, service: its } = await scene(kind);
+    const { mappings, service: its } = await fixture(kind);
     const diis = people(12_000);
     const summaries = await Promise.all([mappings.map(diis), mappings.map(diis), mappings.mapDue()]);
     expect(summaries.reduce((sum, { mapped }) => sum + mapped, 0)).toBe(12_000);

@@ -11,8 +11,8 @@ import { createOperator } from '../../src/operator/index.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
 import { createClient } from '../../src/server/index.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
-import { ROOT } from '../operator/caller.ts';
-import { NOON, people, stored } from './stage.ts';
+import { ROOT } from '../operator/fixtures.ts';
+import { NOON, people, stored } from './fixtures.ts';
 
 /** A million takes minutes: `TESSERA_TEST_ROWS=1000000 npx vitest run --project database test/mapping/kill.test.ts`. */
 const ROWS = Number(process.env['TESSERA_TEST_ROWS'] ?? 40_000);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { hashTextOf } from '../../src/token/index.ts';
 import { emptyFolder } from '../database/places.ts';
-import { people, service } from './stage.ts';
+import { people, service } from './fixtures.ts';
 
 /** Files below a folder that hold a text. */
 const filesWith = async (folder: string, text: string): Promise<string[]> => {

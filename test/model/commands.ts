@@ -200,7 +200,7 @@ const fate = fc.oneof(
     weight: 1,
     arbitrary: fc
       .tuple(blow, after)
-      .map(([fault, ms]) => command(`disk: ${fault}`, ms, (world) => world.strike(fault))),
+      .map(([fault, ms]) => command(`disk: ${fault}`, ms, (world) => world.restoreGlobals(fault))),
   },
   {
     weight: 1,

@@ -270,7 +270,7 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
         connection.db.close();
       }
     },
-    strike: (blow: DiskBlow, name: string) => {
+    restoreGlobals: (blow: DiskBlow, name: string) => {
       if (blow === 'lost') for (const { lose } of connections) lose();
       else if (blow === 'deleted') factory.deleteDatabase(name).onsuccess = onLoss;
       else if (blow === 'corrupt') {

@@ -7,7 +7,8 @@
 
 import { createOperator } from '../../src/operator/index.ts';
 import { answerOf, createClient } from '../../src/server/index.ts';
-import { fromB64, NONCE_LENGTH, openRefresh, sealRequest } from '../../src/token/index.ts';
+import { fromB64 } from '../../src/token/bytes.ts';
+import { NONCE_LENGTH, openRefresh, sealRequest } from '../../src/token/index.ts';
 
 const API_KEY = 'UID2-C-L-777-model.for-stories-only-and-nothing-else-at-all';
 const SECRET = 'bW9kZWwtc2VjcmV0LWZvci1zdG9yaWVzLW9ubHktMTI='.slice(0, 43).concat('=');

@@ -228,13 +228,13 @@ export const createWorld = (setup: Setup, load: (page: object) => SessionModule)
       known.diskFaultyAt = time.nowMs;
       disk.setFault(to);
     },
-    strike: (blow: DiskBlow) => {
+    restoreGlobals: (blow: DiskBlow) => {
       excuse();
       known.diskFaultyAt = time.nowMs;
       if (blow === 'wiped' || blow === 'deleted' || blow === 'corrupt') {
         referee.lose();
       }
-      disk.strike(blow, 'model');
+      disk.restoreGlobals(blow, 'model');
     },
     stepClock: (ms: number) => {
       excuse();

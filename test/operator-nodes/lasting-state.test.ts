@@ -2,10 +2,10 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/index.ts';
 import type { Operator, OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator } from '../../src/operator/index.ts';
-import { toB64 } from '../../src/token/index.ts';
+import { toB64 } from '../../src/token/bytes.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
 import { PASSWORD } from '../database/postgres-server.ts';
-import { callsOf, DAY, NOON, ROOT } from '../operator/caller.ts';
+import { callsOf, DAY, NOON, ROOT } from '../operator/fixtures.ts';
 
 const open: Operator[] = [];
 afterEach(async () => {

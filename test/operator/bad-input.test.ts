@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toB64 } from '../../src/token/index.ts';
-import { scene } from './caller.ts';
+import { toB64 } from '../../src/token/bytes.ts';
+import { createFixture } from './fixtures.ts';
 
 const PATHS = [
   '/v2/token/generate',
@@ -15,7 +15,7 @@ const PATHS = [
   '/v2/key/bidstream',
 ];
 const NAMES = ['email', 'email_hash', 'phone', 'phone_hash', 'token', 'since_timestamp', 'advertising_ids'];
-const one = scene();
+const one = createFixture();
 
 describe('whatever comes, the answer is no failure of the operator', () => {
   // Values that look right are among those that do not.

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { sinceIn } from '../../src/operator/endpoints/buckets.ts';
-import { aesKey, fromB64, openResponse, toB64 } from '../../src/token/index.ts';
-import { DAY, envelope, NOON, scene } from './caller.ts';
+import { fromB64, toB64 } from '../../src/token/bytes.ts';
+import { aesKey } from '../../src/token/cipher.ts';
+import { openResponse } from '../../src/token/index.ts';
+import { createFixture, DAY, envelope, NOON } from './fixtures.ts';
 
 const PATH = '/v2/identity/buckets';
 const INVALID = 'invalid date, must conform to ISO 8601';
@@ -57,14 +59,14 @@ describe('since_timestamp', () => {
     ['a text', { since_timestamp: 'yesterday' }, INVALID],
     ['a fraction of a millisecond', { since_timestamp: NOON + 0.5 }, INVALID],
   ])('%s is a client error', async (_, payload, message) => {
-    const { http, json } = await scene().call(PATH, payload);
+    const { http, json } = await createFixture().call(PATH, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);
   });
 });
 
 describe('the list', () => {
   test('of a day is about a 365th of all buckets, in the documented form, none older than asked for', async () => {
-    const { json } = await scene().call(PATH, { since_timestamp: iso(NOON - DAY) });
+    const { json } = await createFixture().call(PATH, { since_timestamp: iso(NOON - DAY) });
     expect(json.status).toBe('success');
     expect(json.body.length).toBeGreaterThan(2870);
     expect(json.body.length).toBeLessThan(2876);
@@ -78,7 +80,7 @@ describe('the list', () => {
   });
 
   test('is the same for the same instant in either form', async () => {
-    const one = scene();
+    const one = createFixture();
     const [text, number] = await Promise.all([
       one.call(PATH, { since_timestamp: iso(NOON - DAY / 24) }),
       one.call(PATH, { since_timestamp: NOON - DAY / 24 }),
@@ -88,13 +90,13 @@ describe('the list', () => {
   });
 
   test('of a time to come is empty', async () => {
-    const one = scene();
+    const one = createFixture();
     for (const since_timestamp of [NOON + 1000, '2999-01-01T00:00:00'])
       expect((await one.call(PATH, { since_timestamp })).json).toEqual({ status: 'success', body: [] });
   });
 
   test('names the buckets that v2 map names, from the instant of their rotation on', async () => {
-    const one = scene();
+    const one = createFixture();
     const email = Array.from({ length: 2000 }, (_, at) => `user${at}@example.com`);
     const before = await one.call('/v2/identity/map', { email });
     one.at += 7 * DAY;
@@ -111,7 +113,7 @@ describe('the list', () => {
 });
 
 describe('a list of all buckets', () => {
-  const ask = async (one: ReturnType<typeof scene>, binary: boolean) => {
+  const ask = async (one: ReturnType<typeof createFixture>, binary: boolean) => {
     const { apiKey, clientSecret } = one.participant;
     const body = await envelope({ since_timestamp: 0 }, clientSecret, one.at);
     return one.post(PATH, binary ? body : toB64(body), {
@@ -120,7 +122,7 @@ describe('a list of all buckets', () => {
     });
   };
   // The bytes of a whole answer, without ever holding it as objects.
-  const open = async (one: ReturnType<typeof scene>, response: Response) => {
+  const open = async (one: ReturnType<typeof createFixture>, response: Response) => {
     const bytes = new Uint8Array(await response.arrayBuffer());
     const binary = response.headers.get('content-type') === 'application/octet-stream';
     const sealed = binary
@@ -132,7 +134,7 @@ describe('a list of all buckets', () => {
   test.each([true, false])(
     'arrives whole, each bucket once, in bytes: %s',
     async (binary) => {
-      const one = scene();
+      const one = createFixture();
       const { json, at } = await open(one, await ask(one, binary));
       expect(at).toBe(NOON);
       const names = json.match(/"b[0-9a-f]{5}"/g)!;
@@ -145,7 +147,7 @@ describe('a list of all buckets', () => {
   );
 
   test('costs nothing while nobody reads it, and leaves its turn to the next when it is given up', async () => {
-    const one = scene();
+    const one = createFixture();
     const unread = await Promise.all(Array.from({ length: 20 }, () => ask(one, true)));
     expect(unread.map(({ status }) => status)).toEqual(Array(20).fill(200));
     const given = (await ask(one, true)).body!.getReader();

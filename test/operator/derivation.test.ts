@@ -6,8 +6,9 @@ import { createKeys, MASTER, MAX_SITE_ID, REFRESH } from '../../src/operator/key
 import { getInt32, getInt64, putInt32, putInt64, zeros } from '../../src/operator/layout.ts';
 import { bucketOf, firstLevelHash, rawIdBytes } from '../../src/operator/raw-ids.ts';
 import { createSecrets } from '../../src/operator/secrets.ts';
-import { hashDii, int32, int64, toB64, toB64Url, toHex, utf8 } from '../../src/token/index.ts';
-import { ROOT } from './caller.ts';
+import { int32, int64, toB64, toB64Url, toHex, utf8 } from '../../src/token/bytes.ts';
+import { hashDii } from '../../src/token/index.ts';
+import { ROOT } from './fixtures.ts';
 
 describe('from a DII to its raw ID, with the salts of the ecosystem (wire facts 10.4)', () => {
   const SALT = 'fOGY/aRE44peL23i+cE9MkJrzmEeNZZziNZBfq7qqk8=';

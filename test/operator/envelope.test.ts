@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { readB64 } from '../../src/operator/base64.ts';
-import { aesKey, fromB64, openResponse, sealRequest, toB64, utf8 } from '../../src/token/index.ts';
-import { envelope, NOON, scene } from './caller.ts';
+import { fromB64, toB64, utf8 } from '../../src/token/bytes.ts';
+import { aesKey } from '../../src/token/cipher.ts';
+import { openResponse, sealRequest } from '../../src/token/index.ts';
+import { createFixture, envelope, NOON } from './fixtures.ts';
 
 const HINT =
   ' See https://unifiedid.com/docs/getting-started/gs-encryption-decryption for details on the request envelope format.';
@@ -18,7 +20,7 @@ const VERSION = (byte: number) =>
 
 const PATH = '/v2/token/generate';
 const OCTETS = 'application/octet-stream';
-const one = scene();
+const one = createFixture();
 const { apiKey, clientSecret } = one.participant;
 const user = { email: 'user@example.com' };
 const good = await envelope(user, clientSecret, NOON);
@@ -143,7 +145,11 @@ test('an answer repeats the nonce of its request, and a repeated request is answ
 
 describe('the envelopes of the Java SDK open (wire facts 10.2)', () => {
   const at = 1_667_885_597_644;
-  const java = scene({ now: () => at, apiKey: 'java', clientSecret: 'ioG3wKxAokmp+rERx6A4kM/13qhyolUXIu14WN16Spo=' });
+  const java = createFixture({
+    now: () => at,
+    apiKey: 'java',
+    clientSecret: 'ioG3wKxAokmp+rERx6A4kM/13qhyolUXIu14WN16Spo=',
+  });
   test.each([
     ['email', 'Acw8ysqYieqzgA54fifdV1TB6V+da8p/AFc8Ju/IYrD77pL7JYMJj8YqD9EsrG3d2d2j0H7kZjH41YsNLpFVCH+oce28z9L9ug=='],
     ['phone', 'Acw8ysqYieqzgA54fifdV1TB6V+da8p/AFc8Ju/IYqX+4JXyJYMJ0JJrSKV84juIkIH33GCmx+7RM2pSX9P4nAN0pn2g'],

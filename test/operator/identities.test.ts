@@ -4,8 +4,9 @@ import { createRawIds } from '../../src/operator/raw-ids.ts';
 import { sealRefreshToken } from '../../src/operator/refresh-token.ts';
 import { createSalts } from '../../src/operator/salts.ts';
 import { createSecrets } from '../../src/operator/secrets.ts';
-import { hashDii, hashTextOf, toB64 } from '../../src/token/index.ts';
-import { DAY, NOON, ROOT, scene } from './caller.ts';
+import { toB64 } from '../../src/token/bytes.ts';
+import { hashDii, hashTextOf } from '../../src/token/index.ts';
+import { createFixture, DAY, NOON, ROOT } from './fixtures.ts';
 
 // What a reserved identity does at generate, at map, and at a refresh of what generate gave.
 const RESERVED: [dii: string, generate: string, map: 'u' | 'e', refresh: string | undefined][] = [
@@ -35,12 +36,12 @@ describe.each(RESERVED)('%s', (dii, generate, map, refresh) => {
   ];
 
   test.each(forms)(`is answered ${generate} by generate as %s %s`, async (name, value) => {
-    const answer = await scene().call('/v2/token/generate', { [name!]: value });
+    const answer = await createFixture().call('/v2/token/generate', { [name!]: value });
     expect([answer.http, answer.json.status, 'body' in answer.json]).toEqual([200, generate, generate === 'success']);
   });
 
   test.each(forms)(`is ${map === 'u' ? 'mapped' : 'not mapped'} as %s %s`, async (name, value) => {
-    const one = scene();
+    const one = createFixture();
     const v3 = await one.call('/v3/identity/map', { [name!]: [value] });
     expect(v3.json.body[name!][0]).toHaveProperty(map);
     const v2 = await one.call('/v2/identity/map', { [name!]: [value] });
@@ -48,14 +49,14 @@ describe.each(RESERVED)('%s', (dii, generate, map, refresh) => {
   });
 
   test(`leads to ${refresh ?? 'nothing'} at a refresh`, async () => {
-    const one = scene();
+    const one = createFixture();
     const { json } = await one.call('/v2/token/generate', { [form]: dii });
     if (refresh) expect((await one.refresh(json.body)).json.status).toBe(refresh);
   });
 });
 
 test('validate@example.com is never opted out, whatever is recorded', async () => {
-  const one = scene();
+  const one = createFixture();
   await one.call('/v2/token/logout', { email: 'validate@example.com' });
   const set = await one.generate({ email: 'validate@example.com' });
   expect((await one.refresh(set)).json.status).toBe('success');
@@ -81,6 +82,6 @@ test('a refresh token of optout@example.com, which no generate gives, leads to o
     },
     createKeys(secrets, 1).refresh,
   );
-  const answer = await scene().refresh({ refresh_token, refresh_response_key: toB64(responseKey) });
+  const answer = await createFixture().refresh({ refresh_token, refresh_response_key: toB64(responseKey) });
   expect([answer.http, answer.json]).toEqual([200, { status: 'optout' }]);
 });

@@ -3,8 +3,9 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Listening } from '../../src/operator/node.ts';
 import { listen } from '../../src/operator/node.ts';
-import { openRefresh, toB64 } from '../../src/token/index.ts';
-import { envelope, NOON, scene } from './caller.ts';
+import { toB64 } from '../../src/token/bytes.ts';
+import { openRefresh } from '../../src/token/index.ts';
+import { createFixture, envelope, NOON } from './fixtures.ts';
 
 const open: Listening[] = [];
 const start = async (...given: Parameters<typeof listen>): Promise<Listening> => {
@@ -18,7 +19,7 @@ afterEach(async () => {
 
 describe('an operator behind a port', () => {
   test('generates and refreshes over HTTP, for a caller whose base ends with a slash too', async () => {
-    const one = scene();
+    const one = createFixture();
     const { url, port } = await start(one.operator, { port: 0 });
     expect(url).toBe(`http://127.0.0.1:${port}`);
     const { apiKey, clientSecret } = one.participant;
@@ -43,7 +44,7 @@ describe('an operator behind a port', () => {
   });
 
   test('refuses too much, announced or streamed, and goes on', async () => {
-    const { url } = await start(scene().operator, { port: 0 });
+    const { url } = await start(createFixture().operator, { port: 0 });
     const much = new Uint8Array(1_048_577);
     expect((await fetch(`${url}/v2/token/refresh`, { method: 'POST', body: much })).status).toBe(413);
     const body = new ReadableStream({
@@ -70,7 +71,7 @@ describe('an operator behind a port', () => {
   });
 
   test('is not brought down by a caller who hangs up or talks nonsense', async () => {
-    const { url, port } = await start(scene().operator, { port: 0 });
+    const { url, port } = await start(createFixture().operator, { port: 0 });
     await new Promise<void>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => {
         socket.write('POST /v2/token/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: 388\r\n\r\nAAAA');
@@ -94,7 +95,7 @@ describe('an operator behind a port', () => {
   });
 
   test('a list of all buckets arrives, and one that is given up half-way leaves the turn to the next', async () => {
-    const one = scene();
+    const one = createFixture();
     const { url } = await start(one.operator, { port: 0 });
     const ask = async (signal?: AbortSignal) =>
       fetch(`${url}/v2/identity/buckets`, {
@@ -111,9 +112,9 @@ describe('an operator behind a port', () => {
   }, 30_000);
 
   test('says why it cannot listen', async () => {
-    const { port } = await start(scene().operator, { port: 0 });
-    await expect(listen(scene().operator, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
-    await expect(listen(scene().operator, { port: 70_000 })).rejects.toThrow(RangeError);
+    const { port } = await start(createFixture().operator, { port: 0 });
+    await expect(listen(createFixture().operator, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await expect(listen(createFixture().operator, { port: 70_000 })).rejects.toThrow(RangeError);
   });
 });
 
@@ -154,7 +155,7 @@ describe('closing', () => {
   });
 
   test('does not wait for a connection on which nothing was asked', async () => {
-    const listening = await start(scene().operator, { port: 0 });
+    const listening = await start(createFixture().operator, { port: 0 });
     const socket = connect(listening.port, '127.0.0.1');
     await new Promise((resolve) => socket.once('connect', resolve));
     // So that the other side has it too.

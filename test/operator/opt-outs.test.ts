@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { memoryState } from '../../src/operator/state.ts';
-import { DAY, NOON, scene } from './caller.ts';
+import { createFixture, DAY, NOON } from './fixtures.ts';
 
 const PATH = '/v2/optout/status';
 const LOGOUT = '/v2/token/logout';
 const user = { email: 'leaver@example.com' };
 
-const rawId = async (one: ReturnType<typeof scene>): Promise<string> =>
+const rawId = async (one: ReturnType<typeof createFixture>): Promise<string> =>
   (await one.call('/v3/identity/map', { email: [user.email] })).json.body.email[0].u;
-const status = async (one: ReturnType<typeof scene>, ids: unknown[]) =>
+const status = async (one: ReturnType<typeof createFixture>, ids: unknown[]) =>
   (await one.call(PATH, { advertising_ids: ids })).json.body.opted_out;
 
 describe('an opt-out', () => {
   test('is honoured by generate, refresh and both maps, from then on and for ever', async () => {
-    const one = scene();
+    const one = createFixture();
     const set = await one.generate(user);
     await one.call(LOGOUT, { email: ' LEAVER@example.com' });
     for (const later of [0, 3600_000, 400 * DAY]) {
@@ -32,7 +32,7 @@ describe('an opt-out', () => {
   });
 
   test('is of one user alone, and of an email not of the same text as a phone', async () => {
-    const one = scene();
+    const one = createFixture();
     await one.call(LOGOUT, { phone: '+12345678902' });
     expect((await one.call('/v2/token/generate', { phone: '+12345678902' })).json.status).toBe('optout');
     expect((await one.call('/v2/token/generate', { phone: '+12345678903' })).json.status).toBe('success');
@@ -43,7 +43,7 @@ describe('an opt-out', () => {
     ['two DII', { email: 'a@b.c', phone: '+12345678901' }, 'exactly one of'],
     ['no valid DII', { email: 'nobody' }, 'Invalid Identifier'],
   ])('of %s is refused', async (_, payload, reason) => {
-    const { http, json } = await scene().call(LOGOUT, payload);
+    const { http, json } = await createFixture().call(LOGOUT, payload);
     expect([http, json.status]).toEqual([400, 'invalid_token']);
     expect(json.message).toMatch(/^Invalid Token presented/);
     expect(json.message).toContain(reason);
@@ -52,7 +52,7 @@ describe('an opt-out', () => {
 
 describe('the status of raw IDs', () => {
   test('tells those of opted-out users, in order, doubles twice, since when in whole seconds', async () => {
-    const one = scene();
+    const one = createFixture();
     const id = await rawId(one);
     const other = (await one.call('/v3/identity/map', { email: ['stayer@example.com'] })).json.body.email[0].u;
     expect(await status(one, [id, other])).toEqual([]);
@@ -72,12 +72,12 @@ describe('the status of raw IDs', () => {
     ['an object', { advertising_ids: {} }, 'advertising_ids must be an array'],
     ['5001 IDs', { advertising_ids: Array(5001).fill('x') }, 'Request payload is too large'],
   ])('%s is a client error', async (_, payload, message) => {
-    const { http, json } = await scene().call(PATH, payload);
+    const { http, json } = await createFixture().call(PATH, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);
   });
 
   test('5000 IDs, and none, are answered', async () => {
-    const one = scene();
+    const one = createFixture();
     expect(await status(one, Array(5000).fill('x'))).toEqual([]);
     expect(await status(one, [])).toEqual([]);
   });
@@ -91,7 +91,7 @@ describe('a raw ID is found whenever the user had it', () => {
     ['yearly rotation, three years at a time', 31_536_000, 3 * YEAR],
     ['rotation every 365 s, a minute at a time', 365, 60_000],
   ])('%s', async (_, rotationPeriod, stepMs) => {
-    const one = scene({ rotationPeriod });
+    const one = createFixture({ rotationPeriod });
     const { json } = await one.call('/v3/identity/map', { email: [user.email] });
     const ids = new Set<string>([json.body.email[0].p, json.body.email[0].u].filter((id) => id !== null));
     for (let step = 0; step < 8; step++) {
@@ -104,7 +104,7 @@ describe('a raw ID is found whenever the user had it', () => {
     expect(told).toEqual([...ids].map((advertising_id) => ({ advertising_id, opted_out_since: since })));
 
     // What the user would get later is known to a twin of the operator who never heard of the opt-out.
-    const twin = scene({ rotationPeriod });
+    const twin = createFixture({ rotationPeriod });
     for (let step = 0; step < 8; step++) {
       one.at += stepMs;
       twin.at = one.at;
@@ -120,10 +120,10 @@ describe('a raw ID is found whenever the user had it', () => {
 test('a raw ID from before a restart is found, where the state outlives the process', async () => {
   const state = memoryState();
   const rotationPeriod = 365;
-  const first = scene({ state, rotationPeriod });
+  const first = createFixture({ state, rotationPeriod });
   const id = await rawId(first);
   // Nobody had opted out by then.
-  const second = scene({ state, rotationPeriod, now: () => NOON + 4_000_000 });
+  const second = createFixture({ state, rotationPeriod, now: () => NOON + 4_000_000 });
   await second.call(LOGOUT, user, { at: NOON + 4_000_000 });
   const { json } = await second.call(PATH, { advertising_ids: [id] }, { at: NOON + 4_000_000 });
   expect(json.body.opted_out).toEqual([{ advertising_id: id, opted_out_since: NOON + 4_000_000 }]);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { openRefresh, toB64 } from '../../src/token/index.ts';
-import { DAY, NOON, ROOT, scene } from './caller.ts';
+import { toB64 } from '../../src/token/bytes.ts';
+import { openRefresh } from '../../src/token/index.ts';
+import { createFixture, DAY, NOON, ROOT } from './fixtures.ts';
 
 const INVALID = { status: 'invalid_token', message: 'Invalid Token presented' };
 const EXPIRED = { status: 'expired_token', message: 'Expired Token presented' };
@@ -9,7 +10,7 @@ const MISSING = { status: 'client_error', message: 'Invalid body: Body is missin
 const PATH = '/v2/token/refresh';
 
 test('a refresh gives a whole new set, opened with the key of the one that was sent', async () => {
-  const one = scene();
+  const one = createFixture();
   const first = await one.generate({ email: 'user@example.com' });
   one.at += 900_000;
   const answer = await one.refresh(first);
@@ -23,7 +24,7 @@ test('a refresh gives a whole new set, opened with the key of the one that was s
 });
 
 test('rotation goes on through five generations, beyond the life of the first refresh token', async () => {
-  const one = scene();
+  const one = createFixture();
   let set = await one.generate({ phone: '+12345678902' });
   for (let generation = 2; generation <= 5; generation++) {
     one.at += DAY / 2;
@@ -35,14 +36,14 @@ test('rotation goes on through five generations, beyond the life of the first re
 });
 
 test('a refresh token can be used again: real pages send old ones', async () => {
-  const one = scene();
+  const one = createFixture();
   const set = await one.generate({ email: 'user@example.com' });
   expect((await one.refresh(set)).json.status).toBe('success');
   expect((await one.refresh(set)).json.status).toBe('success');
 });
 
 test('the answer is ASCII, for clients that read it byte by byte', async () => {
-  const one = scene();
+  const one = createFixture();
   const set = await one.generate({ email: 'É@exämple.com' });
   expect(JSON.stringify((await one.refresh(set)).json)).toMatch(/^[\x20-\x7e]+$/);
 });
@@ -55,7 +56,7 @@ describe('who asks makes no difference', () => {
     ['a page with its SDK', { 'x-uid2-client-version': 'PrebidJS-11', origin: 'https://page.example' }],
     ['a form that is none', { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }],
   ])('%s', async (_, headers) => {
-    const one = scene();
+    const one = createFixture();
     const set = await one.generate({ email: 'user@example.com' });
     expect((await one.refresh(set, headers)).json.status).toBe('success');
     one.at += DAY + 1;
@@ -63,7 +64,7 @@ describe('who asks makes no difference', () => {
   });
 
   test('a participant of another site', async () => {
-    const one = scene({
+    const one = createFixture({
       participants: [
         { siteId: 101, apiKey: 'key-of-101' },
         { siteId: 102, apiKey: 'key-of-102' },
@@ -76,7 +77,7 @@ describe('who asks makes no difference', () => {
 });
 
 test('bytes are answered with bytes', async () => {
-  const one = scene();
+  const one = createFixture();
   const set = await one.generate({ email: 'user@example.com' });
   const response = await one.post(PATH, set.refresh_token, { 'content-type': 'Application/Octet-Stream' });
   expect(response.headers.get('content-type')).toBe('application/octet-stream');
@@ -86,7 +87,7 @@ test('bytes are answered with bytes', async () => {
 
 describe('refusals are plain JSON with 400', () => {
   const other = async (change: (token: string) => string) => {
-    const one = scene();
+    const one = createFixture();
     const set = await one.generate({ email: 'user@example.com' });
     const response = await one.post(PATH, change(set.refresh_token));
     expect(response.headers.get('content-type')).toBe('application/json');
@@ -119,13 +120,13 @@ describe('refusals are plain JSON with 400', () => {
     ['environment', { environment: 'production' }],
     ['scope', { scope: 'EUID' }],
   ] as const)('a token of another %s', async (_, options) => {
-    const set = await scene().generate({ email: 'user@example.com' });
-    expect(await scene(options).refresh(set)).toMatchObject({ http: 400, json: INVALID });
+    const set = await createFixture().generate({ email: 'user@example.com' });
+    expect(await createFixture(options).refresh(set)).toMatchObject({ http: 400, json: INVALID });
   });
 });
 
 test('a token is good in the very millisecond of its end, and not after', async () => {
-  const one = scene();
+  const one = createFixture();
   const set = await one.generate({ email: 'user@example.com' });
   one.at = set.refresh_expires;
   expect((await one.refresh(set)).json.status).toBe('success');
@@ -134,22 +135,22 @@ test('a token is good in the very millisecond of its end, and not after', async 
 });
 
 test('another node with the same root secret opens the token', async () => {
-  const set = await scene({ rootSecret: ROOT }).generate({ email: 'user@example.com' });
-  expect((await scene({ rootSecret: toB64(ROOT) }).refresh(set)).json.status).toBe('success');
+  const set = await createFixture({ rootSecret: ROOT }).generate({ email: 'user@example.com' });
+  expect((await createFixture({ rootSecret: toB64(ROOT) }).refresh(set)).json.status).toBe('success');
 });
 
 test('a token of an older generation of keys opens, one of a newer does not', async () => {
-  const old = await scene().generate({ email: 'user@example.com' });
-  const newer = scene({ keyGeneration: 2 });
+  const old = await createFixture().generate({ email: 'user@example.com' });
+  const newer = createFixture({ keyGeneration: 2 });
   const { json } = await newer.refresh(old);
   expect(json.status).toBe('success');
   expect((await newer.refresh(json.body)).json.status).toBe('success');
-  expect(await scene().refresh(json.body)).toMatchObject({ http: 400, json: INVALID });
+  expect(await createFixture().refresh(json.body)).toMatchObject({ http: 400, json: INVALID });
 });
 
 describe('an opted-out user', () => {
   test('gets the word of it, sealed, and no token; an expired token is an expired token', async () => {
-    const one = scene();
+    const one = createFixture();
     const set = await one.generate({ email: 'user@example.com' });
     one.at += 1000;
     expect((await one.call('/v2/token/logout', { email: 'USER@example.com' })).json.body).toEqual({ optout: 'OK' });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createRawIds } from '../../src/operator/raw-ids.ts';
 import { BUCKETS, createSalts, LONGEST_PERIOD, mix, SHORTEST_PERIOD, unmix } from '../../src/operator/salts.ts';
 import { createSecrets } from '../../src/operator/secrets.ts';
-import { DAY, NOON, ROOT } from './caller.ts';
+import { DAY, NOON, ROOT } from './fixtures.ts';
 
 const secrets = createSecrets(ROOT, 'integration', 'UID2');
 const YEAR = 31_536_000;

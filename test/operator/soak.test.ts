@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { afterAll, expect, test } from 'vitest';
-import { aesKey, fromB64, openResponse, toB64 } from '../../src/token/index.ts';
-import { envelope } from './caller.ts';
+import { fromB64, toB64 } from '../../src/token/bytes.ts';
+import { aesKey } from '../../src/token/cipher.ts';
+import { openResponse } from '../../src/token/index.ts';
+import { envelope } from './fixtures.ts';
 
 const SECRET = toB64(new Uint8Array(32).fill(1));
 let child: ChildProcess | undefined;

@@ -4,8 +4,9 @@ import { createKeys } from '../../src/operator/keys.ts';
 import { openRefreshToken, sealRefreshToken } from '../../src/operator/refresh-token.ts';
 import { nativeSealer, portableSealer } from '../../src/operator/seal.ts';
 import { createSecrets } from '../../src/operator/secrets.ts';
-import { fromB64, fromHex, openAes, toB64, utf8 } from '../../src/token/index.ts';
-import { NOON, ROOT, scene } from './caller.ts';
+import { fromB64, fromHex, toB64, utf8 } from '../../src/token/bytes.ts';
+import { openAes } from '../../src/token/cipher.ts';
+import { createFixture, NOON, ROOT } from './fixtures.ts';
 
 describe('the advertising token of the ecosystem (wire facts 10.3)', () => {
   const TOKEN =
@@ -112,7 +113,7 @@ test('a refresh token says what was put into it', async () => {
 });
 
 test('a refresh keeps who and where and since when, and renews the rest', async () => {
-  const one = scene({ siteId: 4711 });
+  const one = createFixture({ siteId: 4711 });
   const set = await one.generate({ phone: '+12345678902' });
   one.at += 900_000;
   const { json } = await one.refresh(set);

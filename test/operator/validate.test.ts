@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { openAdvertisingToken } from '../../src/operator/advertising-token.ts';
 import { createKeys } from '../../src/operator/keys.ts';
 import { createSecrets } from '../../src/operator/secrets.ts';
-import { DAY, NOON, ROOT, scene } from './caller.ts';
+import { createFixture, DAY, NOON, ROOT } from './fixtures.ts';
 
 const PATH = '/v2/token/validate';
 const EXACTLY_ONE =
@@ -10,7 +10,7 @@ const EXACTLY_ONE =
 const user = { email: 'user@example.com' };
 
 test('a token is of the DII that it was generated from, in any of its forms, and of no other', async () => {
-  const one = scene();
+  const one = createFixture();
   const { advertising_token: token } = await one.generate(user);
   const says = async (dii: object) => (await one.call(PATH, { token, ...dii })).json;
   expect(await says(user)).toEqual({ status: 'success', body: true });
@@ -21,7 +21,7 @@ test('a token is of the DII that it was generated from, in any of its forms, and
 });
 
 test('neither expiry nor opt-out nor a refresh matters', async () => {
-  const one = scene();
+  const one = createFixture();
   const set = await one.generate(user);
   const refreshed = (await one.refresh(set)).json.body;
   await one.call('/v2/token/logout', user);
@@ -31,7 +31,7 @@ test('neither expiry nor opt-out nor a refresh matters', async () => {
 });
 
 test('a token from before the rotation of its salt bucket is of nobody', async () => {
-  const one = scene({ rotationPeriod: 365, identityExpires: 3600 });
+  const one = createFixture({ rotationPeriod: 365, identityExpires: 3600 });
   const { advertising_token: token } = await one.generate(user);
   one.at += 365_000;
   expect((await one.call(PATH, { token, ...user })).json).toEqual({ status: 'success', body: false });
@@ -53,7 +53,7 @@ describe('refusals, in their order', () => {
     ['any text', { ...user, token }, 'Invalid token'],
     ['a long text', { ...user, token: 'A4'.repeat(109) }, 'Invalid token'],
   ])('%s', async (_, payload, message) => {
-    const { http, json } = await scene().call(PATH, payload);
+    const { http, json } = await createFixture().call(PATH, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);
   });
 
@@ -62,13 +62,13 @@ describe('refusals, in their order', () => {
     ['environment', { environment: 'production' }],
     ['scope', { scope: 'EUID' }],
   ] as const)('a token of another %s', async (_, options) => {
-    const { advertising_token } = await scene(options).generate(user);
-    const { http, json } = await scene().call(PATH, { token: advertising_token, ...user });
+    const { advertising_token } = await createFixture(options).generate(user);
+    const { http, json } = await createFixture().call(PATH, { token: advertising_token, ...user });
     expect([http, json.message]).toEqual([400, 'Invalid token']);
   });
 
   test('an altered token, and a percent-encoded one', async () => {
-    const one = scene();
+    const one = createFixture();
     const { advertising_token } = await one.generate(user);
     // In the middle: the last characters hold spare bits that nobody reads.
     const other = advertising_token[100] === 'A' ? 'B' : 'A';
@@ -78,7 +78,7 @@ describe('refusals, in their order', () => {
   });
 
   test("another site's token", async () => {
-    const one = scene({ participants: [{ siteId: 101 }, { siteId: 102 }] });
+    const one = createFixture({ participants: [{ siteId: 101 }, { siteId: 102 }] });
     const [mine, other] = one.operator.participants;
     const { advertising_token: token } = await one.generate(user, { as: mine! });
     const { http, json } = await one.call(PATH, { token, ...user }, { as: other! });
@@ -94,7 +94,7 @@ describe('the keys that bidders and sharers get', () => {
     { siteId: 103, apiKey: 'sharer', roles: ['SHARER'] },
   ] as const;
   const cast = () => {
-    const one = scene({ participants, keyGeneration: 2 });
+    const one = createFixture({ participants, keyGeneration: 2 });
     const [publisher, bidder, sharer] = one.operator.participants;
     return { one, publisher: publisher!, bidder: bidder!, sharer: sharer! };
   };

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Credentials } from '../../src/operator/index.ts';
-import { BASE, scene } from './caller.ts';
+import { BASE, createFixture } from './fixtures.ts';
 
 const LIMITED: [path: string, payload: object][] = [
   ['/v3/identity/map', { email: [] }],
@@ -15,7 +15,7 @@ describe('the rate limit', () => {
     'of %s answers 429 with Retry-After and nothing else, and lets in again later',
     async (path, payload) => {
       vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
-      const one = scene({ rateLimit: 2 });
+      const one = createFixture({ rateLimit: 2 });
       const ask = async () => (await one.call(path, payload)).http;
       expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429]);
       const refused = await one.call(path, payload, { headers: { origin: 'https://page.example' } });
@@ -29,7 +29,7 @@ describe('the rate limit', () => {
   );
 
   test('counts all limited endpoints together, and each participant alone', async () => {
-    const one = scene({ rateLimit: 2, participants: [{ siteId: 101 }, { siteId: 102 }] });
+    const one = createFixture({ rateLimit: 2, participants: [{ siteId: 101 }, { siteId: 102 }] });
     const ask = async (as: Credentials, [path, payload]: [string, object]) =>
       (await one.call(path, payload, { as })).http;
     const [first, second] = one.operator.participants as [Credentials, Credentials];
@@ -40,7 +40,7 @@ describe('the rate limit', () => {
   });
 
   test('leaves the other endpoints alone, and strangers to their 401', async () => {
-    const one = scene({ rateLimit: 1 });
+    const one = createFixture({ rateLimit: 1 });
     for (let time = 0; time < 5; time++) {
       expect((await one.call('/v2/token/generate', { email: 'a@example.com' })).http).toBe(200);
       expect((await one.post('/v3/identity/map', '')).status).toBe(401);
@@ -49,7 +49,7 @@ describe('the rate limit', () => {
 });
 
 describe('what is written down', () => {
-  const secrets = (one: ReturnType<typeof scene>) => {
+  const secrets = (one: ReturnType<typeof createFixture>) => {
     const { apiKey, clientSecret } = one.participant;
     return ['user@example.com', '+12345678902', 'tMmiiTI7', apiKey, clientSecret, 'secret-in-the-path', 'BwcHBwcH'];
   };
@@ -57,7 +57,7 @@ describe('what is written down', () => {
   test('is one line a request, with the route, HTTP status and status of the JSON', async () => {
     const lines: [fields: object, message: string][] = [];
     const note = (fields: object, message: string) => void lines.push([fields, message]);
-    const one = scene({ logger: { info: note, warn: note, error: note } });
+    const one = createFixture({ logger: { info: note, warn: note, error: note } });
     await one.call('/v2/token/generate', { email: 'optout@example.com' });
     await one.post('/v2/token/refresh', '%');
     await one.operator.fetch(new Request(`${BASE}/secret-in-the-path?email=user@example.com`, { method: 'FETCH' }));
@@ -80,7 +80,7 @@ describe('what is written down', () => {
     const spies = (['log', 'info', 'warn', 'error', 'debug'] as const).map((name) =>
       vi.spyOn(console, name).mockImplementation(note),
     );
-    const one = scene({ logger: { info: note, warn: note, error: note } });
+    const one = createFixture({ logger: { info: note, warn: note, error: note } });
     const set = await one.generate({ email: 'user@example.com' });
     await one.refresh(set);
     await one.post('/v2/token/refresh', `${set.refresh_token}x`);
@@ -109,7 +109,7 @@ describe('what is written down', () => {
   });
 
   test('is counted for Prometheus', async () => {
-    const one = scene();
+    const one = createFixture();
     const set = await one.generate({ email: 'user@example.com' });
     await one.call('/v2/token/validate', { token: set.advertising_token, email: 'user@example.com' });
     await one.call('/v2/token/validate', { token: 'x', email: 'user@example.com' });
@@ -134,7 +134,7 @@ describe('what is written down', () => {
   });
 
   test('of one operator is not mixed with another', async () => {
-    const [one, other] = [scene(), scene()];
+    const [one, other] = [createFixture(), createFixture()];
     await one.post('/v2/token/refresh', '%');
     const text = await (await other.operator.fetch(new Request(`${BASE}/metrics`))).text();
     expect(text).not.toContain('/v2/token/refresh');

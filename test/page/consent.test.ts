@@ -4,13 +4,13 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { allOf, type ConsentGate, gpcConsent, gppConsent, tcfConsent } from '../../src/page/consent.ts';
 import type { Store } from '../../src/session/index.ts';
 import { memoryStore } from '../../src/session/index.ts';
-import { strike } from '../session/stage.ts';
+import { restoreGlobals } from '../session/fixtures.ts';
 import { installGpp, installTcf, removeCmps, TCF } from '../support/cmp.ts';
-import { createScene, MINUTE, names, until, useFakeClock } from '../support/scene.ts';
+import { createLifeFixture, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(() => {
-  strike();
+  restoreGlobals();
   removeCmps();
 });
 
@@ -22,7 +22,7 @@ const ask = (gate: ConsentGate) => {
   else answer.then((granted) => said.push(granted));
   return said;
 };
-const { rest } = createScene();
+const { rest } = createLifeFixture();
 
 describe('TCF', () => {
   const decisions: [what: string, options: Parameters<typeof tcfConsent>[0], data: object, granted: boolean][] = [
@@ -274,49 +274,49 @@ describe('a session behind a gate', () => {
   };
 
   test('neither stores nor sends before the decision, and does both after it', async () => {
-    const scene = createScene();
+    const fixture = createLifeFixture();
     const cmp = installTcf();
     const { calls, store } = watched();
-    const tokens = await scene.answerFor('user@example.com');
-    const { session, heard } = scene.open({ store, tokens, consent: allOf(tcfConsent(), gpcConsent()) });
-    await scene.pass(60 * MINUTE);
+    const tokens = await fixture.answerFor('user@example.com');
+    const { session, heard } = fixture.open({ store, tokens, consent: allOf(tcfConsent(), gpcConsent()) });
+    await fixture.pass(60 * MINUTE);
     expect(session.state.waitingFor).toBe('consent');
-    expect([calls, scene.requests, names(heard)]).toEqual([[], [], []]);
+    expect([calls, fixture.requests, names(heard)]).toEqual([[], [], []]);
 
     cmp.tell(TCF.yes());
     await until(() => session.advertisingToken);
     expect(calls).toContain('update');
-    scene.close();
+    fixture.close();
   });
 
   test('withdrawal in the middle of a refresh stops it and wipes, and the late answer brings nothing back', async () => {
-    const scene = createScene();
+    const fixture = createLifeFixture();
     const cmp = installTcf(TCF.yes());
     const { store, real } = watched();
-    const tokens = await scene.answerFor('user@example.com');
-    const { session, heard } = scene.open({ store, tokens, consent: tcfConsent() });
+    const tokens = await fixture.answerFor('user@example.com');
+    const { session, heard } = fixture.open({ store, tokens, consent: tcfConsent() });
     await until(() => names(heard).includes('token set'));
     let release = () => {};
-    scene.network(async (_, go) => {
+    fixture.network(async (_, go) => {
       await new Promise<void>((resolve) => (release = resolve));
       return go();
     });
     void session.refresh();
-    await until(() => scene.requests.length === 1);
+    await until(() => fixture.requests.length === 1);
 
     cmp.tell(TCF.yes([]));
     await until(() => session.state.waitingFor === 'consent');
     expect(session.advertisingToken).toBeUndefined();
     release();
-    await scene.pass(120 * MINUTE);
+    await fixture.pass(120 * MINUTE);
     expect(session.advertisingToken).toBeUndefined();
     expect(JSON.stringify(await real.read())).not.toContain('Token');
-    expect(scene.requests).toHaveLength(1);
+    expect(fixture.requests).toHaveLength(1);
     expect(names(heard)).toEqual(['token set']);
 
     cmp.tell(TCF.yes());
-    await scene.rest();
+    await fixture.rest();
     expect(session.state).toMatchObject({ phase: 'empty' });
-    scene.close();
+    fixture.close();
   });
 });

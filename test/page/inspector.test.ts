@@ -2,21 +2,21 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { inspect } from '../../src/page/inspector.ts';
-import { strike } from '../session/stage.ts';
-import { createScene, MINUTE, useFakeClock } from '../support/scene.ts';
+import { restoreGlobals } from '../session/fixtures.ts';
+import { createLifeFixture, MINUTE, useFakeClock } from '../support/fixtures.ts';
 
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 test('a life in brief: times from now, events, counts, the last error', async () => {
-  const scene = createScene();
-  const { session } = scene.open();
+  const fixture = createLifeFixture();
+  const { session } = fixture.open();
   const { report } = inspect(session);
   expect(report()).toMatchObject({ phase: 'empty', hasToken: false, waitingFor: 'storage', events: [], counts: {} });
-  await session.setTokens(await scene.answerFor('user@example.com'));
-  await scene.pass(15 * MINUTE);
-  scene.network(async () => new Response(null, { status: 503 }));
-  await scene.pass(16 * MINUTE);
+  await session.setTokens(await fixture.answerFor('user@example.com'));
+  await fixture.pass(15 * MINUTE);
+  fixture.network(async () => new Response(null, { status: 503 }));
+  await fixture.pass(16 * MINUTE);
 
   const { refreshAt, expiresAt, endsAt } = session.state;
   expect(report()).toMatchObject({
@@ -34,13 +34,13 @@ test('a life in brief: times from now, events, counts, the last error', async ()
   expect(seen.indexOf('token set')).toBeLessThan(seen.indexOf('token refresh'));
   const ages = report().events.map(({ msAgo }) => msAgo);
   expect(ages).toEqual([...ages].sort((a, b) => b - a));
-  scene.close();
+  fixture.close();
 });
 
 test('tells nothing that is secret, whatever happens', async () => {
-  const scene = createScene();
-  const answer = await scene.answerFor('refresh-optout@example.com');
-  const { session } = scene.open({
+  const fixture = createLifeFixture();
+  const answer = await fixture.answerFor('refresh-optout@example.com');
+  const { session } = fixture.open({
     tokens: answer,
     provide: async () => {
       throw new Error(JSON.stringify(answer));
@@ -50,12 +50,12 @@ test('tells nothing that is secret, whatever happens', async () => {
   vi.spyOn(console, 'table').mockImplementation((said) => void printed.push(said));
   const inspector = inspect(session);
   await session.ready;
-  await scene.rest();
+  await fixture.rest();
   inspector.print();
   await session.clear();
   await session.refresh().catch(() => {});
   await session.setTokens(answer).catch(() => {});
-  await scene.pass(20 * MINUTE);
+  await fixture.pass(20 * MINUTE);
   inspector.print();
   const text = JSON.stringify(printed);
   expect(text).toContain('optout');
@@ -64,21 +64,21 @@ test('tells nothing that is secret, whatever happens', async () => {
     expect(text).not.toContain(String(value));
   }
   expect(text).not.toContain('refresh-optout');
-  scene.close();
+  fixture.close();
 });
 
 test('keeps the newest events, counts all of them, and stops when told to', async () => {
-  const scene = createScene();
-  const { session } = scene.open();
+  const fixture = createLifeFixture();
+  const { session } = fixture.open();
   const { report, stop } = inspect(session, { keep: 3 });
-  for (let round = 0; round < 5; round++) await session.setTokens(await scene.answerFor(`user${round}@example.com`));
-  await scene.rest();
+  for (let round = 0; round < 5; round++) await session.setTokens(await fixture.answerFor(`user${round}@example.com`));
+  await fixture.rest();
   expect(report().events).toHaveLength(3);
   expect(report().counts['token set']).toBe(5);
   stop();
   await session.clear();
-  await scene.rest();
+  await fixture.rest();
   expect(report().counts['phase empty']).toBeUndefined();
   expect(report().phase).toBe('empty');
-  scene.close();
+  fixture.close();
 });

@@ -2,14 +2,14 @@
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectPrebid, type Prebid } from '../../src/page/prebid.ts';
-import { strike } from '../session/stage.ts';
-import { createScene, MINUTE, useFakeClock } from '../support/scene.ts';
+import { restoreGlobals } from '../session/fixtures.ts';
+import { createLifeFixture, MINUTE, useFakeClock } from '../support/fixtures.ts';
 
 const READER = 'user@example.com';
 
 beforeEach(() => void useFakeClock());
 afterEach(() => {
-  strike();
+  restoreGlobals();
   Reflect.deleteProperty(window, 'pbjs');
 });
 
@@ -35,8 +35,8 @@ const createPrebid = (userIds: object[] = []) => {
 };
 
 test('what is queued before Prebid loads tells of the moment in which it loads', async () => {
-  const scene = createScene();
-  const { session } = scene.open({ tokens: await scene.answerFor(READER) });
+  const fixture = createLifeFixture();
+  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
   const { pbjs, load, config, own } = createPrebid([{ name: 'sharedId' }]);
   connectPrebid(session, { pbjs });
   await session.ready;
@@ -44,67 +44,67 @@ test('what is queued before Prebid loads tells of the moment in which it loads',
   load();
   expect(own()).toEqual({ uid2: { id: session.advertisingToken } });
   expect(config()).toMatchObject({ syncDelay: 3000, userIds: [{ name: 'sharedId' }, {}], autoRefresh: true });
-  scene.close();
+  fixture.close();
 });
 
 test('Prebid is configured once for each token, whatever else becomes of the session', async () => {
-  const scene = createScene();
-  const { session } = scene.open({ tokens: await scene.answerFor(READER) });
+  const fixture = createLifeFixture();
+  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
   const { pbjs, load, config } = createPrebid();
   load();
   connectPrebid(session, { pbjs });
   await session.ready;
-  await scene.rest();
+  await fixture.rest();
   const first = config();
   expect(first).toMatchObject({ userIds: [{ name: 'uid2' }] });
-  scene.network(async () => new Response(null, { status: 503 }));
-  await scene.pass(50 * MINUTE);
+  fixture.network(async () => new Response(null, { status: 503 }));
+  await fixture.pass(50 * MINUTE);
   expect(session.state).toMatchObject({ phase: 'due', lastError: { status: 503 } });
   expect(config()).toBe(first);
-  await scene.pass(10 * MINUTE);
+  await fixture.pass(10 * MINUTE);
   expect(config()).toMatchObject({ userIds: [{ name: 'uid2', value: { uid2: {} } }] });
-  scene.close();
+  fixture.close();
 });
 
 test('a session without a token leaves a Prebid alone that has nothing of the kind', async () => {
-  const scene = createScene();
-  const { session } = scene.open();
+  const fixture = createLifeFixture();
+  const { session } = fixture.open();
   const { pbjs, load, config } = createPrebid();
   connectPrebid(session, { pbjs });
   load();
   await session.ready;
-  await scene.rest();
+  await fixture.rest();
   expect(config()).toEqual({ syncDelay: 3000, userIds: [] });
-  scene.close();
+  fixture.close();
 });
 
 test('an entry of the page that would refresh by itself gives way before there is a token', () => {
-  const scene = createScene();
-  const { session } = scene.open();
+  const fixture = createLifeFixture();
+  const { session } = fixture.open();
   const { pbjs, load, own } = createPrebid([{ name: 'uid2', params: { uid2Cookie: 'x' } }]);
   connectPrebid(session, { pbjs });
   load();
   expect(own()).toEqual({ uid2: {} });
-  scene.close();
+  fixture.close();
 });
 
 test('disconnected before Prebid loads, nothing is touched', async () => {
-  const scene = createScene();
-  const { session } = scene.open({ tokens: await scene.answerFor(READER) });
+  const fixture = createLifeFixture();
+  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
   const { pbjs, load, config } = createPrebid([{ name: 'uid2', params: {} }]);
   const disconnect = connectPrebid(session, { pbjs });
   await session.ready;
   disconnect();
   load();
   expect(config()).toEqual({ syncDelay: 3000, userIds: [{ name: 'uid2', params: {} }] });
-  scene.close();
+  fixture.close();
 });
 
 test.each(['close', 'withdraw consent', 'log out'])('the token goes after: %s', async (how) => {
-  const scene = createScene();
+  const fixture = createLifeFixture();
   let onChange = (_: boolean) => {};
-  const { session } = scene.open({
-    tokens: await scene.answerFor(READER),
+  const { session } = fixture.open({
+    tokens: await fixture.answerFor(READER),
     consent: (tell) => {
       onChange = tell;
       return true;
@@ -114,20 +114,20 @@ test.each(['close', 'withdraw consent', 'log out'])('the token goes after: %s', 
   load();
   connectPrebid(session, { pbjs });
   await session.ready;
-  await scene.rest();
+  await fixture.rest();
   expect(own()).toEqual({ uid2: { id: session.advertisingToken } });
   if (how === 'close') session.close();
   else if (how === 'withdraw consent') onChange(false);
   else void session.clear();
-  await scene.rest();
+  await fixture.rest();
   expect(own()).toEqual({ uid2: {} });
-  scene.close();
+  fixture.close();
 });
 
 test('the global is made where there is none, with a queue that Prebid will find', async () => {
-  const scene = createScene();
-  const { session } = scene.open();
+  const fixture = createLifeFixture();
+  const { session } = fixture.open();
   connectPrebid(session);
   expect(Reflect.get(window, 'pbjs')).toEqual({ que: [expect.any(Function)] });
-  scene.close();
+  fixture.close();
 });

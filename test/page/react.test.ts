@@ -7,10 +7,10 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { useAdvertisingToken, useSession } from '../../src/page/react.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 import { memoryStore } from '../../src/session/index.ts';
-import { strike } from '../session/stage.ts';
-import { createScene, MINUTE, until, useFakeClock } from '../support/scene.ts';
+import { restoreGlobals } from '../session/fixtures.ts';
+import { createLifeFixture, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
 
-let scene: ReturnType<typeof createScene>;
+let fixture: ReturnType<typeof createLifeFixture>;
 let roots: Root[] = [];
 let errors: unknown[] = [];
 
@@ -20,15 +20,15 @@ beforeEach(() => {
   // React says there what a page would say to its developer.
   errors = [];
   vi.spyOn(console, 'error').mockImplementation((...said) => void errors.push(said));
-  scene = createScene();
+  fixture = createLifeFixture();
   roots = [];
 });
 afterEach(async () => {
   await act(async () => {
     for (const root of roots) root.unmount();
   });
-  scene.close();
-  strike();
+  fixture.close();
+  restoreGlobals();
   document.body.innerHTML = '';
 });
 
@@ -45,7 +45,7 @@ const mount = async (node: React.ReactNode, element = place()) => {
   return { element, root };
 };
 /** Let everything come to rest, and React render it. */
-const settle = (ms = 0) => act(() => scene.pass(ms));
+const settle = (ms = 0) => act(() => fixture.pass(ms));
 
 /** What a component saw, render by render, and the sessions that it was given. */
 const createProbe = () => {
@@ -62,16 +62,16 @@ const createProbe = () => {
 };
 
 const optionsWith = async (more: Partial<SessionOptions> = {}): Promise<SessionOptions> => ({
-  baseUrl: scene.baseUrl,
-  fetch: scene.fetch,
+  baseUrl: fixture.baseUrl,
+  fetch: fixture.fetch,
   store: memoryStore(),
-  tokens: await scene.answerFor('user@example.com'),
+  tokens: await fixture.answerFor('user@example.com'),
   ...more,
 });
 
 describe('in a page', () => {
   test('shows phase and token of a given session, and every change of them', async () => {
-    const { session } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const { Probe } = createProbe();
     const { element } = await mount(h(Probe, { given: session }));
     await settle();
@@ -87,15 +87,15 @@ describe('in a page', () => {
   });
 
   test('a component that wants the token only is not rendered for anything else', async () => {
-    const { session } = scene.open({ tokens: await scene.answerFor('user@example.com') });
-    await scene.rest();
+    const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
+    await fixture.rest();
     const seen: unknown[] = [];
     const Bare = () => {
       seen.push(useAdvertisingToken(session));
       return null;
     };
     await mount(h(Bare));
-    scene.network(async () => new Response(null, { status: 503 }));
+    fixture.network(async () => new Response(null, { status: 503 }));
     await settle(16 * MINUTE);
     expect(session.state.lastError?.code).toBe('http_status');
     expect(seen).toEqual([session.advertisingToken]);
@@ -129,7 +129,9 @@ describe('in a page', () => {
     const { Probe, sessions } = createProbe();
     const { root } = await mount(h(Probe, { given: await optionsWith({ name: 'one' }) }));
     await settle();
-    await act(async () => root.render(h(Probe, { given: { ...({} as object), baseUrl: scene.baseUrl, name: 'two' } })));
+    await act(async () =>
+      root.render(h(Probe, { given: { ...({} as object), baseUrl: fixture.baseUrl, name: 'two' } })),
+    );
     await settle();
     expect(sessions).toHaveLength(2);
     await expect(sessions[0]!.getToken()).rejects.toMatchObject({ code: 'closed' });
@@ -161,7 +163,7 @@ describe('in a page', () => {
 describe('on a server', () => {
   test('there is no session, no token, and nothing of the browser is touched', async () => {
     const options = await optionsWith();
-    const fetch = vi.fn(scene.fetch);
+    const fetch = vi.fn(fixture.fetch);
     for (const name of ['indexedDB', 'localStorage', 'BroadcastChannel', 'navigator', 'window', 'document']) {
       vi.stubGlobal(name, undefined);
     }
@@ -175,14 +177,14 @@ describe('on a server', () => {
   });
 
   test('a session that exists there shows neither state nor token', async () => {
-    const { session } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await until(() => session.advertisingToken);
     const { Probe } = createProbe();
     expect(renderToString(h(Probe, { given: session }))).toBe('<p>no session: no token</p>');
   });
 
   test('hydration finds what the server wrote, then shows the session', async () => {
-    const { session } = scene.open({ tokens: await scene.answerFor('user@example.com') });
+    const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await until(() => session.advertisingToken);
     const { Probe, renders } = createProbe();
     const node = h(StrictMode, null, h(Probe, { given: session }));

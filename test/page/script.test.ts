@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Tessera } from '../../src/page/script.ts';
-import { BASE_URL, createStage, rotate, strike, success, wireSet } from '../session/stage.ts';
-import { HOUR, until, useFakeClock } from '../support/scene.ts';
+import { BASE_URL, createFixture, restoreGlobals, rotate, success, wireSet } from '../session/fixtures.ts';
+import { HOUR, until, useFakeClock } from '../support/fixtures.ts';
 
 const EVENTS = ['tessera:token', 'tessera:expired', 'tessera:optout', 'tessera:needstokens'];
-const { rest, pass } = createStage();
+const { rest, pass } = createFixture();
 let round = 0;
 let name = '';
 const listening = new Map<string, (event: Event) => void>();
@@ -31,7 +31,7 @@ afterEach(() => {
   session()?.close();
   for (const [event, listener] of listening) window.removeEventListener(event, listener);
   Reflect.deleteProperty(document, 'currentScript');
-  strike();
+  restoreGlobals();
 });
 
 /** Run the file, as a tag with these attributes would. */

@@ -2,24 +2,24 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
-import { strike } from '../session/stage.ts';
+import { restoreGlobals } from '../session/fixtures.ts';
+import { createLifeFixture, DAY, MINUTE, useFakeClock } from '../support/fixtures.ts';
 import { createGpt, leavePage } from '../support/gpt.ts';
-import { createScene, DAY, MINUTE, useFakeClock } from '../support/scene.ts';
 
 const UID2 = 'uidapi.com';
 
-let scene: ReturnType<typeof createScene>;
+let fixture: ReturnType<typeof createLifeFixture>;
 beforeEach(() => {
   useFakeClock();
-  scene = createScene();
+  fixture = createLifeFixture();
 });
 afterEach(() => {
-  scene.close();
-  strike();
+  fixture.close();
+  restoreGlobals();
   leavePage();
 });
 
-const userOf = (name: string) => scene.answerFor(`${name}@example.com`);
+const userOf = (name: string) => fixture.answerFor(`${name}@example.com`);
 
 describe('one push', () => {
   test.each([
@@ -31,14 +31,14 @@ describe('one push', () => {
     ['session loaded, adapter, GPT', ['ready', 'connect', 'gpt']],
   ])('%s: one provider, with the token', async (_, order) => {
     const gpt = createGpt();
-    const { session } = scene.open({ tokens: await userOf('user') });
+    const { session } = fixture.open({ tokens: await userOf('user') });
     const steps: Record<string, () => unknown> = {
       gpt: gpt.load,
       connect: () => connectSecureSignals(session),
       ready: () => session.ready,
     };
     for (const step of order) await steps[step]!();
-    await scene.rest();
+    await fixture.rest();
     expect(gpt.pushes).toEqual([UID2]);
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
@@ -46,10 +46,10 @@ describe('one push', () => {
   test('refreshes, reconnections and a second copy of the file add none', async () => {
     const gpt = createGpt();
     gpt.load();
-    const { session } = scene.open({ tokens: await userOf('user') });
+    const { session } = fixture.open({ tokens: await userOf('user') });
     const disconnect = connectSecureSignals(session);
-    await scene.pass(60 * MINUTE);
-    expect(scene.requests.length).toBeGreaterThan(2);
+    await fixture.pass(60 * MINUTE);
+    expect(fixture.requests.length).toBeGreaterThan(2);
     disconnect();
     connectSecureSignals(session);
     vi.resetModules();
@@ -64,7 +64,7 @@ describe('one push', () => {
     Object.assign(window, {
       googletag: { secureSignalProviders: [{ id: UID2, collectorFunction: async () => 'theirs' }] },
     });
-    connectSecureSignals(scene.open().session);
+    connectSecureSignals(fixture.open().session);
     gpt.load();
     expect(gpt.pushes).toEqual([UID2]);
   });
@@ -72,7 +72,7 @@ describe('one push', () => {
   test('UID2 and EUID are two providers, a network code is one of its own', () => {
     const gpt = createGpt();
     gpt.load();
-    const { session } = scene.open();
+    const { session } = fixture.open();
     connectSecureSignals(session);
     connectSecureSignals(session, { name: 'euid' });
     connectSecureSignals(session, { networkCode: '12345' });
@@ -82,7 +82,7 @@ describe('one push', () => {
   test('where Google’s hosted script registers, only its function is there', async () => {
     const gpt = createGpt();
     gpt.load();
-    const { session } = scene.open({ tokens: await userOf('user') });
+    const { session } = fixture.open({ tokens: await userOf('user') });
     connectSecureSignals(session, { register: false });
     const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
     expect(gpt.pushes).toEqual([]);
@@ -94,13 +94,13 @@ describe('the collector', () => {
   test('is pending until there is a token, then gives it', async () => {
     const gpt = createGpt();
     gpt.load();
-    const { session } = scene.open();
+    const { session } = fixture.open();
     connectSecureSignals(session);
     await session.ready;
-    await scene.pass(DAY);
+    await fixture.pass(DAY);
     expect([...gpt.cache, ...gpt.broken]).toEqual([]);
     await session.setTokens(await userOf('late'));
-    await scene.rest();
+    await fixture.rest();
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
     expect(gpt.broken).toEqual([]);
   });
@@ -108,37 +108,37 @@ describe('the collector', () => {
   test('neither rejects nor gives nothing where there is none: outage, opt-out, close', async () => {
     const gpt = createGpt();
     gpt.load();
-    const { session } = scene.open({ provide: () => Promise.reject(new Error('down')) });
+    const { session } = fixture.open({ provide: () => Promise.reject(new Error('down')) });
     connectSecureSignals(session);
-    await scene.pass(60 * MINUTE);
+    await fixture.pass(60 * MINUTE);
     await session.setTokens({ status: 'optout' });
     session.close();
-    await scene.rest();
+    await fixture.rest();
     expect([...gpt.cache, ...gpt.broken]).toEqual([]);
   });
 
   test('who asked before a reconnection is served by the new session', async () => {
     const gpt = createGpt();
     gpt.load();
-    connectSecureSignals(scene.open().session)();
-    const { session } = scene.open();
+    connectSecureSignals(fixture.open().session)();
+    const { session } = fixture.open();
     connectSecureSignals(session);
     await session.setTokens(await userOf('user'));
-    await scene.rest();
+    await fixture.rest();
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 });
 
 describe('Google’s cache', () => {
   /** A page with a user that Google knows. */
-  const openPage = async (given: Parameters<typeof scene.open>[0] = {}) => {
+  const openPage = async (given: Parameters<typeof fixture.open>[0] = {}) => {
     const gpt = createGpt();
     gpt.load();
-    const { session, store } = scene.open({ tokens: await userOf('user'), ...given });
+    const { session, store } = fixture.open({ tokens: await userOf('user'), ...given });
     await session.ready;
-    await scene.rest();
+    await fixture.rest();
     connectSecureSignals(session);
-    await scene.rest();
+    await fixture.rest();
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
     expect(gpt.cleared()).toBe(0);
     return { gpt, session, store };
@@ -147,7 +147,7 @@ describe('Google’s cache', () => {
   test('outlives refreshes', async () => {
     const { gpt, session } = await openPage();
     const first = session.advertisingToken;
-    await scene.pass(60 * MINUTE);
+    await fixture.pass(60 * MINUTE);
     expect(session.advertisingToken).not.toBe(first);
     expect(gpt.cleared()).toBe(0);
     expect(gpt.cache.get(UID2)).toBe(first);
@@ -161,26 +161,26 @@ describe('Google’s cache', () => {
       leavePage();
       vi.setSystemTime(Date.now() + ms);
       const next = createGpt(gpt.cache);
-      const again = scene.open({ store });
+      const again = fixture.open({ store });
       connectSecureSignals(again.session);
       next.load();
       await again.session.getToken();
-      await scene.rest();
+      await fixture.rest();
       expect(next.cleared()).toBe(0);
       expect(gpt.cache.get(UID2)).toBe(first);
       again.session.close();
     }
-    expect(scene.requests).toHaveLength(1);
+    expect(fixture.requests).toHaveLength(1);
   });
 
   test('is emptied once by a logout, and has nothing until the next login empties it again', async () => {
     const { gpt, session } = await openPage();
     await session.clear();
-    await scene.rest();
+    await fixture.rest();
     expect(gpt.cleared()).toBe(1);
     expect([...gpt.cache]).toEqual([]);
     await session.setTokens(await userOf('next'));
-    await scene.rest();
+    await fixture.rest();
     expect(gpt.cleared()).toBe(2);
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
@@ -189,7 +189,7 @@ describe('Google’s cache', () => {
     const { gpt, session } = await openPage();
     const first = session.advertisingToken;
     await session.setTokens(await userOf('other'));
-    await scene.rest();
+    await fixture.rest();
     expect(gpt.cleared()).toBe(1);
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
     expect(session.advertisingToken).not.toBe(first);
@@ -205,7 +205,7 @@ describe('Google’s cache', () => {
 
   test('is emptied once by an opt-out that a refresh brings', async () => {
     const { gpt, session } = await openPage({ tokens: await userOf('refresh-optout') });
-    await scene.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     expect(session.state.phase).toBe('optedOut');
     expect(gpt.cleared()).toBe(1);
     expect([...gpt.cache, ...gpt.broken]).toEqual([]);
@@ -214,14 +214,14 @@ describe('Google’s cache', () => {
   test('is emptied where another tab logs out, and where it logs in', async () => {
     const name = 'signals-in-two-tabs';
     const { gpt, session, store } = await openPage({ name });
-    const other = scene.open({ store, name });
+    const other = fixture.open({ store, name });
     await other.session.ready;
     await other.session.clear();
-    await scene.rest();
+    await fixture.rest();
     expect(session.state.phase).toBe('empty');
     expect(gpt.cleared()).toBe(1);
     await other.session.setTokens(await userOf('elsewhere'));
-    await scene.rest();
+    await fixture.rest();
     expect(gpt.cleared()).toBe(2);
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
@@ -231,7 +231,7 @@ describe('Google’s cache', () => {
     const token = session.advertisingToken;
     for (const event of ['pagehide', 'pageshow', 'freeze', 'resume']) {
       window.dispatchEvent(new Event(event));
-      await scene.rest();
+      await fixture.rest();
     }
     expect([gpt.cleared(), gpt.cache.get(UID2)]).toEqual([0, token]);
     expect(session.advertisingToken).toBe(token);
@@ -245,7 +245,7 @@ describe('Google’s cache', () => {
     };
     const { gpt } = await openPage({ consent });
     onChange(false);
-    await scene.rest();
+    await fixture.rest();
     expect(gpt.cleared()).toBe(1);
     expect([...gpt.cache]).toEqual([]);
   });

@@ -3,12 +3,12 @@
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Callback, installUid2, type LegacyPayload, type Uid2 } from '../../src/page/uid2.ts';
-import { createStage, hangs, refuses, rotate, says, strike, success, wireSet } from '../session/stage.ts';
-import { HOUR, MINUTE, until, useFakeClock } from '../support/scene.ts';
+import { createFixture, hangs, refuses, restoreGlobals, rotate, says, success, wireSet } from '../session/fixtures.ts';
+import { HOUR, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
 
 const KEY = 'UID2-sdk-identity';
 const BASE_URL = 'https://operator.example';
-let stage: ReturnType<typeof createStage>;
+let fixture: ReturnType<typeof createFixture>;
 let sdk: Uid2;
 let failures: unknown[];
 let told: [event: string, token: unknown][];
@@ -27,7 +27,7 @@ const setCookie = (text: string) => {
 };
 const putCookie = (value: unknown, name = '__uid_2') =>
   setCookie(`${name}=${encodeURIComponent(JSON.stringify(value))}`);
-/** A set that the host has got anew: sets of the stage that follow each other end alike, as refreshed ones need not. */
+/** A set that the host has got anew: sets of the fixture that follow each other end alike, as refreshed ones need not. */
 const newSet = (n: number, at = Date.now()) => ({
   ...wireSet(n, at),
   refresh_token: `refresh-${n}-of-a-new-login-number-${n}`,
@@ -53,8 +53,8 @@ beforeEach(() => {
   vi.stubGlobal('indexedDB', new IDBFactory());
   failures = [];
   vi.stubGlobal('reportError', (failure: unknown) => void failures.push(failure));
-  stage = createStage(rotate);
-  vi.stubGlobal('fetch', stage.fetch);
+  fixture = createFixture(rotate);
+  vi.stubGlobal('fetch', fixture.fetch);
   told = [];
 });
 afterEach(() => {
@@ -63,7 +63,7 @@ afterEach(() => {
   for (const name of cookies().keys()) setCookie(`${name}=;expires=${new Date(0).toUTCString()}`);
   delete window.__uid2;
   delete window.__euid;
-  strike();
+  restoreGlobals();
 });
 
 describe('the global', () => {
@@ -72,7 +72,7 @@ describe('the global', () => {
     load({ callbacks });
     expect(window.__uid2).toBe(sdk);
     expect(sdk.callbacks).toBe(callbacks);
-    await stage.rest();
+    await fixture.rest();
     expect(events()).toEqual(['SdkLoaded']);
   });
 
@@ -88,7 +88,7 @@ describe('the global', () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     sdk.callbacks.push(note);
-    await stage.rest();
+    await fixture.rest();
     expect(events()).toEqual(
       ['SdkLoaded advertising-1', 'InitCompleted advertising-1'].map((e, i) => (i ? e : 'SdkLoaded')),
     );
@@ -96,14 +96,14 @@ describe('the global', () => {
 
   test('a callback that another one pushes hears each event once', async () => {
     load({ callbacks: [(event) => event === 'SdkLoaded' && window.__uid2?.callbacks?.push(note)] });
-    await stage.rest();
+    await fixture.rest();
     expect(events()).toEqual(['SdkLoaded']);
     told = [];
     sdk.callbacks.pop();
     sdk.callbacks.push((event) => void (event === 'InitCompleted' && sdk.callbacks.push(note)));
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
-    await stage.rest();
+    await fixture.rest();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
   });
 
@@ -123,7 +123,7 @@ describe('the global', () => {
         note,
       ],
     });
-    await stage.rest();
+    await fixture.rest();
     expect(events()).toEqual(['SdkLoaded']);
     expect(failures).toHaveLength(2);
   });
@@ -141,7 +141,7 @@ describe('init', () => {
     const init = () => sdk.init(options as never);
     expect(init).toThrow(type);
     expect(init).toThrow(message);
-    await stage.rest();
+    await fixture.rest();
     expect(localStorage.getItem(`${KEY}_config`)).toBeNull();
     expect(sdk.isInitComplete()).toBe(false);
   });
@@ -151,7 +151,7 @@ describe('init', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
     expect(sdk.isLoginRequired()).toBeUndefined();
     await complete();
-    await stage.rest();
+    await fixture.rest();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
     expect(sdk.getIdentity()).toEqual(wireSet(1));
     expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual([false, true, false]);
@@ -160,7 +160,7 @@ describe('init', () => {
   test('without an identity: completed with none, and a login is required', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL });
     await complete();
-    await stage.rest();
+    await fixture.rest();
     expect(told).toEqual([
       ['SdkLoaded', null],
       ['InitCompleted', null],
@@ -168,7 +168,7 @@ describe('init', () => {
     expect(sdk.getAdvertisingToken()).toBeUndefined();
     expect(sdk.getIdentity()).toBeNull();
     expect(sdk.isLoginRequired()).toBe(true);
-    expect(stage.sent).toEqual([]);
+    expect(fixture.sent).toEqual([]);
   });
 
   test('a later page starts by itself, with the same options and what was stored', async () => {
@@ -176,20 +176,20 @@ describe('init', () => {
     await complete();
     nextPage().callbacks.push(note);
     await complete();
-    await stage.rest();
+    await fixture.rest();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
-    await stage.pass(15 * MINUTE);
-    expect(stage.sent.map(({ url }) => url)).toEqual([`${BASE_URL}/v2/token/refresh`]);
+    await fixture.pass(15 * MINUTE);
+    expect(fixture.sent.map(({ url }) => url)).toEqual([`${BASE_URL}/v2/token/refresh`]);
   });
 
   test('may come again: another identity that lasts longer takes over, a shorter one does not', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(2) });
     await complete();
     sdk.init({ identity: wireSet(1, Date.now() - MINUTE) });
-    await stage.rest();
+    await fixture.rest();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
     sdk.init({ identity: newSet(3, Date.now() + 1) });
-    await stage.rest();
+    await fixture.rest();
     expect(sdk.getAdvertisingToken()).toBe('advertising-3');
     expect(events().at(-1)).toBe('IdentityUpdated advertising-3');
   });
@@ -199,7 +199,7 @@ describe('init', () => {
     await complete();
     sdk.init({ identity: newSet(3, Date.now() + 1) });
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-3', false]);
-    await stage.rest();
+    await fixture.rest();
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-3', false]);
   });
 
@@ -207,7 +207,7 @@ describe('init', () => {
     putLocal({ status: 'optout', identity_expires: Date.now() + HOUR, refresh_expires: Date.now() + HOUR });
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL });
     sdk.abort();
-    await stage.rest();
+    await fixture.rest();
     expect(events()).toEqual(['SdkLoaded']);
     expect(localStorage.getItem(KEY)).toContain('optout');
     await expect(sdk.getAdvertisingTokenAsync()).rejects.toThrow();
@@ -218,7 +218,7 @@ describe('init', () => {
     load().init({ baseUrl: BASE_URL, identity: cached });
     await complete();
     sdk.disconnect();
-    await stage.rest();
+    await fixture.rest();
     const seen = new Set<unknown>();
     nextPage().init({ baseUrl: BASE_URL, identity: cached });
     await until(() => seen.add(sdk.getAdvertisingToken()) && sdk.isInitComplete());
@@ -236,8 +236,8 @@ describe('a life', () => {
   test('each refresh is told once, with the whole new identity', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
-    await stage.pass(15 * MINUTE);
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     expect(events()).toEqual([
       'SdkLoaded',
       'InitCompleted advertising-1',
@@ -251,14 +251,14 @@ describe('a life', () => {
   });
 
   test('an opt-out that the service tells is told, and stays over pages', async () => {
-    stage.serve(says({ status: 'optout' }));
+    fixture.serve(says({ status: 'optout' }));
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     expect(events().slice(2)).toEqual(['OptoutReceived', 'IdentityUpdated']);
     expect([sdk.hasOptedOut(), sdk.isLoginRequired(), sdk.getAdvertisingToken()]).toEqual([true, true, undefined]);
     // The very first moments of the next page, before its record is read, know it as well.
-    stage.serve(hangs);
+    fixture.serve(hangs);
     nextPage().init({ baseUrl: BASE_URL, identity: wireSet(5) });
     expect(sdk.getAdvertisingToken()).toBeUndefined();
     await complete();
@@ -269,10 +269,10 @@ describe('a life', () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     sdk.setIdentity({ status: 'optout' });
-    await stage.rest();
+    await fixture.rest();
     expect(sdk.hasOptedOut()).toBe(true);
     sdk.setIdentity(wireSet(5));
-    await stage.rest();
+    await fixture.rest();
     expect(sdk.getAdvertisingToken()).toBe('advertising-6');
     expect(localStorage.getItem(KEY)).toBeNull();
   });
@@ -283,12 +283,12 @@ describe('a life', () => {
     expect(cookie()).toMatchObject({ advertising_token: 'advertising-1' });
     sdk.disconnect();
     expect(sdk.getAdvertisingToken()).toBeUndefined();
-    await stage.rest();
+    await fixture.rest();
     expect(cookie()).toBeUndefined();
     expect(sdk.isLoginRequired()).toBe(true);
     expect(events().slice(2)).toEqual(['IdentityUpdated']);
     sdk.setIdentity(newSet(7));
-    await stage.rest();
+    await fixture.rest();
     expect(events().at(-1)).toBe('IdentityUpdated advertising-7');
   });
 
@@ -296,7 +296,7 @@ describe('a life', () => {
     putLocal(wireSet(1));
     putCookie(wireSet(1));
     load().disconnect();
-    await stage.rest();
+    await fixture.rest();
     expect([cookie(), sdk.getAdvertisingToken()]).toEqual([undefined, undefined]);
     expect(localStorage.getItem(KEY) ?? '').not.toContain('refresh-1');
   });
@@ -314,12 +314,12 @@ describe('a life', () => {
 
   test.each(['before init', 'before init is complete'])('disconnect %s forgets no opt-out', async (when) => {
     putLocal({ status: 'optout', identity_expires: Date.now() + HOUR, refresh_expires: Date.now() + HOUR });
-    stage.serve(hangs);
+    fixture.serve(hangs);
     load();
     if (when !== 'before init') sdk.init({ identity: wireSet(1) });
     sdk.disconnect();
     await complete();
-    await stage.rest();
+    await fixture.rest();
     expect([sdk.hasOptedOut(), sdk.getAdvertisingToken()]).toEqual([true, undefined]);
     nextPage().init({});
     await complete();
@@ -335,7 +335,7 @@ describe('a life', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
     sdk.disconnect();
     await until(() => !first.getAdvertisingToken());
-    await stage.rest();
+    await fixture.rest();
     expect([events().at(-1), first.isLoginRequired(), cookie()]).toEqual(['IdentityUpdated', true, undefined]);
     first.abort();
   });
@@ -343,12 +343,12 @@ describe('a life', () => {
   test('a token that expires in an outage is told as gone, and the next one as there', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
-    stage.serve(refuses(503));
-    await stage.pass(HOUR);
+    fixture.serve(refuses(503));
+    await fixture.pass(HOUR);
     expect(events().slice(2)).toEqual(['IdentityUpdated']);
     expect([sdk.isLoginRequired(), sdk.getIdentity()]).toEqual([false, null]);
-    stage.serve(rotate);
-    await stage.pass(30 * MINUTE);
+    fixture.serve(rotate);
+    await fixture.pass(30 * MINUTE);
     expect(events()[3]).toBe('IdentityUpdated advertising-2');
   });
 
@@ -367,7 +367,7 @@ describe('a life', () => {
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     sdk.setIdentity({ advertising_token: 'alone' });
-    await stage.rest();
+    await fixture.rest();
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
   });
 
@@ -389,10 +389,10 @@ describe('what the former SDK has left', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
     sdk.init({ baseUrl: BASE_URL });
     await complete();
-    await stage.rest();
+    await fixture.rest();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
     expect(localStorage.getItem(KEY)).toBeNull();
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     nextPage();
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
@@ -416,11 +416,11 @@ describe('what the former SDK has left', () => {
 
   test('an opt-out is honoured before anything that the page supplies', async () => {
     putLocal({ status: 'optout', identity_expires: Date.now() + HOUR, refresh_expires: Date.now() + HOUR });
-    stage.serve(hangs);
+    fixture.serve(hangs);
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     expect(sdk.getAdvertisingToken()).toBeUndefined();
     await complete();
-    await stage.rest();
+    await fixture.rest();
     expect(sdk.hasOptedOut()).toBe(true);
     expect(events()).toContain('OptoutReceived');
     expect(events().some((event) => event.includes('advertising'))).toBe(false);
@@ -444,7 +444,7 @@ describe('the cookie', () => {
   test('follows every refresh, for the servers that read it', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     expect(cookie()).toMatchObject({
       ...wireSet(2, cookie().refresh_from - 15 * MINUTE),
       advertising_token: 'advertising-2',
@@ -465,7 +465,7 @@ describe('the cookie', () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     const copy = cookie();
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     putCookie(copy);
     nextPage();
     await complete();
@@ -480,12 +480,12 @@ describe('the cookie', () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     sdk.setIdentity({ status: 'optout' });
-    await stage.rest();
+    await fixture.rest();
     putCookie(newSet(5));
     nextPage();
     expect(sdk.getAdvertisingToken()).toBeUndefined();
     await complete();
-    await stage.rest();
+    await fixture.rest();
     expect([sdk.getAdvertisingToken(), sdk.hasOptedOut()]).toEqual(['advertising-6', false]);
   });
 
@@ -493,7 +493,7 @@ describe('the cookie', () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     const copy = cookie();
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     nextPage().init({ baseUrl: BASE_URL, identity: copy });
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
@@ -545,9 +545,9 @@ describe('the legacy callback', () => {
   test('established, refreshed, opted out', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), callback });
     await complete();
-    await stage.pass(15 * MINUTE);
-    stage.serve(says({ status: 'optout' }));
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
+    fixture.serve(says({ status: 'optout' }));
+    await fixture.pass(15 * MINUTE);
     expect(heard).toEqual([
       [0, 'advertising-1'],
       [1, 'advertising-2'],
@@ -562,18 +562,18 @@ describe('the legacy callback', () => {
   ])('an identity: %s', async (_, identity, status) => {
     load().init({ baseUrl: BASE_URL, identity, callback });
     await complete();
-    await stage.rest();
+    await fixture.rest();
     expect(heard).toEqual([[status, undefined]]);
   });
 
   test('expired but refreshable, then refresh expired', async () => {
-    stage.serve(hangs);
+    fixture.serve(hangs);
     load().init({ baseUrl: BASE_URL, identity: wireSet(1, Date.now() - 2 * HOUR), callback });
     await complete();
-    await stage.rest();
+    await fixture.rest();
     expect(heard).toEqual([[100, undefined]]);
-    stage.serve(refuses(400, { status: 'expired_token' }));
-    await stage.pass(10 * MINUTE);
+    fixture.serve(refuses(400, { status: 'expired_token' }));
+    await fixture.pass(10 * MINUTE);
     expect(heard.slice(1)).toEqual([[-3, undefined]]);
   });
 });

@@ -3,23 +3,23 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { connectWebview, type Message, type WebviewLink, type WebviewOptions } from '../../src/page/webview.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
-import { strike } from '../session/stage.ts';
+import { restoreGlobals } from '../session/fixtures.ts';
+import { createLifeFixture, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
 import { CHANNEL, createHost, KINDS, leaveHost, postHere } from '../support/native.ts';
-import { createScene, MINUTE, until, useFakeClock } from '../support/scene.ts';
 
-let scene: ReturnType<typeof createScene>;
+let fixture: ReturnType<typeof createLifeFixture>;
 let links: WebviewLink[] = [];
 
 beforeEach(() => {
   useFakeClock();
-  scene = createScene();
+  fixture = createLifeFixture();
   links = [];
 });
 afterEach(() => {
   for (const link of links) link.disconnect();
-  scene.close();
+  fixture.close();
   expect(vi.getTimerCount()).toBe(0);
-  strike();
+  restoreGlobals();
   leaveHost();
 });
 
@@ -29,7 +29,7 @@ const connect = (session: Session, options?: WebviewOptions) => {
   return link;
 };
 const wireTokenOf = (answer: unknown) => (answer as { body: { advertising_token: string } }).body.advertising_token;
-const userOf = (name: string) => scene.answerFor(`${name}@example.com`);
+const userOf = (name: string) => fixture.answerFor(`${name}@example.com`);
 
 /** A host that owns an identity, and keeps to the rules: it answers with what it has, and takes later news from the page. */
 const createOwner = (kind: (typeof KINDS)[number] = 'WKWebView') => {
@@ -63,7 +63,7 @@ describe.each(KINDS)('%s', (kind) => {
   test('the page owns: the host is told of each token, logout and opt-out', async () => {
     const host = createHost(kind, ({ type }) => (type === 'hello' ? {} : undefined));
     host.arrive();
-    const { session } = scene.open();
+    const { session } = fixture.open();
     const link = connect(session);
     expect(await link.ready).toBe(true);
     await session.setTokens(await userOf('refresh-optout'));
@@ -74,7 +74,7 @@ describe.each(KINDS)('%s', (kind) => {
     await session.refresh();
     const third = session.advertisingToken;
     await session.setTokens({ status: 'optout' });
-    await scene.rest();
+    await fixture.rest();
     expect(new Set([first, second, third]).size).toBe(3);
     expect(newsOf(host.heard)).toEqual([
       ['changed', 0, 'empty', undefined],
@@ -94,7 +94,7 @@ describe.each(KINDS)('%s', (kind) => {
     const first = await userOf('user');
     host.hold(first);
     host.arrive();
-    const { session } = scene.open({ refresh: 'off' });
+    const { session } = fixture.open({ refresh: 'off' });
     connect(session, { owner: 'host' });
     await until(() => session.advertisingToken);
     expect(session.advertisingToken).toBe(wireTokenOf(first));
@@ -105,15 +105,15 @@ describe.each(KINDS)('%s', (kind) => {
       postHere(JSON.stringify({ v: 1, ns: 'tessera', kind: 'evt', type: 'set', gen: 1, body: next }));
     else host.tell();
     await until(() => session.advertisingToken === wireTokenOf(next));
-    await scene.pass(20 * MINUTE);
-    expect(scene.requests).toEqual([]);
+    await fixture.pass(20 * MINUTE);
+    expect(fixture.requests).toEqual([]);
   });
 });
 
 describe('the bridge', () => {
   test.each([0, 400, 2700])('that comes after %i ms is found', async (ms) => {
     const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
-    const { session } = scene.open();
+    const { session } = fixture.open();
     const link = connect(session);
     await vi.advanceTimersByTimeAsync(ms);
     host.arrive();
@@ -123,7 +123,7 @@ describe('the bridge', () => {
   });
 
   test('that never comes is given up after three seconds, and the session is as ever', async () => {
-    const { session } = scene.open({ tokens: await userOf('user') });
+    const { session } = fixture.open({ tokens: await userOf('user') });
     const link = connect(session);
     let answered: boolean | undefined;
     void link.ready.then((there) => (answered = there));
@@ -137,7 +137,7 @@ describe('the bridge', () => {
   test('that is there but never answers is given up as well, greeted by one id', async () => {
     const host = createHost('Android');
     host.arrive();
-    const { session } = scene.open();
+    const { session } = fixture.open();
     const link = connect(session);
     await vi.advanceTimersByTimeAsync(5000);
     expect(await link.ready).toBe(false);
@@ -147,14 +147,14 @@ describe('the bridge', () => {
   });
 
   test('that greets by itself, later, is answered by its id, and linked', async () => {
-    const { session } = scene.open({ tokens: await userOf('user') });
+    const { session } = fixture.open({ tokens: await userOf('user') });
     const link = connect(session);
     await vi.advanceTimersByTimeAsync(5000);
     expect(await link.ready).toBe(false);
     const host = createHost('WKWebView');
     host.arrive();
     host.say({ kind: 'req', type: 'hello', id: 'host-1', gen: 5 });
-    await scene.rest();
+    await fixture.rest();
     const answer = host.heard.find(({ kind }) => kind === 'res');
     expect(answer).toMatchObject({ id: 'host-1', type: 'hello', body: { advertisingToken: session.advertisingToken } });
     expect(newsOf(host.heard)).toHaveLength(1);
@@ -163,7 +163,7 @@ describe('the bridge', () => {
   test('is told nothing after disconnecting, and not heard', async () => {
     const host = createOwner();
     host.arrive();
-    const { session } = scene.open();
+    const { session } = fixture.open();
     const link = connect(session);
     await link.ready;
     link.disconnect();
@@ -172,7 +172,7 @@ describe('the bridge', () => {
     host.tell();
     await session.setTokens(await userOf('other'));
     const own = session.advertisingToken;
-    await scene.rest();
+    await fixture.rest();
     expect(host.heard).toHaveLength(before);
     expect(session.advertisingToken).toBe(own);
   });
@@ -182,10 +182,10 @@ describe('messages', () => {
   const open = async (options: WebviewOptions = {}, given: Partial<SessionOptions> = {}) => {
     const host = createOwner();
     host.arrive();
-    const { session } = scene.open(given);
+    const { session } = fixture.open(given);
     await session.ready;
     await connect(session, options).ready;
-    await scene.rest();
+    await fixture.rest();
     host.heard.length = 0;
     return { host, session };
   };
@@ -195,12 +195,12 @@ describe('messages', () => {
     const set = await userOf('user');
     host.say({ v: 2, kind: 'req', type: 'set', id: 'a', gen: 1, body: set });
     host.say({ v: 2, kind: 'evt', type: 'set', gen: 1, body: set });
-    await scene.rest();
+    await fixture.rest();
     expect(session.advertisingToken).toBeUndefined();
     expect(host.heard).toMatchObject([{ kind: 'res', id: 'a', error: 'version' }]);
     host.say({ kind: 'req', type: 'set', id: 'b', gen: 1, body: set, more: { of: 'this' } });
     await until(() => session.advertisingToken);
-    await scene.rest();
+    await fixture.rest();
     expect(host.heard.find(({ kind, id }) => kind === 'res' && id === 'b')).toMatchObject({ body: { phase: 'fresh' } });
   });
 
@@ -222,7 +222,7 @@ describe('messages', () => {
       postHere(data);
     }
     postHere('{"ns":"other","v":1,"kind":"req","type":"clear","id":"1"}');
-    await scene.rest();
+    await fixture.rest();
     expect(host.heard).toEqual([]);
     expect(session.state.phase).toBe('empty');
   });
@@ -237,7 +237,7 @@ describe('messages', () => {
     const event = new MessageEvent('message', { data: JSON.stringify(message) });
     for (const [name, value] of Object.entries(from)) Object.defineProperty(event, name, { value });
     window.dispatchEvent(event);
-    await scene.rest();
+    await fixture.rest();
     expect([session.advertisingToken, host.heard]).toEqual([undefined, []]);
   });
 
@@ -251,21 +251,21 @@ describe('messages', () => {
   test('with a malformed set are answered with the code, and change nothing', async () => {
     const { host, session } = await open();
     host.say({ kind: 'req', type: 'set', id: 'x', gen: 1, body: { advertising_token: 'alone' } });
-    await scene.rest();
+    await fixture.rest();
     expect(host.heard).toMatchObject([{ kind: 'res', id: 'x', error: 'invalid_token_set' }]);
     expect(session.state.phase).toBe('empty');
   });
 
   test('tell a host once of each change, however often something fails', async () => {
     const { host } = await open({}, { provide: () => Promise.reject(new Error('down')), timeoutMs: 1000 });
-    await scene.pass(60 * MINUTE);
+    await fixture.pass(60 * MINUTE);
     expect(newsOf(host.heard)).toEqual([]);
   });
 
   test('get is answered with the state and the token', async () => {
     const { host, session } = await open({}, { tokens: await userOf('user') });
     host.say({ kind: 'req', type: 'get', id: 'x', gen: 9 });
-    await scene.rest();
+    await fixture.rest();
     const { phase, expiresAt } = session.state;
     expect(host.heard.at(-1)).toMatchObject({
       kind: 'res',
@@ -280,10 +280,10 @@ describe('who was last', () => {
     const host = createOwner();
     host.hold(await userOf('user'));
     host.arrive();
-    const { session } = scene.open({ refresh: 'off' });
+    const { session } = fixture.open({ refresh: 'off' });
     const link = connect(session, { owner: 'host' });
     await until(() => session.advertisingToken);
-    await scene.rest();
+    await fixture.rest();
     return { host, session, link };
   };
 
@@ -293,7 +293,7 @@ describe('who was last', () => {
     await session.clear();
     host.hold(await userOf('user'), 0);
     host.tell();
-    await scene.rest();
+    await fixture.rest();
     expect(session.state.phase).toBe('empty');
     expect(newsOf(host.heard)).toContainEqual(['changed', host.gen() + 1, 'empty', undefined]);
   });
@@ -303,7 +303,7 @@ describe('who was last', () => {
     const host = createHost('WKWebView with reply', ({ type }) => (type === 'hello' ? { gen: 3 } : undefined));
     host.arrive();
     const set = await userOf('user');
-    const { session } = scene.open({ refresh: 'off' });
+    const { session } = fixture.open({ refresh: 'off' });
     const link = connect(session, { owner: 'host' });
     await link.ready;
     await until(() => host.heard.some(({ type }) => type === 'get'));
@@ -313,20 +313,20 @@ describe('who was last', () => {
     await session.setTokens(await userOf('other'));
     await session.clear();
     answer({ gen: 3, body: set });
-    await scene.rest();
+    await fixture.rest();
     expect(session.state.phase).toBe('empty');
   });
 
   test('an answer after its time is not heard', async () => {
     const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
     host.arrive();
-    const { session } = scene.open({ refresh: 'off' });
+    const { session } = fixture.open({ refresh: 'off' });
     await connect(session, { owner: 'host' }).ready;
     await until(() => host.heard.some(({ type }) => type === 'get'));
     await vi.advanceTimersByTimeAsync(4000);
     const { id } = host.heard.find(({ type }) => type === 'get')!;
     host.say({ kind: 'res', type: 'get', id, gen: 9, body: await userOf('late') });
-    await scene.rest();
+    await fixture.rest();
     expect(session.advertisingToken).toBeUndefined();
   });
 
@@ -334,22 +334,22 @@ describe('who was last', () => {
     const host = createOwner();
     host.hold(await userOf('user'), 5);
     host.arrive();
-    const { session } = scene.open({ refresh: 'off' });
+    const { session } = fixture.open({ refresh: 'off' });
     await session.ready;
-    await scene.rest();
+    await fixture.rest();
     connect(session, { owner: 'host' });
     await until(() => session.advertisingToken);
-    await scene.rest();
+    await fixture.rest();
     expect(host.heard.at(-1)).toMatchObject({ type: 'changed', gen: 5 });
   });
 
   test('nothing is heard before the greeting', async () => {
     const host = createHost('Android');
     host.arrive();
-    const { session } = scene.open();
+    const { session } = fixture.open();
     connect(session);
     host.say({ kind: 'req', type: 'set', id: 'early', gen: 5, body: await userOf('user') });
-    await scene.rest();
+    await fixture.rest();
     expect(host.heard.at(-1)).toMatchObject({ kind: 'res', id: 'early', error: 'late' });
     expect(session.advertisingToken).toBeUndefined();
   });
@@ -357,14 +357,14 @@ describe('who was last', () => {
   test('a logout before the bridge came counts on top of what the host knows', async () => {
     const host = createOwner();
     host.hold(await userOf('user'), 5);
-    const { session } = scene.open({ refresh: 'off', tokens: await userOf('user') });
+    const { session } = fixture.open({ refresh: 'off', tokens: await userOf('user') });
     const link = connect(session, { owner: 'host' });
     await until(() => session.advertisingToken);
     await session.clear();
     host.arrive();
     await vi.advanceTimersByTimeAsync(500);
     expect(await link.ready).toBe(true);
-    await scene.rest();
+    await fixture.rest();
     expect(session.state.phase).toBe('empty');
     expect(newsOf(host.heard).at(-1)![1]).toBeGreaterThan(5);
   });
@@ -375,13 +375,13 @@ describe('who was last', () => {
       host.hold(undefined);
       host.tell();
       await until(() => session.state.phase === 'empty');
-      await scene.rest();
+      await fixture.rest();
       expect(host.heard.at(-1)!.gen).toBe(host.gen());
       const next = await userOf(`user${round}`);
       host.hold(next);
       host.tell();
       await until(() => session.advertisingToken === wireTokenOf(next));
-      await scene.rest();
+      await fixture.rest();
       expect(host.heard.at(-1)!.gen).toBe(host.gen());
     }
   });
@@ -389,7 +389,7 @@ describe('who was last', () => {
   test('a page that was signed in, and finds a host where nobody is, is signed out', async () => {
     const host = createOwner();
     host.arrive();
-    const { session } = scene.open({ refresh: 'off' });
+    const { session } = fixture.open({ refresh: 'off' });
     await session.setTokens(await userOf('user'));
     await connect(session, { owner: 'host' }).ready;
     await until(() => session.state.phase === 'empty');
@@ -402,7 +402,7 @@ describe('who was last', () => {
     host.hold(await userOf('user'), 0);
     expect(wireTokenOf(next)).not.toBe(session.advertisingToken);
     host.heard.length = 0;
-    await scene.pass(MINUTE);
+    await fixture.pass(MINUTE);
     expect(host.heard.map(({ type }) => type)).toContain('get');
     expect(session.state.phase).toBe('fresh');
   });
@@ -412,21 +412,21 @@ test.each(['page', 'host'] as const)('a page that is left tells of no logout: ow
   const host = createOwner();
   host.hold(await userOf('user'));
   host.arrive();
-  const { session } = scene.open({ refresh: owner === 'host' ? 'off' : 'auto' });
+  const { session } = fixture.open({ refresh: owner === 'host' ? 'off' : 'auto' });
   if (owner === 'page') await session.setTokens(await userOf('user'));
   await connect(session, { owner }).ready;
   await until(() => session.advertisingToken);
-  await scene.rest();
+  await fixture.rest();
   host.heard.length = 0;
   for (const event of ['pagehide', 'pageshow', 'freeze', 'resume']) {
     window.dispatchEvent(new Event(event));
-    await scene.rest();
+    await fixture.rest();
   }
   expect(session.state.phase).toBe('fresh');
   expect(newsOf(host.heard).filter(([, gen, phase]) => phase === 'empty' || (gen as number) > host.gen())).toEqual([]);
   // A real logout is still told.
   await session.clear();
-  await scene.rest();
+  await fixture.rest();
   expect(newsOf(host.heard).at(-1)).toEqual(['changed', host.gen() + 1, 'empty', undefined]);
 });
 
@@ -435,7 +435,7 @@ test('a global of another name is looked for where the page says so', async () =
   host.arrive();
   Object.assign(window, { myApp: Reflect.get(window, CHANNEL) });
   Reflect.deleteProperty(window, CHANNEL);
-  const { session } = scene.open();
+  const { session } = fixture.open();
   const link = connect(session, { channel: 'myApp' });
   expect(await link.ready).toBe(true);
   Reflect.deleteProperty(window, 'myApp');

@@ -2,17 +2,17 @@
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { useFakeClock } from '../support/scene.ts';
-import { createStage, recordOf, strike, success } from './stage.ts';
+import { useFakeClock } from '../support/fixtures.ts';
+import { createFixture, recordOf, restoreGlobals, success } from './fixtures.ts';
 
-let stage: ReturnType<typeof createStage>;
+let fixture: ReturnType<typeof createFixture>;
 beforeEach(() => {
   useFakeClock();
-  stage = createStage();
+  fixture = createFixture();
 });
 afterEach(() => {
-  stage.close();
-  strike();
+  fixture.close();
+  restoreGlobals();
 });
 
 const fire = (type: string) => document.dispatchEvent(new Event(type, { bubbles: true }));
@@ -31,28 +31,28 @@ const pending = new Promise<boolean>(() => {});
 
 test('consent that comes after the page was frozen and thawed: the stored state is read', async () => {
   const gate = askable(pending);
-  const { session } = stage.openWith({ consent: gate.consent });
-  await stage.rest();
+  const { session } = fixture.openWith({ consent: gate.consent });
+  await fixture.rest();
   fire('freeze');
-  await stage.rest();
+  await fixture.rest();
   fire('resume');
-  await stage.rest();
+  await fixture.rest();
   gate.say(true);
-  await stage.rest();
+  await fixture.rest();
   expect([session.advertisingToken, session.state.waitingFor]).toEqual(['advertising-1', undefined]);
 });
 
 test('consent given again: what another tab has stored meanwhile is in force', async () => {
   const gate = askable(true);
   const store = memoryStore(recordOf(1));
-  const { session } = stage.open({ name: 'again', store, consent: gate.consent });
-  const other = stage.open({ name: 'again', store });
-  await stage.rest();
+  const { session } = fixture.open({ name: 'again', store, consent: gate.consent });
+  const other = fixture.open({ name: 'again', store });
+  await fixture.rest();
   gate.say(false);
-  await stage.rest();
+  await fixture.rest();
   await other.session.setTokens(success(7));
   gate.say(true);
-  await stage.rest();
+  await fixture.rest();
   expect(session.advertisingToken).toBe('advertising-7');
 });
 
@@ -64,30 +64,30 @@ test('consent withdrawn in a tab whose store has failed: what others have stored
     read: async () => (fails ? Promise.reject(new Error('out of order')) : place.read()),
     update: async (change) => (fails ? Promise.reject(new Error('out of order')) : place.update(change)),
   };
-  const { session } = stage.open({ store, consent: gate.consent });
+  const { session } = fixture.open({ store, consent: gate.consent });
   await session.ready;
   fails = false;
   await session.setTokens(success(3));
   gate.say(false);
-  await stage.rest();
+  await fixture.rest();
   expect(((await place.read()) as { set?: unknown }).set).toBeUndefined();
 });
 
 test('a refresh that waits for another tab rejects where that has brought nothing', async () => {
   const store = memoryStore(recordOf(1));
   let answer = (_: Response) => {};
-  stage.serve(() => new Promise((resolve) => (answer = resolve)));
-  const [one, two] = [stage.open({ name: 'two', store }), stage.open({ name: 'two', store })];
-  await stage.rest();
+  fixture.serve(() => new Promise((resolve) => (answer = resolve)));
+  const [one, two] = [fixture.open({ name: 'two', store }), fixture.open({ name: 'two', store })];
+  await fixture.rest();
   const codeOf = (refresh: Promise<void>) => refresh.catch(({ code }) => code);
   const first = codeOf(one.session.refresh());
-  await stage.rest();
+  await fixture.rest();
   const second = codeOf(two.session.refresh());
-  await stage.rest();
+  await fixture.rest();
   answer(new Response('', { status: 503 }));
-  await stage.pass(20_000);
+  await fixture.pass(20_000);
   expect([await first, await second]).toEqual(['http_status', 'network']);
-  expect(stage.sent).toHaveLength(1);
+  expect(fixture.sent).toHaveLength(1);
 });
 
 test("provide may use the signal's onabort for itself", async () => {
@@ -96,9 +96,9 @@ test("provide may use the signal's onabort for itself", async () => {
     signal.onabort = () => aborted++;
     return new Promise(() => {});
   };
-  const { session } = stage.open({ provide });
-  await stage.rest();
+  const { session } = fixture.open({ provide });
+  await fixture.rest();
   session.close();
-  await stage.rest();
+  await fixture.rest();
   expect(aborted).toBe(1);
 });

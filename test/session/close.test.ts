@@ -2,11 +2,11 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/scene.ts';
-import { createStage, hangs, recordOf, rotate, strike, success, watchRejections } from './stage.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { createFixture, hangs, recordOf, restoreGlobals, rotate, success, watchRejections } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 /** Signals and listeners that were handed to the page's own events. */
 const pageListeners = () => {
@@ -37,15 +37,15 @@ const pageListeners = () => {
 test('no timer, no listener, no channel, no connection is left', async () => {
   const listeners = pageListeners();
   const channels = vi.spyOn(BroadcastChannel.prototype, 'close');
-  const stage = createStage();
+  const fixture = createFixture();
   const store = { ...memoryStore(recordOf(1)), close: vi.fn() } satisfies Store;
-  const { session } = stage.open({ store });
+  const { session } = fixture.open({ store });
   await session.ready;
-  await stage.rest();
+  await fixture.rest();
   expect(vi.getTimerCount()).toBe(1);
   expect(listeners.left()).toBeGreaterThan(0);
   session.close();
-  await stage.rest();
+  await fixture.rest();
   expect(vi.getTimerCount()).toBe(0);
   expect(listeners.left()).toBe(0);
   expect(listeners.added()).toBeGreaterThan(0);
@@ -58,45 +58,45 @@ test.each([
   ['while the publisher is asked', { store: () => memoryStore(), provide: () => new Promise(() => {}) }, rotate],
   ['while a token is waited for', { store: () => memoryStore(), provide: () => new Promise(() => {}) }, rotate],
 ])('%s too: no timer is left, and whoever waits is told', async (_, { store, ...given }, service) => {
-  const stage = createStage(service);
-  const { session } = stage.open({ store: store(), ...given });
-  await stage.rest();
+  const fixture = createFixture(service);
+  const { session } = fixture.open({ store: store(), ...given });
+  await fixture.rest();
   const waiting = session.getToken({ timeoutMs: HOUR }).then(
     () => 'token',
     ({ code }) => code,
   );
-  await stage.rest();
+  await fixture.rest();
   session.close();
-  await stage.rest();
+  await fixture.rest();
   expect(['closed', 'token']).toContain(await waiting);
   expect(vi.getTimerCount()).toBe(0);
 });
 
 test('while the store hangs: 1.5 s later nothing is left, and nothing was told', async () => {
-  const stage = createStage();
-  const { session, heard } = stage.open({ store: { ...memoryStore(), read: () => new Promise(() => {}) } });
+  const fixture = createFixture();
+  const { session, heard } = fixture.open({ store: { ...memoryStore(), read: () => new Promise(() => {}) } });
   const waiting = session.getToken({ timeoutMs: HOUR }).catch(({ code }) => code);
-  await stage.rest();
+  await fixture.rest();
   session.close();
-  await stage.pass(1500);
+  await fixture.pass(1500);
   expect(await waiting).toBe('closed');
   expect(vi.getTimerCount()).toBe(0);
   expect(heard).toEqual([]);
 });
 
 test('the request under way is given up', async () => {
-  const stage = createStage(hangs);
-  const { session } = stage.openWith();
-  await stage.pass(15 * MINUTE);
+  const fixture = createFixture(hangs);
+  const { session } = fixture.openWith();
+  await fixture.pass(15 * MINUTE);
   session.close();
-  expect(stage.sent[0]?.init.signal?.aborted).toBe(true);
+  expect(fixture.sent[0]?.init.signal?.aborted).toBe(true);
 });
 
 test('everything rejects closed, nothing is told, nothing is asked, the page has no token', async () => {
-  const stage = createStage();
-  const { session, heard, store } = stage.openWith();
+  const fixture = createFixture();
+  const { session, heard, store } = fixture.openWith();
   await session.ready;
-  await stage.rest();
+  await fixture.rest();
   const told = heard.length;
   session.close();
   expect(session.advertisingToken).toBeUndefined();
@@ -109,65 +109,65 @@ test('everything rejects closed, nothing is told, nothing is asked, the page has
   ])
     await expect(call()).rejects.toMatchObject({ name: 'TokenError', code: 'closed' });
   window.dispatchEvent(new Event('pageshow'));
-  await stage.pass(2 * HOUR);
-  expect(stage.sent).toEqual([]);
+  await fixture.pass(2 * HOUR);
+  expect(fixture.sent).toEqual([]);
   expect(heard).toHaveLength(told);
   expect(await store.read()).toEqual(recordOf(1, START));
 });
 
 test('closing twice, and before anything is loaded, is fine: ready resolves all the same', async () => {
-  const stage = createStage();
-  const { session, heard } = stage.openWith();
+  const fixture = createFixture();
+  const { session, heard } = fixture.openWith();
   session.close();
   session.close();
   await session.ready;
-  await stage.rest();
+  await fixture.rest();
   expect(session.advertisingToken).toBeUndefined();
   expect(heard).toEqual([]);
   expect(vi.getTimerCount()).toBe(0);
 });
 
 describe('a write that is under way when the session is closed', () => {
-  test.each<[string, (session: ReturnType<ReturnType<typeof createStage>['open']>['session']) => Promise<void>]>([
+  test.each<[string, (session: ReturnType<ReturnType<typeof createFixture>['open']>['session']) => Promise<void>]>([
     ['setTokens', (session) => session.setTokens(success(7))],
     ['clear', (session) => session.clear()],
   ])('%s lands, and its promise resolves', async (_, call) => {
     const { seen, stop } = watchRejections();
-    const stage = createStage();
-    const { session, store } = stage.openWith();
+    const fixture = createFixture();
+    const { session, store } = fixture.openWith();
     await session.ready;
     const done = call(session);
     session.close();
     await expect(done).resolves.toBeUndefined();
     expect(await store.read()).toMatchObject({ generation: 2 });
-    await stage.rest();
+    await fixture.rest();
     stop();
     expect(seen).toEqual([]);
   });
 
   test('a logout is told to the other tabs all the same', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const store = memoryStore(recordOf(1));
-    const leaving = stage.open({ store, name: 'close-tabs' });
-    const staying = stage.open({ store, name: 'close-tabs' });
+    const leaving = fixture.open({ store, name: 'close-tabs' });
+    const staying = fixture.open({ store, name: 'close-tabs' });
     await Promise.all([leaving.session.ready, staying.session.ready]);
     void leaving.session.clear();
     leaving.session.close();
     await until(() => !staying.session.advertisingToken);
     expect(names(staying.heard)).toEqual(['token load']);
-    stage.close();
+    fixture.close();
   });
 });
 
 test('a session that is closed does not close another of its name', async () => {
-  const stage = createStage();
+  const fixture = createFixture();
   const store = memoryStore(recordOf(1));
-  const one = stage.open({ store, name: 'close-one' });
-  const two = stage.open({ store, name: 'close-one' });
+  const one = fixture.open({ store, name: 'close-one' });
+  const two = fixture.open({ store, name: 'close-one' });
   await Promise.all([one.session.ready, two.session.ready]);
   one.session.close();
-  await stage.pass(15 * MINUTE);
+  await fixture.pass(15 * MINUTE);
   expect(two.session.advertisingToken).toBe('advertising-2');
   expect(names(one.heard)).toEqual(['token load']);
-  stage.close();
+  fixture.close();
 });

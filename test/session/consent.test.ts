@@ -2,11 +2,11 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, until, useFakeClock } from '../support/scene.ts';
-import { createStage, recordOf, rotate, strike, success, watchRejections } from './stage.ts';
+import { HOUR, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { createFixture, recordOf, restoreGlobals, rotate, success, watchRejections } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 /** A store, and whether it was touched. */
 const watched = (value?: unknown) => {
@@ -28,10 +28,10 @@ const watched = (value?: unknown) => {
 
 /** A session whose consent is asked for but not answered. */
 const asking = (value?: unknown, more: object = {}) => {
-  const stage = createStage();
+  const fixture = createFixture();
   const { store, touched, place } = watched(value);
   let onChange = (_: boolean) => {};
-  const opened = stage.open({
+  const opened = fixture.open({
     store,
     consent: (change) => {
       onChange = change;
@@ -39,7 +39,7 @@ const asking = (value?: unknown, more: object = {}) => {
     },
     ...more,
   });
-  return { ...stage, ...opened, touched, place, grant: () => onChange(true), withdraw: () => onChange(false) };
+  return { ...fixture, ...opened, touched, place, grant: () => onChange(true), withdraw: () => onChange(false) };
 };
 
 describe('before consent', () => {
@@ -70,12 +70,12 @@ describe('before consent', () => {
   });
 
   test('refused: getToken and refresh say so', async () => {
-    const stage = createStage();
-    const { session } = stage.openWith({ consent: () => false });
+    const fixture = createFixture();
+    const { session } = fixture.openWith({ consent: () => false });
     await session.ready;
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_consent' });
     await expect(session.refresh()).rejects.toMatchObject({ code: 'no_consent' });
-    stage.close();
+    fixture.close();
   });
 
   test('pending: getToken waits for it, as long as it waits for anything', async () => {
@@ -131,14 +131,14 @@ describe('consent given', () => {
     ['at once', () => true],
     ['by a promise', async () => true],
   ])('%s: ready waits for what is stored where it is known, and the token is there', async (_, consent) => {
-    const stage = createStage();
-    const { session, heard } = stage.openWith({ consent });
+    const fixture = createFixture();
+    const { session, heard } = fixture.openWith({ consent });
     await session.ready;
     await until(() => session.advertisingToken);
-    await stage.rest();
+    await fixture.rest();
     expect(session.state.waitingFor).toBeUndefined();
     expect(names(heard)).toEqual(['token load']);
-    stage.close();
+    fixture.close();
   });
 
   test('later: the waiting getToken gets the stored token', async () => {
@@ -153,15 +153,15 @@ describe('consent given', () => {
   });
 
   test('from within the question itself', async () => {
-    const stage = createStage();
-    const { session } = stage.openWith({
+    const fixture = createFixture();
+    const { session } = fixture.openWith({
       consent: (onChange) => {
         onChange(true);
         return new Promise(() => {});
       },
     });
     expect(await session.getToken()).toBe('advertising-1');
-    stage.close();
+    fixture.close();
   });
 
   test('twice is as once', async () => {
@@ -325,16 +325,16 @@ describe('consent that fails is consent not given', () => {
     ['it answers with an object', () => ({})],
   ])('%s', async (_, consent) => {
     const { seen, stop } = watchRejections();
-    const stage = createStage();
+    const fixture = createFixture();
     const { store, touched } = watched(recordOf(1));
-    const { session } = stage.open({ store, consent: consent as never });
+    const { session } = fixture.open({ store, consent: consent as never });
     await session.ready;
-    await stage.pass(HOUR);
+    await fixture.pass(HOUR);
     expect(session.state.waitingFor).toBe('consent');
     expect(touched).not.toHaveBeenCalled();
-    expect(stage.sent).toEqual([]);
+    expect(fixture.sent).toEqual([]);
     stop();
     expect(seen).toEqual([]);
-    stage.close();
+    fixture.close();
   });
 });

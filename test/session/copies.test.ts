@@ -5,8 +5,8 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { buildScript } from '../../build/bundle.ts';
 import type { Tessera } from '../../src/page/script.ts';
 import { indexedDbStore } from '../../src/session/index.ts';
-import { listen, MINUTE, names, until, useFakeClock } from '../support/scene.ts';
-import { BASE_URL, createStage, recordOf } from './stage.ts';
+import { listen, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { BASE_URL, createFixture, recordOf } from './fixtures.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -19,20 +19,20 @@ test('two copies of tessera.js behave like two tabs: one refresh, both have it; 
     return window.tessera as Tessera;
   };
   useFakeClock();
-  const stage = createStage();
+  const fixture = createFixture();
   const name = 'two-copies';
   const place = indexedDbStore(name);
   await place.update(() => recordOf(1));
   place.close?.();
   const [one, two] = [load(), load()].map(({ createSession }) => {
-    const session = createSession({ baseUrl: BASE_URL, name, fetch: stage.fetch });
+    const session = createSession({ baseUrl: BASE_URL, name, fetch: fixture.fetch });
     return { session, heard: listen(session) };
   }) as [{ session: Tessera['session'] & object; heard: ReturnType<typeof listen> }, never];
   const both: (typeof one)[] = [one, two];
   await Promise.all(both.map(({ session }) => session.ready));
-  await stage.pass(15 * MINUTE);
+  await fixture.pass(15 * MINUTE);
   await until(() => both.every(({ session }) => session.advertisingToken === 'advertising-2'));
-  expect(stage.sent).toHaveLength(1);
+  expect(fixture.sent).toHaveLength(1);
   expect(both.map(({ heard }) => names(heard)).sort()).toEqual([
     ['token load', 'token refresh'],
     ['token load', 'token tab'],

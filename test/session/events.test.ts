@@ -2,25 +2,25 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { EventName, Session } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, useFakeClock } from '../support/scene.ts';
-import { createStage, offline, refuses, strike, success, watchRejections } from './stage.ts';
+import { HOUR, MINUTE, names, useFakeClock } from '../support/fixtures.ts';
+import { createFixture, offline, refuses, restoreGlobals, success, watchRejections } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 const EVENTS: EventName[] = ['token', 'expired', 'optout', 'needsTokens', 'error'];
 
 /** A life with every event in it. */
-const liveThrough = async (stage: ReturnType<typeof createStage>, session: Session) => {
+const liveThrough = async (fixture: ReturnType<typeof createFixture>, session: Session) => {
   await session.ready;
-  await stage.rest();
+  await fixture.rest();
   await session.setTokens(success(1));
-  stage.serve(offline);
-  await stage.pass(16 * MINUTE);
-  stage.serve(refuses(400, { status: 'expired_token' }));
-  await stage.pass(HOUR);
+  fixture.serve(offline);
+  await fixture.pass(16 * MINUTE);
+  fixture.serve(refuses(400, { status: 'expired_token' }));
+  await fixture.pass(HOUR);
   await session.setTokens({ status: 'optout' });
-  await stage.rest();
+  await fixture.rest();
 };
 const LIFE = [
   'needsTokens empty',
@@ -33,18 +33,18 @@ const LIFE = [
 ];
 
 test('a whole life is told in order, each thing once', async () => {
-  const stage = createStage();
-  const { session, heard } = stage.open();
-  await liveThrough(stage, session);
+  const fixture = createFixture();
+  const { session, heard } = fixture.open();
+  await liveThrough(fixture, session);
   expect(names(heard)).toEqual(LIFE);
-  stage.close();
+  fixture.close();
 });
 
 test('listeners that throw or reject harm nobody: others hear everything, and nothing is left unhandled', async () => {
   const { seen, stop } = watchRejections();
-  const stage = createStage();
+  const fixture = createFixture();
   const said: unknown[] = [];
-  const { session, heard } = stage.open({ logger: { debug: (_, what) => said.push(what) } });
+  const { session, heard } = fixture.open({ logger: { debug: (_, what) => said.push(what) } });
   const faults = EVENTS.flatMap((event) => [
     session.on(event, () => {
       throw new Error(`thrown at ${event}`);
@@ -56,7 +56,7 @@ test('listeners that throw or reject harm nobody: others hear everything, and no
   });
   const after: string[] = [];
   for (const event of EVENTS) session.on(event, () => after.push(event));
-  await liveThrough(stage, session);
+  await liveThrough(fixture, session);
   expect(faults).toHaveLength(10);
   expect(names(heard)).toEqual(LIFE);
   expect(after).toEqual(LIFE.map((event) => event.split(' ')[0]));
@@ -66,13 +66,13 @@ test('listeners that throw or reject harm nobody: others hear everything, and no
     );
   stop();
   expect(seen).toEqual([]);
-  stage.close();
+  fixture.close();
 });
 
 test('a logger that throws harms nobody', async () => {
   const { seen, stop } = watchRejections();
-  const stage = createStage();
-  const { session, heard } = stage.open({
+  const fixture = createFixture();
+  const { session, heard } = fixture.open({
     logger: {
       debug: () => {
         throw new Error('of the logger');
@@ -82,26 +82,26 @@ test('a logger that throws harms nobody', async () => {
   session.on('token', () => {
     throw new Error('of a listener');
   });
-  await liveThrough(stage, session);
+  await liveThrough(fixture, session);
   expect(names(heard)).toEqual(LIFE);
   stop();
   expect(seen).toEqual([]);
-  stage.close();
+  fixture.close();
 });
 
 test('the logger is never told a token or key', async () => {
-  const stage = createStage();
+  const fixture = createFixture();
   const said: string[] = [];
-  const { session } = stage.open({ logger: { debug: (...all) => said.push(all.map(String).join(' ')) } });
-  await liveThrough(stage, session);
+  const { session } = fixture.open({ logger: { debug: (...all) => said.push(all.map(String).join(' ')) } });
+  await liveThrough(fixture, session);
   expect(said.length).toBeGreaterThan(0);
   expect(said.join('\n')).not.toMatch(/advertising-\d|refresh-\d/);
-  stage.close();
+  fixture.close();
 });
 
 test('every listener hears the same order, also where a listener brings about more', async () => {
-  const stage = createStage();
-  const { session } = stage.open();
+  const fixture = createFixture();
+  const { session } = fixture.open();
   const orders: string[][] = [[], [], []];
   let answered = false;
   for (const [index, order] of orders.entries())
@@ -115,11 +115,11 @@ test('every listener hears the same order, also where a listener brings about mo
         if (index === 1 && event === 'token') void session.setTokens({ status: 'optout' });
       });
   await session.ready;
-  await stage.rest();
+  await fixture.rest();
   expect(orders[0]).toEqual(['needsTokens', 'token', 'optout']);
   expect(orders[1]).toEqual(orders[0]);
   expect(orders[2]).toEqual(orders[0]);
-  stage.close();
+  fixture.close();
 });
 
 describe('any public method may be called from any listener', () => {
@@ -137,8 +137,8 @@ describe('any public method may be called from any listener', () => {
   test.each(methods)('%s settles', async (_, call) => {
     const { seen, stop } = watchRejections();
     for (const event of [...EVENTS, 'change'] as const) {
-      const stage = createStage();
-      const { session } = stage.open();
+      const fixture = createFixture();
+      const { session } = fixture.open();
       let state = 'never called';
       const once = async () => {
         if (state !== 'never called') return;
@@ -148,10 +148,10 @@ describe('any public method may be called from any listener', () => {
       };
       if (event === 'change') session.subscribe(once);
       else session.on(event, once);
-      await liveThrough(stage, session).catch(({ code }) => expect(code).toBe('closed'));
-      await stage.pass(15_000);
+      await liveThrough(fixture, session).catch(({ code }) => expect(code).toBe('closed'));
+      await fixture.pass(15_000);
       expect(`${event}: ${state}`).toBe(`${event}: settled`);
-      stage.close();
+      fixture.close();
     }
     stop();
     expect(seen).toEqual([]);
@@ -160,8 +160,8 @@ describe('any public method may be called from any listener', () => {
 
 describe('unsubscribing', () => {
   test('lets go of that listener alone, also of one that listens twice', async () => {
-    const stage = createStage();
-    const { session } = stage.open();
+    const fixture = createFixture();
+    const { session } = fixture.open();
     await session.ready;
     const listener = vi.fn();
     const off = session.on('token', listener);
@@ -169,14 +169,14 @@ describe('unsubscribing', () => {
     off();
     off();
     await session.setTokens(success(1));
-    await stage.rest();
+    await fixture.rest();
     expect(listener).toHaveBeenCalledOnce();
-    stage.close();
+    fixture.close();
   });
 
   test('from within a listener keeps no other from hearing', async () => {
-    const stage = createStage();
-    const { session } = stage.open();
+    const fixture = createFixture();
+    const { session } = fixture.open();
     await session.ready;
     const calls: string[] = [];
     const off = session.on('token', () => {
@@ -186,76 +186,76 @@ describe('unsubscribing', () => {
     session.on('token', () => calls.push('second'));
     await session.setTokens(success(1));
     await session.setTokens(success(2));
-    await stage.rest();
+    await fixture.rest();
     expect(calls).toEqual(['first', 'second', 'second']);
-    stage.close();
+    fixture.close();
   });
 });
 
 describe('state and subscribe', () => {
   test('state is the same frozen object until something changes, and a change is told with the new one', async () => {
-    const stage = createStage();
-    const { session } = stage.openWith();
+    const fixture = createFixture();
+    const { session } = fixture.openWith();
     const { state: first } = session;
     expect(session.state).toBe(first);
     expect(Object.isFrozen(first)).toBe(true);
     await session.ready;
-    await stage.rest();
+    await fixture.rest();
     const { state: loaded } = session;
     expect(loaded).not.toBe(first);
     const seen: unknown[] = [];
     session.subscribe(() => seen.push(session.state));
-    await stage.pass(10 * MINUTE);
+    await fixture.pass(10 * MINUTE);
     expect(session.state).toBe(loaded);
     expect(seen).toEqual([]);
-    await stage.pass(5 * MINUTE);
+    await fixture.pass(5 * MINUTE);
     expect(session.state).not.toBe(loaded);
     expect(seen.length).toBeGreaterThan(0);
     expect(seen.at(-1)).toBe(session.state);
-    stage.close();
+    fixture.close();
   });
 
   test('a change of the token alone, with the same times, is a change', async () => {
-    const stage = createStage();
-    const { session } = stage.openWith();
+    const fixture = createFixture();
+    const { session } = fixture.openWith();
     await session.ready;
-    await stage.rest();
+    await fixture.rest();
     const changed = vi.fn();
     session.subscribe(changed);
     await session.setTokens(success(2));
-    await stage.rest();
+    await fixture.rest();
     expect(changed).toHaveBeenCalled();
-    stage.close();
+    fixture.close();
   });
 
   test('a change that only the getter finds is told, and not to the reader in the middle of its reading', async () => {
-    const stage = createStage(offline);
-    const { session } = stage.openWith({ refresh: 'off' });
+    const fixture = createFixture(offline);
+    const { session } = fixture.openWith({ refresh: 'off' });
     await session.ready;
-    await stage.rest();
+    await fixture.rest();
     const changed = vi.fn();
     session.subscribe(changed);
     vi.setSystemTime(Date.now() + 20 * MINUTE);
     expect(session.state.phase).toBe('due');
     expect(changed).not.toHaveBeenCalled();
-    await stage.rest();
+    await fixture.rest();
     expect(changed).toHaveBeenCalled();
-    stage.close();
+    fixture.close();
   });
 
   test('no state ever holds a token, a key or the end of one', async () => {
-    const stage = createStage();
-    const { session } = stage.open();
+    const fixture = createFixture();
+    const { session } = fixture.open();
     const states: string[] = [];
     const note = () => {
       const { state } = session;
       states.push(`${JSON.stringify(state)} ${state.lastError} ${state.lastError?.cause}`);
     };
     session.subscribe(note);
-    await liveThrough(stage, session);
+    await liveThrough(fixture, session);
     note();
     expect(states.length).toBeGreaterThan(4);
     expect(states.join('\n')).not.toMatch(/advertising-\d|refresh-\d|no-token-is-real|AQEBAQ/);
-    stage.close();
+    fixture.close();
   });
 });

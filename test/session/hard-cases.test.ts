@@ -2,17 +2,17 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/scene.ts';
-import { createStage, full, hangs, offline, recordOf, sealedFor, strike, success } from './stage.ts';
+import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/fixtures.ts';
+import { createFixture, full, hangs, offline, recordOf, restoreGlobals, sealedFor, success } from './fixtures.ts';
 
-let stage: ReturnType<typeof createStage>;
+let fixture: ReturnType<typeof createFixture>;
 beforeEach(() => {
   useFakeClock();
-  stage = createStage();
+  fixture = createFixture();
 });
 afterEach(() => {
-  stage.close();
-  strike();
+  fixture.close();
+  restoreGlobals();
 });
 const fire = (type: string) => window.dispatchEvent(new Event(type));
 
@@ -22,20 +22,20 @@ describe('a tab whose store has failed goes on in memory, and hears of a logout 
     ['when it is back', () => fire('pagehide'), () => fire('pageshow')],
   ])('%s', async (_, leave, comeBack) => {
     const place = memoryStore(recordOf(1));
-    const tab = stage.open({ name: 'alone', store: full(place) });
+    const tab = fixture.open({ name: 'alone', store: full(place) });
     await tab.session.ready;
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     expect(tab.session.advertisingToken).toBe('advertising-2');
     expect(tab.session.state.persistence).toBe('memory');
     leave();
-    await stage.rest();
-    const other = stage.open({ name: 'alone', store: place });
+    await fixture.rest();
+    const other = fixture.open({ name: 'alone', store: place });
     await other.session.clear();
-    await stage.rest();
+    await fixture.rest();
     comeBack();
-    await stage.rest();
+    await fixture.rest();
     expect(tab.session.advertisingToken).toBeUndefined();
-    await stage.pass(20 * MINUTE);
+    await fixture.pass(20 * MINUTE);
     expect(tab.session.advertisingToken).toBeUndefined();
   });
 });
@@ -46,13 +46,13 @@ describe('a logout on a full disk', () => {
     const other = new BroadcastChannel('full');
     const told: unknown[] = [];
     other.onmessage = ({ data }) => told.push(data);
-    const { session } = stage.open({ name: 'full', store: full(place) });
+    const { session } = fixture.open({ name: 'full', store: full(place) });
     await session.ready;
-    await stage.rest();
+    await fixture.rest();
     void session.clear();
     if (how === 'close') session.close();
     else fire('pagehide');
-    await stage.rest();
+    await fixture.rest();
     expect(await place.read()).toBeUndefined();
     other.close();
     expect(told).toContain(1);
@@ -61,11 +61,11 @@ describe('a logout on a full disk', () => {
   test.each([true, false])('makes no other tab ask for the user again (full: %s)', async (isFull) => {
     const place = memoryStore(recordOf(1));
     const provide = vi.fn(async () => success(7));
-    const other = stage.open({ name: 'asks', store: place, provide });
-    const { session } = stage.open({ name: 'asks', store: isFull ? full(place) : place });
+    const other = fixture.open({ name: 'asks', store: place, provide });
+    const { session } = fixture.open({ name: 'asks', store: isFull ? full(place) : place });
     await Promise.all([other.session.ready, session.ready]);
     await session.clear();
-    await stage.rest();
+    await fixture.rest();
     expect(other.session.advertisingToken).toBeUndefined();
     expect(provide).not.toHaveBeenCalled();
   });
@@ -81,21 +81,21 @@ test('news that arrives while a page is leaving is not believed when it comes ba
       return place.update(change);
     },
   };
-  const { session } = stage.open({ name: 'leaves', store });
+  const { session } = fixture.open({ name: 'leaves', store });
   await session.ready;
   void session.setTokens(success(4));
-  await stage.rest();
+  await fixture.rest();
   const other = new BroadcastChannel('leaves');
   fire('pagehide');
   other.postMessage(1);
-  await stage.rest();
+  await fixture.rest();
   finish();
-  await stage.rest();
+  await fixture.rest();
   await place.update((record) => ({ ...(record as object), generation: 9, set: undefined, clearedAt: Date.now() }));
   fire('pageshow');
   expect(session.advertisingToken).toBeUndefined();
   other.close();
-  await stage.rest();
+  await fixture.rest();
   expect(session.advertisingToken).toBeUndefined();
 });
 
@@ -105,13 +105,13 @@ test.each([
   ['is null', null],
 ])('a page from the cache whose record %s by then has no user', async (_, value) => {
   const store = memoryStore(recordOf(1, START));
-  const { session } = stage.open({ store });
+  const { session } = fixture.open({ store });
   await session.ready;
   fire('pagehide');
-  await stage.rest();
+  await fixture.rest();
   await store.update(() => value);
   fire('pageshow');
-  await stage.rest();
+  await fixture.rest();
   expect(session.advertisingToken).toBeUndefined();
 });
 
@@ -120,17 +120,17 @@ test('a clock that is set back in the middle of a refresh, with no Date to be re
   const realNow = () => START + performance.now() - begunAt;
   let answer = () => {};
   let isFirst = true;
-  stage.serve(async ({ n }) => {
+  fixture.serve(async ({ n }) => {
     if (isFirst) await new Promise<void>((resolve) => (answer = resolve));
     isFirst = false;
     return new Response(sealedFor(n, JSON.stringify(success(n + 1, realNow()))));
   });
-  const { session } = stage.open({ store: memoryStore(recordOf(1)) });
-  await stage.pass(15 * MINUTE + 1000);
+  const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
+  await fixture.pass(15 * MINUTE + 1000);
   vi.setSystemTime(Date.now() - DAY);
   answer();
   for (let quarter = 0; quarter < 12; quarter++) {
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     const { expiresAt } = session.state;
     if (session.advertisingToken) expect(expiresAt).toBeGreaterThan(realNow());
   }
@@ -138,19 +138,19 @@ test('a clock that is set back in the middle of a refresh, with no Date to be re
 });
 
 test('a set of the page that is known already does not take the cause of one that is supplied at once', async () => {
-  const { session, heard } = stage.open({ tokens: success(1), store: memoryStore(recordOf(1)) });
+  const { session, heard } = fixture.open({ tokens: success(1), store: memoryStore(recordOf(1)) });
   await session.setTokens(success(5));
-  await stage.rest();
+  await fixture.rest();
   expect(names(heard)).toEqual(['token set']);
 });
 
 test('a store that says it has written, and has not, is no reason to call again and again', async () => {
   let calls = 0;
   // Nobody wants a test that never ends.
-  stage.serve((sent) => (calls++ < 50 ? offline(sent) : hangs(sent)));
+  fixture.serve((sent) => (calls++ < 50 ? offline(sent) : hangs(sent)));
   const record = recordOf(1);
-  stage.open({ store: { read: async () => record, update: async (change) => change(record) } });
-  await stage.pass(15 * MINUTE + 1000);
+  fixture.open({ store: { read: async () => record, update: async (change) => change(record) } });
+  await fixture.pass(15 * MINUTE + 1000);
   expect(calls).toBeGreaterThan(0);
   expect(calls).toBeLessThan(20);
 });

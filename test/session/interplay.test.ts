@@ -2,28 +2,28 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { START, useFakeClock } from '../support/scene.ts';
-import { createStage, recordOf, rotate, strike, success, watchRejections } from './stage.ts';
+import { START, useFakeClock } from '../support/fixtures.ts';
+import { createFixture, recordOf, restoreGlobals, rotate, success, watchRejections } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 test('closing right after refresh() sends nothing, and says that it is closed', async () => {
-  const stage = createStage(rotate);
-  const { session } = stage.open({ store: memoryStore(recordOf(1)) });
+  const fixture = createFixture(rotate);
+  const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
   await session.ready;
   const refreshed = session.refresh();
   session.close();
   await expect(refreshed).rejects.toMatchObject({ code: 'closed' });
-  await stage.rest();
-  expect(stage.sent).toHaveLength(0);
+  await fixture.rest();
+  expect(fixture.sent).toHaveLength(0);
 });
 
 test('consent withdrawn right after refresh() leaves provide unasked', async () => {
-  const stage = createStage(rotate);
+  const fixture = createFixture(rotate);
   const provide = vi.fn(async () => success(1));
   let decide = (_: boolean) => {};
-  const { session } = stage.open({
+  const { session } = fixture.open({
     provide,
     store: memoryStore({ ...recordOf(1), set: undefined, clearedAt: START }),
     consent: (onChange) => {
@@ -32,21 +32,21 @@ test('consent withdrawn right after refresh() leaves provide unasked', async () 
     },
   });
   await session.ready;
-  await stage.rest();
+  await fixture.rest();
   provide.mockClear();
   const refreshed = session.refresh();
   decide(false);
   await expect(refreshed).rejects.toMatchObject({ code: 'no_consent' });
-  await stage.rest();
+  await fixture.rest();
   expect(provide).not.toHaveBeenCalled();
 });
 
 test('consent that changes after closing is of no concern', async () => {
   const { seen, stop } = watchRejections();
-  const stage = createStage(rotate);
+  const fixture = createFixture(rotate);
   let decide = (_: boolean) => {};
   const store = { ...memoryStore(recordOf(1)), close: vi.fn() };
-  const { session } = stage.open({
+  const { session } = fixture.open({
     store,
     consent: (onChange) => {
       decide = onChange;
@@ -55,9 +55,9 @@ test('consent that changes after closing is of no concern', async () => {
   });
   await session.ready;
   session.close();
-  await stage.rest();
+  await fixture.rest();
   decide(false);
-  await stage.rest();
+  await fixture.rest();
   expect(await store.read()).toMatchObject({ set: {} });
   stop();
   expect(seen).toEqual([]);
@@ -78,51 +78,51 @@ test.each([
   ],
 ])('a store %s harms nobody', async (_, oddity) => {
   const { seen, stop } = watchRejections();
-  const stage = createStage(rotate);
-  const { session } = stage.open({ store: { ...memoryStore(), ...oddity } });
+  const fixture = createFixture(rotate);
+  const { session } = fixture.open({ store: { ...memoryStore(), ...oddity } });
   await session.ready;
   await session.setTokens(success(1));
   expect(session.advertisingToken).toBeDefined();
   await session.clear();
   expect(session.advertisingToken).toBeUndefined();
   session.close();
-  await stage.rest();
+  await fixture.rest();
   stop();
   expect(seen).toEqual([]);
 });
 
 test('what a parser in provide chokes on is quoted nowhere', async () => {
-  const stage = createStage(rotate);
+  const fixture = createFixture(rotate);
   const errors: Error[] = [];
-  const { session } = stage.open({
+  const { session } = fixture.open({
     store: memoryStore(),
     provide: async () => JSON.parse('jane.roe@example.com') as unknown,
     logger: { debug: (_, error) => errors.push(error as Error) },
   });
   session.on('error', (error) => errors.push(error));
   await expect(session.getToken()).rejects.toMatchObject({ code: 'network' });
-  await stage.rest();
+  await fixture.rest();
   expect(errors.length).toBeGreaterThan(1);
   for (const error of errors) expect(`${error.message} ${error.cause}`).not.toContain('jane');
 });
 
 test('an answer of provide that comes after a logout in another tab brings nobody back', async () => {
-  const stage = createStage(rotate);
+  const fixture = createFixture(rotate);
   const store = memoryStore();
   let answer = (_: unknown) => {};
-  const { session: asking } = stage.open({
+  const { session: asking } = fixture.open({
     store,
     name: 'late-provide',
     provide: () => new Promise((resolve) => (answer = resolve)),
   });
-  const { session: other } = stage.open({ store, name: 'late-provide' });
+  const { session: other } = fixture.open({ store, name: 'late-provide' });
   await other.ready;
   await asking.ready;
   await other.setTokens(success(2));
   // No rest in between: the other tab has not been told yet.
   await other.clear();
   answer(success(1));
-  await stage.rest();
+  await fixture.rest();
   expect(asking.advertisingToken).toBeUndefined();
   expect(other.advertisingToken).toBeUndefined();
   expect(await store.read()).not.toHaveProperty('set.advertisingToken');

@@ -2,24 +2,34 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/scene.ts';
-import { createStage, hangs, recordOf, rotate, sealedFor, show, strike, success, watchRejections } from './stage.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import {
+  createFixture,
+  hangs,
+  recordOf,
+  restoreGlobals,
+  rotate,
+  sealedFor,
+  show,
+  success,
+  watchRejections,
+} from './fixtures.ts';
 
 let round = 0;
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 const say = (event: string) =>
   (/^(freeze|resume)$/.test(event) ? document : window).dispatchEvent(new Event(event, { bubbles: true }));
 
 /** A page with set 1 in force, over a store that can be looked into. */
 const openPage = async (given: object = {}) => {
-  const stage = createStage();
+  const fixture = createFixture();
   const store = { ...memoryStore(recordOf(1)), close: vi.fn() } satisfies Store;
-  const { session, heard } = stage.open({ store, name: `life-${round++}`, ...given });
+  const { session, heard } = fixture.open({ store, name: `life-${round++}`, ...given });
   await session.ready;
-  await stage.rest();
-  return { ...stage, store, session, heard };
+  await fixture.rest();
+  return { ...fixture, store, session, heard };
 };
 
 describe.each([
@@ -268,15 +278,15 @@ test('opened and closed 100 times: no timer, listener, channel or connection is 
     left--;
     remove(...given);
   }) as never);
-  const stage = createStage(hangs);
+  const fixture = createFixture(hangs);
   const store = memoryStore(recordOf(1, START - 20 * MINUTE));
   for (let n = 0; n < 100; n++) {
-    const { session } = stage.open({ store, name: 'life-100' });
+    const { session } = fixture.open({ store, name: 'life-100' });
     if (n % 3) await session.ready;
     if (n % 2) void session.refresh();
     session.close();
   }
-  await stage.rest();
+  await fixture.rest();
   expect(vi.getTimerCount()).toBe(0);
   expect(left).toBe(0);
   expect(listeners.size).toBeGreaterThan(3);
@@ -304,15 +314,15 @@ describe('the clock of the device', () => {
   });
 
   test('was set back while no page was open: no token before the service has been asked', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const store = memoryStore(recordOf(1, START + 2 * HOUR));
-    const { session, heard } = stage.open({ store });
+    const { session, heard } = fixture.open({ store });
     await session.ready;
     expect(session.advertisingToken).toBeUndefined();
     await until(() => session.advertisingToken);
     expect(names(heard)).toEqual(['token refresh']);
-    expect(stage.sent).toHaveLength(1);
-    stage.close();
+    expect(fixture.sent).toHaveLength(1);
+    fixture.close();
   });
 
   test.each([1, 24, 40 * 24])('leaps ahead by %d h: one refresh, no loop, nothing deleted', async (hours) => {
@@ -326,26 +336,28 @@ describe('the clock of the device', () => {
   });
 
   test('runs an hour ahead of a service whose Date cannot be read: a set is good for what it is good for, not for ms', async () => {
-    const stage = createStage(({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1, Date.now() - HOUR)))));
-    stage.open({ store: memoryStore(recordOf(1, START - HOUR)) });
-    for (let minute = 0; minute < 360; minute++) await stage.pass(MINUTE);
-    expect(stage.sent.length).toBeGreaterThan(5);
-    expect(stage.sent.length).toBeLessThanOrEqual(25);
-    stage.close();
+    const fixture = createFixture(
+      ({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1, Date.now() - HOUR)))),
+    );
+    fixture.open({ store: memoryStore(recordOf(1, START - HOUR)) });
+    for (let minute = 0; minute < 360; minute++) await fixture.pass(MINUTE);
+    expect(fixture.sent.length).toBeGreaterThan(5);
+    expect(fixture.sent.length).toBeLessThanOrEqual(25);
+    fixture.close();
   });
 
   test('is right, but the device sleeps in the middle of a refresh: an expired token is not taken for a good one', async () => {
     let answer = (_: Response) => {};
-    const stage = createStage(() => new Promise((resolve) => (answer = resolve)));
-    const { session, heard } = stage.open({ store: memoryStore(recordOf(1)) });
-    await stage.pass(15 * MINUTE);
-    const late = await rotate(stage.sent[0]!);
+    const fixture = createFixture(() => new Promise((resolve) => (answer = resolve)));
+    const { session, heard } = fixture.open({ store: memoryStore(recordOf(1)) });
+    await fixture.pass(15 * MINUTE);
+    const late = await rotate(fixture.sent[0]!);
     vi.setSystemTime(Date.now() + 8 * HOUR);
     answer(late);
-    await stage.rest();
+    await fixture.rest();
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state.clockOffsetMs).toBeUndefined();
     expect(names(heard)).not.toContain('token refresh');
-    stage.close();
+    fixture.close();
   });
 });

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { until } from '../support/scene.ts';
-import { BASE_URL, createStage, recordOf, strike } from './stage.ts';
+import { until } from '../support/fixtures.ts';
+import { BASE_URL, createFixture, recordOf, restoreGlobals } from './fixtures.ts';
 
-afterEach(strike);
+afterEach(restoreGlobals);
 
 const create = (given: object) =>
   createSession({ baseUrl: BASE_URL, store: memoryStore(), ...given } as SessionOptions);
@@ -88,12 +88,12 @@ describe('a wrong option is a TypeError at creation that names option, expected 
   });
 
   test('undefined is as if the option were left out', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const nothing = Object.fromEntries(wrong.map(([option]) => [option, undefined]));
-    const { session } = stage.open({ ...nothing, retry: undefined, tokens: undefined, allowInsecure: undefined });
+    const { session } = fixture.open({ ...nothing, retry: undefined, tokens: undefined, allowInsecure: undefined });
     await session.ready;
     expect(session.state.phase).toBe('empty');
-    stage.close();
+    fixture.close();
   });
 });
 
@@ -160,23 +160,23 @@ describe('baseUrl', () => {
     ['https://operator.example/base/?a=1#b', 'https://operator.example/base'],
     ['HTTPS://Operator.EXAMPLE:443/', 'https://operator.example'],
   ])('%s asks at %s/v2/token/refresh', async (baseUrl, at) => {
-    const stage = createStage();
-    const { session } = stage.open({
+    const fixture = createFixture();
+    const { session } = fixture.open({
       baseUrl,
       store: memoryStore({ ...recordOf(1, 1.9e12), baseUrl: at }),
       now: () => 1.9e12 + 1e6,
     });
-    await until(() => stage.sent.length);
-    expect(stage.sent[0]?.url).toBe(`${at}/v2/token/refresh`);
+    await until(() => fixture.sent.length);
+    expect(fixture.sent[0]?.url).toBe(`${at}/v2/token/refresh`);
     await session.getToken();
-    stage.close();
+    fixture.close();
   });
 });
 
 test('without fetch of its own the page’s is used, looked up at each call', async () => {
-  const stage = createStage();
-  const fetch = vi.fn(stage.fetch);
-  const { session } = stage.open({
+  const fixture = createFixture();
+  const fetch = vi.fn(fixture.fetch);
+  const { session } = fixture.open({
     fetch: undefined,
     store: memoryStore(recordOf(1, 1.9e12)),
     now: () => 1.9e12 + 1e6,
@@ -184,7 +184,7 @@ test('without fetch of its own the page’s is used, looked up at each call', as
   vi.stubGlobal('fetch', fetch);
   await until(() => fetch.mock.calls.length);
   await session.getToken();
-  stage.close();
+  fixture.close();
 });
 
 test.each(['0', '-1', 'a b/ø'])('any text is a name: %j', async (name) => {

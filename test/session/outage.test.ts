@@ -2,22 +2,22 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/scene.ts';
-import { createStage, hangs, offline, recordOf, refuses, rotate, show, strike, success } from './stage.ts';
+import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { createFixture, hangs, offline, recordOf, refuses, restoreGlobals, rotate, show, success } from './fixtures.ts';
 
 let round = 0;
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 /** Tabs over one store; none has locks, each is a page of its own. */
 const openTabs = async (count: number, service = offline, given: object = {}) => {
-  const stage = createStage(service);
+  const fixture = createFixture(service);
   const name = `outage-${round++}`;
   const store = memoryStore(recordOf(1));
-  const tabs = Array.from({ length: count }, () => stage.open({ store, name, ...given }));
+  const tabs = Array.from({ length: count }, () => fixture.open({ store, name, ...given }));
   await Promise.all(tabs.map(({ session }) => session.ready));
-  await stage.rest();
-  return { ...stage, name, store, tabs };
+  await fixture.rest();
+  return { ...fixture, name, store, tabs };
 };
 const wake = (event: string) => window.dispatchEvent(new Event(event));
 
@@ -156,14 +156,14 @@ describe('refusals', () => {
   });
 
   test('while provide is asked for another set, waitingFor says so', async () => {
-    const stage = createStage(refuses(401));
+    const fixture = createFixture(refuses(401));
     const { set, ...record } = recordOf(1);
     const store = memoryStore({ ...record, set: { ...set, expiresAt: START + 16 * MINUTE } });
-    const { session } = stage.open({ store, provide: () => new Promise(() => {}) });
-    await stage.pass(15 * MINUTE + 750_000);
-    expect(stage.sent).toHaveLength(4);
+    const { session } = fixture.open({ store, provide: () => new Promise(() => {}) });
+    await fixture.pass(15 * MINUTE + 750_000);
+    expect(fixture.sent).toHaveLength(4);
     expect(session.state).toMatchObject({ phase: 'stale', waitingFor: 'provide' });
-    stage.close();
+    fixture.close();
   });
 });
 
@@ -202,18 +202,18 @@ describe('a page that wakes up', () => {
 
 describe('without locks, the record says who is at it', () => {
   test('ten tabs and a service that takes 5 s: one call', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const name = `outage-${round++}`;
     const store = memoryStore(recordOf(1));
-    const tabs = Array.from({ length: 10 }, () => stage.open({ store, name }));
-    stage.serve(async (sent) => {
+    const tabs = Array.from({ length: 10 }, () => fixture.open({ store, name }));
+    fixture.serve(async (sent) => {
       await new Promise((resolve) => setTimeout(resolve, 5_000));
       return rotate(sent);
     });
-    await stage.pass(15 * MINUTE + 6_000);
-    expect(stage.sent).toHaveLength(1);
+    await fixture.pass(15 * MINUTE + 6_000);
+    expect(fixture.sent).toHaveLength(1);
     for (const { session } of tabs) expect(session.advertisingToken).toBe('advertising-2');
-    stage.close();
+    fixture.close();
   });
 
   test('a tab that dies in the middle is waited for 12 s, then another goes ahead', async () => {
@@ -232,11 +232,11 @@ describe('without locks, the record says who is at it', () => {
   });
 
   test('a claim of a clock that ran ahead is none', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const run = { tries: 1, steps: 0, refusals: 0, triedAt: START + HOUR, waitMs: 0, leastMs: 0 };
-    const { session } = stage.open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), run }) });
+    const { session } = fixture.open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), run }) });
     await until(() => session.advertisingToken === 'advertising-2');
-    stage.close();
+    fixture.close();
   });
 });
 
@@ -250,12 +250,12 @@ test('a lock manager that never answers is as none', async () => {
 });
 
 test('a service that ends whatever provide brings is no loop', async () => {
-  const stage = createStage(refuses(400, { status: 'invalid_token' }));
+  const fixture = createFixture(refuses(400, { status: 'invalid_token' }));
   const provide = vi.fn(async () => success(1, Date.now() - 2 * HOUR));
-  stage.open({ provide });
-  await stage.pass(HOUR);
-  expect(stage.sent.length).toBeLessThanOrEqual(30);
+  fixture.open({ provide });
+  await fixture.pass(HOUR);
+  expect(fixture.sent.length).toBeLessThanOrEqual(30);
   expect(provide.mock.calls.length).toBeLessThanOrEqual(60);
-  expect(stage.sent.length).toBeGreaterThan(3);
-  stage.close();
+  expect(fixture.sent.length).toBeGreaterThan(3);
+  fixture.close();
 });

@@ -2,33 +2,33 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/scene.ts';
+import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/fixtures.ts';
 import {
-  createStage,
+  createFixture,
   hangs,
   offline,
   recordOf,
   refuses,
+  restoreGlobals,
   rotate,
   type Service,
   says,
   sealedFor,
-  strike,
   success,
-} from './stage.ts';
+} from './fixtures.ts';
 
 const DUE = START + 15 * MINUTE;
 
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 /** A session with set 1 in force, its refresh due now and answered by `service`. */
 const due = async (service: Service) => {
-  const stage = createStage(service);
-  const { session, store, heard } = stage.openWith();
+  const fixture = createFixture(service);
+  const { session, store, heard } = fixture.openWith();
   await session.ready;
-  await stage.pass(15 * MINUTE);
-  return { ...stage, session, store, heard };
+  await fixture.pass(15 * MINUTE);
+  return { ...fixture, session, store, heard };
 };
 
 describe('success', () => {
@@ -48,18 +48,18 @@ describe('success', () => {
   });
 
   test('the event tells token and times, nothing more', async () => {
-    const stage = createStage();
-    const { session } = stage.openWith();
+    const fixture = createFixture();
+    const { session } = fixture.openWith();
     const told: unknown[] = [];
     session.on('token', (payload) => told.push(payload));
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     expect(told[1]).toEqual({
       advertisingToken: 'advertising-2',
       refreshAt: DUE + 15 * MINUTE,
       expiresAt: DUE + HOUR,
       cause: 'refresh',
     });
-    stage.close();
+    fixture.close();
   });
 
   test('the clock of the answer is taken for the service’s, where it differs by much', async () => {
@@ -118,28 +118,28 @@ describe.each(['expired_token', 'invalid_token'])('%s', (status) => {
   });
 
   test('provide comes before the page', async () => {
-    const stage = createStage(refusal);
+    const fixture = createFixture(refusal);
     const provide = vi.fn(async () => success(7));
-    const { session, heard } = stage.openWith({ provide });
-    await stage.pass(15 * MINUTE);
+    const { session, heard } = fixture.openWith({ provide });
+    await fixture.pass(15 * MINUTE);
     expect(provide.mock.calls).toMatchObject([[{ reason: 'ended' }]]);
     expect(names(heard)).not.toContain('needsTokens ended');
     expect(session.advertisingToken).toBe('advertising-7');
-    stage.close();
+    fixture.close();
   });
 
   test('where another tab has stored a newer set meanwhile, that one is adopted and nothing is asked for', async () => {
     const store: Store = memoryStore(recordOf(1));
-    const stage = createStage(async () => {
+    const fixture = createFixture(async () => {
       await store.update(() => recordOf(2));
       return refusal({} as never);
     });
-    const { session, heard } = stage.open({ store });
-    await stage.pass(15 * MINUTE);
+    const { session, heard } = fixture.open({ store });
+    await fixture.pass(15 * MINUTE);
     expect(names(heard)).toEqual(['token load', 'token tab']);
     expect(session.state).toMatchObject({ phase: 'fresh', refreshAt: DUE + 15 * MINUTE });
     expect(await store.read()).not.toHaveProperty('ended');
-    stage.close();
+    fixture.close();
   });
 });
 
@@ -192,17 +192,17 @@ describe('the service, or its answer, is at fault: few tries, far apart, then a 
   });
 
   test('after the last try provide is asked, and its set begins anew', async () => {
-    const stage = createStage(refuses(401));
+    const fixture = createFixture(refuses(401));
     const provide = vi.fn(async () => success(5));
-    const { session, heard } = stage.openWith({ provide });
-    await stage.pass(15 * MINUTE + 750_000);
+    const { session, heard } = fixture.openWith({ provide });
+    await fixture.pass(15 * MINUTE + 750_000);
     expect(provide.mock.calls).toMatchObject([[{ reason: 'refused' }]]);
     expect(names(heard)).not.toContain('needsTokens refused');
     expect(session.state).toMatchObject({ phase: 'fresh', lastError: undefined });
-    stage.serve(rotate);
-    await stage.pass(15 * MINUTE);
+    fixture.serve(rotate);
+    await fixture.pass(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-6');
-    stage.close();
+    fixture.close();
   });
 
   test('a try that succeeds ends the counting', async () => {

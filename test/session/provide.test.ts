@@ -2,42 +2,42 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/scene.ts';
-import { createStage, offline, recordOf, strike, success, watchRejections, wireSet } from './stage.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { createFixture, offline, recordOf, restoreGlobals, success, watchRejections, wireSet } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 type Provide = NonNullable<SessionOptions['provide']>;
 
 describe('provide', () => {
   test('is asked once, with a reason and a signal, and what it answers is in force', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const provide = vi.fn<Provide>(async () => success(1));
-    const { session, heard } = stage.open({ provide });
+    const { session, heard } = fixture.open({ provide });
     expect(await session.getToken()).toBe('advertising-1');
-    await stage.rest();
+    await fixture.rest();
     expect(provide).toHaveBeenCalledExactlyOnceWith({ reason: 'empty', signal: expect.any(AbortSignal) });
     expect(names(heard)).toEqual(['token set']);
-    stage.close();
+    fixture.close();
   });
 
   test.each([
     ['a generate answer', () => success(1)],
     ['its body', () => wireSet(1)],
   ])('may answer with %s', async (_, answer) => {
-    const stage = createStage();
-    const { session } = stage.open({ provide: async () => answer() });
+    const fixture = createFixture();
+    const { session } = fixture.open({ provide: async () => answer() });
     expect(await session.getToken()).toBe('advertising-1');
-    stage.close();
+    fixture.close();
   });
 
   test('may say that the user has opted out', async () => {
-    const stage = createStage();
-    const { session, heard } = stage.open({ provide: async () => ({ status: 'optout' }) });
+    const fixture = createFixture();
+    const { session, heard } = fixture.open({ provide: async () => ({ status: 'optout' }) });
     await expect(session.getToken()).rejects.toMatchObject({ code: 'opted_out' });
     expect(names(heard)).toEqual(['optout']);
-    stage.close();
+    fixture.close();
   });
 
   test.each<[string, () => unknown]>([
@@ -45,30 +45,30 @@ describe('provide', () => {
     ['nothing', () => undefined],
     ['a response 204', () => new Response(null, { status: 204 })],
   ])('says with %s that nobody is signed in: the page is told once, and provide is left alone', async (_, answer) => {
-    const stage = createStage();
+    const fixture = createFixture();
     const provide = vi.fn<Provide>(async () => answer());
-    const { session, heard } = stage.open({ provide });
+    const { session, heard } = fixture.open({ provide });
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
-    await stage.pass(2 * HOUR);
+    await fixture.pass(2 * HOUR);
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
     expect(provide).toHaveBeenCalledOnce();
     expect(names(heard)).toEqual(['needsTokens empty']);
     expect(session.state.lastError).toBeUndefined();
-    stage.close();
+    fixture.close();
   });
 
   test('is asked again by refresh() after nobody was signed in', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const provide = vi.fn<Provide>().mockResolvedValueOnce(null).mockResolvedValueOnce(success(1));
-    const { session } = stage.open({ provide });
+    const { session } = fixture.open({ provide });
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
     await session.refresh();
     expect(session.advertisingToken).toBe('advertising-1');
-    stage.close();
+    fixture.close();
   });
 
   test('is late where another tab has logged out just before its answer is written', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const place = memoryStore();
     const { set: _, ...loggedOut } = { ...recordOf(3), generation: 4, clearedAt: START };
     const store: Store = {
@@ -78,26 +78,26 @@ describe('provide', () => {
         return place.update(change);
       },
     };
-    const { session, heard } = stage.open({ store, provide: async () => success(2) });
+    const { session, heard } = fixture.open({ store, provide: async () => success(2) });
     await session.ready;
-    await stage.rest();
+    await fixture.rest();
     expect(session.advertisingToken).toBeUndefined();
     expect(await place.read()).toEqual(loggedOut);
     expect(names(heard)).not.toContain('token set');
-    stage.close();
+    fixture.close();
   });
 
   test('after a logout is not asked to bring the user back', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const provide = vi.fn<Provide>(async () => success(2));
-    const { session, heard } = stage.openWith({ provide });
+    const { session, heard } = fixture.openWith({ provide });
     await session.ready;
     await session.clear();
-    await stage.pass(HOUR);
+    await fixture.pass(HOUR);
     expect(provide).not.toHaveBeenCalled();
     expect(session.advertisingToken).toBeUndefined();
     expect(names(heard)).toEqual(['token load']);
-    stage.close();
+    fixture.close();
   });
 
   test.each<[string, string, Provide]>([
@@ -121,10 +121,10 @@ describe('provide', () => {
     ['answers with the response itself', 'invalid_token_set', async () => new Response('{}')],
   ])('%s: one error, the page is told, and it is asked again with back-off', async (_, code, provide) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
-    const stage = createStage();
+    const fixture = createFixture();
     const asked: number[] = [];
     let answer = provide;
-    const { session, heard } = stage.open({
+    const { session, heard } = fixture.open({
       timeoutMs: 1000,
       provide: (request) => {
         asked.push(Date.now());
@@ -132,26 +132,26 @@ describe('provide', () => {
       },
     });
     const token = expect(session.getToken({ timeoutMs: 2000 })).rejects.toMatchObject({ code });
-    await stage.pass(2000);
+    await fixture.pass(2000);
     await token;
     expect(names(heard)).toEqual([`error ${code}`, 'needsTokens empty']);
-    await stage.pass(20 * MINUTE);
+    await fixture.pass(20 * MINUTE);
     const hangMs = code === 'timeout' ? 1 : 0;
     const spans = asked.slice(1).map((at, index) => Math.round((at - asked[index]!) / 1000) - hangMs);
     expect(spans.slice(0, 8)).toEqual([5, 10, 20, 40, 80, 120, 120, 120]);
     expect(names(heard)).toEqual([`error ${code}`, 'needsTokens empty']);
     answer = async () => success(4);
-    await stage.pass(6 * MINUTE);
+    await fixture.pass(6 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-4');
     expect(session.state.lastError).toBeUndefined();
-    stage.close();
+    fixture.close();
   });
 
   test('is given up on when a set comes another way, and its late answer is not taken', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     let answer = (_: unknown) => {};
     let given: AbortSignal | undefined;
-    const { session, heard } = stage.open({
+    const { session, heard } = fixture.open({
       provide: ({ signal }) => {
         given = signal;
         return new Promise((resolve) => (answer = resolve));
@@ -161,41 +161,41 @@ describe('provide', () => {
     await session.setTokens(success(1));
     expect(given?.aborted).toBe(true);
     answer(success(2));
-    await stage.rest();
+    await fixture.rest();
     expect(session.advertisingToken).toBe('advertising-1');
     expect(names(heard)).toEqual(['token set']);
-    stage.close();
+    fixture.close();
   });
 
   test('that always answers with an old set is no loop', async () => {
-    const stage = createStage(offline);
+    const fixture = createFixture(offline);
     const provide = vi.fn<Provide>(async () => success(1, START - 2 * HOUR));
-    stage.open({ provide });
-    await stage.pass(HOUR);
-    expect(provide.mock.calls.length + stage.sent.length).toBeLessThan(40);
-    stage.close();
+    fixture.open({ provide });
+    await fixture.pass(HOUR);
+    expect(provide.mock.calls.length + fixture.sent.length).toBeLessThan(40);
+    fixture.close();
   });
 });
 
 describe('tokens that the page was rendered with', () => {
   test('are in force, and stored', async () => {
-    const stage = createStage();
-    const { session, store, heard } = stage.open({ tokens: success(1) });
+    const fixture = createFixture();
+    const { session, store, heard } = fixture.open({ tokens: success(1) });
     expect(await session.getToken()).toBe('advertising-1');
-    await stage.rest();
+    await fixture.rest();
     expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
     expect(names(heard)).toEqual(['token set']);
-    stage.close();
+    fixture.close();
   });
 
   test('that are an opt-out are one', async () => {
-    const stage = createStage();
-    const { session, heard } = stage.openWith({ tokens: { status: 'optout' } });
-    await stage.rest();
+    const fixture = createFixture();
+    const { session, heard } = fixture.openWith({ tokens: { status: 'optout' } });
+    await fixture.rest();
     await session.ready;
     expect(session.state.phase).toBe('optedOut');
     expect(names(heard)).toEqual(['optout']);
-    stage.close();
+    fixture.close();
   });
 
   test.each<[string, unknown]>([
@@ -203,15 +203,15 @@ describe('tokens that the page was rendered with', () => {
     ['a set with a field missing', { refresh_token: 'x' }],
     ['a refusal', { status: 'client_error' }],
   ])('malformed (%s): one error, and the stored set is untouched', async (_, tokens) => {
-    const stage = createStage();
+    const fixture = createFixture();
     const store = memoryStore(recordOf(1));
-    const { session, heard } = stage.open({ store, tokens });
+    const { session, heard } = fixture.open({ store, tokens });
     await session.ready;
-    await stage.rest();
+    await fixture.rest();
     expect(names(heard).sort()).toEqual(['error invalid_token_set', 'token load']);
     expect(session.advertisingToken).toBe('advertising-1');
     expect(await store.read()).toEqual(recordOf(1));
-    stage.close();
+    fixture.close();
   });
 });
 
@@ -226,25 +226,25 @@ describe('setTokens', () => {
     ['a key of 31 bytes', { ...wireSet(1, START), refresh_response_key: btoa('x'.repeat(31)) }],
     ['times in seconds', { ...wireSet(1, START), refresh_from: 1_900_000_000 }],
   ])('of %s rejects invalid_token_set and changes nothing', async (_, answer) => {
-    const stage = createStage();
-    const { session, store, heard } = stage.openWith();
+    const fixture = createFixture();
+    const { session, store, heard } = fixture.openWith();
     await session.ready;
-    await stage.rest();
+    await fixture.rest();
     const { state } = session;
     await expect(session.setTokens(answer)).rejects.toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
-    await stage.rest();
+    await fixture.rest();
     expect(session.state).toBe(state);
     expect(session.advertisingToken).toBe('advertising-1');
     expect(await store.read()).toEqual(recordOf(1, START));
     expect(names(heard)).toEqual(['token load']);
-    stage.close();
+    fixture.close();
   });
 
   test('changes the token at once, tells it after the write', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const store = memoryStore();
     let write = () => {};
-    const { session, heard } = stage.open({
+    const { session, heard } = fixture.open({
       store: {
         ...store,
         update: async (change) => {
@@ -254,69 +254,69 @@ describe('setTokens', () => {
       },
     });
     await session.ready;
-    await stage.rest();
+    await fixture.rest();
     const done = session.setTokens(success(1));
     expect(session.advertisingToken).toBe('advertising-1');
-    await stage.rest();
+    await fixture.rest();
     expect(names(heard)).toEqual(['needsTokens empty']);
     write();
     await done;
-    await stage.rest();
+    await fixture.rest();
     expect(names(heard)).toEqual(['needsTokens empty', 'token set']);
-    stage.close();
+    fixture.close();
   });
 
   test('of the set that is in force tells nothing new', async () => {
-    const stage = createStage();
-    const { session, heard } = stage.openWith();
+    const fixture = createFixture();
+    const { session, heard } = fixture.openWith();
     await session.ready;
     await session.setTokens(success(1));
-    await stage.rest();
+    await fixture.rest();
     expect(names(heard)).toEqual(['token load']);
-    stage.close();
+    fixture.close();
   });
 
   test('many at once: the last one is in force, in page and store', async () => {
-    const stage = createStage();
-    const { session, store, heard } = stage.open();
+    const fixture = createFixture();
+    const { session, store, heard } = fixture.open();
     await Promise.all([1, 2, 3, 4].map((n) => session.setTokens(success(n))));
-    await stage.rest();
+    await fixture.rest();
     expect(session.advertisingToken).toBe('advertising-4');
     expect(await store.read()).toMatchObject({ generation: 4, set: { advertisingToken: 'advertising-4' } });
     expect(names(heard)).toEqual(['token set']);
-    stage.close();
+    fixture.close();
   });
 });
 
 test('promises that the page ignores cause no unhandled rejection', async () => {
   const { seen, stop } = watchRejections();
-  const stage = createStage(offline);
-  const { session } = stage.open({ provide: () => Promise.reject(new Error('no')), timeoutMs: 100 });
+  const fixture = createFixture(offline);
+  const { session } = fixture.open({ provide: () => Promise.reject(new Error('no')), timeoutMs: 100 });
   void session.setTokens('nonsense');
   void session.getToken();
   void session.refresh();
-  await stage.pass(1000);
+  await fixture.pass(1000);
   void session.getToken({ timeoutMs: 1 });
   session.close();
   void session.setTokens(success(1));
   void session.getToken();
   void session.refresh();
   void session.clear();
-  await stage.pass(1000);
+  await fixture.pass(1000);
   stop();
   expect(seen).toEqual([]);
 });
 
 describe('a page from a cache, that comes with a set from before the last one', () => {
   const opened = async (sets: number[]) => {
-    const stage = createStage();
+    const fixture = createFixture();
     const store = memoryStore();
-    const { session } = stage.open({ store });
+    const { session } = fixture.open({ store });
     for (const n of sets) {
-      await stage.pass(1000);
+      await fixture.pass(1000);
       await session.setTokens(success(n, START));
     }
-    return { ...stage, store, session };
+    return { ...fixture, store, session };
   };
 
   test('does not push out the newer one', async () => {
@@ -368,19 +368,19 @@ describe('a page from a cache, that comes with a set from before the last one', 
   });
 
   test('is told again after another, by the ends of their refresh tokens', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const store = memoryStore(recordOf(1));
-    const { session } = stage.open({ store, tokens: success(1, START) });
+    const { session } = fixture.open({ store, tokens: success(1, START) });
     await session.ready;
     await session.setTokens(success(2));
     expect(await store.read()).toMatchObject({ fingerprint: `${recordOf(2).fingerprint}${recordOf(1).fingerprint}` });
-    stage.close();
+    fixture.close();
   });
 });
 
 test('getToken(null) is getToken()', async () => {
-  const stage = createStage();
-  const { session } = stage.openWith();
+  const fixture = createFixture();
+  const { session } = fixture.openWith();
   expect(await session.getToken(null as never)).toBe('advertising-1');
-  stage.close();
+  fixture.close();
 });

@@ -3,11 +3,20 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createSession, indexedDbStore, memoryStore } from '../../src/session/index.ts';
-import { HOUR, listen, MINUTE, names, until, useFakeClock } from '../support/scene.ts';
-import { BASE_URL, createStage, recordOf, show, strike, success, watchRejections, wireSet } from './stage.ts';
+import { HOUR, listen, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import {
+  BASE_URL,
+  createFixture,
+  recordOf,
+  restoreGlobals,
+  show,
+  success,
+  watchRejections,
+  wireSet,
+} from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 describe('a record that is damaged reads as absent, is told of once, and is written over', () => {
   const good = recordOf(1, Date.UTC(2030, 0, 15, 12));
@@ -28,55 +37,55 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
     ['a set with wire names', { ...good, set: wireSet(1) }],
     ['a set with times in seconds', { ...good, set: { ...good.set, expiresAt: 1_900_000_000 } }],
   ])('%s', async (_, value) => {
-    const stage = createStage();
+    const fixture = createFixture();
     const store = memoryStore(value);
-    const { session, heard } = stage.open({ store });
+    const { session, heard } = fixture.open({ store });
     await session.ready;
-    await stage.rest();
+    await fixture.rest();
     expect(session.state).toMatchObject({ phase: 'empty', lastError: { code: 'storage_failed' } });
     expect(names(heard)).toEqual(['error storage_failed', 'needsTokens empty']);
     await session.setTokens(success(2));
     expect(await store.read()).toMatchObject({ v: 1, set: { advertisingToken: 'advertising-2' } });
     expect(names(heard).at(-1)).toBe('token set');
-    stage.close();
+    fixture.close();
   });
 
   test('it is told of once, not again when it is written over', async () => {
-    const stage = createStage();
-    const { session, heard } = stage.open({ store: memoryStore('nonsense') });
+    const fixture = createFixture();
+    const { session, heard } = fixture.open({ store: memoryStore('nonsense') });
     await session.setTokens(success(2));
-    await stage.rest();
+    await fixture.rest();
     expect(names(heard).filter((event) => event === 'error storage_failed')).toHaveLength(1);
-    stage.close();
+    fixture.close();
   });
 
   test('it is told of once, however often the page wakes', async () => {
-    const stage = createStage();
-    const { session, heard } = stage.open({ store: memoryStore('nonsense') });
+    const fixture = createFixture();
+    const { session, heard } = fixture.open({ store: memoryStore('nonsense') });
     await session.ready;
     for (let wake = 0; wake < 3; wake++) {
       show(true);
-      await stage.rest();
+      await fixture.rest();
     }
     expect(names(heard).filter((event) => event === 'error storage_failed')).toHaveLength(1);
-    stage.close();
+    fixture.close();
   });
 
   test.each([
     ['damaged', { v: 'nonsense' }],
     ['emptied', undefined],
   ])('a store that is %s while the page is open takes nothing from the page', async (_, stored) => {
-    const stage = createStage();
-    const { session, store, heard } = stage.openWith();
+    const fixture = createFixture();
+    const { session, store, heard } = fixture.openWith();
     await session.ready;
     await store.update(() => stored);
     show(true);
-    await stage.rest();
+    await fixture.rest();
     expect(session.advertisingToken).toBe('advertising-1');
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
     expect(names(heard).filter((event) => event !== 'error storage_failed')).toEqual(['token load', 'token refresh']);
-    stage.close();
+    fixture.close();
   });
 
   test('from IndexedDB, through its own clone', async () => {
@@ -117,19 +126,19 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
     const { seen, stop } = watchRejections();
     await fc.assert(
       fc.asyncProperty(stored, async (given) => {
-        const stage = createStage();
-        const { session, heard } = stage.open({ store: memoryStore(given) });
+        const fixture = createFixture();
+        const { session, heard } = fixture.open({ store: memoryStore(given) });
         await session.ready;
-        await stage.rest();
+        await fixture.rest();
         expect(session.state.phase).toMatch(/^(empty|fresh|due|stale|ended|optedOut)$/);
         expect(['undefined', 'string']).toContain(typeof session.advertisingToken);
         await session.setTokens(success(3));
-        await stage.rest();
+        await fixture.rest();
         if (!(given as { optedOut?: unknown } | undefined)?.optedOut)
           expect(session.state.refreshAt).toBe(wireSet(3).refresh_from);
         const others = names(heard).filter((event) => event.startsWith('error') && event !== 'error storage_failed');
         expect(others).toEqual([]);
-        stage.close();
+        fixture.close();
       }),
       { numRuns: 150 },
     );
@@ -139,15 +148,15 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
 });
 
 test('the record carries the set, generation, arrival, clock offset, operator and fingerprint, and no more', async () => {
-  const stage = createStage();
-  const { session, store } = stage.open();
+  const fixture = createFixture();
+  const { session, store } = fixture.open();
   await session.setTokens(success(1));
   expect(await store.read()).toEqual(recordOf(1));
   await session.setTokens(success(2));
   const fingerprint = `${recordOf(2).fingerprint}${recordOf(1).fingerprint}`;
   expect(await store.read()).toMatchObject({ generation: 2, fingerprint });
   expect(recordOf(2).fingerprint).toHaveLength(24);
-  await stage.pass(HOUR / 4);
+  await fixture.pass(HOUR / 4);
   expect(await store.read()).toMatchObject({
     generation: 2,
     set: { advertisingToken: 'advertising-3' },
@@ -171,5 +180,5 @@ test('the record carries the set, generation, arrival, clock offset, operator an
     optedOut: true,
     clearedAt: Date.now(),
   });
-  stage.close();
+  fixture.close();
 });

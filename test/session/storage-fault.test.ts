@@ -2,12 +2,12 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type Session, type Store } from '../../src/session/index.ts';
-import { listen, MINUTE, names, until, useFakeClock } from '../support/scene.ts';
-import { BASE_URL, createStage, full, recordOf, strike, success } from './stage.ts';
+import { listen, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { BASE_URL, createFixture, full, recordOf, restoreGlobals, success } from './fixtures.ts';
 
 let round = 0;
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 const never = () => new Promise<never>(() => {});
 const request = (event?: 'error' | 'blocked') => {
@@ -20,9 +20,9 @@ const request = (event?: 'error' | 'blocked') => {
 
 /** A session on IndexedDB as the page has it. */
 const openOnDatabase = (given: object = {}) => {
-  const stage = createStage();
-  const session = createSession({ baseUrl: BASE_URL, fetch: stage.fetch, name: `fault-${round++}`, ...given });
-  return { ...stage, session, heard: listen(session) };
+  const fixture = createFixture();
+  const session = createSession({ baseUrl: BASE_URL, fetch: fixture.fetch, name: `fault-${round++}`, ...given });
+  return { ...fixture, session, heard: listen(session) };
 };
 
 test('on a good IndexedDB the set is found again by the next page', async () => {
@@ -121,10 +121,10 @@ describe('memory takes over within 1.5 s, and one error says so', () => {
     ],
   ];
   test.each(kinds)('in a store of the host: %s', async (_, fault) => {
-    const stage = createStage();
-    const { session, heard } = stage.open({ store: { ...memoryStore(), kind: 'of the host', ...fault } });
+    const fixture = createFixture();
+    const { session, heard } = fixture.open({ store: { ...memoryStore(), kind: 'of the host', ...fault } });
     const done = session.setTokens(success(1));
-    await stage.pass(3000);
+    await fixture.pass(3000);
     await expect(done).resolves.toBeUndefined();
     expect(session.advertisingToken).toBe('advertising-1');
     expect(session.state.persistence).toBe('memory');
@@ -132,29 +132,29 @@ describe('memory takes over within 1.5 s, and one error says so', () => {
       'error storage_failed',
       'token set',
     ]);
-    await stage.pass(15 * MINUTE);
+    await fixture.pass(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
-    stage.close();
+    fixture.close();
   });
 });
 
 test('a store that fails mid-life takes nothing from the page', async () => {
-  const stage = createStage();
+  const fixture = createFixture();
   const place = memoryStore(recordOf(1));
   const store: Store = { ...place };
-  const { session, heard } = stage.open({ store });
+  const { session, heard } = fixture.open({ store });
   await session.ready;
   store.read = store.update = () => Promise.reject(new Error('gone'));
-  await stage.pass(15 * MINUTE);
+  await fixture.pass(15 * MINUTE);
   expect(session.advertisingToken).toBe('advertising-2');
   expect(names(heard)).toEqual(['token load', 'error storage_failed', 'token refresh']);
-  await stage.pass(15 * MINUTE);
+  await fixture.pass(15 * MINUTE);
   expect(session.advertisingToken).toBe('advertising-3');
-  stage.close();
+  fixture.close();
 });
 
 test('a write that was given up on changes nothing when it runs at last', async () => {
-  const stage = createStage();
+  const fixture = createFixture();
   let late: ((stored: unknown) => unknown) | undefined;
   const store: Store = {
     ...memoryStore(),
@@ -163,49 +163,49 @@ test('a write that was given up on changes nothing when it runs at last', async 
       return never();
     },
   };
-  const { session } = stage.open({ store });
+  const { session } = fixture.open({ store });
   const done = session.setTokens(success(1));
-  await stage.pass(3000);
+  await fixture.pass(3000);
   await done;
   const stored = recordOf(5);
   expect(late?.(stored)).toBe(stored);
   expect(late?.(undefined)).toBeUndefined();
-  stage.close();
+  fixture.close();
 });
 
 describe('a store that cannot be written to', () => {
   test('serves the token from memory all the same', async () => {
-    const stage = createStage();
-    const { session, heard } = stage.open({ store: full(memoryStore()) });
+    const fixture = createFixture();
+    const { session, heard } = fixture.open({ store: full(memoryStore()) });
     await session.setTokens(success(1));
     expect(session.advertisingToken).toBe('advertising-1');
     expect(session.state.persistence).toBe('memory');
-    await stage.rest();
+    await fixture.rest();
     expect(names(heard).at(-1)).toBe('token set');
-    stage.close();
+    fixture.close();
   });
 
   test.each<[string, (session: Session) => Promise<void>]>([
     ['a logout', (session) => session.clear()],
     ['an opt-out', (session) => session.setTokens({ status: 'optout' })],
   ])('keeps no set after %s', async (_, leave) => {
-    const stage = createStage();
+    const fixture = createFixture();
     const place = memoryStore(recordOf(1));
-    const { session } = stage.open({ store: full(place) });
+    const { session } = fixture.open({ store: full(place) });
     await session.ready;
     await leave(session);
     expect(session.advertisingToken).toBeUndefined();
     expect(JSON.stringify(await place.read()) ?? '').not.toMatch(/advertising-|refresh-/);
-    stage.close();
+    fixture.close();
   });
 
   test('knows nobody, or the new user, after a switch of user', async () => {
     for (const hasRoom of [false, true]) {
-      const stage = createStage();
+      const fixture = createFixture();
       const place = memoryStore(recordOf(1));
       let isFull = true;
       const store: Store = { ...place, update: (change) => (isFull ? full(place) : place).update(change) };
-      const { session } = stage.open({ store });
+      const { session } = fixture.open({ store });
       await session.ready;
       await session.setTokens(success(4));
       expect(await place.read()).toBeUndefined();
@@ -214,65 +214,65 @@ describe('a store that cannot be written to', () => {
       await session.setTokens(success(5));
       expect(session.advertisingToken).toBe('advertising-5');
       expect(session.state.persistence).toBe('memory');
-      const next = stage.open({ store: place });
+      const next = fixture.open({ store: place });
       await next.session.ready;
       expect(next.session.advertisingToken).toBe(hasRoom ? 'advertising-5' : undefined);
-      stage.close();
+      fixture.close();
     }
   });
 
   test('a logout reaches the other tabs all the same', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const place = memoryStore(recordOf(1));
-    const other = stage.open({ name: 'full-for-one', store: place });
+    const other = fixture.open({ name: 'full-for-one', store: place });
     await other.session.ready;
-    const { session } = stage.open({ name: 'full-for-one', store: full(place) });
+    const { session } = fixture.open({ name: 'full-for-one', store: full(place) });
     await session.ready;
     await session.clear();
     await until(() => !other.session.advertisingToken);
     expect(other.session.state.phase).toBe('empty');
-    stage.close();
+    fixture.close();
   });
 
   test('acts that follow one another reach it in their order', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const place = memoryStore(recordOf(1));
-    const { session } = stage.open({ store: full(place) });
+    const { session } = fixture.open({ store: full(place) });
     await session.ready;
     await session.clear();
-    const healthy = stage.open({ store: place });
+    const healthy = fixture.open({ store: place });
     await healthy.session.setTokens(success(7));
-    await stage.pass(3_000);
+    await fixture.pass(3_000);
     expect(await place.read()).toMatchObject({ set: { advertisingToken: 'advertising-7' } });
-    stage.close();
+    fixture.close();
   });
 
   test('keeps its tombstone where there is no room for more', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const tombstone = { v: 1, generation: 3, baseUrl: BASE_URL, offsetMs: 0, optedOut: true };
     const place = memoryStore(tombstone);
-    const { session } = stage.open({ store: full(place) });
+    const { session } = fixture.open({ store: full(place) });
     await session.ready;
     await session.clear();
     expect(await place.read()).toEqual(tombstone);
-    stage.close();
+    fixture.close();
   });
 
   test('at first, and well by then: a logout reaches it, and a tombstone that this page never read stays', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const place = memoryStore({ ...recordOf(1), generation: 8, optedOut: true });
     const store: Store = { ...place, read: () => Promise.reject(new Error('no')) };
-    const { session } = stage.open({ store });
+    const { session } = fixture.open({ store });
     await session.ready;
-    await stage.pass(1000);
+    await fixture.pass(1000);
     await session.clear();
     expect(await place.read()).toMatchObject({ generation: 9, optedOut: true });
     expect(await place.read()).not.toHaveProperty('set.refreshToken');
-    stage.close();
+    fixture.close();
   });
 
   test('and hangs: a logout settles, and what was given up on erases nobody when it runs at last', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const late: ((stored: unknown) => unknown)[] = [];
     const store: Store = {
       ...memoryStore(recordOf(1)),
@@ -281,16 +281,16 @@ describe('a store that cannot be written to', () => {
         return never();
       },
     };
-    const { session } = stage.open({ store });
+    const { session } = fixture.open({ store });
     await session.ready;
     const done = session.clear();
     expect(session.advertisingToken).toBeUndefined();
-    await stage.pass(6_000);
+    await fixture.pass(6_000);
     await done;
     const stored = { ...recordOf(5), generation: 1 };
     expect(late.length).toBeGreaterThan(1);
     for (const change of late) expect(change(stored)).toBe(stored);
-    stage.close();
+    fixture.close();
   });
 });
 
@@ -310,35 +310,35 @@ test('a database that fails to open once is opened again: no error, nothing lost
 });
 
 test('a store that was wiped, and given to another user by another tab: the other user, not the old one', async () => {
-  const stage = createStage();
+  const fixture = createFixture();
   const store = memoryStore({ ...recordOf(1), generation: 7 });
-  const { session } = stage.open({ store });
+  const { session } = fixture.open({ store });
   await session.ready;
-  await stage.pass(MINUTE);
+  await fixture.pass(MINUTE);
   await store.update(() => recordOf(5));
   window.dispatchEvent(new Event('pageshow'));
-  await stage.rest();
+  await fixture.rest();
   expect(session.advertisingToken).toBe('advertising-5');
-  stage.close();
+  fixture.close();
 });
 
 test.each([
   ['that was frozen meanwhile', 'freeze', 'resume'],
   ['from the back/forward cache', 'pagehide', 'pageshow'],
 ])('a page %s finds its store erased: nobody is there any more', async (_, leave, comeBack) => {
-  const stage = createStage();
+  const fixture = createFixture();
   const store = memoryStore(recordOf(1));
-  const { session } = stage.open({ store });
+  const { session } = fixture.open({ store });
   await session.ready;
   expect(session.advertisingToken).toBe('advertising-1');
   window.dispatchEvent(new Event(leave));
   await store.update(() => undefined);
   window.dispatchEvent(new Event(comeBack));
   expect(session.advertisingToken).toBeUndefined();
-  await stage.rest();
+  await fixture.rest();
   expect(session.advertisingToken).toBeUndefined();
   expect(session.state.phase).toBe('empty');
-  stage.close();
+  fixture.close();
 });
 
 describe('until an act of the host is written, nothing that it may end is shown', () => {
@@ -347,14 +347,14 @@ describe('until an act of the host is written, nothing that it may end is shown'
     ['a logout in the same task', {}, (session) => void session.clear()],
     ['an opt-out in the same task', {}, (session) => void session.setTokens({ status: 'optout' })],
   ])('%s', async (_, given, act) => {
-    const stage = createStage();
-    const { session } = stage.open({ ...given, store: memoryStore(recordOf(1)) });
+    const fixture = createFixture();
+    const { session } = fixture.open({ ...given, store: memoryStore(recordOf(1)) });
     act(session);
     const seen: unknown[] = [];
     session.subscribe(() => seen.push(session.advertisingToken));
     seen.push(await session.getToken({ timeoutMs: 50 }).catch(() => {}));
-    await stage.rest();
+    await fixture.rest();
     expect(seen).not.toContain('advertising-1');
-    stage.close();
+    fixture.close();
   });
 });

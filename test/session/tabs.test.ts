@@ -5,23 +5,23 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { indexedDbStore, memoryStore } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/scene.ts';
-import { createStage, offline, recordOf, refuses, rotate, says, show, strike, success } from './stage.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { createFixture, offline, recordOf, refuses, restoreGlobals, rotate, says, show, success } from './fixtures.ts';
 
 let round = 0;
 beforeEach(() => void useFakeClock());
-afterEach(strike);
+afterEach(restoreGlobals);
 
 /** Two tabs, both loaded; set 1 is in force in both. */
 const twoTabs = async (given: object = {}) => {
-  const stage = createStage();
+  const fixture = createFixture();
   const name = `tabs-${round++}`;
   const store = memoryStore(recordOf(1));
-  const a = stage.open({ store, name, ...given });
-  const b = stage.open({ store, name, ...given });
+  const a = fixture.open({ store, name, ...given });
+  const b = fixture.open({ store, name, ...given });
   await Promise.all([a.session.ready, b.session.ready]);
-  await stage.rest();
-  return { stage, store, a, b };
+  await fixture.rest();
+  return { fixture, store, a, b };
 };
 
 /** Minimal `navigator.locks`: exclusive, `ifAvailable` only. */
@@ -45,179 +45,179 @@ afterEach(() => void Reflect.deleteProperty(navigator, 'locks'));
 
 describe('what one tab does, the other adopts', () => {
   test('a new set', async () => {
-    const { stage, a, b } = await twoTabs();
+    const { fixture, a, b } = await twoTabs();
     await a.session.setTokens(success(5));
     await until(() => b.session.advertisingToken === 'advertising-5');
-    await stage.rest();
+    await fixture.rest();
     expect(names(a.heard)).toEqual(['token load', 'token set']);
     expect(names(b.heard)).toEqual(['token load', 'token tab']);
-    stage.close();
+    fixture.close();
   });
 
   test('a logout', async () => {
-    const { stage, a, b } = await twoTabs();
+    const { fixture, a, b } = await twoTabs();
     await a.session.clear();
     await until(() => !b.session.advertisingToken);
-    await stage.pass(2 * HOUR);
+    await fixture.pass(2 * HOUR);
     expect(b.session.state.phase).toBe('empty');
-    expect(stage.sent).toEqual([]);
+    expect(fixture.sent).toEqual([]);
     expect(names(b.heard)).not.toContain('expired advertising');
-    stage.close();
+    fixture.close();
   });
 
   test('an opt-out', async () => {
-    const { stage, a, b } = await twoTabs();
+    const { fixture, a, b } = await twoTabs();
     await a.session.setTokens({ status: 'optout' });
     await until(() => b.heard.length > 1);
     expect(names(b.heard)).toEqual(['token load', 'optout']);
     expect(b.session.state.phase).toBe('optedOut');
-    stage.close();
+    fixture.close();
   });
 
   test('a rotation', async () => {
-    const { stage, a, b } = await twoTabs();
+    const { fixture, a, b } = await twoTabs();
     await a.session.refresh();
     await until(() => b.session.advertisingToken === 'advertising-2');
-    await stage.rest();
+    await fixture.rest();
     expect(names(b.heard)).toEqual(['token load', 'token tab']);
-    expect(stage.sent).toHaveLength(1);
-    stage.close();
+    expect(fixture.sent).toHaveLength(1);
+    fixture.close();
   });
 
   test('that the service has ended the set, so it is not asked twice', async () => {
-    const { stage, a, b } = await twoTabs();
-    stage.serve(refuses(400, { status: 'expired_token' }));
+    const { fixture, a, b } = await twoTabs();
+    fixture.serve(refuses(400, { status: 'expired_token' }));
     await a.session.refresh().catch(() => {});
     await until(() => b.session.state.phase === 'ended');
-    await stage.pass(20 * MINUTE);
+    await fixture.pass(20 * MINUTE);
     expect(names(b.heard)).toEqual(['token load', 'needsTokens ended', 'expired refresh']);
-    expect(stage.sent).toHaveLength(1);
-    stage.close();
+    expect(fixture.sent).toHaveLength(1);
+    fixture.close();
   });
 
   test('a logout that comes while the other’s refresh is under way: nobody comes back', async () => {
-    const { stage, store, a, b } = await twoTabs();
+    const { fixture, store, a, b } = await twoTabs();
     let answer = (_: Response) => {};
-    stage.serve(() => new Promise((resolve) => (answer = resolve)));
+    fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     b.session.refresh().catch(() => {});
-    await until(() => stage.sent.length);
+    await until(() => fixture.sent.length);
     await a.session.clear();
-    answer(await rotate(stage.sent[0]!));
+    answer(await rotate(fixture.sent[0]!));
     await until(() => !b.session.advertisingToken);
-    await stage.rest();
+    await fixture.rest();
     expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual([undefined, undefined]);
     expect(await store.read()).not.toHaveProperty('set.refreshToken');
     expect(names(b.heard)).toEqual(['token load']);
-    stage.close();
+    fixture.close();
   });
 
   test('a set for another user that comes while the other’s refresh is under way wins', async () => {
-    const { stage, store, a, b } = await twoTabs();
+    const { fixture, store, a, b } = await twoTabs();
     let answer = (_: Response) => {};
-    stage.serve(() => new Promise((resolve) => (answer = resolve)));
+    fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     b.session.refresh().catch(() => {});
-    await until(() => stage.sent.length);
+    await until(() => fixture.sent.length);
     await a.session.setTokens(success(9));
-    answer(await says({ status: 'optout' })(stage.sent[0]!));
+    answer(await says({ status: 'optout' })(fixture.sent[0]!));
     await until(() => b.session.advertisingToken === 'advertising-9');
-    await stage.rest();
+    await fixture.rest();
     expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual(['advertising-9', 'advertising-9']);
     expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-9' } });
     expect(names(b.heard)).toEqual(['token load', 'token tab']);
-    stage.close();
+    fixture.close();
   });
 
   test('a logout and the same set again, while the other’s refresh is under way: the late answer does not count', async () => {
-    const { stage, store, a, b } = await twoTabs();
+    const { fixture, store, a, b } = await twoTabs();
     let answer = (_: Response) => {};
-    stage.serve(() => new Promise((resolve) => (answer = resolve)));
+    fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     b.session.refresh().catch(() => {});
-    await until(() => stage.sent.length);
+    await until(() => fixture.sent.length);
     // The news does not get through, so the other tab has no reason to give up.
     vi.spyOn(BroadcastChannel.prototype, 'postMessage').mockImplementation(() => {});
     await a.session.clear();
     await a.session.setTokens(success(1, START));
-    answer(await says({ status: 'optout' })(stage.sent[0]!));
+    answer(await says({ status: 'optout' })(fixture.sent[0]!));
     await until(() => b.session.state.waitingFor === undefined);
-    await stage.rest();
+    await fixture.rest();
     expect(await store.read()).toMatchObject({ generation: 3, set: { advertisingToken: 'advertising-1' } });
     expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual(['advertising-1', 'advertising-1']);
     expect(names(b.heard)).toEqual(['token load']);
-    stage.close();
+    fixture.close();
   });
 
   test('over IndexedDB as over memory', async () => {
-    const stage = createStage();
+    const fixture = createFixture();
     const name = `tabs-${round++}`;
-    const a = stage.open({ name, store: indexedDbStore(name) });
-    const b = stage.open({ name, store: indexedDbStore(name) });
+    const a = fixture.open({ name, store: indexedDbStore(name) });
+    const b = fixture.open({ name, store: indexedDbStore(name) });
     await Promise.all([a.session.ready, b.session.ready]);
     await a.session.setTokens(success(1));
     await until(() => b.session.advertisingToken === 'advertising-1');
     await b.session.clear();
     await until(() => !a.session.advertisingToken);
     expect(names(a.heard)).toEqual(['needsTokens empty', 'token set']);
-    stage.close();
+    fixture.close();
   });
 });
 
 test('a session of another name hears nothing', async () => {
-  const stage = createStage();
-  const a = stage.open({ name: `tabs-${round++}` });
-  const other = stage.open({ name: `tabs-${round++}` });
+  const fixture = createFixture();
+  const a = fixture.open({ name: `tabs-${round++}` });
+  const other = fixture.open({ name: `tabs-${round++}` });
   await Promise.all([a.session.ready, other.session.ready]);
   await a.session.setTokens(success(1));
-  await stage.rest();
+  await fixture.rest();
   expect(other.session.advertisingToken).toBeUndefined();
   expect(names(other.heard)).toEqual(['needsTokens empty']);
-  stage.close();
+  fixture.close();
 });
 
 test('a tab that missed the news (frozen, no channel) finds it when it is seen again', async () => {
   vi.stubGlobal('BroadcastChannel', undefined);
-  const { stage, a, b } = await twoTabs();
+  const { fixture, a, b } = await twoTabs();
   await a.session.setTokens(success(5));
-  await stage.rest();
+  await fixture.rest();
   expect(b.session.advertisingToken).toBe('advertising-1');
   show(true);
   await until(() => b.session.advertisingToken === 'advertising-5');
   expect(names(b.heard)).toEqual(['token load', 'token tab']);
-  stage.close();
+  fixture.close();
 });
 
 test('a tab that missed a rotation takes it from the store when its own is due, and asks nobody', async () => {
   vi.stubGlobal('BroadcastChannel', undefined);
-  const { stage, store, b, a } = await twoTabs();
+  const { fixture, store, b, a } = await twoTabs();
   a.session.close();
   await store.update(() => recordOf(2, START + 10 * MINUTE));
-  await stage.pass(15 * MINUTE);
+  await fixture.pass(15 * MINUTE);
   expect(b.session.advertisingToken).toBe('advertising-2');
   expect(names(b.heard)).toEqual(['token load', 'token tab']);
-  expect(stage.sent).toEqual([]);
-  stage.close();
+  expect(fixture.sent).toEqual([]);
+  fixture.close();
 });
 
 test('another tab stored a newer set before this one’s opt-out answer arrived: the newer set stays', async () => {
   const store = memoryStore(recordOf(1));
-  const stage = createStage(async (sent) => {
+  const fixture = createFixture(async (sent) => {
     await store.update(() => ({ ...recordOf(4), generation: 2 }));
     return says({ status: 'optout' })(sent);
   });
-  const { session, heard } = stage.open({ store });
-  await stage.pass(15 * MINUTE);
+  const { session, heard } = fixture.open({ store });
+  await fixture.pass(15 * MINUTE);
   expect(session.advertisingToken).toBe('advertising-4');
   expect(names(heard)).toEqual(['token load', 'token tab']);
-  stage.close();
+  fixture.close();
 });
 
 describe('with locks', () => {
   test('one of two tabs refreshes, the other adopts', async () => {
     const locks = fakeLocks();
-    const { stage, a, b } = await twoTabs();
-    await stage.pass(15 * MINUTE);
+    const { fixture, a, b } = await twoTabs();
+    await fixture.pass(15 * MINUTE);
     await until(() => a.session.advertisingToken === 'advertising-2' && b.session.advertisingToken === 'advertising-2');
-    await stage.rest();
-    expect(stage.sent).toHaveLength(1);
+    await fixture.rest();
+    expect(fixture.sent).toHaveLength(1);
     expect([...names(a.heard), ...names(b.heard)].sort()).toEqual([
       'token load',
       'token load',
@@ -226,57 +226,57 @@ describe('with locks', () => {
     ]);
     expect(locks.asked.every(([, options]) => (options as { ifAvailable?: boolean }).ifAvailable)).toBe(true);
     expect(locks.held.size).toBe(0);
-    stage.close();
+    fixture.close();
   });
 
   test('while another tab is at it nothing is sent, and its news ends the waiting', async () => {
     const locks = fakeLocks();
-    const stage = createStage();
+    const fixture = createFixture();
     const name = `tabs-${round++}`;
     const store = memoryStore(recordOf(1));
-    const { session, heard } = stage.open({ store, name });
+    const { session, heard } = fixture.open({ store, name });
     locks.held.add(name);
-    await stage.pass(15 * MINUTE);
-    expect(stage.sent).toEqual([]);
+    await fixture.pass(15 * MINUTE);
+    expect(fixture.sent).toEqual([]);
     await store.update(() => recordOf(2));
     const other = new BroadcastChannel(name);
     other.postMessage(0);
     await until(() => session.advertisingToken === 'advertising-2');
     other.close();
-    await stage.rest();
+    await fixture.rest();
     expect(names(heard)).toEqual(['token load', 'token tab']);
-    expect(stage.sent).toEqual([]);
-    stage.close();
+    expect(fixture.sent).toEqual([]);
+    fixture.close();
   });
 
   test('where the other tab never tells, the store is read after 12 s, and the page goes on by itself', async () => {
     const locks = fakeLocks();
-    const stage = createStage();
+    const fixture = createFixture();
     const name = `tabs-${round++}`;
-    const { session } = stage.open({ store: memoryStore(recordOf(1)), name });
+    const { session } = fixture.open({ store: memoryStore(recordOf(1)), name });
     locks.held.add(name);
-    await stage.pass(15 * MINUTE + 1000);
+    await fixture.pass(15 * MINUTE + 1000);
     locks.held.delete(name);
-    await stage.pass(10_000);
-    expect(stage.sent).toEqual([]);
-    await stage.pass(30_000);
+    await fixture.pass(10_000);
+    expect(fixture.sent).toEqual([]);
+    await fixture.pass(30_000);
     expect(session.advertisingToken).toBe('advertising-2');
-    stage.close();
+    fixture.close();
   });
 
   test('a lock that is never given back is no storm of tries', async () => {
     const locks = fakeLocks();
-    const stage = createStage();
+    const fixture = createFixture();
     const name = `tabs-${round++}`;
-    const { session, heard } = stage.open({ store: memoryStore(recordOf(1)), name });
+    const { session, heard } = fixture.open({ store: memoryStore(recordOf(1)), name });
     locks.held.add(name);
-    await stage.pass(40 * MINUTE);
+    await fixture.pass(40 * MINUTE);
     // One look every 12 s, for 25 minutes.
     expect(locks.asked.length).toBeLessThanOrEqual(126);
-    expect(stage.sent).toEqual([]);
+    expect(fixture.sent).toEqual([]);
     expect(session.advertisingToken).toBe('advertising-1');
     expect(names(heard)).toEqual(['token load']);
-    stage.close();
+    fixture.close();
   });
 
   test.each([
@@ -289,32 +289,32 @@ describe('with locks', () => {
     ],
   ])('locks that are %s: the page goes on alone', async (_, request) => {
     Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
-    const stage = createStage();
-    const { session, heard } = stage.openWith();
-    await stage.pass(15 * MINUTE);
+    const fixture = createFixture();
+    const { session, heard } = fixture.openWith();
+    await fixture.pass(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
     expect(names(heard)).toEqual(['token load', 'token refresh']);
-    stage.close();
+    fixture.close();
   });
 
   test('a refresh that fails under the lock is sent once, not again without it', async () => {
     fakeLocks();
-    const stage = createStage(offline);
-    const { session } = stage.openWith();
+    const fixture = createFixture(offline);
+    const { session } = fixture.openWith();
     await session.ready;
     await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
-    expect(stage.sent).toHaveLength(1);
-    stage.close();
+    expect(fixture.sent).toHaveLength(1);
+    fixture.close();
   });
 
   test('close in the middle of a refresh gives the lock back', async () => {
     const locks = fakeLocks();
-    const stage = createStage(() => new Promise(() => {}));
-    const { session } = stage.openWith();
-    await stage.pass(15 * MINUTE);
+    const fixture = createFixture(() => new Promise(() => {}));
+    const { session } = fixture.openWith();
+    await fixture.pass(15 * MINUTE);
     expect(locks.held.size).toBe(1);
     session.close();
-    await stage.rest();
+    await fixture.rest();
     expect(locks.held.size).toBe(0);
   });
 });

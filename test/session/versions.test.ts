@@ -5,18 +5,27 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/scene.ts';
-import { BASE_URL, createStage, offline, recordOf, show, strike, success, watchRejections } from './stage.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import {
+  BASE_URL,
+  createFixture,
+  offline,
+  recordOf,
+  restoreGlobals,
+  show,
+  success,
+  watchRejections,
+} from './fixtures.ts';
 
 let round = 0;
-let stage: ReturnType<typeof createStage>;
+let fixture: ReturnType<typeof createFixture>;
 beforeEach(() => {
   useFakeClock();
-  stage = createStage();
+  fixture = createFixture();
 });
 afterEach(() => {
-  stage.close();
-  strike();
+  fixture.close();
+  restoreGlobals();
 });
 
 type Stored = { v: number; generation: number; set?: { advertisingToken: string } } | undefined;
@@ -54,16 +63,16 @@ const twoVersions = async (stored?: unknown, ofOld: Partial<SessionOptions> = {}
         return after;
       }),
   };
-  const next = stage.open({ name, store: inNextForm(store) });
-  const old = stage.open({ ...ofOld, name, store });
+  const next = fixture.open({ name, store: inNextForm(store) });
+  const old = fixture.open({ ...ofOld, name, store });
   await Promise.all([next.session.ready, old.session.ready]);
-  await stage.rest();
+  await fixture.rest();
   return { old, next, written, stored: async () => (await place.read()) as Stored };
 };
 
 /** Let hours pass. No more than a quarter at once: answers are sealed by real threads, which no clock waits for. */
 const hours = async (count: number) => {
-  for (let quarter = 0; quarter < 4 * count; quarter++) await stage.pass(15 * MINUTE);
+  for (let quarter = 0; quarter < 4 * count; quarter++) await fixture.pass(15 * MINUTE);
 };
 
 /** What a promise of a session comes to: none may hang. */
@@ -72,7 +81,7 @@ const codeOf = async (work: Promise<unknown>): Promise<unknown> => {
     () => 'done',
     (error: { code: string }) => error.code,
   );
-  await stage.pass(12_000);
+  await fixture.pass(12_000);
   return Promise.race([code, 'hangs']);
 };
 
@@ -86,7 +95,7 @@ describe('a newer version has written', () => {
       expect(old.session.state.phase).toBe('empty');
       expect(old.session.advertisingToken).toBeUndefined();
     }
-    await stage.rest();
+    await fixture.rest();
     stop();
     expect(seen).toEqual([]);
     expect(names(old.heard)).toEqual(['needsTokens empty']);
@@ -117,7 +126,7 @@ describe('a newer version has written', () => {
     await codeOf(old.session.refresh());
     expect(await stored()).toBe(before);
     expect(written).toEqual([]);
-    expect(stage.sent).toEqual([]);
+    expect(fixture.sent).toEqual([]);
   });
 });
 
@@ -127,8 +136,8 @@ describe('side by side for hours, while the newer one rotates', () => {
     const { old, next, written } = await twoVersions({ ...recordOf(1), v: 2 });
     await hours(3);
     stop();
-    expect(next.session.advertisingToken).toBe(`advertising-${1 + stage.sent.length}`);
-    expect(stage.sent.length).toBe(12);
+    expect(next.session.advertisingToken).toBe(`advertising-${1 + fixture.sent.length}`);
+    expect(fixture.sent.length).toBe(12);
     // A try, and what came of it.
     expect(written.map((stored) => stored?.v)).toEqual(Array.from({ length: 24 }, () => 2));
     expect(names(old.heard)).toEqual(['needsTokens empty']);
@@ -143,10 +152,10 @@ describe('side by side for hours, while the newer one rotates', () => {
     expect(next.session.advertisingToken).toBeDefined();
     expect(provide).toHaveBeenCalled();
     // A rotation each quarter of an hour, by one of them or by both, and at most one answer to it.
-    expect(stage.sent.length).toBeLessThanOrEqual(16);
-    expect(provide.mock.calls.length).toBeLessThanOrEqual(1 + stage.sent.length);
+    expect(fixture.sent.length).toBeLessThanOrEqual(16);
+    expect(provide.mock.calls.length).toBeLessThanOrEqual(1 + fixture.sent.length);
     // A try, what came of it, and the answer.
-    expect(written.length).toBeLessThanOrEqual(1 + 3 * stage.sent.length);
+    expect(written.length).toBeLessThanOrEqual(1 + 3 * fixture.sent.length);
     expect(names(old.heard).filter((event) => event.startsWith('error'))).toEqual([]);
     expect(names(next.heard).filter((event) => event.startsWith('error'))).toEqual([]);
   });
@@ -164,11 +173,11 @@ describe('what a host does explicitly', () => {
     await old.session.setTokens(success(1));
     await until(() => next.session.advertisingToken === 'advertising-1');
     for (const n of [2, 3]) {
-      await stage.pass(MINUTE);
+      await fixture.pass(MINUTE);
       await next.session.setTokens(success(n));
     }
     expect(await stored()).toMatchObject({ v: 2 });
-    await stage.pass(MINUTE);
+    await fixture.pass(MINUTE);
     await act(old.session);
     await until(() => next.session.state.phase === phase && next.session.advertisingToken === token);
     expect(await stored()).toMatchObject({ v: 1 });
@@ -181,9 +190,9 @@ describe('what a host does explicitly', () => {
     async (_, act, token, phase) => {
       const { old, next, stored } = await twoVersions(recordOf(1));
       expect(old.session.advertisingToken).toBe('advertising-1');
-      await stage.pass(MINUTE);
+      await fixture.pass(MINUTE);
       await act(next.session);
-      await stage.rest();
+      await fixture.rest();
       expect(old.session.advertisingToken).toBeUndefined();
       await hours(1);
       expect(await stored()).toMatchObject({ v: 2 });
@@ -196,13 +205,13 @@ describe('what a host does explicitly', () => {
 
 test('a set that the older one holds is not refreshed over the record of the newer one', async () => {
   const { old, next, written, stored } = await twoVersions(recordOf(1));
-  await stage.pass(MINUTE);
+  await fixture.pass(MINUTE);
   await next.session.setTokens(success(20));
   next.session.close();
   const before = await stored();
   show(false);
   show(true);
-  await stage.pass(20 * MINUTE);
+  await fixture.pass(20 * MINUTE);
   await codeOf(old.session.refresh());
   expect(await stored()).toBe(before);
   expect(written.filter((after) => isOf(1, after))).toEqual([]);
@@ -211,15 +220,15 @@ test('a set that the older one holds is not refreshed over the record of the new
 test('a clock that is set back in the older one leaves the record of the newer one as it is', async () => {
   vi.setSystemTime(START);
   const { old, next, stored } = await twoVersions(recordOf(1));
-  await stage.pass(MINUTE);
+  await fixture.pass(MINUTE);
   await next.session.setTokens(success(20));
   next.session.close();
-  await stage.rest();
+  await fixture.rest();
   const before = await stored();
   vi.setSystemTime(Date.now() - HOUR);
   void old.session.state;
   show(true);
-  await stage.rest();
+  await fixture.rest();
   expect(await stored()).toBe(before);
 });
 
@@ -228,7 +237,7 @@ test.each<[string, object, string]>([
   ['an opt-out', { optedOut: true }, 'optedOut'],
 ])('a page of the older one that was rendered with a set does not undo %s in the newer one', async (_, left, phase) => {
   const stored = { v: 2, generation: 3, baseUrl: BASE_URL, offsetMs: 0, clearedAt: START, ...left };
-  stage.serve(offline);
+  fixture.serve(offline);
   const { old, next } = await twoVersions(stored, { tokens: success(1) });
   for (const { session } of [old, next]) {
     expect(session.state.phase).toBe(phase);

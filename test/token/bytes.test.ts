@@ -14,7 +14,7 @@ import {
   toB64Url,
   toHex,
   utf8,
-} from '../../src/token/index.ts';
+} from '../../src/token/bytes.ts';
 
 const bytes = fc.uint8Array({ maxLength: 200 });
 const plain = (given: Uint8Array) => [...given];

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { toB64, toHex } from '../../src/token/bytes.ts';
 import {
   diiTypeOf,
   hashDii,
@@ -7,8 +8,6 @@ import {
   normaliseEmail,
   normalisePhone,
   parseHash,
-  toB64,
-  toHex,
 } from '../../src/token/index.ts';
 import { EMAIL_EDGES, EMAILS, FOO_HASH, HASHES, NO_EMAILS, NO_PHONES, PHONES, USER_HASH_HEX } from '../vectors/dii.ts';
 

@@ -1,24 +1,15 @@
 import { createCipheriv } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { concat, fromB64, fromHex, int64, toB64, toHex, utf8 } from '../../src/token/bytes.ts';
+import { type AesKey, aesKey, openAes, sealAes } from '../../src/token/cipher.ts';
 import {
-  type AesKey,
-  aesKey,
-  concat,
-  fromB64,
-  fromHex,
-  int64,
-  openAes,
   openRefresh,
   openRequest,
   openResponse,
-  sealAes,
   sealRefresh,
   sealRequest,
   sealResponse,
-  toB64,
-  toHex,
-  utf8,
 } from '../../src/token/index.ts';
 import { REFRESHES, REQUESTS } from '../vectors/envelopes.ts';
 

@@ -1,10 +1,12 @@
 /** How a salt bucket looks from outside: its name, and its row in a list of rotated ones. */
 
-import type { Bytes } from '../../token/index.ts';
+import type { Bytes } from '../../token/bytes.ts';
 import type { RotatedBuckets } from '../salts.ts';
 
 /** Name of a bucket: `b` and five hexadecimal digits. Opaque to clients. */
-export const bucketName = (bucket: number): string => `b${bucket.toString(16).padStart(5, '0')}`;
+export function bucketName(bucket: number): string {
+  return `b${bucket.toString(16).padStart(5, '0')}`;
+}
 
 /** An instant (whole seconds) as rows tell it: UTC without a zone, three fractional digits. */
 const rowTime = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, -1);
@@ -27,7 +29,7 @@ const chunkText = ({ count, row }: RotatedBuckets, from: number): string => {
 const MOST_ROW_BYTES = 72;
 
 /** The whole successful answer of the endpoint as JSON, in UTF-8. */
-export const writeRows = async (buckets: RotatedBuckets): Promise<Bytes> => {
+export async function writeRows(buckets: RotatedBuckets): Promise<Bytes> {
   const encoder = new TextEncoder();
   const whole = new Uint8Array(MOST_ROW_BYTES * (buckets.count + 1));
   let length = 0;
@@ -41,4 +43,4 @@ export const writeRows = async (buckets: RotatedBuckets): Promise<Bytes> => {
   }
   write(']}');
   return whole.subarray(0, length);
-};
+}

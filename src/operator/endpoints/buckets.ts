@@ -12,7 +12,7 @@ const DATE_TIME = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?
  *
  * @returns epoch ms, rounded up, so that nothing from before is listed; undefined where it is no such time.
  */
-export const sinceIn = (value: unknown): number | undefined => {
+export function sinceIn(value: unknown): number | undefined {
   if (Number.isSafeInteger(value)) return value as number;
   const [, minute, seconds = '00', fraction = ''] = (typeof value === 'string' && DATE_TIME.exec(value)) || [];
   if (minute === undefined) return undefined;
@@ -21,7 +21,7 @@ export const sinceIn = (value: unknown): number | undefined => {
   // A day that the month does not have would become one of the next.
   if (Number.isNaN(at) || new Date(at).toISOString() !== whole) return undefined;
   return at + Math.ceil(Number(`0.${fraction}0`) * 1000);
-};
+}
 
 export const buckets: Endpoint = {
   path: '/v2/identity/buckets',

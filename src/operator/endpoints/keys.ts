@@ -6,7 +6,7 @@
  * @see shared wire facts 6.5
  */
 
-import { toB64 } from '../../token/index.ts';
+import { toB64 } from '../../token/bytes.ts';
 import type { TokenKey } from '../keys.ts';
 import { MASTER } from '../keys.ts';
 import { success } from '../reply.ts';

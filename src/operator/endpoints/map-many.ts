@@ -2,8 +2,7 @@
  * Mapping many identifiers at one instant: what both versions of the mapping endpoint have in common.
  */
 
-import type { DiiForm } from '../../token/index.ts';
-import { hashOf } from '../../token/index.ts';
+import { type DiiForm, hashOf } from '../../token/index.ts';
 import type { Mapped } from '../metrics.ts';
 import type { MappedId } from '../raw-ids.ts';
 import type { Reply } from '../reply.ts';
@@ -20,22 +19,28 @@ export interface Item {
 }
 
 /** Refuse a batch that is larger than the operator takes; undefined where it is not. */
-export const tooMany = (count: number, { settings }: Service): Reply | undefined =>
-  count > settings.maxBatchSize
+export function tooMany(count: number, { settings }: Service): Reply | undefined {
+  return count > settings.maxBatchSize
     ? clientError(`Request payload is too large: expected at most ${settings.maxBatchSize} identifiers, got ${count}`)
     : undefined;
+}
 
 /** An element as text, or undefined for null, an object or an array: other scalars are written out. */
-export const elementText = (element: unknown): string | undefined =>
-  typeof element === 'string' ? element : element === null || typeof element === 'object' ? undefined : String(element);
+export function elementText(element: unknown): string | undefined {
+  return typeof element === 'string'
+    ? element
+    : element === null || typeof element === 'object'
+      ? undefined
+      : String(element);
+}
 
 /** Map identifiers at `at` (epoch ms): one result each, in order. */
-export const mapMany = async (
+export async function mapMany(
   items: readonly Item[],
   at: number,
   version: 'v2' | 'v3',
   { rawIds, optOuts, metrics }: Service,
-): Promise<Result[]> => {
+): Promise<Result[]> {
   const users = items.map(({ form, text }) => {
     const hash = hashOf(form, text);
     return hash && rawIds.firstLevel(hash);
@@ -58,4 +63,4 @@ export const mapMany = async (
   });
   metrics.mapped(version, counts);
   return results;
-};
+}

@@ -5,8 +5,7 @@
  * members that it does not know.
  */
 
-import type { DiiForm } from '../../token/index.ts';
-import { DII_FORMS } from '../../token/index.ts';
+import { DII_FORMS, type DiiForm } from '../../token/index.ts';
 import { clientError, success } from '../reply.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Item, Result } from './map-many.ts';

@@ -2,8 +2,7 @@
  * Reading the one DII of a request: generate, validate and logout ask for exactly one, in any of four forms.
  */
 
-import type { DiiType } from '../../token/index.ts';
-import { DII_FORMS, diiTypeOf, hashOf } from '../../token/index.ts';
+import { DII_FORMS, type DiiType, diiTypeOf, hashOf } from '../../token/index.ts';
 import type { Reply } from '../reply.ts';
 import { clientError } from '../reply.ts';
 import type { Call } from './endpoint.ts';
@@ -19,14 +18,14 @@ export interface OneDii {
 export const EXACTLY_ONE = `Required Parameter Missing: exactly one of [${DII_FORMS.join(', ')}] must be specified`;
 
 /** A member as text: other scalars are written out, null counts as absent, objects are no text. */
-export const textIn = (payload: Call['payload'], name: string): string | undefined => {
+export function textIn(payload: Call['payload'], name: string): string | undefined {
   const value = payload?.[name] ?? undefined;
   // What is no scalar becomes text that no rule accepts.
   return value === undefined || typeof value === 'string' ? value : typeof value === 'object' ? '' : String(value);
-};
+}
 
 /** The DII of a request, or the refusal: none, more than one, or not valid for its form. */
-export const oneDii = (payload: Call['payload']): OneDii | Reply => {
+export function oneDii(payload: Call['payload']): OneDii | Reply {
   const given = DII_FORMS.flatMap((form) => {
     const text = textIn(payload, form);
     return text === undefined ? [] : [{ form, text }];
@@ -35,4 +34,4 @@ export const oneDii = (payload: Call['payload']): OneDii | Reply => {
   if (!only || given.length > 1) return clientError(EXACTLY_ONE);
   const hash = hashOf(only.form, only.text);
   return hash ? { type: diiTypeOf(only.form), hash } : clientError('Invalid Identifier');
-};
+}

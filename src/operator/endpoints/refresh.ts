@@ -7,7 +7,7 @@
  * @see shared wire facts 2, and 11 rows 7 to 9 and 19
  */
 
-import type { Bytes } from '../../token/index.ts';
+import type { Bytes } from '../../token/bytes.ts';
 import { readB64 } from '../base64.ts';
 import type { Reply } from '../reply.ts';
 import { clientError, OPTOUT, refuse, success } from '../reply.ts';
@@ -23,11 +23,11 @@ export const REFRESH_PATH = '/v2/token/refresh';
  * @param at    the instant of the request, epoch ms.
  * @returns     the reply, and for 200 the key to seal it under.
  */
-export const refresh = async (
+export async function refresh(
   body: Uint8Array,
   at: number,
   { tokens, optOuts }: Service,
-): Promise<{ readonly reply: Reply; readonly key?: Bytes }> => {
+): Promise<{ readonly reply: Reply; readonly key?: Bytes }> {
   if (body.length === 0) return { reply: clientError(BODY_MISSING) };
   const bytes = readB64(body);
   if (!bytes) return { reply: clientError(NOT_BASE64) };
@@ -40,4 +40,4 @@ export const refresh = async (
     ? OPTOUT
     : success(await tokens.issue({ siteId, type, user, establishedAt, privacyBits }, at));
   return { reply, key };
-};
+}

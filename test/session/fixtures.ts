@@ -1,12 +1,12 @@
 /**
- * A stage for the session alone: a scripted service that seals its answers with `node:crypto`, stores that can be
+ * A fixture for the session alone: a scripted service that seals its answers with `node:crypto`, stores that can be
  * looked into, a page that can be hidden. Clock, `until`, `rest` and `pass` are those of the stories.
  */
 
 import { createCipheriv } from 'node:crypto';
 import { vi } from 'vitest';
 import { createSession, memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { createScene, DAY, HOUR, listen, MINUTE } from '../support/scene.ts';
+import { createLifeFixture, DAY, HOUR, listen, MINUTE } from '../support/fixtures.ts';
 
 const keyOf = (n: number) => Buffer.alloc(32, n);
 
@@ -14,7 +14,7 @@ const keyOf = (n: number) => Buffer.alloc(32, n);
 export const wireSet = (n: number, at = Date.now()) => ({
   advertising_token: `advertising-${n}`,
   // The end is what tells sets again.
-  refresh_token: `refresh-${n}-of-a-stage-where-no-token-is-real-${n}`,
+  refresh_token: `refresh-${n}-of-a-fixture-where-no-token-is-real-${n}`,
   refresh_response_key: keyOf(n).toString('base64'),
   refresh_from: at + 15 * MINUTE,
   identity_expires: at + HOUR,
@@ -103,8 +103,8 @@ export const show = (visible: boolean) => {
   document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
 };
 
-export const createStage = (first: Service = rotate) => {
-  const { rest, pass } = createScene();
+export const createFixture = (first: Service = rotate) => {
+  const { rest, pass } = createLifeFixture();
   const sent: Sent[] = [];
   const sessions: Session[] = [];
   let service = first;
@@ -121,7 +121,7 @@ export const createStage = (first: Service = rotate) => {
   /** A session, opened and listened to; its store is in memory unless one is given. */
   const open = (given: Partial<SessionOptions> = {}) => {
     const store: Store = given.store ?? memoryStore();
-    const session = createSession({ baseUrl: BASE_URL, fetch, name: `stage-${sessions.length}`, ...given, store });
+    const session = createSession({ baseUrl: BASE_URL, fetch, name: `fixture-${sessions.length}`, ...given, store });
     sessions.push(session);
     return { session, store, heard: listen(session) };
   };
@@ -153,7 +153,7 @@ export const watchRejections = () => {
 };
 
 /** Put everything back: clock, page, globals. */
-export const strike = () => {
+export const restoreGlobals = () => {
   vi.useRealTimers();
   vi.unstubAllGlobals();
   vi.restoreAllMocks();

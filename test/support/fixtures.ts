@@ -1,5 +1,5 @@
 /**
- * A stage for stories: a real operator and real sessions in one process, one fake clock for all of them.
+ * A fixture for stories: a real operator and real sessions in one process, one fake clock for all of them.
  *
  * Timers and `Date` are fake; everything else (Web Crypto, promises, IndexedDB) runs for real and is waited for by
  * what it brings about, never by a span of time.
@@ -19,7 +19,7 @@ export const START = Date.UTC(2030, 0, 15, 12);
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
-const API_KEY = 'UID2-C-L-777-stage.for-stories-only-and-nothing-else-at-all';
+const API_KEY = 'UID2-C-L-777-fixture.for-stories-only-and-nothing-else-at-all';
 const SECRET = 'c3RhZ2Utc2VjcmV0LWZvci1zdG9yaWVzLW9ubHktMTI='.slice(0, 43).concat('=');
 
 /** Work of real threads under way: no fake clock knows when it is done. */
@@ -68,8 +68,8 @@ export const names = (heard: Heard): string[] =>
 
 export type TokenEvent = SessionEvents['token'];
 
-/** Build the stage. Spans of the operator are seconds. */
-export const createScene = (options: OperatorOptions = {}) => {
+/** Build the fixture. Spans of the operator are seconds. */
+export const createLifeFixture = (options: OperatorOptions = {}) => {
   const operator = createOperator({
     apiKey: API_KEY,
     clientSecret: SECRET,
@@ -108,7 +108,7 @@ export const createScene = (options: OperatorOptions = {}) => {
   });
   const sessions: Session[] = [];
 
-  const scene = {
+  const fixture = {
     operator,
     client,
     baseUrl,
@@ -123,7 +123,7 @@ export const createScene = (options: OperatorOptions = {}) => {
     /** A session with memory of its own, or of the given store; opened and listened to. */
     open: (given: Partial<SessionOptions> = {}) => {
       const store: Store = given.store ?? memoryStore();
-      const session = createSession({ baseUrl, fetch, name: `scene-${sessions.length}`, ...given, store });
+      const session = createSession({ baseUrl, fetch, name: `fixture-${sessions.length}`, ...given, store });
       sessions.push(session);
       return { session, store, heard: listen(session) };
     },
@@ -138,7 +138,7 @@ export const createScene = (options: OperatorOptions = {}) => {
     pass: async (ms: number) => {
       const end = Date.now() + ms;
       for (;;) {
-        await scene.rest();
+        await fixture.rest();
         const left = end - Date.now();
         if (left <= 0) return;
         await vi.advanceTimersByTimeAsync(Math.min(left, 1000 * Math.max(1, Math.floor(left / 200_000))));
@@ -149,5 +149,5 @@ export const createScene = (options: OperatorOptions = {}) => {
       for (const session of sessions) session.close();
     },
   };
-  return scene;
+  return fixture;
 };

@@ -1,5 +1,5 @@
 /**
- * Sets the scenes of `test/operator` on a database and behind a port: every scene is a node that listens, with tables of
+ * Sets the scenes of `test/operator` on a database and behind a port: every createFixture is a node that listens, with tables of
  * its own in a schema of one database for the whole test file.
  */
 
@@ -11,7 +11,7 @@ import { listen } from '../../src/operator/node.ts';
 import { operatorOf } from '../../src/operator/operator.ts';
 import { resolveOptions } from '../../src/operator/options.ts';
 import { freshPlace, type Kind } from '../database/places.ts';
-import { stage } from '../operator/caller.ts';
+import { operatorHost } from '../operator/fixtures.ts';
 
 /** A database within a database: all it does, it does in one schema. */
 const inSchema = async (whole: Database, schema: string): Promise<Database> => {
@@ -31,15 +31,15 @@ const inSchema = async (whole: Database, schema: string): Promise<Database> => {
 };
 
 /** Set all scenes of this test file on one kind of database. */
-export const stageOn = (kind: Kind): void => {
-  const inMemory = stage.put;
+export const hostOperatorsOn = (kind: Kind): void => {
+  const inMemory = operatorHost.create;
   const listening: Promise<Listening>[] = [];
   let whole: Database;
 
   beforeAll(async () => {
     whole = await openDatabase(await freshPlace(kind));
-    stage.put = (options) => {
-      // A store of its own is what such a scene is about.
+    operatorHost.create = (options) => {
+      // A store of its own is what such a createFixture is about.
       if (options.state) return inMemory(options);
       const name = `scene_${listening.length}`;
       const operator = operatorOf(resolveOptions({ ...options, database: 'staged' }), () => inSchema(whole, name));

@@ -1,5 +1,5 @@
 /**
- * The stage of a story in a real engine: a real operator behind a port, whose answers may be held up; a site; tabs that
+ * The fixture of a story in a real engine: a real operator behind a port, whose answers may be held up; a site; tabs that
  * fail the test where anything on them goes wrong in the open.
  */
 
@@ -95,8 +95,8 @@ const pageOf = (tab: Tab): Page => ({
 /** What the session of every page holds. */
 export const tokensOf = (pages: readonly Page[]) => Promise.all(pages.map((page) => page.token()));
 
-/** Put up the stage, with `more` pages where a story needs them. */
-export const setStage = async (
+/** Put up the fixture, with `more` pages where a story needs them. */
+export const createFixture = async (
   engine: Engine,
   options: Partial<SessionOptions> = {},
   more: Record<string, Route> = {},
@@ -202,4 +202,4 @@ export const setStage = async (
   };
 };
 
-export type Stage = Awaited<ReturnType<typeof setStage>>;
+export type Fixture = Awaited<ReturnType<typeof createFixture>>;

@@ -55,14 +55,14 @@ export const tessera = async (args: readonly string[], given: Given = {}) => {
   return { code, out, err: err.join('\n'), drawn };
 };
 
-export interface Scene {
+export interface Fixture {
   readonly env: Record<string, string>;
   readonly client: Client;
   /** Paths that were asked for since the last look. */
   asked(): string[];
   /** Answers in the place of the operator while it is set. */
   answer: ((request: Request) => Promise<Response> | Response) | undefined;
-  /** A name in a folder of this scene. */
+  /** A name in a folder of this fixture. */
   path(name: string): string;
   /** Write a file. */
   file(name: string, content: string | Uint8Array): Promise<string>;
@@ -75,7 +75,7 @@ export interface Scene {
   close(): Promise<void>;
 }
 
-export const createScene = async (): Promise<Scene> => {
+export const createFixture = async (): Promise<Fixture> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-map-'));
   const operator = createOperator({
     rootSecret: SECRET,
@@ -89,14 +89,14 @@ export const createScene = async (): Promise<Scene> => {
     {
       fetch: async (request) => {
         asked.push(new URL(request.url).pathname);
-        return scene.answer?.(request) ?? operator.fetch(request);
+        return fixture.answer?.(request) ?? operator.fetch(request);
       },
     },
     { port: 0 },
   );
   // As people are told to do it: the password in the environment.
   process.env['PGPASSWORD'] = PASSWORD;
-  const scene: Scene = {
+  const fixture: Fixture = {
     env: { TESSERA_BASE_URL: listening.url, TESSERA_API_KEY: 'key-of-all', TESSERA_CLIENT_SECRET: SECRET },
     client: createClient({ baseUrl: listening.url, apiKey: 'key-of-all', clientSecret: SECRET, now: () => Date.now() }),
     asked: () => {
@@ -119,5 +119,5 @@ export const createScene = async (): Promise<Scene> => {
       await rm(folder, { recursive: true });
     },
   };
-  return scene;
+  return fixture;
 };

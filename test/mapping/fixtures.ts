@@ -6,7 +6,7 @@ import { createMappings } from '../../src/mapping/index.ts';
 import { createOperator, type OperatorOptions } from '../../src/operator/index.ts';
 import { type Client, createClient, type Dii } from '../../src/server/index.ts';
 import { freshPlace, type Kind } from '../database/places.ts';
-import { BASE, DAY, NOON, ROOT } from '../operator/caller.ts';
+import { BASE, DAY, NOON, ROOT } from '../operator/fixtures.ts';
 
 /** A year: what the operator does by default. */
 export const PERIOD = 31_536_000;
@@ -105,7 +105,7 @@ export const service = (options: OperatorOptions = {}): Service => {
 };
 
 /** Mappings in a fresh place, with a service of their own. */
-export const scene = async (kind: Kind, options: Partial<MappingsOptions> = {}) => {
+export const fixture = async (kind: Kind, options: Partial<MappingsOptions> = {}) => {
   const its = service();
   const place = await freshPlace(kind);
   return { service: its, place, mappings: await its.open(place, options) };

@@ -5,7 +5,9 @@
 
 import type { Credentials, Operator, OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator } from '../../src/operator/index.ts';
-import { aesKey, fromB64, openRefresh, openResponse, sealRequest, toB64 } from '../../src/token/index.ts';
+import { fromB64, toB64 } from '../../src/token/bytes.ts';
+import { aesKey } from '../../src/token/cipher.ts';
+import { openRefresh, openResponse, sealRequest } from '../../src/token/index.ts';
 
 export const BASE = 'http://operator.test';
 /** 1 June 2026, noon UTC. */
@@ -36,7 +38,7 @@ export interface CallOptions {
   readonly headers?: Record<string, string>;
 }
 
-export interface Scene {
+export interface Fixture {
   readonly operator: Operator;
   /** The operator's clock. */
   at: number;
@@ -60,7 +62,7 @@ export const envelope = async (payload: unknown, secretB64: string, at: number):
     json: payload === undefined ? '' : typeof payload === 'string' ? payload : JSON.stringify(payload),
   });
 
-type Calls = Pick<Scene, 'call' | 'post' | 'refresh' | 'generate'>;
+type Calls = Pick<Fixture, 'call' | 'post' | 'refresh' | 'generate'>;
 
 /** The calls of a participant, over whatever carries requests. `now` is the participant's clock. */
 export const callsOf = (
@@ -103,23 +105,23 @@ export const callsOf = (
 };
 
 /** An operator, and how its requests get there. */
-export interface Staged {
+export interface HostedOperator {
   readonly operator: Operator;
   fetch(path: string, init: RequestInit): Promise<Response>;
 }
 
 /** Where scenes are set. By default in this process and in memory; `test/operator-nodes` sets them elsewhere. */
-export const stage = {
-  put: (options: OperatorOptions): Staged => {
+export const operatorHost = {
+  create: (options: OperatorOptions): HostedOperator => {
     const operator = createOperator(options);
     return { operator, fetch: (path, init) => operator.fetch(new Request(BASE + path, init)) };
   },
 };
 
 /** An operator at {@link NOON} with all roles for one participant, unless the options say otherwise. */
-export const scene = (options: OperatorOptions = {}): Scene => {
+export const createFixture = (options: OperatorOptions = {}): Fixture => {
   const state = { at: NOON };
-  const { operator, fetch } = stage.put({ now: () => state.at, rootSecret: ROOT, ...options });
+  const { operator, fetch } = operatorHost.create({ now: () => state.at, rootSecret: ROOT, ...options });
   const participant = operator.participants[0]!;
   return {
     operator,
