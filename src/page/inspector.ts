@@ -3,7 +3,7 @@
  * message of somebody else's making.
  */
 
-import type { Session } from '../session/contract.ts';
+import type { Session } from '../session/index.ts';
 
 /** Something that happened. */
 export interface InspectedEvent {

@@ -5,7 +5,7 @@
  * refreshes. Prebid's own object is all that is known of it here.
  */
 
-import type { Session } from '../session/contract.ts';
+import type { Session } from '../session/index.ts';
 
 /** An entry of Prebid's `userSync.userIds`. */
 interface UserId {

@@ -4,7 +4,7 @@
  */
 
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import type { Session, SessionState } from '../session/contract.ts';
+import type { Session, SessionState } from '../session/index.ts';
 import { createSession, type SessionOptions } from '../session/index.ts';
 
 /** A session as a component sees it. */

@@ -5,7 +5,7 @@
  * there is a token, and Google's cache is emptied when the user changes, never at a plain refresh.
  */
 
-import type { Session } from '../session/contract.ts';
+import type { Session } from '../session/index.ts';
 
 export interface SecureSignalsOptions {
   /** Whose signal it is: `uid2` is the provider `uidapi.com`, `euid` is `euid.eu`. Default `uid2`. */

@@ -5,7 +5,7 @@
  * React Native, WebKit, Android or Capacitor is imported.
  */
 
-import type { Session } from '../session/contract.ts';
+import type { Session } from '../session/index.ts';
 import type { TokenError } from '../token/errors.ts';
 
 /** The envelope. What it has beyond these members is ignored. */

@@ -2,9 +2,10 @@
 export type { ErrorCode, TokenErrorDetails } from '../token/errors.ts';
 export { isTokenError, TokenError } from '../token/errors.ts';
 export type { Phase } from '../token/phase.ts';
-export type { Session, SessionState } from './contract.ts';
-export type { Cause, EventName, Listener, NeedReason, SessionEvents } from './events.ts';
+export type { Store } from './browser/store.ts';
+export { indexedDbStore, memoryStore } from './browser/store.ts';
 export type { ProvideRequest, SessionOptions } from './options.ts';
+export type { EventName, NextReason, NextStep, SessionEvents, SessionState } from './rules/decide.ts';
+export type { Cause, NeedReason } from './rules/page-state.ts';
 export { createSession } from './session.ts';
-export type { Store } from './store.ts';
-export { indexedDbStore, memoryStore } from './store.ts';
+export type { Listener, Session } from './types.ts';

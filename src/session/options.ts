@@ -1,107 +1,118 @@
 /**
- * What a page may say when it creates a session, checked before anything happens.
+ * The options of a session: types, defaults, and the check of all of them before anything happens.
  *
- * A wrong option is a programmer's mistake: it throws a TypeError at creation, naming option, expected and got.
+ * A wrong option is a programmer's mistake: a TypeError at creation that names the option, what was expected and what came.
  */
 
-import { typeFault } from '../token/checks.ts';
-import { expectedGot } from '../token/errors.ts';
-import type { NeedReason } from './events.ts';
-import type { Store } from './store.ts';
+import { choiceFault, nameFault, parseBaseUrl, typeFault } from '../token/checks.ts';
+import type { Store } from './browser/store.ts';
+import type { NeedReason } from './rules/page-state.ts';
 
-/** What `provide` is told. */
+/** What `provide` receives. */
 export interface ProvideRequest {
-  /** Aborted when the answer is not wanted any more: it has come or is late, a set came another way, the session was closed. */
+  /** Aborted once the answer is not wanted any more: it is late, a set came another way, or the session was closed. */
   readonly signal: AbortSignal;
   /** Why a set is needed. */
   readonly reason: NeedReason;
 }
 
+/** Asks the publisher's server for a set. */
+export type ProvideOption = (request: ProvideRequest) => Promise<unknown>;
+
 export interface SessionOptions {
-  /** The operator: https; loopback http is allowed, other http only with `allowInsecure`. */
+  /** The operator: https; http for localhost, or for every host with `allowInsecure`. */
   baseUrl: string;
   /** One identity per name: database, lock and channel carry it. Default `tessera`. */
   name?: string | undefined;
-  /** A set that the page was rendered with: what `setTokens` takes. It outranks a stored one that is not made from it. */
+  /** A set that the page was rendered with; the same as for `setTokens`. It outranks a stored set that was not refreshed from it. */
   tokens?: unknown;
-  /** Ask the publisher's server for a set: what `setTokens` takes; null, undefined or a 204 response: nobody is signed in. */
-  provide?: ((request: ProvideRequest) => Promise<unknown>) | undefined;
-  /** Whether storage and network are allowed; `onChange(granted)` tells of later changes. Until true, neither is used. */
+  /** Ask the publisher's server for a set; the same as for `setTokens`. null, undefined or a 204 response: nobody is signed in. */
+  provide?: ProvideOption | undefined;
+  /** Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. */
   consent?: ((onChange: (granted: boolean) => void) => boolean | Promise<boolean>) | undefined;
   /**
-   * `off`: a native host or another owner refreshes, this page only adopts; a set that comes behind an opt-out stays held
-   * back, as nobody here asks the service. Default `auto`.
+   * `off`: a native host or another owner refreshes, this page adopts. A set supplied behind an opt-out stays held back then,
+   * as nobody here asks the service. Default `auto`.
    */
   refresh?: 'auto' | 'off' | undefined;
   /** Default: the global `fetch`, looked up at each call. */
   fetch?: typeof globalThis.fetch | undefined;
   /** Default: IndexedDB. */
   store?: Store | undefined;
-  /** Local clock, epoch ms, taken at its word. Default: `Date.now`; where that is set back, what was measured before is put right. */
+  /** Local clock, epoch ms, used as it is. Default: `Date.now`, corrected if it is set back. */
   now?: (() => number) | undefined;
-  /** Deadline of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
+  /** Limit of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
   timeoutMs?: number | undefined;
   /** Back-off after failures of network or service, ms: the span doubles from `firstMs` (5,000) to `maxMs` (120,000). */
   retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
-  /** Told what happens; fits `console`. Never told a token, key or DII. */
+  /** Receives what a listener threw and what failed in the background; fits `console`. Never a token, key or DII. */
   logger?: { debug(message: string, ...more: unknown[]): void } | undefined;
-  /** Allow http to a host that is not this machine. */
+  /** Allow http to every host. */
   allowInsecure?: boolean | undefined;
 }
 
-/** The options with every default in its place. */
+/** The options, with every default filled in. */
 export interface Settings extends SessionOptions {
   name: string;
   refresh: 'auto' | 'off';
-  now: () => number;
   timeoutMs: number;
   firstMs: number;
   maxMs: number;
 }
 
-/** Option: its type, and its value where it is left out. */
-const DEFAULTS = {
-  name: 'tessera',
-  refresh: 'auto',
-  timeoutMs: 10_000,
-  firstMs: 5_000,
-  maxMs: 120_000,
-};
-/** Options that are functions, or have them. Whatever is false-like leaves an option out. */
-const FUNCTIONS = 'provide consent fetch now store.read store.update logger.debug';
+const NAMES: readonly (keyof SessionOptions)[] = [
+  'baseUrl',
+  'name',
+  'tokens',
+  'provide',
+  'consent',
+  'refresh',
+  'fetch',
+  'store',
+  'now',
+  'timeoutMs',
+  'retry',
+  'logger',
+  'allowInsecure',
+];
 
-/** Scheme and host of an operator that needs no leave: https, or this machine. */
-const SAFE = /^https:|^http:(localhost|127[\d.]+|\[::1])$/;
+function throwIf(fault: string | undefined): void {
+  if (fault) throw new TypeError(fault);
+}
 
-const throwIf = (fault: unknown) => {
-  if (fault) throw new TypeError(fault as string);
-};
+/** Check an option that may be left out. */
+function checkOptional(name: string, type: string, value: unknown): void {
+  if (value !== undefined) throwIf(typeFault(name, type, value));
+}
+
+/** Check an object of methods that may be left out. */
+function checkMethods(name: string, value: object | undefined, methods: readonly string[]): void {
+  if (value === undefined) return;
+  for (const method of methods)
+    throwIf(typeFault(`${name}.${method}`, 'function', (Object(value) as Record<string, unknown>)[method]));
+}
 
 /**
  * Check and complete the options. Touches nothing.
  *
- * @throws {TypeError} naming option, expected and got.
+ * @throws {TypeError} naming the option, what was expected and what came.
  */
 export function parseOptions(options: SessionOptions): Settings {
-  const given = { ...options, ...options?.retry } as Settings & Record<string, never>;
-  for (const [option, standard] of Object.entries(DEFAULTS))
-    throwIf(typeFault(option, typeof standard, (given[option] ??= standard as never)));
-  for (const path of FUNCTIONS.split(' ')) {
-    const [option, method] = path.split('.');
-    const value = given[option!] as Record<string, unknown> | undefined;
-    throwIf(value && typeFault(path, 'function', method ? value[method] : value));
-  }
-  throwIf(given.retry && typeFault('retry', 'object', given.retry));
-  throwIf(!/^(auto|off)$/.test(given.refresh) && expectedGot('refresh', 'auto or off', 'another'));
-  let got: string = typeof given.baseUrl;
-  try {
-    const { protocol, hostname, href, username, password } = new URL(given.baseUrl);
-    // What stands before the host is no business of an operator's address, and is not quoted.
-    got = username + password ? 'user' : protocol;
-    if (SAFE.test(got + hostname) || (given.allowInsecure === true && got === 'http:')) {
-      given.baseUrl = href.replace(/\/*([?#].*)?$/, '');
-      return given;
-    }
-  } catch {}
-  throw new TypeError(expectedGot('baseUrl', 'https address', got));
+  throwIf(typeFault('options', 'object', options));
+  const given: Partial<SessionOptions> = options;
+  const { provide, consent, fetch, now, store, logger, retry } = given;
+  const { name = 'tessera', refresh = 'auto', timeoutMs = 10_000 } = given;
+  throwIf(nameFault('', NAMES, given));
+  for (const [option, value] of Object.entries({ provide, consent, fetch, now }))
+    checkOptional(option, 'function', value);
+  checkMethods('store', store, ['read', 'update']);
+  checkMethods('logger', logger, ['debug']);
+  checkOptional('retry', 'object', retry);
+  const { firstMs = 5_000, maxMs = 120_000 } = retry ?? {};
+  throwIf(typeFault('name', 'string', name));
+  throwIf(choiceFault('refresh', ['auto', 'off'], refresh));
+  for (const [option, value] of Object.entries({ timeoutMs, firstMs, maxMs }))
+    throwIf(typeFault(option, 'number', value));
+  const baseUrl = parseBaseUrl(given.baseUrl, given.allowInsecure);
+  return { ...given, baseUrl, name, refresh, timeoutMs, firstMs, maxMs };
 }

@@ -28,12 +28,12 @@ export const success = (n: number, at?: number) => ({ status: 'success', body: w
 export const recordOf = (n: number, at = Date.now()) => {
   const wire = wireSet(n, at);
   return {
-    v: 1,
+    v: 2,
     generation: 1,
     baseUrl: BASE_URL,
     offsetMs: 0,
     receivedAt: at,
-    fingerprint: wire.refresh_token.slice(-24),
+    fingerprints: [wire.refresh_token.slice(-24)],
     set: {
       advertisingToken: wire.advertising_token,
       refreshToken: wire.refresh_token,

@@ -8,8 +8,15 @@
 import { vi } from 'vitest';
 import { createOperator, type OperatorOptions } from '../../src/operator/index.ts';
 import { answerOf, createClient } from '../../src/server/index.ts';
-import type { SessionEvents } from '../../src/session/events.ts';
-import { createSession, memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
+
+import {
+  createSession,
+  memoryStore,
+  type Session,
+  type SessionEvents,
+  type SessionOptions,
+  type Store,
+} from '../../src/session/index.ts';
 
 // Taken before any clock is faked.
 const macrotask = setImmediate;

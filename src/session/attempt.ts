@@ -1,0 +1,97 @@
+/**
+ * One attempt to get a token: a call of `provide`, or a refresh as the only tab.
+ *
+ * An attempt returns an outcome. When to start one and what follows from its outcome is decided elsewhere; what it must
+ * write while it holds the lock, it asks of its ports.
+ */
+
+import { TokenError } from '../token/errors.ts';
+import { type Answer, parseAnswer, type TokenSet } from '../token/token-set.ts';
+import type { RefreshAnswer } from './browser/refresh.ts';
+import type { LockResult } from './browser/tabs.ts';
+import { withTimeout } from './browser/timeout.ts';
+import type { ProvideOption } from './options.ts';
+import type { AttemptPlan, NeedReason } from './rules/page-state.ts';
+import type { Claim, SessionRecord } from './rules/record.ts';
+
+/** How an attempt ended. */
+export type Outcome =
+  /** The service answered to the set of `sent`; the answer is written. */
+  | { readonly type: 'answered' }
+  /** `provide` returned a set or an opt-out. */
+  | { readonly type: 'provided'; readonly answer: Answer }
+  /** `provide` says that nobody is signed in. */
+  | { readonly type: 'nobody' }
+  /** Another tab is refreshing. */
+  | { readonly type: 'other_tab' }
+  /** There is nothing to send any more: another tab was faster, or has failed meanwhile. */
+  | { readonly type: 'superseded' }
+  /** It failed; `sent` is absent if nothing was sent. */
+  | { readonly type: 'failed'; readonly error: TokenError; readonly sent?: SessionRecord | undefined };
+
+/** What an attempt needs of the session around it. */
+export interface AttemptPorts {
+  readonly timeoutMs: number;
+  readonly provide: ProvideOption | undefined;
+  withLock<T>(work: (lock: LockResult) => Promise<T>): Promise<T>;
+  /** Read the record again and, in the same atomic update, note that an attempt starts. */
+  claim(isExplicit: boolean, hasLock: boolean): Promise<Claim>;
+  send(set: TokenSet, signal: AbortSignal): Promise<RefreshAnswer>;
+  /** Write the service's answer to `sent`. */
+  write(sent: SessionRecord, answer: RefreshAnswer): Promise<void>;
+}
+
+/**
+ * Run an attempt; never rejects.
+ *
+ * @param signal  aborts it: the outcome is `failed` then.
+ */
+export async function runAttempt(plan: AttemptPlan, ports: AttemptPorts, signal: AbortSignal): Promise<Outcome> {
+  if (plan.kind === 'provide') return callProvide(plan.reason, ports, signal);
+  return refresh(plan, ports, signal);
+}
+
+async function callProvide(
+  reason: NeedReason,
+  { provide, timeoutMs }: AttemptPorts,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  try {
+    // An asynchronous function, so that a `provide` that throws rejects.
+    const call = (async () => provide?.({ signal, reason }))();
+    const answer = await withTimeout(timeoutMs, call, 'provide', signal);
+    const isNobody = answer === null || answer === undefined || (answer as Partial<Response>).status === 204;
+    return isNobody ? { type: 'nobody' } : { type: 'provided', answer: parseAnswer(answer) };
+  } catch (error) {
+    return { type: 'failed', error: errorOf(error, 'provide failed') };
+  }
+}
+
+async function refresh(
+  plan: AttemptPlan & { kind: 'refresh' },
+  ports: AttemptPorts,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { timeoutMs } = ports;
+  let sent: SessionRecord | undefined;
+  try {
+    return await ports.withLock(async (lock): Promise<Outcome> => {
+      // Nobody waits for the lock any more.
+      if (signal.aborted) return { type: 'superseded' };
+      if (lock === 'taken' && !plan.ignoresLock) return { type: 'other_tab' };
+      const claim = await withTimeout(timeoutMs, ports.claim(plan.isExplicit, lock === 'held'), 'the store', signal);
+      if (claim.type !== 'claimed') return claim;
+      sent = claim.record;
+      const answer = await withTimeout(timeoutMs, ports.send(claim.set, signal), 'refresh', signal);
+      await ports.write(claim.record, answer);
+      return { type: 'answered' };
+    });
+  } catch (error) {
+    return { type: 'failed', error: errorOf(error, 'refresh failed'), sent };
+  }
+}
+
+/** Errors of this project are passed on. Others are not: a parser quotes what it rejects. */
+function errorOf(error: unknown, what: string): TokenError {
+  return error instanceof TokenError ? error : new TokenError('network', what);
+}

@@ -1,0 +1,133 @@
+/**
+ * The attempts of a session: starts one with what it may do, writes what it brings, and notes how it ended.
+ */
+
+import type { TokenError } from '../token/errors.ts';
+import { type AttemptPorts, type Outcome, runAttempt } from './attempt.ts';
+import { refreshSet } from './browser/refresh.ts';
+import type { UpdateOptions } from './record-store.ts';
+import { type AttemptInProgress, type AttemptPlan, attemptEnded } from './rules/page-state.ts';
+import {
+  type Claim,
+  claimRefresh,
+  refreshAnswered,
+  refreshFailed,
+  type SessionRecord,
+  serviceTime,
+  setByProvide,
+  type Transition,
+} from './rules/record.ts';
+import { type BackOff, isRefusal } from './rules/retry.ts';
+import { commit, commitAnswer, followClock, reconcile, reportError, type Shell, setPage } from './shell.ts';
+
+/** How much longer than its own limit another tab's refresh is waited for, ms. */
+const OTHER_TAB_MARGIN_MS = 2_000;
+
+/** A change that memory adopts after the write. */
+const INTERNAL: UpdateOptions = { cause: 'tab', isHostCall: false };
+
+/** What an attempt may do while it runs; `before` is the record at its start. */
+function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
+  const { settings, records, clock, tabs } = shell;
+  const { timeoutMs, provide, baseUrl, fetch } = settings;
+  return {
+    timeoutMs,
+    provide,
+    withLock: tabs.withLock,
+    async claim(isExplicit, hasLock) {
+      let claim: Claim = { type: 'superseded' };
+      const claimed: Transition = (record) => {
+        const { wakeAttemptAt } = shell.page;
+        const options = { hasLock, isExplicit, leaseMs: timeoutMs + OTHER_TAB_MARGIN_MS, wakeAttemptAt };
+        claim = claimRefresh(record, before, options, clock.now());
+        return claim.type === 'claimed' ? claim.record : record;
+      };
+      await records.update(claimed, INTERNAL);
+      return claim;
+    },
+    send: (set, signal) => refreshSet(baseUrl, fetch, set, signal, serviceTime(records.record, clock.now())),
+    async write(sent, { result, dateMs }) {
+      followClock(shell);
+      // If another tab holds a newer set by now, this changes nothing, and that set is adopted.
+      const transition = refreshAnswered(sent, result, dateMs, clock.now());
+      await commit(shell, transition, { cause: 'refresh', isHostCall: false });
+    },
+  };
+}
+
+/** Start an attempt; resolves when it has ended, with the error it failed with. */
+export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenError | undefined> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  shell.controller = controller;
+  const before = shell.records.record;
+  const attempt: AttemptInProgress = { plan, generation: before.generation, startedAt: shell.clock.now() };
+  setPage(shell, { attempt });
+  shell.attemptEnded = runAttempt(plan, attemptPorts(shell, before), signal)
+    .then((outcome) => endAttempt(shell, attempt, before, outcome, signal))
+    // After a time-out the request still runs.
+    .finally(() => controller.abort());
+  return shell.attemptEnded;
+}
+
+/** Do what follows from the outcome of an attempt. */
+async function endAttempt(
+  shell: Shell,
+  attempt: AttemptInProgress,
+  before: SessionRecord,
+  outcome: Outcome,
+  signal: AbortSignal,
+): Promise<TokenError | undefined> {
+  const { firstMs, maxMs, timeoutMs } = shell.settings;
+  const backOff: BackOff = { firstMs, maxMs };
+  let error = outcome.type === 'failed' ? outcome.error : undefined;
+  if (outcome.type === 'provided' || outcome.type === 'nobody')
+    error = await recordProvided(shell, before, outcome, signal);
+  const sent = outcome.type === 'failed' ? outcome.sent : undefined;
+  if (signal.aborted) error = undefined;
+  else if (error) await noteFailure(shell, attempt.plan, error, sent, backOff);
+  if (shell.page.attempt === attempt) {
+    const isRecorded = sent && shell.records.record.retry;
+    const failure = isRecorded ? 'failed' : 'failed_unrecorded';
+    const end = error ? failure : outcome.type === 'other_tab' ? 'other_tab' : 'done';
+    shell.page = attemptEnded(shell.page, end, shell.clock.now(), backOff, timeoutMs + OTHER_TAB_MARGIN_MS);
+  }
+  reconcile(shell);
+  return error;
+}
+
+/** Record what `provide` returned, unless another tab has logged the user in or out meanwhile: then it is late. */
+async function recordProvided(
+  shell: Shell,
+  before: SessionRecord,
+  outcome: Outcome & { type: 'provided' | 'nobody' },
+  signal: AbortSignal,
+): Promise<TokenError | undefined> {
+  await shell.records.reload();
+  if (shell.records.record.generation !== before.generation || signal.aborted) return undefined;
+  setPage(shell, { provideResult: outcome.type === 'nobody' ? 'nobody' : undefined });
+  if (outcome.type === 'nobody') return undefined;
+  return commitAnswer(shell, outcome.answer, setByProvide(before)).then(
+    () => undefined,
+    (error) => error,
+  );
+}
+
+/** Write a failure to the record for all tabs, and emit it: each refusal, and the first outage of a run. */
+async function noteFailure(
+  shell: Shell,
+  plan: AttemptPlan,
+  error: TokenError,
+  sent: SessionRecord | undefined,
+  backOff: BackOff,
+): Promise<void> {
+  if (sent) {
+    const transition: Transition = (record) =>
+      refreshFailed(sent, error, backOff, shell.clock.now(), shell.page.wakeAttemptAt)(record);
+    if (await shell.records.update(transition, INTERNAL)) shell.tabs.notify();
+  }
+  const isRefused = plan.kind === 'refresh' && isRefusal(error);
+  if (!shell.page.isErrorEmitted || isRefused) reportError(shell, error);
+  setPage(shell, { isErrorEmitted: true, lastError: error });
+  if (plan.kind === 'provide') setPage(shell, { provideResult: 'failed' });
+}

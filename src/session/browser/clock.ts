@@ -1,0 +1,38 @@
+/**
+ * The time on this device: it never runs behind the wall clock, and no step back of the wall clock goes unnoticed.
+ *
+ * The monotonic clock may stop while the device sleeps, so it is a lower bound only: a wall clock that leaps ahead is right.
+ */
+
+/** Clocks are corrected by small amounts all the time; a step back by less is ignored. */
+const SMALL_STEP_MS = 5_000;
+
+/**
+ * Create the clock of a session, epoch ms.
+ *
+ * @param given  a clock of the host, used as it is.
+ */
+export function createClock(given?: () => number) {
+  /** The largest lead of the wall clock over the monotonic clock so far. */
+  let leadMs = Number.NEGATIVE_INFINITY;
+  const now =
+    given ??
+    (() => {
+      leadMs = Math.max(leadMs, Date.now() - performance.now());
+      return leadMs + performance.now();
+    });
+  return {
+    now,
+    /**
+     * Follow the wall clock if it was set back.
+     *
+     * @returns by how much it was set back, ms; 0 if it was not.
+     */
+    followStepBack(): number {
+      const stepMs = given ? 0 : now() - Date.now();
+      if (stepMs < SMALL_STEP_MS) return 0;
+      leadMs = Number.NEGATIVE_INFINITY;
+      return stepMs;
+    },
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * One timer, and the lifecycle of the page: shown, hidden, frozen, cached, back online.
+ *
+ * A hidden page has no timer; it is woken when it is shown. What happens then, this file does not know.
+ */
+
+/** The timer runs at most this long, so that a clock that was set, or a device that slept, is noticed, ms. */
+const MAX_SLEEP_MS = 60_000;
+
+/** Events of a page's lifecycle, and whether the page is awake after them: yes, no, or if it is visible. */
+const LIFECYCLE = {
+  pageshow: 'awake',
+  resume: 'awake',
+  online: 'if visible',
+  visibilitychange: 'if visible',
+  pagehide: 'away',
+  freeze: 'away',
+} as const;
+
+/** Tell whether the page is visible; true if there is no document (workers, Node). */
+export function isPageVisible(): boolean {
+  return globalThis.document?.visibilityState !== 'hidden';
+}
+
+/**
+ * Watch the page, and keep its timer.
+ *
+ * @param now      local clock, epoch ms.
+ * @param onTimer  called when the instant has come, and each minute until then.
+ * @param onWake   called when the page is shown, restored, thawed or back online.
+ * @param onLeave  called when the page is about to be frozen, cached or unloaded.
+ */
+export function watchPage(now: () => number, onTimer: () => void, onWake: () => void, onLeave: () => void) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let wakeAt = Number.POSITIVE_INFINITY;
+
+  const onEvent = ({ type }: Event) => {
+    const becomes = LIFECYCLE[type as keyof typeof LIFECYCLE];
+    if (becomes === 'away') onLeave();
+    if (becomes === 'awake' || (becomes === 'if visible' && isPageVisible())) onWake();
+    else clearTimeout(timer);
+  };
+  // In the capture phase at the window, which events of the document pass too. Workers have no such events.
+  for (const event in LIFECYCLE) globalThis.addEventListener?.(event, onEvent, true);
+
+  return {
+    /** Set the timer to `instant` (local epoch ms) in place of the one before; `Infinity`: no timer. */
+    setTimer(instant: number): void {
+      wakeAt = instant;
+      clearTimeout(timer);
+      if (wakeAt < Number.POSITIVE_INFINITY && isPageVisible())
+        timer = setTimeout(onTimer, Math.min(wakeAt - now(), MAX_SLEEP_MS));
+    },
+    /** Call `onTimer` soon if the timer is late: it may be throttled, frozen or off. */
+    checkTimer(): void {
+      if (wakeAt <= now()) queueMicrotask(onTimer);
+    },
+    close(): void {
+      clearTimeout(timer);
+      for (const event in LIFECYCLE) globalThis.removeEventListener?.(event, onEvent, true);
+    },
+  };
+}

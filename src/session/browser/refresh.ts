@@ -1,0 +1,84 @@
+/**
+ * One refresh: POST the refresh token, open the answer with the key of the set that was sent, parse it. It does not
+ * store, announce or repeat anything.
+ */
+
+import { openRefresh } from '../../token/envelope.ts';
+import { TokenError, type TokenErrorDetails } from '../../token/errors.ts';
+import { type Answer, parseAnswer, type TokenSet } from '../../token/token-set.ts';
+
+/** What the service answered. */
+export interface RefreshAnswer {
+  /** A newer set or an opt-out, sealed under the key; `ended`: the refresh token was refused for good. */
+  readonly result: Answer | 'ended';
+  /** The answer's `Date` header, epoch ms, if the page may read it. */
+  readonly dateMs?: number | undefined;
+}
+
+/** Statuses of the service that end a refresh token. They arrive unsealed. */
+const ENDED = /"status"\s*:\s*"(expired|invalid)_token"/;
+
+/**
+ * Refresh a set: `POST {baseUrl}/v2/token/refresh`.
+ *
+ * @param baseUrl  the operator, without a slash at its end.
+ * @param fetch    the host's `fetch`; default: the global one, looked up at each call.
+ * @param set      the set to send; its key opens the answer.
+ * @param signal   aborts the request. The caller bounds the time.
+ * @param now      the service's time as far as it is known, epoch ms.
+ * @throws {TokenError} `network`: no answer; `http_status`; `malformed_response`, `decrypt_failed`: the answer does not open
+ *   under the key or does not parse.
+ * @see docs/protocol.md, "Refresh"
+ */
+export async function refreshSet(
+  baseUrl: string,
+  fetch: typeof globalThis.fetch = globalThis.fetch,
+  set: TokenSet,
+  signal: AbortSignal,
+  now: number,
+): Promise<RefreshAnswer> {
+  const request: RequestInit = {
+    // No header of our own and a string body: a cross-origin request of this kind needs no preflight.
+    method: 'POST',
+    body: set.refreshToken,
+    credentials: 'omit',
+    redirect: 'error',
+    signal,
+  };
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(`${baseUrl}/v2/token/refresh`, request);
+    text = await response.text();
+  } catch {
+    throw new TokenError('network', `refresh: no answer to POST ${baseUrl}/v2/token/refresh`);
+  }
+  const { status, headers } = response;
+  const dateMs = Date.parse(headers.get('date') ?? '');
+  // Only a sealed answer may say success or optout: anybody on the way can write the plain text of an error.
+  if (status >= 300 && status < 500 && ENDED.test(text)) return { result: 'ended' };
+  const details = { status, retryAfterMs: parseRetryAfter(headers.get('retry-after'), dateMs || now) };
+  if (status >= 300) throw new TokenError('http_status', `refresh: POST /v2/token/refresh answered ${status}`, details);
+  return { result: await open(text, set.responseKeyB64, details), dateMs };
+}
+
+/** Open and parse the body of a 200 answer. What was opened is quoted in no error. */
+async function open(text: string, keyB64: string, details: TokenErrorDetails): Promise<Answer> {
+  try {
+    return parseAnswer(JSON.parse(await openRefresh(text, keyB64)));
+  } catch (error) {
+    if (error instanceof TokenError && error.code === 'decrypt_failed')
+      throw new TokenError(
+        'decrypt_failed',
+        'refresh: the answer does not open under the key of the set sent',
+        details,
+      );
+    throw new TokenError('malformed_response', 'refresh: the answer is not a sealed token set or opt-out', details);
+  }
+}
+
+/** Parse `Retry-After`: seconds, or a date of the service's clock. Returns ms from `now` on. */
+function parseRetryAfter(header: string | null, now: number): number | undefined {
+  if (!header) return undefined;
+  return Number(header) * 1000 || Date.parse(header) - now || undefined;
+}

@@ -1,0 +1,108 @@
+/**
+ * Where the record is kept: IndexedDB (through idb-keyval), or the memory of the page.
+ *
+ * A store holds one value, reads it and changes it atomically. It neither knows what the value means nor bounds its time:
+ * `record-store.ts` does.
+ */
+
+import { get, promisifyRequest, type UseStore } from 'idb-keyval';
+
+/** A place for one value. Bring your own for a native preference store, or for tests. */
+export interface Store {
+  /** Shown in `state.persistence`; `custom` if left out. */
+  readonly kind?: string;
+  /** The value; undefined if there is none. */
+  read(): Promise<unknown>;
+  /**
+   * Replace the value by `change(value)`, atomically among all users of the place; erase it if that is undefined.
+   *
+   * @returns what is stored now.
+   */
+  update(change: (stored: unknown) => unknown): Promise<unknown>;
+  /** Release connections. The value stays. */
+  close?(): void;
+}
+
+/** The object store and the key of the one value. */
+const TABLE = 'session';
+const KEY = 'session';
+
+/**
+ * Create a store in the IndexedDB database `name`. The database is opened at the first use, and again if the connection was
+ * lost.
+ *
+ * The version of the database never changes (the record carries its own), so an old and a new runtime do not block each
+ * other; if the database is deleted, the connection closes.
+ *
+ * idb-keyval's own `createStore` keeps one connection for the life of the page and cannot close it. This store closes its
+ * connection (an open one blocks deletion of the database, and keeps a page out of the back/forward cache), and opens it
+ * again (Safari drops connections of background pages). Reading goes through idb-keyval's `get`.
+ *
+ * @example createSession({ baseUrl, store: indexedDbStore('my-site') })
+ */
+export function indexedDbStore(name: string): Store {
+  let opening: Promise<IDBDatabase> | undefined;
+
+  const open = async (): Promise<IDBDatabase> => {
+    const request = indexedDB.open(name);
+    request.onupgradeneeded = () => request.result.createObjectStore(TABLE);
+    const database = await promisifyRequest(request);
+    database.onversionchange = close;
+    return database;
+  };
+
+  const close = (): void => {
+    opening?.then(
+      (database) => database.close(),
+      () => {},
+    );
+    opening = undefined;
+  };
+
+  const transact: UseStore = async (mode, work) => {
+    opening ??= open();
+    const database = await opening;
+    return work(database.transaction(TABLE, mode).objectStore(TABLE));
+  };
+
+  /** Run a transaction; if the connection was lost, once more with a new one. */
+  const table: UseStore = (mode, work) =>
+    transact(mode, work).catch(() => {
+      close();
+      return transact(mode, work);
+    });
+
+  return {
+    kind: 'indexeddb',
+    read: () => get(KEY, table),
+    // idb-keyval's `update` writes even if nothing changed, and cannot erase.
+    update: (change) =>
+      table('readwrite', async (values) => {
+        const stored = await promisifyRequest(values.get(KEY));
+        const value = change(stored);
+        if (value === undefined) values.delete(KEY);
+        else if (value !== stored) values.put(value, KEY);
+        await promisifyRequest(values.transaction);
+        return value;
+      }),
+    close,
+  };
+}
+
+/** Create a store that lasts as long as the page. */
+export function memoryStore(value?: unknown): Store {
+  let stored = value;
+  return {
+    kind: 'memory',
+    read: async () => stored,
+    update: async (change) => {
+      stored = change(stored);
+      return stored;
+    },
+  };
+}
+
+/** The store of a page that brings none. A missing IndexedDB (Node, some webviews) is no failure. */
+export function defaultStore(name: string): Store {
+  return 'indexedDB' in globalThis ? indexedDbStore(name) : memoryStore();
+}

@@ -1,0 +1,78 @@
+/**
+ * The tabs of one browser profile: one of them refreshes, all are notified.
+ *
+ * A message says only that the stored record has changed; the record itself stays in the store. Channel and lock are both
+ * optional: without a channel, tabs find changes when they read the store; without a lock, the lease in the record decides.
+ */
+
+import { withTimeout } from './timeout.ts';
+
+/** A browser that does not answer a lock request within this time grants no lock, ms. */
+const LOCK_MS = 2_000;
+
+/** Messages on the channel. A tab sends `HELLO` when it connects, `CHANGED` after it has changed the record. */
+const HELLO = 0;
+const CHANGED = 1;
+
+/** What happens with the lock: this tab holds it, another tab holds it, or there is none to be had. */
+export type LockResult = 'held' | 'taken' | 'missing';
+
+/**
+ * Connect to the tabs that share `name`.
+ *
+ * @param onMessage  called when another tab connects (false) or has changed the record (true).
+ */
+export function createTabs(name: string, onMessage: (isChanged: boolean) => void) {
+  let channel: BroadcastChannel | undefined;
+
+  return {
+    connect(): void {
+      if (channel) return;
+      try {
+        channel = new BroadcastChannel(name);
+        channel.onmessage = ({ data }) => onMessage(data === CHANGED);
+        // A page frozen in Chromium's back/forward cache while it creates the database blocks `indexedDB.open` in every other
+        // tab. A message on a channel that it listens to makes Chromium evict it.
+        channel.postMessage(HELLO);
+      } catch {
+        // A browser or a sandboxed frame without BroadcastChannel.
+      }
+    },
+
+    /** Notify the other tabs that the record has changed. */
+    notify(): void {
+      channel?.postMessage(CHANGED);
+    },
+
+    disconnect(): void {
+      channel?.close();
+      channel = undefined;
+    },
+
+    /**
+     * Request the lock, do `work`, release the lock. A lock that another tab holds is not waited for.
+     *
+     * @param work  is given `missing` on a plain-http page, in a sandboxed frame, and if the browser does not answer.
+     * @throws      what `work` rejects with.
+     */
+    async withLock<T>(work: (lock: LockResult) => Promise<T>): Promise<T> {
+      let release!: () => void;
+      // Created before the request: a lock that is granted too late is released at once.
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const request = new Promise<LockResult>((resolve, reject) => {
+        const onGranted = (lock: Lock | null) => {
+          resolve(lock ? 'held' : 'taken');
+          return lock && released;
+        };
+        navigator.locks.request(name, { ifAvailable: true }, onGranted).catch(reject);
+      });
+      try {
+        return await work(await withTimeout(LOCK_MS, request, 'the lock').catch(() => 'missing' as const));
+      } finally {
+        release();
+      }
+    },
+  };
+}

@@ -1,0 +1,291 @@
+/**
+ * The specification of a session: from the record, the state of the page and the time follows what is so and what to do.
+ *
+ * Pure and deterministic. `session.ts` calls it after every change and whenever the page, a timer or another tab gives a
+ * reason to look again; nothing else decides anything. Instants are local epoch ms unless they say "service time".
+ */
+
+import { TokenError } from '../../token/errors.ts';
+import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
+import {
+  type AttemptPlan,
+  type Cause,
+  type Emitted,
+  isLoaded,
+  isSettled,
+  type NeedReason,
+  type PageState,
+} from './page-state.ts';
+import { emptyRecord, type SessionRecord, serviceTime } from './record.ts';
+import { currentRetry, isUsedUp, nextAttempt, type RetryState, type WaitReason } from './retry.ts';
+
+/**
+ * What a session waits for.
+ *
+ * - `refresh_from`: the set is fresh; it is refreshed at its `refresh_from`.
+ * - `expires`: no refresh is planned; the advertising token expires.
+ * - `in_progress`: a refresh or `provide` runs.
+ * - `other_tab`: another tab is refreshing.
+ * - `back_off`: the random pause after a network error, a time-out or a 5xx.
+ * - `retry_after`: the service asked for a pause.
+ * - `budget`: 15 attempts in 30 minutes are spent.
+ * - `refused`: the service refused the set; the next attempt is 30 s, 2 min or 10 min later.
+ * - `woken`: the page woke up, and tries again within 2 s.
+ * - `hidden`: an attempt is due; a hidden page waits until it is shown or asked for a token.
+ * - `consent`: the consent gate has not said yes.
+ * - `storage`: the stored record is being read or written.
+ * - `page`: only the page can go on, with `setTokens` or `refresh`: there is nobody to ask, or nobody is signed in.
+ */
+export type NextReason =
+  | WaitReason
+  | 'refresh_from'
+  | 'expires'
+  | 'in_progress'
+  | 'other_tab'
+  | 'hidden'
+  | 'consent'
+  | 'storage'
+  | 'page';
+
+/** What a session will do next, when, and why not earlier. */
+export interface NextStep {
+  /** Local epoch ms; absent if no instant is known. */
+  readonly at?: number | undefined;
+  readonly action: 'refresh' | 'provide' | 'expire';
+  readonly reason: NextReason;
+}
+
+/** What a session shows of itself: the same frozen object until something changes; holds no token. */
+export interface SessionState {
+  readonly phase: Phase;
+  /** When a refresh is due. This and the next two are epoch ms in the service's time. */
+  readonly refreshAt?: number | undefined;
+  /** When the advertising token expires. */
+  readonly expiresAt?: number | undefined;
+  /** When the refresh token expires. */
+  readonly endsAt?: number | undefined;
+  /** Where the record is kept: `indexeddb`, `memory`, or the `kind` of the given store (`custom` if it has none). */
+  readonly persistence: string;
+  /** What stands between now and a token. */
+  readonly waitingFor?: 'consent' | 'storage' | 'provide' | 'refresh' | undefined;
+  /** The last failure; absent once another set is in force. */
+  readonly lastError?: TokenError | undefined;
+  /** The service's clock minus this device's, ms, if it is known to be off. */
+  readonly clockOffsetMs?: number | undefined;
+  /** What the session will do next, when, and why. Absent after `close()`. */
+  readonly next?: NextStep | undefined;
+}
+
+/** Events and their payloads. Instants are epoch ms in the service's time. */
+export interface SessionEvents {
+  /** The token in force changed to another good one. */
+  token: { advertisingToken: string; expiresAt: number; refreshAt: number; cause: Cause };
+  /** The advertising token expired with no other in its place; or the service ended the refresh token. */
+  expired: { token: 'advertising' | 'refresh' };
+  /** The service or the host says that the user has opted out. */
+  optout: Record<string, never>;
+  /** The page should get a new set; once per need. */
+  needsTokens: { reason: NeedReason };
+  /** Something failed in the background; the session goes on. */
+  error: TokenError;
+}
+
+export type EventName = keyof SessionEvents;
+
+/** An event to emit, with its payload. */
+export type SessionEvent = { [E in EventName]: readonly [event: E, payload: SessionEvents[E]] }[EventName];
+
+/** What follows from record, page and time. */
+export interface Decision {
+  /** The token that may be given out. */
+  readonly token: string | undefined;
+  readonly state: SessionState;
+  /** In the order in which they are emitted. */
+  readonly events: readonly SessionEvent[];
+  /** What to start now. */
+  readonly attempt: AttemptPlan | undefined;
+  /** The attempt in progress is void: the record has another generation. */
+  readonly isAttemptVoid: boolean;
+  /** When to decide again at the latest; `Infinity`: after the next change. Always after `now`, unless an attempt starts. */
+  readonly wakeAt: number;
+  /** A caller of `getToken` should go on waiting. */
+  readonly isTokenExpected: boolean;
+  /** The page state once the events are emitted. */
+  readonly page: PageState;
+}
+
+/** Decide what is so and what to do at `now`. */
+export function decide(stored: SessionRecord, given: PageState, now: number): Decision {
+  const record = isLoaded(given) ? stored : emptyRecord(stored.baseUrl);
+  const at = serviceTime(record, now);
+  const phase = phaseOf(record, at);
+  const retry = currentRetry(record.retry, now);
+  const token = given.isClosed ? undefined : tokenAt(record, at);
+  const settled = isSettled(given);
+  const need = settled ? needOf(phase, retry) : undefined;
+  const isAttemptVoid = given.attempt !== undefined && given.attempt.generation !== stored.generation;
+  const page: PageState = {
+    ...given,
+    ...(isAttemptVoid && { attempt: undefined }),
+    ...(phase === 'fresh' && settled && { attempts: 0, notBefore: 0 }),
+  };
+  const plan = settled && !page.attempt ? planOf(page, record, phase, need) : undefined;
+  const wait = plan && waitOf(plan, page, retry, now);
+  const attempt = plan && !wait ? plan : undefined;
+  const changesAt = nextWakeAt(record, at) - record.offsetMs;
+  const { events, emitted } = settled ? eventsOf(page, record, at, need) : { events: [], emitted: page.emitted };
+  const isPending = attempt !== undefined || page.attempt !== undefined;
+  return {
+    token,
+    state: {
+      phase,
+      refreshAt: record.set?.refreshAt,
+      expiresAt: record.set?.expiresAt,
+      endsAt: record.set?.endsAt,
+      persistence: page.storage.persistence,
+      waitingFor: waitingForOf(page, token, attempt),
+      lastError: page.lastError,
+      clockOffsetMs: record.offsetMs || undefined,
+      next: nextOf(page, record, phase, now, plan, wait, changesAt),
+    },
+    events,
+    attempt,
+    isAttemptVoid,
+    wakeAt: settled ? Math.min(changesAt, wait?.at ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
+    isTokenExpected:
+      !page.isClosed && page.consent !== 'refused' && (!settled || isPending || wait?.reason === 'other_tab'),
+    page: { ...page, emitted },
+  };
+}
+
+/** Why a new set is needed, if one is. */
+function needOf(phase: Phase, retry: RetryState | undefined): NeedReason | undefined {
+  if (phase === 'empty' || phase === 'ended') return phase;
+  return isUsedUp(retry) ? 'refused' : undefined;
+}
+
+/** What the session would attempt now if nothing delayed it. */
+function planOf(
+  page: PageState,
+  record: SessionRecord,
+  phase: Phase,
+  need: NeedReason | undefined,
+): AttemptPlan | undefined {
+  if (need) {
+    return page.canProvide && page.provideResult !== 'nobody' ? { kind: 'provide', reason: need } : undefined;
+  }
+  if (!page.canRefresh || !record.set || phase === 'fresh') return undefined;
+  // The wait for another tab is over without a message from it.
+  return { kind: 'refresh', isExplicit: false, ignoresLock: page.otherTabUntil > 0 };
+}
+
+/** What delays a plan; undefined if it may start now. */
+function waitOf(
+  plan: AttemptPlan,
+  page: PageState,
+  retry: RetryState | undefined,
+  now: number,
+): { at: number; reason: NextReason } | undefined {
+  if (plan.kind === 'refresh' && page.otherTabUntil > now) return { at: page.otherTabUntil, reason: 'other_tab' };
+  let wait: { at: number; reason: NextReason } = { at: page.notBefore, reason: 'back_off' };
+  const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;
+  if (next && next.at > wait.at) wait = next;
+  if (wait.at > now) return wait;
+  return page.isVisible || page.callers > 0 ? undefined : { at: Number.POSITIVE_INFINITY, reason: 'hidden' };
+}
+
+/** The difference between what listeners were last notified of and what is so now, at service time `at`. */
+function eventsOf(
+  { emitted: before, cause, canProvide, provideResult }: PageState,
+  { set, ended, optedOut }: SessionRecord,
+  at: number,
+  need: NeedReason | undefined,
+): { events: SessionEvent[]; emitted: Emitted } {
+  const events: SessionEvent[] = [];
+  let token = tokenAt({ set, optedOut }, at);
+  let isNeedEmitted = before.need;
+  if (need && !isNeedEmitted && (!canProvide || provideResult)) {
+    events.push(['needsTokens', { reason: need }]);
+    isNeedEmitted = true;
+  }
+  if (optedOut && !before.optedOut) events.push(['optout', {}]);
+  if (ended && !before.ended) events.push(['expired', { token: 'refresh' }]);
+  if (set && token && token !== before.token) {
+    const { advertisingToken, expiresAt, refreshAt } = set;
+    events.push(['token', { advertisingToken, expiresAt, refreshAt, cause }]);
+  } else if (!optedOut && !token && before.token && before.token === set?.advertisingToken) {
+    // The local clock alone says that the refresh token is past its end: only the service can confirm that.
+    if (ended || at < set.endsAt) events.push(['expired', { token: 'advertising' }]);
+    else token = before.token;
+  }
+  return { events, emitted: { token, optedOut, ended, need: isNeedEmitted } };
+}
+
+function waitingForOf(
+  page: PageState,
+  token: string | undefined,
+  starting: AttemptPlan | undefined,
+): SessionState['waitingFor'] {
+  if (page.consent !== 'granted') return 'consent';
+  if (!isLoaded(page)) return 'storage';
+  return token ? undefined : (starting ?? page.attempt?.plan)?.kind;
+}
+
+/** What the session does next; see {@link NextReason}. */
+function nextOf(
+  page: PageState,
+  { set, offsetMs }: SessionRecord,
+  phase: Phase,
+  now: number,
+  plan: AttemptPlan | undefined,
+  wait: { at: number; reason: NextReason } | undefined,
+  changesAt: number,
+): NextStep | undefined {
+  if (page.isClosed) return undefined;
+  const action = set || !page.canProvide ? 'refresh' : 'provide';
+  if (page.consent !== 'granted') return { action, reason: 'consent' };
+  if (!isSettled(page)) return { action, reason: 'storage' };
+  if (page.attempt) return { at: page.attempt.startedAt, action: page.attempt.plan.kind, reason: 'in_progress' };
+  if (plan && wait)
+    return { ...(wait.at < Number.POSITIVE_INFINITY && { at: wait.at }), action: plan.kind, reason: wait.reason };
+  if (plan) return { at: now, action: plan.kind, reason: 'in_progress' };
+  if (phase === 'fresh' && page.canRefresh && set) {
+    return { at: set.refreshAt - offsetMs, action: 'refresh', reason: 'refresh_from' };
+  }
+  if (changesAt < Number.POSITIVE_INFINITY) return { at: changesAt, action: 'expire', reason: 'expires' };
+  return { action: 'provide', reason: 'page' };
+}
+
+/** Why there is no token: what stands in the way first, then what the record says, then the last failure. */
+export function noTokenError(stored: SessionRecord, page: PageState): TokenError {
+  const { optedOut, ended } = isLoaded(page) ? stored : emptyRecord(stored.baseUrl);
+  if (page.isClosed) return new TokenError('closed', 'The session was closed.');
+  if (page.consent === 'pending') return new TokenError('no_consent', 'The consent gate has not answered yet.');
+  if (page.consent === 'refused') return new TokenError('no_consent', 'Consent is refused or withdrawn.');
+  if (optedOut) return new TokenError('opted_out', 'The user has opted out.');
+  if (ended)
+    return new TokenError('refresh_rejected', 'The service refused the refresh token for good; a new set is needed.');
+  if (page.lastError) return page.lastError;
+  if (page.provideResult === 'nobody') return new TokenError('no_token', 'No token set: nobody is signed in.');
+  if (!page.canProvide) return new TokenError('no_token', 'No token set: call setTokens, or give the option provide.');
+  return new TokenError('no_token', 'No token set is in force.');
+}
+
+/** What an explicit `refresh()` attempts; undefined if a new set is needed and there is no `provide`. */
+export function explicitPlan(record: SessionRecord, page: PageState, now: number): AttemptPlan | undefined {
+  const need = page.canRefresh ? needOf(phaseOf(record, serviceTime(record, now)), undefined) : 'empty';
+  if (!need) return { kind: 'refresh', isExplicit: true, ignoresLock: page.otherTabUntil > 0 };
+  return page.canProvide ? { kind: 'provide', reason: need } : undefined;
+}
+
+/** Tell whether two states show the same. */
+export function isSameState(one: SessionState, other: SessionState): boolean {
+  const { next, ...rest } = one;
+  const { next: otherNext, ...otherRest } = other;
+  return isSameFlat(rest, otherRest) && isSameFlat(next ?? {}, otherNext ?? {});
+}
+
+function isSameFlat(one: object, other: object): boolean {
+  const [entries, others] = [Object.entries(one), Object.entries(other)];
+  return entries.length === others.length && entries.every(([name, value]) => Object.is(value, other[name as never]));
+}

@@ -1,0 +1,197 @@
+/**
+ * What only this page knows, as one plain value, and the pure functions that change it. Only the shell (`session.ts`)
+ * replaces the value; everything that is stored belongs to `record.ts`.
+ */
+
+import type { TokenError } from '../../token/errors.ts';
+import type { SessionRecord } from './record.ts';
+import { isSameSet } from './record.ts';
+import { type BackOff, backOffMs, WAKE_SPREAD_MS } from './retry.ts';
+
+/** Why another token is in force: set by the host, brought by `provide`, refreshed here, by another tab, or loaded. */
+export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
+
+/** Why a new set is needed: there is none, the refresh token has ended, or the service keeps refusing it. */
+export type NeedReason = 'empty' | 'ended' | 'refused';
+
+/** An attempt to get a token: a refresh of the set, or a call of `provide`. */
+export type AttemptPlan =
+  | {
+      readonly kind: 'refresh';
+      /** The page called `refresh()`: back-off and earlier refusals do not delay it. */
+      readonly isExplicit: boolean;
+      /** Another tab has held the lock for too long: the lease in the record decides. */
+      readonly ignoresLock: boolean;
+    }
+  | { readonly kind: 'provide'; readonly reason: NeedReason };
+
+/** The attempt in progress. */
+export interface AttemptInProgress {
+  readonly plan: AttemptPlan;
+  /** Generation of the record when it started; another one makes it void. */
+  readonly generation: number;
+  /** Local epoch ms. */
+  readonly startedAt: number;
+}
+
+/** How far the record in memory agrees with the stored one. */
+export interface StorageState {
+  /** Consent has been given at least once: the store may be used. */
+  readonly isOpen: boolean;
+  /** The stored record has been read since the page was last away. */
+  readonly isCurrent: boolean;
+  /** The stored record has been read at least once. */
+  readonly isKnown: boolean;
+  /** Calls of the host that wait for the first read; until they are applied, nothing counts as known. */
+  readonly queuedCalls: number;
+  /** Writes in progress: memory may be ahead of the store. */
+  readonly writes: number;
+  /** How often the page has lost track of the store. A read that began before the last time does not count. */
+  readonly absences: number;
+  /** A damaged record was reported: once is enough, it is read again and again. */
+  readonly isDamageReported: boolean;
+  /** Where the record is kept: `indexeddb`, `memory`, or the `kind` of the host's store. */
+  readonly persistence: string;
+}
+
+/** What listeners were last notified of. */
+export interface Emitted {
+  readonly token?: string | undefined;
+  readonly optedOut?: boolean | undefined;
+  readonly ended?: boolean | undefined;
+  /** `needsTokens` was emitted for the present need. */
+  readonly need?: boolean | undefined;
+}
+
+/** What only this page knows. */
+export interface PageState {
+  /** Options that decide what a session may do. */
+  readonly canProvide: boolean;
+  readonly canRefresh: boolean;
+  readonly consent: 'pending' | 'granted' | 'refused';
+  readonly isClosed: boolean;
+  /** The page is frozen, or in the back/forward cache. */
+  readonly isAway: boolean;
+  readonly isVisible: boolean;
+  /** Calls of `getToken` that wait for a token. */
+  readonly callers: number;
+  readonly storage: StorageState;
+  readonly attempt?: AttemptInProgress | undefined;
+  /** What the last call of `provide` left behind: nobody is signed in, or it failed. */
+  readonly provideResult?: 'nobody' | 'failed' | undefined;
+  /** Another tab is refreshing; this page waits for its message until then, local epoch ms. */
+  readonly otherTabUntil: number;
+  /** Attempts of this page that have ended without a fresh set. */
+  readonly attempts: number;
+  /** This page starts no other attempt before, local epoch ms: for attempts that leave no trace in the record. */
+  readonly notBefore: number;
+  /** When this page, after it woke up, tries whatever the back-off says; 0 if it never slept. Local epoch ms. */
+  readonly wakeAttemptAt: number;
+  /** Cause of the set in force, for the next `token` event. */
+  readonly cause: Cause;
+  /** The last failure; absent once another set is in force. */
+  readonly lastError?: TokenError | undefined;
+  /** An `error` event was emitted since there was a new set: later outages are not emitted. */
+  readonly isErrorEmitted: boolean;
+  readonly emitted: Emitted;
+}
+
+/** The state of a page whose session has just been created. */
+export function initialPage(canProvide: boolean, canRefresh: boolean, persistence: string): PageState {
+  return {
+    canProvide,
+    canRefresh,
+    consent: 'pending',
+    isClosed: false,
+    isAway: false,
+    isVisible: true,
+    callers: 0,
+    storage: {
+      isOpen: false,
+      isCurrent: false,
+      isKnown: false,
+      queuedCalls: 0,
+      writes: 0,
+      absences: 0,
+      isDamageReported: false,
+      persistence,
+    },
+    otherTabUntil: 0,
+    attempts: 0,
+    notBefore: 0,
+    wakeAttemptAt: 0,
+    cause: 'load',
+    isErrorEmitted: false,
+    emitted: {},
+  };
+}
+
+/** Tell whether the stored record is known, and no call of the host is left out of it. */
+export function isLoaded({ storage }: PageState): boolean {
+  return storage.isCurrent && storage.queuedCalls === 0;
+}
+
+/** Tell whether the record may be announced and acted upon: it is known, nothing is being written, consent is given. */
+export function isSettled(page: PageState): boolean {
+  return page.consent === 'granted' && isLoaded(page) && page.storage.writes === 0 && !page.isClosed;
+}
+
+/** The record in memory changes from `before` to `after`: another set meets the need, and ends the run of failures. */
+export function recordAdopted(page: PageState, before: SessionRecord, after: SessionRecord, cause: Cause): PageState {
+  if (isSameSet(before, after)) return page;
+  // The first read finds a state; each later one, a change.
+  if (!page.storage.isKnown) return { ...page, cause };
+  // Whoever logs out knows that a set is needed to log in again: neither `provide` nor the page is asked.
+  const isLogout = after.clearedAt !== before.clearedAt && !after.set;
+  return {
+    ...page,
+    cause,
+    lastError: undefined,
+    isErrorEmitted: false,
+    provideResult: isLogout ? 'nobody' : undefined,
+    emitted: { ...page.emitted, need: isLogout },
+  };
+}
+
+/** How an attempt ended, as far as this page's own waiting depends on it. */
+export type AttemptEnd =
+  /** It ran; whether the record still holds the set that was sent, the record says. */
+  | 'done'
+  /** It failed, and the record says how long to wait. */
+  | 'failed'
+  /** It failed, and left no trace in the record. */
+  | 'failed_unrecorded'
+  /** Another tab is refreshing. */
+  | 'other_tab';
+
+/** The attempt in progress has ended at `now`. */
+export function attemptEnded(
+  page: PageState,
+  end: AttemptEnd,
+  now: number,
+  backOff: BackOff,
+  otherTabWaitMs: number,
+): PageState {
+  const idle = { ...page, attempt: undefined };
+  if (end === 'other_tab') return { ...idle, otherTabUntil: now + otherTabWaitMs };
+  // Without a failure, the first three attempts follow each other at once: each may only have found out what is stored.
+  const waits = end === 'failed_unrecorded' || (end === 'done' && page.attempts > 2);
+  const notBefore = waits ? now + backOffMs(backOff, page.attempts) : 0;
+  return { ...idle, attempts: page.attempts + 1, notBefore, otherTabUntil: 0 };
+}
+
+/** The page is shown, restored, thawed or online again at `now`: it tries again soon, at random. */
+export function wokeUp(page: PageState, now: number): PageState {
+  const wakeAttemptAt = now + Math.random() * WAKE_SPREAD_MS;
+  return { ...page, isAway: false, wakeAttemptAt, notBefore: Math.min(page.notBefore, wakeAttemptAt) };
+}
+
+/** The page is about to be frozen, cached or unloaded: nothing is known until it has read again. */
+export function wentAway(page: PageState): PageState {
+  return { ...page, isAway: true, storage: storeForgotten(page.storage) };
+}
+
+/** Whatever is stored may have changed unseen. */
+export function storeForgotten(storage: StorageState): StorageState {
+  return { ...storage, isCurrent: false, absences: storage.absences + 1 };
+}

@@ -1,0 +1,331 @@
+/**
+ * The stored record and its transitions: pure functions from record to record, and the parser of what a store returns.
+ *
+ * The same transition is applied to the record in memory and, inside one atomic update, to the stored record, so both
+ * places follow one rule whatever another tab has written meanwhile. No I/O and no clock here.
+ */
+
+import { kindOf, typeFault } from '../../token/checks.ts';
+import { expectedGot, type TokenError } from '../../token/errors.ts';
+import type { Held } from '../../token/phase.ts';
+import { type Answer, parseTokenSet, type TokenSet } from '../../token/token-set.ts';
+import {
+  attemptFailed,
+  attemptStarted,
+  type BackOff,
+  currentRetry,
+  isLeased,
+  nextAttempt,
+  parseRetry,
+  type RetryState,
+} from './retry.ts';
+
+/** Everything that is stored: one value, so that a token and its key are never apart. Instants are local epoch ms. */
+export interface SessionRecord extends Held {
+  /** Version of this form. */
+  readonly v: 2;
+  /** Incremented by every explicit action (a set supplied, a logout) and by every opt-out: fences late answers. */
+  readonly generation: number;
+  /** The operator that issued the set. A record of another operator reads as absent. */
+  readonly baseUrl: string;
+  /** The service's clock minus this device's, ms; 0 if it is unknown or small. */
+  readonly offsetMs: number;
+  /** When the set arrived. */
+  readonly receivedAt?: number | undefined;
+  /** Identify the sets that the host supplied, newest first. */
+  readonly fingerprints?: readonly string[] | undefined;
+  /** When the user logged out or opted out; absent once a set is supplied. */
+  readonly clearedAt?: number | undefined;
+  /** Attempts to refresh this set; absent once a newer set is there. */
+  readonly retry?: RetryState | undefined;
+}
+
+/** A change of the record. It returns the record it was given if there is nothing to change. */
+export type Transition = (record: SessionRecord) => SessionRecord;
+
+/** What the service answers to a refresh token: a newer set, that the user has opted out, or that the token has ended. */
+export type RefreshResult = Answer | 'ended';
+
+/** A logout remembers the set that it ended for 30 days, so that a cached page cannot bring it back. */
+const LOGOUT_MEMORY_MS = 30 * 86_400_000;
+
+/** Enough for the sets that pages in a back/forward or HTTP cache may still supply. */
+const MAX_FINGERPRINTS = 32;
+
+/** A clock that differs by less counts as right: `Date` has whole seconds only, and answers travel. */
+const CLOCK_TOLERANCE_MS = 5_000;
+
+/** A set that is due within this time of its arrival, or within a twentieth of its life, counts as due on arrival. */
+const DUE_ON_ARRIVAL_MS = 60_000;
+
+/** The part of a refresh token that identifies it and is useless as a credential. */
+const fingerprintOf = (set: TokenSet): string => set.refreshToken.slice(-24);
+
+/** The record of a session that has nothing. */
+export function emptyRecord(baseUrl: string): SessionRecord {
+  return { v: 2, generation: 0, baseUrl, offsetMs: 0 };
+}
+
+/**
+ * Erase everything that identifies the user. What stays fences late answers, keeps the tombstone of an opt-out, and
+ * knows the clock. Every explicit action begins with this; a withdrawal of consent is nothing else.
+ */
+export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut }) => ({
+  ...emptyRecord(baseUrl),
+  generation: generation + 1,
+  offsetMs,
+  ...(optedOut && { optedOut }),
+});
+
+/**
+ * The host supplies a set at `now`. Behind a tombstone the set is held back: the phase stays `optedOut` until the service
+ * accepts it.
+ */
+export function setByHost(set: TokenSet, now: number): Transition {
+  return (record) => {
+    const fingerprint = fingerprintOf(set);
+    const others = (record.fingerprints ?? []).filter((known) => known !== fingerprint);
+    const fingerprints = [fingerprint, ...others].slice(0, MAX_FINGERPRINTS);
+    return { ...erased(record), set, receivedAt: now, fingerprints };
+  };
+}
+
+/**
+ * `provide` returns a set. It is late if the record has changed since `asked`, the record at the time of the question.
+ * Attempts with the set before still count: a service that refuses every set is not asked without end.
+ */
+export function setByProvide(asked: SessionRecord): (set: TokenSet, now: number) => Transition {
+  return (set, now) => (record) => {
+    if (!isSameSet(record, asked)) return record;
+    const { retry } = record;
+    return { ...setByHost(set, now)(record), ...(retry && { retry: { ...retry, refusals: 0 } }) };
+  };
+}
+
+/**
+ * The page was rendered with a set. A page from a cache may supply an old one: a set that is known, or that was ended by a
+ * logout of the last 30 days, changes nothing.
+ */
+export function renderedWithPage(set: TokenSet, now: number): Transition {
+  return (record) => {
+    const isKnown = record.fingerprints?.includes(fingerprintOf(set));
+    const isCurrent = record.set || now - (record.clearedAt ?? 0) < LOGOUT_MEMORY_MS;
+    return isKnown && isCurrent ? record : setByHost(set, now)(record);
+  };
+}
+
+/** Log out at `now`. The fingerprints stay for {@link renderedWithPage}, unless they are to be forgotten too. */
+export function loggedOut(now: number, forget = false): Transition {
+  return (record) => {
+    const { fingerprints } = record;
+    return { ...erased(record), ...(!forget && fingerprints && { fingerprints }), clearedAt: now };
+  };
+}
+
+/** The user has opted out at `now`: tokens and fingerprints go, the tombstone stays. */
+export function optedOut(now: number): Transition {
+  return (record) => ({ ...erased(record), optedOut: true, clearedAt: now });
+}
+
+/** Tell whether two records hold the same set, put there by the same action. */
+export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {
+  return one.generation === other.generation && one.set?.refreshToken === other.set?.refreshToken;
+}
+
+/**
+ * The service's time at `now`, as far as it is known. `Infinity` if this device's clock was set back since the set
+ * arrived while no page was open: nobody can tell by how much, so no token counts as good.
+ */
+export function serviceTime({ receivedAt = 0, offsetMs }: SessionRecord, now: number): number {
+  return now + CLOCK_TOLERANCE_MS < receivedAt ? Number.POSITIVE_INFINITY : now + offsetMs;
+}
+
+/**
+ * This device's clock was set back by `backMs`: correct what was measured by it, for all tabs.
+ *
+ * @param seen  the record of the tab that noticed. Where several tabs notice, the first correction counts.
+ */
+export function clockSetBack(seen: SessionRecord, backMs: number): Transition {
+  return (record) => {
+    const { retry, receivedAt = 0, offsetMs } = record;
+    if (receivedAt !== seen.receivedAt) return record;
+    return {
+      ...record,
+      offsetMs: offsetMs + backMs,
+      receivedAt: receivedAt - backMs,
+      ...(retry && { retry: { ...retry, startedAt: retry.startedAt - backMs } }),
+    };
+  };
+}
+
+/** Whether a refresh may start: with the record to write and the set to send, or why not. */
+export type Claim =
+  | { readonly type: 'claimed'; readonly record: SessionRecord; readonly set: TokenSet }
+  /** Another tab's attempt runs. */
+  | { readonly type: 'other_tab' }
+  /** The set has been replaced, or another tab has failed with it meanwhile. */
+  | { readonly type: 'superseded' };
+
+/** How a refresh starts. */
+export interface ClaimOptions {
+  /** With the lock, a lease of another tab is void: that tab is gone. */
+  readonly hasLock: boolean;
+  /** The page called `refresh()`. */
+  readonly isExplicit: boolean;
+  /** How long another tab's attempt may run, ms. */
+  readonly leaseMs: number;
+  readonly wakeAttemptAt: number;
+}
+
+/**
+ * An attempt to refresh the set of `before` starts at `now`, unless the record has changed since. The attempt counts from
+ * here on, even if its tab does not see its end.
+ */
+export function claimRefresh(record: SessionRecord, before: SessionRecord, options: ClaimOptions, now: number): Claim {
+  const retry = currentRetry(record.retry, now);
+  if (!options.hasLock && isLeased(retry, now, options.leaseMs)) return { type: 'other_tab' };
+  const next = nextAttempt(retry, options.wakeAttemptAt, options.isExplicit);
+  if (!record.set || !isSameSet(record, before) || (next && now < next.at)) return { type: 'superseded' };
+  return {
+    type: 'claimed',
+    record: { ...record, retry: attemptStarted(retry, now, options.isExplicit) },
+    set: record.set,
+  };
+}
+
+/** The attempt that sent `sent` failed at `now`; see {@link attemptFailed}. */
+export function refreshFailed(
+  sent: SessionRecord,
+  error: TokenError,
+  backOff: BackOff,
+  now: number,
+  wakeAttemptAt: number,
+): Transition {
+  return (record) =>
+    record.retry && isSameSet(record, sent)
+      ? { ...record, retry: attemptFailed(record.retry, error, backOff, now, wakeAttemptAt) }
+      : record;
+}
+
+/**
+ * The service has answered. The answer counts only for the set and the generation that were sent.
+ *
+ * @param sent    the record when its refresh token was sent.
+ * @param result  `ended`: the service refused the refresh token for good.
+ * @param dateMs  the answer's `Date` header, epoch ms, if the page may read it.
+ */
+export function refreshAnswered(
+  sent: SessionRecord,
+  result: RefreshResult,
+  dateMs: number | undefined,
+  now: number,
+): Transition {
+  return (record) => {
+    if (!isSameSet(record, sent)) return record;
+    if (result === 'optout') return optedOut(now)(record);
+    const { retry, optedOut: isOptedOut, ...rest } = record;
+    if (result === 'ended') {
+      // A set that was held back behind a tombstone is dropped. Otherwise the attempts stay and count for the next set.
+      return isOptedOut ? { ...rest, optedOut: isOptedOut, set: undefined } : { ...record, ended: true };
+    }
+    // The service accepts the user: the tombstone is lifted.
+    const startedAt = (retry ?? sent.retry)?.startedAt ?? now;
+    return { ...rest, ...onArrival(result, startedAt, now, dateMs, record.offsetMs), receivedAt: now };
+  };
+}
+
+/**
+ * What a set that has just arrived says about the clock: the clock offset from now on, and the set, with `refreshAt` put
+ * off if the set would be due at once.
+ *
+ * The service read its clock between question (`startedAt`) and answer (`now`). If `Date` lies outside of that span, the
+ * offset is taken at its upper end: better no token than an expired one.
+ */
+function onArrival(set: TokenSet, startedAt: number, now: number, dateMs: number | undefined, knownOffsetMs: number) {
+  const { refreshAt, expiresAt } = set;
+  let offsetMs = dateMs ? dateMs - startedAt : knownOffsetMs;
+  if (dateMs && dateMs > startedAt - CLOCK_TOLERANCE_MS && dateMs < now + CLOCK_TOLERANCE_MS) offsetMs = 0;
+  // A set that was due, or nearly due, when it was asked for shows that this device's clock is ahead. The set is good for
+  // expiresAt - refreshAt at least: take the arrival for refreshAt, and refresh half-way.
+  const aheadMs = startedAt + offsetMs - refreshAt;
+  const isDue = aheadMs > -Math.min(DUE_ON_ARRIVAL_MS, (expiresAt - refreshAt) / 20);
+  return {
+    set: isDue ? { ...set, refreshAt: (refreshAt + expiresAt) / 2 } : set,
+    offsetMs: aheadMs > 0 ? offsetMs - aheadMs : offsetMs,
+  };
+}
+
+/**
+ * Parse what a store returned, field by field. Version 1 is converted. Of a record written by a newer version everything
+ * counts but the set and the retry state, whose form this version cannot know.
+ *
+ * @returns undefined if nothing is stored, or if the record belongs to another operator.
+ * @throws {TypeError | TokenError} if the record is damaged.
+ */
+export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | undefined {
+  if (stored === undefined || stored === null) return undefined;
+  throwIf(typeFault('stored record', 'object', stored));
+  const given = stored as Record<string, unknown>;
+  const { v, generation, offsetMs } = given;
+  throwIf(!Number.isSafeInteger(generation) && expectedGot('generation', 'a whole number', kindOf(generation)));
+  throwIf(!Number.isFinite(offsetMs) && expectedGot('offsetMs', 'a finite number', kindOf(offsetMs)));
+  if (given['baseUrl'] !== baseUrl) return undefined;
+  const isReadable = v === 1 || v === 2;
+  const set = isReadable && given['set'] ? parseTokenSet(given['set'], true) : undefined;
+  const retry = v === 1 ? retryOfVersion1(given['run']) : v === 2 ? given['retry'] : undefined;
+  return withoutUndefined({
+    v: 2,
+    generation: generation as number,
+    baseUrl,
+    offsetMs: offsetMs as number,
+    fingerprints: v === 1 ? fingerprintsOfVersion1(given['fingerprint']) : parseFingerprints(given['fingerprints']),
+    set,
+    ended: set && given['ended'] ? true : undefined,
+    optedOut: given['optedOut'] ? true : undefined,
+    receivedAt: instant(given['receivedAt']),
+    clearedAt: instant(given['clearedAt']),
+    retry: set && parseRetry(retry),
+  });
+}
+
+function throwIf(fault: string | false | undefined): void {
+  if (fault) throw new TypeError(fault);
+}
+
+const instant = (value: unknown): number | undefined => (Number.isFinite(value) ? (value as number) : undefined);
+
+function parseFingerprints(value: unknown): readonly string[] | undefined {
+  if (value === undefined) return undefined;
+  throwIf(!Array.isArray(value) && expectedGot('fingerprints', 'array', kindOf(value)));
+  return (value as unknown[]).filter((each) => typeof each === 'string').slice(0, MAX_FINGERPRINTS);
+}
+
+/** Version 1 kept the fingerprints in one string of 24 characters each. */
+function fingerprintsOfVersion1(value: unknown): readonly string[] | undefined {
+  if (value === undefined) return undefined;
+  throwIf(typeFault('fingerprint', 'string', value));
+  return (value as string).match(/.{1,24}/gs) ?? undefined;
+}
+
+/** Version 1 marked a running attempt by `waitMs: 0`, and kept budget and `Retry-After` in one number. */
+function retryOfVersion1(run: unknown): unknown {
+  const { tries, steps, refusals, triedAt, waitMs, leastMs } = Object(run) as Record<string, unknown>;
+  const isRunning = waitMs === 0;
+  return {
+    attempts: tries,
+    outages: steps,
+    refusals,
+    startedAt: triedAt,
+    isRunning,
+    waitMs,
+    spacingMs: leastMs,
+    retryAfterMs: 0,
+  };
+}
+
+/** Leave out members that are undefined, so that records compare by their members. */
+function withoutUndefined(record: SessionRecord): SessionRecord {
+  return Object.fromEntries(
+    Object.entries(record).filter(([, value]) => value !== undefined),
+  ) as unknown as SessionRecord;
+}

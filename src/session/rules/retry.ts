@@ -1,0 +1,174 @@
+/**
+ * When the service may be asked again after a failure: back-off after outages, few and widely spaced attempts after
+ * refusals, and a budget that holds in every case.
+ *
+ * Pure. The retry state is part of the stored record, so all tabs share one back-off and one budget.
+ */
+
+import type { TokenError } from '../../token/errors.ts';
+
+/** The attempts to refresh one set that have brought no newer set, counted over all tabs. */
+export interface RetryState {
+  /** Attempts so far, including those whose tab was closed before the answer. */
+  readonly attempts: number;
+  /** Failures that lengthen the back-off: network errors, time-outs, 408, 425, 429 and 5xx. */
+  readonly outages: number;
+  /** How often the service has refused the set, or has answered what cannot be opened. */
+  readonly refusals: number;
+  /** When the last attempt began, local epoch ms. */
+  readonly startedAt: number;
+  /** True from the start of an attempt to its end: the lease of the tab that makes it. */
+  readonly isRunning: boolean;
+  /** How long to wait from `startedAt` on, ms. An explicit `refresh()` does not wait for this. */
+  readonly waitMs: number;
+  /** How long every attempt waits from `startedAt` on, ms, because the budget is spent. */
+  readonly spacingMs: number;
+  /** How long every attempt waits from `startedAt` on, ms, because the service sent `Retry-After`. */
+  readonly retryAfterMs: number;
+}
+
+/** Back-off after an outage: the span doubles from `firstMs` to `maxMs`. */
+export interface BackOff {
+  readonly firstMs: number;
+  readonly maxMs: number;
+}
+
+/** Why an attempt waits. */
+export type WaitReason = 'back_off' | 'budget' | 'refused' | 'retry_after' | 'woken';
+
+/** When the next attempt may start (local epoch ms), and what sets that instant. */
+export interface NextAttempt {
+  readonly at: number;
+  readonly reason: WaitReason;
+}
+
+/** Spacing of attempts after a refusal, ms. After the last of them a new set is needed. */
+const REFUSAL_SPACING_MS = [30_000, 120_000, 600_000];
+
+/** Retry state older than this is void, and so is one from the future: a clock was set. No pause is longer. */
+export const MAX_WAIT_MS = 86_400_000;
+
+/** A page that wakes up tries again within this time, at random: all pages of a device wake up at once. */
+export const WAKE_SPREAD_MS = 2_000;
+
+/** The network of a device that wakes up needs this long. Failures before that say nothing about the service. */
+const WAKE_NETWORK_MS = 30_000;
+/** Such failures wait no longer than the back-off after this many outages, and it continues from there. */
+const WAKE_OUTAGES = 2;
+
+/**
+ * The time between attempt number `attempts` and the next one, ms. The first five follow the back-off alone, up to the
+ * fifteenth lie 180 s apart, all others 125 s: 10 attempts in the first 30 minutes, 15 in any 30 minutes after that.
+ */
+function minSpacingMs(attempts: number): number {
+  if (attempts < 5) return 0;
+  return attempts < 15 ? 180_000 : 125_000;
+}
+
+/** Tell whether the service, or its answer, is at fault; such a failure does not pass by itself. */
+export function isRefusal({ status = 500 }: TokenError): boolean {
+  return status < 500 && ![408, 425, 429].includes(status);
+}
+
+/** Draw the pause after an outage, ms: full jitter, so that pages do not return in the same instant. */
+export function backOffMs({ firstMs, maxMs }: BackOff, outages: number): number {
+  return Math.random() * Math.min(maxMs, firstMs * 2 ** outages);
+}
+
+/** The retry state, if it still counts at `now` (local epoch ms). */
+export function currentRetry(retry: RetryState | undefined, now: number): RetryState | undefined {
+  return retry && now >= retry.startedAt && now < retry.startedAt + MAX_WAIT_MS ? retry : undefined;
+}
+
+/** Tell whether the service has refused the set so often that a new one is needed. */
+export function isUsedUp(retry: RetryState | undefined): boolean {
+  return !!retry && retry.refusals > REFUSAL_SPACING_MS.length;
+}
+
+/** Tell whether another tab holds the lease at `now`: its attempt runs, and began less than `leaseMs` ago. */
+export function isLeased(retry: RetryState | undefined, now: number, leaseMs: number): boolean {
+  return !!retry?.isRunning && now < retry.startedAt + leaseMs;
+}
+
+/**
+ * When the set may be sent again.
+ *
+ * @param wakeAttemptAt  of a page that woke up: a set that no tab has tried since is tried then.
+ * @param isExplicit     the page called `refresh()`: only the budget and `Retry-After` delay it.
+ * @returns undefined if nothing delays it.
+ */
+export function nextAttempt(
+  retry: RetryState | undefined,
+  wakeAttemptAt: number,
+  isExplicit = false,
+): NextAttempt | undefined {
+  if (!retry) return undefined;
+  const { startedAt, refusals } = retry;
+  const budgetAt = startedAt + retry.spacingMs;
+  const retryAfterAt = startedAt + retry.retryAfterMs;
+  const forced: NextAttempt =
+    retryAfterAt > budgetAt ? { at: retryAfterAt, reason: 'retry_after' } : { at: budgetAt, reason: 'budget' };
+  const waitAt = startedAt + retry.waitMs;
+  const triedSinceWake = startedAt > wakeAttemptAt - WAKE_SPREAD_MS;
+  let own: NextAttempt = { at: waitAt, reason: refusals ? 'refused' : 'back_off' };
+  if (!refusals && !triedSinceWake && wakeAttemptAt < waitAt) own = { at: wakeAttemptAt, reason: 'woken' };
+  return isExplicit || forced.at > own.at ? forced : own;
+}
+
+/**
+ * An attempt starts at `now`.
+ *
+ * @param isExplicit  the page called `refresh()`: earlier refusals no longer count.
+ */
+export function attemptStarted(retry: RetryState | undefined, now: number, isExplicit: boolean): RetryState {
+  const attempts = (retry?.attempts ?? 0) + 1;
+  return {
+    attempts,
+    outages: retry?.outages ?? 0,
+    refusals: isExplicit ? 0 : (retry?.refusals ?? 0),
+    startedAt: now,
+    isRunning: true,
+    waitMs: 0,
+    spacingMs: minSpacingMs(attempts),
+    retryAfterMs: 0,
+  };
+}
+
+/**
+ * The attempt failed at `now`.
+ *
+ * @param wakeAttemptAt  when this page, after it woke up, was to try again; 0 if it never slept.
+ */
+export function attemptFailed(
+  retry: RetryState,
+  error: TokenError,
+  backOff: BackOff,
+  now: number,
+  wakeAttemptAt: number,
+): RetryState {
+  const elapsedMs = now - retry.startedAt;
+  const done = { ...retry, isRunning: false, retryAfterMs: 0 };
+  if (error.retryAfterMs) done.retryAfterMs = elapsedMs + Math.min(error.retryAfterMs, MAX_WAIT_MS);
+  if (isRefusal(error)) {
+    const spacingMs = REFUSAL_SPACING_MS[retry.refusals] ?? 0;
+    return { ...done, refusals: retry.refusals + 1, waitMs: elapsedMs + spacingMs };
+  }
+  const isWaking = now < wakeAttemptAt + WAKE_NETWORK_MS;
+  const outages = isWaking ? Math.min(retry.outages, WAKE_OUTAGES) : retry.outages;
+  // Add up to 12.5 % jitter to the spacing, so that tabs do not retry in the same instant.
+  const spacedMs = retry.spacingMs * (1 + Math.random() / 8);
+  return { ...done, outages: outages + 1, waitMs: Math.max(elapsedMs + backOffMs(backOff, outages), spacedMs) };
+}
+
+/** Check the fields of a stored retry state; whatever is not plausible reads as none. */
+export function parseRetry(stored: unknown): RetryState | undefined {
+  if (typeof stored !== 'object' || stored === null) return undefined;
+  const { attempts, outages, refusals, startedAt, isRunning, waitMs, spacingMs, retryAfterMs } = stored as RetryState;
+  const numbers = { attempts, outages, refusals, startedAt, waitMs, spacingMs, retryAfterMs };
+  const isPlausible = Object.values(numbers).every((value) => Number.isFinite(value) && value >= 0);
+  if (!isPlausible || typeof isRunning !== 'boolean') return undefined;
+  const longestMs = 2 * MAX_WAIT_MS;
+  return waitMs > longestMs || spacingMs > longestMs || retryAfterMs > longestMs
+    ? undefined
+    : { ...numbers, isRunning };
+}

@@ -1,0 +1,121 @@
+/**
+ * The shell of a session: it holds the record and the state of the page, asks `decide` what follows, and does that.
+ *
+ *   setTokens, clear, an answer of service or provide        timer, page shown, message of a tab, consent answered
+ *                        |                                                        |
+ *      commit(transition): memory, one atomic write                         reconcile()
+ *                        |                                                        |
+ *                        +---------> decide(record, page, now) <------------------+
+ *                                              |
+ *              start or abort an attempt, emit events, publish the state, set the timer
+ *
+ * `reconcile` may run at any time and any number of times. What follows from what, and why, is in `rules/`.
+ */
+
+import type { TokenError } from '../token/errors.ts';
+import type { Answer, TokenSet } from '../token/token-set.ts';
+import type { createClock } from './browser/clock.ts';
+import { isPageVisible, type watchPage } from './browser/page.ts';
+import type { createTabs } from './browser/tabs.ts';
+import type { createEvents } from './events.ts';
+import type { Settings } from './options.ts';
+import type { RecordStore, UpdateOptions } from './record-store.ts';
+import { type Decision, decide, isSameState, noTokenError, type SessionState } from './rules/decide.ts';
+import { type AttemptPlan, isSettled, type PageState } from './rules/page-state.ts';
+import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
+
+/** A session from the inside: its page state, and the handles that act on browser and network. */
+export interface Shell {
+  readonly settings: Settings;
+  readonly clock: ReturnType<typeof createClock>;
+  readonly events: ReturnType<typeof createEvents>;
+  readonly records: RecordStore;
+  readonly tabs: ReturnType<typeof createTabs>;
+  readonly timer: ReturnType<typeof watchPage>;
+  page: PageState;
+  /** What `state` returns, and the token when it was published. */
+  published: { readonly state: SessionState; readonly token: string | undefined };
+  /** Start an attempt; resolves when it has ended, with the error it failed with. */
+  startAttempt(plan: AttemptPlan): Promise<TokenError | undefined>;
+  /** Aborts the attempt in progress. */
+  controller: AbortController;
+  /** Resolves when that has ended, with the error it failed with. */
+  attemptEnded: Promise<TokenError | undefined>;
+}
+
+/** A change by the page: memory changes at once. */
+export const HOST_CALL: UpdateOptions = { cause: 'set', isHostCall: true };
+/** A change by the page that only erases. */
+export const HOST_ERASURE: UpdateOptions = { cause: 'set', isHostCall: true, isErasure: true };
+
+export function setPage(shell: Shell, change: Partial<PageState>): void {
+  shell.page = { ...shell.page, ...change };
+}
+
+export function decideNow({ records, page, clock }: Shell): Decision {
+  return decide(records.record, page, clock.now());
+}
+
+/** Decide, and do what follows. */
+export function reconcile(shell: Shell): void {
+  followClock(shell);
+  setPage(shell, { isVisible: isPageVisible() });
+  const decision = decideNow(shell);
+  shell.page = decision.page;
+  if (decision.isAttemptVoid) shell.controller.abort();
+  if (decision.attempt) void shell.startAttempt(decision.attempt);
+  shell.timer.setTimer(decision.wakeAt);
+  for (const [event, payload] of decision.events) shell.events.emit(event, payload);
+  publish(shell, decision);
+  shell.events.emit('reconciled');
+}
+
+/** Show the state if anything in it has changed. */
+export function publish(shell: Shell, { state, token }: Decision): void {
+  const isSame = isSameState(state, shell.published.state);
+  if (isSame && token === shell.published.token) return;
+  shell.published = { state: Object.freeze(state), token };
+  shell.events.emit('change');
+}
+
+/** If the wall clock was set back, correct what was measured by it. */
+export function followClock(shell: Shell): void {
+  const backMs = isSettled(shell.page) ? shell.clock.followStepBack() : 0;
+  const { record } = shell.records;
+  if (backMs && record.set) commit(shell, clockSetBack(record, backMs), HOST_CALL).catch(() => {});
+}
+
+export function reportError(shell: Shell, error: TokenError): void {
+  if (shell.page.isClosed) return;
+  setPage(shell, { lastError: error });
+  shell.events.log(error);
+  shell.events.emit('error', error);
+}
+
+/** Why there is no token now. */
+export function noToken({ records, page }: Shell): TokenError {
+  return noTokenError(records.record, page);
+}
+
+/** Change the record; settles after the write. Rejects if consent is refused, or withdrawn meanwhile. */
+export async function commit(shell: Shell, transition: Transition, options: UpdateOptions): Promise<void> {
+  if (shell.page.consent === 'refused') throw noToken(shell);
+  const writing = shell.records.update(transition, options);
+  reconcile(shell);
+  const isChanged = await writing;
+  await shell.records.repeated();
+  if (isChanged) shell.tabs.notify();
+  if (shell.page.consent !== 'granted') throw noToken(shell);
+  reconcile(shell);
+}
+
+/** Record an answer from outside: a set, by the transition `supplied`, or an opt-out. */
+export async function commitAnswer(
+  shell: Shell,
+  answer: Answer,
+  supplied: (set: TokenSet, now: number) => Transition,
+): Promise<void> {
+  followClock(shell);
+  const now = shell.clock.now();
+  await commit(shell, answer === 'optout' ? optedOut(now) : supplied(answer, now), HOST_CALL);
+}

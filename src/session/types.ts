@@ -1,0 +1,63 @@
+/** What a session is to those who use it. Types only. */
+
+import type { EventName, SessionEvents, SessionState } from './rules/decide.ts';
+
+export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unknown;
+
+/**
+ * Keeps one token set alive. Every promise settles in bounded time, except those that wait for consent, which settle with
+ * the answer or with `close()`. An ignored one causes no unhandled rejection.
+ */
+export interface Session {
+  /**
+   * The stored state is loaded or given up on (1.5 s); never rejects. While consent is pending it resolves with nothing
+   * loaded.
+   */
+  readonly ready: Promise<void>;
+  /** The token in force: never an expired one, never an opted-out user's. Undefined until the stored state is known. */
+  readonly advertisingToken: string | undefined;
+  /** A frozen snapshot: the same object until something changes. */
+  readonly state: SessionState;
+  /**
+   * Get the token in force, in the same task; or wait for the one that `provide` or a refresh brings.
+   *
+   * @param options.timeoutMs  how long to wait, ms. Default: the session's `timeoutMs`.
+   * @throws {TokenError} `opted_out`, `no_token`, `no_consent`, `timeout`, `closed`, or what the attempt failed with.
+   * @example const token = await session.getToken({ timeoutMs: 500 });
+   */
+  getToken(options?: { timeoutMs?: number | undefined }): Promise<string>;
+  /**
+   * Supply a set. The token changes at once if the stored state is known; the promise settles after the write. Before the
+   * decision about consent, set and promise wait for it, even over a refusal that is followed by consent.
+   *
+   * @param answer  a generate answer `{ status, body }`, its body, or `{ status: 'optout' }`.
+   * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (refused before, or withdrawn), `closed`.
+   * @example await session.setTokens(await response.json());
+   */
+  setTokens(answer: unknown): Promise<void>;
+  /**
+   * Log out, in all tabs. An opt-out outlives a logout. Settles after the write.
+   *
+   * @param options.forget  also forget which sets there were: nothing that identifies the user is left, but a page from a
+   *   cache may then bring its set back. Default false.
+   * @example await session.clear();
+   */
+  clear(options?: { forget?: boolean | undefined }): Promise<void>;
+  /**
+   * Refresh now, or call `provide` if there is nothing to refresh; one request in all tabs. Settles after the write.
+   *
+   * @throws {TokenError} what the attempt failed with; `no_token` if there is nothing to refresh and no `provide`.
+   * @example await session.refresh();
+   */
+  refresh(): Promise<void>;
+  /**
+   * Listen to an event; returns the unsubscribe function.
+   *
+   * @example const off = session.on('token', ({ advertisingToken }) => bid(advertisingToken));
+   */
+  on<E extends EventName>(event: E, listener: Listener<E>): () => void;
+  /** Be called after any change of `state` or of the token; returns the unsubscribe function. */
+  subscribe(listener: () => unknown): () => void;
+  /** Stop: no timer, listener, lock or connection is left. What is stored stays. */
+  close(): void;
+}
