@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { root } from '../build/bundle.ts';
+import { root } from '../build/dist.ts';
 import { entries } from '../build/entries.ts';
 import { installPacked, run, type User } from './support/packed.ts';
 

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { root } from '../../build/bundle.ts';
+import { root } from '../../build/dist.ts';
 
 export const run = promisify(execFile);
 
