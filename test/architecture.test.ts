@@ -153,7 +153,7 @@ describe('the package', () => {
     expect(files).toEqual(expect.arrayContaining([...Object.values(entries), command]));
   });
 
-  test('brings two dependencies, and versions that do not float', async () => {
+  test('has two dependencies, and pins every version', async () => {
     const { dependencies, devDependencies } = await readJson('package.json');
     expect(Object.keys(dependencies).sort()).toEqual(['@noble/ciphers', 'idb-keyval']);
     for (const version of Object.values({ ...dependencies, ...devDependencies })) {
@@ -161,7 +161,7 @@ describe('the package', () => {
     }
   });
 
-  test('has a lockfile without download addresses', async () => {
+  test('has a lockfile without download URLs', async () => {
     const lock = await readFile(`${root}package-lock.json`, 'utf8');
     expect(lock).not.toContain('"resolved"');
     expect(lock).not.toMatch(/https?:\/\/[^"]*\.tgz/);
@@ -177,9 +177,9 @@ describe('what is built', async () => {
     for (const next of atOnce ? imports : [...imports, ...dynamicImports]) reached(next, atOnce, seen);
     return seen;
   };
-  /** The files of an entry, and the names of what it leaves to be installed. */
+  /** The files of an entry point, including those loaded on demand, and the packages that it imports. */
   const filesOf = (entry: string) => [...reached(`${entries[entry]}.js`, false)];
-  /** Those of them that an import of it loads. */
+  /** Those of them that a static import loads. */
   const filesAtOnce = (entry: string) => [...reached(`${entries[entry]}.js`, true)];
   /** Modules that left code in a file. */
   const contentOf = (file: Chunk | undefined) =>
@@ -223,19 +223,19 @@ describe('what is built', async () => {
     expect(hashing(modulesOf('./operator'))).not.toEqual([]);
   });
 
-  test.each(Object.keys(entries))('%s leaves nothing to be installed but the two dependencies', (entry) => {
+  test.each(Object.keys(entries))('%s imports no package except the two dependencies', (entry) => {
     const ofNode = entry === './operator/node' ? ['node:'] : [];
     const named = (paths: string[]) => paths.filter((path) => !files.has(path)).map(packageOf);
     const ofReact = entry === './react' ? ['react'] : [];
     const dependencies = [...ofNode, ...ofReact, 'idb-keyval', '@noble/ciphers'];
     for (const name of named(filesAtOnce(entry))) expect(dependencies).toContain(name);
-    // The engines of the database, where an option asks for one.
+    // Database engines, loaded on demand if an option asks for one.
     const engines = ['./operator', './mapping'].includes(entry) ? ['node:', '@electric-sql/pglite', 'pg'] : [];
     for (const name of named(filesOf(entry))) expect([...dependencies, ...engines]).toContain(name);
   });
 
   test.each(Object.keys(entries).filter((entry) => entry !== './operator/node'))(
-    '%s needs nothing of Node',
+    '%s imports no module of Node',
     (entry) => {
       expect(modulesOf(entry).filter((id) => id.includes('browser-external'))).toEqual([]);
       for (const path of filesOf(entry)) expect(files.get(path)?.code ?? '').not.toMatch(/createRequire|\brequire\(/);
