@@ -5,8 +5,13 @@
  * The URL is absolute: a classic script from another origin has no base URL for a relative import.
  */
 
-import type { Noble } from '../token/noble.ts';
+import type { Bytes } from '../token/bytes.ts';
 import { scriptTag } from './script-url.ts';
+
+/** The part of `tessera-noble.js` that `src/token/cipher.ts` uses. */
+interface Noble {
+  gcm(key: Bytes, iv: Bytes): { encrypt(plain: Bytes): Bytes; decrypt(sealed: Bytes): Bytes };
+}
 
 export function loadNoble(): Promise<Noble> {
   return import(/* @vite-ignore */ `${new URL('tessera-noble.js', scriptTag?.src || location.href)}`);
