@@ -1,77 +1,70 @@
-import { defineConfig } from 'vitest/config';
+/**
+ * The library build. One Vite build cannot emit ES modules, a command for Node and self-contained scripts, so each has a mode:
+ *
+ *   vite build                    the ES modules that package.json exports
+ *   vite build --mode command     the `tessera` command
+ *   vite build --mode tessera.js  one script-tag file, by its name
+ *
+ * `npm run build` runs all modes (build/dist.ts), from the list in build/entries.ts. The tests have vitest.config.ts.
+ */
 
-// Five ways to run a test, by its folder. Whatever is not named here runs in Node.
-const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts'];
-const database = [
-  'test/database/**/*.test.ts',
-  'test/operator-nodes/**/*.test.ts',
-  'test/mapping/**/*.test.ts',
-  'test/cli/map*.test.ts',
-];
-const model = ['test/model/**/*.test.ts'];
-const built = [
-  'test/browser/**/*.test.ts',
-  'test/engines/**/*.test.ts',
-  'test/package.test.ts',
-  'test/consumers.test.ts',
-];
+import { type BuildEnvironmentOptions, defineConfig, type UserConfig } from 'vite';
+import { command, entries, external, type ScriptFile, scripts } from './build/entries.ts';
 
-export default defineConfig({
-  // Under `npm test` types are checked by `tsc`, before.
-  test: {
-    // All cores: by default one is left idle, of two that is half.
-    maxWorkers: '100%',
-    // `npm run coverage`: of what runs in a page.
-    coverage: {
-      provider: 'v8',
-      include: ['src/session/**', 'src/token/**'],
-      reporter: 'text',
-      thresholds: { branches: 95 },
+/** Absolute, as an alias must be. */
+const path = (file: string) => `${import.meta.dirname}/${file}`;
+
+/** ES modules, not minified: the user's bundler minifies. What they share is in `chunks/`. */
+const modules: UserConfig = {
+  resolve: { alias: { util: path('build/util.ts') } },
+  build: {
+    minify: false,
+    lib: {
+      entry: Object.fromEntries(Object.values(entries).map((name) => [name, path(`src/${name}.ts`)])),
+      formats: ['es'],
     },
-    projects: [
-      {
-        test: {
-          name: 'node',
-          include: ['test/**/*.test.ts'],
-          exclude: [...page, ...database, ...model, ...built],
-        },
-      },
-      {
-        test: {
-          name: 'page',
-          include: page,
-          environment: 'happy-dom',
-          setupFiles: ['fake-indexeddb/auto'],
-        },
-      },
-      {
-        // Thousands of simulated profiles: too long for every save.
-        test: {
-          name: 'model',
-          include: model,
-        },
-      },
-      {
-        // A real PostgreSQL and PGlite: see test/database/engines.ts.
-        test: {
-          name: 'database',
-          include: database,
-          globalSetup: ['test/database/engines.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-        },
-      },
-      {
-        // Real engines and the files of dist/, one test file after the other: two cores, and clocks that matter.
-        test: {
-          name: 'browser',
-          include: built,
-          globalSetup: ['test/support/built.ts'],
-          fileParallelism: false,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-        },
-      },
-    ],
+    rolldownOptions: {
+      external,
+      output: { entryFileNames: '[name].js', chunkFileNames: 'chunks/[name]-[hash].js' },
+    },
   },
+};
+
+/** The command for Node. Its dependencies are bundled, except those of package.json's `dependencies` and peers. */
+const program: UserConfig = {
+  build: {
+    ssr: true,
+    minify: false,
+    rolldownOptions: {
+      input: { [command]: path(`src/${command}.ts`) },
+      external,
+      output: { entryFileNames: '[name].js', chunkFileNames: 'cli/[name]-[hash].js' },
+    },
+  },
+  ssr: { noExternal: true },
+};
+
+/** One script-tag file, self-contained and minified. */
+function script(name: string, { source, format, noble }: ScriptFile): UserConfig {
+  return {
+    resolve: { alias: noble ? { './noble.ts': path(noble) } : {} },
+    build: {
+      // Script-tag files have no exports, but Vite demands the name of a global for the `iife` format.
+      lib: { entry: path(source), formats: [format], name: 'tessera', fileName: () => name },
+      // `build.minify` keeps the white space of `es` libraries; this does not.
+      rolldownOptions: { output: { minify: true } },
+    },
+  };
+}
+
+export default defineConfig(({ mode }) => {
+  const config = scripts[mode] ? script(mode, scripts[mode]) : mode === 'command' ? program : modules;
+  const build: BuildEnvironmentOptions = {
+    target: 'es2022',
+    emptyOutDir: false,
+    reportCompressedSize: false,
+    // Names, versions and licence texts of the packages that are bundled.
+    license: { fileName: `licenses/${mode === 'production' ? 'modules' : mode}.md` },
+  };
+  return { ...config, publicDir: false, build: { ...build, ...config.build } };
 });

@@ -1,54 +1,89 @@
 /**
- * Fill `dist/`. It is built beside and put in place whole, so that a failed or interrupted build leaves the old one, and
- * two builds at the same time do not mix.
+ * `npm run build`: run every mode of `vite.config.ts` and emit the declarations.
+ *
+ * `dist/` is built in another directory and then renamed, so that a failed build leaves the old files and nobody sees half
+ * a build.
  */
 
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { asShipped, buildCommand, buildEntries, buildScript, buildTypes, root } from './bundle.ts';
-import { command, scripts } from './entries.ts';
-import { thirdParties } from './notices.ts';
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmod, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type BuildEnvironmentOptions, build, type Rolldown } from 'vite';
+import { command, modes, scripts } from './entries.ts';
 
-const names = Object.keys(scripts) as (keyof typeof scripts)[];
+/** The directory of package.json, with a final slash. */
+export const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Build everything. */
-export const buildDist = async (): Promise<void> => {
-  const fresh = join(root, `node_modules/.cache/tessera-dist-${process.pid}`);
+/**
+ * Run one mode of `vite.config.ts`.
+ *
+ * @param options  where to write; by default nothing is written.
+ * @returns        the JavaScript files, with the modules that each contains.
+ */
+export async function bundle(
+  mode: string,
+  options: BuildEnvironmentOptions = { write: false },
+): Promise<Rolldown.OutputChunk[]> {
+  const result = await build({ root, mode, configFile: `${root}vite.config.ts`, logLevel: 'warn', build: options });
+  return [result as Rolldown.RolldownOutput | Rolldown.RolldownOutput[]]
+    .flat()
+    .flatMap(({ output }) => output)
+    .filter((file) => file.type === 'chunk');
+}
+
+/** Emit the declarations. Throws the messages of `tsc`. */
+async function emitTypes(outDir: string): Promise<void> {
+  const tsc = `${root}node_modules/typescript/bin/tsc`;
+  await promisify(execFile)(process.execPath, [tsc, '-p', `${root}tsconfig.build.json`, '--outDir', outDir]).catch(
+    (failure: { stdout?: string }) => {
+      throw new Error(`tsc: ${failure.stdout || failure}`);
+    },
+  );
+}
+
+/** Build everything into `dist/`. */
+export async function buildDist(): Promise<void> {
+  const outDir = `${root}node_modules/.cache/tessera-dist-${process.pid}`;
   try {
-    const [bundles] = await Promise.all([
-      Promise.all([...names.map(buildScript), buildEntries(), buildCommand()]),
-      buildTypes(fresh),
-    ]);
-    for (const file of await filesBelow(fresh)) {
-      await writeFile(file, asShipped(await readFile(file, 'utf8')));
-    }
-    for (const { path, code } of bundles.flat()) {
-      await mkdir(dirname(join(fresh, path)), { recursive: true });
-      await writeFile(join(fresh, path), code, { mode: path === `${command.file}.js` ? 0o755 : 0o644 });
-    }
-    await writeFile(join(fresh, 'THIRD-PARTY.md'), await thirdParties(bundles.flat()));
-    await rm(join(root, 'dist'), { recursive: true, force: true });
-    await rename(fresh, join(root, 'dist'));
+    await Promise.all([...modes.map((mode) => bundle(mode, { outDir })), emitTypes(outDir)]);
+    await chmod(`${outDir}/${command}.js`, 0o755);
+    await rm(`${root}dist`, { recursive: true, force: true });
+    await rename(outDir, `${root}dist`);
   } finally {
-    await rm(fresh, { recursive: true, force: true });
+    await rm(outDir, { recursive: true, force: true });
   }
-};
+}
 
-/** Build unless `dist/` is newer than everything that it is made from. */
-export const ensureDist = async (): Promise<void> => {
-  const built = await stat(join(root, 'dist/tessera.js')).catch(() => undefined);
+/** Build unless `dist/` is newer than everything that it is built from. */
+export async function ensureDist(): Promise<void> {
+  const built = await stat(`${root}dist`).catch(() => undefined);
   const sources = [
-    ...(await filesBelow(join(root, 'src'))),
-    ...(await filesBelow(join(root, 'build'))),
-    join(root, 'package-lock.json'),
-    join(root, 'package.json'),
+    ...(await filesBelow(`${root}src`)),
+    ...(await filesBelow(`${root}build`)),
+    ...['package.json', 'package-lock.json', 'vite.config.ts', 'tsconfig.json', 'tsconfig.build.json'].map(
+      (name) => root + name,
+    ),
   ];
-  const times = await Promise.all(sources.map(async (file) => (await stat(file)).mtimeMs));
-  if (!built || built.mtimeMs < Math.max(...times)) await buildDist();
-};
+  const changedAt = await Promise.all(sources.map(async (file) => (await stat(file)).mtimeMs));
+  if (!built || built.mtimeMs < Math.max(...changedAt)) await buildDist();
+}
 
-/** Every file below a folder, absolute. */
-export const filesBelow = async (folder: string): Promise<string[]> =>
-  (await readdir(folder, { recursive: true, withFileTypes: true }))
+/** List every file below a directory, as absolute paths. */
+export async function filesBelow(directory: string): Promise<string[]> {
+  return (await readdir(directory, { recursive: true, withFileTypes: true }))
     .filter((found) => found.isFile())
     .map((found) => join(found.parentPath, found.name));
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const startedAt = performance.now();
+  await buildDist();
+  for (const name of Object.keys(scripts)) {
+    const hash = createHash('sha384').update(await readFile(`${root}dist/${name}`));
+    console.log(`${name.padEnd(16)} integrity="sha384-${hash.digest('base64')}"`);
+  }
+  console.log(`dist/ built in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
+}

@@ -1,88 +1,44 @@
 /**
- * What the package is made of: its import paths, its script-tag files and its command.
- *
- * To add an entry, add its line to {@link entries} and its twin to `exports` in package.json: a test compares the two.
+ * The list of everything that is built. `exports` and `bin` of package.json name the ES modules and the command: a file
+ * `dist/NAME.js` is built from `src/NAME.ts`. The script-tag files are listed here.
  */
 
-/** Import path within the package -> source file under `src/`, without its ending. `dist/` keeps the same tree. */
-export const entries: Record<string, string> = {
-  '.': 'session/index',
-  './token': 'token/index',
-  './server': 'server/index',
-  './mapping': 'mapping/index',
-  './operator': 'operator/index',
-  './operator/node': 'operator/node',
-  './prebid': 'page/prebid',
-  './uid2': 'page/uid2',
-  './secure-signals': 'page/secure-signals',
-  './consent': 'page/consent',
-  './react': 'page/react',
-  './webview': 'page/webview',
-  './inspector': 'page/inspector',
-};
+import manifest from '../package.json' with { type: 'json' };
 
-/** What `exports` of package.json must say for {@link entries}. */
-export const packageExports = () => ({
-  ...Object.fromEntries(
-    Object.entries(entries).map(([path, file]) => [
-      path,
-      { types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` },
-    ]),
+/** `./dist/NAME.js` or `dist/NAME.js` to `NAME`. */
+const nameOf = (file: string): string => file.replace(/^(\.\/)?dist\/(.+)\.js$/, '$2');
+
+/** Import path within the package -> source file below `src/`, without its extension. */
+export const entries: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(manifest.exports).flatMap(([path, target]) =>
+    typeof target === 'string' ? [] : [[path, nameOf(target.default)]],
   ),
-  './package.json': './package.json',
-});
+);
 
-/** A module of a dependency, and the file of ours that a build takes in its place. */
-export interface Replacement {
-  readonly of: string;
-  readonly by: string;
-  /** Whether an `import()` of it stays one: run when it is needed, not when the script is loaded. */
-  readonly lazy: boolean;
-}
+/** Source file of the `tessera` command below `src/`, without its extension. */
+export const command = nameOf(manifest.bin.tessera);
 
 /** A file for a `<script>` tag, or one that such a file fetches. */
 export interface ScriptFile {
-  readonly from: string;
-  /** `iife` for a `<script>` tag; `es` for a sibling that is fetched by `import()`. */
+  readonly source: string;
+  /** `iife` for a `<script>` tag; `es` for a module that is loaded by `import()`. */
   readonly format: 'iife' | 'es';
-  readonly replace?: Replacement;
+  /** The module that replaces `src/token/noble.ts`. */
+  readonly noble?: string;
 }
 
-/**
- * Names of members that only the session's own files use: the script-tag files may shorten them. A name that is part
- * of the interface, of the stored record, or of the platform has no place here; a test compares it with the first two.
- * Terser leaves a name alone that any DOM object has, such as `commit` or `loaded`: such a name is paid for.
- */
-export const internalNames =
-  /^(alone|awaken|dateMs|drained|enact|failing|forgo|isLoaded|letGo|meet|need|nobody|notBefore|nudge|part|poke|pull|record|repeating|rewind|soonAt|tell|tellNeed|sendSet|commitAct|tellError|onLanded|takeAnswer|giveUp|takeOff|turns|ungate|unwritten|up|word)$/;
-
-const NOBLE = '@noble/ciphers/aes.js';
-
 /** File name in `dist/` -> what it is built from. */
-export const scripts = {
-  'tessera.js': {
-    from: 'src/page/script.ts',
-    format: 'iife',
-    replace: { of: NOBLE, by: 'src/page/noble.ts', lazy: false },
-  },
-  'tessera-uid2.js': {
-    from: 'src/page/uid2-script.ts',
-    format: 'iife',
-    replace: { of: NOBLE, by: 'src/page/noble.ts', lazy: false },
-  },
-  'tessera-noble.js': { from: 'build/noble.ts', format: 'es' },
-  'tessera.full.js': {
-    from: 'src/page/script.ts',
-    format: 'iife',
-    // By our `gcm` alone: an `import()` of the whole module would bring in every mode of AES, 4 kB of brotli.
-    replace: { of: NOBLE, by: 'build/noble.ts', lazy: true },
-  },
-} satisfies Record<string, ScriptFile>;
+export const scripts: Readonly<Record<string, ScriptFile>> = {
+  'tessera.js': { source: 'src/page/script.ts', format: 'iife', noble: 'src/page/noble.ts' },
+  'tessera-uid2.js': { source: 'src/page/uid2-script.ts', format: 'iife', noble: 'src/page/noble.ts' },
+  'tessera-noble.js': { source: 'build/noble.ts', format: 'es' },
+  'tessera.full.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts' },
+};
 
-/** The file that `bin` of package.json names, and its source. */
-export const command = { file: 'cli/main', from: 'src/cli/main.ts' };
+/** The modes of `vite.config.ts`: one build each. `production` is Vite's default and builds the ES modules. */
+export const modes: readonly string[] = ['production', 'command', ...Object.keys(scripts)];
 
-/** Dependencies that a user installs beside us, or not at all: never bundled. */
+/** Dependencies and optional peers that the user's package manager installs: never bundled into ES modules or the command. */
 export const external = [
   'idb-keyval',
   /^@noble\/ciphers(\/|$)/,

@@ -1,2 +1,13 @@
-/** `dist/tessera-noble.js`: AES-GCM for pages without Web Crypto, fetched from beside `dist/tessera.js` when needed. */
-export { gcm } from '@noble/ciphers/aes.js';
+/**
+ * AES-GCM for pages without Web Crypto, as the script-tag files ship it: `tessera-noble.js` is this module, and
+ * `tessera.full.js` contains it in place of `src/token/noble.ts`.
+ */
+
+import { gcm } from '@noble/ciphers/aes.js';
+import type { Noble } from '../src/token/noble.ts';
+
+export { gcm };
+
+export async function loadNoble(): Promise<Noble> {
+  return { gcm };
+}

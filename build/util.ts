@@ -1,6 +1,6 @@
 /**
- * Stands for Node's `util` in the ES modules, which run where there is no Node: prom-client asks it to put a wrong value into
- * the words of an error.
+ * Replaces Node's `util` in the ES modules, which also run where Node's modules do not exist. prom-client uses it to format
+ * a wrong value in an error message.
  */
 
 export const format = String;

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { buildEntries, buildScript, root } from '../build/bundle.ts';
-import { filesBelow } from '../build/dist.ts';
-import { command, entries, packageExports } from '../build/entries.ts';
+import { bundle, filesBelow, root } from '../build/dist.ts';
+import { command, entries } from '../build/entries.ts';
 import {
   contentsRule,
   cycleRule,
@@ -16,6 +15,8 @@ import {
   roomRule,
   syntaxRule,
 } from './support/architecture.ts';
+
+type Chunk = Awaited<ReturnType<typeof bundle>>[number];
 
 const readJson = async (file: string) => JSON.parse(await readFile(root + file, 'utf8'));
 
@@ -139,13 +140,20 @@ test('what is allowed is found to be allowed', () => {
 });
 
 describe('the package', () => {
-  test('exports exactly the entries that are built', async () => {
+  test('names for every entry the files that are built from its source', async () => {
     const { exports, bin } = await readJson('package.json');
-    expect(exports).toEqual(packageExports());
-    expect(bin).toEqual({ tessera: `dist/${command.file}.js` });
+    const { './package.json': own, ...paths } = exports;
+    expect(own).toBe('./package.json');
+    expect(Object.keys(paths)).toEqual(Object.keys(entries));
+    for (const [path, file] of Object.entries(entries)) {
+      expect(paths[path]).toEqual({ types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` });
+    }
+    expect(bin).toEqual({ tessera: `dist/${command}.js` });
+    const files = sources.map(({ path }) => path.replace(/\.tsx?$/, ''));
+    expect(files).toEqual(expect.arrayContaining([...Object.values(entries), command]));
   });
 
-  test('brings two dependencies, and versions that do not float', async () => {
+  test('has two dependencies, and pins every version', async () => {
     const { dependencies, devDependencies } = await readJson('package.json');
     expect(Object.keys(dependencies).sort()).toEqual(['@noble/ciphers', 'idb-keyval']);
     for (const version of Object.values({ ...dependencies, ...devDependencies })) {
@@ -153,7 +161,7 @@ describe('the package', () => {
     }
   });
 
-  test('has a lockfile without download addresses', async () => {
+  test('has a lockfile without download URLs', async () => {
     const lock = await readFile(`${root}package-lock.json`, 'utf8');
     expect(lock).not.toContain('"resolved"');
     expect(lock).not.toMatch(/https?:\/\/[^"]*\.tgz/);
@@ -161,45 +169,73 @@ describe('the package', () => {
 });
 
 describe('what is built', async () => {
-  const files = new Map((await buildEntries()).map((file) => [file.path, file]));
+  const files = new Map((await bundle('production')).map((file) => [file.fileName, file]));
   const reached = (path: string, atOnce: boolean, seen = new Set<string>()): Set<string> => {
     if (seen.has(path)) return seen;
     seen.add(path);
-    const file = files.get(path);
-    for (const next of file?.imports ?? []) if (!atOnce || !file?.onDemand.includes(next)) reached(next, atOnce, seen);
+    const { imports = [], dynamicImports = [] } = files.get(path) ?? {};
+    for (const next of atOnce ? imports : [...imports, ...dynamicImports]) reached(next, atOnce, seen);
     return seen;
   };
-  /** The files of an entry, and the names of what it leaves to be installed. */
+  /** The files of an entry point, including those loaded on demand, and the packages that it imports. */
   const filesOf = (entry: string) => [...reached(`${entries[entry]}.js`, false)];
-  /** Those of them that an import of it loads. */
+  /** Those of them that a static import loads. */
   const filesAtOnce = (entry: string) => [...reached(`${entries[entry]}.js`, true)];
-  const modulesOf = (entry: string) => filesOf(entry).flatMap((path) => files.get(path)?.modules ?? []);
+  /** Modules that left code in a file. */
+  const contentOf = (file: Chunk | undefined) =>
+    Object.entries(file?.modules ?? {}).flatMap(([id, { renderedLength }]) => (renderedLength > 0 ? [id] : []));
+  const modulesOf = (entry: string) => filesOf(entry).flatMap((path) => contentOf(files.get(path)));
   const hashing = (modules: readonly string[]) => modules.filter((id) => id.includes('@noble/hashes'));
 
-  test('a script tag does not pay for hashing', async () => {
-    expect(hashing((await buildScript('tessera.js')).modules)).toEqual([]);
-    expect(hashing((await buildScript('tessera.full.js')).modules)).toEqual([]);
-    // Two builds: on a busy machine more than the usual time of a test.
-  }, 60_000);
+  describe.each([
+    ['tessera.js', ['src/page/noble.ts'], ['build/noble.ts', '@noble/ciphers']],
+    ['tessera-uid2.js', ['src/page/noble.ts'], ['build/noble.ts', '@noble/ciphers']],
+    ['tessera.full.js', ['build/noble.ts', '@noble/ciphers'], ['src/page/noble.ts']],
+  ])('%s', async (name, inside, outside) => {
+    const chunks = await bundle(name);
+    const modules = chunks.flatMap(contentOf);
+    const has = (part: string) => modules.some((id) => id.includes(part));
 
-  test('a session does not pay for hashing', () => {
+    test('is one file without static imports', () => {
+      expect(chunks.map(({ fileName }) => fileName)).toEqual([name]);
+      expect(chunks[0]!.imports).toEqual([]);
+    });
+
+    test('contains AES-GCM in JavaScript, or the code that fetches it', () => {
+      expect(inside.filter(has)).toEqual(inside);
+      expect([...outside, 'src/token/noble.ts'].filter(has)).toEqual([]);
+    });
+
+    test('contains no hashing', () => {
+      expect(hashing(modules)).toEqual([]);
+    });
+  });
+
+  test.each(Object.keys(entries).filter((entry) => /^page\/(?!uid2|react)/.test(entries[entry]!)))(
+    '%s is one file without imports',
+    (entry) => {
+      expect(filesOf(entry)).toEqual([`${entries[entry]}.js`]);
+    },
+  );
+
+  test('a session contains no hashing', () => {
     expect(hashing(modulesOf('.'))).toEqual([]);
     expect(hashing(modulesOf('./operator'))).not.toEqual([]);
   });
 
-  test.each(Object.keys(entries))('%s leaves nothing to be installed but the two dependencies', (entry) => {
+  test.each(Object.keys(entries))('%s imports no package except the two dependencies', (entry) => {
     const ofNode = entry === './operator/node' ? ['node:'] : [];
     const named = (paths: string[]) => paths.filter((path) => !files.has(path)).map(packageOf);
     const ofReact = entry === './react' ? ['react'] : [];
     const dependencies = [...ofNode, ...ofReact, 'idb-keyval', '@noble/ciphers'];
     for (const name of named(filesAtOnce(entry))) expect(dependencies).toContain(name);
-    // The engines of the database, where an option asks for one.
+    // Database engines, loaded on demand if an option asks for one.
     const engines = ['./operator', './mapping'].includes(entry) ? ['node:', '@electric-sql/pglite', 'pg'] : [];
     for (const name of named(filesOf(entry))) expect([...dependencies, ...engines]).toContain(name);
   });
 
   test.each(Object.keys(entries).filter((entry) => entry !== './operator/node'))(
-    '%s needs nothing of Node',
+    '%s imports no module of Node',
     (entry) => {
       expect(modulesOf(entry).filter((id) => id.includes('browser-external'))).toEqual([]);
       for (const path of filesOf(entry)) expect(files.get(path)?.code ?? '').not.toMatch(/createRequire|\brequire\(/);

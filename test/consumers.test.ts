@@ -1,4 +1,4 @@
-/** The packed package in the hands of others: bundlers, a page without any, a server that renders. */
+/** The packed package in other tools: bundlers, a page without a bundler, a server that renders. */
 
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => user.remove());
 
-/** What the page's own code is. */
+/** The code of the page. */
 const APP = `
   import { createSession, isTokenError } from 'tessera-id';
   const session = createSession({
@@ -27,7 +27,7 @@ const APP = `
   session.on('token', ({ cause }) => window.causes.push(cause));
   session.on('error', (error) => window.causes.push(isTokenError(error) && error.code));
 `;
-const ONLY_A_GUARD = `import { isTokenError } from 'tessera-id'; console.log(isTokenError(1));`;
+const GUARD_ONLY = `import { isTokenError } from 'tessera-id'; console.log(isTokenError(1));`;
 
 type Bundler = (source: string, out: string) => Promise<void>;
 const write = async (source: string) => {
@@ -73,7 +73,7 @@ const bundlers: Record<string, Bundler> = {
   },
 };
 
-/** Serve files of a folder below `base`. */
+/** Handlers that serve the scripts of a directory below the path `base`. */
 const filesOf = async (folder: string, base = '/') =>
   Object.fromEntries(
     (await readdir(folder, { recursive: true, withFileTypes: true }))
@@ -85,13 +85,13 @@ const filesOf = async (folder: string, base = '/') =>
       ]),
   );
 
-const rotates = async (page: Page) => {
+const expectRotation = async (page: Page) => {
   await page.waitForFunction('window.causes.length >= 2');
   expect(((await page.evaluate('window.causes')) as string[]).slice(0, 2)).toEqual(['set', 'refresh']);
 };
 
 describe.each(Object.entries(bundlers))('%s', (name, bundle) => {
-  test('bundles a page that rotates its token, with Web Crypto and without', async () => {
+  test('bundles a page that refreshes its token, with Web Crypto and without', async () => {
     const out = join(user.folder, `dist-${name}`);
     await bundle(APP, out);
     const { baseUrl, handler } = await startOperator();
@@ -100,24 +100,24 @@ describe.each(Object.entries(bundlers))('%s', (name, bundle) => {
       '/': `<!doctype html><title>page</title><script>window.operator = '${baseUrl}';</script><script type="module" src="/app.js"></script>`,
       '/token': handler,
     });
-    await rotates(await openPage(`${site.origin}/`));
-    // Until it is needed, noble is not fetched: it is in a file of its own.
+    await expectRotation(await openPage(`${site.origin}/`));
+    // noble is in a chunk of its own, fetched only on the page without Web Crypto.
     const before = site.requests.length;
-    await rotates(await openPage(`${site.plainOrigin}/`));
+    await expectRotation(await openPage(`${site.plainOrigin}/`));
     const more = site.requests.slice(before).filter((request) => request.endsWith('.js'));
     expect(more.length).toBeGreaterThan(1);
   });
 
-  test('leaves out what is not imported', async () => {
+  test('drops code that is not imported', async () => {
     const out = join(user.folder, `guard-${name}`);
-    await bundle(ONLY_A_GUARD, out);
+    await bundle(GUARD_ONLY, out);
     const code = await readFile(join(out, 'app.js'), 'utf8');
     expect(code).toContain('TokenError');
     for (const part of ['/v2/token/refresh', 'indexedDB', 'BroadcastChannel']) expect(code).not.toContain(part);
   });
 });
 
-test('a page without a bundler imports the files as they are, from a path like that of a CDN', async () => {
+test('a page without a bundler imports the files unchanged, from a path like that of a CDN', async () => {
   const { baseUrl, handler } = await startOperator();
   const modules = join(user.folder, 'node_modules');
   const folders = ['tessera-id', 'idb-keyval', '@noble/ciphers'];
@@ -136,10 +136,10 @@ test('a page without a bundler imports the files as they are, from a path like t
       <script>window.operator = '${baseUrl}';</script><script type="module">${APP}</script>`,
     '/token': handler,
   });
-  await rotates(await openPage(`${site.origin}/`));
+  await expectRotation(await openPage(`${site.origin}/`));
 });
 
-test('a server that renders imports it, creates no session, and leaves every global as it was', async () => {
+test('a server that renders imports the package, and no global changes', async () => {
   const source = `
     const before = Object.getOwnPropertyNames(globalThis).sort().join();
     const { createElement } = await import('react');

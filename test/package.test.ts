@@ -1,15 +1,15 @@
-/** The package as its users get it: packed, unpacked beside its two dependencies, imported and type-checked. */
+/** The package as users get it: packed, unpacked beside its two dependencies, imported and type-checked. */
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { root } from '../build/bundle.ts';
+import { root } from '../build/dist.ts';
 import { entries } from '../build/entries.ts';
 import { installPacked, run, type User } from './support/packed.ts';
 
 const importOf = (path: string) => `tessera-id${path.slice(1)}`;
 const imports = Object.keys(entries).map(importOf);
-/** Those for pages: a server that renders imports them too. */
+/** Entry points for pages. A server that renders pages imports them too. */
 const ofPages = Object.entries(entries)
   .filter(([, file]) => /^(session|token|page)\//.test(file))
   .map(([path]) => importOf(path));
@@ -31,21 +31,21 @@ test.each(imports)('%s is imported by Node', async (path) => {
 });
 
 /**
- * What a server does, with nothing but what every runtime has: import what is for pages, and have a session on the first. Says
- * which entry has changed which global, what the session gave, and what persisted it.
+ * A server that imports the entry points for pages and creates a session, with APIs that every runtime has. Prints which
+ * entry point changed which global, the session's token, and its kind of persistence.
  */
 const SERVER = `
-  const look = () => new Map(
+  const readGlobals = () => new Map(
     Object.entries(Object.getOwnPropertyDescriptors(globalThis)).map(([name, { value, get }]) => [name, value ?? get]),
   );
-  // React is CommonJS, which some runtimes make ready for at the first file of it.
+  // React is CommonJS. Some runtimes add globals at the first CommonJS module.
   await import('react');
-  const before = look();
+  const before = readGlobals();
   const changed = [];
   const modules = [];
   for (const path of ${JSON.stringify(ofPages)}) {
     modules.push(await import(path));
-    const now = look();
+    const now = readGlobals();
     for (const name of new Set([...before.keys(), ...now.keys()]))
       if (!Object.is(before.get(name), now.get(name))) changed.push(path + ' ' + name);
   }
@@ -70,7 +70,7 @@ const SERVER = `
   console.log(JSON.stringify({ changed, token, persistence, after: session.advertisingToken ?? null }));
 `;
 
-/** Runtimes of servers: the program, and how it runs a file. The last two where they are on this machine. */
+/** Server runtimes: the program, and its arguments to run a file. The last two run only if they are installed. */
 const runtimes: [name: string, program: string, argumentsFor: (file: string) => string[]][] = [
   ['Node', process.execPath, (file) => [file]],
   [
@@ -87,11 +87,11 @@ for (const [name, program, argumentsFor] of runtimes) {
     () => false,
   );
   test.skipIf(!isThere)(
-    `in ${name} what pages import leaves every global as it was, and a session ends by itself`,
+    `in ${name} the entry points for pages change no global, and an idle session does not keep the process alive`,
     async () => {
       const file = join(user, 'server.mjs');
       await writeFile(file, SERVER);
-      // Whatever a session leaves open keeps the process; what nobody catches ends it with an error.
+      // A handle that a session leaves open makes this time out; an uncaught error makes it reject.
       const { stdout } = await run(program, argumentsFor(file), { cwd: user, timeout: 30_000 });
       expect(JSON.parse(stdout)).toEqual({ changed: [], token: 'a-token', persistence: 'memory', after: null });
     },
@@ -101,11 +101,15 @@ for (const [name, program, argumentsFor] of runtimes) {
 describe.each([
   ['NodeNext', 'NodeNext'],
   ['ESNext', 'Bundler'],
-])('with module %s, resolved the way of %s', (module, moduleResolution) => {
-  test('every declaration is whole', async () => {
+])('with module %s and moduleResolution %s', (module, moduleResolution) => {
+  test('every declaration resolves, and none is `any`', async () => {
     await writeFile(
       join(user, 'user.ts'),
-      imports.map((path, i) => `export * as entry${i} from '${path}';`).join('\n'),
+      [
+        ...imports.map((path, i) => `export * as entry${i} from '${path}';`),
+        // An import path in a declaration that resolves to nothing would make this `any`, and the directive an error.
+        `// @ts-expect-error\nexport const session: import('tessera-id').Session = 1;`,
+      ].join('\n'),
     );
     const options = { module, moduleResolution, target: 'ES2022', lib: ['ES2022', 'DOM'], strict: true, noEmit: true };
     await writeFile(
@@ -118,20 +122,20 @@ describe.each([
   });
 });
 
-test('the command runs by itself', async () => {
+test('the command is executable', async () => {
   const command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
   expect((await run(command, ['--help'])).stdout).toContain('tessera');
 });
 
-test('publint has nothing to say', async () => {
+test('publint reports no problem', async () => {
   const { publint } = await import('publint');
   const { messages } = await publint({ pkgDir: join(user, 'node_modules/tessera-id'), strict: true, pack: false });
   expect(messages.filter(({ type }) => type !== 'suggestion')).toEqual([]);
 });
 
-test('every entry has types for every way of resolving that knows `exports`', async () => {
+test('every entry has types for every module resolution that reads `exports`', async () => {
   const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
-  // Exit code 1, and so a rejection, for any problem but those of CommonJS and of Node 10: the package is ESM only.
+  // Exits with 1, which rejects, for any problem except those of CommonJS and Node 10: the package is ESM only.
   const { stdout } = await run(process.execPath, [attw, packed.tarball, '--profile', 'esm-only', '--format', 'json']);
   const { analysis } = JSON.parse(stdout) as { analysis: { entrypoints: object } };
   expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(Object.keys(entries)));

@@ -1,19 +1,18 @@
 /**
- * Stands for the import of `@noble/ciphers/aes.js` in the build of the script tag: fetches `tessera-noble.js` from beside the
- * script's own file, only where a page has no Web Crypto.
+ * Replaces `src/token/noble.ts` in `tessera.js` and `tessera-uid2.js`: fetches `tessera-noble.js` from the directory of the
+ * script, only on a page without Web Crypto.
  *
- * The address is absolute: a classic script from another origin has no base address for a relative import.
+ * The URL is absolute: a classic script from another origin has no base URL for a relative import.
  */
 
 import type { Bytes } from '../token/bytes.ts';
 import { scriptTag } from './script-url.ts';
 
-/** The part of it that is used: AES-GCM. */
+/** The part of `tessera-noble.js` that `src/token/cipher.ts` uses. */
 interface Noble {
   gcm(key: Bytes, iv: Bytes): { encrypt(plain: Bytes): Bytes; decrypt(sealed: Bytes): Bytes };
 }
 
-/** Fetch it. */
-export function load(): Promise<Noble> {
+export function loadNoble(): Promise<Noble> {
   return import(/* @vite-ignore */ `${new URL('tessera-noble.js', scriptTag?.src || location.href)}`);
 }

@@ -1,7 +1,7 @@
 /**
- * Where the running script tag's file came from. Read while the file runs for the first time: `currentScript` is
- * null in everything that is called later.
+ * The `<script>` element of the running script-tag file. Read while the file is evaluated: `document.currentScript` is null
+ * in everything that runs later.
  */
 
-/** The tag itself; null where the file was not loaded by a classic script tag. */
+/** `null` or `undefined` if a classic `<script>` element did not load this file. */
 export const scriptTag = globalThis.document?.currentScript as HTMLScriptElement | null | undefined;

@@ -6,6 +6,7 @@
  */
 
 import type { Bytes } from './bytes.ts';
+import { loadNoble } from './noble.ts';
 
 /** A 256-bit key, ready for use: a `CryptoKey` is used by Web Crypto, plain bytes by noble. */
 export type AesKey = CryptoKey | Bytes;
@@ -38,7 +39,7 @@ export async function sealAes(
 ): Promise<Bytes> {
   const body =
     key instanceof Uint8Array
-      ? (await import('@noble/ciphers/aes.js')).gcm(key, iv).encrypt(plain)
+      ? (await loadNoble()).gcm(key, iv).encrypt(plain)
       : new Uint8Array(await crypto.subtle.encrypt({ name: AES, iv }, key, plain));
   const sealed = new Uint8Array(IV_LENGTH + body.length);
   sealed.set(iv);
@@ -56,7 +57,6 @@ export async function openAes(key: AesKey, sealed: Bytes): Promise<Bytes> {
   const iv = sealed.subarray(0, IV_LENGTH);
   const body = sealed.subarray(IV_LENGTH);
   return key instanceof Uint8Array
-    ? // Worded so that the script-tag build finds it: `build/bundle.ts`.
-      ((await import('@noble/ciphers/aes.js')).gcm(key, iv).decrypt(body) as Bytes)
+    ? ((await loadNoble()).gcm(key, iv).decrypt(body) as Bytes)
     : new Uint8Array(await crypto.subtle.decrypt({ name: AES, iv }, key, body));
 }

@@ -2,7 +2,7 @@
 /** Two copies of the code in one page, as they are shipped; and that loading it touches nothing. */
 
 import { afterEach, expect, test, vi } from 'vitest';
-import { buildScript } from '../../build/bundle.ts';
+import { bundle } from '../../build/dist.ts';
 import type { Tessera } from '../../src/page/script.ts';
 import { indexedDbStore } from '../../src/session/index.ts';
 import { listen, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
@@ -11,11 +11,11 @@ import { BASE_URL, createFixture, recordOf } from './fixtures.ts';
 afterEach(() => void vi.useRealTimers());
 
 test('two copies of tessera.js behave like two tabs: one refresh, both have it; a logout ends both', async () => {
-  const { code } = await buildScript('tessera.js');
+  const [file] = await bundle('tessera.js');
   /** The file in a page that has no global of its name yet. */
   const load = (): Tessera => {
     const window: { tessera?: Tessera } = {};
-    new Function('window', code)(window);
+    new Function('window', file!.code)(window);
     return window.tessera as Tessera;
   };
   useFakeClock();

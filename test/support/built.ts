@@ -1,6 +1,6 @@
 /**
- * Before tests that use what is built: an up-to-date `dist/`, one Chromium for all of them, and a look at what other
- * engines there are. Afterwards it is told which of them ran.
+ * Global setup of the tests that use the built files: builds `dist/` unless it is up to date, starts one Chromium for all of
+ * them, and finds out which other engines are installed. The teardown prints which engines ran.
  */
 
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -15,11 +15,11 @@ import { webkit } from './webkit.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where playwright-core finds the shared browser: see `openProfile`. */
+    /** WebSocket endpoint of the shared browser, for `openProfile`. */
     chromiumAt: string;
-    /** Engines that this machine does not have: what is to be installed for each. */
+    /** Engine that is not installed -> the packages that bring it. */
     missingEngines: Partial<Record<EngineName, string>>;
-    /** The file that takes what is to be told of engines at the end, a line each. */
+    /** File to which tests append lines about engines; the teardown prints them. */
     engineLog: string;
   }
 }
@@ -30,13 +30,13 @@ export default async ({ provide }: TestProject): Promise<() => Promise<void>> =>
     const packages = await kind.missing();
     if (packages) missing[kind.name] = packages;
   }
-  const told = Object.entries(missing).map(([name, packages]) => `${name}: not on this machine, install ${packages}`);
+  const notices = Object.entries(missing).map(([name, packages]) => `${name}: not installed, install ${packages}`);
   provide('missingEngines', missing);
 
   await ensureDist();
   const folder = await mkdtemp(join(tmpdir(), 'tessera-engines-'));
   const log = join(folder, 'log');
-  await appendFile(log, told.map((line) => `${line}\n`).join(''));
+  await appendFile(log, notices.map((line) => `${line}\n`).join(''));
   provide('engineLog', log);
 
   const { server, version } = await launchShared();

@@ -1,16 +1,16 @@
-/** The package as its users get it: packed, and unpacked into a folder of theirs beside what they have installed. */
+/** The package as users get it: packed, and unpacked into a project's `node_modules` beside its dependencies. */
 
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { root } from '../../build/bundle.ts';
+import { root } from '../../build/dist.ts';
 
 export const run = promisify(execFile);
 
 export interface User {
-  /** Their folder, with a package.json and `node_modules`. */
+  /** The project's directory, with a package.json and `node_modules`. */
   readonly folder: string;
   /** The packed file. */
   readonly tarball: string;
@@ -18,9 +18,9 @@ export interface User {
 }
 
 /**
- * Pack `dist/` as it is, and install it for a user.
+ * Pack `dist/` as it is, and install it into a new project.
  *
- * @param beside  packages of ours that the user has as well.
+ * @param beside  packages of this repository's `node_modules` that the project also has.
  */
 export const installPacked = async (beside: readonly string[]): Promise<User> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-user-'));

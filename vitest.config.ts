@@ -1,0 +1,77 @@
+import { defineConfig } from 'vitest/config';
+
+// Five projects, by folder. Files that no pattern names run in Node. The library build is configured in vite.config.ts.
+const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts'];
+const database = [
+  'test/database/**/*.test.ts',
+  'test/operator-nodes/**/*.test.ts',
+  'test/mapping/**/*.test.ts',
+  'test/cli/map*.test.ts',
+];
+const model = ['test/model/**/*.test.ts'];
+const built = [
+  'test/browser/**/*.test.ts',
+  'test/engines/**/*.test.ts',
+  'test/package.test.ts',
+  'test/consumers.test.ts',
+];
+
+export default defineConfig({
+  // `npm test` runs `tsc` first: Vitest checks no types.
+  test: {
+    // All cores: the default leaves one idle, which is half of two.
+    maxWorkers: '100%',
+    // `npm run coverage`: the code that runs in a page.
+    coverage: {
+      provider: 'v8',
+      include: ['src/session/**', 'src/token/**'],
+      reporter: 'text',
+      thresholds: { branches: 95 },
+    },
+    projects: [
+      {
+        test: {
+          name: 'node',
+          include: ['test/**/*.test.ts'],
+          exclude: [...page, ...database, ...model, ...built],
+        },
+      },
+      {
+        test: {
+          name: 'page',
+          include: page,
+          environment: 'happy-dom',
+          setupFiles: ['fake-indexeddb/auto'],
+        },
+      },
+      {
+        // Thousands of simulated profiles: too slow for `npm run test:watch`.
+        test: {
+          name: 'model',
+          include: model,
+        },
+      },
+      {
+        // A real PostgreSQL and PGlite: see test/database/engines.ts.
+        test: {
+          name: 'database',
+          include: database,
+          globalSetup: ['test/database/engines.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        // Real browsers and the files of dist/. One test file at a time: parallel browsers on two cores delay each other's timers.
+        test: {
+          name: 'browser',
+          include: built,
+          globalSetup: ['test/support/built.ts'],
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
