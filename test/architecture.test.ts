@@ -151,11 +151,14 @@ describe.each(rules)('%s', (_, rule, broken) => {
     expect(rule(modules)).toEqual([]);
   });
 
-  test.each(broken)('is broken by %o', (files, message) => {
-    const found = rule(Object.entries(files).map(([path, code]) => readModule({ path, code })));
-    expect(found).toHaveLength(1);
-    expect(found[0]).toContain(message);
-  });
+  test.each(broken.map(([files, message], row) => ({ row, files, message })))(
+    'violation $row: $message',
+    ({ files, message }) => {
+      const found = rule(Object.entries(files).map(([path, code]) => readModule({ path, code })));
+      expect(found).toHaveLength(1);
+      expect(found[0]).toContain(message);
+    },
+  );
 });
 
 test('permitted modules break no rule', () => {
