@@ -22,6 +22,6 @@ session.subscribe(show);
 show();
 
 ready.then((isConnected) => {
-  $('host').textContent = isConnected ? 'Connected to the app.' : 'No app has answered: the page works on its own.';
+  $('host').textContent = isConnected ? 'The app has answered.' : 'No app has answered: this is a page like any other.';
 });
 $('sign-out').onclick = () => session.clear();
