@@ -1,8 +1,8 @@
 /**
  * The token set: its type, and its parser. Whatever a page, a server or a store supplies passes through here first.
  *
- * This is the only file of the browser runtime that knows the snake_case names of the wire. It has no clock: what a set
- * means at an instant is `phase.ts`. See docs/protocol.md, "Endpoints".
+ * Of `token/` and `session/`, only this file knows the snake_case names of the wire. It has no clock: what a set means at an
+ * instant is `phase.ts`. See docs/protocol.md, "Endpoints".
  */
 
 import { choiceFault, typeFault } from './checks.ts';
