@@ -1,10 +1,9 @@
 /**
- * How late a refresh starts: the moment at which Chromium began to fetch, by its own resource timing, after the
- * `refresh_from` of the set in force. Visible tabs, each with a profile of its own, with the built script tag and its
- * `data-` attributes, no code of the page's.
+ * How late a refresh starts: when Chromium began to fetch, by its own resource timing, minus the `refresh_from` of the set in
+ * force. Visible tabs, each with its own profile, the built script tag and its `data-` attributes, without code of the page.
  *
- * Each page also does the least that comes before such a fetch, half-way between refreshes: a bare `setTimeout`, a lock, a
- * read of IndexedDB. How late that ends is what machine and browser add to anybody's refresh.
+ * Half-way between refreshes each page also does the minimum that precedes such a fetch: a bare `setTimeout`, a lock, a read of
+ * IndexedDB. The lateness of these is what machine and browser add to any refresh.
  */
 
 import assert from 'node:assert/strict';
@@ -40,7 +39,7 @@ const SCRIPT = `
 interface Seen {
   /** `refresh_from` of each set in turn. */
   readonly due: readonly number[];
-  /** How late each bare timer was, and the lock and the read behind it. */
+  /** Lateness of each bare timer, and of the lock and the read after it. */
   readonly timers: readonly number[];
   readonly bare: readonly number[];
 }
@@ -52,7 +51,7 @@ interface Late {
   readonly bare: readonly number[];
 }
 
-/** Watch one tab until it has refreshed often enough: how late everything was. */
+/** Watch one tab until it has refreshed often enough, and return how late each step was. */
 const watch = async (page: Page, { url, refreshUrl }: Pages): Promise<Late> => {
   await page.goto(url);
   await page.waitForFunction((count) => (window as never as Seen).due?.length > count, REFRESHES, {
@@ -71,12 +70,12 @@ const watch = async (page: Page, { url, refreshUrl }: Pages): Promise<Late> => {
     };
   }, refreshUrl);
   assert.equal(visible, 'visible');
-  // The set of each event but the last has been refreshed by one request.
+  // One request has refreshed the set of each event, except for the last event.
   assert.equal(started.length, due.length - 1);
   return { ours: started.map((at, i) => at - due[i]!), timers, bare };
 };
 
-/** All tabs, side by side. */
+/** Watch all tabs at the same time. */
 const round = async (pages: Pages): Promise<Late> => {
   const tabs = await Promise.all(
     Array.from({ length: TABS }, async (_, i) => {
@@ -97,7 +96,7 @@ const round = async (pages: Pages): Promise<Late> => {
 export const measure = async (): Promise<Measurement[]> => {
   const pages = await startPages({ refreshFrom: REFRESH_FROM_S, identityExpires: 60, refreshExpires: 600 }, SCRIPT);
   let measured = await round(pages);
-  // A machine on which the bare ones are late says nothing about ours: it gets two more chances.
+  // If the bare timers are late, the machine is too busy for a result: repeat the round, at most twice.
   for (let more = 2; more > 0 && quantile(measured.bare, 1) > LIMIT_MS / 2; more--) measured = await round(pages);
   await pages.close();
   const { ours, timers, bare } = measured;

@@ -1,6 +1,6 @@
 /**
- * Refreshes a second over HTTP on loopback, beside a bare Hono route on the same Node server that is posted the same
- * refresh token and sends it back. Each server has a process of its own; the load comes from this one.
+ * Refreshes per second over HTTP on loopback, compared with a bare Hono route on the same Node server that receives the same
+ * refresh token and sends it back. Each server has its own process; this one generates the load.
  */
 
 import { compare, figure, type Measurement, median } from './measure.ts';
@@ -16,7 +16,7 @@ export const measure = async (): Promise<Measurement[]> => {
   const ours = await openLoad(operator.said, CONNECTIONS);
   const bare = await openLoad({ ...operator.said, ...echo.said }, CONNECTIONS);
 
-  // CPU time of the servers, by which one can tell what the load, or a neighbour, kept from them.
+  // CPU time of the servers, which load generator and other processes do not distort.
   const spent = { operator: [] as number[], echo: [] as number[] };
   const round = (name: keyof typeof spent, load: Load, server: Child<Target>) => async () => {
     await server.busy();

@@ -1,7 +1,7 @@
 /**
- * `npm run demo`: an operator, a publisher's server and its page, on loopback. Prints the addresses; Ctrl-C stops all.
+ * `npm run demo`: run an operator, a publisher's server and its page on loopback, and print the addresses. Ctrl-C stops them.
  *
- * Lifetimes are short, so that a token's whole life can be watched: a refresh after 10 seconds, never more than 30.
+ * Lifetimes are short, so that the whole life of a token can be watched: it is refreshed after 10 s and expires after 30 s.
  */
 
 import { ensureDist } from '../build/dist.ts';
@@ -11,8 +11,8 @@ import { createPublisher } from './publisher.ts';
 
 const LIFETIMES = { refreshFrom: 10, identityExpires: 30, refreshExpires: 120 };
 
-/** Listen at a port that people can remember, or at any other where that one is taken. */
-const listenNear = async (service: Parameters<typeof listen>[0], port: number): Promise<Listening> => {
+/** Listen on `port`, or on any free port if that one is in use. */
+const listenOn = async (service: Parameters<typeof listen>[0], port: number): Promise<Listening> => {
   try {
     return await listen(service, { port });
   } catch (error) {
@@ -24,21 +24,21 @@ const listenNear = async (service: Parameters<typeof listen>[0], port: number): 
 await ensureDist();
 
 const operator = createOperator({ ...LIFETIMES, roles: ['GENERATOR', 'OPTOUT'] });
-const operatorAt = await listenNear(operator, 4701);
+const operatorServer = await listenOn(operator, 4701);
 const [credentials] = operator.participants;
-const publisherAt = await listenNear(createPublisher({ baseUrl: operatorAt.url, ...credentials! }), 4700);
+const publisherServer = await listenOn(createPublisher({ baseUrl: operatorServer.url, ...credentials! }), 4700);
 
 console.log(`
-  publisher  ${publisherAt.url}   <- open this, in two tabs if you like
-  in an app  ${publisherAt.url}/webview
-  operator   ${operatorAt.url}
+  publisher  ${publisherServer.url}   <- open this, in two tabs if you like
+  in an app  ${publisherServer.url}/webview
+  operator   ${operatorServer.url}
 
   A token is refreshed after ${LIFETIMES.refreshFrom} s, expires after ${LIFETIMES.identityExpires} s; its refresh token ends after ${LIFETIMES.refreshExpires} s.
   Ctrl-C stops both.
 `);
 
 const stop = async () => {
-  await Promise.all([publisherAt.close(), operatorAt.close()]);
+  await Promise.all([publisherServer.close(), operatorServer.close()]);
   await operator.close();
 };
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());

@@ -1,14 +1,12 @@
 /**
- * A publisher's server, as small as one can be: it knows who is signed in, asks the operator for that user's tokens, and
- * serves the page. Key and secret stay here.
+ * A minimal publisher's server: it knows who is signed in, asks the operator for the tokens of that user, and serves the
+ * pages. API key and client secret never leave it.
  */
 
 import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
-import { createCall } from '../src/server/call.ts';
 import { answerOf, type ClientOptions, createClient, isTokenError, tokenHandler } from '../src/server/index.ts';
-import { settingsOf } from '../src/server/options.ts';
 
 const COOKIE = 'demo_session';
 
@@ -30,12 +28,10 @@ const FILES: Record<string, { from: string; type: string }> = {
 
 const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8');
 
-/** Create the server's app. It answers a Request with a Response; `main.ts` puts it behind a port. */
-export const createPublisher = (options: ClientOptions) => {
+/** Create the server: `fetch` answers a Request with a Response. `main.ts` listens on a port. */
+export function createPublisher(options: ClientOptions) {
   const client = createClient(options);
-  const settings = settingsOf(options);
-  const sealedCall = createCall(settings);
-  // Who is signed in: session id -> email. A real publisher has a database.
+  // Session id -> email of the signed-in user. A real publisher has a database.
   const users = new Map<string, string>();
   const emailOf = (c: Context) => users.get(getCookie(c, COOKIE) ?? '');
 
@@ -68,7 +64,7 @@ export const createPublisher = (options: ClientOptions) => {
     return email ? c.json({ email }) : c.body(null, 204);
   });
 
-  // Sign in, and bring the first token set along: the page hands the answer to `session.setTokens`.
+  // Sign in and answer with the first token set, which the page passes to `session.setTokens`.
   app.post('/sign-in', async (c) => {
     const { email } = await c.req.json<{ email: string }>();
     const answer = answerOf(await client.generate({ email }));
@@ -84,19 +80,22 @@ export const createPublisher = (options: ClientOptions) => {
     return c.body(null, 204);
   });
 
-  // Users opt out at the service, for all publishers at once. Here the publisher passes the word on.
+  // A user opts out at the service, for all publishers at once. Here the publisher forwards the request.
   app.post('/opt-out', async (c) => {
     const email = emailOf(c);
     if (!email) return c.body(null, 401);
-    await sealedCall.sealed('/v2/token/logout', { email }, { signal: undefined, timeoutMs: settings.timeoutMs });
+    await client.optOut({ email });
     return c.body(null, 204);
   });
 
   app.onError((error, c) => {
-    const refused = isTokenError(error) && error.code === 'client_error';
-    if (!refused) console.error(error);
-    return c.json({ message: refused ? error.message : 'Something went wrong here.' }, refused ? 400 : 502);
+    const isClientError = isTokenError(error) && error.code === 'client_error';
+    if (!isClientError) console.error(error);
+    return c.json(
+      { message: isClientError ? error.message : "Something went wrong on the publisher's server." },
+      isClientError ? 400 : 502,
+    );
   });
 
   return { fetch: async (request: Request) => app.fetch(request) };
-};
+}

@@ -1,18 +1,18 @@
-/** Programs beside the bench, in processes of their own: a server that is measured, or a job whose memory is. */
+/** Programs in their own processes: a server that is measured, or a job whose memory is measured. */
 
 import { fork } from 'node:child_process';
 
 export interface Child<Said> {
-  /** The one message of the child, once it is ready or done. */
+  /** The only message of the child, sent when it is ready or done. */
   readonly said: Said;
-  /** Share of one core that it has used since it was last asked, 0 to 1 or a little more (threads, garbage collection). */
+  /** Share of one core used since the last call: 0 to 1, or slightly more (threads, garbage collection). */
   busy(): Promise<number>;
   stop(): void;
 }
 
-/** In a child: say what there is to say, and answer questions after the CPU time. */
+/** In a child: send its message, and answer requests for the CPU time. */
 export const say = (said: unknown): void => {
-  // The bench has gone, however it went.
+  // The benchmark has ended, for whatever reason.
   process.on('disconnect', () => process.exit());
   process.on('message', () => process.send!(process.cpuUsage()));
   process.send!(said);

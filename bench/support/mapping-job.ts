@@ -1,4 +1,4 @@
-/** A program: map so many rows from a source that makes them as they are asked for, and say what memory that took. */
+/** A program: map a number of rows from a source that creates them on demand, and report the memory used. */
 
 import { median } from '../measure.ts';
 import { builtServer } from './built.ts';
@@ -19,7 +19,7 @@ let mapped = 0;
 const alive: number[] = [];
 for await (const { status } of createClient(options).mapIdentities(source())) {
   if (status === 'mapped') mapped++;
-  // What is alive, not what is waiting to be swept: now and then, in the middle of batches in flight.
+  // Collect garbage first, to count live memory only; at intervals, while batches are in flight.
   if (mapped % 17_500 === 0) {
     globalThis.gc!();
     const { heapUsed, external } = process.memoryUsage();

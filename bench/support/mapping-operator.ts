@@ -1,4 +1,4 @@
-/** A program: the operator of `dist/` behind a port, for one that maps. */
+/** A program: the operator of `dist/` on a port, with a participant of role MAPPER. */
 
 import { builtNode, builtOperator } from './built.ts';
 import { say } from './child.ts';

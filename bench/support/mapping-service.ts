@@ -1,6 +1,6 @@
 /**
- * A program: a mapping service that answers at once. Every batch of full size gets the same results, sealed for the
- * request that asked, so that the time a client takes is the client's own.
+ * A program: a mapping service that answers at once. Every full batch gets the same results, sealed for its request, so that
+ * only the time of the client is measured.
  */
 
 import { resultsOf, serveSealed } from './sealed-service.ts';

@@ -1,4 +1,4 @@
-/** A program: a bare Hono route on the same Node server, which answers with what it was sent. */
+/** A program: a bare Hono route on the same Node server, which sends the request body back. */
 
 import type { AddressInfo } from 'node:net';
 import { serve } from '@hono/node-server';

@@ -1,4 +1,4 @@
-/** A program: the operator of `dist/` behind a port, and a refresh token of it. */
+/** A program: the operator of `dist/` on a port, and one of its refresh tokens. */
 
 import { builtNode, builtOperator, builtServer } from './built.ts';
 import { say } from './child.ts';

@@ -1,19 +1,19 @@
-// What a publisher's page does with a session: shows it. The session itself needs none of this code.
+// Shows the session on the page. The session itself needs none of this code.
 
 const $ = (id) => document.getElementById(id);
 
 const MEANINGS = {
   empty: 'Nobody is signed in, so there is no token.',
-  fresh: 'In force. The session wakes when it is time to refresh.',
-  due: 'Still in force, and due for a refresh.',
-  stale: 'Expired. No token is given out until a refresh brings another.',
-  ended: 'The operator has ended the refresh token. Sign in again for a new set.',
-  optedOut: 'This reader has opted out: no token, and nothing kept but that fact.',
+  fresh: 'In force. The session refreshes it when it is due.',
+  due: 'In force, and due for a refresh.',
+  stale: 'Expired. No token is given out until a refresh brings a new one.',
+  ended: 'The operator no longer accepts the refresh token. Sign in again for a new set.',
+  optedOut: 'This reader has opted out: there is no token, and only the opt-out is stored.',
 };
 
-const ending = (token) => `... ${token.slice(-8)}`;
-const shortened = (token) => `${token.slice(0, 16)} ... ${token.slice(-8)}`;
-const clock = (instant) => new Date(instant).toLocaleTimeString('en-GB');
+const endOf = (token) => `... ${token.slice(-8)}`;
+const shorten = (token) => `${token.slice(0, 16)} ... ${token.slice(-8)}`;
+const formatTime = (instant) => new Date(instant).toLocaleTimeString('en-GB');
 
 const post = async (path, body) => {
   const response = await fetch(path, {
@@ -26,7 +26,7 @@ const post = async (path, body) => {
   return answer;
 };
 
-// Before the file of the script tag has arrived, this is an array: the session calls back when it is there.
+// Until the script tag has loaded, `tessera` is an array; then each function in it is called.
 window.tessera = window.tessera || [];
 window.tessera.push(({ session }) => {
   showSession(session);
@@ -34,9 +34,9 @@ window.tessera.push(({ session }) => {
   showReader(session);
 });
 
-/** Token, phase and times, whenever the session says that something has changed, and once a second for the bars. */
+/** Show token, phase and times after every change, and once a second for the progress bars. */
 function showSession(session) {
-  // The longest time to go that was seen of each instant: what a full bar stands for.
+  // For each instant the longest remaining time so far, ms: the length of a full progress bar.
   const longest = new Map();
 
   const showTime = (id, instant, now) => {
@@ -44,7 +44,7 @@ function showSession(session) {
     const key = `${id} ${instant}`;
     if (!longest.has(key)) longest.set(key, Math.max(left, 1));
     $(id).dateTime = new Date(instant).toISOString();
-    $(id).textContent = `${clock(instant)}, ${left > 0 ? `in ${Math.ceil(left / 1000)} s` : 'passed'}`;
+    $(id).textContent = `${formatTime(instant)}, ${left > 0 ? `in ${Math.ceil(left / 1000)} s` : 'passed'}`;
     const bar = $(`${id}-left`);
     bar.max = longest.get(key);
     bar.value = Math.max(left, 0);
@@ -56,7 +56,7 @@ function showSession(session) {
     const now = Date.now() + clockOffsetMs;
     $('phase').textContent = phase === 'optedOut' ? 'opted out' : phase;
     $('phase').dataset.phase = phase;
-    $('token').textContent = token ? shortened(token) : 'no token';
+    $('token').textContent = token ? shorten(token) : 'no token';
     $('meaning').textContent = MEANINGS[phase];
     $('times').hidden = expiresAt === undefined;
     if (expiresAt !== undefined) {
@@ -71,14 +71,14 @@ function showSession(session) {
   session.subscribe(show);
   setInterval(() => document.hidden || show(), 1000);
   show();
-  $('refresh').onclick = () => session.refresh().catch(() => {}); // what failed is in the events
+  $('refresh').onclick = () => session.refresh().catch(() => {}); // the failure is in the list of events
 }
 
-/** Every event, newest first. */
+/** List every event, newest first. */
 function showEvents(session) {
   const add = (name, text) => {
     const row = $('events').insertRow(0);
-    row.insertCell().textContent = clock(Date.now());
+    row.insertCell().textContent = formatTime(Date.now());
     row.insertCell().textContent = name;
     row.insertCell().textContent = text;
     if ($('events').rows.length > 50) $('events').deleteRow(-1);
@@ -94,17 +94,17 @@ function showEvents(session) {
   const needs = {
     empty: 'nobody is signed in',
     ended: 'the refresh token has ended',
-    refused: 'the operator keeps refusing the refresh token',
+    refused: 'the operator has refused the refresh token several times',
   };
 
-  session.on('token', ({ advertisingToken, cause }) => add('token', `${ending(advertisingToken)}, ${causes[cause]}`));
+  session.on('token', ({ advertisingToken, cause }) => add('token', `${endOf(advertisingToken)}, ${causes[cause]}`));
   session.on('expired', ({ token }) => add('expired', `the ${token} token`));
   session.on('optout', () => add('optout', 'the reader has opted out'));
   session.on('needsTokens', ({ reason }) => add('needsTokens', needs[reason]));
   session.on('error', ({ code, message }) => add('error', `${code}: ${message}`));
 }
 
-/** Who is signed in, according to the publisher's server. */
+/** Show who is signed in at the publisher's server. */
 function showReader(session) {
   const show = async () => {
     const response = await fetch('/me');
@@ -114,29 +114,29 @@ function showReader(session) {
     $('sign-in').hidden = Boolean(email);
   };
 
-  const doing = (work) => async (event) => {
+  const handle = (work) => async (event) => {
     event.preventDefault();
     $('problem').hidden = true;
     try {
       await work();
       await show();
     } catch (error) {
-      // That is what the page says anyway.
+      // The page already shows that this reader has opted out.
       if (error.code === 'opted_out') return show();
       $('problem').textContent = error.message;
       $('problem').hidden = false;
     }
   };
 
-  $('sign-in').onsubmit = doing(async () => {
+  $('sign-in').onsubmit = handle(async () => {
     const answer = await post('/sign-in', { email: $('email').value });
     await session.setTokens(answer);
   });
-  $('sign-out').onclick = doing(async () => {
+  $('sign-out').onclick = handle(async () => {
     await post('/sign-out');
     await session.clear();
   });
-  $('opt-out').onclick = doing(async () => {
+  $('opt-out').onclick = handle(async () => {
     await post('/opt-out');
     await session.refresh();
   });

@@ -1,9 +1,9 @@
-// A native app, played by a page: what a WKWebView host does, in a few lines. See docs/webview.md for Swift and Kotlin.
+// A page that plays a native app with a WKWebView. See docs/webview.md for the same in Swift and Kotlin.
 
 const $ = (id) => document.getElementById(id);
 const short = (token) => (token ? `... ${token.slice(-8)}` : 'none');
 
-/** What the app knows: the set that it holds, and how many logins and logouts there were. */
+/** The state of the app: its token set, and the number of logins and logouts so far. */
 let set;
 let gen = 0;
 
@@ -21,32 +21,32 @@ const show = (token) => {
   $('app-token').textContent = short(token);
 };
 
-/** To the page: what `evaluateJavaScript` does with `postMessage`. It comes from no other window. */
-const say = (message) => {
+/** Send a message to the page, as `evaluateJavaScript` does: the event has no source window. */
+const send = (message) => {
   const page = $('webview').contentWindow;
-  const whole = { v: 1, ns: 'tessera', kind: 'evt', gen, ...message };
-  log('app', whole);
-  page.dispatchEvent(new page.MessageEvent('message', { data: JSON.stringify(whole) }));
+  const complete = { v: 1, ns: 'tessera', kind: 'evt', gen, ...message };
+  log('app', complete);
+  page.dispatchEvent(new page.MessageEvent('message', { data: JSON.stringify(complete) }));
 };
 
-/** Requests that are being answered: an unanswered one is repeated, with the same id. */
+/** Ids of requests in progress. The page repeats an unanswered request with the same id. */
 const answering = new Set();
 
-/** What the app hands to a page that asks: a fresh set, where somebody is signed in. */
-const renewed = async () => {
+/** Get a fresh set from the publisher's server if somebody is signed in. */
+const renewSet = async () => {
   const answer = set && (await post('/token'));
   if (answer?.status === 200) set = await answer.json();
   return set;
 };
 
-/** From the page. */
-const hear = async (text) => {
+/** Receive a message from the page. */
+const receive = async (text) => {
   const message = JSON.parse(text);
   if (message.ns !== 'tessera' || message.v !== 1) return;
   log('page', message);
   const { kind, type, id, body } = message;
   if (type === 'changed') {
-    // More logins and logouts than the app knows of: the page has acted, and is right.
+    // More logins and logouts than the app knows of: the page has acted, and the app follows.
     const acted = message.gen > gen;
     gen = Math.max(gen, message.gen);
     if (isOwner() && acted && !body.advertisingToken) set = undefined;
@@ -55,15 +55,15 @@ const hear = async (text) => {
   if (kind !== 'req' || answering.has(id)) return;
   answering.add(id);
   const answer = { kind: 'res', type, id, gen };
-  if (type === 'get') answer.body = await renewed();
+  if (type === 'get') answer.body = await renewSet();
   if (type === 'get') show(set?.body?.advertising_token);
   answering.delete(id);
-  say(answer);
+  send(answer);
 };
 
-const tellSet = () => {
+const sendSet = () => {
   show(set?.body?.advertising_token);
-  say(set ? { type: 'set', body: set } : { type: 'clear' });
+  send(set ? { type: 'set', body: set } : { type: 'clear' });
 };
 
 const post = (path, body) =>
@@ -73,19 +73,19 @@ $('sign-in').onclick = async () => {
   const answer = await (await post('/sign-in', { email: 'reader@example.com' })).json();
   gen++;
   set = answer;
-  tellSet();
+  sendSet();
 };
 $('sign-out').onclick = async () => {
   await post('/sign-out');
   gen++;
   set = undefined;
-  tellSet();
+  sendSet();
 };
 $('refresh').onclick = async () => {
-  if (isOwner() && (await renewed())) tellSet();
+  if (isOwner() && (await renewSet())) sendSet();
 };
 
-/** Open the page in the webview, with the bridge early, late or not at all. */
+/** Open the page in the webview, with the bridge present at once, later, or never. */
 const open = () => {
   const webview = $('webview');
   const delay = $('bridge').value;
@@ -93,7 +93,7 @@ const open = () => {
   $('refresh').disabled = !isOwner();
   webview.src = `/webview-page?owner=${$('owner').value}`;
   const bridge = () => {
-    webview.contentWindow.webkit = { messageHandlers: { tesseraHost: { postMessage: hear } } };
+    webview.contentWindow.webkit = { messageHandlers: { tesseraHost: { postMessage: receive } } };
   };
   webview.onload = () => delay !== 'never' && setTimeout(bridge, Number(delay));
 };

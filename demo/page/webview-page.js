@@ -1,4 +1,4 @@
-// A page in an app: its session, and the link to the app.
+// A page in an app: a session, connected to the app.
 
 import { connectWebview } from '/webview.js';
 
@@ -21,7 +21,7 @@ const show = () => {
 session.subscribe(show);
 show();
 
-ready.then((found) => {
-  $('host').textContent = found ? 'The app has answered.' : 'No app has answered: this is a page like any other.';
+ready.then((isConnected) => {
+  $('host').textContent = isConnected ? 'The app has answered.' : 'No app has answered: this is a page like any other.';
 });
 $('sign-out').onclick = () => session.clear();

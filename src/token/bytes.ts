@@ -1,32 +1,37 @@
 /**
- * Bytes and text: base64 (RFC 4648 section 4 and 5), hex, UTF-8, joining, big-endian integers.
+ * Conversions between bytes and strings: base64 (RFC 4648, sections 4 and 5), hexadecimal, UTF-8, big-endian integers.
  *
- * It knows nothing of what the bytes mean. Runs anywhere `atob` and `TextEncoder` do: browsers, workers, Node, Deno.
+ * This file knows nothing of what the bytes mean. It runs wherever `atob` and `TextEncoder` exist: browsers, workers, Node,
+ * Bun, Deno.
  */
 
-/** Bytes over a plain ArrayBuffer, the kind that Web Crypto takes. */
+/** Bytes over an ArrayBuffer, as Web Crypto requires; not over a SharedArrayBuffer. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-/** UTF-8 bytes of `text`. */
+/** Encode a string as UTF-8. */
 export function utf8(text: string): Bytes {
   return new TextEncoder().encode(text);
 }
 
-/** Text of UTF-8 `bytes`; broken sequences throw a TypeError. */
+/**
+ * Decode UTF-8.
+ *
+ * @throws {TypeError} for bytes that are not UTF-8.
+ */
 export function fromUtf8(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
 
-/** Standard base64 with padding. */
+/** Encode as standard base64 with padding. */
 export function toB64(bytes: Uint8Array): string {
   let binary = '';
-  // Piecewise: a spread call of a large answer would overflow the stack.
+  // In chunks: spreading a large array into one call overflows the stack.
   for (let at = 0; at < bytes.length; at += 8192) binary += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return btoa(binary);
 }
 
 /**
- * Bytes of standard base64 text, as forgiving as `atob`: white space and missing padding pass.
+ * Decode standard base64. Like `atob`, it accepts white space and missing padding.
  *
  * @throws {DOMException} `InvalidCharacterError` for anything else.
  */
@@ -34,13 +39,13 @@ export function fromB64(text: string): Bytes {
   return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 }
 
-/** URL-safe base64 without padding (RFC 4648 section 5). */
+/** Encode as URL-safe base64 without padding. */
 export function toB64Url(bytes: Uint8Array): string {
   return toB64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
 /**
- * Bytes of URL-safe base64 text, with or without padding.
+ * Decode URL-safe base64, with or without padding.
  *
  * @throws {DOMException} `InvalidCharacterError` for anything else.
  */
@@ -48,47 +53,47 @@ export function fromB64Url(text: string): Bytes {
   return fromB64(text.replaceAll('-', '+').replaceAll('_', '/'));
 }
 
-/** Lower-case hexadecimal, two digits a byte. */
+/** Encode as lowercase hexadecimal, two digits per byte. */
 export function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Bytes of hexadecimal text of either case; the caller has checked its form. */
+/** Decode hexadecimal in either case. The caller has checked that there are only digits, and an even number of them. */
 export function fromHex(text: string): Bytes {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
-/** One array of all `parts`, in order. */
+/** Join arrays into one, in order. */
 export function concat(...parts: Uint8Array[]): Bytes {
-  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  const joined = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
   for (const part of parts) {
-    whole.set(part, at);
+    joined.set(part, at);
     at += part.length;
   }
-  return whole;
+  return joined;
 }
 
-/** Signed 32-bit integer, big-endian, 4 bytes. */
+/** Encode a signed 32-bit integer: 4 bytes, big-endian. */
 export function int32(value: number): Bytes {
   const bytes = new Uint8Array(4);
   new DataView(bytes.buffer).setInt32(0, value);
   return bytes;
 }
 
-/** Signed 64-bit integer, big-endian, 8 bytes; `value` is a safe integer (an instant in ms). */
+/** Encode a safe integer, such as an instant in ms, as a signed 64-bit integer: 8 bytes, big-endian. */
 export function int64(value: number): Bytes {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setBigInt64(0, BigInt(value));
   return bytes;
 }
 
-/** Read a signed 32-bit big-endian integer at `at`. */
+/** Read a signed 32-bit big-endian integer at offset `at`. */
 export function readInt32(bytes: Uint8Array, at: number): number {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getInt32(at);
 }
 
-/** Read a signed 64-bit big-endian integer at `at`, as a number. */
+/** Read a signed 64-bit big-endian integer at offset `at`. Beyond 2^53 the number is rounded. */
 export function readInt64(bytes: Uint8Array, at: number): number {
   return Number(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getBigInt64(at));
 }

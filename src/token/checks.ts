@@ -1,16 +1,21 @@
 /**
- * Checks of values that come from outside: options of a session, client or operator, and fields of a token set.
+ * Checks of values from outside: options of a session, client or operator, and fields of a token set.
  *
- * Each check returns its finding as a sentence, so that the caller chooses the error class. A finding never quotes a
- * value that may be a token, key, secret or DII.
+ * A check returns what is wrong as a sentence, and its caller chooses the error class. A sentence quotes a value only if
+ * that value cannot be a token, key, secret or DII.
  */
 
 import { expectedGot } from './errors.ts';
 
-/** Longest delay that a timer accepts, ms (24 days); a longer one fires at once. */
+/** The longest delay of `setTimeout`, ms (24.8 days). A timer with a longer delay fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Name the type of a value: `null`, `array`, `empty string`, else what `typeof` returns. */
+/**
+ * Name the type of a value.
+ *
+ * @returns `null`, `array`, `empty string`, or what `typeof` returns.
+ * @example kindOf([]) // 'array'
+ */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (value === '') return 'empty string';
@@ -20,68 +25,102 @@ export function kindOf(value: unknown): string {
 /**
  * Check the type of a value.
  *
- * @param type  what `typeof` must return. A string must not be empty; a number must be finite and above 0.
- * @returns     undefined if the value fits, else a sentence that names `name`, the type expected and what came instead.
+ * @param name  the option or field, for the sentence.
+ * @param type  `string` (not empty), `number` (finite and above 0), `object` (no array, not null), or another result of `typeof`.
+ * @returns     undefined if the value fits, else a sentence.
+ * @example typeFault('tokens', 'object', null) // 'tokens: expected object, got null'
  */
 export function typeFault(name: string, type: string, value: unknown): string | undefined {
-  const isNumber = typeof value === 'number';
-  if (isNumber && type === 'number' && !(value > 0 && value < Number.POSITIVE_INFINITY))
-    return expectedGot(name, 'finite number above 0', value);
   const kind = kindOf(value);
-  return kind === type ? undefined : expectedGot(name, type, kind);
+  if (kind !== type) return expectedGot(name, type, kind);
+  if (typeof value === 'number' && !(value > 0 && Number.isFinite(value)))
+    return expectedGot(name, 'finite number above 0', value);
+  return undefined;
 }
 
-/** Check that a value is one of `choices`; returns undefined, or a sentence. Only short words are quoted. */
+/**
+ * Check that a value is one of several strings.
+ *
+ * @returns undefined if it is, else a sentence. The sentence quotes a single word of letters, nothing else.
+ * @example choiceFault('refresh', ['auto', 'off'], 'never') // 'refresh: expected auto or off, got "never"'
+ */
 export function choiceFault(name: string, choices: readonly string[], value: unknown): string | undefined {
-  if (choices.includes(value as string)) return undefined;
-  const isWord = /^[\w-]{1,24}$/.test(String(value));
-  const got = typeof value === 'string' && value ? (isWord ? `"${value}"` : 'another string') : kindOf(value);
-  return expectedGot(name, choices.join(' or '), got);
+  if (choices.some((choice) => choice === value)) return undefined;
+  return expectedGot(name, choices.join(' or '), typeof value === 'string' && value ? wordOf(value) : kindOf(value));
 }
 
-/** Check for a whole number from `least` to `most`; returns undefined, or a sentence. */
+function wordOf(text: string): string {
+  return /^[a-z_-]{1,24}$/i.test(text) ? `"${text}"` : 'another string';
+}
+
+/**
+ * Check that a value is a whole number from `least` to `most`.
+ *
+ * @returns undefined if it is, else a sentence.
+ * @example integerFault('tries', 1, 100, 0) // 'tries: expected a whole number from 1 to 100, got 0'
+ */
 export function integerFault(name: string, least: number, most: number, value: unknown): string | undefined {
-  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return undefined;
-  const got = typeof value === 'number' ? value : kindOf(value);
-  return expectedGot(name, `a whole number from ${least} to ${most}`, got);
+  const isNumber = typeof value === 'number';
+  if (isNumber && Number.isInteger(value) && value >= least && value <= most) return undefined;
+  return expectedGot(name, `a whole number from ${least} to ${most}`, isNumber ? value : kindOf(value));
 }
 
-/** Check that every member of an object is a known one; returns undefined, or a sentence that names the first other. */
+/**
+ * Check that an object has no member besides the known ones: a misspelt option would otherwise be ignored.
+ *
+ * @param path   what stands before the name in the sentence: `''`, or for example `retry.`.
+ * @param known  the permitted names.
+ * @returns      undefined, or a sentence about the first unknown name.
+ * @example nameFault('retry.', ['firstMs', 'maxMs'], { max: 1 }) // 'retry.max: expected one of firstMs, maxMs, got an unknown name'
+ */
 export function nameFault(path: string, known: readonly string[], given: object): string | undefined {
   const unknown = Object.keys(given).find((name) => !known.includes(name));
-  return unknown === undefined
-    ? undefined
-    : expectedGot(path + unknown, `one of ${known.join(', ')}`, 'an unknown name');
+  if (unknown === undefined) return undefined;
+  return expectedGot(path + unknown, `one of ${known.join(', ')}`, 'an unknown name');
 }
 
-/** Tell whether a URL's hostname names this machine: `localhost`, `*.localhost`, `127.0.0.0/8` or `[::1]`. */
+/**
+ * Tell whether a hostname is this machine: `localhost`, `*.localhost`, `127.0.0.0/8` or `[::1]`.
+ *
+ * @param hostname  as `URL.hostname` returns it: in lower case, an IPv4 address as four numbers, IPv6 in brackets.
+ * @example isLoopback(new URL('http://127.1:8080').hostname) // true
+ */
 export function isLoopback(hostname: string): boolean {
-  return /^(.+\.)?localhost$|^127(\.\d+){3}$|^\[::1\]$/.test(hostname);
+  return hostname === '[::1]' || /^(.+\.)?localhost$/.test(hostname) || /^127(\.\d+){3}$/.test(hostname);
 }
 
 /**
  * Parse the address of an operator.
  *
- * @param allowInsecure  `true` allows plain http to every host; without it http is for this machine only.
- * @returns the address without slashes at its end; a path is kept.
- * @throws {TypeError} naming what was expected and what came; a user, password, query or fragment is never quoted.
+ * @param allowInsecure  `true` permits plain http to every host. Otherwise http is for this machine only ({@link isLoopback}).
+ * @returns the address without a slash at its end; a path is kept.
+ * @throws {TypeError} naming what was expected and what came. A user, password, query, fragment or path is never quoted.
+ * @example parseBaseUrl('https://operator.example/uid/') // 'https://operator.example/uid'
  */
 export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
-  const refuse = (got: string): never => {
-    const expected = 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
-    throw new TypeError(expectedGot('baseUrl', expected, got));
-  };
-  if (typeof value !== 'string' || !value) return refuse(kindOf(value));
+  if (typeof value !== 'string' || !value) throw baseUrlError(kindOf(value));
   let url: URL;
   try {
     url = new URL(value);
   } catch {
-    const isHost = /^[\w.-]+$/.test(value);
-    return refuse(isHost ? `"${value}" without a scheme` : 'a string that is not an absolute URL');
+    // Letters, dots and hyphens are a host name; with digits the string might be a key.
+    const isHost = /^[a-z.-]{1,64}$/.test(value);
+    throw baseUrlError(isHost ? `"${value}" without a scheme` : 'a string that is not an absolute URL');
   }
-  if (url.username || url.password) refuse('a URL with a user or password');
-  if (url.search || url.hash) refuse('a URL with a query or fragment');
-  const isHttp = url.protocol === 'http:' && (allowInsecure === true || isLoopback(url.hostname));
-  if (!isHttp && url.protocol !== 'https:') refuse(`the scheme "${url.protocol}"`);
-  return url.href.replace(/\/+$/, '');
+  if (url.username || url.password) throw baseUrlError('a URL with a user or password');
+  if (url.search || url.hash) throw baseUrlError('a URL with a query or fragment');
+  const isPermittedHttp = url.protocol === 'http:' && (allowInsecure === true || isLoopback(url.hostname));
+  if (url.protocol !== 'https:' && !isPermittedHttp) throw baseUrlError(schemeOf(url));
+  // Not `href`: it keeps a `?` or `#` that nothing follows.
+  return url.origin + url.pathname.replace(/\/+$/, '');
+}
+
+function baseUrlError(got: string): TypeError {
+  const expected = 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
+  return new TypeError(expectedGot('baseUrl', expected, got));
+}
+
+/** Quote known schemes only: in `user:password@host` the parser takes `user:` for the scheme. */
+function schemeOf({ protocol }: URL): string {
+  return ['http:', 'ws:', 'wss:', 'ftp:', 'file:'].includes(protocol) ? `the scheme "${protocol}"` : 'another scheme';
 }

@@ -1,36 +1,39 @@
 /**
- * AES-256-GCM, and the choice of who computes it: Web Crypto where it exists, else `@noble/ciphers`,
- * fetched on demand. A plain-http page has no `crypto.subtle`; noble is what keeps such a page alive.
+ * AES-256-GCM, by Web Crypto where it exists, else by `@noble/ciphers`, which is loaded on demand. Plain-http pages and some
+ * webviews have no `crypto.subtle`.
  *
- * It knows bytes and keys, not envelopes: `envelope.ts` gives them their meaning.
+ * This file knows bytes and keys; what they contain is `envelope.ts`.
  */
 
 import type { Bytes } from './bytes.ts';
 import { loadNoble } from './noble.ts';
 
-/** A 256-bit key, ready for use: a `CryptoKey` is used by Web Crypto, plain bytes by noble. */
+/** A 256-bit key: a `CryptoKey` where Web Crypto exists, else the 32 bytes, which noble uses. */
 export type AesKey = CryptoKey | Bytes;
 
 const AES = 'AES-GCM';
 
-/** Bytes of the initialisation vector and of the tag. */
+/** Lengths of the initialisation vector and of the tag, bytes. */
 export const IV_LENGTH = 12;
 export const TAG_LENGTH = 16;
 
 /**
- * Make a key ready for use, by Web Crypto where this page or process has it.
+ * Import a key: into Web Crypto where it exists, else unchanged.
  *
  * @param raw  32 bytes.
+ * @throws     the error of Web Crypto for another length.
+ * @example const key = await aesKey(fromB64(clientSecret));
  */
 export async function aesKey(raw: Bytes): Promise<AesKey> {
   return globalThis.crypto?.subtle ? crypto.subtle.importKey('raw', raw, AES, false, ['encrypt', 'decrypt']) : raw;
 }
 
 /**
- * Encrypt and authenticate.
+ * Encrypt and authenticate, without additional data.
  *
- * @param iv  12 bytes, never used twice with one key; random where left out.
- * @returns   iv[12], ciphertext[n], tag[16]. No additional data.
+ * @param plain  n bytes.
+ * @param iv     12 bytes, never the same twice with one key. Default: random.
+ * @returns      iv[12], ciphertext[n], tag[16].
  */
 export async function sealAes(
   key: AesKey,
@@ -48,10 +51,11 @@ export async function sealAes(
 }
 
 /**
- * Check and decrypt what {@link sealAes} made.
+ * Verify and decrypt the result of {@link sealAes}.
  *
  * @param sealed  iv[12], ciphertext[n], tag[16].
- * @throws        what the implementation throws where key or bytes are wrong: callers give it its name.
+ * @returns       n bytes.
+ * @throws        the error of the implementation for a wrong key or altered bytes; `envelope.ts` turns it into a `TokenError`.
  */
 export async function openAes(key: AesKey, sealed: Bytes): Promise<Bytes> {
   const iv = sealed.subarray(0, IV_LENGTH);

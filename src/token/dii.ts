@@ -1,22 +1,26 @@
 /**
- * Directly identifying information (DII): normalising, validating and hashing email addresses and phone numbers.
+ * Directly identifying information (DII): normalise, validate and hash email addresses and phone numbers.
  *
- * The rules are the operator's own (protocol facts 4.1 to 4.3), so that hashing in a client and in the service give
- * one result. Synchronous; no page imports this file, so its hash library never reaches a page's bundle.
+ * Client and operator of this project share these rules, so that hashing in either gives the same identity. See
+ * docs/protocol.md, "Normalisation". No page imports this file: its hash library must not get into a page's bundle.
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import type { Bytes } from './bytes.ts';
 import { fromB64, fromHex, toB64, utf8 } from './bytes.ts';
 
-/** The four forms in which DII travels. */
+/** The four forms of DII on the wire. */
 export const DII_FORMS = ['email', 'email_hash', 'phone', 'phone_hash'] as const;
 export type DiiForm = (typeof DII_FORMS)[number];
 
-/** What a raw ID remembers of its DII. */
+/** The type of a DII; a raw ID and a token keep it. */
 export type DiiType = 'email' | 'phone';
 
-/** The type of the DII behind a form. */
+/**
+ * Return the type of DII that a form carries.
+ *
+ * @example diiTypeOf('phone_hash') // 'phone'
+ */
 export function diiTypeOf(form: DiiForm): DiiType {
   return form.startsWith('email') ? 'email' : 'phone';
 }
@@ -24,16 +28,16 @@ export function diiTypeOf(form: DiiForm): DiiType {
 /**
  * Normalise an email address.
  *
- * ASCII letters become lower case, every space of the local part goes, spaces at the end of the domain go. At
- * gmail.com the local part also loses its dots and everything from the first plus sign on.
+ * Lowercases ASCII letters, removes every space (U+0020) from the local part and trailing spaces from the domain. For
+ * gmail.com, also removes the dots of the local part and everything from its first plus sign on.
  *
- * @returns the normal form, or undefined where there is no `local@domain` in it.
+ * @returns the normal form, or undefined if the result is not `local@domain` with exactly one `@`.
  * @example normaliseEmail('Jane.Doe+news@Gmail.com') // 'janedoe@gmail.com'
  */
 export function normaliseEmail(email: string): string | undefined {
   const lower = email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   const [rawLocal = '', rawDomain = '', more] = lower.split('@');
-  // Not by a pattern: ` +$` takes quadratic time where spaces by the thousand are followed by something else.
+  // A loop, since the regular expression / +$/ takes quadratic time on thousands of spaces before another character.
   let end = rawDomain.length;
   while (rawDomain[end - 1] === ' ') end--;
   const domain = rawDomain.slice(0, end);
@@ -42,20 +46,31 @@ export function normaliseEmail(email: string): string | undefined {
   return local && domain && more === undefined ? `${local}@${domain}` : undefined;
 }
 
-/** The phone number itself where it is in normal form: a plus sign and 10 to 15 ASCII digits. */
+/**
+ * Validate a phone number. It must already be in normal form: a plus sign and 10 to 15 ASCII digits.
+ *
+ * @returns the same string, or undefined for any other.
+ * @example normalisePhone('(555) 555-5555') // undefined
+ */
 export function normalisePhone(phone: string): string | undefined {
   return /^\+[0-9]{10,15}$/.test(phone) ? phone : undefined;
 }
 
-/** SHA-256 of the UTF-8 text of a normalised DII, 32 bytes. */
+/**
+ * Hash a normalised DII.
+ *
+ * @returns SHA-256 of its UTF-8 bytes, 32 bytes.
+ * @example toB64(hashDii('user@example.com')) // 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ='
+ */
 export function hashDii(normalised: string): Bytes {
   return sha256(utf8(normalised)) as Bytes;
 }
 
 /**
- * Read a supplied hash: 44 characters of base64 (with padding) of 32 bytes, or 64 hexadecimal digits of either case.
+ * Parse a supplied hash: padded base64 of 32 bytes (44 characters), or 64 hexadecimal digits in either case.
  *
- * @returns 32 bytes, or undefined for anything else.
+ * @returns 32 bytes, or undefined for any other string.
+ * @example parseHash('tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ=')?.length // 32
  */
 export function parseHash(text: string): Bytes | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return fromHex(text);
@@ -63,9 +78,10 @@ export function parseHash(text: string): Bytes | undefined {
 }
 
 /**
- * The hash behind DII of any form.
+ * Return the hash of a DII in any form: an email or phone is normalised and hashed, a hash is parsed.
  *
- * @returns 32 bytes, or undefined where the value is not valid for its form.
+ * @returns 32 bytes, or undefined if the value is not valid for its form.
+ * @example hashOf('email', 'not an address') // undefined
  */
 export function hashOf(form: DiiForm, value: string): Bytes | undefined {
   if (form.endsWith('_hash')) return parseHash(value);
@@ -73,7 +89,12 @@ export function hashOf(form: DiiForm, value: string): Bytes | undefined {
   return normalised === undefined ? undefined : hashDii(normalised);
 }
 
-/** The hash as it travels: base64 of its 32 bytes. */
+/**
+ * Return the hash of a DII in its wire form.
+ *
+ * @returns base64 of 32 bytes, or undefined if the value is not valid for its form.
+ * @example hashTextOf('email', 'User@Example.com') // 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ='
+ */
 export function hashTextOf(form: DiiForm, value: string): string | undefined {
   const hash = hashOf(form, value);
   return hash && toB64(hash);

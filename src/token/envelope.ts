@@ -1,130 +1,153 @@
 /**
- * The sealed forms of requests and answers, byte by byte.
+ * The envelopes of requests and answers: bytes in, bytes out.
  *
- * | form | layout | key |
+ * | envelope | layout | key |
  * |---|---|---|
  * | request | version 1 [1], iv[12], ciphertext[n], tag[16] | client secret |
  * | response | iv[12], ciphertext[n], tag[16] | client secret |
  * | refresh response | iv[12], ciphertext[n], tag[16] | `refresh_response_key` of the set that was sent |
  *
- * The plaintext of the first two is time[8] (epoch ms), nonce[8], JSON (UTF-8); that of the third is the JSON alone.
- * It knows nothing of HTTP, base64 of bodies (but the refresh answer's, which is always text), or what the JSON says.
+ * Plaintext of the first two: time[8] (epoch ms, signed, big-endian), nonce[8], JSON (UTF-8). Plaintext of the third: the
+ * JSON alone. This file knows nothing of HTTP or of what the JSON means. See docs/protocol.md, "Envelopes".
  */
 
 import type { Bytes } from './bytes.ts';
 import { concat, fromB64, fromUtf8, int64, readInt64, utf8 } from './bytes.ts';
 import type { AesKey } from './cipher.ts';
 import { aesKey, IV_LENGTH, openAes, sealAes, TAG_LENGTH } from './cipher.ts';
-import type { ErrorCode } from './errors.ts';
-import { TokenError } from './errors.ts';
+import { expectedGot, TokenError } from './errors.ts';
 
-/** First byte of every request envelope. */
+/** The first byte of every request envelope. */
 export const REQUEST_VERSION = 1;
-/** Bytes of a request or response nonce. */
+/** Length of the nonce of a request or response, bytes. */
 export const NONCE_LENGTH = 8;
 const HEADER_LENGTH = 8 + NONCE_LENGTH;
-const SEALED_LENGTH = IV_LENGTH + TAG_LENGTH;
-/** Bytes of the smallest request envelope: one with an empty payload. */
-export const SMALLEST_REQUEST = 1 + SEALED_LENGTH + HEADER_LENGTH;
+const MIN_SEALED_LENGTH = IV_LENGTH + TAG_LENGTH;
+/** Length of a request envelope without payload, the shortest there is: 45 bytes. */
+export const SMALLEST_REQUEST = 1 + MIN_SEALED_LENGTH + HEADER_LENGTH;
 
-/** What a request or response envelope holds. */
+/** The content of a request or response envelope. */
 export interface Message {
   /** The sender's clock, epoch ms. */
   readonly at: number;
-  /** 8 bytes; the answer repeats the request's. */
+  /** 8 bytes; a response repeats those of the request. */
   readonly nonce: Bytes;
   /** JSON text; empty for a request without payload. */
   readonly json: string;
 }
 
-/** The same on its way out: JSON may be UTF-8 already, where there is too much of it for one text. */
+/** A {@link Message} to be sealed. `json` may be UTF-8 bytes, for answers that are too long for one string. */
 export interface OutgoingMessage extends Omit<Message, 'json'> {
   readonly json: string | Bytes;
 }
 
-const plainOf = ({ at, nonce, json }: OutgoingMessage): Bytes =>
-  concat(int64(at), nonce, typeof json === 'string' ? utf8(json) : json);
-
-const open = async (key: AesKey, sealed: Bytes): Promise<Bytes> => {
-  if (sealed.length < SEALED_LENGTH)
-    throw new TokenError('malformed_response', `expected ${SEALED_LENGTH} bytes or more, got ${sealed.length}`);
-  try {
-    return await openAes(key, sealed);
-  } catch (cause) {
-    throw new TokenError('decrypt_failed', 'expected bytes sealed under this key', { cause });
-  }
-};
-
-const openHeaded = async (key: AesKey, sealed: Bytes): Promise<Message> => {
-  const plain = await open(key, sealed);
-  if (plain.length < HEADER_LENGTH)
-    throw new TokenError('malformed_response', `expected time and nonce, got ${plain.length} bytes`);
-  return {
-    at: readInt64(plain, 0),
-    nonce: plain.slice(8, HEADER_LENGTH),
-    json: textOf(plain.subarray(HEADER_LENGTH)),
-  };
-};
-
-const textOf = (bytes: Uint8Array): string => {
-  try {
-    return fromUtf8(bytes);
-  } catch (cause) {
-    throw new TokenError('malformed_response', 'expected UTF-8', { cause });
-  }
-};
-
-/** Seal a request under the client secret. `iv` only for vectors: random where left out. */
+/**
+ * Seal a request under the client secret.
+ *
+ * @param iv  12 bytes, for test vectors only. Default: random.
+ * @returns   version[1] = 1, iv[12], ciphertext[16 + n], tag[16].
+ * @example
+ * const nonce = crypto.getRandomValues(new Uint8Array(NONCE_LENGTH));
+ * const body = await sealRequest(key, { at: Date.now(), nonce, json: '{"email":"user@example.com"}' });
+ */
 export async function sealRequest(key: AesKey, request: Message, iv?: Bytes): Promise<Bytes> {
-  return concat(Uint8Array.of(REQUEST_VERSION), await sealAes(key, plainOf(request), iv));
+  return concat(Uint8Array.of(REQUEST_VERSION), await sealAes(key, plaintextOf(request), iv));
 }
 
 /**
- * Open a request envelope; its version byte and its length have been looked at by the caller.
+ * Open a request envelope. The caller has checked its version byte and its length.
  *
- * @throws {TokenError} `malformed_response` too short or no UTF-8; `decrypt_failed` wrong secret or altered bytes.
+ * @throws {TokenError} `malformed_response`: too short, or not UTF-8; `decrypt_failed`: wrong secret, or altered bytes.
+ * @example if (envelope[0] === REQUEST_VERSION) request = await openRequest(key, envelope);
  */
 export function openRequest(key: AesKey, envelope: Bytes): Promise<Message> {
-  return openHeaded(key, envelope.subarray(1));
-}
-
-/** Seal an answer under the client secret of the caller. */
-export function sealResponse(key: AesKey, response: OutgoingMessage): Promise<Bytes> {
-  return sealAes(key, plainOf(response));
+  return openMessage(key, envelope.subarray(1));
 }
 
 /**
- * Open an answer to a sealed request; the caller compares the nonce with the one that it sent.
+ * Seal a response under the client secret of the caller.
  *
- * @throws {TokenError} `malformed_response` too short or no UTF-8; `decrypt_failed` wrong secret or altered bytes.
+ * @returns iv[12], ciphertext[16 + n], tag[16].
+ * @example const body = await sealResponse(key, { at: Date.now(), nonce: request.nonce, json });
  */
-export function openResponse(key: AesKey, sealed: Bytes): Promise<Message> {
-  return openHeaded(key, sealed);
+export function sealResponse(key: AesKey, response: OutgoingMessage): Promise<Bytes> {
+  return sealAes(key, plaintextOf(response));
 }
 
-/** Seal a refresh answer: the JSON alone, without time and nonce. */
+/**
+ * Open a response. The caller compares its nonce with the one of the request.
+ *
+ * @param sealed  iv[12], ciphertext[16 + n], tag[16].
+ * @throws {TokenError} `malformed_response`: too short, or not UTF-8; `decrypt_failed`: wrong secret, or altered bytes.
+ * @example const { nonce, json } = await openResponse(key, new Uint8Array(await response.arrayBuffer()));
+ */
+export function openResponse(key: AesKey, sealed: Bytes): Promise<Message> {
+  return openMessage(key, sealed);
+}
+
+/**
+ * Seal the answer to a refresh: the JSON alone, without time and nonce.
+ *
+ * @returns iv[12], ciphertext[n], tag[16].
+ * @example const body = toB64(await sealRefresh(await aesKey(responseKey), '{"status":"optout"}'));
+ */
 export function sealRefresh(key: AesKey, json: string): Promise<Bytes> {
   return sealAes(key, utf8(json));
 }
 
 /**
- * Open a refresh answer.
+ * Open the answer to a refresh.
  *
- * @param bodyB64  Response body: base64 of iv[12], ciphertext[n], tag[16].
+ * @param bodyB64  body of the response: base64 of iv[12], ciphertext[n], tag[16].
  * @param keyB64   AES-256 key, base64 of 32 bytes: `refresh_response_key` of the set that was sent.
- * @returns        JSON text, n bytes of UTF-8. No time-and-nonce header, unlike every other answer.
- * @throws {TokenError} `malformed_response` no base64, under 28 bytes, no UTF-8; `decrypt_failed` wrong key or altered bytes.
+ * @returns        JSON text of n bytes of UTF-8. Unlike other answers it has no time and no nonce.
+ * @throws {TokenError} `malformed_response`: not base64, under 28 bytes, or not UTF-8; `decrypt_failed`: wrong key, or
+ *   altered bytes.
+ * @example const answer = parseAnswer(JSON.parse(await openRefresh(await response.text(), set.responseKeyB64)));
  */
 export async function openRefresh(bodyB64: string, keyB64: string): Promise<string> {
-  // What a failure means depends on how far it came.
-  let code: ErrorCode = 'malformed_response';
+  let sealed: Bytes;
   try {
-    const sealed = fromB64(bodyB64);
-    if (sealed.length >= SEALED_LENGTH) code = 'decrypt_failed';
-    const plain = await openAes(await aesKey(fromB64(keyB64)), sealed);
-    code = 'malformed_response';
-    return fromUtf8(plain);
+    sealed = fromB64(bodyB64);
   } catch (cause) {
-    throw new TokenError(code, undefined, { cause });
+    const got = `another string of ${bodyB64.length} characters`;
+    throw new TokenError('malformed_response', expectedGot('refresh response', 'base64', got), { cause });
+  }
+  return textOf(await open(() => aesKey(fromB64(keyB64)), sealed));
+}
+
+function plaintextOf({ at, nonce, json }: OutgoingMessage): Bytes {
+  return concat(int64(at), nonce, typeof json === 'string' ? utf8(json) : json);
+}
+
+async function openMessage(key: AesKey, sealed: Bytes): Promise<Message> {
+  const plaintext = await open(() => key, sealed);
+  if (plaintext.length < HEADER_LENGTH)
+    throw new TokenError('malformed_response', expectedGot('plaintext', 'time and nonce', `${plaintext.length} bytes`));
+  return {
+    at: readInt64(plaintext, 0),
+    nonce: plaintext.slice(8, HEADER_LENGTH),
+    json: textOf(plaintext.subarray(HEADER_LENGTH)),
+  };
+}
+
+/** Decrypt. `keyOf` throws for a key that is none, which is a failed decryption like any other. */
+async function open(keyOf: () => AesKey | Promise<AesKey>, sealed: Bytes): Promise<Bytes> {
+  if (sealed.length < MIN_SEALED_LENGTH) {
+    const got = `${sealed.length} bytes`;
+    throw new TokenError('malformed_response', expectedGot('envelope', `${MIN_SEALED_LENGTH} bytes or more`, got));
+  }
+  try {
+    return await openAes(await keyOf(), sealed);
+  } catch (cause) {
+    throw new TokenError('decrypt_failed', expectedGot('envelope', 'bytes sealed under this key', 'others'), { cause });
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return fromUtf8(bytes);
+  } catch (cause) {
+    throw new TokenError('malformed_response', expectedGot('plaintext', 'UTF-8', 'other bytes'), { cause });
   }
 }

@@ -1,11 +1,11 @@
 /**
- * The one error class of the project, and the guard that tells it apart.
+ * The one error class of the project, its guard, and the form of messages about bad input.
  *
- * It must stay free of secrets: a message says what was expected and what came instead (a type, a
- * length, a status), never a token, key, secret or DII.
+ * A message says what failed, what was expected and what came (a type, a length, a status). It never contains a token, key,
+ * secret or DII.
  */
 
-/** What went wrong, for code to branch on; the message is for people. */
+/** What went wrong, for code to branch on. The message is for people. */
 export type ErrorCode =
   | 'invalid_token_set'
   | 'network'
@@ -28,19 +28,19 @@ export type ErrorCode =
 
 /** What an error may carry besides its code and message. */
 export interface TokenErrorDetails {
-  /** HTTP status of the answer, where there was an answer. */
+  /** HTTP status of the answer, if there was an answer. */
   readonly status?: number | undefined;
-  /** How long the service asked to be left alone, ms (`Retry-After`), where it could be read. */
+  /** How long the service asked the caller to wait, ms (`Retry-After`), if the header was readable. */
   readonly retryAfterMs?: number | undefined;
-  /** What was thrown below. */
+  /** The error that caused this one. */
   readonly cause?: unknown;
 }
 
 /**
- * A failure of the token's life: background ones arrive at `on('error')`, the others reject promises.
+ * An error of a session, client or operator. Errors in the background arrive at `on('error')`; the others reject promises.
  *
  * @example
- * session.getToken().catch((e) => { if (isTokenError(e) && e.code === 'opted_out') showNothing(); });
+ * session.getToken().catch((e) => { if (isTokenError(e) && e.code === 'opted_out') hideAds(); });
  */
 export class TokenError extends Error {
   declare readonly code: ErrorCode;
@@ -53,12 +53,22 @@ export class TokenError extends Error {
   }
 }
 
-/** Tell whether `e` is a TokenError. It compares the name, so it works across frames and duplicate bundles. */
+/**
+ * Tell whether `e` is a {@link TokenError}. Compares the name, and so recognises errors of other frames and of other
+ * copies of this package.
+ *
+ * @example if (isTokenError(e) && e.code === 'rate_limited') await pause(e.retryAfterMs);
+ */
 export function isTokenError(e: unknown): e is TokenError {
   return (e as Error | undefined)?.name === 'TokenError';
 }
 
-/** The form of every message about bad input. `got` is a type, a length or a harmless value, never a token or DII. */
+/**
+ * Build a message about bad input.
+ *
+ * @param got  a type, a length or a harmless value; never a token, key, secret or DII.
+ * @example expectedGot('port', 'number', 'string') // 'port: expected number, got string'
+ */
 export function expectedGot(name: string, expected: string, got: unknown): string {
   return `${name}: expected ${expected}, got ${got}`;
 }

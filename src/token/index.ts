@@ -1,4 +1,5 @@
 /** `tessera-id/token`: token sets, phases, envelopes, DII. Pure: no I/O, no clock, no DOM. */
+
 export { type AesKey, aesKey } from './cipher.ts';
 export {
   DII_FORMS,

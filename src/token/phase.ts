@@ -1,8 +1,7 @@
 /**
- * What a held set means at an instant: its phase, the token that may be given out, and when to look again.
+ * What a held set means at an instant: its phase, the token that may be given out, and when either changes next.
  *
- * Pure: the caller brings the record and the instant (service time, epoch ms). No flag outside the record can
- * fall out of step with it.
+ * Pure: the caller supplies the record and the instant (epoch ms by the clock of the service).
  */
 
 import type { TokenSet } from './token-set.ts';
@@ -10,43 +9,53 @@ import type { TokenSet } from './token-set.ts';
 /**
  * - `empty`: no set.
  * - `fresh`: before `refreshAt`.
- * - `due`: from `refreshAt` on; the advertising token is still good.
- * - `stale`: the advertising token has expired, the refresh token may still be exchanged.
- * - `ended`: the service refused the refresh token for good; a good advertising token lives out its time.
- * - `optedOut`: the user has opted out. A set supplied since is held back until the service accepts it.
+ * - `due`: from `refreshAt` on; the advertising token is still valid.
+ * - `stale`: the advertising token has expired; the refresh token may still be exchanged.
+ * - `ended`: the service has refused the refresh token for good; a valid advertising token is given out until it expires.
+ * - `optedOut`: the user has opted out. A set supplied since then is held back until the service accepts it.
  */
 export type Phase = 'empty' | 'fresh' | 'due' | 'stale' | 'ended' | 'optedOut';
 
 /** The part of a record that decides its phase. */
 export interface Held {
   readonly set?: TokenSet | undefined;
-  /** The service has said that the refresh token is at its end. */
+  /** The service has said that the refresh token is finished. */
   readonly ended?: boolean | undefined;
   /** The tombstone of an opt-out. */
   readonly optedOut?: boolean | undefined;
 }
 
-/** The phase at `now`. */
+/**
+ * Return the phase at `now` (epoch ms).
+ *
+ * @example phaseOf({ set }, set.refreshAt) // 'due'
+ */
 export function phaseOf({ set, ended, optedOut }: Held, now: number): Phase {
-  return optedOut
-    ? 'optedOut'
-    : !set
-      ? 'empty'
-      : ended
-        ? 'ended'
-        : now >= set.expiresAt
-          ? 'stale'
-          : now >= set.refreshAt
-            ? 'due'
-            : 'fresh';
+  if (optedOut) return 'optedOut';
+  if (!set) return 'empty';
+  if (ended) return 'ended';
+  if (now >= set.expiresAt) return 'stale';
+  return now >= set.refreshAt ? 'due' : 'fresh';
 }
 
-/** The advertising token that may be given out at `now`: never an expired one, never an opted-out user's. */
+/**
+ * Return the advertising token that may be given out at `now` (epoch ms).
+ *
+ * @returns undefined if there is none, it has expired, or the user has opted out.
+ * @example tokenAt({ set }, set.expiresAt) // undefined
+ */
 export function tokenAt({ set, optedOut }: Held, now: number): string | undefined {
   return set && !optedOut && now < set.expiresAt ? set.advertisingToken : undefined;
 }
 
-/** The next instant at which phase or token change by themselves; `Infinity` where none will. */
+/**
+ * Return the next instant (epoch ms) at which time alone changes the phase or the token.
+ *
+ * @returns `Infinity` if there is none.
+ * @example nextWakeAt({ set }, set.refreshAt) // set.expiresAt
+ */
 export function nextWakeAt({ set, optedOut }: Held, now: number): number {
-  return (set && !optedOut && [set.refreshAt, set.expiresAt].find((at) => at > now)) || Number.POSITIVE_INFINITY;
+  if (!set || optedOut) return Number.POSITIVE_INFINITY;
+  if (now < set.refreshAt) return set.refreshAt;
+  return now < set.expiresAt ? set.expiresAt : Number.POSITIVE_INFINITY;
 }

@@ -1,22 +1,22 @@
 /**
- * The token set: the only place where its wire names (snake_case) are known, and the only way in.
+ * The token set: its type, and its parser. Whatever a page, a server or a store supplies passes through here first.
  *
- * Everything a page, a server or a store hands over passes here before anything believes it.
- * Next: `phase.ts` says what a set means at an instant.
+ * Of `token/` and `session/`, only this file knows the snake_case names of the wire. It has no clock: what a set means at an
+ * instant is `phase.ts`. See docs/protocol.md, "Endpoints".
  */
 
-import { typeFault } from './checks.ts';
+import { choiceFault, typeFault } from './checks.ts';
 import { expectedGot, TokenError } from './errors.ts';
 
-/** A parsed token set. Instants are epoch milliseconds in the service's time. */
+/** A parsed token set. Instants are epoch milliseconds by the clock of the service. */
 export interface TokenSet {
-  /** What advertisers receive: about 218 characters, opaque to the page. */
+  /** The token that advertisers receive: about 218 characters, opaque to the page. */
   readonly advertisingToken: string;
-  /** What the service takes for a newer set: 388 characters, opaque, secret. */
+  /** The token that the service exchanges for a newer set: 388 characters, opaque, secret. */
   readonly refreshToken: string;
-  /** Key of the answer to the refresh of this very set: base64 of 32 bytes, secret. */
+  /** The key of the answer to the refresh of this set: base64 of 32 bytes, secret. */
   readonly responseKeyB64: string;
-  /** From when on a refresh is due. */
+  /** From this instant a refresh is due. */
   readonly refreshAt: number;
   /** When the advertising token expires. */
   readonly expiresAt: number;
@@ -24,71 +24,98 @@ export interface TokenSet {
   readonly endsAt: number;
 }
 
-/** What a generate or refresh answer says: a new set, or that the user has opted out. */
+/** What a generate or refresh answer contains: a new set, or the fact that the user has opted out. */
 export type Answer = TokenSet | 'optout';
 
-// Milliseconds from 2001 to far beyond the year 9999. Seconds fall below, microseconds above.
+const WIRE_NAMES = {
+  advertisingToken: 'advertising_token',
+  refreshToken: 'refresh_token',
+  responseKeyB64: 'refresh_response_key',
+  refreshAt: 'refresh_from',
+  expiresAt: 'identity_expires',
+  endsAt: 'refresh_expires',
+} satisfies Record<keyof TokenSet, string>;
+
+// Milliseconds from 2001 to beyond the year 9999. Seconds are below this range, microseconds above it.
 const EARLIEST = 1e12;
 const LATEST = 1e15;
 
-// Wire names and ours. Instants, by the rule of our names those that end in `At`, stand in the order in which they come.
-const FIELDS = Object.entries({
-  advertising_token: 'advertisingToken',
-  refresh_token: 'refreshToken',
-  refresh_response_key: 'responseKeyB64',
-  refresh_from: 'refreshAt',
-  identity_expires: 'expiresAt',
-  refresh_expires: 'endsAt',
-} satisfies Record<string, keyof TokenSet>);
-
-const KEY = /^[a-z\d+/]{43}=?$/i;
-
-const throwIf = (fault: unknown) => {
-  if (fault) throw new TokenError('invalid_token_set', fault as string);
-};
+const KEY_B64 = /^[A-Za-z\d+/]{43}=?$/;
 
 /**
  * Parse a token set.
  *
+ * | wire name | own name | value |
+ * |---|---|---|
+ * | `advertising_token` | `advertisingToken` | string, not empty |
+ * | `refresh_token` | `refreshToken` | string, not empty |
+ * | `refresh_response_key` | `responseKeyB64` | base64 of 32 bytes: 43 characters, then `=` or nothing |
+ * | `refresh_from` | `refreshAt` | epoch ms, 10^12 to 10^15 |
+ * | `identity_expires` | `expiresAt` | epoch ms, not before `refresh_from` |
+ * | `refresh_expires` | `endsAt` | epoch ms, not before `identity_expires` |
+ *
  * @param input  the `body` of a generate or refresh answer; unknown members are ignored.
- * @param own    true: members have our names, as a store holds them.
- * @throws {TokenError} `invalid_token_set`, naming field, expected and got: six members, texts not empty, a key
- *   of 32 bytes, instants in milliseconds with refresh_from <= identity_expires <= refresh_expires.
+ * @param own    `true`: the members have their own names, as in a stored record. Default: wire names.
+ * @throws {TokenError} `invalid_token_set`, naming the field, what was expected and what came.
+ * @example const { advertisingToken, expiresAt } = parseTokenSet(answer.body);
  */
-export function parseTokenSet(input: unknown, own?: boolean): TokenSet {
-  throwIf(typeFault('token set', 'object', input));
-  const set: Record<string, unknown> = {};
-  let earliest = EARLIEST;
-  for (const [wire, ours] of FIELDS) {
-    const name = own ? ours : wire;
-    const value = (input as typeof set)[name] as never;
-    const instant = ours.endsWith('At');
-    throwIf(typeFault(name, instant ? 'number' : 'string', value));
-    if (instant) {
-      const plausible = `epoch ms from ${earliest} on`;
-      throwIf((value < earliest || value > LATEST) && expectedGot(name, plausible, value));
-      earliest = value;
-    } else if (ours === 'responseKeyB64')
-      throwIf(!KEY.test(value) && expectedGot(name, 'base64 of 32 bytes', `${(value as string).length} characters`));
-    set[ours] = value;
-  }
-  return set as unknown as TokenSet;
+export function parseTokenSet(input: unknown, own = false): TokenSet {
+  throwFault(typeFault('token set', 'object', input));
+  const members = input as Record<string, unknown>;
+  const nameOf = (field: keyof TokenSet) => (own ? field : WIRE_NAMES[field]);
+  const stringIn = (field: keyof TokenSet) => parseString(nameOf(field), members[nameOf(field)]);
+  const instantIn = (field: keyof TokenSet, earliest: number) =>
+    parseInstant(nameOf(field), members[nameOf(field)], earliest);
+
+  const advertisingToken = stringIn('advertisingToken');
+  const refreshToken = stringIn('refreshToken');
+  const responseKeyB64 = stringIn('responseKeyB64');
+  if (!KEY_B64.test(responseKeyB64))
+    throwFault(expectedGot(nameOf('responseKeyB64'), 'base64 of 32 bytes', `${responseKeyB64.length} characters`));
+  const refreshAt = instantIn('refreshAt', EARLIEST);
+  const expiresAt = instantIn('expiresAt', refreshAt);
+  const endsAt = instantIn('endsAt', expiresAt);
+  return { advertisingToken, refreshToken, responseKeyB64, refreshAt, expiresAt, endsAt };
 }
 
 /**
- * Parse what a publisher's server passes on, or what a refresh answer opened to.
+ * Parse what a publisher's server passes on, or what a refresh answer contains after decryption.
  *
  * @param input  `{ status: 'success', body }`, the body alone, or `{ status: 'optout' }`.
- * @throws {TokenError} `invalid_token_set` for anything else, also for any other status.
+ * @throws {TokenError} `invalid_token_set` for anything else, including any other status.
+ * @example
+ * const answer = parseAnswer(await response.json());
+ * if (answer !== 'optout') use(answer.advertisingToken);
  */
 export function parseAnswer(input: unknown): Answer {
   const { status, body } = Object(input) as { status?: unknown; body?: unknown };
-  if (status === 'optout') return status;
-  throwIf(status && status !== 'success' && expectedGot('status', 'success or optout', 'another'));
-  return parseTokenSet(status ? body : input);
+  if (!status) return parseTokenSet(input);
+  throwFault(choiceFault('status', ['success', 'optout'], status));
+  return status === 'optout' ? status : parseTokenSet(body);
 }
 
-/** The wire form of a set: what {@link parseTokenSet} reads. */
+/**
+ * Convert a set to its wire form, which {@link parseTokenSet} reads.
+ *
+ * @example response.json({ status: 'success', body: toWire(tokens) });
+ */
 export function toWire(set: TokenSet): Record<string, string | number> {
-  return Object.fromEntries(FIELDS.map(([wire, ours]) => [wire, set[ours]]));
+  return Object.fromEntries(Object.entries(WIRE_NAMES).map(([field, wire]) => [wire, set[field as keyof TokenSet]]));
+}
+
+function parseString(name: string, value: unknown): string {
+  throwFault(typeFault(name, 'string', value));
+  return value as string;
+}
+
+function parseInstant(name: string, value: unknown, earliest: number): number {
+  throwFault(typeFault(name, 'number', value));
+  const instant = value as number;
+  if (instant < earliest || instant > LATEST)
+    throwFault(expectedGot(name, `epoch ms from ${earliest} to ${LATEST}`, instant));
+  return instant;
+}
+
+function throwFault(fault: string | undefined): void {
+  if (fault !== undefined) throw new TokenError('invalid_token_set', fault);
 }

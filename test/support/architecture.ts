@@ -1,9 +1,9 @@
 /**
- * The rules of the house, as functions of a list of modules: the test feeds them `src/`, and small made-up modules that
- * break one rule each. Every rule answers with one line per violation; no line, no violation.
+ * The import and syntax rules of `src/`, as functions of a list of modules. `test/architecture.test.ts` applies them to `src/`
+ * and to small made-up modules that break one rule each. A rule returns one line per violation.
  */
 
-import { parseSync, Visitor } from 'vite';
+import { type ESTree, parseSync, Visitor } from 'vite';
 
 /** A file under `src/`: its path from there, and its text. */
 export interface SourceFile {
@@ -11,24 +11,24 @@ export interface SourceFile {
   readonly code: string;
 }
 
-/** One import, re-export or `import()` of a module. */
-export interface Import {
-  /** Path from `src/` for a file of ours; else the specifier. */
-  readonly to: string;
-  /** Whether nothing of it is left when the types are gone. */
-  readonly typeOnly: boolean;
+/** A function declaration, arrow function, method or function expression. */
+export interface FunctionLines {
+  readonly name: string;
+  readonly lines: number;
 }
 
 export interface Module extends SourceFile {
-  readonly imports: readonly Import[];
-  /** Kinds of the top-level statements, as ESTree names them. */
-  readonly statements: readonly string[];
+  /** Imports, re-exports and `import()`, types included: the path from `src/` for a file of ours, else the specifier. */
+  readonly imports: readonly string[];
+  readonly functions: readonly FunctionLines[];
   readonly reExportsOnly: boolean;
+  readonly hasExportAll: boolean;
   readonly hasDefaultExport: boolean;
+  readonly hasEnum: boolean;
   readonly hasNamespace: boolean;
 }
 
-/** What stands for the specifier of an `import()` of something that is no literal. */
+/** Stands for the specifier of an `import()` whose argument is not a literal. */
 const COMPUTED = '(computed)';
 
 /** Parse a file. */
@@ -36,41 +36,38 @@ export const readModule = ({ path, code }: SourceFile): Module => {
   const { module, program, errors } = parseSync(path, code, { lang: path.endsWith('x') ? 'tsx' : 'ts' });
   if (errors.length) throw new SyntaxError(`${path}: ${errors[0]!.message}`);
 
-  const imports: Import[] = [];
-  const add = (specifier: string, typeOnly: boolean) => {
-    const to = specifier.startsWith('.') ? new URL(specifier, `file:///${path}`).pathname.slice(1) : specifier;
-    imports.push({ to, typeOnly });
+  const imports = new Set<string>();
+  const add = (specifier: string) => {
+    imports.add(specifier.startsWith('.') ? new URL(specifier, `file:///${path}`).pathname.slice(1) : specifier);
   };
-  for (const { moduleRequest, entries } of module.staticImports) {
-    add(moduleRequest.value, entries.length > 0 && entries.every(({ isType }) => isType));
-  }
-  for (const { entries } of module.staticExports) {
-    const sources = new Map<string, boolean>();
-    for (const { moduleRequest, isType } of entries) {
-      if (moduleRequest) sources.set(moduleRequest.value, (sources.get(moduleRequest.value) ?? true) && isType);
-    }
-    for (const [specifier, typeOnly] of sources) add(specifier, typeOnly);
-  }
+  for (const { moduleRequest } of module.staticImports) add(moduleRequest.value);
+  for (const { entries } of module.staticExports)
+    for (const { moduleRequest } of entries) if (moduleRequest) add(moduleRequest.value);
+
+  let hasEnum = false;
   let hasNamespace = false;
   new Visitor({
-    // `declare global` is one as well, and the way to name a property of `window`.
+    // `declare global` is a namespace for the parser, and the way to declare a property of `window`.
     TSModuleDeclaration: ({ id }) => {
       hasNamespace ||= !(id.type === 'Identifier' && id.name === 'global');
     },
-    ImportExpression: ({ source }) => add(source.type === 'Literal' ? String(source.value) : COMPUTED, false),
-    TSImportType: ({ source }) => add(source.value, true),
+    TSEnumDeclaration: () => {
+      hasEnum = true;
+    },
+    ImportExpression: ({ source }) => add(source.type === 'Literal' ? String(source.value) : COMPUTED),
+    TSImportType: ({ source }) => add(source.value),
   }).visit(program);
 
   return {
     path,
     code,
-    imports,
-    statements: program.body.map((node) =>
-      'declaration' in node && node.declaration ? node.declaration.type : node.type,
-    ),
+    imports: [...imports],
+    functions: functionsIn(program, code),
     reExportsOnly: program.body.every(
       (node) => node.type === 'ExportAllDeclaration' || (node.type === 'ExportNamedDeclaration' && node.source),
     ),
+    hasExportAll: program.body.some(({ type }) => type === 'ExportAllDeclaration'),
+    hasEnum,
     hasNamespace,
     hasDefaultExport: module.staticExports.some(({ entries }) =>
       entries.some(({ exportName }) => exportName.kind === 'Default' || exportName.name === 'default'),
@@ -78,25 +75,66 @@ export const readModule = ({ path, code }: SourceFile): Module => {
   };
 };
 
-/** A rule: every way in which the modules break it, in words. */
-export type Rule = (modules: readonly Module[]) => string[];
-
-/** Who may import whom. A room may always import itself. */
-const ROOMS: Record<string, readonly string[]> = {
-  token: [],
-  session: ['token'],
-  page: ['session', 'token'],
-  server: ['token'],
-  database: ['token'],
-  mapping: ['server', 'database', 'token'],
-  operator: ['database', 'token'],
-  cli: ['token', 'server', 'database', 'mapping', 'operator'],
+/** Count the lines of every function, nested functions included in those around them. */
+const functionsIn = (program: ESTree.Program, code: string): FunctionLines[] => {
+  const names = new Map<unknown, string>();
+  const functions: FunctionLines[] = [];
+  const nameOf = (key: ESTree.Node): string | undefined => (key.type === 'Identifier' ? key.name : undefined);
+  const name = (value: unknown, key: ESTree.Node) => names.set(value, nameOf(key) ?? 'computed name');
+  const count = (node: ESTree.Function | ESTree.ArrowFunctionExpression) => {
+    const ownName = 'id' in node && node.id ? node.id.name : names.get(node);
+    const lines = code.slice(node.start, node.end).split('\n').length;
+    functions.push({ name: ownName ?? 'anonymous function', lines });
+  };
+  // A visitor reaches the parent, which has the name, before the function.
+  new Visitor({
+    VariableDeclarator: ({ id, init }) => name(init, id),
+    Property: ({ key, value }) => name(value, key),
+    PropertyDefinition: ({ key, value }) => name(value, key),
+    MethodDefinition: ({ key, value }) => name(value, key),
+    FunctionDeclaration: count,
+    FunctionExpression: count,
+    ArrowFunctionExpression: count,
+  }).visit(program);
+  return functions;
 };
 
-/** Which files and rooms may import what from outside. What is not named here may be imported by nobody. */
-const OUTSIDE: Record<string, readonly string[]> = {
-  'idb-keyval': ['session/store.ts'],
-  '@noble/ciphers': ['token/cipher.ts'],
+/** A rule: a sentence for each way in which the modules break it. */
+export type Rule = (modules: readonly Module[]) => string[];
+
+/** Which folders a folder may import, besides itself and `token`. */
+const FOLDERS: Record<string, readonly string[]> = {
+  token: [],
+  session: [],
+  page: ['session'],
+  server: [],
+  database: [],
+  mapping: ['server', 'database'],
+  operator: ['database'],
+  cli: ['session', 'page', 'server', 'database', 'mapping', 'operator'],
+};
+
+/** The files that other folders may import directly. Every other folder is entered through its `index.ts`. */
+const SHARED = [
+  // Helpers that `tessera-id/token` does not publish.
+  'token/bytes.ts',
+  'token/checks.ts',
+  'token/cipher.ts',
+  'token/errors.ts',
+  // What page bundles need: `token/index.ts` also exports `dii.ts`, and with it a hash library.
+  'token/envelope.ts',
+  'token/phase.ts',
+  'token/token-set.ts',
+  // The check of a `database` option, without the engines.
+  'database/location.ts',
+  // The entry point `tessera-id/operator/node`.
+  'operator/node.ts',
+];
+
+/** Which files and folders may import which packages. A package that is not listed may not be imported at all. */
+const PACKAGES: Record<string, readonly string[]> = {
+  'idb-keyval': ['session/browser/store.ts'],
+  '@noble/ciphers': ['token/noble.ts'],
   '@noble/hashes': ['token/dii.ts', 'server', 'mapping', 'operator', 'database', 'cli'],
   hono: ['operator', 'cli'],
   '@hono/node-server': ['operator/node.ts', 'cli'],
@@ -105,28 +143,25 @@ const OUTSIDE: Record<string, readonly string[]> = {
   'csv-stringify': ['cli'],
   'cli-progress': ['cli'],
   pino: ['cli'],
-  'rate-limiter-flexible': ['operator/limiter.ts'],
-  'prom-client': ['operator/metrics.ts'],
+  'rate-limiter-flexible': ['operator'],
+  'prom-client': ['operator'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],
   react: ['page/react.ts', 'page/react.tsx'],
-  // The sibling file of the script tag: its address is known in the page only.
+  // `tessera-noble.js` beside the script tag: its address is known only in the page.
   [COMPUTED]: ['page/noble.ts'],
-  // For the version.
+  // For the version number.
   'package.json': ['page/script.ts', 'cli'],
   'node:': ['operator/node.ts', 'database', 'cli'],
 };
 
-/** What every file of a session may use. All its other files are steps: when they run is for the hub alone to know. */
-const SHARED = ['contract', 'deadline', 'options', 'patience', 'record'].map((name) => `session/${name}.ts`);
-const HUB = 'session/session.ts';
-const CONTENTS = 'session/index.ts';
-const isStep = (path: string): boolean => roomOf(path) === 'session' && ![...SHARED, HUB, CONTENTS].includes(path);
+const RULES = 'session/rules';
+const BROWSER = 'session/browser';
+const MAX_FILE_LINES = 250;
+const MAX_FUNCTION_LINES = 60;
 
-const MOST_LINES = 300;
-
-const roomOf = (path: string): string => path.split('/')[0]!;
-const isOurs = (path: string): boolean => roomOf(path) in ROOMS && /\.tsx?$/.test(path);
+const folderOf = (path: string): string => path.split('/')[0]!;
+const isSource = (path: string): boolean => folderOf(path) in FOLDERS && /\.tsx?$/.test(path);
 const isUnder = (path: string, place: string): boolean => path === place || path.startsWith(`${place}/`);
 
 /** The package that a specifier names; `node:` for every module of Node. */
@@ -138,50 +173,62 @@ export const packageOf = (specifier: string): string =>
         .slice(0, specifier.startsWith('@') ? 2 : 1)
         .join('/');
 
-const eachImport = (modules: readonly Module[], broken: (from: string, to: Import) => string | false): string[] =>
+const eachImport = (modules: readonly Module[], faultOf: (from: string, to: string) => string | false): string[] =>
   modules.flatMap(({ path, imports }) =>
     imports.flatMap((to) => {
-      const why = broken(path, to);
-      return why ? [`${path} imports ${to.to}: ${why}`] : [];
+      const fault = faultOf(path, to);
+      return fault ? [`${path} imports ${to}: ${fault}`] : [];
     }),
   );
 
-const eachModule = (modules: readonly Module[], broken: (module: Module) => string | false): string[] =>
+const eachModule = (modules: readonly Module[], faultOf: (module: Module) => string | false): string[] =>
   modules.flatMap((module) => {
-    const why = broken(module);
-    return why ? [`${module.path}: ${why}`] : [];
+    const fault = faultOf(module);
+    return fault ? [`${module.path}: ${fault}`] : [];
   });
 
-/** Rooms import only the rooms that design allows; every file is in a room. */
-export const roomRule: Rule = (modules) => [
-  ...eachModule(modules, ({ path }) => !isOurs(path) && `expected one of the rooms ${Object.keys(ROOMS).join(', ')}`),
-  ...eachImport(
+/** Every file is in a known folder, and a folder imports only the folders that it may import. */
+export const folderRule: Rule = (modules) => [
+  ...eachModule(
     modules,
-    (from, { to }) =>
-      isOurs(to) &&
-      roomOf(from) !== roomOf(to) &&
-      !ROOMS[roomOf(from)]?.includes(roomOf(to)) &&
-      `the room ${roomOf(from)} may not know ${roomOf(to)}`,
+    ({ path }) => !isSource(path) && `expected one of the folders ${Object.keys(FOLDERS).join(', ')}`,
   ),
+  ...eachImport(modules, (from, to) => {
+    const [own, other] = [folderOf(from), folderOf(to)];
+    const isPermitted = own === other || other === 'token' || FOLDERS[own]?.includes(other);
+    return isSource(to) && !isPermitted && `${own}/ must not import ${other}/`;
+  }),
 ];
 
-/** Inside `session/`, only the hub runs the steps. Types may be shared. */
-export const hubRule: Rule = (modules) =>
+/** A folder is entered through its `index.ts`, or through a file that is listed as shared. */
+export const entranceRule: Rule = (modules) =>
   eachImport(
     modules,
-    (from, { to, typeOnly }) =>
-      isStep(to) && !typeOnly && from !== HUB && from !== CONTENTS && `only ${HUB} runs a step`,
+    (from, to) =>
+      isSource(to) &&
+      folderOf(from) !== folderOf(to) &&
+      to !== `${folderOf(to)}/index.ts` &&
+      !SHARED.includes(to) &&
+      `expected ${folderOf(to)}/index.ts, or a file listed as shared`,
   );
 
-/** What comes from outside comes in at one place each. */
-export const outsideRule: Rule = (modules) =>
-  eachImport(modules, (from, { to }) => {
-    if (isOurs(to)) return false;
-    const places = OUTSIDE[packageOf(to)];
-    return !places?.some((place) => isUnder(from, place)) && `allowed in ${places?.join(', ') ?? 'no file'}`;
+/** The rules of a session are pure: they import `token/` and one another. The files around browser interfaces are independent. */
+export const sessionRule: Rule = (modules) =>
+  eachImport(modules, (from, to) => {
+    if (isUnder(from, RULES) && !isUnder(to, RULES) && !isUnder(to, 'token'))
+      return `${RULES}/ imports only token/ and itself`;
+    return isUnder(from, BROWSER) && isUnder(to, BROWSER) && `files of ${BROWSER}/ do not import each other`;
   });
 
-/** No cycle, not even of types. */
+/** A package is imported only where it is permitted. */
+export const packageRule: Rule = (modules) =>
+  eachImport(modules, (from, to) => {
+    if (isSource(to)) return false;
+    const places = PACKAGES[packageOf(to)];
+    return !places?.some((place) => isUnder(from, place)) && `permitted in ${places?.join(', ') ?? 'no file'}`;
+  });
+
+/** No import cycle, including imports of types. */
 export const cycleRule: Rule = (modules) => {
   const byPath = new Map(modules.map((module) => [module.path, module]));
   const done = new Set<string>();
@@ -190,30 +237,38 @@ export const cycleRule: Rule = (modules) => {
     const start = trail.indexOf(path);
     if (start >= 0) found.push(`cycle: ${[...trail.slice(start), path].join(' -> ')}`);
     if (start >= 0 || done.has(path)) return;
-    for (const { to } of byPath.get(path)?.imports ?? []) walk(to, [...trail, path]);
+    for (const to of byPath.get(path)?.imports ?? []) walk(to, [...trail, path]);
     done.add(path);
   };
   for (const { path } of modules) walk(path, []);
   return found;
 };
 
-/** An `index.ts` is a contents page and nothing else. */
-export const contentsRule: Rule = (modules) =>
-  eachModule(
+/** An `index.ts` only re-exports, and every re-export names what it exports. */
+export const indexRule: Rule = (modules) => [
+  ...eachModule(
     modules,
     ({ path, reExportsOnly }) => path.endsWith('/index.ts') && !reExportsOnly && 'expected only re-exports',
-  );
+  ),
+  ...eachModule(modules, ({ hasExportAll }) => hasExportAll && 'expected exports by name, got export *'),
+];
 
 /** No default export, no enum, no namespace. */
 export const syntaxRule: Rule = (modules) => [
   ...eachModule(modules, ({ hasDefaultExport }) => hasDefaultExport && 'expected no default export'),
-  ...eachModule(modules, ({ statements }) => statements.includes('TSEnumDeclaration') && 'expected no enum'),
+  ...eachModule(modules, ({ hasEnum }) => hasEnum && 'expected no enum'),
   ...eachModule(modules, ({ hasNamespace }) => hasNamespace && 'expected no namespace'),
 ];
 
-/** A file can be read in one go. */
-export const lengthRule: Rule = (modules) =>
-  eachModule(modules, ({ code }) => {
+/** Files and functions are short. */
+export const lengthRule: Rule = (modules) => [
+  ...eachModule(modules, ({ code }) => {
     const lines = code.trimEnd().split('\n').length;
-    return lines > MOST_LINES && `expected ${MOST_LINES} lines at most, got ${lines}`;
-  });
+    return lines > MAX_FILE_LINES && `expected at most ${MAX_FILE_LINES} lines, got ${lines}`;
+  }),
+  ...modules.flatMap(({ path, functions }) =>
+    functions
+      .filter(({ lines }) => lines > MAX_FUNCTION_LINES)
+      .map(({ name, lines }) => `${path}: ${name}: expected at most ${MAX_FUNCTION_LINES} lines, got ${lines}`),
+  ),
+];

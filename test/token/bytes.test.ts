@@ -20,7 +20,7 @@ const bytes = fc.uint8Array({ maxLength: 200 });
 const plain = (given: Uint8Array) => [...given];
 
 describe('base64, hexadecimal and UTF-8', () => {
-  test('base64 is that of Node, and comes back', () => {
+  test('base64 equals that of Node and decodes again', () => {
     fc.assert(
       fc.property(bytes, (given) => {
         expect(toB64(given)).toBe(Buffer.from(given).toString('base64'));
@@ -29,7 +29,7 @@ describe('base64, hexadecimal and UTF-8', () => {
     );
   });
 
-  test('URL-safe base64 is that of Node, without padding, and comes back with or without it', () => {
+  test('URL-safe base64 equals that of Node, without padding, and decodes with or without padding', () => {
     fc.assert(
       fc.property(bytes, (given) => {
         const text = toB64Url(given);
@@ -40,7 +40,7 @@ describe('base64, hexadecimal and UTF-8', () => {
     );
   });
 
-  test('hexadecimal is that of Node, and comes back in either case', () => {
+  test('hexadecimal equals that of Node and decodes in either case', () => {
     fc.assert(
       fc.property(bytes, (given) => {
         const text = toHex(given);
@@ -51,7 +51,7 @@ describe('base64, hexadecimal and UTF-8', () => {
     );
   });
 
-  test('text comes back from UTF-8', () => {
+  test('a string survives encoding and decoding as UTF-8', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         expect(fromUtf8(utf8(text))).toBe(text);
@@ -59,23 +59,23 @@ describe('base64, hexadecimal and UTF-8', () => {
     );
   });
 
-  test('a large answer is no stack overflow', () => {
+  test('a large array does not overflow the stack', () => {
     const large = new Uint8Array(300_000).fill(7);
     expect(toB64(large)).toBe(Buffer.from(large).toString('base64'));
   });
 
   test.each([[[0xff]], [[0xc3]], [[0xed, 0xa0, 0x80]], [[0xf8, 0x88, 0x80, 0x80, 0x80]]])(
-    'bytes %j are no UTF-8',
+    'bytes %j are not UTF-8',
     (broken) => {
       expect(() => fromUtf8(Uint8Array.from(broken))).toThrow(TypeError);
     },
   );
 
-  test.each(['a', '?', 'ab=c', 'ä', 'abcd====='])('%j is no base64', (text) => {
+  test.each(['a', '?', 'ab=c', 'ä', 'abcd====='])('%j is not base64', (text) => {
     expect(() => fromB64(text)).toThrow();
   });
 
-  test('a view of part of a buffer is read as that part', () => {
+  test('a view of a part of a buffer is read from its own offset', () => {
     const whole = concat(Uint8Array.of(9, 9, 9), int64(1_900_000_000_000), int32(-2));
     const part = whole.subarray(3);
     expect(readInt64(part, 0)).toBe(1_900_000_000_000);
@@ -85,18 +85,18 @@ describe('base64, hexadecimal and UTF-8', () => {
 });
 
 describe('integers', () => {
-  test('32 bits, big-endian and signed, come back', () => {
+  test('32 bits, big-endian and signed, are read back', () => {
     expect(toHex(int32(1))).toBe('00000001');
     expect(toHex(int32(-1))).toBe('ffffffff');
     fc.assert(fc.property(fc.integer(), (value) => readInt32(int32(value), 0) === value));
   });
 
-  test('64 bits, big-endian, come back for every safe integer', () => {
+  test('64 bits, big-endian, are read back for every safe integer', () => {
     expect(toHex(int64(1_667_885_597_644))).toBe('0000018455ba83cc');
     fc.assert(fc.property(fc.maxSafeInteger(), (value) => readInt64(int64(value), 0) === value));
   });
 
-  test('parts are joined in order', () => {
+  test('concat joins arrays in order', () => {
     expect(plain(concat())).toEqual([]);
     expect(plain(concat(Uint8Array.of(1), new Uint8Array(0), Uint8Array.of(2, 3)))).toEqual([1, 2, 3]);
   });

@@ -9,53 +9,62 @@ import {
   normalisePhone,
   parseHash,
 } from '../../src/token/index.ts';
-import { EMAIL_EDGES, EMAILS, FOO_HASH, HASHES, NO_EMAILS, NO_PHONES, PHONES, USER_HASH_HEX } from '../vectors/dii.ts';
+import {
+  EMAIL_EDGES,
+  EMAILS,
+  FOO_HASH,
+  HASHES,
+  INVALID_EMAILS,
+  INVALID_PHONES,
+  PHONES,
+  USER_HASH_HEX,
+} from '../vectors/dii.ts';
 
 describe('email addresses', () => {
-  test.each(EMAILS)('%j is %j and has the hash of the vector', (input, normal, hashB64) => {
+  test.each(EMAILS)('%j normalises to %j and has the hash of the vector', (input, normal, hashB64) => {
     expect(normaliseEmail(input)).toBe(normal);
     expect(hashTextOf('email', input)).toBe(hashB64);
   });
 
-  test.each(EMAIL_EDGES)('%j is %j, as at the operator', (input, normal) => {
+  test.each(EMAIL_EDGES)('%j normalises to %j', (input, normal) => {
     expect(normaliseEmail(input)).toBe(normal);
   });
 
-  test.each(NO_EMAILS)('%j is none', (input) => {
+  test.each(INVALID_EMAILS)('%j is not an email address', (input) => {
     expect(normaliseEmail(input)).toBeUndefined();
     expect(hashOf('email', input)).toBeUndefined();
   });
 
-  test.each([...EMAILS, ...EMAIL_EDGES].map(([, normal]) => normal))('the normal form %j is its own', (normal) => {
+  test.each([...EMAILS, ...EMAIL_EDGES].map(([, normal]) => normal))('%j is already normalised', (normal) => {
     expect(normaliseEmail(normal)).toBe(normal);
   });
 
-  test('a line break after the plus sign does not save the rest of a local part at gmail.com', () => {
+  test('for gmail.com everything after the plus sign is removed, line breaks included', () => {
     expect(normaliseEmail('a+b\nc@gmail.com')).toBe('a@gmail.com');
   });
 });
 
 describe('phone numbers', () => {
-  test.each(PHONES)('%j is used as it is', (phone) => {
+  test.each(PHONES)('%j is already normalised', (phone) => {
     expect(normalisePhone(phone)).toBe(phone);
   });
 
-  test.each(NO_PHONES)('%j is none', (phone) => {
+  test.each(INVALID_PHONES)('%j is not a phone number', (phone) => {
     expect(normalisePhone(phone)).toBeUndefined();
     expect(hashOf('phone', phone)).toBeUndefined();
   });
 });
 
 describe('hashes', () => {
-  test.each(HASHES)('the SHA-256 of %j is that of the vector', (normalised, hashB64) => {
+  test.each(HASHES)('the SHA-256 of %j equals the vector', (normalised, hashB64) => {
     expect(toB64(hashDii(normalised))).toBe(hashB64);
   });
 
-  test('the hash of user@example.com in hexadecimal', () => {
+  test('the SHA-256 of user@example.com equals the vector in hexadecimal', () => {
     expect(toHex(hashDii('user@example.com'))).toBe(USER_HASH_HEX);
   });
 
-  test('base64 and hexadecimal of either case are the same identity', () => {
+  test('base64 and hexadecimal in either case are the same identity', () => {
     const bytes = parseHash(FOO_HASH.b64)!;
     const hex = toHex(bytes);
     expect(hex).toMatch(new RegExp(`^${FOO_HASH.hexStart}.*${FOO_HASH.hexEnd}$`));
@@ -68,7 +77,7 @@ describe('hashes', () => {
 
   const hex = USER_HASH_HEX;
   test.each([
-    ['nothing', ''],
+    ['an empty string', ''],
     ['base64 without its padding', FOO_HASH.b64.slice(0, 43)],
     ['39 characters', FOO_HASH.b64.slice(0, 39)],
     ['44 characters of 33 bytes', FOO_HASH.b64.replace('=', 'A')],
@@ -78,13 +87,13 @@ describe('hashes', () => {
     ['65 hexadecimal digits', `${hex}0`],
     ['66 hexadecimal digits', `${hex}00`],
     ['a line break at the end', `${hex}\n`],
-  ])('%s is no hash', (_, text) => {
+  ])('%s is not a hash', (_, text) => {
     expect(parseHash(text)).toBeUndefined();
     expect(hashOf('email_hash', text)).toBeUndefined();
     expect(hashOf('phone_hash', text)).toBeUndefined();
   });
 
-  test('a raw ID remembers email or phone, whichever form came', () => {
+  test('an address and its hash have the same type', () => {
     expect((['email', 'email_hash', 'phone', 'phone_hash'] as const).map(diiTypeOf)).toEqual([
       'email',
       'email',

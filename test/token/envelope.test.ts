@@ -13,7 +13,7 @@ import {
 } from '../../src/token/index.ts';
 import { REFRESHES, REQUESTS } from '../vectors/envelopes.ts';
 
-/** Hide Web Crypto's AES, as on a plain-http page; random bytes are still to be had there. */
+/** Hide `crypto.subtle`, as on a plain-http page. `getRandomValues` exists there. */
 const hideSubtle = () => {
   const real = crypto;
   vi.stubGlobal('crypto', { getRandomValues: (bytes: Uint8Array<ArrayBuffer>) => real.getRandomValues(bytes) });
@@ -21,7 +21,7 @@ const hideSubtle = () => {
 
 afterEach(() => void vi.unstubAllGlobals());
 
-/** The same bytes by an implementation that is not ours. */
+/** Seal with an independent implementation. */
 const sealedByNode = (key: Uint8Array, plain: Uint8Array, iv = new Uint8Array(12).fill(3)) => {
   const cipher = createCipheriv('aes-256-gcm', key, iv);
   return new Uint8Array(Buffer.concat([iv, cipher.update(plain), cipher.final(), cipher.getAuthTag()]));
@@ -34,7 +34,7 @@ describe.each([
   const keyOf = async (raw: Parameters<typeof aesKey>[0]): Promise<AesKey> => {
     prepare();
     const key = await aesKey(raw);
-    // The test is about the implementation that it names.
+    // Make sure that the named implementation is the one under test.
     expect(key instanceof Uint8Array).toBe(by === 'noble');
     return key;
   };
@@ -42,22 +42,19 @@ describe.each([
   const nonce = fromHex(REQUESTS.nonceHex);
   const { at } = REQUESTS;
 
-  test.each(REQUESTS.rows)(
-    'the request %s is sealed to the bytes of the vector, and opens again',
-    async (json, b64) => {
-      const key = await keyOf(fromB64(REQUESTS.secretB64));
-      const envelope = await sealRequest(key, { at, nonce, json }, fromHex(REQUESTS.ivHex));
-      expect(toB64(envelope)).toBe(b64);
-      expect(await openRequest(key, envelope)).toEqual({ at, nonce, json });
-    },
-  );
+  test.each(REQUESTS.rows)('the request %s is sealed to the bytes of the vector and opens again', async (json, b64) => {
+    const key = await keyOf(fromB64(REQUESTS.secretB64));
+    const envelope = await sealRequest(key, { at, nonce, json }, fromHex(REQUESTS.ivHex));
+    expect(toB64(envelope)).toBe(b64);
+    expect(await openRequest(key, envelope)).toEqual({ at, nonce, json });
+  });
 
   test.each(REFRESHES.rows)('the refresh answer %j opens', async (json, bodyB64) => {
     prepare();
     expect(await openRefresh(bodyB64, REFRESHES.keyB64)).toBe(json);
   });
 
-  test('what is sealed here opens here and there: request, response, refresh answer', async () => {
+  test('requests, responses and refresh answers open again', async () => {
     const key = await someKey();
     const json = '{"status":"success","body":"Ærø 😊"}';
     expect(await openRequest(key, await sealRequest(key, { at, nonce, json }))).toEqual({ at, nonce, json });
@@ -66,19 +63,19 @@ describe.each([
     expect(await openRefresh(toB64(await sealRefresh(key, json)), toB64(new Uint8Array(32).fill(5)))).toBe(json);
   });
 
-  test('a request without payload is the smallest envelope there is, 45 bytes', async () => {
+  test('a request without payload is 45 bytes long', async () => {
     const envelope = await sealRequest(await someKey(), { at, nonce, json: '' });
     expect(envelope).toHaveLength(45);
     expect(envelope[0]).toBe(1);
   });
 
-  test('every seal has an initialisation vector of its own', async () => {
+  test('every sealed message has its own initialisation vector', async () => {
     const key = await someKey();
     const seals = await Promise.all(Array.from({ length: 20 }, () => sealAes(key, utf8('same'))));
     expect(new Set(seals.map((sealed) => toHex(sealed.subarray(0, 12)))).size).toBe(20);
   });
 
-  test('seals are those of node:crypto, byte for byte', async () => {
+  test('sealed bytes equal those of node:crypto', async () => {
     const raw = new Uint8Array(32).fill(5);
     const key = await keyOf(raw);
     await fc.assert(
@@ -95,7 +92,7 @@ describe.each([
     );
   });
 
-  test('any one altered bit, and any other key, is found out', async () => {
+  test('one altered bit or another key is decrypt_failed', async () => {
     const key = await someKey();
     const sealed = await sealResponse(key, { at, nonce, json: '{}' });
     for (let index = 0; index < sealed.length; index += 3) {
@@ -110,7 +107,7 @@ describe.each([
     });
   });
 
-  test('an answer under 28 bytes, or without time and nonce, or not UTF-8, is malformed', async () => {
+  test('a response under 28 bytes, without time and nonce, or not in UTF-8 is malformed_response', async () => {
     const key = await someKey();
     const raw = new Uint8Array(32).fill(5);
     for (const sealed of [
@@ -126,21 +123,24 @@ describe.each([
     ['another key', 'decrypt_failed', REFRESHES.rows[0]![1], toB64(new Uint8Array(32).fill(9))],
     ['an altered byte', 'decrypt_failed', alter(REFRESHES.rows[0]![1], 13), REFRESHES.keyB64],
     ['an altered tag', 'decrypt_failed', alter(REFRESHES.rows[0]![1], -1), REFRESHES.keyB64],
-    ['28 bytes of nothing', 'decrypt_failed', toB64(new Uint8Array(28)), REFRESHES.keyB64],
+    ['28 zero bytes', 'decrypt_failed', toB64(new Uint8Array(28)), REFRESHES.keyB64],
     ['27 bytes', 'malformed_response', toB64(new Uint8Array(27)), REFRESHES.keyB64],
-    ['no bytes', 'malformed_response', '', REFRESHES.keyB64],
-    ['no base64', 'malformed_response', '{"status":"optout"}', REFRESHES.keyB64],
-    ['no UTF-8', 'malformed_response', REFRESHES.notUtf8B64, REFRESHES.keyB64],
-  ])('a refresh answer with %s is %s, and says nothing of what came', async (_, code, bodyB64, keyB64) => {
-    prepare();
-    const error = await openRefresh(bodyB64, keyB64).catch((thrown) => thrown);
-    expect(error).toMatchObject({ name: 'TokenError', code });
-    expect(error.message).not.toContain(keyB64);
-    if (bodyB64) expect(error.message).not.toContain(bodyB64);
-  });
+    ['an empty body', 'malformed_response', '', REFRESHES.keyB64],
+    ['a body that is not base64', 'malformed_response', '{"status":"optout"}', REFRESHES.keyB64],
+    ['plaintext that is not UTF-8', 'malformed_response', REFRESHES.notUtf8B64, REFRESHES.keyB64],
+  ])(
+    'a refresh answer with %s is %s, and the message quotes neither key nor body',
+    async (_, code, bodyB64, keyB64) => {
+      prepare();
+      const error = await openRefresh(bodyB64, keyB64).catch((thrown) => thrown);
+      expect(error).toMatchObject({ name: 'TokenError', code });
+      expect(error.message).not.toContain(keyB64);
+      if (bodyB64) expect(error.message).not.toContain(bodyB64);
+    },
+  );
 });
 
-/** The same base64 with one byte changed. */
+/** Change one byte of a base64 string; a negative offset counts from the end. */
 function alter(b64: string, at: number): string {
   const bytes = fromB64(b64);
   bytes[at < 0 ? bytes.length + at : at]! ^= 1;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { isTokenError, TokenError } from '../../src/token/index.ts';
 
 describe('TokenError', () => {
-  test('is an error with a code, and with status, pause and cause where there are any', () => {
+  test('has a code, and status, retryAfterMs and cause if they were given', () => {
     const cause = new TypeError('below');
     const error = new TokenError('http_status', 'refresh: 429', { status: 429, retryAfterMs: 5, cause });
     expect(error).toBeInstanceOf(Error);
@@ -13,7 +13,7 @@ describe('TokenError', () => {
     expect(new TokenError('closed', 'closed').cause).toBeUndefined();
   });
 
-  test('is told apart by its name, so also one of another frame or of a second bundle', () => {
+  test('is recognised by its name, including errors of another frame or of a second bundle', () => {
     expect(isTokenError(new TokenError('closed', 'closed'))).toBe(true);
     expect(isTokenError(runInNewContext(`Object.assign(new Error('x'), { name: 'TokenError', code: 'closed' })`))).toBe(
       true,
@@ -25,7 +25,7 @@ describe('TokenError', () => {
   });
 
   test.each([null, undefined, 0, '', 'TokenError', new Error('x'), new TypeError('x'), {}, () => {}])(
-    'is not %s',
+    '%s is not a TokenError',
     (other) => {
       expect(isTokenError(other)).toBe(false);
     },

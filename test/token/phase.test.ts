@@ -20,12 +20,12 @@ describe('a set at an instant', () => {
   test.each([
     ['long before it is due', REFRESH_AT - 1e9, 'fresh', 'advertising', REFRESH_AT],
     ['one ms before it is due', REFRESH_AT - 1, 'fresh', 'advertising', REFRESH_AT],
-    ['when it is due', REFRESH_AT, 'due', 'advertising', EXPIRES_AT],
+    ['at the instant it is due', REFRESH_AT, 'due', 'advertising', EXPIRES_AT],
     ['one ms before its token expires', EXPIRES_AT - 1, 'due', 'advertising', EXPIRES_AT],
-    ['when its token expires', EXPIRES_AT, 'stale', undefined, NEVER],
-    ['one ms before its end', ENDS_AT - 1, 'stale', undefined, NEVER],
-    ['at its end, which only the service knows', ENDS_AT, 'stale', undefined, NEVER],
-    ['long after its end', ENDS_AT + 1e12, 'stale', undefined, NEVER],
+    ['at the instant its token expires', EXPIRES_AT, 'stale', undefined, NEVER],
+    ['one ms before its refresh token expires', ENDS_AT - 1, 'stale', undefined, NEVER],
+    ['at the instant its refresh token expires: only the service ends a set', ENDS_AT, 'stale', undefined, NEVER],
+    ['long after its refresh token has expired', ENDS_AT + 1e12, 'stale', undefined, NEVER],
   ] as const)('%s', (_, now, phase, token, wakeAt) => {
     expect(phaseOf({ set }, now)).toBe(phase);
     expect(tokenAt({ set }, now)).toBe(token);
@@ -33,7 +33,7 @@ describe('a set at an instant', () => {
   });
 
   test.each([
-    ['nothing', {}, 'empty', undefined],
+    ['no set', {}, 'empty', undefined],
     ['a set that the service has ended', { set, ended: true }, 'ended', 'advertising'],
     ['an opt-out', { optedOut: true }, 'optedOut', undefined],
     ['a set held back behind an opt-out', { set, optedOut: true }, 'optedOut', undefined],
@@ -43,7 +43,7 @@ describe('a set at an instant', () => {
     expect(tokenAt(held, REFRESH_AT + 1)).toBe(token);
   });
 
-  test('an ended set gives out its token to the last ms, and wakes when it expires', () => {
+  test('an ended set gives out its token to the last ms and wakes when the token expires', () => {
     const held = { set, ended: true };
     expect(tokenAt(held, EXPIRES_AT - 1)).toBe('advertising');
     expect(nextWakeAt(held, EXPIRES_AT - 1)).toBe(EXPIRES_AT);
@@ -51,18 +51,18 @@ describe('a set at an instant', () => {
     expect(phaseOf(held, EXPIRES_AT)).toBe('ended');
   });
 
-  test('nothing, or an opt-out, never wakes', () => {
+  test('no set or an opt-out never wakes', () => {
     for (const held of [{}, { optedOut: true }, { set, optedOut: true }])
       for (const now of [0, REFRESH_AT, ENDS_AT]) expect(nextWakeAt(held, now)).toBe(NEVER);
   });
 
-  test('a set that is due and expires at once has one instant, not two', () => {
+  test('a set that becomes due and expires in the same instant wakes once', () => {
     const brief = { ...set, refreshAt: EXPIRES_AT };
     expect(phaseOf({ set: brief }, EXPIRES_AT)).toBe('stale');
     expect(nextWakeAt({ set: brief }, EXPIRES_AT - 1)).toBe(EXPIRES_AT);
   });
 
-  test('a wake is always ahead, and between now and it neither phase nor token changes', () => {
+  test('the next wake-up is in the future, and until then neither phase nor token changes', () => {
     const instant = fc.integer({ min: REFRESH_AT - 10, max: ENDS_AT + 10 });
     fc.assert(
       fc.property(

@@ -1,11 +1,11 @@
 /**
  * Vectors of normalising and hashing DII.
  *
- * Provenance: protocol facts 4.1 to 4.3 and 10.1, which took them from the tests of the ecosystem's operator, and from
- * running its Java SDK, which follows the same rules ("operator/Java" there).
+ * Provenance: the public tests and documentation of the Unified ID 2.0 ecosystem's operator and SDKs; the edge cases come
+ * from running its Java SDK, which has the rules of the operator. See docs/protocol.md, "Normalisation" and "Test vectors".
  */
 
-/** Input, normal form, base64 of the SHA-256 of the normal form. 4.1, first table. */
+/** Input, normal form, base64 of the SHA-256 of the normal form. From the tests of the operator. */
 export const EMAILS: [input: string, normal: string, hashB64: string][] = [
   ['TEst.TEST@Test.com ', 'test.test@test.com', 'dvECjPKZHya0/SIhSGwP0m8SgTv1vzLxPULUOsm880M='],
   ['test.test@gmail.com', 'testtest@gmail.com', 'LkLfFrut8Tc3h/fIvYDiBKSbaMiau/DtaLBPQYszdMw='],
@@ -24,7 +24,7 @@ export const EMAILS: [input: string, normal: string, hashB64: string][] = [
   ['testtest@test.com😊', 'testtest@test.com😊', '0qI21FPLkuez/8RswfmircHPYz9Dtf7/Nch1rSWEQf0='],
 ];
 
-/** Input and normal form. 4.1, edge cases, column operator/Java. */
+/** Input and normal form. From running the Java SDK. */
 export const EMAIL_EDGES: [input: string, normal: string][] = [
   ['test test@test.com', 'testtest@test.com'],
   [' a b @x.com', 'ab@x.com'],
@@ -49,8 +49,8 @@ export const EMAIL_EDGES: [input: string, normal: string][] = [
   ['a@gmail.com.', 'a@gmail.com.'],
 ];
 
-/** No email addresses. 4.1, both tables. */
-export const NO_EMAILS = [
+/** Strings that are not email addresses. From the tests of the operator, and from running the Java SDK. */
+export const INVALID_EMAILS = [
   '',
   ' @',
   '@',
@@ -68,7 +68,7 @@ export const NO_EMAILS = [
   'a@ ',
 ];
 
-/** Phone numbers in normal form, and texts that are none. 4.2. */
+/** Phone numbers in normal form. */
 export const PHONES = [
   '+1234567890',
   '+12345678901',
@@ -78,7 +78,8 @@ export const PHONES = [
   '+123456789012345',
   '+00000000000',
 ];
-export const NO_PHONES = [
+/** Strings that are not phone numbers in normal form. */
+export const INVALID_PHONES = [
   '',
   '+',
   '1234567890',
@@ -95,7 +96,7 @@ export const NO_PHONES = [
   '+١٢٣٤٥٦٧٨٩٠',
 ];
 
-/** A normalised DII and the base64 of its SHA-256. 10.1. */
+/** A normalised DII and the base64 of its SHA-256. */
 export const HASHES: [normalised: string, hashB64: string][] = [
   ['user@example.com', 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ='],
   ['user2@example.com', 'KzsrnOhCq4tqbGFMsflgS7ig1QLRr0nFJrcrEIlOlbU='],
@@ -109,7 +110,7 @@ export const HASHES: [normalised: string, hashB64: string][] = [
   ['jane.saoirse@example.com', 'sZZDLHuYmiypHIN5mVfFFdpT5sE6vyC3j+qU8RfpC/g='],
   ['janesaoirse+work@example.com', 'KKruSBUjDNO069iMUVImVQZm6RrAGZKeOtrD9mwogYA='],
   ['janesaoirse@gmail.com', 'ku4mBX7Z3qJTXWyLFB1INzkyR2WZGW4ANSJUiW21iI8='],
-  // Not normalised: the hash must differ from the one above.
+  // Not normalised, so its hash differs from the one above.
   ['JANESaoirse@gmail.com', 'VpLXEp5N1bj/V1WzjgZsC+FfuYdntAOywSVIO00FD/E='],
   ['+12345678901', 'EObwtHBUqDNZR33LNSMdtt5cafsYFuGmuY4ZLenlue4='],
   ['+441234567890', 'Rx8SW4ZyKqbPypXmswDNuq0SPxStFXBTG/yvPns/2NQ='],
@@ -118,5 +119,5 @@ export const HASHES: [normalised: string, hashB64: string][] = [
 ];
 export const USER_HASH_HEX = 'b4c9a289323b21a01c3e940f150eb9b8c542587f1abfd8f0e1cc1ffc5e475514';
 
-/** foo@bar.com, 4.3: the same hash in its two accepted forms (the facts show both ends of the hexadecimal one). */
+/** The hash of foo@bar.com in its two accepted forms; the source prints only both ends of the hexadecimal one. */
 export const FOO_HASH = { b64: 'DH5qQFhi5ALrdqcPiib8cy0Hwykx6frpqxWCkR0uijs=', hexStart: '0c7e6a40', hexEnd: '8a3b' };

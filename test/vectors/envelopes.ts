@@ -1,9 +1,9 @@
-/** Vectors of the sealed forms. */
+/** Vectors of envelopes. See docs/protocol.md, "Test vectors". */
 
 /**
- * Request envelopes of one secret, time, nonce and initialisation vector.
+ * Request envelopes under one secret, with one time, nonce and initialisation vector.
  *
- * Provenance: protocol facts 10.2, from the tests of the ecosystem's Java SDK.
+ * Provenance: the public tests of the ecosystem's Java SDK.
  */
 export const REQUESTS = {
   secretB64: 'ioG3wKxAokmp+rERx6A4kM/13qhyolUXIu14WN16Spo=',
@@ -31,10 +31,10 @@ export const REQUESTS = {
 };
 
 /**
- * Refresh answers under the key 00 01 .. 1f.
+ * Refresh answers under the key of bytes 00 01 .. 1f.
  *
- * Provenance: made with Node's `createCipheriv('aes-256-gcm')`, layout of protocol facts 2.2; initialisation vectors of
- * 12 equal bytes (01, 02, 03; 09 for the one that is not UTF-8: bytes 7b ff fe 7d).
+ * Provenance: made with Node's `createCipheriv('aes-256-gcm')` in the layout of docs/protocol.md, "Refresh"; initialisation
+ * vectors of 12 equal bytes (01, 02, 03; 09 for the plaintext that is not UTF-8: bytes 7b ff fe 7d).
  */
 export const REFRESHES = {
   keyB64: 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=',

@@ -1,0 +1,219 @@
+import { describe, expect, test } from 'vitest';
+import {
+  choiceFault,
+  integerFault,
+  isLoopback,
+  kindOf,
+  MAX_TIMER_MS,
+  nameFault,
+  parseBaseUrl,
+  typeFault,
+} from '../../src/token/checks.ts';
+
+const nullPrototype: object = Object.create(null);
+
+describe('kindOf', () => {
+  test.each<[value: unknown, kind: string]>([
+    [null, 'null'],
+    [undefined, 'undefined'],
+    ['', 'empty string'],
+    [' ', 'string'],
+    [[], 'array'],
+    [{}, 'object'],
+    [nullPrototype, 'object'],
+    [Number.NaN, 'number'],
+    [1n, 'bigint'],
+    [true, 'boolean'],
+    [Symbol('s'), 'symbol'],
+    [() => {}, 'function'],
+  ])('%o is %s', (value, kind) => {
+    expect(kindOf(value)).toBe(kind);
+  });
+});
+
+describe('typeFault', () => {
+  test.each<[type: string, value: unknown, got: string | undefined]>([
+    ['string', 'a', undefined],
+    ['string', '', 'string, got empty string'],
+    ['string', 5, 'string, got number'],
+    ['string', undefined, 'string, got undefined'],
+    ['number', 5, undefined],
+    ['number', 0.5, undefined],
+    ['number', '5', 'number, got string'],
+    ['number', 5n, 'number, got bigint'],
+    ['number', 0, 'finite number above 0, got 0'],
+    ['number', -1, 'finite number above 0, got -1'],
+    ['number', Number.NaN, 'finite number above 0, got NaN'],
+    ['number', Number.POSITIVE_INFINITY, 'finite number above 0, got Infinity'],
+    ['object', {}, undefined],
+    ['object', nullPrototype, undefined],
+    ['object', null, 'object, got null'],
+    ['object', [], 'object, got array'],
+    ['function', () => {}, undefined],
+    ['function', {}, 'function, got object'],
+    ['boolean', false, undefined],
+    ['boolean', 0, 'boolean, got number'],
+  ])('expected %s, given %o', (type, value, got) => {
+    expect(typeFault('option', type, value)).toBe(got && `option: expected ${got}`);
+  });
+
+  test('does not quote a string', () => {
+    expect(typeFault('option', 'number', 'made-up-secret')).not.toContain('made-up-secret');
+  });
+});
+
+describe('choiceFault', () => {
+  test.each<[value: unknown, got: string | undefined]>([
+    ['auto', undefined],
+    ['off', undefined],
+    ['Auto', '"Auto"'],
+    ['client_error', '"client_error"'],
+    ['a'.repeat(24), `"${'a'.repeat(24)}"`],
+    ['a'.repeat(25), 'another string'],
+    ['word1', 'another string'],
+    ['two words', 'another string'],
+    ['user@example.com', 'another string'],
+    ['+12345678901', 'another string'],
+    ['', 'empty string'],
+    [null, 'null'],
+    [undefined, 'undefined'],
+    [0, 'number'],
+    [['auto'], 'array'],
+    [nullPrototype, 'object'],
+    [Symbol('s'), 'symbol'],
+  ])('given %o', (value, got) => {
+    const expected = got && `refresh: expected auto or off, got ${got}`;
+    expect(choiceFault('refresh', ['auto', 'off'], value)).toBe(expected);
+  });
+});
+
+describe('integerFault', () => {
+  test.each<[value: unknown, got: string | undefined]>([
+    [1, undefined],
+    [20, undefined],
+    [0, '0'],
+    [21, '21'],
+    [1.5, '1.5'],
+    [Number.NaN, 'NaN'],
+    [Number.POSITIVE_INFINITY, 'Infinity'],
+    ['5', 'string'],
+    [5n, 'bigint'],
+    [null, 'null'],
+    [nullPrototype, 'object'],
+  ])('given %o', (value, got) => {
+    const expected = got && `tries: expected a whole number from 1 to 20, got ${got}`;
+    expect(integerFault('tries', 1, 20, value)).toBe(expected);
+  });
+});
+
+describe('nameFault', () => {
+  test.each<[given: object, sentence: string | undefined]>([
+    [{}, undefined],
+    [{ firstMs: 1, maxMs: undefined }, undefined],
+    [{ firstMs: 1, max: 2 }, 'retry.max: expected one of firstMs, maxMs, got an unknown name'],
+    [{ max: undefined }, 'retry.max: expected one of firstMs, maxMs, got an unknown name'],
+    [{ toString: 1 }, 'retry.toString: expected one of firstMs, maxMs, got an unknown name'],
+  ])('given %o', (given, sentence) => {
+    expect(nameFault('retry.', ['firstMs', 'maxMs'], given)).toBe(sentence);
+  });
+});
+
+describe('isLoopback', () => {
+  test.each([
+    'http://localhost',
+    'http://LOCALHOST:8080/path',
+    'http://shop.localhost',
+    'http://a.b.localhost',
+    'http://127.0.0.1',
+    'http://127.1',
+    'http://127.255.255.254',
+    'http://2130706433',
+    'http://[::1]:8080',
+    'http://[0:0:0:0:0:0:0:1]',
+  ])('%s is this machine', (url) => {
+    expect(isLoopback(new URL(url).hostname)).toBe(true);
+  });
+
+  test.each([
+    'http://localhost.example',
+    'http://notlocalhost',
+    'http://localhost.localdomain',
+    'http://127.0.0.1.example',
+    'http://128.0.0.1',
+    'http://10.127.0.0.1.example',
+    'http://0.0.0.0',
+    'http://192.168.0.1',
+    'http://[::]',
+    'http://[::2]',
+    'http://operator.example',
+  ])('%s is another machine', (url) => {
+    expect(isLoopback(new URL(url).hostname)).toBe(false);
+  });
+});
+
+describe('parseBaseUrl', () => {
+  test.each<[value: string, baseUrl: string]>([
+    ['https://operator.example', 'https://operator.example'],
+    ['https://operator.example/', 'https://operator.example'],
+    ['https://operator.example///', 'https://operator.example'],
+    ['https://operator.example:8443/uid/v1/', 'https://operator.example:8443/uid/v1'],
+    ['https://operator.example:443', 'https://operator.example'],
+    ['HTTPS://Operator.Example', 'https://operator.example'],
+    [' https://operator.example ', 'https://operator.example'],
+    ['https://operator.example/?', 'https://operator.example'],
+    ['https://operator.example/#', 'https://operator.example'],
+    ['http://localhost:8080', 'http://localhost:8080'],
+    ['http://shop.localhost', 'http://shop.localhost'],
+    ['http://127.0.0.1:8080/', 'http://127.0.0.1:8080'],
+    ['http://[::1]:8080', 'http://[::1]:8080'],
+  ])('%j is %s', (value, baseUrl) => {
+    expect(parseBaseUrl(value)).toBe(baseUrl);
+  });
+
+  test('accepts http to another machine only if allowInsecure is true itself', () => {
+    expect(parseBaseUrl('http://operator.example/', true)).toBe('http://operator.example');
+    for (const allowInsecure of [undefined, false, 1, 'true', {}])
+      expect(() => parseBaseUrl('http://operator.example', allowInsecure)).toThrow('got the scheme "http:"');
+    expect(() => parseBaseUrl('ftp://operator.example', true)).toThrow('got the scheme "ftp:"');
+  });
+
+  test.each<[value: unknown, got: string]>([
+    [undefined, 'undefined'],
+    [null, 'null'],
+    ['', 'empty string'],
+    [5, 'number'],
+    [new URL('https://operator.example'), 'object'],
+    ['operator.example', '"operator.example" without a scheme'],
+    ['localhost', '"localhost" without a scheme'],
+    ['/v2', 'a string that is not an absolute URL'],
+    ['https://', 'a string that is not an absolute URL'],
+    ['http://operator.example', 'the scheme "http:"'],
+    ['ws://localhost', 'the scheme "ws:"'],
+    ['file:///etc/hosts', 'the scheme "file:"'],
+    ['operator.example:8080', 'another scheme'],
+    ['https://made-up-user@operator.example', 'a URL with a user or password'],
+    ['https://:made-up-password@operator.example', 'a URL with a user or password'],
+    ['https://operator.example?made-up-query', 'a URL with a query or fragment'],
+    ['https://operator.example#made-up-fragment', 'a URL with a query or fragment'],
+  ])('%j is refused', (value, got) => {
+    const expected = 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
+    expect(() => parseBaseUrl(value)).toThrow(new TypeError(`baseUrl: expected ${expected}, got ${got}`));
+  });
+
+  test.each([
+    'https://made-up-1:made-up-1@operator.example/made-up-1?made-up-1#made-up-1',
+    'https://operator.example/made-up-1?made-up-1',
+    'http://operator.example/made-up-1',
+    'ftp://operator.example/made-up-1',
+    'made-up-1:made-up-1@operator.example',
+    'made-up-1',
+    'https://made up-1/made-up-1',
+  ])('a message about %j quotes no part that may be secret', (value) => {
+    expect(() => parseBaseUrl(value)).toThrow(TypeError);
+    expect(() => parseBaseUrl(value)).not.toThrow('made');
+  });
+});
+
+test('MAX_TIMER_MS is the largest signed 32-bit integer', () => {
+  expect(MAX_TIMER_MS).toBe(2_147_483_647);
+});
