@@ -1,6 +1,6 @@
 /**
- * Consent across origins, in a real Chromium: the page that holds the CMP is of another origin than the frame in which the
- * session runs, so they talk through the locator frame.
+ * Consent across origins, in a real Chromium: the page with the CMP is of another origin than the frame with the session, so
+ * the messages go through the window that holds the locator frame.
  */
 
 import type { Frame, Page } from 'playwright-core';
@@ -9,9 +9,14 @@ import { createOperator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { createClient, tokenHandler } from '../../src/server/index.ts';
 import { openProfile, serveSite } from '../support/browser.ts';
+import { encodeGppString, pingDataOf, TCF } from '../support/cmp.ts';
 
-/** A CMP in the page: it answers messages as the specification says, and remembers the calls. */
-const cmpPage = (api: '__tcfapi' | '__gpp', asText: boolean, frames: string) => `<!doctype html><title>publisher</title>
+/** A page with a CMP that answers messages, as the specifications say, and records the calls. */
+const cmpPage = (
+  api: '__tcfapi' | '__gpp',
+  asString: boolean,
+  frames: string,
+) => `<!doctype html><title>publisher</title>
   <iframe name="${api}Locator" hidden></iframe>
   <script>
     window.calls = [];
@@ -20,43 +25,36 @@ const cmpPage = (api: '__tcfapi' | '__gpp', asText: boolean, frames: string) => 
       const call = message?.${api}Call;
       if (call) calls.push({ ...call, source });
     });
-    window.tell = (returnValue) => {
+    window.publish = (returnValue) => {
       for (const { source, callId, command } of calls) {
         if (command !== 'addEventListener') continue;
         const answer = { ${api}Return: { callId, success: true, returnValue: { listenerId: 7, ...returnValue } } };
-        source.postMessage(${asText ? 'JSON.stringify(answer)' : 'answer'}, '*');
+        source.postMessage(${asString ? 'JSON.stringify(answer)' : 'answer'}, '*');
       }
     };
   </script>
   ${frames}`;
 
-const SAYS = {
-  __tcfapi: {
-    gate: 'tcfConsent',
-    wait: { gdprApplies: true, eventStatus: 'cmpuishown' },
-    yes: { gdprApplies: true, eventStatus: 'useractioncomplete', purpose: { consents: { 1: true } } },
-    no: { gdprApplies: true, eventStatus: 'useractioncomplete', purpose: { consents: {} } },
-  },
+const pingData = (SaleOptOut: number) => pingDataOf(encodeGppString({ usnat: { SaleOptOut } }), [7]);
+
+const EVENTS = {
+  __tcfapi: { gate: 'tcfConsent', pending: TCF.shown, granted: TCF.granted, refused: TCF.refused },
   __gpp: {
     gate: 'gppConsent',
-    wait: { pingData: { signalStatus: 'not ready' } },
-    yes: {
-      pingData: { signalStatus: 'ready', applicableSections: [7], parsedSections: { usnat: [{ SaleOptOut: 2 }] } },
-    },
-    no: {
-      pingData: { signalStatus: 'ready', applicableSections: [7], parsedSections: { usnat: [{ SaleOptOut: 1 }] } },
-    },
+    pending: { pingData: { ...pingData(0), signalStatus: 'not ready' } },
+    granted: { pingData: pingData(2) },
+    refused: { pingData: pingData(1) },
   },
 };
 
-/** A frame of another origin in a page with a CMP, and another frame that lies about the CMP. */
-const startFrames = async (api: keyof typeof SAYS, asText: boolean) => {
+/** A page with a CMP, a frame of another origin with a session, and another frame that forges answers of the CMP. */
+const startFrames = async (api: keyof typeof EVENTS, asString: boolean) => {
   const operator = createOperator({ roles: ['GENERATOR'] });
-  const asked: string[] = [];
+  const requests: string[] = [];
   const { url: baseUrl, close } = await listen(
     {
       fetch: (request) => {
-        asked.push(new URL(request.url).pathname);
+        requests.push(new URL(request.url).pathname);
         return operator.fetch(request);
       },
     },
@@ -66,72 +64,87 @@ const startFrames = async (api: keyof typeof SAYS, asText: boolean) => {
   const client = createClient({ baseUrl, ...operator.participants[0]! });
   const framed = await serveSite({
     '/': `<!doctype html><title>frame</title><script src="/tessera.js"></script>
-      <script>window.heard = []; addEventListener('message', ({ data }) => heard.push(data));</script>
+      <script>window.messages = []; addEventListener('message', ({ data }) => messages.push(data));</script>
       <script type="module">
-        import { ${SAYS[api].gate} as gate } from '/page/consent.js';
-        window.left = new AbortController();
+        import { ${EVENTS[api].gate} as gate } from '/page/consent.js';
+        window.controller = new AbortController();
         window.session = tessera.createSession({
           baseUrl: '${baseUrl}',
-          consent: gate({ signal: left.signal }),
+          consent: gate({ signal: controller.signal }),
           provide: () => fetch('/token', { method: 'POST' }).then((response) => response.json()),
         });
       </script>`,
     '/token': tokenHandler({ client, user: () => ({ email: 'reader@example.com' }) }),
   });
-  const liar = await serveSite({ '/': '<!doctype html><title>liar</title>' });
+  const forger = await serveSite({ '/': '<!doctype html><title>forger</title>' });
   const publisher = await serveSite({
     '/': cmpPage(
       api,
-      asText,
-      `<iframe id="framed" src="${framed.origin}/"></iframe><iframe id="liar" src="${liar.origin}/"></iframe>`,
+      asString,
+      `<iframe id="framed" src="${framed.origin}/"></iframe><iframe id="forger" src="${forger.origin}/"></iframe>`,
     ),
   });
   const page = await (await openProfile()).newPage();
   await page.goto(`${publisher.origin}/`);
   await page.waitForFunction('calls.length');
   const frameAt = (origin: string) => page.frames().find((frame) => frame.url().startsWith(origin))!;
-  return { page, asked, frame: frameAt(framed.origin), liar: frameAt(liar.origin), framed };
+  return { page, requests, frame: frameAt(framed.origin), forger: frameAt(forger.origin), framed };
 };
 
-const tell = (page: Page, says: object) => page.evaluate(`tell(${JSON.stringify(says)})`);
+const publish = (page: Page, event: object) => page.evaluate(`publish(${JSON.stringify(event)})`);
 const state = (frame: Frame) => frame.evaluate<{ waitingFor?: string; phase: string }>('session.state');
-const stored = (frame: Frame) =>
+const databases = (frame: Frame) =>
   frame.evaluate<string[]>('indexedDB.databases().then((all) => all.map(({ name }) => name))');
+const removed = async (page: Page) => {
+  await page.waitForFunction('calls.length > 1');
+  return page.evaluate('calls.slice(1).map(({ command, parameter }) => [command, parameter])');
+};
 
 test.each([
   ['__tcfapi', false],
   ['__tcfapi', true],
   ['__gpp', false],
   ['__gpp', true],
-] as const)('%s through its locator frame (as text: %s)', async (api, asText) => {
-  const { page, asked, frame, liar, framed } = await startFrames(api, asText);
-  const { yes, no, wait } = SAYS[api];
-  await tell(page, wait);
+] as const)('%s through its locator frame (messages as strings: %s)', async (api, asString) => {
+  const { page, requests, frame, forger, framed } = await startFrames(api, asString);
+  const { pending, granted, refused } = EVENTS[api];
+  await publish(page, pending);
 
-  // Who knows the call's id, but is not the CMP's window, is not heard.
+  // Another window that knows the ID of the call is not the CMP.
   const { callId, command, version } = await page.evaluate<Record<string, unknown>>('({ ...calls[0], source: 0 })');
   expect([command, version]).toEqual(['addEventListener', api === '__tcfapi' ? 2 : undefined]);
-  const lie = { [`${api}Return`]: { callId, success: true, returnValue: yes } };
-  await liar.evaluate((message) => parent.frames[1]!.postMessage(message, '*'), lie);
-  await liar.evaluate((message) => parent.frames[1]!.postMessage(JSON.stringify(message), '*'), lie);
-  await liar.evaluate(() => parent.frames[1]!.postMessage('no JSON', '*'));
-  // Messages of one window keep their order: once this one is there, the lies have been heard.
-  await liar.evaluate(() => parent.frames[1]!.postMessage('last', '*'));
-  await frame.waitForFunction('heard.at(-1) === "last"');
+  const forgery = { [`${api}Return`]: { callId, success: true, returnValue: granted } };
+  await forger.evaluate((message) => parent.frames[1]!.postMessage(message, '*'), forgery);
+  await forger.evaluate((message) => parent.frames[1]!.postMessage(JSON.stringify(message), '*'), forgery);
+  await forger.evaluate(() => parent.frames[1]!.postMessage('no JSON', '*'));
+  // Messages of one window keep their order: after this one, the forged ones have been received.
+  await forger.evaluate(() => parent.frames[1]!.postMessage('last', '*'));
+  await frame.waitForFunction('messages.at(-1) === "last"');
   expect(await state(frame)).toMatchObject({ waitingFor: 'consent' });
-  expect(asked).toEqual([]);
-  expect(await stored(frame)).toEqual([]);
+  expect(requests).toEqual([]);
+  expect(await databases(frame)).toEqual([]);
   expect(framed.requests).not.toContain('POST /token');
 
-  await tell(page, yes);
+  await publish(page, granted);
   await frame.waitForFunction('session.advertisingToken');
-  expect(asked).toEqual(['/v2/token/generate']);
+  expect(requests).toEqual(['/v2/token/generate']);
 
-  await tell(page, no);
+  await publish(page, refused);
   await frame.waitForFunction("session.state.waitingFor === 'consent'");
   expect(await frame.evaluate('session.advertisingToken')).toBeUndefined();
 
-  await frame.evaluate('left.abort()');
-  await page.waitForFunction('calls.length > 1');
-  expect(await page.evaluate('[calls[1].command, calls[1].parameter]')).toEqual(['removeEventListener', 7]);
+  await frame.evaluate('controller.abort()');
+  expect(await removed(page)).toEqual([['removeEventListener', 7]]);
 });
+
+test.each(['__tcfapi', '__gpp'] as const)(
+  '%s: a gate aborted before the first event removes its listener',
+  async (api) => {
+    const { page, requests, frame } = await startFrames(api, false);
+    await frame.evaluate('controller.abort()');
+    await publish(page, EVENTS[api].granted);
+    expect(await removed(page)).toEqual([['removeEventListener', 7]]);
+    expect(await state(frame)).toMatchObject({ waitingFor: 'consent' });
+    expect(requests).toEqual([]);
+  },
+);

@@ -1,0 +1,139 @@
+/**
+ * The connection to a CMP: finding it, listening to it, and removing the listener. This file does not know what the data of
+ * a CMP means.
+ *
+ * A CMP is a function in this window or in one above it. If that window is of another origin, its messages go through the
+ * window that holds the CMP's locator frame. TCF and GPP share this pattern.
+ */
+
+import { type ConsentGate, createGate } from './gate.ts';
+
+/** Options of {@link tcfConsent} and {@link gppConsent}. */
+export interface CmpOptions {
+  /**
+   * The rule of an identity: `uid2` is refused if GDPR applies; `euid` requires that GDPR applies, and consent to vendor 21.
+   * Default: neither rule.
+   */
+  name?: 'uid2' | 'euid' | undefined;
+  /**
+   * TCF purposes that need a legal basis if GDPR applies: consent or, for 2 and 7 to 11, legitimate interest. Default `[1]`:
+   * storage on the device.
+   */
+  purposes?: readonly number[] | undefined;
+  /** Vendor of the Global Vendor List that needs consent if GDPR applies. Default: 21 for `euid`, else none. */
+  vendorId?: number | undefined;
+  /** How long to look for a CMP, in ms. After that the answer is no. A CMP that was found may take any time. Default 10,000. */
+  waitMs?: number | undefined;
+  /** Stops the gate: it removes its listener and makes no further decision. */
+  signal?: AbortSignal | undefined;
+}
+
+/** How often to look for a CMP, in ms. */
+const LOOK_EVERY_MS = 100;
+
+type Receive = (data: unknown, success?: unknown) => void;
+
+interface Connection {
+  send(command: string, parameter?: unknown): void;
+  /** Receive nothing more. */
+  close(): void;
+}
+
+/** Return what `read` returns, or undefined if it throws. */
+const attempt = <T>(read: () => T): T | undefined => {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+};
+
+/** Connect to the CMP function of a window of the same origin. */
+const connectByCall = (
+  cmp: (...args: unknown[]) => void,
+  version: readonly number[],
+  receive: Receive,
+): Connection => ({
+  send: (command, parameter) => cmp(command, ...version, receive, parameter),
+  close: () => {},
+});
+
+/** Connect to the CMP of a window of another origin, by messages. */
+const connectByMessage = (frame: Window, api: string, version: readonly number[], receive: Receive): Connection => {
+  const callId = Math.random();
+  const listener = ({ source, data }: MessageEvent) =>
+    // Messages of other scripts can have any form, so reading them can throw.
+    attempt(() => {
+      const answer = (typeof data === 'string' ? JSON.parse(data) : data)[`${api}Return`];
+      if (source === frame && answer.callId === callId) receive(answer.returnValue, answer.success);
+    });
+  addEventListener('message', listener);
+  return {
+    send: (command, parameter) =>
+      frame.postMessage({ [`${api}Call`]: { command, version: version[0], parameter, callId } }, '*'),
+    close: () => removeEventListener('message', listener),
+  };
+};
+
+/** Find the CMP, starting at `frame` and going up. Reading a window of another origin throws. */
+const connect = (
+  frame: Window & Record<string, unknown>,
+  api: string,
+  version: readonly number[],
+  receive: Receive,
+): Connection | undefined => {
+  const cmp = attempt(() => frame[api]);
+  if (typeof cmp === 'function') return connectByCall(cmp as never, version, receive);
+  if (attempt(() => (frame.frames as never)[`${api}Locator`])) return connectByMessage(frame, api, version, receive);
+  return frame === window.top ? undefined : connect(frame.parent as never, api, version, receive);
+};
+
+/**
+ * Create a gate that listens to a CMP, as soon as there is one.
+ *
+ * @param api  `__tcfapi` or `__gpp`.
+ * @param version  the argument after the command, if the API has one.
+ * @param read  what an event means; `undefined` is no decision. If it throws, the event cannot be read: no consent.
+ */
+export function listenTo<T>(
+  api: string,
+  version: readonly number[],
+  { waitMs = 10_000, signal }: CmpOptions,
+  read: (data: T) => boolean | undefined,
+): ConsentGate {
+  return createGate((decide) => {
+    let leftMs = waitMs;
+    let listenerId: unknown;
+    let connection: Connection | undefined;
+
+    const disconnect = () => {
+      // A CMP names the listener in its first event. If the signal aborts before that, the event removes the listener.
+      if (!connection || listenerId === undefined) return;
+      const { send, close } = connection;
+      connection = undefined;
+      attempt(() => send('removeEventListener', listenerId));
+      close();
+    };
+    const receive: Receive = (data, success) => {
+      // CMPs call back with null if they failed, and without arguments before they have loaded.
+      if (!data || success === false) return;
+      listenerId ??= (data as { listenerId?: unknown }).listenerId;
+      if (signal?.aborted) return disconnect();
+      try {
+        decide(read(data as T));
+      } catch {
+        decide(false);
+      }
+    };
+    const look = () => {
+      if (signal?.aborted) return;
+      connection = connect(window as never, api, version, receive);
+      if (connection) {
+        signal?.addEventListener('abort', disconnect);
+        attempt(() => connection!.send('addEventListener'));
+      } else if ((leftMs -= LOOK_EVERY_MS) < 0) decide(false);
+      else setTimeout(look, LOOK_EVERY_MS);
+    };
+    look();
+  });
+}

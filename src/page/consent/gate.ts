@@ -1,0 +1,74 @@
+/**
+ * The form that all gates share, and the combination of several gates. This file knows no CMP and no law.
+ *
+ * The last word wins, by the time at which it was said. A gate that has said nothing has given no consent.
+ */
+
+/**
+ * Answers whether there is consent, at once or later, and calls `onChange` for every later change. Fits the session's
+ * option `consent`. Only `true` is consent.
+ */
+export type ConsentGate = (onChange: (granted: boolean) => void) => boolean | Promise<boolean>;
+
+/**
+ * Create a gate from a source of decisions.
+ *
+ * @param start  called once for each caller of the gate, with a function that takes decisions; `undefined` is none.
+ */
+export function createGate(start: (decide: (granted: boolean | undefined) => void) => void): ConsentGate {
+  return (onChange) => {
+    let latest: boolean | undefined;
+    const first = new Promise<boolean>((resolve) =>
+      start((granted) => {
+        if (granted === undefined) return;
+        // The caller hears the first answer one microtask after `resolve`. A change in the same task must come later.
+        if (latest === !granted)
+          Promise.resolve()
+            .then()
+            .then(() => onChange(latest!));
+        latest = granted;
+        resolve(granted);
+      }),
+    );
+    return latest ?? first;
+  };
+}
+
+/**
+ * Combine gates: yes when all of them say yes, no as soon as one says no, and no decision until then.
+ *
+ * A gate that throws or rejects says no, and so does any value other than `true`. Once a gate has called `onChange`, its
+ * first answer no longer counts, even if it arrives later.
+ *
+ * @param gates  if there are none, the answer is yes.
+ * @example
+ * createSession({ baseUrl, consent: allOf(tcfConsent(), gpcConsent()) });
+ */
+export function allOf(...gates: readonly ConsentGate[]): ConsentGate {
+  return createGate((decide) => {
+    const answers = gates.map((): boolean | undefined => undefined);
+    const update = () => decide(!answers.includes(false) && (answers.includes(undefined) ? undefined : true));
+    gates.forEach((gate, i) => {
+      let hasChanged = false;
+      const set = (granted: unknown) => {
+        answers[i] = granted === true;
+        update();
+      };
+      const setFirst = (granted: unknown) => hasChanged || set(granted);
+      try {
+        const answer: unknown = gate((granted) => {
+          hasChanged = true;
+          set(granted);
+        });
+        if (isThenable(answer)) answer.then(setFirst, set);
+        else setFirst(answer);
+      } catch {
+        set(false);
+      }
+    });
+    update();
+  });
+}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof (value as PromiseLike<unknown> | undefined)?.then === 'function';

@@ -1,0 +1,124 @@
+/**
+ * GPP CMP API 1.1, with the sections for the EU (2) and for the US and its states (7 to 27).
+ *
+ * The US sections share the names and values of their fields, so one rule reads them all. Data that this file does not
+ * understand is no consent.
+ *
+ * @see https://github.com/InteractiveAdvertisingBureau/Global-Privacy-Platform
+ */
+
+import { type CmpOptions, listenTo } from './cmp.ts';
+import type { ConsentGate } from './gate.ts';
+import { type EuChoices, type Flags, hasEuConsent } from './tcf.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The argument of a listener of `__gpp`. */
+interface GppEvent {
+  readonly pingData?: {
+    readonly signalStatus?: unknown;
+    readonly applicableSections?: unknown;
+    /** By API prefix: a list of segments, or, in some CMPs, one object with the fields of all segments. */
+    readonly parsedSections?: Fields | null;
+  };
+}
+
+/** The fields of section 2 that matter here. Lists of purposes start with purpose 1; lists of vendors hold IDs. */
+interface EuSection {
+  readonly Created?: string | number | Date;
+  readonly IsServiceSpecific?: boolean;
+  readonly PurposeConsents?: readonly unknown[];
+  readonly PurposeLegitimateInterests?: readonly unknown[];
+  readonly VendorConsents?: readonly number[];
+  readonly VendorLegitimateInterests?: readonly number[];
+  readonly VendorsDisclosed?: readonly number[];
+  readonly PublisherRestrictions?: readonly { key: number; type: number; ids: readonly number[] }[];
+}
+
+const EU = 2;
+const CALIFORNIA = 8;
+/** Value of `applicableSections` if no section applies. */
+const NONE = -1;
+/** After `us`, the API prefixes of the sections from ID 7 on. */
+const US_PREFIXES = 'nat ca va co ut ct fl mt or tx de ia ne nh nj tn mn md in ky ri'.split(' ');
+
+const fieldsOf = (section: unknown): Fields => Object.assign({}, ...[section].flat());
+
+const flagsByIndex = (list: readonly unknown[] = []): Flags =>
+  Object.fromEntries(list.map((value, index) => [index + 1, value]));
+const flagsById = (ids: readonly number[] = []): Flags => Object.fromEntries(ids.map((id) => [id, true]));
+
+/** Convert section 2 to the form of `TCData`. */
+const euChoicesOf = (section: EuSection): EuChoices => {
+  const restrictions: Record<number, Record<number, number>> = {};
+  for (const { key, type, ids } of section.PublisherRestrictions ?? []) {
+    for (const id of ids) (restrictions[key] ??= {})[id] = type;
+  }
+  return {
+    purpose: {
+      consents: flagsByIndex(section.PurposeConsents),
+      legitimateInterests: flagsByIndex(section.PurposeLegitimateInterests),
+    },
+    vendor: {
+      consents: flagsById(section.VendorConsents),
+      legitimateInterests: flagsById(section.VendorLegitimateInterests),
+      disclosedVendors: flagsById(section.VendorsDisclosed),
+    },
+    publisher: { restrictions },
+    isServiceSpecific: section.IsServiceSpecific,
+  };
+};
+
+/**
+ * Whether a field of a US section refuses. Fields of choices hold 0 (not applicable), 1 (opted out, or no consent) or 2 (did
+ * not opt out, or consent), or a list of these. Fields of notices hold 0, 1 (given) or 2 (not given): a user who was not told
+ * of the choice has made none. `Gpc` is Global Privacy Control.
+ */
+const isRefusal = ([name, value]: [string, unknown]): boolean => {
+  const isChoice = /OptOut$|Consents?$|^SensitiveDataProcessing$|^Gpc$/.test(name);
+  const allowed: unknown[] = isChoice ? [0, 2, false] : [0, 1];
+  return (isChoice || /Notice$/.test(name)) && ![value].flat().every((item) => allowed.includes(item));
+};
+
+/** Whether a CMP shows the US section with this ID, and in it the opt-outs that every such section has. */
+const hasUsSection = (id: number, sections: Fields): boolean => {
+  const prefix = `us${US_PREFIXES[id - 7]}`;
+  // Before GPP 1.1 the prefixes ended in the version.
+  const fields = fieldsOf(sections[prefix] ?? sections[`${prefix}v1`]);
+  return 'SaleOptOut' in fields && (id === CALIFORNIA ? 'SharingOptOut' : 'TargetedAdvertisingOptOut') in fields;
+};
+
+/** Whether any US section refuses, even one that does not apply. `uspv1` is another format, not read here. */
+const hasUsRefusal = (sections: Fields): boolean =>
+  Object.entries(sections).some(
+    ([prefix, section]) => /^us[^p]/.test(prefix) && Object.entries(fieldsOf(section)).some(isRefusal),
+  );
+
+/**
+ * Create a gate from the GPP API, `__gpp`.
+ *
+ * The answer is yes if the CMP says that no section applies, or if it shows every section that applies and none refuses:
+ * section 2 by the rule of {@link tcfConsent}; US sections if there is no opt-out, no missing consent, no missing notice and
+ * no Global Privacy Control. It is no if the CMP is ready but does not say which sections apply, or if another section
+ * applies. While the CMP is not ready there is no new decision: the previous one stands.
+ *
+ * @example
+ * createSession({ baseUrl, consent: gppConsent({ name: 'uid2' }) });
+ */
+export function gppConsent(options: CmpOptions = {}): ConsentGate {
+  return listenTo<GppEvent>('__gpp', [], options, ({ pingData }) => {
+    // CMPs disagree on names and order of events. Readiness is what they share.
+    if (pingData?.signalStatus !== 'ready') return undefined;
+    const { applicableSections: ids } = pingData;
+    const sections = pingData.parsedSections ?? {};
+    if (!Array.isArray(ids) || !ids.length || hasUsRefusal(sections)) return false;
+    if (!ids.includes(EU) && options.name === 'euid') return false;
+    return ids.every((id) => {
+      if (id === NONE) return true;
+      if (id !== EU) return hasUsSection(id, sections);
+      const section: EuSection = fieldsOf(sections['tcfeuv2']);
+      const createdAt = new Date(section.Created!).getTime();
+      return hasEuConsent(euChoicesOf(section), options, createdAt, false);
+    });
+  });
+}

@@ -1,0 +1,103 @@
+/**
+ * TCF 2.2 and 2.3: what a CMP says about GDPR. {@link hasEuConsent} is also the rule for section 2 of the GPP, which holds
+ * the same choices in another form.
+ *
+ * @see https://github.com/InteractiveAdvertisingBureau/GDPR-Transparency-and-Consent-Framework/tree/master/TCFv2
+ */
+
+import { type CmpOptions, listenTo } from './cmp.ts';
+import type { ConsentGate } from './gate.ts';
+
+/** By ID of a purpose or vendor. Only `true` is a yes. */
+export type Flags = Readonly<Record<number, unknown>>;
+
+interface LegalBases {
+  readonly consents?: Flags;
+  readonly legitimateInterests?: Flags;
+}
+
+/** The choices of a user under GDPR, with the names of `TCData`. */
+export interface EuChoices {
+  readonly purpose?: LegalBases;
+  readonly vendor?: LegalBases & { readonly disclosedVendors?: Flags };
+  /** By purpose, by vendor: 0 forbids the purpose, 1 requires consent, 2 requires legitimate interest. */
+  readonly publisher?: { readonly restrictions?: Readonly<Record<number, Flags | undefined>> };
+  readonly isServiceSpecific?: unknown;
+}
+
+/** The argument of a listener of `__tcfapi`. */
+interface TcData extends EuChoices {
+  readonly gdprApplies?: unknown;
+  readonly eventStatus?: unknown;
+  readonly tcString?: string;
+}
+
+/** The purposes that TCF 2.2 and later allow on legitimate interest. Purposes 1 and 3 to 6 need consent. */
+const LEGITIMATE_INTEREST_PURPOSES = [2, 7, 8, 9, 10, 11];
+
+/** TC strings created from this day on (TCF 2.3) are valid only if they name the vendors disclosed to the user. */
+const DISCLOSURE_REQUIRED_FROM = Date.UTC(2026, 1, 28);
+
+/** Read the time of creation from a TC string, in ms: after 6 bits of version, 36 bits of deciseconds. */
+const createdAtOf = (tcString: string): number => {
+  const bytes = atob(tcString.slice(0, 8).replace(/-/g, '+').replace(/_/g, '/'));
+  const bits = [...bytes].reduce((sum, byte) => sum * 256 + byte.charCodeAt(0), 0);
+  return (Math.floor(bits / 64) % 2 ** 36) * 100;
+};
+
+/**
+ * Decide by the user's choices under GDPR.
+ *
+ * @param createdAt  when the choices were recorded, epoch ms; if unknown, undefined.
+ * @param namesDisclosed  whether the choices say which vendors were disclosed, even if `vendor.disclosedVendors` does not.
+ */
+export function hasEuConsent(
+  { purpose, vendor, publisher, isServiceSpecific }: EuChoices,
+  { name, purposes = [1], vendorId = name === 'euid' ? 21 : 0 }: CmpOptions,
+  createdAt: number | undefined,
+  namesDisclosed: boolean,
+): boolean {
+  const disclosed = vendor?.disclosedVendors ?? {};
+  const isDisclosed =
+    Object.keys(disclosed).length > 0
+      ? !vendorId || disclosed[vendorId] === true
+      : namesDisclosed || !(createdAt! >= DISCLOSURE_REQUIRED_FROM);
+  const hasBasis = (id: number): boolean => {
+    const restriction = publisher?.restrictions?.[id]?.[vendorId];
+    const byConsent = restriction !== 2 && purpose?.consents?.[id] === true;
+    const byInterest =
+      restriction !== 1 &&
+      LEGITIMATE_INTEREST_PURPOSES.includes(id) &&
+      purpose?.legitimateInterests?.[id] === true &&
+      (!vendorId || vendor?.legitimateInterests?.[vendorId] === true);
+    return restriction !== 0 && (byConsent || byInterest);
+  };
+  return (
+    name !== 'uid2' &&
+    // False marks a string of global scope; those have been invalid since September 2021.
+    isServiceSpecific !== false &&
+    isDisclosed &&
+    (!vendorId || vendor?.consents?.[vendorId] === true) &&
+    purposes.every(hasBasis)
+  );
+}
+
+/**
+ * Create a gate from the TCF API, `__tcfapi`.
+ *
+ * If GDPR does not apply, the answer is yes, or no for `euid`. If it applies, or the CMP does not say whether it does, the
+ * answer is yes with the legal basis that {@link CmpOptions} describe, and always no for `uid2`. While the CMP shows its
+ * dialog there is no new decision: the previous one stands.
+ *
+ * @example
+ * createSession({ baseUrl, consent: tcfConsent({ name: 'euid' }) });
+ */
+export function tcfConsent(options: CmpOptions = {}): ConsentGate {
+  return listenTo<TcData>('__tcfapi', [2], options, (data) => {
+    const { gdprApplies, eventStatus, tcString } = data;
+    if (gdprApplies === false) return options.name !== 'euid';
+    if (eventStatus !== 'tcloaded' && eventStatus !== 'useractioncomplete') return undefined;
+    // The first three bits of a segment are its type: 1 is the segment of disclosed vendors.
+    return hasEuConsent(data, options, tcString ? createdAtOf(tcString) : undefined, /\.[I-P]/.test(tcString!));
+  });
+}

@@ -1,0 +1,96 @@
+/** The listener at a CMP: calls with nothing, and its removal. */
+
+import { describe, expect, test, vi } from 'vitest';
+import { gppConsent, tcfConsent } from '../../../src/page/consent.ts';
+import { encodeGppString, installGpp, installTcf, pingDataOf, TCF } from '../../support/cmp.ts';
+import { ask, isolateTests, rest } from './fixtures.ts';
+
+isolateTests();
+
+describe.each([
+  ['__tcfapi', tcfConsent, installTcf, TCF.granted],
+  [
+    '__gpp',
+    gppConsent,
+    (first?: object | null) => installGpp(first ?? undefined),
+    pingDataOf(encodeGppString({ usca: { SharingOptOut: 2 } }), [8]),
+  ],
+] as const)('the listener of %s', (api, consent, installCmp, granted) => {
+  /** Calls that a CMP makes when it failed, or before it has data. */
+  const empty: unknown[][] = [[], [null], [null, false], [undefined, true], [false, false], [true], ['', true]];
+
+  test('throws nothing into the CMP and decides nothing if it is called with nothing', async () => {
+    const cmp = installCmp();
+    const answers = ask(consent());
+    for (const args of empty) expect(() => cmp.call(...args)).not.toThrow();
+    await rest();
+    expect(answers).toEqual([]);
+    cmp.publish(granted);
+    for (const args of empty) expect(() => cmp.call(...args)).not.toThrow();
+    await rest();
+    expect(answers).toEqual([true]);
+  });
+
+  test('ignores data that comes with success: false', async () => {
+    const cmp = installCmp();
+    const answers = ask(consent());
+    cmp.call({ ...granted, pingData: granted, listenerId: 1 }, false);
+    await rest();
+    expect(answers).toEqual([]);
+  });
+
+  test('is removed on abort, and hears nothing after that', async () => {
+    const cmp = installCmp();
+    const controller = new AbortController();
+    const answers = ask(consent({ signal: controller.signal }));
+    cmp.call(null, false);
+    expect(cmp.count()).toBe(1);
+    controller.abort();
+    expect(cmp.count()).toBe(0);
+    cmp.publish(granted);
+    await rest();
+    expect(answers).toEqual([]);
+  });
+
+  test('is not added if the signal was aborted before', async () => {
+    const cmp = installCmp(granted);
+    const answers = ask(consent({ signal: AbortSignal.abort() }));
+    await rest();
+    expect([cmp.count(), answers]).toEqual([0, []]);
+  });
+
+  test('stops looking for a CMP on abort', async () => {
+    const controller = new AbortController();
+    const answers = ask(consent({ signal: controller.signal }));
+    controller.abort();
+    await vi.advanceTimersByTimeAsync(200);
+    expect(vi.getTimerCount()).toBe(0);
+    const cmp = installCmp(granted);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect([cmp.count(), answers]).toEqual([0, []]);
+  });
+
+  test('does not let errors of the CMP escape', async () => {
+    Object.assign(window, {
+      [api]: () => {
+        throw new Error('broken CMP');
+      },
+    });
+    const controller = new AbortController();
+    const answers = ask(consent({ signal: controller.signal }));
+    controller.abort();
+    await rest();
+    expect(answers).toEqual([]);
+  });
+});
+
+test('a TCF listener is removed if the gate was aborted before the CMP named the listener', async () => {
+  const cmp = installTcf(null);
+  const controller = new AbortController();
+  const answers = ask(tcfConsent({ signal: controller.signal }));
+  controller.abort();
+  expect(cmp.count()).toBe(1);
+  cmp.publish(TCF.granted);
+  await rest();
+  expect([cmp.count(), answers]).toEqual([0, []]);
+});

@@ -1,0 +1,105 @@
+/** The TCF gate, with strings of the official encoder, read by the official decoder. */
+
+import { describe, expect, test, vi } from 'vitest';
+import { type CmpOptions, tcfConsent } from '../../../src/page/consent.ts';
+import { encodeTcString, installTcf, NO_GDPR, TCF, tcDataOf } from '../../support/cmp.ts';
+import { ask, euRules, isolateTests, rest } from './fixtures.ts';
+
+isolateTests();
+
+describe('TCF', () => {
+  const { vendor, ...rest23 } = TCF.granted;
+  const { disclosedVendors, ...vendor22 } = vendor;
+  const { tcString, ...unsigned } = { ...rest23, vendor: vendor22 };
+  const decisions: [what: string, options: CmpOptions, data: object, granted: boolean][] = [
+    ...euRules.map(([what, options, choices, granted]): (typeof decisions)[number] => [
+      what,
+      options,
+      tcDataOf(encodeTcString(choices)),
+      granted,
+    ]),
+    ['a string of global scope', {}, tcDataOf(encodeTcString({ isServiceSpecific: false })), false],
+    ['a CMP whose data does not list disclosed vendors', { name: 'euid' }, { ...unsigned, tcString }, true],
+    ['a CMP that sends no string', { name: 'euid' }, unsigned, true],
+    ['a string that cannot be read', {}, { ...TCF.granted, tcString: 'C%' }, false],
+    ['flags other than true', {}, { ...TCF.granted, purpose: { consents: { 1: 1 } } }, false],
+    ['nothing but the status', {}, { gdprApplies: true, eventStatus: 'tcloaded' }, false],
+    ['GDPR does not apply', {}, NO_GDPR, true],
+    ['GDPR does not apply, UID2', { name: 'uid2' }, NO_GDPR, true],
+    ['GDPR does not apply, EUID', { name: 'euid' }, NO_GDPR, false],
+    ['GDPR unknown, no consent', {}, { ...TCF.refused, gdprApplies: undefined }, false],
+    ['GDPR unknown, consent', {}, { ...TCF.granted, gdprApplies: undefined }, true],
+    ['GDPR unknown, UID2', { name: 'uid2' }, { ...TCF.granted, gdprApplies: undefined }, false],
+    ['GDPR null', { name: 'uid2' }, { ...TCF.granted, gdprApplies: null }, false],
+  ];
+
+  test.each(decisions)('%s', async (_, options, data, granted) => {
+    const cmp = installTcf();
+    const answers = ask(tcfConsent(options));
+    await rest();
+    expect(answers).toEqual([]);
+    cmp.publish(data);
+    await rest();
+    expect(answers).toEqual([granted]);
+  });
+
+  test.each(['cmpuishown', 'tcloaded2', undefined])('the status %s is no decision', async (eventStatus) => {
+    installTcf({ ...TCF.granted, eventStatus });
+    const answers = ask(tcfConsent());
+    await rest();
+    expect(answers).toEqual([]);
+  });
+
+  test('returns a choice of an earlier visit at once, without a promise', () => {
+    installTcf({ ...TCF.granted, eventStatus: 'tcloaded' });
+    expect(tcfConsent()(() => {})).toBe(true);
+  });
+
+  test('keeps its answer while the dialog is shown again', async () => {
+    const cmp = installTcf();
+    const answers = ask(tcfConsent());
+    cmp.publish(TCF.granted);
+    cmp.publish(TCF.shown);
+    await rest();
+    expect(answers).toEqual([true]);
+    cmp.publish(TCF.refused);
+    cmp.publish(TCF.refused);
+    await rest();
+    expect(answers).toEqual([true, false]);
+  });
+
+  test('reports a change that follows the first answer at once after that answer', async () => {
+    const cmp = installTcf();
+    const answers = ask(tcfConsent());
+    cmp.publish(TCF.granted);
+    cmp.publish(TCF.refused);
+    await rest();
+    expect(answers).toEqual([true, false]);
+  });
+
+  test('finds a CMP that comes late', async () => {
+    const answers = ask(tcfConsent({ waitMs: 5000 }));
+    await vi.advanceTimersByTimeAsync(4000);
+    expect(answers).toEqual([]);
+    installTcf(TCF.granted);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(answers).toEqual([true]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('says no if no CMP comes within the time', async () => {
+    const answers = ask(tcfConsent({ waitMs: 5000 }));
+    await vi.advanceTimersByTimeAsync(4500);
+    expect(answers).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(answers).toEqual([false]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('does not take an element with the name of the API for a CMP', async () => {
+    Object.assign(window, { __tcfapi: document.createElement('a') });
+    const answers = ask(tcfConsent({ waitMs: 200 }));
+    await vi.advanceTimersByTimeAsync(500);
+    expect(answers).toEqual([false]);
+  });
+});
