@@ -5,7 +5,7 @@ export type { Phase } from '../token/phase.ts';
 export type { Store } from './browser/store.ts';
 export { indexedDbStore, memoryStore } from './browser/store.ts';
 export type { ProvideRequest, SessionOptions } from './options.ts';
-export type { EventName, NextReason, NextStep, SessionEvents, SessionState } from './rules/decide.ts';
 export type { Cause, NeedReason } from './rules/page-state.ts';
+export type { EventName, NextReason, NextStep, SessionEvents, SessionState } from './rules/public-state.ts';
 export { createSession } from './session.ts';
 export type { Listener, Session } from './types.ts';

@@ -9,11 +9,11 @@ import { TokenError } from '../token/errors.ts';
 import type { Store } from './browser/store.ts';
 import { withTimeout } from './browser/timeout.ts';
 import { type Cause, isLoaded, type PageState, type StorageState, storeForgotten } from './rules/page-state.ts';
-import { emptyRecord, erased, parseRecord, type SessionRecord, type Transition } from './rules/record.ts';
+import { parseRecord } from './rules/parse-record.ts';
+import { emptyRecord, erased, type SessionRecord, type Transition } from './rules/record.ts';
+import { createStoreQueue, releaseStore, STORE_MS, type StoreQueue } from './store-queue.ts';
 
-/** Limit for opening the store and the first read together, and for each later use of it, ms. */
-const STORE_MS = 1_500;
-/** Limit for reading a store that failed before, within such a use, ms. */
+/** Limit for reading a store that failed before, within a use of its replacement, ms. */
 const FAILED_STORE_MS = 1_000;
 
 /** What the record store asks of the shell, and reports to it. */
@@ -37,226 +37,209 @@ export interface UpdateOptions {
   readonly isErasure?: boolean | undefined;
 }
 
+/** The record store from the inside. */
+interface Inside {
+  readonly empty: SessionRecord;
+  readonly ports: RecordStorePorts;
+  readonly queue: StoreQueue;
+  /** The record of this page, even while the page must not rely on it. */
+  record: SessionRecord;
+  /** Resolves when every host call so far has been repeated on the failed store. */
+  repeated: Promise<unknown>;
+  /** A read that waits for its turn: one is enough for any number of messages. */
+  waitingRead?: { readonly absences: number; readonly isNews: boolean; readonly done: Promise<void> } | undefined;
+}
+
 export type RecordStore = ReturnType<typeof createRecordStore>;
 
 /**
  * Create the record store of one session.
  *
- * @param given      the store to use.
+ * @param store      the store to use.
  * @param makeSpare  makes the store that replaces it when it fails.
  */
 export function createRecordStore(
   baseUrl: string,
-  given: Store,
+  store: Store,
   makeSpare: (value: unknown) => Store,
   ports: RecordStorePorts,
 ) {
   const empty = emptyRecord(baseUrl);
-  /** The record of this page, even while the page must not rely on it. */
-  let record = empty;
-  /** The store in use. */
-  let store = given;
-  /** The store that failed, while memory replaces it. */
-  let failedStore: Store | undefined;
-  /** Lets the queue run. */
-  let open = () => {};
-  /** Resolves when every use of the store so far has ended. */
-  let queue: Promise<unknown> = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  /** Resolves when every host call so far has been repeated on the failed store. */
-  let repeated: Promise<unknown> = Promise.resolve();
-
-  const storage = () => ports.page().storage;
-  const mayWrite = (isErasure = false) => isErasure || ports.page().consent !== 'refused';
-
-  const adopt = (next: SessionRecord, cause: Cause) => {
-    const before = record;
-    record = next;
-    ports.adopt(before, next, cause);
-  };
-
-  const parse = (stored: unknown): SessionRecord | undefined => {
-    try {
-      return parseRecord(stored, baseUrl);
-    } catch (cause) {
-      if (!storage().isDamageReported)
-        ports.reportError(storageError('the stored record is damaged and is ignored', cause));
-      ports.setStorage({ isDamageReported: true });
-      return undefined;
-    }
-  };
-
-  /** Memory replaces the store in use. */
-  const replaceStore = (cause: unknown) => {
-    close(store);
-    failedStore ??= store;
+  const replace = (cause: unknown): Store => {
     // A page that was away cannot know whether its user has logged out meanwhile.
-    if (!storage().isCurrent) record = erased(record);
-    store = makeSpare(record);
-    ports.setStorage({ persistence: store.kind ?? 'custom' });
+    if (!ports.page().storage.isCurrent) inside.record = erased(inside.record);
+    const spare = makeSpare(inside.record);
+    ports.setStorage({ persistence: spare.kind ?? 'custom' });
     ports.reportError(storageError('the store failed; this page continues in memory', cause));
+    return spare;
   };
-
-  /** Use the store once, bounded in time; if it fails, use its replacement. */
-  const tryStore = async (work: (place: Store) => Promise<unknown>, mayRepeat = true): Promise<unknown> => {
-    const { absences } = storage();
-    try {
-      return await withTimeout(STORE_MS, work(store), 'the store');
-    } catch (cause) {
-      // Time that a frozen page spent asleep is not the store's fault: try once more.
-      if (mayRepeat && storage().absences > absences) return tryStore(work, false);
-      replaceStore(cause);
-      return work(store);
-    }
-  };
-
-  /** Use the store after everything before has ended. */
-  const enqueue = <T>(work: (place: Store) => Promise<unknown>, then: (value: unknown) => T): Promise<T> => {
-    const used = queue.then(() => tryStore(work)).then(then);
-    queue = used.catch(() => {});
-    return used;
-  };
-
-  /**
-   * Apply a call of the host to the store that failed, so that the next page does not meet a user who has left: if nothing
-   * can be written there, what was there is erased. After its time limit it does nothing: by then somebody else's record may
-   * be stored.
-   */
-  const repeatOnFailedStore = async (place: Store, transition: Transition, isErasure: boolean | undefined) => {
-    let isLate = false;
-    let before: SessionRecord | undefined;
-    // An asynchronous function: a store of the host may throw where it should reject.
-    const write = async (change: (before: SessionRecord, stored: unknown) => unknown) =>
-      place.update((stored) => {
-        if (isLate || !mayWrite(isErasure)) return stored;
-        before ??= parse(stored) ?? empty;
-        return change(before, stored);
-      });
-    const apply = () => write(transition);
-    // A tombstone stays: a set that is held back behind it belongs to no user.
-    const erase = () => write((found, stored) => (found.optedOut || !found.set ? stored : undefined));
-    await withTimeout(
-      STORE_MS,
-      apply().catch(() => erase().then(apply)),
-      'the store that failed',
-    ).catch(() => {});
-    isLate = true;
-    close(place);
-  };
-
-  /** What the store that failed holds, if another tab has logged out there since this page received its set. */
-  const logoutInFailedStore = async (place: Store): Promise<SessionRecord | undefined> => {
-    const read = withTimeout(FAILED_STORE_MS, place.read(), 'the store that failed');
-    const theirs = parse(await read.catch(() => undefined));
-    return theirs?.clearedAt !== undefined && theirs.clearedAt >= (record.receivedAt ?? 0) ? theirs : undefined;
-  };
+  const queue = createStoreQueue(store, { absences: () => ports.page().storage.absences, replace });
+  const inside: Inside = { empty, ports, queue, record: empty, repeated: Promise.resolve() };
 
   return {
     /** The record of this page; what it means while it is not loaded, `decide` knows. */
     get record() {
-      return record;
+      return inside.record;
     },
-
     /** Let the store be used: there is consent. */
     open(): void {
       ports.setStorage({ isOpen: true });
-      open();
+      queue.open();
     },
-
     /** Resolve when every use of the store so far has ended; at once while none may begin. */
     async flushed(): Promise<unknown> {
-      return storage().isOpen && queue;
+      return ports.page().storage.isOpen && queue.ended();
     },
-
     /** Resolve when every host call so far is repeated on a store that has failed. */
-    repeated: (): Promise<unknown> => repeated,
-
-    /**
-     * Change the record: in memory at once for a call of the host on a loaded page, then in the store.
-     *
-     * @returns whether the transition changed what was stored.
-     */
-    update(transition: Transition, { cause, isHostCall, isErasure }: UpdateOptions): Promise<boolean> {
-      const isApplied = isHostCall && isLoaded(ports.page());
-      const queuedCalls = isHostCall && !isApplied ? 1 : 0;
-      if (isApplied) adopt(transition(record), cause);
-      ports.setStorage({ writes: storage().writes + 1, queuedCalls: storage().queuedCalls + queuedCalls });
-      let before: SessionRecord | undefined;
-      let after: SessionRecord | undefined;
-      const write = (place: Store) =>
-        place.update((stored) => {
-          // A store that failed may still get here: too late.
-          if (place !== store || !mayWrite(isErasure)) return stored;
-          // A store that is empty, was emptied or is damaged takes over what this page holds.
-          before = parse(stored) ?? (isApplied ? undefined : record);
-          after = before ? transition(before) : record;
-          return after === before ? stored : after;
-        });
-      return enqueue(write, () => {
-        ports.setStorage({ writes: storage().writes - 1, queuedCalls: storage().queuedCalls - queuedCalls });
-        const isChanged = after !== before;
-        // With another write to follow, memory already holds what that one brings.
-        if (after && storage().writes === 0 && isLoaded(ports.page())) adopt(after, isChanged ? cause : 'tab');
-        const place = failedStore;
-        if (place && isHostCall) repeated = repeated.then(() => repeatOnFailedStore(place, transition, isErasure));
-        return isChanged;
-      });
-    },
-
-    /**
-     * Read the store, for the first time or again.
-     *
-     * @param isNews  another tab has said that the record changed.
-     */
-    reload(isNews = false): Promise<void> {
-      const { absences, isKnown, isCurrent } = storage();
-      // A page that was away has received no message.
-      const mayHaveChanged = isNews || (isKnown && !isCurrent);
-      const read = async (place: Store) => {
-        const logout = failedStore && mayHaveChanged && (await logoutInFailedStore(failedStore));
-        return logout ? place.update(() => logout) : place.read();
-      };
-      return enqueue(read, (stored) => {
-        if (storage().absences > absences) return;
-        const next = parse(stored);
-        if (!storage().isKnown && next) adopt(next, 'load');
-        ports.setStorage({ isCurrent: true, isKnown: true });
-        if (storage().writes > 0) return;
-        if (next) adopt(next, 'tab');
-        // An empty store is no logout for a page that was there all the time. If the page was away, or another tab says so,
-        // it is: a logout on a full disk leaves nothing else behind.
-        else if (mayHaveChanged) adopt({ ...empty, clearedAt: 0 }, 'tab');
-      });
-    },
-
-    /** Know nothing about the store until the next {@link reload}. */
-    forget(): void {
-      ports.setStorage(storeForgotten(storage()));
-    },
-
+    repeated: (): Promise<unknown> => inside.repeated,
+    update: (transition: Transition, options: UpdateOptions): Promise<boolean> => update(inside, transition, options),
+    reload: (isNews = false): Promise<void> => reload(inside, isNews),
+    /** Know nothing about the store until the next `reload`. */
+    forget: (): void => ports.setStorage(storeForgotten(ports.page().storage)),
     /** Release the connection until the store is used again. */
-    disconnect(): void {
-      close(store);
-    },
-
+    disconnect: (): void => releaseStore(queue.store),
     /** Release the store once everything is written. What still waits for consent is dropped. */
     async close(): Promise<void> {
-      if (!storage().isOpen) store = makeSpare(undefined);
-      open();
-      await queue;
-      await repeated;
-      close(store);
+      if (!ports.page().storage.isOpen) queue.replaceBy(makeSpare(undefined));
+      queue.open();
+      await queue.ended();
+      await inside.repeated;
+      releaseStore(queue.store);
     },
   };
 }
 
-function close(store: Store): void {
+function mayWrite({ ports }: Inside, isErasure = false): boolean {
+  return isErasure || ports.page().consent !== 'refused';
+}
+
+function adopt(inside: Inside, next: SessionRecord, cause: Cause): void {
+  const before = inside.record;
+  inside.record = next;
+  inside.ports.adopt(before, next, cause);
+}
+
+/** Parse what a store returned. A damaged record reads as none and is reported once. */
+function parse({ ports, empty }: Inside, stored: unknown): SessionRecord | undefined {
   try {
-    store.close?.();
-  } catch {
-    // The host's store may throw; nothing depends on it any more.
+    return parseRecord(stored, empty.baseUrl);
+  } catch (cause) {
+    const { isDamageReported } = ports.page().storage;
+    ports.setStorage({ isDamageReported: true });
+    if (!isDamageReported) ports.reportError(storageError('the stored record is damaged and is ignored', cause));
+    return undefined;
   }
+}
+
+/**
+ * Change the record: in memory at once for a call of the host on a loaded page, then in the store.
+ *
+ * @returns whether the transition changed what was stored.
+ */
+function update(inside: Inside, transition: Transition, options: UpdateOptions): Promise<boolean> {
+  const { ports, queue } = inside;
+  const { cause, isHostCall, isErasure } = options;
+  const isApplied = isHostCall && isLoaded(ports.page());
+  const queuedCalls = isHostCall && !isApplied ? 1 : 0;
+  if (isApplied) adopt(inside, transition(inside.record), cause);
+  count(ports, 1, queuedCalls);
+  let before: SessionRecord | undefined;
+  let after: SessionRecord | undefined;
+  const write = (place: Store) =>
+    place.update((stored) => {
+      // A store that failed may still get here: too late.
+      if (place !== queue.store || !mayWrite(inside, isErasure)) return stored;
+      // A store that is empty, was emptied or is damaged takes over what this page holds.
+      before = parse(inside, stored) ?? (isApplied ? undefined : inside.record);
+      after = before ? transition(before) : inside.record;
+      return after === before ? stored : after;
+    });
+  return queue.use(write, () => {
+    count(ports, -1, -queuedCalls);
+    const isChanged = after !== before;
+    const page = ports.page();
+    // With another write to follow, memory already holds what that one brings.
+    if (after && page.storage.writes === 0 && isLoaded(page)) adopt(inside, after, isChanged ? cause : 'tab');
+    const place = queue.failed;
+    if (place && isHostCall)
+      inside.repeated = inside.repeated.then(() => repeatOnFailedStore(inside, place, transition, isErasure));
+    return isChanged;
+  });
+}
+
+function count(ports: RecordStorePorts, writes: number, queuedCalls: number): void {
+  const { storage } = ports.page();
+  ports.setStorage({ writes: storage.writes + writes, queuedCalls: storage.queuedCalls + queuedCalls });
+}
+
+/**
+ * Read the store, for the first time or again.
+ *
+ * @param isNews  another tab has said that the record changed.
+ */
+function reload(inside: Inside, isNews: boolean): Promise<void> {
+  const { ports, queue, empty } = inside;
+  const { absences, isKnown, isCurrent } = ports.page().storage;
+  const waiting = inside.waitingRead;
+  if (waiting && waiting.absences === absences && (waiting.isNews || !isNews)) return waiting.done;
+  // A page that was away has received no message.
+  const mayHaveChanged = isNews || (isKnown && !isCurrent);
+  const read = async (place: Store) => {
+    inside.waitingRead = undefined;
+    const failed = queue.failed;
+    const logout = failed && mayHaveChanged ? await logoutIn(inside, failed) : undefined;
+    return logout ? place.update(() => logout) : place.read();
+  };
+  const done = queue.use(read, (stored) => {
+    if (ports.page().storage.absences > absences) return;
+    const next = parse(inside, stored);
+    if (next && !ports.page().storage.isKnown) adopt(inside, next, 'load');
+    ports.setStorage({ isCurrent: true, isKnown: true });
+    if (ports.page().storage.writes > 0) return;
+    if (next) adopt(inside, next, 'tab');
+    // An empty store is no logout for a page that was there all the time. If the page was away, or another tab says so, it
+    // is: a logout on a full disk leaves nothing else behind.
+    else if (mayHaveChanged) adopt(inside, { ...empty, clearedAt: 0 }, 'tab');
+  });
+  inside.waitingRead = { absences, isNews, done };
+  return done;
+}
+
+/**
+ * Apply a call of the host to the store that failed, so that the next page does not meet a user who has left: if nothing can
+ * be written there, what was there is erased. After its time limit it does nothing: by then somebody else's record may be
+ * stored.
+ */
+async function repeatOnFailedStore(
+  inside: Inside,
+  place: Store,
+  transition: Transition,
+  isErasure: boolean | undefined,
+): Promise<void> {
+  let isLate = false;
+  let before: SessionRecord | undefined;
+  // An asynchronous function: a store of the host may throw where it should reject.
+  const write = async (change: (before: SessionRecord, stored: unknown) => unknown) =>
+    place.update((stored) => {
+      if (isLate || !mayWrite(inside, isErasure)) return stored;
+      before ??= parse(inside, stored) ?? inside.empty;
+      return change(before, stored);
+    });
+  const apply = () => write(transition);
+  // A tombstone stays: a set that is held back behind it belongs to no user.
+  const erase = () => write((found, stored) => (found.optedOut || !found.set ? stored : undefined));
+  const work = apply().catch(() => erase().then(apply));
+  await withTimeout(STORE_MS, work, 'the store that failed').catch(() => {});
+  isLate = true;
+  releaseStore(place);
+}
+
+/** What the store that failed holds, if another tab has logged out there since this page received its set. */
+async function logoutIn(inside: Inside, place: Store): Promise<SessionRecord | undefined> {
+  const read = withTimeout(FAILED_STORE_MS, place.read(), 'the store that failed');
+  const { clearedAt, ...theirs } = parse(inside, await read.catch(() => undefined)) ?? {};
+  const isSince = clearedAt !== undefined && clearedAt >= (inside.record.receivedAt ?? 0);
+  return isSince ? ({ ...theirs, clearedAt } as SessionRecord) : undefined;
 }
 
 function storageError(what: string, cause: unknown): TokenError {

@@ -20,8 +20,9 @@ import type { createTabs } from './browser/tabs.ts';
 import type { createEvents } from './events.ts';
 import type { Settings } from './options.ts';
 import type { RecordStore, UpdateOptions } from './record-store.ts';
-import { type Decision, decide, isSameState, noTokenError, type SessionState } from './rules/decide.ts';
+import { type Decision, decide, noTokenError } from './rules/decide.ts';
 import { type AttemptPlan, isSettled, type PageState } from './rules/page-state.ts';
+import { isSameState, type SessionState } from './rules/public-state.ts';
 import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
 
 /** A session from the inside: its page state, and the handles that act on browser and network. */

@@ -1,6 +1,6 @@
 /** What a session is to those who use it. Types only. */
 
-import type { EventName, SessionEvents, SessionState } from './rules/decide.ts';
+import type { EventName, SessionEvents, SessionState } from './rules/public-state.ts';
 
 export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unknown;
 

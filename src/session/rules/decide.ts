@@ -7,93 +7,10 @@
 
 import { TokenError } from '../../token/errors.ts';
 import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
-import {
-  type AttemptPlan,
-  type Cause,
-  type Emitted,
-  isLoaded,
-  isSettled,
-  type NeedReason,
-  type PageState,
-} from './page-state.ts';
+import { type AttemptPlan, type Emitted, isLoaded, isSettled, type NeedReason, type PageState } from './page-state.ts';
+import type { NextReason, NextStep, SessionEvent, SessionState } from './public-state.ts';
 import { emptyRecord, type SessionRecord, serviceTime } from './record.ts';
-import { currentRetry, isUsedUp, nextAttempt, type RetryState, type WaitReason } from './retry.ts';
-
-/**
- * What a session waits for.
- *
- * - `refresh_from`: the set is fresh; it is refreshed at its `refresh_from`.
- * - `expires`: no refresh is planned; the advertising token expires.
- * - `in_progress`: a refresh or `provide` runs.
- * - `other_tab`: another tab is refreshing.
- * - `back_off`: the random pause after a network error, a time-out or a 5xx.
- * - `retry_after`: the service asked for a pause.
- * - `budget`: 15 attempts in 30 minutes are spent.
- * - `refused`: the service refused the set; the next attempt is 30 s, 2 min or 10 min later.
- * - `woken`: the page woke up, and tries again within 2 s.
- * - `hidden`: an attempt is due; a hidden page waits until it is shown or asked for a token.
- * - `consent`: the consent gate has not said yes.
- * - `storage`: the stored record is being read or written.
- * - `page`: only the page can go on, with `setTokens` or `refresh`: there is nobody to ask, or nobody is signed in.
- */
-export type NextReason =
-  | WaitReason
-  | 'refresh_from'
-  | 'expires'
-  | 'in_progress'
-  | 'other_tab'
-  | 'hidden'
-  | 'consent'
-  | 'storage'
-  | 'page';
-
-/** What a session will do next, when, and why not earlier. */
-export interface NextStep {
-  /** Local epoch ms; absent if no instant is known. */
-  readonly at?: number | undefined;
-  readonly action: 'refresh' | 'provide' | 'expire';
-  readonly reason: NextReason;
-}
-
-/** What a session shows of itself: the same frozen object until something changes; holds no token. */
-export interface SessionState {
-  readonly phase: Phase;
-  /** When a refresh is due. This and the next two are epoch ms in the service's time. */
-  readonly refreshAt?: number | undefined;
-  /** When the advertising token expires. */
-  readonly expiresAt?: number | undefined;
-  /** When the refresh token expires. */
-  readonly endsAt?: number | undefined;
-  /** Where the record is kept: `indexeddb`, `memory`, or the `kind` of the given store (`custom` if it has none). */
-  readonly persistence: string;
-  /** What stands between now and a token. */
-  readonly waitingFor?: 'consent' | 'storage' | 'provide' | 'refresh' | undefined;
-  /** The last failure; absent once another set is in force. */
-  readonly lastError?: TokenError | undefined;
-  /** The service's clock minus this device's, ms, if it is known to be off. */
-  readonly clockOffsetMs?: number | undefined;
-  /** What the session will do next, when, and why. Absent after `close()`. */
-  readonly next?: NextStep | undefined;
-}
-
-/** Events and their payloads. Instants are epoch ms in the service's time. */
-export interface SessionEvents {
-  /** The token in force changed to another good one. */
-  token: { advertisingToken: string; expiresAt: number; refreshAt: number; cause: Cause };
-  /** The advertising token expired with no other in its place; or the service ended the refresh token. */
-  expired: { token: 'advertising' | 'refresh' };
-  /** The service or the host says that the user has opted out. */
-  optout: Record<string, never>;
-  /** The page should get a new set; once per need. */
-  needsTokens: { reason: NeedReason };
-  /** Something failed in the background; the session goes on. */
-  error: TokenError;
-}
-
-export type EventName = keyof SessionEvents;
-
-/** An event to emit, with its payload. */
-export type SessionEvent = { [E in EventName]: readonly [event: E, payload: SessionEvents[E]] }[EventName];
+import { currentRetry, isUsedUp, nextAttempt, type RetryState } from './retry.ts';
 
 /** What follows from record, page and time. */
 export interface Decision {
@@ -276,16 +193,4 @@ export function explicitPlan(record: SessionRecord, page: PageState, now: number
   const need = page.canRefresh ? needOf(phaseOf(record, serviceTime(record, now)), undefined) : 'empty';
   if (!need) return { kind: 'refresh', isExplicit: true, ignoresLock: page.otherTabUntil > 0 };
   return page.canProvide ? { kind: 'provide', reason: need } : undefined;
-}
-
-/** Tell whether two states show the same. */
-export function isSameState(one: SessionState, other: SessionState): boolean {
-  const { next, ...rest } = one;
-  const { next: otherNext, ...otherRest } = other;
-  return isSameFlat(rest, otherRest) && isSameFlat(next ?? {}, otherNext ?? {});
-}
-
-function isSameFlat(one: object, other: object): boolean {
-  const [entries, others] = [Object.entries(one), Object.entries(other)];
-  return entries.length === others.length && entries.every(([name, value]) => Object.is(value, other[name as never]));
 }

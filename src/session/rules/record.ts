@@ -1,14 +1,13 @@
 /**
- * The stored record and its transitions: pure functions from record to record, and the parser of what a store returns.
+ * The stored record and its transitions: pure functions from record to record.
  *
  * The same transition is applied to the record in memory and, inside one atomic update, to the stored record, so both
  * places follow one rule whatever another tab has written meanwhile. No I/O and no clock here.
  */
 
-import { kindOf, typeFault } from '../../token/checks.ts';
-import { expectedGot, type TokenError } from '../../token/errors.ts';
+import type { TokenError } from '../../token/errors.ts';
 import type { Held } from '../../token/phase.ts';
-import { type Answer, parseTokenSet, type TokenSet } from '../../token/token-set.ts';
+import type { Answer, TokenSet } from '../../token/token-set.ts';
 import {
   attemptFailed,
   attemptStarted,
@@ -16,7 +15,6 @@ import {
   currentRetry,
   isLeased,
   nextAttempt,
-  parseRetry,
   type RetryState,
 } from './retry.ts';
 
@@ -50,7 +48,7 @@ export type RefreshResult = Answer | 'ended';
 const LOGOUT_MEMORY_MS = 30 * 86_400_000;
 
 /** Enough for the sets that pages in a back/forward or HTTP cache may still supply. */
-const MAX_FINGERPRINTS = 32;
+export const MAX_FINGERPRINTS = 32;
 
 /** A clock that differs by less counts as right: `Date` has whole seconds only, and answers travel. */
 const CLOCK_TOLERANCE_MS = 5_000;
@@ -253,79 +251,4 @@ function onArrival(set: TokenSet, startedAt: number, now: number, dateMs: number
     set: isDue ? { ...set, refreshAt: (refreshAt + expiresAt) / 2 } : set,
     offsetMs: aheadMs > 0 ? offsetMs - aheadMs : offsetMs,
   };
-}
-
-/**
- * Parse what a store returned, field by field. Version 1 is converted. Of a record written by a newer version everything
- * counts but the set and the retry state, whose form this version cannot know.
- *
- * @returns undefined if nothing is stored, or if the record belongs to another operator.
- * @throws {TypeError | TokenError} if the record is damaged.
- */
-export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | undefined {
-  if (stored === undefined || stored === null) return undefined;
-  throwIf(typeFault('stored record', 'object', stored));
-  const given = stored as Record<string, unknown>;
-  const { v, generation, offsetMs } = given;
-  throwIf(!Number.isSafeInteger(generation) && expectedGot('generation', 'a whole number', kindOf(generation)));
-  throwIf(!Number.isFinite(offsetMs) && expectedGot('offsetMs', 'a finite number', kindOf(offsetMs)));
-  if (given['baseUrl'] !== baseUrl) return undefined;
-  const isReadable = v === 1 || v === 2;
-  const set = isReadable && given['set'] ? parseTokenSet(given['set'], true) : undefined;
-  const retry = v === 1 ? retryOfVersion1(given['run']) : v === 2 ? given['retry'] : undefined;
-  return withoutUndefined({
-    v: 2,
-    generation: generation as number,
-    baseUrl,
-    offsetMs: offsetMs as number,
-    fingerprints: v === 1 ? fingerprintsOfVersion1(given['fingerprint']) : parseFingerprints(given['fingerprints']),
-    set,
-    ended: set && given['ended'] ? true : undefined,
-    optedOut: given['optedOut'] ? true : undefined,
-    receivedAt: instant(given['receivedAt']),
-    clearedAt: instant(given['clearedAt']),
-    retry: set && parseRetry(retry),
-  });
-}
-
-function throwIf(fault: string | false | undefined): void {
-  if (fault) throw new TypeError(fault);
-}
-
-const instant = (value: unknown): number | undefined => (Number.isFinite(value) ? (value as number) : undefined);
-
-function parseFingerprints(value: unknown): readonly string[] | undefined {
-  if (value === undefined) return undefined;
-  throwIf(!Array.isArray(value) && expectedGot('fingerprints', 'array', kindOf(value)));
-  return (value as unknown[]).filter((each) => typeof each === 'string').slice(0, MAX_FINGERPRINTS);
-}
-
-/** Version 1 kept the fingerprints in one string of 24 characters each. */
-function fingerprintsOfVersion1(value: unknown): readonly string[] | undefined {
-  if (value === undefined) return undefined;
-  throwIf(typeFault('fingerprint', 'string', value));
-  return (value as string).match(/.{1,24}/gs) ?? undefined;
-}
-
-/** Version 1 marked a running attempt by `waitMs: 0`, and kept budget and `Retry-After` in one number. */
-function retryOfVersion1(run: unknown): unknown {
-  const { tries, steps, refusals, triedAt, waitMs, leastMs } = Object(run) as Record<string, unknown>;
-  const isRunning = waitMs === 0;
-  return {
-    attempts: tries,
-    outages: steps,
-    refusals,
-    startedAt: triedAt,
-    isRunning,
-    waitMs,
-    spacingMs: leastMs,
-    retryAfterMs: 0,
-  };
-}
-
-/** Leave out members that are undefined, so that records compare by their members. */
-function withoutUndefined(record: SessionRecord): SessionRecord {
-  return Object.fromEntries(
-    Object.entries(record).filter(([, value]) => value !== undefined),
-  ) as unknown as SessionRecord;
 }

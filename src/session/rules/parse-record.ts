@@ -1,0 +1,85 @@
+/**
+ * The parser of what a store returned. A stored record is hostile until it is parsed: another version, another script or a
+ * damaged disk may have written it.
+ */
+
+import { kindOf, typeFault } from '../../token/checks.ts';
+import { expectedGot } from '../../token/errors.ts';
+import { parseTokenSet } from '../../token/token-set.ts';
+import { MAX_FINGERPRINTS, type SessionRecord } from './record.ts';
+import { parseRetry } from './retry.ts';
+
+/**
+ * Parse what a store returned, field by field. Version 1 is converted. Of a record written by a newer version everything
+ * counts but the set and the retry state, whose form this version cannot know.
+ *
+ * @returns undefined if nothing is stored, or if the record belongs to another operator.
+ * @throws {TypeError | TokenError} if the record is damaged.
+ */
+export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | undefined {
+  if (stored === undefined || stored === null) return undefined;
+  throwIf(typeFault('stored record', 'object', stored));
+  const given = stored as Record<string, unknown>;
+  const { v, generation, offsetMs } = given;
+  throwIf(!Number.isSafeInteger(generation) && expectedGot('generation', 'a whole number', kindOf(generation)));
+  throwIf(!Number.isFinite(offsetMs) && expectedGot('offsetMs', 'a finite number', kindOf(offsetMs)));
+  if (given['baseUrl'] !== baseUrl) return undefined;
+  const isReadable = v === 1 || v === 2;
+  const set = isReadable && given['set'] ? parseTokenSet(given['set'], true) : undefined;
+  const retry = v === 1 ? retryOfVersion1(given['run']) : v === 2 ? given['retry'] : undefined;
+  return withoutUndefined({
+    v: 2,
+    generation: generation as number,
+    baseUrl,
+    offsetMs: offsetMs as number,
+    fingerprints: v === 1 ? fingerprintsOfVersion1(given['fingerprint']) : parseFingerprints(given['fingerprints']),
+    set,
+    ended: set && given['ended'] ? true : undefined,
+    optedOut: given['optedOut'] ? true : undefined,
+    receivedAt: instant(given['receivedAt']),
+    clearedAt: instant(given['clearedAt']),
+    retry: set && parseRetry(retry),
+  });
+}
+
+function throwIf(fault: string | false | undefined): void {
+  if (fault) throw new TypeError(fault);
+}
+
+const instant = (value: unknown): number | undefined => (Number.isFinite(value) ? (value as number) : undefined);
+
+function parseFingerprints(value: unknown): readonly string[] | undefined {
+  if (value === undefined) return undefined;
+  throwIf(!Array.isArray(value) && expectedGot('fingerprints', 'array', kindOf(value)));
+  return (value as unknown[]).filter((each) => typeof each === 'string').slice(0, MAX_FINGERPRINTS);
+}
+
+/** Version 1 kept the fingerprints in one string of 24 characters each. */
+function fingerprintsOfVersion1(value: unknown): readonly string[] | undefined {
+  if (value === undefined) return undefined;
+  throwIf(typeFault('fingerprint', 'string', value));
+  return (value as string).match(/.{1,24}/gs) ?? undefined;
+}
+
+/** Version 1 marked a running attempt by `waitMs: 0`, and kept budget and `Retry-After` in one number. */
+function retryOfVersion1(run: unknown): unknown {
+  const { tries, steps, refusals, triedAt, waitMs, leastMs } = Object(run) as Record<string, unknown>;
+  const isRunning = waitMs === 0;
+  return {
+    attempts: tries,
+    outages: steps,
+    refusals,
+    startedAt: triedAt,
+    isRunning,
+    waitMs,
+    spacingMs: leastMs,
+    retryAfterMs: 0,
+  };
+}
+
+/** Leave out members that are undefined, so that records compare by their members. */
+function withoutUndefined(record: SessionRecord): SessionRecord {
+  return Object.fromEntries(
+    Object.entries(record).filter(([, value]) => value !== undefined),
+  ) as unknown as SessionRecord;
+}

@@ -1,0 +1,80 @@
+/**
+ * The uses of one store, one after the other, each bounded in time. A store that fails is replaced for the life of the page.
+ *
+ * It does not know what is read or written.
+ */
+
+import type { Store } from './browser/store.ts';
+import { withTimeout } from './browser/timeout.ts';
+
+/** Limit for opening the store and the first read together, and for each later use of it, ms. */
+export const STORE_MS = 1_500;
+
+/** What the queue asks of its owner. */
+export interface StoreQueuePorts {
+  /** How often the page has been frozen or cached. */
+  absences(): number;
+  /** The store in use failed: return the one that replaces it. */
+  replace(cause: unknown): Store;
+}
+
+export type StoreQueue = ReturnType<typeof createStoreQueue>;
+
+/** Create the queue of a store. Nothing runs before `open()`. */
+export function createStoreQueue(given: Store, ports: StoreQueuePorts) {
+  let store = given;
+  /** The store that failed, while another one replaces it. */
+  let failed: Store | undefined;
+  let open = () => {};
+  let ended: Promise<unknown> = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+
+  const run = async (work: (place: Store) => Promise<unknown>, mayRepeat: boolean): Promise<unknown> => {
+    const absences = ports.absences();
+    try {
+      return await withTimeout(STORE_MS, work(store), 'the store');
+    } catch (cause) {
+      // The time limit may have passed while the page was frozen: try once more.
+      if (mayRepeat && ports.absences() > absences) return run(work, false);
+      releaseStore(store);
+      failed ??= store;
+      store = ports.replace(cause);
+      return work(store);
+    }
+  };
+
+  return {
+    /** The store in use. */
+    get store() {
+      return store;
+    },
+    /** The store that failed, if one has. */
+    get failed() {
+      return failed;
+    },
+    /** Let the queue run. */
+    open: () => open(),
+    /** Resolve when every use so far has ended. */
+    ended: () => ended,
+    /** Use the store when everything before has ended; `then` receives what `work` brings. */
+    use<T>(work: (place: Store) => Promise<unknown>, then: (value: unknown) => T): Promise<T> {
+      const used = ended.then(() => run(work, true)).then(then);
+      ended = used.catch(() => {});
+      return used;
+    },
+    /** Use another store from now on, although the one before has not failed. */
+    replaceBy(other: Store): void {
+      store = other;
+    },
+  };
+}
+
+/** Release the connection of a store; it is opened again by the next use. */
+export function releaseStore(store: Store): void {
+  try {
+    store.close?.();
+  } catch {
+    // A store of the host may throw; nothing depends on it any more.
+  }
+}
