@@ -31,14 +31,14 @@ const pending = new Promise<boolean>(() => {});
 
 test('consent that comes after the page was frozen and thawed: the stored state is read', async () => {
   const gate = askable(pending);
-  const { session } = fixture.openWith({ consent: gate.consent });
-  await fixture.rest();
+  const { session } = fixture.openStored({ consent: gate.consent });
+  await fixture.settle();
   fire('freeze');
-  await fixture.rest();
+  await fixture.settle();
   fire('resume');
-  await fixture.rest();
+  await fixture.settle();
   gate.say(true);
-  await fixture.rest();
+  await fixture.settle();
   expect([session.advertisingToken, session.state.waitingFor]).toEqual(['advertising-1', undefined]);
 });
 
@@ -47,30 +47,30 @@ test('consent given again: what another tab has stored meanwhile is in force', a
   const store = memoryStore(recordOf(1));
   const { session } = fixture.open({ name: 'again', store, consent: gate.consent });
   const other = fixture.open({ name: 'again', store });
-  await fixture.rest();
+  await fixture.settle();
   gate.say(false);
-  await fixture.rest();
+  await fixture.settle();
   await other.session.setTokens(success(7));
   gate.say(true);
-  await fixture.rest();
+  await fixture.settle();
   expect(session.advertisingToken).toBe('advertising-7');
 });
 
 test('consent withdrawn in a tab whose store has failed: what others have stored since goes as well', async () => {
   const gate = askable(true);
-  const place = memoryStore({ ...recordOf(1), generation: 8 });
+  const inner = memoryStore({ ...recordOf(1), generation: 8 });
   let fails = true;
   const store: Store = {
-    read: async () => (fails ? Promise.reject(new Error('out of order')) : place.read()),
-    update: async (change) => (fails ? Promise.reject(new Error('out of order')) : place.update(change)),
+    read: async () => (fails ? Promise.reject(new Error('out of order')) : inner.read()),
+    update: async (change) => (fails ? Promise.reject(new Error('out of order')) : inner.update(change)),
   };
   const { session } = fixture.open({ store, consent: gate.consent });
   await session.ready;
   fails = false;
   await session.setTokens(success(3));
   gate.say(false);
-  await fixture.rest();
-  expect(((await place.read()) as { set?: unknown }).set).toBeUndefined();
+  await fixture.settle();
+  expect(((await inner.read()) as { set?: unknown }).set).toBeUndefined();
 });
 
 test('a refresh that waits for another tab rejects where that has brought nothing', async () => {
@@ -78,14 +78,14 @@ test('a refresh that waits for another tab rejects where that has brought nothin
   let answer = (_: Response) => {};
   fixture.serve(() => new Promise((resolve) => (answer = resolve)));
   const [one, two] = [fixture.open({ name: 'two', store }), fixture.open({ name: 'two', store })];
-  await fixture.rest();
+  await fixture.settle();
   const codeOf = (refresh: Promise<void>) => refresh.catch(({ code }) => code);
   const first = codeOf(one.session.refresh());
-  await fixture.rest();
+  await fixture.settle();
   const second = codeOf(two.session.refresh());
-  await fixture.rest();
+  await fixture.settle();
   answer(new Response('', { status: 503 }));
-  await fixture.pass(20_000);
+  await fixture.advance(20_000);
   expect([await first, await second]).toEqual(['http_status', 'network']);
   expect(fixture.sent).toHaveLength(1);
 });
@@ -97,8 +97,8 @@ test("provide may use the signal's onabort for itself", async () => {
     return new Promise(() => {});
   };
   const { session } = fixture.open({ provide });
-  await fixture.rest();
+  await fixture.settle();
   session.close();
-  await fixture.rest();
+  await fixture.settle();
   expect(aborted).toBe(1);
 });

@@ -41,11 +41,11 @@ test('no timer, no listener, no channel, no connection is left', async () => {
   const store = { ...memoryStore(recordOf(1)), close: vi.fn() } satisfies Store;
   const { session } = fixture.open({ store });
   await session.ready;
-  await fixture.rest();
+  await fixture.settle();
   expect(vi.getTimerCount()).toBe(1);
   expect(listeners.left()).toBeGreaterThan(0);
   session.close();
-  await fixture.rest();
+  await fixture.settle();
   expect(vi.getTimerCount()).toBe(0);
   expect(listeners.left()).toBe(0);
   expect(listeners.added()).toBeGreaterThan(0);
@@ -60,44 +60,44 @@ test.each([
 ])('%s too: no timer is left, and whoever waits is told', async (_, { store, ...given }, service) => {
   const fixture = createFixture(service);
   const { session } = fixture.open({ store: store(), ...given });
-  await fixture.rest();
+  await fixture.settle();
   const waiting = session.getToken({ timeoutMs: HOUR }).then(
     () => 'token',
     ({ code }) => code,
   );
-  await fixture.rest();
+  await fixture.settle();
   session.close();
-  await fixture.rest();
+  await fixture.settle();
   expect(['closed', 'token']).toContain(await waiting);
   expect(vi.getTimerCount()).toBe(0);
 });
 
 test('while the store hangs: 1.5 s later nothing is left, and nothing was told', async () => {
   const fixture = createFixture();
-  const { session, heard } = fixture.open({ store: { ...memoryStore(), read: () => new Promise(() => {}) } });
+  const { session, events } = fixture.open({ store: { ...memoryStore(), read: () => new Promise(() => {}) } });
   const waiting = session.getToken({ timeoutMs: HOUR }).catch(({ code }) => code);
-  await fixture.rest();
+  await fixture.settle();
   session.close();
-  await fixture.pass(1500);
+  await fixture.advance(1500);
   expect(await waiting).toBe('closed');
   expect(vi.getTimerCount()).toBe(0);
-  expect(heard).toEqual([]);
+  expect(events).toEqual([]);
 });
 
 test('the request under way is given up', async () => {
   const fixture = createFixture(hangs);
-  const { session } = fixture.openWith();
-  await fixture.pass(15 * MINUTE);
+  const { session } = fixture.openStored();
+  await fixture.advance(15 * MINUTE);
   session.close();
   expect(fixture.sent[0]?.init.signal?.aborted).toBe(true);
 });
 
 test('everything rejects closed, nothing is told, nothing is asked, the page has no token', async () => {
   const fixture = createFixture();
-  const { session, heard, store } = fixture.openWith();
+  const { session, events, store } = fixture.openStored();
   await session.ready;
-  await fixture.rest();
-  const told = heard.length;
+  await fixture.settle();
+  const told = events.length;
   session.close();
   expect(session.advertisingToken).toBeUndefined();
   for (const call of [
@@ -109,21 +109,21 @@ test('everything rejects closed, nothing is told, nothing is asked, the page has
   ])
     await expect(call()).rejects.toMatchObject({ name: 'TokenError', code: 'closed' });
   window.dispatchEvent(new Event('pageshow'));
-  await fixture.pass(2 * HOUR);
+  await fixture.advance(2 * HOUR);
   expect(fixture.sent).toEqual([]);
-  expect(heard).toHaveLength(told);
+  expect(events).toHaveLength(told);
   expect(await store.read()).toEqual(recordOf(1, START));
 });
 
 test('closing twice, and before anything is loaded, is fine: ready resolves all the same', async () => {
   const fixture = createFixture();
-  const { session, heard } = fixture.openWith();
+  const { session, events } = fixture.openStored();
   session.close();
   session.close();
   await session.ready;
-  await fixture.rest();
+  await fixture.settle();
   expect(session.advertisingToken).toBeUndefined();
-  expect(heard).toEqual([]);
+  expect(events).toEqual([]);
   expect(vi.getTimerCount()).toBe(0);
 });
 
@@ -134,13 +134,13 @@ describe('a write that is under way when the session is closed', () => {
   ])('%s lands, and its promise resolves', async (_, call) => {
     const { seen, stop } = watchRejections();
     const fixture = createFixture();
-    const { session, store } = fixture.openWith();
+    const { session, store } = fixture.openStored();
     await session.ready;
     const done = call(session);
     session.close();
     await expect(done).resolves.toBeUndefined();
     expect(await store.read()).toMatchObject({ generation: 2 });
-    await fixture.rest();
+    await fixture.settle();
     stop();
     expect(seen).toEqual([]);
   });
@@ -154,7 +154,7 @@ describe('a write that is under way when the session is closed', () => {
     void leaving.session.clear();
     leaving.session.close();
     await until(() => !staying.session.advertisingToken);
-    expect(names(staying.heard)).toEqual(['token load']);
+    expect(names(staying.events)).toEqual(['token load']);
     fixture.close();
   });
 });
@@ -166,8 +166,8 @@ test('a session that is closed does not close another of its name', async () => 
   const two = fixture.open({ store, name: 'close-one' });
   await Promise.all([one.session.ready, two.session.ready]);
   one.session.close();
-  await fixture.pass(15 * MINUTE);
+  await fixture.advance(15 * MINUTE);
   expect(two.session.advertisingToken).toBe('advertising-2');
-  expect(names(one.heard)).toEqual(['token load']);
+  expect(names(one.events)).toEqual(['token load']);
   fixture.close();
 });

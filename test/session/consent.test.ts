@@ -10,26 +10,26 @@ afterEach(restoreGlobals);
 
 /** A store, and whether it was touched. */
 const watched = (value?: unknown) => {
-  const place = memoryStore(value);
+  const inner = memoryStore(value);
   const touched = vi.fn();
   const store: Store = {
     kind: 'watched',
     read: () => {
       touched();
-      return place.read();
+      return inner.read();
     },
     update: (change) => {
       touched();
-      return place.update(change);
+      return inner.update(change);
     },
   };
-  return { store, touched, place };
+  return { store, touched, inner };
 };
 
 /** A session whose consent is asked for but not answered. */
 const asking = (value?: unknown, more: object = {}) => {
   const fixture = createFixture();
-  const { store, touched, place } = watched(value);
+  const { store, touched, inner } = watched(value);
   let onChange = (_: boolean) => {};
   const opened = fixture.open({
     store,
@@ -39,21 +39,21 @@ const asking = (value?: unknown, more: object = {}) => {
     },
     ...more,
   });
-  return { ...fixture, ...opened, touched, place, grant: () => onChange(true), withdraw: () => onChange(false) };
+  return { ...fixture, ...opened, touched, inner, grant: () => onChange(true), withdraw: () => onChange(false) };
 };
 
 describe('before consent', () => {
   test('neither storage nor network nor provide is used, and ready resolves with nothing loaded', async () => {
     const provide = vi.fn();
-    const { session, heard, touched, sent, pass, close } = asking(recordOf(1), { provide, tokens: success(2) });
+    const { session, events, touched, sent, advance, close } = asking(recordOf(1), { provide, tokens: success(2) });
     await session.ready;
-    await pass(2 * HOUR);
+    await advance(2 * HOUR);
     expect(session.state).toMatchObject({ waitingFor: 'consent', phase: 'empty' });
     expect(session.advertisingToken).toBeUndefined();
     expect(touched).not.toHaveBeenCalled();
     expect(provide).not.toHaveBeenCalled();
     expect(sent).toEqual([]);
-    expect(heard).toEqual([]);
+    expect(events).toEqual([]);
     close();
   });
 
@@ -64,14 +64,14 @@ describe('before consent', () => {
     await session.ready;
     session.setTokens(success(1)).catch(() => {});
     window.dispatchEvent(new Event('pageshow'));
-    await asking().rest();
+    await asking().settle();
     expect(open).not.toHaveBeenCalled();
     session.close();
   });
 
   test('refused: getToken and refresh say so', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith({ consent: () => false });
+    const { session } = fixture.openStored({ consent: () => false });
     await session.ready;
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_consent' });
     await expect(session.refresh()).rejects.toMatchObject({ code: 'no_consent' });
@@ -79,25 +79,25 @@ describe('before consent', () => {
   });
 
   test('pending: getToken waits for it, as long as it waits for anything', async () => {
-    const { session, pass, close } = asking(recordOf(1));
+    const { session, advance, close } = asking(recordOf(1));
     const token = session.getToken();
     const late = expect(token).rejects.toMatchObject({ code: 'timeout' });
-    await pass(10_000);
+    await advance(10_000);
     await late;
     close();
   });
 
   test('a set that the host supplies waits for consent, and is stored then', async () => {
-    const { session, heard, touched, place, grant, rest, close } = asking();
+    const { session, events, touched, inner, grant, settle, close } = asking();
     const done = session.setTokens(success(3));
-    await rest();
+    await settle();
     expect(touched).not.toHaveBeenCalled();
     grant();
     await done;
     await until(() => session.advertisingToken === 'advertising-3');
-    await rest();
-    expect(await place.read()).toMatchObject({ set: { advertisingToken: 'advertising-3' } });
-    expect(names(heard)).toEqual(['token set']);
+    await settle();
+    expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-3' } });
+    expect(names(events)).toEqual(['token set']);
     close();
   });
 
@@ -108,7 +108,7 @@ describe('before consent', () => {
   });
 
   test('close lets go of everything that waited for it', async () => {
-    const { session, grant, touched, rest, sent } = asking(recordOf(1));
+    const { session, grant, touched, settle, sent } = asking(recordOf(1));
     const waiting = [session.getToken(), session.setTokens(success(2)), session.clear()];
     session.close();
     let settled = 0;
@@ -117,10 +117,10 @@ describe('before consent', () => {
         () => settled++,
         () => settled++,
       );
-    await rest();
+    await settle();
     expect(settled).toBe(waiting.length);
     grant();
-    await rest();
+    await settle();
     expect(touched).not.toHaveBeenCalled();
     expect(sent).toEqual([]);
   });
@@ -132,29 +132,29 @@ describe('consent given', () => {
     ['by a promise', async () => true],
   ])('%s: ready waits for what is stored where it is known, and the token is there', async (_, consent) => {
     const fixture = createFixture();
-    const { session, heard } = fixture.openWith({ consent });
+    const { session, events } = fixture.openStored({ consent });
     await session.ready;
     await until(() => session.advertisingToken);
-    await fixture.rest();
+    await fixture.settle();
     expect(session.state.waitingFor).toBeUndefined();
-    expect(names(heard)).toEqual(['token load']);
+    expect(names(events)).toEqual(['token load']);
     fixture.close();
   });
 
   test('later: the waiting getToken gets the stored token', async () => {
-    const { session, grant, heard, rest, close } = asking(recordOf(1));
+    const { session, grant, events, settle, close } = asking(recordOf(1));
     const token = session.getToken();
-    await rest();
+    await settle();
     grant();
     expect(await token).toBe('advertising-1');
-    await rest();
-    expect(names(heard)).toEqual(['token load']);
+    await settle();
+    expect(names(events)).toEqual(['token load']);
     close();
   });
 
   test('from within the question itself', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith({
+    const { session } = fixture.openStored({
       consent: (onChange) => {
         onChange(true);
         return new Promise(() => {});
@@ -165,60 +165,60 @@ describe('consent given', () => {
   });
 
   test('twice is as once', async () => {
-    const { session, grant, heard, rest, close } = asking(recordOf(1));
+    const { session, grant, events, settle, close } = asking(recordOf(1));
     grant();
     grant();
     await until(() => session.advertisingToken);
     grant();
-    await rest();
-    expect(names(heard)).toEqual(['token load']);
+    await settle();
+    expect(names(events)).toEqual(['token load']);
     close();
   });
 });
 
 describe('consent withdrawn', () => {
   test('wipes page and store at once, and nothing follows', async () => {
-    const { session, grant, withdraw, place, heard, sent, rest, pass, close } = asking(recordOf(1));
+    const { session, grant, withdraw, inner, events, sent, settle, advance, close } = asking(recordOf(1));
     grant();
     await until(() => session.advertisingToken);
-    await rest();
+    await settle();
     withdraw();
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state).toMatchObject({ waitingFor: 'consent', phase: 'empty' });
-    await rest();
-    expect(JSON.stringify(await place.read())).not.toMatch(/advertising-|refresh-|fingerprint|receivedAt/);
-    await pass(2 * HOUR);
+    await settle();
+    expect(JSON.stringify(await inner.read())).not.toMatch(/advertising-|refresh-|fingerprint|receivedAt/);
+    await advance(2 * HOUR);
     expect(sent).toEqual([]);
-    expect(names(heard)).toEqual(['token load']);
+    expect(names(events)).toEqual(['token load']);
     expect(vi.getTimerCount()).toBe(0);
     close();
   });
 
   test('in the middle of a refresh: the request is given up, and its answer brings nothing back', async () => {
-    const { session, grant, withdraw, serve, sent, place, heard, rest, pass, close } = asking(recordOf(1));
+    const { session, grant, withdraw, serve, sent, inner, events, settle, advance, close } = asking(recordOf(1));
     let answer = (_: Response) => {};
     serve(() => new Promise((resolve) => (answer = resolve)));
     grant();
-    await pass(15 * MINUTE);
+    await advance(15 * MINUTE);
     expect(sent).toHaveLength(1);
     withdraw();
     expect(sent[0]?.init.signal?.aborted).toBe(true);
     answer(await rotate(sent[0]!));
-    await rest();
+    await settle();
     expect(session.advertisingToken).toBeUndefined();
-    expect(await place.read()).not.toHaveProperty('set.refreshToken');
-    expect(names(heard)).toEqual(['token load']);
+    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
+    expect(names(events)).toEqual(['token load']);
     close();
   });
 
   test('before a set was written: it never is, not even for a moment', async () => {
-    const { session, grant, withdraw, place, rest, close } = asking();
-    const written = vi.spyOn(place, 'update');
+    const { session, grant, withdraw, inner, settle, close } = asking();
+    const written = vi.spyOn(inner, 'update');
     const supplied = session.setTokens(success(3));
     grant();
     withdraw();
     await expect(supplied).rejects.toMatchObject({ code: 'no_consent' });
-    await rest();
+    await settle();
     const results = await Promise.all(written.mock.results.map(({ value }) => value));
     expect(results.length).toBeGreaterThan(0);
     expect(JSON.stringify(results)).not.toMatch(/advertising-|refresh-|real/);
@@ -226,18 +226,18 @@ describe('consent withdrawn', () => {
   });
 
   test('before the first read, and the session closed: the store is wiped all the same', async () => {
-    const { session, grant, withdraw, place, rest } = asking(recordOf(1));
+    const { session, grant, withdraw, inner, settle } = asking(recordOf(1));
     grant();
     withdraw();
     session.close();
-    await rest();
-    expect(JSON.stringify(await place.read())).not.toMatch(/advertising-|refresh-|real/);
+    await settle();
+    expect(JSON.stringify(await inner.read())).not.toMatch(/advertising-|refresh-|real/);
   });
 
   test('in the middle of provide: its answer is not taken', async () => {
     let answer = (_: unknown) => {};
     let given: AbortSignal | undefined;
-    const { session, grant, withdraw, place, heard, rest, close } = asking(undefined, {
+    const { session, grant, withdraw, inner, events, settle, close } = asking(undefined, {
       provide: ({ signal }: { signal: AbortSignal }) => {
         given = signal;
         return new Promise((resolve) => (answer = resolve));
@@ -248,66 +248,66 @@ describe('consent withdrawn', () => {
     withdraw();
     expect(given?.aborted).toBe(true);
     answer(success(5));
-    await rest();
+    await settle();
     expect(session.advertisingToken).toBeUndefined();
-    expect(await place.read()).not.toHaveProperty('set.refreshToken');
-    expect(heard).toEqual([]);
+    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
+    expect(events).toEqual([]);
     close();
   });
 
   test('a set that is supplied afterwards reaches neither store nor page until consent is given again', async () => {
-    const { session, grant, withdraw, place, touched, rest, close } = asking(recordOf(1));
+    const { session, grant, withdraw, inner, touched, settle, close } = asking(recordOf(1));
     grant();
     await until(() => session.advertisingToken);
     withdraw();
-    await rest();
+    await settle();
     touched.mockClear();
     session.setTokens(success(4)).catch(() => {});
-    await rest();
+    await settle();
     expect(touched).not.toHaveBeenCalled();
-    expect(await place.read()).not.toHaveProperty('set.refreshToken');
+    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
     expect(session.advertisingToken).toBeUndefined();
     close();
   });
 
   test('and given again: the page is as one that has nothing, and works', async () => {
-    const { session, grant, withdraw, heard, rest, close } = asking(recordOf(1));
+    const { session, grant, withdraw, events, settle, close } = asking(recordOf(1));
     grant();
     await until(() => session.advertisingToken);
-    await rest();
+    await settle();
     withdraw();
-    await rest();
+    await settle();
     grant();
-    await rest();
+    await settle();
     expect(session.state).toMatchObject({ phase: 'empty', waitingFor: undefined });
     await session.setTokens(success(6));
-    await rest();
+    await settle();
     expect(session.advertisingToken).toBe('advertising-6');
-    expect(names(heard)).toEqual(['token load', 'needsTokens empty', 'token set']);
+    expect(names(events)).toEqual(['token load', 'needsTokens empty', 'token set']);
     close();
   });
 
   test('keeps the tombstone of an opt-out', async () => {
-    const { session, grant, withdraw, place, rest, close } = asking();
+    const { session, grant, withdraw, inner, settle, close } = asking();
     grant();
     await session.setTokens({ status: 'optout' });
     withdraw();
-    await rest();
-    expect(await place.read()).toMatchObject({ optedOut: true });
+    await settle();
+    expect(await inner.read()).toMatchObject({ optedOut: true });
     close();
   });
 
   test('and the session closed at once: nothing is left unhandled, and the store is wiped all the same', async () => {
     const { seen, stop } = watchRejections();
-    const { session, grant, withdraw, place, rest } = asking(recordOf(1));
+    const { session, grant, withdraw, inner, settle } = asking(recordOf(1));
     grant();
     await until(() => session.advertisingToken);
     withdraw();
     session.close();
-    await rest();
+    await settle();
     stop();
     expect(seen).toEqual([]);
-    expect(await place.read()).not.toHaveProperty('set.refreshToken');
+    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
   });
 });
 
@@ -329,7 +329,7 @@ describe('consent that fails is consent not given', () => {
     const { store, touched } = watched(recordOf(1));
     const { session } = fixture.open({ store, consent: consent as never });
     await session.ready;
-    await fixture.pass(HOUR);
+    await fixture.advance(HOUR);
     expect(session.state.waitingFor).toBe('consent');
     expect(touched).not.toHaveBeenCalled();
     expect(fixture.sent).toEqual([]);

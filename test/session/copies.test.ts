@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { buildScript } from '../../build/bundle.ts';
 import type { Tessera } from '../../src/page/script.ts';
 import { indexedDbStore } from '../../src/session/index.ts';
-import { listen, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, names, recordEvents, until, useFakeClock } from '../support/fixtures.ts';
 import { BASE_URL, createFixture, recordOf } from './fixtures.ts';
 
 afterEach(() => void vi.useRealTimers());
@@ -21,19 +21,19 @@ test('two copies of tessera.js behave like two tabs: one refresh, both have it; 
   useFakeClock();
   const fixture = createFixture();
   const name = 'two-copies';
-  const place = indexedDbStore(name);
-  await place.update(() => recordOf(1));
-  place.close?.();
+  const inner = indexedDbStore(name);
+  await inner.update(() => recordOf(1));
+  inner.close?.();
   const [one, two] = [load(), load()].map(({ createSession }) => {
     const session = createSession({ baseUrl: BASE_URL, name, fetch: fixture.fetch });
-    return { session, heard: listen(session) };
-  }) as [{ session: Tessera['session'] & object; heard: ReturnType<typeof listen> }, never];
+    return { session, events: recordEvents(session) };
+  }) as [{ session: Tessera['session'] & object; events: ReturnType<typeof recordEvents> }, never];
   const both: (typeof one)[] = [one, two];
   await Promise.all(both.map(({ session }) => session.ready));
-  await fixture.pass(15 * MINUTE);
+  await fixture.advance(15 * MINUTE);
   await until(() => both.every(({ session }) => session.advertisingToken === 'advertising-2'));
   expect(fixture.sent).toHaveLength(1);
-  expect(both.map(({ heard }) => names(heard)).sort()).toEqual([
+  expect(both.map(({ events }) => names(events)).sort()).toEqual([
     ['token load', 'token refresh'],
     ['token load', 'token tab'],
   ]);

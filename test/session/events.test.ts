@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { EventName, Session } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, offline, refuses, restoreGlobals, success, watchRejections } from './fixtures.ts';
+import { answersPlain, createFixture, offline, restoreGlobals, success, watchRejections } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -13,14 +13,14 @@ const EVENTS: EventName[] = ['token', 'expired', 'optout', 'needsTokens', 'error
 /** A life with every event in it. */
 const liveThrough = async (fixture: ReturnType<typeof createFixture>, session: Session) => {
   await session.ready;
-  await fixture.rest();
+  await fixture.settle();
   await session.setTokens(success(1));
   fixture.serve(offline);
-  await fixture.pass(16 * MINUTE);
-  fixture.serve(refuses(400, { status: 'expired_token' }));
-  await fixture.pass(HOUR);
+  await fixture.advance(16 * MINUTE);
+  fixture.serve(answersPlain(400, { status: 'expired_token' }));
+  await fixture.advance(HOUR);
   await session.setTokens({ status: 'optout' });
-  await fixture.rest();
+  await fixture.settle();
 };
 const LIFE = [
   'needsTokens empty',
@@ -34,9 +34,9 @@ const LIFE = [
 
 test('a whole life is told in order, each thing once', async () => {
   const fixture = createFixture();
-  const { session, heard } = fixture.open();
+  const { session, events } = fixture.open();
   await liveThrough(fixture, session);
-  expect(names(heard)).toEqual(LIFE);
+  expect(names(events)).toEqual(LIFE);
   fixture.close();
 });
 
@@ -44,7 +44,7 @@ test('listeners that throw or reject harm nobody: others hear everything, and no
   const { seen, stop } = watchRejections();
   const fixture = createFixture();
   const said: unknown[] = [];
-  const { session, heard } = fixture.open({ logger: { debug: (_, what) => said.push(what) } });
+  const { session, events } = fixture.open({ logger: { debug: (_, what) => said.push(what) } });
   const faults = EVENTS.flatMap((event) => [
     session.on(event, () => {
       throw new Error(`thrown at ${event}`);
@@ -58,7 +58,7 @@ test('listeners that throw or reject harm nobody: others hear everything, and no
   for (const event of EVENTS) session.on(event, () => after.push(event));
   await liveThrough(fixture, session);
   expect(faults).toHaveLength(10);
-  expect(names(heard)).toEqual(LIFE);
+  expect(names(events)).toEqual(LIFE);
   expect(after).toEqual(LIFE.map((event) => event.split(' ')[0]));
   for (const event of EVENTS)
     expect(said.map(String)).toEqual(
@@ -72,7 +72,7 @@ test('listeners that throw or reject harm nobody: others hear everything, and no
 test('a logger that throws harms nobody', async () => {
   const { seen, stop } = watchRejections();
   const fixture = createFixture();
-  const { session, heard } = fixture.open({
+  const { session, events } = fixture.open({
     logger: {
       debug: () => {
         throw new Error('of the logger');
@@ -83,7 +83,7 @@ test('a logger that throws harms nobody', async () => {
     throw new Error('of a listener');
   });
   await liveThrough(fixture, session);
-  expect(names(heard)).toEqual(LIFE);
+  expect(names(events)).toEqual(LIFE);
   stop();
   expect(seen).toEqual([]);
   fixture.close();
@@ -115,7 +115,7 @@ test('every listener hears the same order, also where a listener brings about mo
         if (index === 1 && event === 'token') void session.setTokens({ status: 'optout' });
       });
   await session.ready;
-  await fixture.rest();
+  await fixture.settle();
   expect(orders[0]).toEqual(['needsTokens', 'token', 'optout']);
   expect(orders[1]).toEqual(orders[0]);
   expect(orders[2]).toEqual(orders[0]);
@@ -149,7 +149,7 @@ describe('any public method may be called from any listener', () => {
       if (event === 'change') session.subscribe(once);
       else session.on(event, once);
       await liveThrough(fixture, session).catch(({ code }) => expect(code).toBe('closed'));
-      await fixture.pass(15_000);
+      await fixture.advance(15_000);
       expect(`${event}: ${state}`).toBe(`${event}: settled`);
       fixture.close();
     }
@@ -169,7 +169,7 @@ describe('unsubscribing', () => {
     off();
     off();
     await session.setTokens(success(1));
-    await fixture.rest();
+    await fixture.settle();
     expect(listener).toHaveBeenCalledOnce();
     fixture.close();
   });
@@ -186,7 +186,7 @@ describe('unsubscribing', () => {
     session.on('token', () => calls.push('second'));
     await session.setTokens(success(1));
     await session.setTokens(success(2));
-    await fixture.rest();
+    await fixture.settle();
     expect(calls).toEqual(['first', 'second', 'second']);
     fixture.close();
   });
@@ -195,20 +195,20 @@ describe('unsubscribing', () => {
 describe('state and subscribe', () => {
   test('state is the same frozen object until something changes, and a change is told with the new one', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith();
+    const { session } = fixture.openStored();
     const { state: first } = session;
     expect(session.state).toBe(first);
     expect(Object.isFrozen(first)).toBe(true);
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     const { state: loaded } = session;
     expect(loaded).not.toBe(first);
     const seen: unknown[] = [];
     session.subscribe(() => seen.push(session.state));
-    await fixture.pass(10 * MINUTE);
+    await fixture.advance(10 * MINUTE);
     expect(session.state).toBe(loaded);
     expect(seen).toEqual([]);
-    await fixture.pass(5 * MINUTE);
+    await fixture.advance(5 * MINUTE);
     expect(session.state).not.toBe(loaded);
     expect(seen.length).toBeGreaterThan(0);
     expect(seen.at(-1)).toBe(session.state);
@@ -217,28 +217,28 @@ describe('state and subscribe', () => {
 
   test('a change of the token alone, with the same times, is a change', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith();
+    const { session } = fixture.openStored();
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     const changed = vi.fn();
     session.subscribe(changed);
     await session.setTokens(success(2));
-    await fixture.rest();
+    await fixture.settle();
     expect(changed).toHaveBeenCalled();
     fixture.close();
   });
 
   test('a change that only the getter finds is told, and not to the reader in the middle of its reading', async () => {
     const fixture = createFixture(offline);
-    const { session } = fixture.openWith({ refresh: 'off' });
+    const { session } = fixture.openStored({ refresh: 'off' });
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     const changed = vi.fn();
     session.subscribe(changed);
     vi.setSystemTime(Date.now() + 20 * MINUTE);
     expect(session.state.phase).toBe('due');
     expect(changed).not.toHaveBeenCalled();
-    await fixture.rest();
+    await fixture.settle();
     expect(changed).toHaveBeenCalled();
     fixture.close();
   });

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, full, hangs, offline, recordOf, restoreGlobals, sealedFor, success } from './fixtures.ts';
+import { createFixture, fullStore, hangs, offline, recordOf, restoreGlobals, sealedFor, success } from './fixtures.ts';
 
 let fixture: ReturnType<typeof createFixture>;
 beforeEach(() => {
@@ -21,81 +21,81 @@ describe('a tab whose store has failed goes on in memory, and hears of a logout 
     ['while it is there', () => {}, () => {}],
     ['when it is back', () => fire('pagehide'), () => fire('pageshow')],
   ])('%s', async (_, leave, comeBack) => {
-    const place = memoryStore(recordOf(1));
-    const tab = fixture.open({ name: 'alone', store: full(place) });
+    const inner = memoryStore(recordOf(1));
+    const tab = fixture.open({ name: 'alone', store: fullStore(inner) });
     await tab.session.ready;
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect(tab.session.advertisingToken).toBe('advertising-2');
     expect(tab.session.state.persistence).toBe('memory');
     leave();
-    await fixture.rest();
-    const other = fixture.open({ name: 'alone', store: place });
+    await fixture.settle();
+    const other = fixture.open({ name: 'alone', store: inner });
     await other.session.clear();
-    await fixture.rest();
+    await fixture.settle();
     comeBack();
-    await fixture.rest();
+    await fixture.settle();
     expect(tab.session.advertisingToken).toBeUndefined();
-    await fixture.pass(20 * MINUTE);
+    await fixture.advance(20 * MINUTE);
     expect(tab.session.advertisingToken).toBeUndefined();
   });
 });
 
 describe('a logout on a full disk', () => {
   test.each(['close', 'pagehide'])('reaches the others though %s follows at once', async (how) => {
-    const place = memoryStore(recordOf(1));
+    const inner = memoryStore(recordOf(1));
     const other = new BroadcastChannel('full');
     const told: unknown[] = [];
     other.onmessage = ({ data }) => told.push(data);
-    const { session } = fixture.open({ name: 'full', store: full(place) });
+    const { session } = fixture.open({ name: 'full', store: fullStore(inner) });
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     void session.clear();
     if (how === 'close') session.close();
     else fire('pagehide');
-    await fixture.rest();
-    expect(await place.read()).toBeUndefined();
+    await fixture.settle();
+    expect(await inner.read()).toBeUndefined();
     other.close();
     expect(told).toContain(1);
   });
 
   test.each([true, false])('makes no other tab ask for the user again (full: %s)', async (isFull) => {
-    const place = memoryStore(recordOf(1));
+    const inner = memoryStore(recordOf(1));
     const provide = vi.fn(async () => success(7));
-    const other = fixture.open({ name: 'asks', store: place, provide });
-    const { session } = fixture.open({ name: 'asks', store: isFull ? full(place) : place });
+    const other = fixture.open({ name: 'asks', store: inner, provide });
+    const { session } = fixture.open({ name: 'asks', store: isFull ? fullStore(inner) : inner });
     await Promise.all([other.session.ready, session.ready]);
     await session.clear();
-    await fixture.rest();
+    await fixture.settle();
     expect(other.session.advertisingToken).toBeUndefined();
     expect(provide).not.toHaveBeenCalled();
   });
 });
 
 test('news that arrives while a page is leaving is not believed when it comes back', async () => {
-  const place = memoryStore(recordOf(1));
+  const inner = memoryStore(recordOf(1));
   let finish = () => {};
   const store: Store = {
-    ...place,
+    ...inner,
     update: async (change) => {
       await new Promise<void>((resolve) => (finish = resolve));
-      return place.update(change);
+      return inner.update(change);
     },
   };
   const { session } = fixture.open({ name: 'leaves', store });
   await session.ready;
   void session.setTokens(success(4));
-  await fixture.rest();
+  await fixture.settle();
   const other = new BroadcastChannel('leaves');
   fire('pagehide');
   other.postMessage(1);
-  await fixture.rest();
+  await fixture.settle();
   finish();
-  await fixture.rest();
-  await place.update((record) => ({ ...(record as object), generation: 9, set: undefined, clearedAt: Date.now() }));
+  await fixture.settle();
+  await inner.update((record) => ({ ...(record as object), generation: 9, set: undefined, clearedAt: Date.now() }));
   fire('pageshow');
   expect(session.advertisingToken).toBeUndefined();
   other.close();
-  await fixture.rest();
+  await fixture.settle();
   expect(session.advertisingToken).toBeUndefined();
 });
 
@@ -108,10 +108,10 @@ test.each([
   const { session } = fixture.open({ store });
   await session.ready;
   fire('pagehide');
-  await fixture.rest();
+  await fixture.settle();
   await store.update(() => value);
   fire('pageshow');
-  await fixture.rest();
+  await fixture.settle();
   expect(session.advertisingToken).toBeUndefined();
 });
 
@@ -126,11 +126,11 @@ test('a clock that is set back in the middle of a refresh, with no Date to be re
     return new Response(sealedFor(n, JSON.stringify(success(n + 1, realNow()))));
   });
   const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
-  await fixture.pass(15 * MINUTE + 1000);
+  await fixture.advance(15 * MINUTE + 1000);
   vi.setSystemTime(Date.now() - DAY);
   answer();
   for (let quarter = 0; quarter < 12; quarter++) {
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     const { expiresAt } = session.state;
     if (session.advertisingToken) expect(expiresAt).toBeGreaterThan(realNow());
   }
@@ -138,10 +138,10 @@ test('a clock that is set back in the middle of a refresh, with no Date to be re
 });
 
 test('a set of the page that is known already does not take the cause of one that is supplied at once', async () => {
-  const { session, heard } = fixture.open({ tokens: success(1), store: memoryStore(recordOf(1)) });
+  const { session, events } = fixture.open({ tokens: success(1), store: memoryStore(recordOf(1)) });
   await session.setTokens(success(5));
-  await fixture.rest();
-  expect(names(heard)).toEqual(['token set']);
+  await fixture.settle();
+  expect(names(events)).toEqual(['token set']);
 });
 
 test('a store that says it has written, and has not, is no reason to call again and again', async () => {
@@ -150,7 +150,7 @@ test('a store that says it has written, and has not, is no reason to call again 
   fixture.serve((sent) => (calls++ < 50 ? offline(sent) : hangs(sent)));
   const record = recordOf(1);
   fixture.open({ store: { read: async () => record, update: async (change) => change(record) } });
-  await fixture.pass(15 * MINUTE + 1000);
+  await fixture.advance(15 * MINUTE + 1000);
   expect(calls).toBeGreaterThan(0);
   expect(calls).toBeLessThan(20);
 });

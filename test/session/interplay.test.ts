@@ -15,7 +15,7 @@ test('closing right after refresh() sends nothing, and says that it is closed', 
   const refreshed = session.refresh();
   session.close();
   await expect(refreshed).rejects.toMatchObject({ code: 'closed' });
-  await fixture.rest();
+  await fixture.settle();
   expect(fixture.sent).toHaveLength(0);
 });
 
@@ -32,12 +32,12 @@ test('consent withdrawn right after refresh() leaves provide unasked', async () 
     },
   });
   await session.ready;
-  await fixture.rest();
+  await fixture.settle();
   provide.mockClear();
   const refreshed = session.refresh();
   decide(false);
   await expect(refreshed).rejects.toMatchObject({ code: 'no_consent' });
-  await fixture.rest();
+  await fixture.settle();
   expect(provide).not.toHaveBeenCalled();
 });
 
@@ -55,9 +55,9 @@ test('consent that changes after closing is of no concern', async () => {
   });
   await session.ready;
   session.close();
-  await fixture.rest();
+  await fixture.settle();
   decide(false);
-  await fixture.rest();
+  await fixture.settle();
   expect(await store.read()).toMatchObject({ set: {} });
   stop();
   expect(seen).toEqual([]);
@@ -86,7 +86,7 @@ test.each([
   await session.clear();
   expect(session.advertisingToken).toBeUndefined();
   session.close();
-  await fixture.rest();
+  await fixture.settle();
   stop();
   expect(seen).toEqual([]);
 });
@@ -101,7 +101,7 @@ test('what a parser in provide chokes on is quoted nowhere', async () => {
   });
   session.on('error', (error) => errors.push(error));
   await expect(session.getToken()).rejects.toMatchObject({ code: 'network' });
-  await fixture.rest();
+  await fixture.settle();
   expect(errors.length).toBeGreaterThan(1);
   for (const error of errors) expect(`${error.message} ${error.cause}`).not.toContain('jane');
 });
@@ -122,7 +122,7 @@ test('an answer of provide that comes after a logout in another tab brings nobod
   // No rest in between: the other tab has not been told yet.
   await other.clear();
   answer(success(1));
-  await fixture.rest();
+  await fixture.settle();
   expect(asking.advertisingToken).toBeUndefined();
   expect(other.advertisingToken).toBeUndefined();
   expect(await store.read()).not.toHaveProperty('set.advertisingToken');

@@ -10,12 +10,12 @@ import {
   restoreGlobals,
   rotate,
   sealedFor,
-  show,
+  setVisible,
   success,
   watchRejections,
 } from './fixtures.ts';
 
-let round = 0;
+let testNumber = 0;
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
@@ -26,10 +26,10 @@ const say = (event: string) =>
 const openPage = async (given: object = {}) => {
   const fixture = createFixture();
   const store = { ...memoryStore(recordOf(1)), close: vi.fn() } satisfies Store;
-  const { session, heard } = fixture.open({ store, name: `life-${round++}`, ...given });
+  const { session, events } = fixture.open({ store, name: `life-${testNumber++}`, ...given });
   await session.ready;
-  await fixture.rest();
-  return { ...fixture, store, session, heard };
+  await fixture.settle();
+  return { ...fixture, store, session, events };
 };
 
 describe.each([
@@ -37,32 +37,32 @@ describe.each([
   ['frozen', 'freeze', 'resume'],
 ])('a page that is %s', (_, leave, back) => {
   test('gives no token until it has read again, and tells nothing where nothing has happened', async () => {
-    const { session, heard, rest, close } = await openPage();
+    const { session, events, settle, close } = await openPage();
     say(leave);
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state).toMatchObject({ waitingFor: 'storage', phase: 'empty' });
     say(back);
     expect(session.advertisingToken).toBeUndefined();
     expect(await session.getToken()).toBe('advertising-1');
-    await rest();
+    await settle();
     expect(session.state).toMatchObject({ phase: 'fresh', waitingFor: undefined });
-    expect(names(heard)).toEqual(['token load']);
+    expect(names(events)).toEqual(['token load']);
     close();
   });
 
   test('never shows a token whose user was logged out meanwhile, nor one who was replaced', async () => {
-    const { session, store, heard, rest, close } = await openPage();
+    const { session, store, events, settle, close } = await openPage();
     const seen = new Set<string | undefined>();
     session.subscribe(() => seen.add(session.advertisingToken));
     say(leave);
-    await rest();
+    await settle();
     await store.update(() => ({ ...recordOf(7), generation: 3 }));
     say(back);
     seen.add(session.advertisingToken);
-    await rest();
+    await settle();
     expect(session.advertisingToken).toBe('advertising-7');
     expect([...seen]).not.toContain('advertising-1');
-    expect(names(heard)).toEqual(['token load', 'token tab']);
+    expect(names(events)).toEqual(['token load', 'token tab']);
     say(leave);
     await store.update(() => ({
       v: 1,
@@ -72,42 +72,42 @@ describe.each([
       clearedAt: Date.now(),
     }));
     say(back);
-    await rest();
+    await settle();
     expect(session.state.phase).toBe('empty');
-    expect(names(heard)).toEqual(['token load', 'token tab']);
+    expect(names(events)).toEqual(['token load', 'token tab']);
     close();
   });
 
   test('reads again also where it stays hidden', async () => {
-    const { session, rest, close } = await openPage();
-    show(false);
+    const { session, settle, close } = await openPage();
+    setVisible(false);
     say(leave);
     say(back);
-    await rest();
+    await settle();
     expect(session.advertisingToken).toBe('advertising-1');
     close();
   });
 
   test('does not believe a read from before', async () => {
     let answer = () => {};
-    const place = memoryStore(recordOf(1));
+    const inner = memoryStore(recordOf(1));
     let isSlow = false;
     const read = async () => {
-      const value = await place.read();
+      const value = await inner.read();
       if (isSlow) await new Promise<void>((resolve) => (answer = resolve));
       return value;
     };
-    const { session, rest, close } = await openPage({ store: { ...place, read } });
+    const { session, settle, close } = await openPage({ store: { ...inner, read } });
     isSlow = true;
-    show(true);
-    await rest();
+    setVisible(true);
+    await settle();
     say(leave);
-    await place.update(() => ({ ...recordOf(9), generation: 2 }));
+    await inner.update(() => ({ ...recordOf(9), generation: 2 }));
     const fromBefore = answer;
     say(back);
     fromBefore();
     await until(() => answer !== fromBefore);
-    await rest();
+    await settle();
     expect(session.advertisingToken).toBeUndefined();
     answer();
     await until(() => session.advertisingToken === 'advertising-9');
@@ -116,27 +116,27 @@ describe.each([
 
   test('gives up its refresh, closes channel and connection, and has no timer', async () => {
     const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
-    const { session, store, sent, serve, pass, rest, close } = await openPage();
+    const { session, store, sent, serve, advance, settle, close } = await openPage();
     serve(hangs);
-    await pass(15 * MINUTE);
+    await advance(15 * MINUTE);
     expect(sent).toHaveLength(1);
     say(leave);
     expect(sent[0]?.init.signal?.aborted).toBe(true);
-    await rest();
+    await settle();
     expect(closed).toHaveBeenCalledOnce();
     expect(store.close).toHaveBeenCalledOnce();
     expect(vi.getTimerCount()).toBe(0);
     serve(rotate);
     say(back);
-    await pass(15_000);
+    await advance(15_000);
     expect(session.advertisingToken).toBe('advertising-2');
     close();
   });
 
   test('hears of the others again when it is back', async () => {
-    const { session, store, rest, open, close } = await openPage({ name: 'life-again' });
+    const { session, store, settle, open, close } = await openPage({ name: 'life-again' });
     say(leave);
-    await rest();
+    await settle();
     say(back);
     await until(() => session.advertisingToken);
     const other = open({ store, name: 'life-again' });
@@ -146,7 +146,7 @@ describe.each([
   });
 
   test('writes what it was told before it left, and the others hear of it', async () => {
-    const { session, store, open, rest, close } = await openPage({ name: 'life-logout' });
+    const { session, store, open, settle, close } = await openPage({ name: 'life-logout' });
     const other = open({ store, name: 'life-logout' });
     await other.session.ready;
     void session.clear();
@@ -155,57 +155,57 @@ describe.each([
     say(leave);
     say(back);
     await until(() => !other.session.advertisingToken);
-    await rest();
+    await settle();
     expect(await store.read()).not.toHaveProperty('set.refreshToken');
     close();
   });
 
   test('whose store fails when it is back has no token: nobody can say that its user is still there', async () => {
-    const place = memoryStore(recordOf(1));
-    const store: Store = { ...place };
+    const inner = memoryStore(recordOf(1));
+    const store: Store = { ...inner };
     const provide = vi.fn(async () => success(4));
-    const { session, heard, pass, close } = await openPage({ store, provide });
+    const { session, events, advance, close } = await openPage({ store, provide });
     say(leave);
     store.read = store.update = () => new Promise(() => {});
     say(back);
-    await pass(1_499);
+    await advance(1_499);
     expect(session.advertisingToken).toBeUndefined();
-    await pass(5_000);
+    await advance(5_000);
     expect(session.advertisingToken).toBe('advertising-4');
-    expect(names(heard)).toEqual(['token load', 'error storage_failed', 'token set']);
+    expect(names(events)).toEqual(['token load', 'error storage_failed', 'token set']);
     close();
   });
 
   test('a set that is supplied while it is away is written, and shown when it is back', async () => {
-    const { session, store, rest, close } = await openPage();
+    const { session, store, settle, close } = await openPage();
     say(leave);
     const done = session.setTokens(success(6));
     expect(session.advertisingToken).toBeUndefined();
     await done;
     expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-6' } });
     say(back);
-    await rest();
+    await settle();
     expect(session.advertisingToken).toBe('advertising-6');
     close();
   });
 });
 
 test('a page that was away in the middle of a use of the store gives it another chance, and erases nothing', async () => {
-  const place = memoryStore(recordOf(1));
-  const store: Store = { ...place };
-  const { session, heard, pass, rest, close } = await openPage({ store });
+  const inner = memoryStore(recordOf(1));
+  const store: Store = { ...inner };
+  const { session, events, advance, settle, close } = await openPage({ store });
   store.read = () => new Promise(() => {});
-  show(true);
-  await rest();
+  setVisible(true);
+  await settle();
   say('pagehide');
-  store.read = place.read;
-  await pass(5 * MINUTE);
+  store.read = inner.read;
+  await advance(5 * MINUTE);
   say('pageshow');
-  await pass(2_000);
+  await advance(2_000);
   expect(session.advertisingToken).toBe('advertising-1');
   expect(session.state.persistence).toBe('memory');
-  expect(names(heard)).toEqual(['token load']);
-  expect(await place.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
+  expect(names(events)).toEqual(['token load']);
+  expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
   close();
 });
 
@@ -216,14 +216,14 @@ test('a set that comes while a refresh asks for the lock is told, and not sent',
     return work({});
   };
   Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
-  const { session, store, heard, sent, pass, rest, close } = await openPage();
-  await pass(15 * MINUTE);
+  const { session, store, events, sent, advance, settle, close } = await openPage();
+  await advance(15 * MINUTE);
   const done = session.setTokens(success(5));
   give();
   await done;
-  await rest();
+  await settle();
   Reflect.deleteProperty(navigator, 'locks');
-  expect(names(heard)).toEqual(['token load', 'token set']);
+  expect(names(events)).toEqual(['token load', 'token set']);
   expect(sent).toEqual([]);
   expect(await store.read()).not.toHaveProperty('run.tries');
   close();
@@ -238,15 +238,15 @@ test('a page that is opened calls upon the others: one that is in the middle of 
 });
 
 test('100 times to the front and to the back, with nothing new: no event', async () => {
-  const { session, heard, rest, sent, close } = await openPage();
+  const { session, events, settle, sent, close } = await openPage();
   for (let n = 0; n < 100; n++) {
-    show(false);
-    show(true);
+    setVisible(false);
+    setVisible(true);
     window.dispatchEvent(new Event('focus'));
   }
-  await rest();
+  await settle();
   expect(session.advertisingToken).toBe('advertising-1');
-  expect(names(heard)).toEqual(['token load']);
+  expect(names(events)).toEqual(['token load']);
   expect(sent).toEqual([]);
   close();
 });
@@ -286,7 +286,7 @@ test('opened and closed 100 times: no timer, listener, channel or connection is 
     if (n % 2) void session.refresh();
     session.close();
   }
-  await fixture.rest();
+  await fixture.settle();
   expect(vi.getTimerCount()).toBe(0);
   expect(left).toBe(0);
   expect(listeners.size).toBeGreaterThan(3);
@@ -297,18 +297,18 @@ test('opened and closed 100 times: no timer, listener, channel or connection is 
 
 describe('the clock of the device', () => {
   test('is set back while the page is open: nothing is late, and a page that is opened then knows the time too', async () => {
-    const { session, store, sent, pass, open, close } = await openPage();
-    await pass(10 * MINUTE);
+    const { session, store, sent, advance, open, close } = await openPage();
+    await advance(10 * MINUTE);
     vi.setSystemTime(Date.now() - 2 * HOUR);
-    await pass(1);
-    show(true);
-    await pass(1);
+    await advance(1);
+    setVisible(true);
+    await advance(1);
     expect(session.state.clockOffsetMs).toBeGreaterThan(2 * HOUR - MINUTE);
     expect(sent).toEqual([]);
     const next = open({ store });
     await next.session.ready;
     expect(next.session.state).toMatchObject({ phase: 'fresh', clockOffsetMs: session.state.clockOffsetMs });
-    await pass(6 * MINUTE);
+    await advance(6 * MINUTE);
     expect(sent).toHaveLength(1);
     close();
   });
@@ -316,19 +316,19 @@ describe('the clock of the device', () => {
   test('was set back while no page was open: no token before the service has been asked', async () => {
     const fixture = createFixture();
     const store = memoryStore(recordOf(1, START + 2 * HOUR));
-    const { session, heard } = fixture.open({ store });
+    const { session, events } = fixture.open({ store });
     await session.ready;
     expect(session.advertisingToken).toBeUndefined();
     await until(() => session.advertisingToken);
-    expect(names(heard)).toEqual(['token refresh']);
+    expect(names(events)).toEqual(['token refresh']);
     expect(fixture.sent).toHaveLength(1);
     fixture.close();
   });
 
   test.each([1, 24, 40 * 24])('leaps ahead by %d h: one refresh, no loop, nothing deleted', async (hours) => {
-    const { session, store, sent, pass, close } = await openPage();
+    const { session, store, sent, advance, close } = await openPage();
     vi.setSystemTime(Date.now() + hours * HOUR);
-    await pass(2 * MINUTE);
+    await advance(2 * MINUTE);
     expect(sent).toHaveLength(1);
     expect(session.advertisingToken).toBe('advertising-2');
     expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-2' } });
@@ -340,7 +340,7 @@ describe('the clock of the device', () => {
       ({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1, Date.now() - HOUR)))),
     );
     fixture.open({ store: memoryStore(recordOf(1, START - HOUR)) });
-    for (let minute = 0; minute < 360; minute++) await fixture.pass(MINUTE);
+    for (let minute = 0; minute < 360; minute++) await fixture.advance(MINUTE);
     expect(fixture.sent.length).toBeGreaterThan(5);
     expect(fixture.sent.length).toBeLessThanOrEqual(25);
     fixture.close();
@@ -349,15 +349,15 @@ describe('the clock of the device', () => {
   test('is right, but the device sleeps in the middle of a refresh: an expired token is not taken for a good one', async () => {
     let answer = (_: Response) => {};
     const fixture = createFixture(() => new Promise((resolve) => (answer = resolve)));
-    const { session, heard } = fixture.open({ store: memoryStore(recordOf(1)) });
-    await fixture.pass(15 * MINUTE);
+    const { session, events } = fixture.open({ store: memoryStore(recordOf(1)) });
+    await fixture.advance(15 * MINUTE);
     const late = await rotate(fixture.sent[0]!);
     vi.setSystemTime(Date.now() + 8 * HOUR);
     answer(late);
-    await fixture.rest();
+    await fixture.settle();
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state.clockOffsetMs).toBeUndefined();
-    expect(names(heard)).not.toContain('token refresh');
+    expect(names(events)).not.toContain('token refresh');
     fixture.close();
   });
 });

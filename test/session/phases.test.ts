@@ -3,31 +3,31 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, hangs, offline, recordOf, refuses, restoreGlobals, rotate, success } from './fixtures.ts';
+import { answersPlain, createFixture, hangs, offline, recordOf, restoreGlobals, rotate, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-const ENDED = refuses(400, { status: 'expired_token' });
+const ENDED = answersPlain(400, { status: 'expired_token' });
 
 test('from set to end: fresh, due, stale, ended, each at its ms', async () => {
   const fixture = createFixture(offline);
-  const { session } = fixture.openWith();
+  const { session } = fixture.openStored();
   await session.ready;
   const seen = [session.state.phase];
   session.subscribe(() => {
     if (session.state.phase !== seen.at(-1)) seen.push(session.state.phase);
   });
-  await fixture.pass(15 * MINUTE - 1);
+  await fixture.advance(15 * MINUTE - 1);
   expect(session.state).toMatchObject({ phase: 'fresh', refreshAt: START + 15 * MINUTE, endsAt: START + DAY });
-  await fixture.pass(1);
+  await fixture.advance(1);
   expect(session.state.phase).toBe('due');
-  await fixture.pass(45 * MINUTE - 1);
+  await fixture.advance(45 * MINUTE - 1);
   expect([session.state.phase, session.advertisingToken]).toEqual(['due', 'advertising-1']);
-  await fixture.pass(1);
+  await fixture.advance(1);
   expect([session.state.phase, session.advertisingToken]).toEqual(['stale', undefined]);
   fixture.serve(ENDED);
-  await fixture.pass(5 * MINUTE);
+  await fixture.advance(5 * MINUTE);
   expect(seen).toEqual(['fresh', 'due', 'stale', 'ended']);
   fixture.close();
 });
@@ -35,9 +35,9 @@ test('from set to end: fresh, due, stale, ended, each at its ms', async () => {
 describe('with every timer of the page stopped', () => {
   test('the getters tell the time themselves, and set going what the timer should have', async () => {
     const fixture = createFixture(hangs);
-    const { session, heard } = fixture.openWith();
+    const { session, events } = fixture.openStored();
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     vi.stubGlobal('setTimeout', () => 0);
     vi.setSystemTime(START + 15 * MINUTE);
     expect(session.state.phase).toBe('due');
@@ -47,16 +47,16 @@ describe('with every timer of the page stopped', () => {
     vi.setSystemTime(START + HOUR);
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state.phase).toBe('stale');
-    await until(() => heard.length === 2);
-    expect(names(heard)).toEqual(['token load', 'expired advertising']);
+    await until(() => events.length === 2);
+    expect(names(events)).toEqual(['token load', 'expired advertising']);
     fixture.close();
   });
 
   test('reading the token alone starts the refresh that is due', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith();
+    const { session } = fixture.openStored();
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     vi.stubGlobal('setTimeout', () => 0);
     vi.setSystemTime(START + 20 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-1');
@@ -68,32 +68,32 @@ describe('with every timer of the page stopped', () => {
 
 test('an expired token comes back with the service, and expiry is told once', async () => {
   const fixture = createFixture(offline);
-  const { session, heard } = fixture.openWith();
-  await fixture.pass(2 * HOUR);
+  const { session, events } = fixture.openStored();
+  await fixture.advance(2 * HOUR);
   fixture.serve(rotate);
-  await fixture.pass(5 * MINUTE);
+  await fixture.advance(5 * MINUTE);
   expect(session.state.phase).toBe('fresh');
-  expect(names(heard)).toEqual(['token load', 'error network', 'expired advertising', 'token refresh']);
+  expect(names(events)).toEqual(['token load', 'error network', 'expired advertising', 'token refresh']);
   fixture.close();
 });
 
 test('past the refresh token’s end by the local clock, one refresh asks the service', async () => {
   const fixture = createFixture(ENDED);
-  const { session, heard } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
+  const { session, events } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
   expect(session.advertisingToken).toBeUndefined();
-  await fixture.pass(HOUR);
+  await fixture.advance(HOUR);
   expect(fixture.sent).toHaveLength(1);
   expect(session.state.phase).toBe('ended');
-  expect(names(heard)).toEqual(['needsTokens ended', 'expired refresh']);
+  expect(names(events)).toEqual(['needsTokens ended', 'expired refresh']);
   fixture.close();
 });
 
 test('a clock that was wrong all along: the service refreshes a set that seemed past its end', async () => {
   const fixture = createFixture();
-  const { session, heard } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
-  await fixture.pass(1);
+  const { session, events } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
+  await fixture.advance(1);
   expect(session.advertisingToken).toBe('advertising-2');
-  expect(names(heard)).toEqual(['token refresh']);
+  expect(names(events)).toEqual(['token refresh']);
   fixture.close();
 });
 
@@ -105,7 +105,7 @@ describe('waitingFor', () => {
     await until(() => fixture.sent.length);
     expect(session.state).toMatchObject({ waitingFor: 'refresh', phase: 'stale' });
     fixture.serve(rotate);
-    await fixture.pass(15_000);
+    await fixture.advance(15_000);
     expect(session.state.waitingFor).toBeUndefined();
     fixture.close();
   });
@@ -114,7 +114,7 @@ describe('waitingFor', () => {
     const fixture = createFixture();
     let answer = (_: unknown) => {};
     const { session } = fixture.open({ provide: () => new Promise((resolve) => (answer = resolve)) });
-    await fixture.rest();
+    await fixture.settle();
     expect(session.state.waitingFor).toBe('provide');
     answer(success(1));
     await until(() => session.advertisingToken);
@@ -131,7 +131,7 @@ describe('getToken', () => {
     const told: string[] = [];
     session.getToken({ timeoutMs: 500 }).catch(({ code }) => told.push(`${Date.now() - START} ${code}`));
     session.getToken().catch(({ code }) => told.push(`${Date.now() - START} ${code}`));
-    await fixture.pass(5000);
+    await fixture.advance(5000);
     expect(told).toEqual(['500 timeout', '4000 timeout']);
     fixture.close();
   });
@@ -147,7 +147,7 @@ describe('getToken', () => {
 
   test('before the store is read, waits for what is stored', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith();
+    const { session } = fixture.openStored();
     expect(session.advertisingToken).toBeUndefined();
     expect(await session.getToken()).toBe('advertising-1');
     expect(fixture.sent).toEqual([]);
@@ -158,22 +158,22 @@ describe('getToken', () => {
 describe('refresh()', () => {
   test('refreshes at once, though nothing is due; many callers share one request', async () => {
     const fixture = createFixture();
-    const { session, heard } = fixture.openWith();
+    const { session, events } = fixture.openStored();
     await session.ready;
     await Promise.all([session.refresh(), session.refresh(), session.refresh()]);
     expect(fixture.sent).toHaveLength(1);
     expect(session.advertisingToken).toBe('advertising-2');
-    expect(names(heard)).toEqual(['token load', 'token refresh']);
+    expect(names(events)).toEqual(['token load', 'token refresh']);
     fixture.close();
   });
 
   test.each([
     ['network', offline, 'network'],
-    ['a refusal', refuses(401), 'http_status'],
+    ['a refusal', answersPlain(401), 'http_status'],
     ['the end', ENDED, 'refresh_rejected'],
   ])('rejects with what it failed with: %s', async (_, service, code) => {
     const fixture = createFixture(service);
-    const { session } = fixture.openWith();
+    const { session } = fixture.openStored();
     await session.ready;
     await expect(session.refresh()).rejects.toMatchObject({ name: 'TokenError', code });
     fixture.close();
@@ -192,10 +192,10 @@ describe('refresh()', () => {
 describe("refresh: 'off'", () => {
   test('the page only adopts: nothing is refreshed, the token lives out its time', async () => {
     const fixture = createFixture();
-    const { session, heard } = fixture.openWith({ refresh: 'off' });
-    await fixture.pass(2 * HOUR);
+    const { session, events } = fixture.openStored({ refresh: 'off' });
+    await fixture.advance(2 * HOUR);
     expect(fixture.sent).toEqual([]);
-    expect(names(heard)).toEqual(['token load', 'expired advertising']);
+    expect(names(events)).toEqual(['token load', 'expired advertising']);
     await session.setTokens(success(8));
     expect(session.advertisingToken).toBe('advertising-8');
     fixture.close();
@@ -204,16 +204,16 @@ describe("refresh: 'off'", () => {
   test('refresh() asks provide, and where there is none rejects without asking the page for what it has', async () => {
     const fixture = createFixture();
     const provide = vi.fn(async () => success(9));
-    const owner = fixture.openWith({ refresh: 'off', provide });
+    const owner = fixture.openStored({ refresh: 'off', provide });
     await owner.session.ready;
     await owner.session.refresh();
     expect(owner.session.advertisingToken).toBe('advertising-9');
     expect(provide).toHaveBeenCalledOnce();
 
-    const alone = fixture.openWith({ refresh: 'off' });
+    const alone = fixture.openStored({ refresh: 'off' });
     await alone.session.ready;
     await expect(alone.session.refresh()).rejects.toMatchObject({ code: 'no_token' });
-    expect(names(alone.heard)).toEqual(['token load']);
+    expect(names(alone.events)).toEqual(['token load']);
     expect(fixture.sent).toEqual([]);
     fixture.close();
   });

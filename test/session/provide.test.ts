@@ -14,11 +14,11 @@ describe('provide', () => {
   test('is asked once, with a reason and a signal, and what it answers is in force', async () => {
     const fixture = createFixture();
     const provide = vi.fn<Provide>(async () => success(1));
-    const { session, heard } = fixture.open({ provide });
+    const { session, events } = fixture.open({ provide });
     expect(await session.getToken()).toBe('advertising-1');
-    await fixture.rest();
+    await fixture.settle();
     expect(provide).toHaveBeenCalledExactlyOnceWith({ reason: 'empty', signal: expect.any(AbortSignal) });
-    expect(names(heard)).toEqual(['token set']);
+    expect(names(events)).toEqual(['token set']);
     fixture.close();
   });
 
@@ -34,9 +34,9 @@ describe('provide', () => {
 
   test('may say that the user has opted out', async () => {
     const fixture = createFixture();
-    const { session, heard } = fixture.open({ provide: async () => ({ status: 'optout' }) });
+    const { session, events } = fixture.open({ provide: async () => ({ status: 'optout' }) });
     await expect(session.getToken()).rejects.toMatchObject({ code: 'opted_out' });
-    expect(names(heard)).toEqual(['optout']);
+    expect(names(events)).toEqual(['optout']);
     fixture.close();
   });
 
@@ -47,12 +47,12 @@ describe('provide', () => {
   ])('says with %s that nobody is signed in: the page is told once, and provide is left alone', async (_, answer) => {
     const fixture = createFixture();
     const provide = vi.fn<Provide>(async () => answer());
-    const { session, heard } = fixture.open({ provide });
+    const { session, events } = fixture.open({ provide });
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
-    await fixture.pass(2 * HOUR);
+    await fixture.advance(2 * HOUR);
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
     expect(provide).toHaveBeenCalledOnce();
-    expect(names(heard)).toEqual(['needsTokens empty']);
+    expect(names(events)).toEqual(['needsTokens empty']);
     expect(session.state.lastError).toBeUndefined();
     fixture.close();
   });
@@ -69,34 +69,34 @@ describe('provide', () => {
 
   test('is late where another tab has logged out just before its answer is written', async () => {
     const fixture = createFixture();
-    const place = memoryStore();
+    const inner = memoryStore();
     const { set: _, ...loggedOut } = { ...recordOf(3), generation: 4, clearedAt: START };
     const store: Store = {
-      ...place,
+      ...inner,
       update: async (change) => {
-        await place.update(() => loggedOut);
-        return place.update(change);
+        await inner.update(() => loggedOut);
+        return inner.update(change);
       },
     };
-    const { session, heard } = fixture.open({ store, provide: async () => success(2) });
+    const { session, events } = fixture.open({ store, provide: async () => success(2) });
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     expect(session.advertisingToken).toBeUndefined();
-    expect(await place.read()).toEqual(loggedOut);
-    expect(names(heard)).not.toContain('token set');
+    expect(await inner.read()).toEqual(loggedOut);
+    expect(names(events)).not.toContain('token set');
     fixture.close();
   });
 
   test('after a logout is not asked to bring the user back', async () => {
     const fixture = createFixture();
     const provide = vi.fn<Provide>(async () => success(2));
-    const { session, heard } = fixture.openWith({ provide });
+    const { session, events } = fixture.openStored({ provide });
     await session.ready;
     await session.clear();
-    await fixture.pass(HOUR);
+    await fixture.advance(HOUR);
     expect(provide).not.toHaveBeenCalled();
     expect(session.advertisingToken).toBeUndefined();
-    expect(names(heard)).toEqual(['token load']);
+    expect(names(events)).toEqual(['token load']);
     fixture.close();
   });
 
@@ -124,7 +124,7 @@ describe('provide', () => {
     const fixture = createFixture();
     const asked: number[] = [];
     let answer = provide;
-    const { session, heard } = fixture.open({
+    const { session, events } = fixture.open({
       timeoutMs: 1000,
       provide: (request) => {
         asked.push(Date.now());
@@ -132,16 +132,16 @@ describe('provide', () => {
       },
     });
     const token = expect(session.getToken({ timeoutMs: 2000 })).rejects.toMatchObject({ code });
-    await fixture.pass(2000);
+    await fixture.advance(2000);
     await token;
-    expect(names(heard)).toEqual([`error ${code}`, 'needsTokens empty']);
-    await fixture.pass(20 * MINUTE);
+    expect(names(events)).toEqual([`error ${code}`, 'needsTokens empty']);
+    await fixture.advance(20 * MINUTE);
     const hangMs = code === 'timeout' ? 1 : 0;
     const spans = asked.slice(1).map((at, index) => Math.round((at - asked[index]!) / 1000) - hangMs);
     expect(spans.slice(0, 8)).toEqual([5, 10, 20, 40, 80, 120, 120, 120]);
-    expect(names(heard)).toEqual([`error ${code}`, 'needsTokens empty']);
+    expect(names(events)).toEqual([`error ${code}`, 'needsTokens empty']);
     answer = async () => success(4);
-    await fixture.pass(6 * MINUTE);
+    await fixture.advance(6 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-4');
     expect(session.state.lastError).toBeUndefined();
     fixture.close();
@@ -151,7 +151,7 @@ describe('provide', () => {
     const fixture = createFixture();
     let answer = (_: unknown) => {};
     let given: AbortSignal | undefined;
-    const { session, heard } = fixture.open({
+    const { session, events } = fixture.open({
       provide: ({ signal }) => {
         given = signal;
         return new Promise((resolve) => (answer = resolve));
@@ -161,9 +161,9 @@ describe('provide', () => {
     await session.setTokens(success(1));
     expect(given?.aborted).toBe(true);
     answer(success(2));
-    await fixture.rest();
+    await fixture.settle();
     expect(session.advertisingToken).toBe('advertising-1');
-    expect(names(heard)).toEqual(['token set']);
+    expect(names(events)).toEqual(['token set']);
     fixture.close();
   });
 
@@ -171,7 +171,7 @@ describe('provide', () => {
     const fixture = createFixture(offline);
     const provide = vi.fn<Provide>(async () => success(1, START - 2 * HOUR));
     fixture.open({ provide });
-    await fixture.pass(HOUR);
+    await fixture.advance(HOUR);
     expect(provide.mock.calls.length + fixture.sent.length).toBeLessThan(40);
     fixture.close();
   });
@@ -180,21 +180,21 @@ describe('provide', () => {
 describe('tokens that the page was rendered with', () => {
   test('are in force, and stored', async () => {
     const fixture = createFixture();
-    const { session, store, heard } = fixture.open({ tokens: success(1) });
+    const { session, store, events } = fixture.open({ tokens: success(1) });
     expect(await session.getToken()).toBe('advertising-1');
-    await fixture.rest();
+    await fixture.settle();
     expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
-    expect(names(heard)).toEqual(['token set']);
+    expect(names(events)).toEqual(['token set']);
     fixture.close();
   });
 
   test('that are an opt-out are one', async () => {
     const fixture = createFixture();
-    const { session, heard } = fixture.openWith({ tokens: { status: 'optout' } });
-    await fixture.rest();
+    const { session, events } = fixture.openStored({ tokens: { status: 'optout' } });
+    await fixture.settle();
     await session.ready;
     expect(session.state.phase).toBe('optedOut');
-    expect(names(heard)).toEqual(['optout']);
+    expect(names(events)).toEqual(['optout']);
     fixture.close();
   });
 
@@ -205,10 +205,10 @@ describe('tokens that the page was rendered with', () => {
   ])('malformed (%s): one error, and the stored set is untouched', async (_, tokens) => {
     const fixture = createFixture();
     const store = memoryStore(recordOf(1));
-    const { session, heard } = fixture.open({ store, tokens });
+    const { session, events } = fixture.open({ store, tokens });
     await session.ready;
-    await fixture.rest();
-    expect(names(heard).sort()).toEqual(['error invalid_token_set', 'token load']);
+    await fixture.settle();
+    expect(names(events).sort()).toEqual(['error invalid_token_set', 'token load']);
     expect(session.advertisingToken).toBe('advertising-1');
     expect(await store.read()).toEqual(recordOf(1));
     fixture.close();
@@ -227,16 +227,16 @@ describe('setTokens', () => {
     ['times in seconds', { ...wireSet(1, START), refresh_from: 1_900_000_000 }],
   ])('of %s rejects invalid_token_set and changes nothing', async (_, answer) => {
     const fixture = createFixture();
-    const { session, store, heard } = fixture.openWith();
+    const { session, store, events } = fixture.openStored();
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     const { state } = session;
     await expect(session.setTokens(answer)).rejects.toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
-    await fixture.rest();
+    await fixture.settle();
     expect(session.state).toBe(state);
     expect(session.advertisingToken).toBe('advertising-1');
     expect(await store.read()).toEqual(recordOf(1, START));
-    expect(names(heard)).toEqual(['token load']);
+    expect(names(events)).toEqual(['token load']);
     fixture.close();
   });
 
@@ -244,7 +244,7 @@ describe('setTokens', () => {
     const fixture = createFixture();
     const store = memoryStore();
     let write = () => {};
-    const { session, heard } = fixture.open({
+    const { session, events } = fixture.open({
       store: {
         ...store,
         update: async (change) => {
@@ -254,36 +254,36 @@ describe('setTokens', () => {
       },
     });
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     const done = session.setTokens(success(1));
     expect(session.advertisingToken).toBe('advertising-1');
-    await fixture.rest();
-    expect(names(heard)).toEqual(['needsTokens empty']);
+    await fixture.settle();
+    expect(names(events)).toEqual(['needsTokens empty']);
     write();
     await done;
-    await fixture.rest();
-    expect(names(heard)).toEqual(['needsTokens empty', 'token set']);
+    await fixture.settle();
+    expect(names(events)).toEqual(['needsTokens empty', 'token set']);
     fixture.close();
   });
 
   test('of the set that is in force tells nothing new', async () => {
     const fixture = createFixture();
-    const { session, heard } = fixture.openWith();
+    const { session, events } = fixture.openStored();
     await session.ready;
     await session.setTokens(success(1));
-    await fixture.rest();
-    expect(names(heard)).toEqual(['token load']);
+    await fixture.settle();
+    expect(names(events)).toEqual(['token load']);
     fixture.close();
   });
 
   test('many at once: the last one is in force, in page and store', async () => {
     const fixture = createFixture();
-    const { session, store, heard } = fixture.open();
+    const { session, store, events } = fixture.open();
     await Promise.all([1, 2, 3, 4].map((n) => session.setTokens(success(n))));
-    await fixture.rest();
+    await fixture.settle();
     expect(session.advertisingToken).toBe('advertising-4');
     expect(await store.read()).toMatchObject({ generation: 4, set: { advertisingToken: 'advertising-4' } });
-    expect(names(heard)).toEqual(['token set']);
+    expect(names(events)).toEqual(['token set']);
     fixture.close();
   });
 });
@@ -295,14 +295,14 @@ test('promises that the page ignores cause no unhandled rejection', async () => 
   void session.setTokens('nonsense');
   void session.getToken();
   void session.refresh();
-  await fixture.pass(1000);
+  await fixture.advance(1000);
   void session.getToken({ timeoutMs: 1 });
   session.close();
   void session.setTokens(success(1));
   void session.getToken();
   void session.refresh();
   void session.clear();
-  await fixture.pass(1000);
+  await fixture.advance(1000);
   stop();
   expect(seen).toEqual([]);
 });
@@ -313,40 +313,40 @@ describe('a page from a cache, that comes with a set from before the last one', 
     const store = memoryStore();
     const { session } = fixture.open({ store });
     for (const n of sets) {
-      await fixture.pass(1000);
+      await fixture.advance(1000);
       await session.setTokens(success(n, START));
     }
     return { ...fixture, store, session };
   };
 
   test('does not push out the newer one', async () => {
-    const { store, open, rest, close } = await opened([1, 2, 3, 4]);
+    const { store, open, settle, close } = await opened([1, 2, 3, 4]);
     for (const n of [1, 2, 3]) {
-      const { session, heard } = open({ store, tokens: success(n, START) });
-      await rest();
+      const { session, events } = open({ store, tokens: success(n, START) });
+      await settle();
       expect(session.advertisingToken).toBe('advertising-4');
-      expect(names(heard)).toEqual(['token load']);
+      expect(names(events)).toEqual(['token load']);
     }
     close();
   });
 
   test('does not undo a logout', async () => {
-    const { store, session, open, rest, close } = await opened([1, 2]);
+    const { store, session, open, settle, close } = await opened([1, 2]);
     await session.clear();
     for (const n of [1, 2]) {
       const again = open({ store, tokens: success(n, START) });
-      await rest();
+      await settle();
       expect(again.session.advertisingToken).toBeUndefined();
     }
     close();
   });
 
   test('is a page with a new set after clear({ forget: true }), which leaves nothing that tells of the user', async () => {
-    const { store, session, open, rest, close } = await opened([1, 2]);
+    const { store, session, open, settle, close } = await opened([1, 2]);
     await session.clear({ forget: true });
     expect(JSON.stringify(await store.read())).not.toMatch(/real|fingerprint|receivedAt/);
     const again = open({ store, tokens: success(1, START) });
-    await rest();
+    await settle();
     expect(again.session.advertisingToken).toBe('advertising-1');
     close();
   });
@@ -360,9 +360,9 @@ describe('a page from a cache, that comes with a set from before the last one', 
   });
 
   test('from five sets ago is not told again: it is a new one', async () => {
-    const { store, open, rest, close } = await opened([1, 2, 3, 4, 5]);
+    const { store, open, settle, close } = await opened([1, 2, 3, 4, 5]);
     const { session } = open({ store, tokens: success(1, START) });
-    await rest();
+    await settle();
     expect(session.advertisingToken).toBe('advertising-1');
     close();
   });
@@ -380,7 +380,7 @@ describe('a page from a cache, that comes with a set from before the last one', 
 
 test('getToken(null) is getToken()', async () => {
   const fixture = createFixture();
-  const { session } = fixture.openWith();
+  const { session } = fixture.openStored();
   expect(await session.getToken(null as never)).toBe('advertising-1');
   fixture.close();
 });

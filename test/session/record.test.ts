@@ -3,13 +3,13 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createSession, indexedDbStore, memoryStore } from '../../src/session/index.ts';
-import { HOUR, listen, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, MINUTE, names, recordEvents, until, useFakeClock } from '../support/fixtures.ts';
 import {
   BASE_URL,
   createFixture,
   recordOf,
   restoreGlobals,
-  show,
+  setVisible,
   success,
   watchRejections,
   wireSet,
@@ -39,35 +39,35 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
   ])('%s', async (_, value) => {
     const fixture = createFixture();
     const store = memoryStore(value);
-    const { session, heard } = fixture.open({ store });
+    const { session, events } = fixture.open({ store });
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     expect(session.state).toMatchObject({ phase: 'empty', lastError: { code: 'storage_failed' } });
-    expect(names(heard)).toEqual(['error storage_failed', 'needsTokens empty']);
+    expect(names(events)).toEqual(['error storage_failed', 'needsTokens empty']);
     await session.setTokens(success(2));
     expect(await store.read()).toMatchObject({ v: 1, set: { advertisingToken: 'advertising-2' } });
-    expect(names(heard).at(-1)).toBe('token set');
+    expect(names(events).at(-1)).toBe('token set');
     fixture.close();
   });
 
   test('it is told of once, not again when it is written over', async () => {
     const fixture = createFixture();
-    const { session, heard } = fixture.open({ store: memoryStore('nonsense') });
+    const { session, events } = fixture.open({ store: memoryStore('nonsense') });
     await session.setTokens(success(2));
-    await fixture.rest();
-    expect(names(heard).filter((event) => event === 'error storage_failed')).toHaveLength(1);
+    await fixture.settle();
+    expect(names(events).filter((event) => event === 'error storage_failed')).toHaveLength(1);
     fixture.close();
   });
 
   test('it is told of once, however often the page wakes', async () => {
     const fixture = createFixture();
-    const { session, heard } = fixture.open({ store: memoryStore('nonsense') });
+    const { session, events } = fixture.open({ store: memoryStore('nonsense') });
     await session.ready;
     for (let wake = 0; wake < 3; wake++) {
-      show(true);
-      await fixture.rest();
+      setVisible(true);
+      await fixture.settle();
     }
-    expect(names(heard).filter((event) => event === 'error storage_failed')).toHaveLength(1);
+    expect(names(events).filter((event) => event === 'error storage_failed')).toHaveLength(1);
     fixture.close();
   });
 
@@ -76,15 +76,15 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
     ['emptied', undefined],
   ])('a store that is %s while the page is open takes nothing from the page', async (_, stored) => {
     const fixture = createFixture();
-    const { session, store, heard } = fixture.openWith();
+    const { session, store, events } = fixture.openStored();
     await session.ready;
     await store.update(() => stored);
-    show(true);
-    await fixture.rest();
+    setVisible(true);
+    await fixture.settle();
     expect(session.advertisingToken).toBe('advertising-1');
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
-    expect(names(heard).filter((event) => event !== 'error storage_failed')).toEqual(['token load', 'token refresh']);
+    expect(names(events).filter((event) => event !== 'error storage_failed')).toEqual(['token load', 'token refresh']);
     fixture.close();
   });
 
@@ -94,10 +94,10 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
     await store.update(() => ({ v: 1, generation: 1n, set: new Map() }));
     store.close?.();
     const session = createSession({ baseUrl: BASE_URL, name });
-    const heard = listen(session);
+    const events = recordEvents(session);
     await session.ready;
-    await until(() => heard.length === 2);
-    expect(names(heard)).toEqual(['error storage_failed', 'needsTokens empty']);
+    await until(() => events.length === 2);
+    expect(names(events)).toEqual(['error storage_failed', 'needsTokens empty']);
     session.close();
   });
 
@@ -127,16 +127,16 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
     await fc.assert(
       fc.asyncProperty(stored, async (given) => {
         const fixture = createFixture();
-        const { session, heard } = fixture.open({ store: memoryStore(given) });
+        const { session, events } = fixture.open({ store: memoryStore(given) });
         await session.ready;
-        await fixture.rest();
+        await fixture.settle();
         expect(session.state.phase).toMatch(/^(empty|fresh|due|stale|ended|optedOut)$/);
         expect(['undefined', 'string']).toContain(typeof session.advertisingToken);
         await session.setTokens(success(3));
-        await fixture.rest();
+        await fixture.settle();
         if (!(given as { optedOut?: unknown } | undefined)?.optedOut)
           expect(session.state.refreshAt).toBe(wireSet(3).refresh_from);
-        const others = names(heard).filter((event) => event.startsWith('error') && event !== 'error storage_failed');
+        const others = names(events).filter((event) => event.startsWith('error') && event !== 'error storage_failed');
         expect(others).toEqual([]);
         fixture.close();
       }),
@@ -156,7 +156,7 @@ test('the record carries the set, generation, arrival, clock offset, operator an
   const fingerprint = `${recordOf(2).fingerprint}${recordOf(1).fingerprint}`;
   expect(await store.read()).toMatchObject({ generation: 2, fingerprint });
   expect(recordOf(2).fingerprint).toHaveLength(24);
-  await fixture.pass(HOUR / 4);
+  await fixture.advance(HOUR / 4);
   expect(await store.read()).toMatchObject({
     generation: 2,
     set: { advertisingToken: 'advertising-3' },

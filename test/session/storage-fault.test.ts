@@ -2,10 +2,10 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type Session, type Store } from '../../src/session/index.ts';
-import { listen, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
-import { BASE_URL, createFixture, full, recordOf, restoreGlobals, success } from './fixtures.ts';
+import { MINUTE, names, recordEvents, until, useFakeClock } from '../support/fixtures.ts';
+import { BASE_URL, createFixture, fullStore, recordOf, restoreGlobals, success } from './fixtures.ts';
 
-let round = 0;
+let testNumber = 0;
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
@@ -21,12 +21,12 @@ const request = (event?: 'error' | 'blocked') => {
 /** A session on IndexedDB as the page has it. */
 const openOnDatabase = (given: object = {}) => {
   const fixture = createFixture();
-  const session = createSession({ baseUrl: BASE_URL, fetch: fixture.fetch, name: `fault-${round++}`, ...given });
-  return { ...fixture, session, heard: listen(session) };
+  const session = createSession({ baseUrl: BASE_URL, fetch: fixture.fetch, name: `fault-${testNumber++}`, ...given });
+  return { ...fixture, session, events: recordEvents(session) };
 };
 
 test('on a good IndexedDB the set is found again by the next page', async () => {
-  const name = `good-${round++}`;
+  const name = `good-${testNumber++}`;
   const first = openOnDatabase({ name });
   await first.session.ready;
   expect(first.session.state.persistence).toBe('indexeddb');
@@ -35,18 +35,18 @@ test('on a good IndexedDB the set is found again by the next page', async () => 
   const second = openOnDatabase({ name });
   await second.session.ready;
   expect(second.session.advertisingToken).toBe('advertising-1');
-  expect(names(second.heard)).toEqual(['token load']);
+  expect(names(second.events)).toEqual(['token load']);
   second.session.close();
 });
 
 test('where there is no IndexedDB at all, memory is no failure', async () => {
   const { indexedDB } = globalThis;
   Reflect.deleteProperty(globalThis, 'indexedDB');
-  const { session, heard, rest } = openOnDatabase({ tokens: success(1) });
+  const { session, events, settle } = openOnDatabase({ tokens: success(1) });
   await session.ready;
-  await rest();
+  await settle();
   expect(session.state.persistence).toBe('memory');
-  expect(names(heard)).toEqual(['token set']);
+  expect(names(events)).toEqual(['token set']);
   globalThis.indexedDB = indexedDB;
   session.close();
 });
@@ -64,18 +64,18 @@ describe('memory takes over within 1.5 s, and one error says so', () => {
     ],
   ])('%s', async (_, open) => {
     vi.spyOn(indexedDB, 'open').mockImplementation(open as never);
-    const { session, heard, pass } = openOnDatabase();
+    const { session, events, advance } = openOnDatabase();
     let isReady = false;
     void session.ready.then(() => (isReady = true));
-    await pass(1500);
+    await advance(1500);
     expect(isReady).toBe(true);
     expect(session.state).toMatchObject({ persistence: 'memory', lastError: { code: 'storage_failed' } });
-    expect(names(heard)).toEqual(['error storage_failed', 'needsTokens empty']);
+    expect(names(events)).toEqual(['error storage_failed', 'needsTokens empty']);
     void session.setTokens(success(1));
     expect(session.advertisingToken).toBe('advertising-1');
-    await pass(15 * MINUTE);
+    await advance(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
-    expect(names(heard).slice(2)).toEqual(['token set', 'token refresh']);
+    expect(names(events).slice(2)).toEqual(['token set', 'token refresh']);
     session.close();
   });
 
@@ -122,17 +122,17 @@ describe('memory takes over within 1.5 s, and one error says so', () => {
   ];
   test.each(kinds)('in a store of the host: %s', async (_, fault) => {
     const fixture = createFixture();
-    const { session, heard } = fixture.open({ store: { ...memoryStore(), kind: 'of the host', ...fault } });
+    const { session, events } = fixture.open({ store: { ...memoryStore(), kind: 'of the host', ...fault } });
     const done = session.setTokens(success(1));
-    await fixture.pass(3000);
+    await fixture.advance(3000);
     await expect(done).resolves.toBeUndefined();
     expect(session.advertisingToken).toBe('advertising-1');
     expect(session.state.persistence).toBe('memory');
-    expect(names(heard).filter((event) => event !== 'needsTokens empty')).toEqual([
+    expect(names(events).filter((event) => event !== 'needsTokens empty')).toEqual([
       'error storage_failed',
       'token set',
     ]);
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
     fixture.close();
   });
@@ -140,15 +140,15 @@ describe('memory takes over within 1.5 s, and one error says so', () => {
 
 test('a store that fails mid-life takes nothing from the page', async () => {
   const fixture = createFixture();
-  const place = memoryStore(recordOf(1));
-  const store: Store = { ...place };
-  const { session, heard } = fixture.open({ store });
+  const inner = memoryStore(recordOf(1));
+  const store: Store = { ...inner };
+  const { session, events } = fixture.open({ store });
   await session.ready;
   store.read = store.update = () => Promise.reject(new Error('gone'));
-  await fixture.pass(15 * MINUTE);
+  await fixture.advance(15 * MINUTE);
   expect(session.advertisingToken).toBe('advertising-2');
-  expect(names(heard)).toEqual(['token load', 'error storage_failed', 'token refresh']);
-  await fixture.pass(15 * MINUTE);
+  expect(names(events)).toEqual(['token load', 'error storage_failed', 'token refresh']);
+  await fixture.advance(15 * MINUTE);
   expect(session.advertisingToken).toBe('advertising-3');
   fixture.close();
 });
@@ -165,7 +165,7 @@ test('a write that was given up on changes nothing when it runs at last', async 
   };
   const { session } = fixture.open({ store });
   const done = session.setTokens(success(1));
-  await fixture.pass(3000);
+  await fixture.advance(3000);
   await done;
   const stored = recordOf(5);
   expect(late?.(stored)).toBe(stored);
@@ -176,12 +176,12 @@ test('a write that was given up on changes nothing when it runs at last', async 
 describe('a store that cannot be written to', () => {
   test('serves the token from memory all the same', async () => {
     const fixture = createFixture();
-    const { session, heard } = fixture.open({ store: full(memoryStore()) });
+    const { session, events } = fixture.open({ store: fullStore(memoryStore()) });
     await session.setTokens(success(1));
     expect(session.advertisingToken).toBe('advertising-1');
     expect(session.state.persistence).toBe('memory');
-    await fixture.rest();
-    expect(names(heard).at(-1)).toBe('token set');
+    await fixture.settle();
+    expect(names(events).at(-1)).toBe('token set');
     fixture.close();
   });
 
@@ -190,31 +190,31 @@ describe('a store that cannot be written to', () => {
     ['an opt-out', (session) => session.setTokens({ status: 'optout' })],
   ])('keeps no set after %s', async (_, leave) => {
     const fixture = createFixture();
-    const place = memoryStore(recordOf(1));
-    const { session } = fixture.open({ store: full(place) });
+    const inner = memoryStore(recordOf(1));
+    const { session } = fixture.open({ store: fullStore(inner) });
     await session.ready;
     await leave(session);
     expect(session.advertisingToken).toBeUndefined();
-    expect(JSON.stringify(await place.read()) ?? '').not.toMatch(/advertising-|refresh-/);
+    expect(JSON.stringify(await inner.read()) ?? '').not.toMatch(/advertising-|refresh-/);
     fixture.close();
   });
 
   test('knows nobody, or the new user, after a switch of user', async () => {
     for (const hasRoom of [false, true]) {
       const fixture = createFixture();
-      const place = memoryStore(recordOf(1));
+      const inner = memoryStore(recordOf(1));
       let isFull = true;
-      const store: Store = { ...place, update: (change) => (isFull ? full(place) : place).update(change) };
+      const store: Store = { ...inner, update: (change) => (isFull ? fullStore(inner) : inner).update(change) };
       const { session } = fixture.open({ store });
       await session.ready;
       await session.setTokens(success(4));
-      expect(await place.read()).toBeUndefined();
+      expect(await inner.read()).toBeUndefined();
       // Where there is room again, the next act finds it, though this page goes on in memory.
       isFull = !hasRoom;
       await session.setTokens(success(5));
       expect(session.advertisingToken).toBe('advertising-5');
       expect(session.state.persistence).toBe('memory');
-      const next = fixture.open({ store: place });
+      const next = fixture.open({ store: inner });
       await next.session.ready;
       expect(next.session.advertisingToken).toBe(hasRoom ? 'advertising-5' : undefined);
       fixture.close();
@@ -223,10 +223,10 @@ describe('a store that cannot be written to', () => {
 
   test('a logout reaches the other tabs all the same', async () => {
     const fixture = createFixture();
-    const place = memoryStore(recordOf(1));
-    const other = fixture.open({ name: 'full-for-one', store: place });
+    const inner = memoryStore(recordOf(1));
+    const other = fixture.open({ name: 'full-for-one', store: inner });
     await other.session.ready;
-    const { session } = fixture.open({ name: 'full-for-one', store: full(place) });
+    const { session } = fixture.open({ name: 'full-for-one', store: fullStore(inner) });
     await session.ready;
     await session.clear();
     await until(() => !other.session.advertisingToken);
@@ -236,38 +236,38 @@ describe('a store that cannot be written to', () => {
 
   test('acts that follow one another reach it in their order', async () => {
     const fixture = createFixture();
-    const place = memoryStore(recordOf(1));
-    const { session } = fixture.open({ store: full(place) });
+    const inner = memoryStore(recordOf(1));
+    const { session } = fixture.open({ store: fullStore(inner) });
     await session.ready;
     await session.clear();
-    const healthy = fixture.open({ store: place });
+    const healthy = fixture.open({ store: inner });
     await healthy.session.setTokens(success(7));
-    await fixture.pass(3_000);
-    expect(await place.read()).toMatchObject({ set: { advertisingToken: 'advertising-7' } });
+    await fixture.advance(3_000);
+    expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-7' } });
     fixture.close();
   });
 
   test('keeps its tombstone where there is no room for more', async () => {
     const fixture = createFixture();
     const tombstone = { v: 1, generation: 3, baseUrl: BASE_URL, offsetMs: 0, optedOut: true };
-    const place = memoryStore(tombstone);
-    const { session } = fixture.open({ store: full(place) });
+    const inner = memoryStore(tombstone);
+    const { session } = fixture.open({ store: fullStore(inner) });
     await session.ready;
     await session.clear();
-    expect(await place.read()).toEqual(tombstone);
+    expect(await inner.read()).toEqual(tombstone);
     fixture.close();
   });
 
   test('at first, and well by then: a logout reaches it, and a tombstone that this page never read stays', async () => {
     const fixture = createFixture();
-    const place = memoryStore({ ...recordOf(1), generation: 8, optedOut: true });
-    const store: Store = { ...place, read: () => Promise.reject(new Error('no')) };
+    const inner = memoryStore({ ...recordOf(1), generation: 8, optedOut: true });
+    const store: Store = { ...inner, read: () => Promise.reject(new Error('no')) };
     const { session } = fixture.open({ store });
     await session.ready;
-    await fixture.pass(1000);
+    await fixture.advance(1000);
     await session.clear();
-    expect(await place.read()).toMatchObject({ generation: 9, optedOut: true });
-    expect(await place.read()).not.toHaveProperty('set.refreshToken');
+    expect(await inner.read()).toMatchObject({ generation: 9, optedOut: true });
+    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
     fixture.close();
   });
 
@@ -285,7 +285,7 @@ describe('a store that cannot be written to', () => {
     await session.ready;
     const done = session.clear();
     expect(session.advertisingToken).toBeUndefined();
-    await fixture.pass(6_000);
+    await fixture.advance(6_000);
     await done;
     const stored = { ...recordOf(5), generation: 1 };
     expect(late.length).toBeGreaterThan(1);
@@ -295,17 +295,17 @@ describe('a store that cannot be written to', () => {
 });
 
 test('a database that fails to open once is opened again: no error, nothing lost', async () => {
-  const name = `once-${round++}`;
+  const name = `once-${testNumber++}`;
   const first = openOnDatabase({ name });
   await first.session.setTokens(success(1));
   first.session.close();
-  await first.rest();
+  await first.settle();
   vi.spyOn(indexedDB, 'open').mockImplementationOnce((() => request('error')) as never);
-  const { session, heard, rest } = openOnDatabase({ name });
+  const { session, events, settle } = openOnDatabase({ name });
   await session.ready;
-  await rest();
+  await settle();
   expect(session.state.persistence).toBe('indexeddb');
-  expect(names(heard)).toEqual(['token load']);
+  expect(names(events)).toEqual(['token load']);
   session.close();
 });
 
@@ -314,10 +314,10 @@ test('a store that was wiped, and given to another user by another tab: the othe
   const store = memoryStore({ ...recordOf(1), generation: 7 });
   const { session } = fixture.open({ store });
   await session.ready;
-  await fixture.pass(MINUTE);
+  await fixture.advance(MINUTE);
   await store.update(() => recordOf(5));
   window.dispatchEvent(new Event('pageshow'));
-  await fixture.rest();
+  await fixture.settle();
   expect(session.advertisingToken).toBe('advertising-5');
   fixture.close();
 });
@@ -335,7 +335,7 @@ test.each([
   await store.update(() => undefined);
   window.dispatchEvent(new Event(comeBack));
   expect(session.advertisingToken).toBeUndefined();
-  await fixture.rest();
+  await fixture.settle();
   expect(session.advertisingToken).toBeUndefined();
   expect(session.state.phase).toBe('empty');
   fixture.close();
@@ -353,7 +353,7 @@ describe('until an act of the host is written, nothing that it may end is shown'
     const seen: unknown[] = [];
     session.subscribe(() => seen.push(session.advertisingToken));
     seen.push(await session.getToken({ timeoutMs: 50 }).catch(() => {}));
-    await fixture.rest();
+    await fixture.settle();
     expect(seen).not.toContain('advertising-1');
     fixture.close();
   });

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { indexedDbStore, memoryStore } from '../../src/session/index.ts';
 
 let name = '';
-let round = 0;
-beforeEach(() => void (name = `store-${round++}`));
+let testNumber = 0;
+beforeEach(() => void (name = `store-${testNumber++}`));
 afterEach(() => void vi.restoreAllMocks());
 
 const settled = <T>(request: IDBRequest<T>) =>

@@ -12,12 +12,12 @@ import {
   offline,
   recordOf,
   restoreGlobals,
-  show,
+  setVisible,
   success,
   watchRejections,
 } from './fixtures.ts';
 
-let round = 0;
+let testNumber = 0;
 let fixture: ReturnType<typeof createFixture>;
 beforeEach(() => {
   useFakeClock();
@@ -32,32 +32,32 @@ type Stored = { v: number; generation: number; set?: { advertisingToken: string 
 const isOf = (v: number, stored: unknown) => (stored as Stored)?.v === v;
 
 /** The store as a version to come uses it. */
-const inNextForm = (place: Store): Store => {
+const inNextForm = (inner: Store): Store => {
   const understood = (stored: unknown) => (isOf(2, stored) ? { ...(stored as object), v: 1 } : stored);
   return {
-    ...place,
-    read: async () => understood(await place.read()),
+    ...inner,
+    read: async () => understood(await inner.read()),
     update: async (change) => {
       const update = (stored: unknown) => {
         const before = understood(stored);
         const after = change(before);
         return after === before ? stored : after && { ...after, v: 2 };
       };
-      return understood(await place.update(update));
+      return understood(await inner.update(update));
     },
   };
 };
 
 /** Two tabs over one store, and everything that was written there. */
 const twoVersions = async (stored?: unknown, ofOld: Partial<SessionOptions> = {}) => {
-  const name = `versions-${round++}`;
-  const place = memoryStore(stored);
+  const name = `versions-${testNumber++}`;
+  const inner = memoryStore(stored);
   const written: Stored[] = [];
   const store: Store = {
-    ...place,
+    ...inner,
     kind: 'shared',
     update: (change) =>
-      place.update((before) => {
+      inner.update((before) => {
         const after = change(before);
         if (after !== before) written.push(after as Stored);
         return after;
@@ -66,13 +66,13 @@ const twoVersions = async (stored?: unknown, ofOld: Partial<SessionOptions> = {}
   const next = fixture.open({ name, store: inNextForm(store) });
   const old = fixture.open({ ...ofOld, name, store });
   await Promise.all([next.session.ready, old.session.ready]);
-  await fixture.rest();
-  return { old, next, written, stored: async () => (await place.read()) as Stored };
+  await fixture.settle();
+  return { old, next, written, stored: async () => (await inner.read()) as Stored };
 };
 
 /** Let hours pass. No more than a quarter at once: answers are sealed by real threads, which no clock waits for. */
 const hours = async (count: number) => {
-  for (let quarter = 0; quarter < 4 * count; quarter++) await fixture.pass(15 * MINUTE);
+  for (let quarter = 0; quarter < 4 * count; quarter++) await fixture.advance(15 * MINUTE);
 };
 
 /** What a promise of a session comes to: none may hang. */
@@ -81,7 +81,7 @@ const codeOf = async (work: Promise<unknown>): Promise<unknown> => {
     () => 'done',
     (error: { code: string }) => error.code,
   );
-  await fixture.pass(12_000);
+  await fixture.advance(12_000);
   return Promise.race([code, 'hangs']);
 };
 
@@ -91,15 +91,15 @@ describe('a newer version has written', () => {
     const { old, next } = await twoVersions({ ...recordOf(1), v: 2 });
     for (let hour = 0; hour < 5; hour++) {
       await hours(1);
-      show(true);
+      setVisible(true);
       expect(old.session.state.phase).toBe('empty');
       expect(old.session.advertisingToken).toBeUndefined();
     }
-    await fixture.rest();
+    await fixture.settle();
     stop();
     expect(seen).toEqual([]);
-    expect(names(old.heard)).toEqual(['needsTokens empty']);
-    expect(new Set(names(next.heard))).toEqual(new Set(['token load', 'token refresh']));
+    expect(names(old.events)).toEqual(['needsTokens empty']);
+    expect(new Set(names(next.events))).toEqual(new Set(['token load', 'token refresh']));
   });
 
   test('every promise of the older one settles, and its page is served by what it supplies', async () => {
@@ -119,8 +119,8 @@ describe('a newer version has written', () => {
     const { old, next, written, stored } = await twoVersions({ ...recordOf(1), v: 2 });
     next.session.close();
     const before = await stored();
-    show(false);
-    show(true);
+    setVisible(false);
+    setVisible(true);
     await hours(2);
     await codeOf(old.session.getToken());
     await codeOf(old.session.refresh());
@@ -140,7 +140,7 @@ describe('side by side for hours, while the newer one rotates', () => {
     expect(fixture.sent.length).toBe(12);
     // A try, and what came of it.
     expect(written.map((stored) => stored?.v)).toEqual(Array.from({ length: 24 }, () => 2));
-    expect(names(old.heard)).toEqual(['needsTokens empty']);
+    expect(names(old.events)).toEqual(['needsTokens empty']);
     expect(seen).toEqual([]);
   });
 
@@ -156,8 +156,8 @@ describe('side by side for hours, while the newer one rotates', () => {
     expect(provide.mock.calls.length).toBeLessThanOrEqual(1 + fixture.sent.length);
     // A try, what came of it, and the answer.
     expect(written.length).toBeLessThanOrEqual(1 + 3 * fixture.sent.length);
-    expect(names(old.heard).filter((event) => event.startsWith('error'))).toEqual([]);
-    expect(names(next.heard).filter((event) => event.startsWith('error'))).toEqual([]);
+    expect(names(old.events).filter((event) => event.startsWith('error'))).toEqual([]);
+    expect(names(next.events).filter((event) => event.startsWith('error'))).toEqual([]);
   });
 });
 
@@ -173,16 +173,16 @@ describe('what a host does explicitly', () => {
     await old.session.setTokens(success(1));
     await until(() => next.session.advertisingToken === 'advertising-1');
     for (const n of [2, 3]) {
-      await fixture.pass(MINUTE);
+      await fixture.advance(MINUTE);
       await next.session.setTokens(success(n));
     }
     expect(await stored()).toMatchObject({ v: 2 });
-    await fixture.pass(MINUTE);
+    await fixture.advance(MINUTE);
     await act(old.session);
     await until(() => next.session.state.phase === phase && next.session.advertisingToken === token);
     expect(await stored()).toMatchObject({ v: 1 });
     expect(old.session.advertisingToken).toBe(token);
-    expect(names(next.heard).filter((event) => event.startsWith('error'))).toEqual([]);
+    expect(names(next.events).filter((event) => event.startsWith('error'))).toEqual([]);
   });
 
   test.each(acts)(
@@ -190,28 +190,28 @@ describe('what a host does explicitly', () => {
     async (_, act, token, phase) => {
       const { old, next, stored } = await twoVersions(recordOf(1));
       expect(old.session.advertisingToken).toBe('advertising-1');
-      await fixture.pass(MINUTE);
+      await fixture.advance(MINUTE);
       await act(next.session);
-      await fixture.rest();
+      await fixture.settle();
       expect(old.session.advertisingToken).toBeUndefined();
       await hours(1);
       expect(await stored()).toMatchObject({ v: 2 });
       expect(next.session.state.phase).toBe(phase);
       expect(!!next.session.advertisingToken).toBe(!!token);
-      expect(names(old.heard).filter((event) => event.startsWith('error'))).toEqual([]);
+      expect(names(old.events).filter((event) => event.startsWith('error'))).toEqual([]);
     },
   );
 });
 
 test('a set that the older one holds is not refreshed over the record of the newer one', async () => {
   const { old, next, written, stored } = await twoVersions(recordOf(1));
-  await fixture.pass(MINUTE);
+  await fixture.advance(MINUTE);
   await next.session.setTokens(success(20));
   next.session.close();
   const before = await stored();
-  show(false);
-  show(true);
-  await fixture.pass(20 * MINUTE);
+  setVisible(false);
+  setVisible(true);
+  await fixture.advance(20 * MINUTE);
   await codeOf(old.session.refresh());
   expect(await stored()).toBe(before);
   expect(written.filter((after) => isOf(1, after))).toEqual([]);
@@ -220,15 +220,15 @@ test('a set that the older one holds is not refreshed over the record of the new
 test('a clock that is set back in the older one leaves the record of the newer one as it is', async () => {
   vi.setSystemTime(START);
   const { old, next, stored } = await twoVersions(recordOf(1));
-  await fixture.pass(MINUTE);
+  await fixture.advance(MINUTE);
   await next.session.setTokens(success(20));
   next.session.close();
-  await fixture.rest();
+  await fixture.settle();
   const before = await stored();
   vi.setSystemTime(Date.now() - HOUR);
   void old.session.state;
-  show(true);
-  await fixture.rest();
+  setVisible(true);
+  await fixture.settle();
   expect(await stored()).toBe(before);
 });
 
