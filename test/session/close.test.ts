@@ -1,4 +1,4 @@
-/** What is left of a session that was closed: nothing but what is stored. */
+/** What a closed session leaves behind: what is stored, and nothing else. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
@@ -170,4 +170,59 @@ test('a session that is closed does not close another of its name', async () => 
   expect(two.session.advertisingToken).toBe('advertising-2');
   expect(names(one.events)).toEqual(['token load']);
   fixture.close();
+});
+
+test('closing right after refresh() sends nothing, and says that it is closed', async () => {
+  const fixture = createFixture(rotate);
+  const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
+  await session.ready;
+  const refreshed = session.refresh();
+  session.close();
+  await expect(refreshed).rejects.toMatchObject({ code: 'closed' });
+  await fixture.settle();
+  expect(fixture.sent).toHaveLength(0);
+});
+
+test('opened and closed 100 times: no timer, listener, channel or connection is left', async () => {
+  const { seen, stop } = watchRejections();
+  const opened = vi.fn();
+  class Channel extends BroadcastChannel {
+    constructor(name: string) {
+      super(name);
+      opened(1);
+    }
+    override close() {
+      opened(-1);
+      super.close();
+    }
+  }
+  vi.stubGlobal('BroadcastChannel', Channel);
+  const listeners = new Set<string>();
+  const add = window.addEventListener.bind(window);
+  const remove = window.removeEventListener.bind(window);
+  let left = 0;
+  vi.spyOn(window, 'addEventListener').mockImplementation(((...given: Parameters<typeof add>) => {
+    listeners.add(given[0]);
+    left++;
+    add(...given);
+  }) as never);
+  vi.spyOn(window, 'removeEventListener').mockImplementation(((...given: Parameters<typeof remove>) => {
+    left--;
+    remove(...given);
+  }) as never);
+  const fixture = createFixture(hangs);
+  const store = memoryStore(recordOf(1, START - 20 * MINUTE));
+  for (let n = 0; n < 100; n++) {
+    const { session } = fixture.open({ store, name: 'life-100' });
+    if (n % 3) await session.ready;
+    if (n % 2) void session.refresh();
+    session.close();
+  }
+  await fixture.settle();
+  expect(vi.getTimerCount()).toBe(0);
+  expect(left).toBe(0);
+  expect(listeners.size).toBeGreaterThan(3);
+  expect(opened.mock.calls.flat().reduce((sum, one) => sum + one, 0)).toBe(0);
+  stop();
+  expect(seen).toEqual([]);
 });

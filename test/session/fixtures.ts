@@ -108,7 +108,13 @@ export const setVisible = (visible: boolean) => {
   document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
 };
 
-/** Build the fixture. */
+/** Dispatch a lifecycle event: `freeze` and `resume` on the document, all others on the window. */
+export const dispatch = (event: string) =>
+  (/^(freeze|resume)$/.test(event) ? document : window).dispatchEvent(new Event(event, { bubbles: true }));
+
+let names = 0;
+
+/** Build the fixture. Each session has a name of its own unless the options contain one. */
 export const createFixture = (first: Service = rotate) => {
   const { settle, advance } = createOperatorFixture();
   const sent: SentRequest[] = [];
@@ -126,7 +132,7 @@ export const createFixture = (first: Service = rotate) => {
   };
   const open = (options: Partial<SessionOptions> = {}) => {
     const store: Store = options.store ?? memoryStore();
-    const session = createSession({ baseUrl: BASE_URL, fetch, name: `fixture-${sessions.length}`, ...options, store });
+    const session = createSession({ baseUrl: BASE_URL, fetch, name: `fixture-${names++}`, ...options, store });
     sessions.push(session);
     const events = recordEvents(session);
     return { session, store, events, heard: events };
@@ -153,6 +159,39 @@ export const createFixture = (first: Service = rotate) => {
     rest: settle,
     pass: advance,
   };
+};
+
+/** Open a session with set number 1 in force whose refresh is due now and answered by `service`. */
+export const openDue = async (service: Service) => {
+  const fixture = createFixture(service);
+  const { session, store, events } = fixture.openStored();
+  await session.ready;
+  await fixture.advance(15 * MINUTE);
+  return { ...fixture, session, store, events };
+};
+
+/** Open a session with set number 1 in force, loaded. Its `store` has a mock for `close`. */
+export const openLoaded = async (options: Partial<SessionOptions> = {}) => {
+  const fixture = createFixture();
+  const store = { ...memoryStore(recordOf(1)), close: vi.fn() } satisfies Store;
+  const { session, events } = fixture.open({ store, ...options });
+  await session.ready;
+  await fixture.settle();
+  return { ...fixture, store, session, events };
+};
+
+let pairs = 0;
+
+/** Open two tabs over one store, both loaded, with set number 1 in force. */
+export const openTwoTabs = async (options: Partial<SessionOptions> = {}) => {
+  const fixture = createFixture();
+  const name = `two-tabs-${pairs++}`;
+  const store = memoryStore(recordOf(1));
+  const a = fixture.open({ store, name, ...options });
+  const b = fixture.open({ store, name, ...options });
+  await Promise.all([a.session.ready, b.session.ready]);
+  await fixture.settle();
+  return { fixture, store, a, b };
 };
 
 /** Collect unhandled rejections until `stop` is called. */

@@ -1,4 +1,4 @@
-/** What all tabs do together while the service cannot be had: one back-off, one budget, one tab at a time. */
+/** All tabs together while the service is unavailable: one back-off, one budget, one tab at a time. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
@@ -248,15 +248,6 @@ describe('without locks, the record says who is at it', () => {
     await until(() => session.advertisingToken === 'advertising-2');
     fixture.close();
   });
-});
-
-test('a lock manager that never answers is as none', async () => {
-  Object.defineProperty(navigator, 'locks', { configurable: true, value: { request: () => new Promise(() => {}) } });
-  const { tabs, advance, close } = await openTabs(1, rotate);
-  await advance(15 * MINUTE + 3_000);
-  expect(tabs[0]?.session.advertisingToken).toBe('advertising-2');
-  close();
-  Reflect.deleteProperty(navigator, 'locks');
 });
 
 test('a service that ends whatever provide brings is no loop', async () => {

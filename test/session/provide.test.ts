@@ -1,9 +1,9 @@
-/** Sets from the host: `provide`, `tokens`, `setTokens`, and what becomes of those that are malformed. */
+/** `provide`: when the session asks the publisher's server for a set, and what it does with the answer. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, offline, recordOf, restoreGlobals, success, watchRejections, wireSet } from './fixtures.ts';
+import { createFixture, offline, recordOf, restoreGlobals, rotate, success, wireSet } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -177,210 +177,54 @@ describe('provide', () => {
   });
 });
 
-describe('tokens that the page was rendered with', () => {
-  test('are in force, and stored', async () => {
-    const fixture = createFixture();
-    const { session, store, events } = fixture.open({ tokens: success(1) });
-    expect(await session.getToken()).toBe('advertising-1');
-    await fixture.settle();
-    expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
-    expect(names(events)).toEqual(['token set']);
-    fixture.close();
-  });
-
-  test('that are an opt-out are one', async () => {
-    const fixture = createFixture();
-    const { session, events } = fixture.openStored({ tokens: { status: 'optout' } });
-    await fixture.settle();
-    await session.ready;
-    expect(session.state.phase).toBe('optedOut');
-    expect(names(events)).toEqual(['optout']);
-    fixture.close();
-  });
-
-  test.each<[string, unknown]>([
-    ['text', 'text'],
-    ['a set with a field missing', { refresh_token: 'x' }],
-    ['a refusal', { status: 'client_error' }],
-  ])('malformed (%s): one error, and the stored set is untouched', async (_, tokens) => {
-    const fixture = createFixture();
-    const store = memoryStore(recordOf(1));
-    const { session, events } = fixture.open({ store, tokens });
-    await session.ready;
-    await fixture.settle();
-    expect(names(events).sort()).toEqual(['error invalid_token_set', 'token load']);
-    expect(session.advertisingToken).toBe('advertising-1');
-    expect(await store.read()).toEqual(recordOf(1));
-    fixture.close();
-  });
-});
-
-describe('setTokens', () => {
-  test.each<[string, unknown]>([
-    ['nothing', undefined],
-    ['null', null],
-    ['text', 'text'],
-    ['an empty object', {}],
-    ['a refusal', { status: 'unauthorized' }],
-    ['a success without a body', { status: 'success' }],
-    ['a key of 31 bytes', { ...wireSet(1, START), refresh_response_key: btoa('x'.repeat(31)) }],
-    ['times in seconds', { ...wireSet(1, START), refresh_from: 1_900_000_000 }],
-  ])('of %s rejects invalid_token_set and changes nothing', async (_, answer) => {
-    const fixture = createFixture();
-    const { session, store, events } = fixture.openStored();
-    await session.ready;
-    await fixture.settle();
-    const { state } = session;
-    await expect(session.setTokens(answer)).rejects.toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
-    await fixture.settle();
-    expect(session.state).toBe(state);
-    expect(session.advertisingToken).toBe('advertising-1');
-    expect(await store.read()).toEqual(recordOf(1, START));
-    expect(names(events)).toEqual(['token load']);
-    fixture.close();
-  });
-
-  test('changes the token at once, tells it after the write', async () => {
-    const fixture = createFixture();
-    const store = memoryStore();
-    let write = () => {};
-    const { session, events } = fixture.open({
-      store: {
-        ...store,
-        update: async (change) => {
-          await new Promise<void>((resolve) => (write = resolve));
-          return store.update(change);
-        },
-      },
-    });
-    await session.ready;
-    await fixture.settle();
-    const done = session.setTokens(success(1));
-    expect(session.advertisingToken).toBe('advertising-1');
-    await fixture.settle();
-    expect(names(events)).toEqual(['needsTokens empty']);
-    write();
-    await done;
-    await fixture.settle();
-    expect(names(events)).toEqual(['needsTokens empty', 'token set']);
-    fixture.close();
-  });
-
-  test('of the set that is in force tells nothing new', async () => {
-    const fixture = createFixture();
-    const { session, events } = fixture.openStored();
-    await session.ready;
-    await session.setTokens(success(1));
-    await fixture.settle();
-    expect(names(events)).toEqual(['token load']);
-    fixture.close();
-  });
-
-  test('many at once: the last one is in force, in page and store', async () => {
-    const fixture = createFixture();
-    const { session, store, events } = fixture.open();
-    await Promise.all([1, 2, 3, 4].map((n) => session.setTokens(success(n))));
-    await fixture.settle();
-    expect(session.advertisingToken).toBe('advertising-4');
-    expect(await store.read()).toMatchObject({ generation: 4, set: { advertisingToken: 'advertising-4' } });
-    expect(names(events)).toEqual(['token set']);
-    fixture.close();
-  });
-});
-
-test('promises that the page ignores cause no unhandled rejection', async () => {
-  const { seen, stop } = watchRejections();
-  const fixture = createFixture(offline);
-  const { session } = fixture.open({ provide: () => Promise.reject(new Error('no')), timeoutMs: 100 });
-  void session.setTokens('nonsense');
-  void session.getToken();
-  void session.refresh();
-  await fixture.advance(1000);
-  void session.getToken({ timeoutMs: 1 });
-  session.close();
-  void session.setTokens(success(1));
-  void session.getToken();
-  void session.refresh();
-  void session.clear();
-  await fixture.advance(1000);
-  stop();
-  expect(seen).toEqual([]);
-});
-
-describe('a page from a cache, that comes with a set from before the last one', () => {
-  const opened = async (sets: number[]) => {
-    const fixture = createFixture();
-    const store = memoryStore();
-    const { session } = fixture.open({ store });
-    for (const n of sets) {
-      await fixture.advance(1000);
-      await session.setTokens(success(n, START));
-    }
-    return { ...fixture, store, session };
-  };
-
-  test('does not push out the newer one', async () => {
-    const { store, open, settle, close } = await opened([1, 2, 3, 4]);
-    for (const n of [1, 2, 3]) {
-      const { session, events } = open({ store, tokens: success(n, START) });
-      await settle();
-      expect(session.advertisingToken).toBe('advertising-4');
-      expect(names(events)).toEqual(['token load']);
-    }
-    close();
-  });
-
-  test('does not undo a logout', async () => {
-    const { store, session, open, settle, close } = await opened([1, 2]);
-    await session.clear();
-    for (const n of [1, 2]) {
-      const again = open({ store, tokens: success(n, START) });
-      await settle();
-      expect(again.session.advertisingToken).toBeUndefined();
-    }
-    close();
-  });
-
-  test('is a page with a new set after clear({ forget: true }), which leaves nothing that tells of the user', async () => {
-    const { store, session, open, settle, close } = await opened([1, 2]);
-    await session.clear({ forget: true });
-    expect(JSON.stringify(await store.read())).not.toMatch(/real|fingerprint|receivedAt/);
-    const again = open({ store, tokens: success(1, START) });
-    await settle();
-    expect(again.session.advertisingToken).toBe('advertising-1');
-    close();
-  });
-
-  test('after clear({ forget: true }) an opt-out stands', async () => {
-    const { store, session, close } = await opened([1]);
-    await session.setTokens({ status: 'optout' });
-    await session.clear({ forget: true });
-    expect(await store.read()).toMatchObject({ optedOut: true });
-    close();
-  });
-
-  test('from five sets ago is not told again: it is a new one', async () => {
-    const { store, open, settle, close } = await opened([1, 2, 3, 4, 5]);
-    const { session } = open({ store, tokens: success(1, START) });
-    await settle();
-    expect(session.advertisingToken).toBe('advertising-1');
-    close();
-  });
-
-  test('is told again after another, by the ends of their refresh tokens', async () => {
-    const fixture = createFixture();
-    const store = memoryStore(recordOf(1));
-    const { session } = fixture.open({ store, tokens: success(1, START) });
-    await session.ready;
-    await session.setTokens(success(2));
-    expect(await store.read()).toMatchObject({ fingerprint: `${recordOf(2).fingerprint}${recordOf(1).fingerprint}` });
-    fixture.close();
-  });
-});
-
-test('getToken(null) is getToken()', async () => {
+test("provide may use the signal's onabort for itself", async () => {
   const fixture = createFixture();
-  const { session } = fixture.openStored();
-  expect(await session.getToken(null as never)).toBe('advertising-1');
+  let aborted = 0;
+  const provide = ({ signal }: { signal: AbortSignal }) => {
+    signal.onabort = () => aborted++;
+    return new Promise(() => {});
+  };
+  const { session } = fixture.open({ provide });
+  await fixture.settle();
+  session.close();
+  await fixture.settle();
+  expect(aborted).toBe(1);
   fixture.close();
+});
+
+test('what a parser in provide chokes on is quoted nowhere', async () => {
+  const fixture = createFixture(rotate);
+  const errors: Error[] = [];
+  const { session } = fixture.open({
+    store: memoryStore(),
+    provide: async () => JSON.parse('jane.roe@example.com') as unknown,
+    logger: { debug: (_, error) => errors.push(error as Error) },
+  });
+  session.on('error', (error) => errors.push(error));
+  await expect(session.getToken()).rejects.toMatchObject({ code: 'network' });
+  await fixture.settle();
+  expect(errors.length).toBeGreaterThan(1);
+  for (const error of errors) expect(`${error.message} ${error.cause}`).not.toContain('jane');
+});
+
+test('an answer of provide that comes after a logout in another tab brings nobody back', async () => {
+  const fixture = createFixture(rotate);
+  const store = memoryStore();
+  let answer = (_: unknown) => {};
+  const { session: asking } = fixture.open({
+    store,
+    name: 'late-provide',
+    provide: () => new Promise((resolve) => (answer = resolve)),
+  });
+  const { session: other } = fixture.open({ store, name: 'late-provide' });
+  await other.ready;
+  await asking.ready;
+  await other.setTokens(success(2));
+  // No rest in between: the other tab has not been told yet.
+  await other.clear();
+  answer(success(1));
+  await fixture.settle();
+  expect(asking.advertisingToken).toBeUndefined();
+  expect(other.advertisingToken).toBeUndefined();
+  expect(await store.read()).not.toHaveProperty('set.advertisingToken');
 });

@@ -1,9 +1,19 @@
-/** What a page goes through where its storage fails or hangs. */
+/** Storage that fails or hangs: the session continues in memory. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type Session, type Store } from '../../src/session/index.ts';
-import { MINUTE, names, recordEvents, until, useFakeClock } from '../support/fixtures.ts';
-import { BASE_URL, createFixture, fullStore, recordOf, restoreGlobals, success } from './fixtures.ts';
+import { MINUTE, names, recordEvents, useFakeClock } from '../support/fixtures.ts';
+import {
+  BASE_URL,
+  createFixture,
+  hangs,
+  offline,
+  recordOf,
+  restoreGlobals,
+  rotate,
+  success,
+  watchRejections,
+} from './fixtures.ts';
 
 let testNumber = 0;
 beforeEach(() => void useFakeClock());
@@ -173,127 +183,6 @@ test('a write that was given up on changes nothing when it runs at last', async 
   fixture.close();
 });
 
-describe('a store that cannot be written to', () => {
-  test('serves the token from memory all the same', async () => {
-    const fixture = createFixture();
-    const { session, events } = fixture.open({ store: fullStore(memoryStore()) });
-    await session.setTokens(success(1));
-    expect(session.advertisingToken).toBe('advertising-1');
-    expect(session.state.persistence).toBe('memory');
-    await fixture.settle();
-    expect(names(events).at(-1)).toBe('token set');
-    fixture.close();
-  });
-
-  test.each<[string, (session: Session) => Promise<void>]>([
-    ['a logout', (session) => session.clear()],
-    ['an opt-out', (session) => session.setTokens({ status: 'optout' })],
-  ])('keeps no set after %s', async (_, leave) => {
-    const fixture = createFixture();
-    const inner = memoryStore(recordOf(1));
-    const { session } = fixture.open({ store: fullStore(inner) });
-    await session.ready;
-    await leave(session);
-    expect(session.advertisingToken).toBeUndefined();
-    expect(JSON.stringify(await inner.read()) ?? '').not.toMatch(/advertising-|refresh-/);
-    fixture.close();
-  });
-
-  test('knows nobody, or the new user, after a switch of user', async () => {
-    for (const hasRoom of [false, true]) {
-      const fixture = createFixture();
-      const inner = memoryStore(recordOf(1));
-      let isFull = true;
-      const store: Store = { ...inner, update: (change) => (isFull ? fullStore(inner) : inner).update(change) };
-      const { session } = fixture.open({ store });
-      await session.ready;
-      await session.setTokens(success(4));
-      expect(await inner.read()).toBeUndefined();
-      // Where there is room again, the next act finds it, though this page goes on in memory.
-      isFull = !hasRoom;
-      await session.setTokens(success(5));
-      expect(session.advertisingToken).toBe('advertising-5');
-      expect(session.state.persistence).toBe('memory');
-      const next = fixture.open({ store: inner });
-      await next.session.ready;
-      expect(next.session.advertisingToken).toBe(hasRoom ? 'advertising-5' : undefined);
-      fixture.close();
-    }
-  });
-
-  test('a logout reaches the other tabs all the same', async () => {
-    const fixture = createFixture();
-    const inner = memoryStore(recordOf(1));
-    const other = fixture.open({ name: 'full-for-one', store: inner });
-    await other.session.ready;
-    const { session } = fixture.open({ name: 'full-for-one', store: fullStore(inner) });
-    await session.ready;
-    await session.clear();
-    await until(() => !other.session.advertisingToken);
-    expect(other.session.state.phase).toBe('empty');
-    fixture.close();
-  });
-
-  test('acts that follow one another reach it in their order', async () => {
-    const fixture = createFixture();
-    const inner = memoryStore(recordOf(1));
-    const { session } = fixture.open({ store: fullStore(inner) });
-    await session.ready;
-    await session.clear();
-    const healthy = fixture.open({ store: inner });
-    await healthy.session.setTokens(success(7));
-    await fixture.advance(3_000);
-    expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-7' } });
-    fixture.close();
-  });
-
-  test('keeps its tombstone where there is no room for more', async () => {
-    const fixture = createFixture();
-    const tombstone = { v: 1, generation: 3, baseUrl: BASE_URL, offsetMs: 0, optedOut: true };
-    const inner = memoryStore(tombstone);
-    const { session } = fixture.open({ store: fullStore(inner) });
-    await session.ready;
-    await session.clear();
-    expect(await inner.read()).toEqual(tombstone);
-    fixture.close();
-  });
-
-  test('at first, and well by then: a logout reaches it, and a tombstone that this page never read stays', async () => {
-    const fixture = createFixture();
-    const inner = memoryStore({ ...recordOf(1), generation: 8, optedOut: true });
-    const store: Store = { ...inner, read: () => Promise.reject(new Error('no')) };
-    const { session } = fixture.open({ store });
-    await session.ready;
-    await fixture.advance(1000);
-    await session.clear();
-    expect(await inner.read()).toMatchObject({ generation: 9, optedOut: true });
-    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
-    fixture.close();
-  });
-
-  test('and hangs: a logout settles, and what was given up on erases nobody when it runs at last', async () => {
-    const fixture = createFixture();
-    const late: ((stored: unknown) => unknown)[] = [];
-    const store: Store = {
-      ...memoryStore(recordOf(1)),
-      update: (change) => {
-        late.push(change);
-        return never();
-      },
-    };
-    const { session } = fixture.open({ store });
-    await session.ready;
-    const done = session.clear();
-    expect(session.advertisingToken).toBeUndefined();
-    await fixture.advance(6_000);
-    await done;
-    const stored = { ...recordOf(5), generation: 1 };
-    expect(late.length).toBeGreaterThan(1);
-    for (const change of late) expect(change(stored)).toBe(stored);
-    fixture.close();
-  });
-});
-
 test('a database that fails to open once is opened again: no error, nothing lost', async () => {
   const name = `once-${testNumber++}`;
   const first = openOnDatabase({ name });
@@ -322,25 +211,6 @@ test('a store that was wiped, and given to another user by another tab: the othe
   fixture.close();
 });
 
-test.each([
-  ['that was frozen meanwhile', 'freeze', 'resume'],
-  ['from the back/forward cache', 'pagehide', 'pageshow'],
-])('a page %s finds its store erased: nobody is there any more', async (_, leave, comeBack) => {
-  const fixture = createFixture();
-  const store = memoryStore(recordOf(1));
-  const { session } = fixture.open({ store });
-  await session.ready;
-  expect(session.advertisingToken).toBe('advertising-1');
-  window.dispatchEvent(new Event(leave));
-  await store.update(() => undefined);
-  window.dispatchEvent(new Event(comeBack));
-  expect(session.advertisingToken).toBeUndefined();
-  await fixture.settle();
-  expect(session.advertisingToken).toBeUndefined();
-  expect(session.state.phase).toBe('empty');
-  fixture.close();
-});
-
 describe('until an act of the host is written, nothing that it may end is shown', () => {
   test.each<[string, object, (session: Session) => void]>([
     ['a set for another user that the page came with', { tokens: success(9) }, () => {}],
@@ -357,4 +227,45 @@ describe('until an act of the host is written, nothing that it may end is shown'
     expect(seen).not.toContain('advertising-1');
     fixture.close();
   });
+});
+
+test('a store that says it has written, and has not, is no reason to call again and again', async () => {
+  const fixture = createFixture();
+  let calls = 0;
+  // Nobody wants a test that never ends.
+  fixture.serve((sent) => (calls++ < 50 ? offline(sent) : hangs(sent)));
+  const record = recordOf(1);
+  fixture.open({ store: { read: async () => record, update: async (change) => change(record) } });
+  await fixture.advance(15 * MINUTE + 1000);
+  expect(calls).toBeGreaterThan(0);
+  expect(calls).toBeLessThan(20);
+  fixture.close();
+});
+
+test.each([
+  [
+    'whose update brings nothing back',
+    { update: async (change: (stored: unknown) => unknown) => void change(undefined) },
+  ],
+  [
+    'whose closing fails',
+    {
+      close: () => {
+        throw new Error('closed badly');
+      },
+    },
+  ],
+])('a store %s harms nobody', async (_, oddity) => {
+  const { seen, stop } = watchRejections();
+  const fixture = createFixture(rotate);
+  const { session } = fixture.open({ store: { ...memoryStore(), ...oddity } });
+  await session.ready;
+  await session.setTokens(success(1));
+  expect(session.advertisingToken).toBeDefined();
+  await session.clear();
+  expect(session.advertisingToken).toBeUndefined();
+  session.close();
+  await fixture.settle();
+  stop();
+  expect(seen).toEqual([]);
 });

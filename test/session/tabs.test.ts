@@ -1,6 +1,6 @@
 /**
- * Two tabs of one browser profile: two sessions of one name over one store, told of each other by a real
- * BroadcastChannel. Locks are faked where a test is about them: Node has none.
+ * Two tabs of one browser profile: two sessions of one name over one store, connected by a real BroadcastChannel. Node
+ * has no Web Locks; `locks.test.ts` fakes them.
  */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -10,7 +10,8 @@ import {
   answersPlain,
   answersSealed,
   createFixture,
-  offline,
+  openLoaded,
+  openTwoTabs,
   recordOf,
   restoreGlobals,
   rotate,
@@ -22,40 +23,9 @@ let testNumber = 0;
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-/** Two tabs, both loaded; set 1 is in force in both. */
-const twoTabs = async (given: object = {}) => {
-  const fixture = createFixture();
-  const name = `tabs-${testNumber++}`;
-  const store = memoryStore(recordOf(1));
-  const a = fixture.open({ store, name, ...given });
-  const b = fixture.open({ store, name, ...given });
-  await Promise.all([a.session.ready, b.session.ready]);
-  await fixture.settle();
-  return { fixture, store, a, b };
-};
-
-/** Minimal `navigator.locks`: exclusive, `ifAvailable` only. */
-const fakeLocks = () => {
-  const held = new Set<string>();
-  const asked: unknown[][] = [];
-  const request = async (name: string, options: unknown, work: (lock: unknown) => unknown) => {
-    asked.push([name, options]);
-    if (held.has(name)) return work(null);
-    held.add(name);
-    try {
-      return await work({ name });
-    } finally {
-      held.delete(name);
-    }
-  };
-  Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
-  return { held, asked };
-};
-afterEach(() => void Reflect.deleteProperty(navigator, 'locks'));
-
 describe('what one tab does, the other adopts', () => {
   test('a new set', async () => {
-    const { fixture, a, b } = await twoTabs();
+    const { fixture, a, b } = await openTwoTabs();
     await a.session.setTokens(success(5));
     await until(() => b.session.advertisingToken === 'advertising-5');
     await fixture.settle();
@@ -65,7 +35,7 @@ describe('what one tab does, the other adopts', () => {
   });
 
   test('a logout', async () => {
-    const { fixture, a, b } = await twoTabs();
+    const { fixture, a, b } = await openTwoTabs();
     await a.session.clear();
     await until(() => !b.session.advertisingToken);
     await fixture.advance(2 * HOUR);
@@ -76,7 +46,7 @@ describe('what one tab does, the other adopts', () => {
   });
 
   test('an opt-out', async () => {
-    const { fixture, a, b } = await twoTabs();
+    const { fixture, a, b } = await openTwoTabs();
     await a.session.setTokens({ status: 'optout' });
     await until(() => b.events.length > 1);
     expect(names(b.events)).toEqual(['token load', 'optout']);
@@ -85,7 +55,7 @@ describe('what one tab does, the other adopts', () => {
   });
 
   test('a rotation', async () => {
-    const { fixture, a, b } = await twoTabs();
+    const { fixture, a, b } = await openTwoTabs();
     await a.session.refresh();
     await until(() => b.session.advertisingToken === 'advertising-2');
     await fixture.settle();
@@ -95,7 +65,7 @@ describe('what one tab does, the other adopts', () => {
   });
 
   test('that the service has ended the set, so it is not asked twice', async () => {
-    const { fixture, a, b } = await twoTabs();
+    const { fixture, a, b } = await openTwoTabs();
     fixture.serve(answersPlain(400, { status: 'expired_token' }));
     await a.session.refresh().catch(() => {});
     await until(() => b.session.state.phase === 'ended');
@@ -106,7 +76,7 @@ describe('what one tab does, the other adopts', () => {
   });
 
   test('a logout that comes while the other’s refresh is under way: nobody comes back', async () => {
-    const { fixture, store, a, b } = await twoTabs();
+    const { fixture, store, a, b } = await openTwoTabs();
     let answer = (_: Response) => {};
     fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     b.session.refresh().catch(() => {});
@@ -122,7 +92,7 @@ describe('what one tab does, the other adopts', () => {
   });
 
   test('a set for another user that comes while the other’s refresh is under way wins', async () => {
-    const { fixture, store, a, b } = await twoTabs();
+    const { fixture, store, a, b } = await openTwoTabs();
     let answer = (_: Response) => {};
     fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     b.session.refresh().catch(() => {});
@@ -138,7 +108,7 @@ describe('what one tab does, the other adopts', () => {
   });
 
   test('a logout and the same set again, while the other’s refresh is under way: the late answer does not count', async () => {
-    const { fixture, store, a, b } = await twoTabs();
+    const { fixture, store, a, b } = await openTwoTabs();
     let answer = (_: Response) => {};
     fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     b.session.refresh().catch(() => {});
@@ -185,7 +155,7 @@ test('a session of another name hears nothing', async () => {
 
 test('a tab that missed the news (frozen, no channel) finds it when it is seen again', async () => {
   vi.stubGlobal('BroadcastChannel', undefined);
-  const { fixture, a, b } = await twoTabs();
+  const { fixture, a, b } = await openTwoTabs();
   await a.session.setTokens(success(5));
   await fixture.settle();
   expect(b.session.advertisingToken).toBe('advertising-1');
@@ -197,7 +167,7 @@ test('a tab that missed the news (frozen, no channel) finds it when it is seen a
 
 test('a tab that missed a rotation takes it from the store when its own is due, and asks nobody', async () => {
   vi.stubGlobal('BroadcastChannel', undefined);
-  const { fixture, store, b, a } = await twoTabs();
+  const { fixture, store, b, a } = await openTwoTabs();
   a.session.close();
   await store.update(() => recordOf(2, START + 10 * MINUTE));
   await fixture.advance(15 * MINUTE);
@@ -220,111 +190,29 @@ test('another tab stored a newer set before this one’s opt-out answer arrived:
   fixture.close();
 });
 
-describe('with locks', () => {
-  test('one of two tabs refreshes, the other adopts', async () => {
-    const locks = fakeLocks();
-    const { fixture, a, b } = await twoTabs();
-    await fixture.advance(15 * MINUTE);
-    await until(() => a.session.advertisingToken === 'advertising-2' && b.session.advertisingToken === 'advertising-2');
-    await fixture.settle();
-    expect(fixture.sent).toHaveLength(1);
-    expect([...names(a.events), ...names(b.events)].sort()).toEqual([
-      'token load',
-      'token load',
-      'token refresh',
-      'token tab',
-    ]);
-    expect(locks.asked.every(([, options]) => (options as { ifAvailable?: boolean }).ifAvailable)).toBe(true);
-    expect(locks.held.size).toBe(0);
-    fixture.close();
-  });
+test('a page that is opened calls upon the others: one that is in the middle of making the database is evicted by that', async () => {
+  const { session, store, open, close } = await openLoaded({ name: 'life-called' });
+  await store.update(() => ({ ...recordOf(3), generation: 2 }));
+  open({ store, name: 'life-called' });
+  await until(() => session.advertisingToken === 'advertising-3');
+  close();
+});
 
-  test('while another tab is at it nothing is sent, and its news ends the waiting', async () => {
-    const locks = fakeLocks();
-    const fixture = createFixture();
-    const name = `tabs-${testNumber++}`;
-    const store = memoryStore(recordOf(1));
-    const { session, events } = fixture.open({ store, name });
-    locks.held.add(name);
-    await fixture.advance(15 * MINUTE);
-    expect(fixture.sent).toEqual([]);
-    await store.update(() => recordOf(2));
-    const other = new BroadcastChannel(name);
-    other.postMessage(0);
-    await until(() => session.advertisingToken === 'advertising-2');
-    other.close();
-    await fixture.settle();
-    expect(names(events)).toEqual(['token load', 'token tab']);
-    expect(fixture.sent).toEqual([]);
-    fixture.close();
-  });
-
-  test('where the other tab never tells, the store is read after 12 s, and the page goes on by itself', async () => {
-    const locks = fakeLocks();
-    const fixture = createFixture();
-    const name = `tabs-${testNumber++}`;
-    const { session } = fixture.open({ store: memoryStore(recordOf(1)), name });
-    locks.held.add(name);
-    await fixture.advance(15 * MINUTE + 1000);
-    locks.held.delete(name);
-    await fixture.advance(10_000);
-    expect(fixture.sent).toEqual([]);
-    await fixture.advance(30_000);
-    expect(session.advertisingToken).toBe('advertising-2');
-    fixture.close();
-  });
-
-  test('a lock that is never given back is no storm of tries', async () => {
-    const locks = fakeLocks();
-    const fixture = createFixture();
-    const name = `tabs-${testNumber++}`;
-    const { session, events } = fixture.open({ store: memoryStore(recordOf(1)), name });
-    locks.held.add(name);
-    await fixture.advance(40 * MINUTE);
-    // One look every 12 s, for 25 minutes.
-    expect(locks.asked.length).toBeLessThanOrEqual(126);
-    expect(fixture.sent).toEqual([]);
-    expect(session.advertisingToken).toBe('advertising-1');
-    expect(names(events)).toEqual(['token load']);
-    fixture.close();
-  });
-
-  test.each([
-    ['refused (a sandboxed frame)', () => Promise.reject(new DOMException('denied', 'SecurityError'))],
-    [
-      'refused on the spot',
-      () => {
-        throw new DOMException('denied', 'SecurityError');
-      },
-    ],
-  ])('locks that are %s: the page goes on alone', async (_, request) => {
-    Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
-    const fixture = createFixture();
-    const { session, events } = fixture.openStored();
-    await fixture.advance(15 * MINUTE);
-    expect(session.advertisingToken).toBe('advertising-2');
-    expect(names(events)).toEqual(['token load', 'token refresh']);
-    fixture.close();
-  });
-
-  test('a refresh that fails under the lock is sent once, not again without it', async () => {
-    fakeLocks();
-    const fixture = createFixture(offline);
-    const { session } = fixture.openStored();
-    await session.ready;
-    await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
-    expect(fixture.sent).toHaveLength(1);
-    fixture.close();
-  });
-
-  test('close in the middle of a refresh gives the lock back', async () => {
-    const locks = fakeLocks();
-    const fixture = createFixture(() => new Promise(() => {}));
-    const { session } = fixture.openStored();
-    await fixture.advance(15 * MINUTE);
-    expect(locks.held.size).toBe(1);
-    session.close();
-    await fixture.settle();
-    expect(locks.held.size).toBe(0);
-  });
+test('a refresh that waits for another tab rejects where that has brought nothing', async () => {
+  const fixture = createFixture();
+  const store = memoryStore(recordOf(1));
+  let answer = (_: Response) => {};
+  fixture.serve(() => new Promise((resolve) => (answer = resolve)));
+  const [one, two] = [fixture.open({ name: 'two', store }), fixture.open({ name: 'two', store })];
+  await fixture.settle();
+  const codeOf = (refresh: Promise<void>) => refresh.catch(({ code }) => code);
+  const first = codeOf(one.session.refresh());
+  await fixture.settle();
+  const second = codeOf(two.session.refresh());
+  await fixture.settle();
+  answer(new Response('', { status: 503 }));
+  await fixture.advance(20_000);
+  expect([await first, await second]).toEqual(['http_status', 'network']);
+  expect(fixture.sent).toHaveLength(1);
+  fixture.close();
 });
