@@ -19,20 +19,20 @@ afterEach(restoreGlobals);
 
 const ENDED = answersPlain(400, { status: 'expired_token' });
 
-describe('getToken', () => {
-  test('is bounded by its own time, else by the session’s', async () => {
+describe('getToken()', () => {
+  test('rejects with `timeout` after its own `timeoutMs`, by default after the session’s', async () => {
     const fixture = createFixture(hangs);
     const { session } = fixture.open({ provide: () => new Promise(() => {}), timeoutMs: 4000 });
     await session.ready;
-    const told: string[] = [];
-    session.getToken({ timeoutMs: 500 }).catch(({ code }) => told.push(`${Date.now() - START} ${code}`));
-    session.getToken().catch(({ code }) => told.push(`${Date.now() - START} ${code}`));
+    const outcomes: string[] = [];
+    session.getToken({ timeoutMs: 500 }).catch(({ code }) => outcomes.push(`${Date.now() - START} ${code}`));
+    session.getToken().catch(({ code }) => outcomes.push(`${Date.now() - START} ${code}`));
     await fixture.advance(5000);
-    expect(told).toEqual(['500 timeout', '4000 timeout']);
+    expect(outcomes).toEqual(['500 timeout', '4000 timeout']);
     fixture.close();
   });
 
-  test('many callers wait for one request', async () => {
+  test('shares one request among many callers', async () => {
     const fixture = createFixture();
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
     const tokens = await Promise.all(Array.from({ length: 5 }, () => session.getToken()));
@@ -41,7 +41,7 @@ describe('getToken', () => {
     fixture.close();
   });
 
-  test('before the store is read, waits for what is stored', async () => {
+  test('waits for the stored token when the store has not been read yet', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored();
     expect(session.advertisingToken).toBeUndefined();
@@ -51,7 +51,7 @@ describe('getToken', () => {
   });
 });
 
-test('getToken(null) is getToken()', async () => {
+test('getToken(null) behaves like getToken()', async () => {
   const fixture = createFixture();
   const { session } = fixture.openStored();
   expect(await session.getToken(null as never)).toBe('advertising-1');
@@ -59,7 +59,7 @@ test('getToken(null) is getToken()', async () => {
 });
 
 describe('refresh()', () => {
-  test('refreshes at once, though nothing is due; many callers share one request', async () => {
+  test('refreshes at once even if nothing is due, and shares one request among many callers', async () => {
     const fixture = createFixture();
     const { session, events } = fixture.openStored();
     await session.ready;
@@ -71,10 +71,10 @@ describe('refresh()', () => {
   });
 
   test.each([
-    ['network', offline, 'network'],
+    ['no network', offline, 'network'],
     ['a refusal', answersPlain(401), 'http_status'],
-    ['the end', ENDED, 'refresh_rejected'],
-  ])('rejects with what it failed with: %s', async (_, service, code) => {
+    ['an ended refresh token', ENDED, 'refresh_rejected'],
+  ])('rejects with the error of the attempt: %s', async (_, service, code) => {
     const fixture = createFixture(service);
     const { session } = fixture.openStored();
     await session.ready;
@@ -82,7 +82,7 @@ describe('refresh()', () => {
     fixture.close();
   });
 
-  test('with nothing to refresh and nobody to ask rejects no_token', async () => {
+  test('rejects with `no_token` when there is neither a set to refresh nor `provide`', async () => {
     const fixture = createFixture();
     const { session } = fixture.open();
     await session.ready;
@@ -93,7 +93,7 @@ describe('refresh()', () => {
 });
 
 describe("refresh: 'off'", () => {
-  test('the page only adopts: nothing is refreshed, the token lives out its time', async () => {
+  test('never refreshes: the token stays in force until it expires', async () => {
     const fixture = createFixture();
     const { session, events } = fixture.openStored({ refresh: 'off' });
     await fixture.advance(2 * HOUR);
@@ -104,19 +104,19 @@ describe("refresh: 'off'", () => {
     fixture.close();
   });
 
-  test('refresh() asks provide, and where there is none rejects without asking the page for what it has', async () => {
+  test('refresh() calls `provide`; without it, it rejects and emits no `needsTokens` event', async () => {
     const fixture = createFixture();
     const provide = vi.fn(async () => success(9));
-    const owner = fixture.openStored({ refresh: 'off', provide });
-    await owner.session.ready;
-    await owner.session.refresh();
-    expect(owner.session.advertisingToken).toBe('advertising-9');
+    const withProvide = fixture.openStored({ refresh: 'off', provide });
+    await withProvide.session.ready;
+    await withProvide.session.refresh();
+    expect(withProvide.session.advertisingToken).toBe('advertising-9');
     expect(provide).toHaveBeenCalledOnce();
 
-    const alone = fixture.openStored({ refresh: 'off' });
-    await alone.session.ready;
-    await expect(alone.session.refresh()).rejects.toMatchObject({ code: 'no_token' });
-    expect(names(alone.events)).toEqual(['token load']);
+    const without = fixture.openStored({ refresh: 'off' });
+    await without.session.ready;
+    await expect(without.session.refresh()).rejects.toMatchObject({ code: 'no_token' });
+    expect(names(without.events)).toEqual(['token load']);
     expect(fixture.sent).toEqual([]);
     fixture.close();
   });

@@ -17,8 +17,8 @@ import {
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-describe('the clock of the device', () => {
-  test('is set back while the page is open: nothing is late, and a page that is opened then knows the time too', async () => {
+describe('the device’s clock', () => {
+  test('set back while the page is open: the refresh is still on time, and a page opened afterwards knows the offset too', async () => {
     const { session, store, sent, advance, open, close } = await openLoaded();
     await advance(10 * MINUTE);
     vi.setSystemTime(Date.now() - 2 * HOUR);
@@ -35,7 +35,7 @@ describe('the clock of the device', () => {
     close();
   });
 
-  test('was set back while no page was open: no token before the service has been asked', async () => {
+  test('set back while no page was open: no token is given out until the service has answered', async () => {
     const fixture = createFixture();
     const store = memoryStore(recordOf(1, START + 2 * HOUR));
     const { session, events } = fixture.open({ store });
@@ -47,17 +47,20 @@ describe('the clock of the device', () => {
     fixture.close();
   });
 
-  test.each([1, 24, 40 * 24])('leaps ahead by %d h: one refresh, no loop, nothing deleted', async (hours) => {
-    const { session, store, sent, advance, close } = await openLoaded();
-    vi.setSystemTime(Date.now() + hours * HOUR);
-    await advance(2 * MINUTE);
-    expect(sent).toHaveLength(1);
-    expect(session.advertisingToken).toBe('advertising-2');
-    expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-2' } });
-    close();
-  });
+  test.each([1, 24, 40 * 24])(
+    'jumps ahead by %d h: the session sends one refresh and deletes nothing',
+    async (hours) => {
+      const { session, store, sent, advance, close } = await openLoaded();
+      vi.setSystemTime(Date.now() + hours * HOUR);
+      await advance(2 * MINUTE);
+      expect(sent).toHaveLength(1);
+      expect(session.advertisingToken).toBe('advertising-2');
+      expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-2' } });
+      close();
+    },
+  );
 
-  test('runs an hour ahead of a service whose Date cannot be read: a set is good for what it is good for, not for ms', async () => {
+  test('an hour ahead of the service, whose Date header cannot be read: a set keeps its whole lifetime, so there is no refresh loop', async () => {
     const fixture = createFixture(
       ({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1, Date.now() - HOUR)))),
     );
@@ -66,9 +69,9 @@ describe('the clock of the device', () => {
     expect(fixture.sent.length).toBeGreaterThan(5);
     expect(fixture.sent.length).toBeLessThanOrEqual(25);
     fixture.close();
-  });
+  }, 20_000);
 
-  test('is right, but the device sleeps in the middle of a refresh: an expired token is not taken for a good one', async () => {
+  test('correct, but the device sleeps during a refresh: the late answer, expired by then, is not used', async () => {
     let answer = (_: Response) => {};
     const fixture = createFixture(() => new Promise((resolve) => (answer = resolve)));
     const { session, events } = fixture.open({ store: memoryStore(recordOf(1)) });
@@ -84,10 +87,10 @@ describe('the clock of the device', () => {
   });
 });
 
-test('a clock that is set back in the middle of a refresh, with no Date to be read, prolongs no token', async () => {
+test('set back during a refresh whose Date header cannot be read: no token is given out after its expiry', async () => {
   const fixture = createFixture();
-  const begunAt = performance.now();
-  const realNow = () => START + performance.now() - begunAt;
+  const startedAt = performance.now();
+  const realNow = () => START + performance.now() - startedAt;
   let answer = () => {};
   let isFirst = true;
   fixture.serve(async ({ n }) => {
@@ -104,6 +107,6 @@ test('a clock that is set back in the middle of a refresh, with no Date to be re
     const { expiresAt } = session.state;
     if (session.advertisingToken) expect(expiresAt).toBeGreaterThan(realNow());
   }
-  expect(performance.now() - begunAt).toBeGreaterThan(3 * HOUR);
+  expect(performance.now() - startedAt).toBeGreaterThan(3 * HOUR);
   fixture.close();
 });

@@ -8,7 +8,7 @@ import { createFixture, hangs, recordOf, restoreGlobals, rotate, success, watchR
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-/** Signals and listeners that were handed to the page's own events. */
+/** Count the listeners on window and document, those removed by an abort signal included. */
 const pageListeners = () => {
   let count = 0;
   let added = 0;
@@ -26,15 +26,15 @@ const pageListeners = () => {
       add(name, listener, options);
     }) as never);
     const remove = target.removeEventListener.bind(target);
-    vi.spyOn(target, 'removeEventListener').mockImplementation(((...given: [string, () => void]) => {
+    vi.spyOn(target, 'removeEventListener').mockImplementation(((...args: [string, () => void]) => {
       count--;
-      remove(...given);
+      remove(...args);
     }) as never);
   }
   return { left: () => count - signals.filter((signal) => signal.aborted).length, added: () => added };
 };
 
-test('no timer, no listener, no channel, no connection is left', async () => {
+test('close() leaves no timer, listener, channel or database connection', async () => {
   const listeners = pageListeners();
   const channels = vi.spyOn(BroadcastChannel.prototype, 'close');
   const fixture = createFixture();
@@ -54,12 +54,12 @@ test('no timer, no listener, no channel, no connection is left', async () => {
 });
 
 test.each([
-  ['in the middle of a refresh', { store: () => memoryStore(recordOf(1, START - 20 * MINUTE)) }, hangs],
-  ['while the publisher is asked', { store: () => memoryStore(), provide: () => new Promise(() => {}) }, rotate],
-  ['while a token is waited for', { store: () => memoryStore(), provide: () => new Promise(() => {}) }, rotate],
-])('%s too: no timer is left, and whoever waits is told', async (_, { store, ...given }, service) => {
+  ['during a refresh', { store: () => memoryStore(recordOf(1, START - 20 * MINUTE)) }, hangs],
+  ['during a call of `provide`', { store: () => memoryStore(), provide: () => new Promise(() => {}) }, rotate],
+  ['during a call of getToken()', { store: () => memoryStore(), provide: () => new Promise(() => {}) }, rotate],
+])('close() %s leaves no timer, and a waiting getToken() settles', async (_, { store, ...options }, service) => {
   const fixture = createFixture(service);
-  const { session } = fixture.open({ store: store(), ...given });
+  const { session } = fixture.open({ store: store(), ...options });
   await fixture.settle();
   const waiting = session.getToken({ timeoutMs: HOUR }).then(
     () => 'token',
@@ -72,7 +72,7 @@ test.each([
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('while the store hangs: 1.5 s later nothing is left, and nothing was told', async () => {
+test('close() while the store hangs: after 1.5 s no timer is left, and no event was emitted', async () => {
   const fixture = createFixture();
   const { session, events } = fixture.open({ store: { ...memoryStore(), read: () => new Promise(() => {}) } });
   const waiting = session.getToken({ timeoutMs: HOUR }).catch(({ code }) => code);
@@ -84,7 +84,7 @@ test('while the store hangs: 1.5 s later nothing is left, and nothing was told',
   expect(events).toEqual([]);
 });
 
-test('the request under way is given up', async () => {
+test('close() aborts a refresh in progress', async () => {
   const fixture = createFixture(hangs);
   const { session } = fixture.openStored();
   await fixture.advance(15 * MINUTE);
@@ -92,12 +92,12 @@ test('the request under way is given up', async () => {
   expect(fixture.sent[0]?.init.signal?.aborted).toBe(true);
 });
 
-test('everything rejects closed, nothing is told, nothing is asked, the page has no token', async () => {
+test('a closed session rejects every call with `closed`, sends nothing, emits nothing and gives out no token', async () => {
   const fixture = createFixture();
   const { session, events, store } = fixture.openStored();
   await session.ready;
   await fixture.settle();
-  const told = events.length;
+  const emitted = events.length;
   session.close();
   expect(session.advertisingToken).toBeUndefined();
   for (const call of [
@@ -111,11 +111,11 @@ test('everything rejects closed, nothing is told, nothing is asked, the page has
   window.dispatchEvent(new Event('pageshow'));
   await fixture.advance(2 * HOUR);
   expect(fixture.sent).toEqual([]);
-  expect(events).toHaveLength(told);
+  expect(events).toHaveLength(emitted);
   expect(await store.read()).toEqual(recordOf(1, START));
 });
 
-test('closing twice, and before anything is loaded, is fine: ready resolves all the same', async () => {
+test('close() may be called twice and before anything is loaded; `ready` still resolves', async () => {
   const fixture = createFixture();
   const { session, events } = fixture.openStored();
   session.close();
@@ -127,11 +127,11 @@ test('closing twice, and before anything is loaded, is fine: ready resolves all 
   expect(vi.getTimerCount()).toBe(0);
 });
 
-describe('a write that is under way when the session is closed', () => {
+describe('a write in progress when the session is closed', () => {
   test.each<[string, (session: ReturnType<ReturnType<typeof createFixture>['open']>['session']) => Promise<void>]>([
     ['setTokens', (session) => session.setTokens(success(7))],
     ['clear', (session) => session.clear()],
-  ])('%s lands, and its promise resolves', async (_, call) => {
+  ])('of %s is completed, and its promise resolves', async (_, call) => {
     const { seen, stop } = watchRejections();
     const fixture = createFixture();
     const { session, store } = fixture.openStored();
@@ -145,7 +145,7 @@ describe('a write that is under way when the session is closed', () => {
     expect(seen).toEqual([]);
   });
 
-  test('a logout is told to the other tabs all the same', async () => {
+  test('of a logout still reaches the other tabs', async () => {
     const fixture = createFixture();
     const store = memoryStore(recordOf(1));
     const leaving = fixture.open({ store, name: 'close-tabs' });
@@ -159,7 +159,7 @@ describe('a write that is under way when the session is closed', () => {
   });
 });
 
-test('a session that is closed does not close another of its name', async () => {
+test('closing a session does not close another one of the same name', async () => {
   const fixture = createFixture();
   const store = memoryStore(recordOf(1));
   const one = fixture.open({ store, name: 'close-one' });
@@ -172,7 +172,7 @@ test('a session that is closed does not close another of its name', async () => 
   fixture.close();
 });
 
-test('closing right after refresh() sends nothing, and says that it is closed', async () => {
+test('close() right after refresh(): nothing is sent, and the promise rejects with `closed`', async () => {
   const fixture = createFixture(rotate);
   const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
   await session.ready;
@@ -183,7 +183,7 @@ test('closing right after refresh() sends nothing, and says that it is closed', 
   expect(fixture.sent).toHaveLength(0);
 });
 
-test('opened and closed 100 times: no timer, listener, channel or connection is left', async () => {
+test('opening and closing 100 sessions leaves no timer, listener, channel or unhandled rejection', async () => {
   const { seen, stop } = watchRejections();
   const opened = vi.fn();
   class Channel extends BroadcastChannel {
@@ -201,19 +201,19 @@ test('opened and closed 100 times: no timer, listener, channel or connection is 
   const add = window.addEventListener.bind(window);
   const remove = window.removeEventListener.bind(window);
   let left = 0;
-  vi.spyOn(window, 'addEventListener').mockImplementation(((...given: Parameters<typeof add>) => {
-    listeners.add(given[0]);
+  vi.spyOn(window, 'addEventListener').mockImplementation(((...args: Parameters<typeof add>) => {
+    listeners.add(args[0]);
     left++;
-    add(...given);
+    add(...args);
   }) as never);
-  vi.spyOn(window, 'removeEventListener').mockImplementation(((...given: Parameters<typeof remove>) => {
+  vi.spyOn(window, 'removeEventListener').mockImplementation(((...args: Parameters<typeof remove>) => {
     left--;
-    remove(...given);
+    remove(...args);
   }) as never);
   const fixture = createFixture(hangs);
   const store = memoryStore(recordOf(1, START - 20 * MINUTE));
   for (let n = 0; n < 100; n++) {
-    const { session } = fixture.open({ store, name: 'life-100' });
+    const { session } = fixture.open({ store, name: 'close-100' });
     if (n % 3) await session.ready;
     if (n % 2) void session.refresh();
     session.close();

@@ -10,7 +10,7 @@ beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
 describe('consent withdrawn', () => {
-  test('wipes page and store at once, and nothing follows', async () => {
+  test('erases page and store at once; no request, event or timer follows', async () => {
     const { session, grant, withdraw, inner, events, sent, settle, advance, close } = openAsking(recordOf(1));
     grant();
     await until(() => session.advertisingToken);
@@ -27,7 +27,7 @@ describe('consent withdrawn', () => {
     close();
   });
 
-  test('in the middle of a refresh: the request is given up, and its answer brings nothing back', async () => {
+  test('during a refresh: the request is aborted, and its answer is ignored', async () => {
     const { session, grant, withdraw, serve, sent, inner, events, settle, advance, close } = openAsking(recordOf(1));
     let answer = (_: Response) => {};
     serve(() => new Promise((resolve) => (answer = resolve)));
@@ -44,21 +44,21 @@ describe('consent withdrawn', () => {
     close();
   });
 
-  test('before a set was written: it never is, not even for a moment', async () => {
+  test('before a supplied set was written: it is never written', async () => {
     const { session, grant, withdraw, inner, settle, close } = openAsking();
-    const written = vi.spyOn(inner, 'update');
-    const supplied = session.setTokens(success(3));
+    const updates = vi.spyOn(inner, 'update');
+    const write = session.setTokens(success(3));
     grant();
     withdraw();
-    await expect(supplied).rejects.toMatchObject({ code: 'no_consent' });
+    await expect(write).rejects.toMatchObject({ code: 'no_consent' });
     await settle();
-    const results = await Promise.all(written.mock.results.map(({ value }) => value));
+    const results = await Promise.all(updates.mock.results.map(({ value }) => value));
     expect(results.length).toBeGreaterThan(0);
     expect(JSON.stringify(results)).not.toMatch(/advertising-|refresh-|real/);
     close();
   });
 
-  test('before the first read, and the session closed: the store is wiped all the same', async () => {
+  test('before the first read, then close(): the store is still erased', async () => {
     const { session, grant, withdraw, inner, settle } = openAsking(recordOf(1));
     grant();
     withdraw();
@@ -67,19 +67,19 @@ describe('consent withdrawn', () => {
     expect(JSON.stringify(await inner.read())).not.toMatch(/advertising-|refresh-|real/);
   });
 
-  test('in the middle of provide: its answer is not taken', async () => {
+  test('during a call of `provide`: the signal is aborted, and the answer is ignored', async () => {
     let answer = (_: unknown) => {};
-    let given: AbortSignal | undefined;
+    let received: AbortSignal | undefined;
     const { session, grant, withdraw, inner, events, settle, close } = openAsking(undefined, {
       provide: ({ signal }: { signal: AbortSignal }) => {
-        given = signal;
+        received = signal;
         return new Promise((resolve) => (answer = resolve));
       },
     });
     grant();
-    await until(() => given);
+    await until(() => received);
     withdraw();
-    expect(given?.aborted).toBe(true);
+    expect(received?.aborted).toBe(true);
     answer(success(5));
     await settle();
     expect(session.advertisingToken).toBeUndefined();
@@ -88,7 +88,7 @@ describe('consent withdrawn', () => {
     close();
   });
 
-  test('a set that is supplied afterwards reaches neither store nor page until consent is given again', async () => {
+  test('a set supplied afterwards reaches neither store nor page until consent is given again', async () => {
     const { session, grant, withdraw, inner, touched, settle, close } = openAsking(recordOf(1));
     grant();
     await until(() => session.advertisingToken);
@@ -103,7 +103,7 @@ describe('consent withdrawn', () => {
     close();
   });
 
-  test('and given again: the page is as one that has nothing, and works', async () => {
+  test('then given again: the session starts empty, and accepts a new set', async () => {
     const { session, grant, withdraw, events, settle, close } = openAsking(recordOf(1));
     grant();
     await until(() => session.advertisingToken);
@@ -130,7 +130,7 @@ describe('consent withdrawn', () => {
     close();
   });
 
-  test('and the session closed at once: nothing is left unhandled, and the store is wiped all the same', async () => {
+  test('then close() in the same task: the store is still erased, and no rejection is unhandled', async () => {
     const { seen, stop } = watchRejections();
     const { session, grant, withdraw, inner, settle } = openAsking(recordOf(1));
     grant();
@@ -144,7 +144,7 @@ describe('consent withdrawn', () => {
   });
 });
 
-test('consent given again: what another tab has stored meanwhile is in force', async () => {
+test('consent given again: the set that another tab stored in the meantime is in force', async () => {
   const fixture = createFixture();
   const { consent, grant, withdraw } = controlledConsent(true);
   const store = memoryStore(recordOf(1));
@@ -160,7 +160,7 @@ test('consent given again: what another tab has stored meanwhile is in force', a
   fixture.close();
 });
 
-test('consent withdrawn in a tab whose store has failed: what others have stored since goes as well', async () => {
+test('consent withdrawn in a tab whose store had failed: the set in the store is erased as well', async () => {
   const fixture = createFixture();
   const { consent, withdraw } = controlledConsent(true);
   const inner = memoryStore({ ...recordOf(1), generation: 8 });
@@ -179,7 +179,7 @@ test('consent withdrawn in a tab whose store has failed: what others have stored
   fixture.close();
 });
 
-test('consent withdrawn right after refresh() leaves provide unasked', async () => {
+test('consent withdrawn right after refresh(): `provide` is not called, and the promise rejects with `no_consent`', async () => {
   const fixture = createFixture(rotate);
   const provide = vi.fn(async () => success(1));
   const { consent, withdraw } = controlledConsent(true);
@@ -198,7 +198,7 @@ test('consent withdrawn right after refresh() leaves provide unasked', async () 
   expect(provide).not.toHaveBeenCalled();
 });
 
-test('consent that changes after closing is of no concern', async () => {
+test('a change of consent after close() has no effect', async () => {
   const { seen, stop } = watchRejections();
   const fixture = createFixture(rotate);
   const { consent, withdraw } = controlledConsent(true);

@@ -9,7 +9,7 @@ beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
 describe('before consent', () => {
-  test('neither storage nor network nor provide is used, and ready resolves with nothing loaded', async () => {
+  test('neither storage nor network nor `provide` is used, and `ready` resolves with nothing loaded', async () => {
     const provide = vi.fn();
     const { session, events, touched, sent, advance, close } = openAsking(recordOf(1), { provide, tokens: success(2) });
     await session.ready;
@@ -35,7 +35,7 @@ describe('before consent', () => {
     session.close();
   });
 
-  test('refused: getToken and refresh say so', async () => {
+  test('getToken() and refresh() reject with `no_consent` if it is denied', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored({ consent: () => false });
     await session.ready;
@@ -44,7 +44,7 @@ describe('before consent', () => {
     fixture.close();
   });
 
-  test('pending: getToken waits for it, as long as it waits for anything', async () => {
+  test('getToken() waits for a pending decision up to its timeout', async () => {
     const { session, advance, close } = openAsking(recordOf(1));
     const token = session.getToken();
     const late = expect(token).rejects.toMatchObject({ code: 'timeout' });
@@ -53,7 +53,7 @@ describe('before consent', () => {
     close();
   });
 
-  test('a set that the host supplies waits for consent, and is stored then', async () => {
+  test('a set that the host supplies is held, and stored once consent is given', async () => {
     const { session, events, touched, inner, grant, settle, close } = openAsking();
     const done = session.setTokens(success(3));
     await settle();
@@ -67,13 +67,13 @@ describe('before consent', () => {
     close();
   });
 
-  test('a malformed set rejects at once', async () => {
+  test('setTokens() of a malformed set rejects at once', async () => {
     const { session, close } = openAsking();
     await expect(session.setTokens({ nothing: 1 })).rejects.toMatchObject({ code: 'invalid_token_set' });
     close();
   });
 
-  test('close lets go of everything that waited for it', async () => {
+  test('close() settles every call that waits for it', async () => {
     const { session, grant, touched, settle, sent } = openAsking(recordOf(1));
     const waiting = [session.getToken(), session.setTokens(success(2)), session.clear()];
     session.close();
@@ -94,9 +94,9 @@ describe('before consent', () => {
 
 describe('consent given', () => {
   test.each<[string, () => boolean | Promise<boolean>]>([
-    ['at once', () => true],
+    ['synchronously', () => true],
     ['by a promise', async () => true],
-  ])('%s: ready waits for what is stored where it is known, and the token is there', async (_, consent) => {
+  ])('%s: the stored token is loaded', async (_, consent) => {
     const fixture = createFixture();
     const { session, events } = fixture.openStored({ consent });
     await session.ready;
@@ -107,7 +107,7 @@ describe('consent given', () => {
     fixture.close();
   });
 
-  test('later: the waiting getToken gets the stored token', async () => {
+  test('later: a waiting getToken() resolves with the stored token', async () => {
     const { session, grant, events, settle, close } = openAsking(recordOf(1));
     const token = session.getToken();
     await settle();
@@ -118,7 +118,7 @@ describe('consent given', () => {
     close();
   });
 
-  test('from within the question itself', async () => {
+  test('by `onChange` inside the `consent` call: the stored token is loaded', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored({
       consent: (onChange) => {
@@ -130,7 +130,7 @@ describe('consent given', () => {
     fixture.close();
   });
 
-  test('twice is as once', async () => {
+  test('repeatedly: the token is loaded and emitted once', async () => {
     const { session, grant, events, settle, close } = openAsking(recordOf(1));
     grant();
     grant();
@@ -142,18 +142,18 @@ describe('consent given', () => {
   });
 });
 
-describe('consent that fails is consent not given', () => {
+describe('`consent` gives no consent when it', () => {
   test.each<[string, () => unknown]>([
     [
-      'it throws',
+      'throws',
       () => {
         throw new Error('no consent tool');
       },
     ],
-    ['it rejects', () => Promise.reject(new Error('no consent tool'))],
-    ['it answers with nothing', () => undefined],
-    ['it answers with what is only nearly true', () => Promise.resolve('yes')],
-    ['it answers with an object', () => ({})],
+    ['rejects', () => Promise.reject(new Error('no consent tool'))],
+    ['returns undefined', () => undefined],
+    ['resolves with a truthy value other than true', () => Promise.resolve('yes')],
+    ['returns an object', () => ({})],
   ])('%s', async (_, consent) => {
     const { seen, stop } = watchRejections();
     const fixture = createFixture();
@@ -170,7 +170,7 @@ describe('consent that fails is consent not given', () => {
   });
 });
 
-test('consent that comes after the page was frozen and thawed: the stored state is read', async () => {
+test('consent given after the page was frozen and resumed: the stored state is read', async () => {
   const fixture = createFixture();
   const { consent, grant } = controlledConsent();
   const { session } = fixture.openStored({ consent });

@@ -21,13 +21,13 @@ afterEach(restoreGlobals);
 describe.each([
   ['kept in the back/forward cache', 'pagehide', 'pageshow'],
   ['frozen', 'freeze', 'resume'],
-])('a page that is %s', (_, leave, back) => {
-  test('gives no token until it has read again, and tells nothing where nothing has happened', async () => {
+])('a page that is %s', (_, leave, comeBack) => {
+  test('gives out no token until it has read the store again, and emits no event if nothing changed', async () => {
     const { session, events, settle, close } = await openLoaded();
     dispatch(leave);
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state).toMatchObject({ waitingFor: 'storage', phase: 'empty' });
-    dispatch(back);
+    dispatch(comeBack);
     expect(session.advertisingToken).toBeUndefined();
     expect(await session.getToken()).toBe('advertising-1');
     await settle();
@@ -36,14 +36,14 @@ describe.each([
     close();
   });
 
-  test('never shows a token whose user was logged out meanwhile, nor one who was replaced', async () => {
+  test('never gives out its old token after another tab replaced the user or logged out', async () => {
     const { session, store, events, settle, close } = await openLoaded();
     const seen = new Set<string | undefined>();
     session.subscribe(() => seen.add(session.advertisingToken));
     dispatch(leave);
     await settle();
     await store.update(() => ({ ...recordOf(7), generation: 3 }));
-    dispatch(back);
+    dispatch(comeBack);
     seen.add(session.advertisingToken);
     await settle();
     expect(session.advertisingToken).toBe('advertising-7');
@@ -57,24 +57,24 @@ describe.each([
       offsetMs: 0,
       clearedAt: Date.now(),
     }));
-    dispatch(back);
+    dispatch(comeBack);
     await settle();
     expect(session.state.phase).toBe('empty');
     expect(names(events)).toEqual(['token load', 'token tab']);
     close();
   });
 
-  test('reads again also where it stays hidden', async () => {
+  test('reads the store again even if it stays hidden', async () => {
     const { session, settle, close } = await openLoaded();
     setVisible(false);
     dispatch(leave);
-    dispatch(back);
+    dispatch(comeBack);
     await settle();
     expect(session.advertisingToken).toBe('advertising-1');
     close();
   });
 
-  test('does not believe a read from before', async () => {
+  test('ignores the result of a read that started before it left', async () => {
     let answer = () => {};
     const inner = memoryStore(recordOf(1));
     let isSlow = false;
@@ -89,10 +89,10 @@ describe.each([
     await settle();
     dispatch(leave);
     await inner.update(() => ({ ...recordOf(9), generation: 2 }));
-    const fromBefore = answer;
-    dispatch(back);
-    fromBefore();
-    await until(() => answer !== fromBefore);
+    const finishOldRead = answer;
+    dispatch(comeBack);
+    finishOldRead();
+    await until(() => answer !== finishOldRead);
     await settle();
     expect(session.advertisingToken).toBeUndefined();
     answer();
@@ -100,7 +100,7 @@ describe.each([
     close();
   });
 
-  test('gives up its refresh, closes channel and connection, and has no timer', async () => {
+  test('aborts its refresh, closes its channel and its database connection, and has no timer', async () => {
     const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
     const { session, store, sent, serve, advance, settle, close } = await openLoaded();
     serve(hangs);
@@ -113,17 +113,17 @@ describe.each([
     expect(store.close).toHaveBeenCalledOnce();
     expect(vi.getTimerCount()).toBe(0);
     serve(rotate);
-    dispatch(back);
+    dispatch(comeBack);
     await advance(15_000);
     expect(session.advertisingToken).toBe('advertising-2');
     close();
   });
 
-  test('hears of the others again when it is back', async () => {
+  test('receives changes from other tabs again after it has returned', async () => {
     const { session, store, settle, open, close } = await openLoaded({ name: 'life-again' });
     dispatch(leave);
     await settle();
-    dispatch(back);
+    dispatch(comeBack);
     await until(() => session.advertisingToken);
     const other = open({ store, name: 'life-again' });
     await other.session.clear();
@@ -131,29 +131,29 @@ describe.each([
     close();
   });
 
-  test('writes what it was told before it left, and the others hear of it', async () => {
+  test('completes a logout that was in progress when it left, and other tabs adopt it', async () => {
     const { session, store, open, settle, close } = await openLoaded({ name: 'life-logout' });
     const other = open({ store, name: 'life-logout' });
     await other.session.ready;
     void session.clear();
-    // The other tab is of another page: it hears no event of this one. The write is still under way.
+    // Both sessions share this document. Closed, the first one ignores the events below; its write is still in progress.
     session.close();
     dispatch(leave);
-    dispatch(back);
+    dispatch(comeBack);
     await until(() => !other.session.advertisingToken);
     await settle();
     expect(await store.read()).not.toHaveProperty('set.refreshToken');
     close();
   });
 
-  test('whose store fails when it is back has no token: nobody can say that its user is still there', async () => {
+  test('has no token if its store fails when it returns: the user may have logged out in another tab', async () => {
     const inner = memoryStore(recordOf(1));
     const store: Store = { ...inner };
     const provide = vi.fn(async () => success(4));
     const { session, events, advance, close } = await openLoaded({ store, provide });
     dispatch(leave);
     store.read = store.update = () => new Promise(() => {});
-    dispatch(back);
+    dispatch(comeBack);
     await advance(1_499);
     expect(session.advertisingToken).toBeUndefined();
     await advance(5_000);
@@ -162,21 +162,21 @@ describe.each([
     close();
   });
 
-  test('a set that is supplied while it is away is written, and shown when it is back', async () => {
+  test('writes a set supplied while it is away, and gives out its token when it returns', async () => {
     const { session, store, settle, close } = await openLoaded();
     dispatch(leave);
     const done = session.setTokens(success(6));
     expect(session.advertisingToken).toBeUndefined();
     await done;
     expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-6' } });
-    dispatch(back);
+    dispatch(comeBack);
     await settle();
     expect(session.advertisingToken).toBe('advertising-6');
     close();
   });
 });
 
-test('a page that was away in the middle of a use of the store gives it another chance, and erases nothing', async () => {
+test('a page that left during a read of the store reads it again when it returns, and erases nothing', async () => {
   const inner = memoryStore(recordOf(1));
   const store: Store = { ...inner };
   const { session, events, advance, settle, close } = await openLoaded({ store });
@@ -195,7 +195,7 @@ test('a page that was away in the middle of a use of the store gives it another 
   close();
 });
 
-test('100 times to the front and to the back, with nothing new: no event', async () => {
+test('hiding and showing a page 100 times emits no event if nothing changed', async () => {
   const { session, events, settle, sent, close } = await openLoaded();
   for (let n = 0; n < 100; n++) {
     setVisible(false);
@@ -209,7 +209,7 @@ test('100 times to the front and to the back, with nothing new: no event', async
   close();
 });
 
-test('news that arrives while a page is leaving is not believed when it comes back', async () => {
+test('a change announced while a page was leaving does not replace the read when it returns', async () => {
   const fixture = createFixture();
   const inner = memoryStore(recordOf(1));
   let finish = () => {};
@@ -240,10 +240,10 @@ test('news that arrives while a page is leaving is not believed when it comes ba
 });
 
 test.each([
-  ['is of another operator', { ...recordOf(5), baseUrl: 'https://other.example' }],
+  ['belongs to another operator', { ...recordOf(5), baseUrl: 'https://other.example' }],
   ['is damaged', { v: 1, generation: 'x' }],
   ['is null', null],
-])('a page from the cache whose record %s by then has no user', async (_, value) => {
+])('a page restored from the back/forward cache whose record now %s has no token', async (_, value) => {
   const fixture = createFixture();
   const store = memoryStore(recordOf(1, START));
   const { session } = fixture.open({ store });
@@ -258,9 +258,9 @@ test.each([
 });
 
 test.each([
-  ['that was frozen meanwhile', 'freeze', 'resume'],
+  ['that was frozen', 'freeze', 'resume'],
   ['from the back/forward cache', 'pagehide', 'pageshow'],
-])('a page %s finds its store erased: nobody is there any more', async (_, leave, comeBack) => {
+])('a page %s whose store was erased in the meantime has no token', async (_, leave, comeBack) => {
   const fixture = createFixture();
   const store = memoryStore(recordOf(1));
   const { session } = fixture.open({ store });

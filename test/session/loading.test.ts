@@ -1,5 +1,5 @@
 // @vitest-environment node
-/** Two copies of the code in one page, as they are shipped; and that loading it touches nothing. */
+/** Loading the code: importing it touches no global, and two copies of the script file on one page work like two tabs. */
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { buildScript } from '../../build/bundle.ts';
@@ -10,9 +10,9 @@ import { BASE_URL, createFixture, recordOf } from './fixtures.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-test('two copies of tessera.js behave like two tabs: one refresh, both have it; a logout ends both', async () => {
+test('two copies of tessera.js share one refresh, and a logout in one ends both', async () => {
   const { code } = await buildScript('tessera.js');
-  /** The file in a page that has no global of its name yet. */
+  /** Evaluate the file with a `window` of its own. */
   const load = (): Tessera => {
     const window: { tessera?: Tessera } = {};
     new Function('window', code)(window);
@@ -42,7 +42,7 @@ test('two copies of tessera.js behave like two tabs: one refresh, both have it; 
   for (const { session } of both) session.close();
 });
 
-test('loading the module touches no global', async () => {
+test('importing the module reads no global of the browser', async () => {
   const touched: string[] = [];
   const watched = ['indexedDB', 'localStorage', 'document', 'navigator', 'performance', 'BroadcastChannel', 'fetch'];
   const own = watched.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const);
@@ -59,7 +59,7 @@ test('loading the module touches no global', async () => {
     const { createSession } = await import('../../src/session/index.ts');
     const at = touched.length;
     expect(createSession).toBeTypeOf('function');
-    // What imports modules here may itself look at a clock, before and after.
+    // Vitest's module loader reads `performance`, before and after the import.
     expect(touched.slice(0, at).filter((name) => name !== 'performance')).toEqual([]);
   } finally {
     for (const [name, descriptor] of own)

@@ -28,8 +28,8 @@ const fakeLocks = () => {
 };
 afterEach(() => void Reflect.deleteProperty(navigator, 'locks'));
 
-describe('with locks', () => {
-  test('one of two tabs refreshes, the other adopts', async () => {
+describe('with Web Locks', () => {
+  test('one of two tabs refreshes, and the other adopts the new set', async () => {
     const locks = fakeLocks();
     const { fixture, a, b } = await openTwoTabs();
     await fixture.advance(15 * MINUTE);
@@ -47,7 +47,7 @@ describe('with locks', () => {
     fixture.close();
   });
 
-  test('while another tab is at it nothing is sent, and its news ends the waiting', async () => {
+  test('while another tab holds the lock nothing is sent, and its message ends the waiting', async () => {
     const locks = fakeLocks();
     const fixture = createFixture();
     const name = `tabs-${testNumber++}`;
@@ -67,7 +67,7 @@ describe('with locks', () => {
     fixture.close();
   });
 
-  test('where the other tab never tells, the store is read after 12 s, and the page goes on by itself', async () => {
+  test('if the other tab sends no message, the session reads the store after 12 s and refreshes by itself', async () => {
     const locks = fakeLocks();
     const fixture = createFixture();
     const name = `tabs-${testNumber++}`;
@@ -82,14 +82,14 @@ describe('with locks', () => {
     fixture.close();
   });
 
-  test('a lock that is never given back is no storm of tries', async () => {
+  test('a lock that is never released is requested every 12 s at most', async () => {
     const locks = fakeLocks();
     const fixture = createFixture();
     const name = `tabs-${testNumber++}`;
     const { session, events } = fixture.open({ store: memoryStore(recordOf(1)), name });
     locks.held.add(name);
     await fixture.advance(40 * MINUTE);
-    // One look every 12 s, for 25 minutes.
+    // One request every 12 s, for 25 minutes.
     expect(locks.asked.length).toBeLessThanOrEqual(126);
     expect(fixture.sent).toEqual([]);
     expect(session.advertisingToken).toBe('advertising-1');
@@ -98,14 +98,14 @@ describe('with locks', () => {
   });
 
   test.each([
-    ['refused (a sandboxed frame)', () => Promise.reject(new DOMException('denied', 'SecurityError'))],
+    ['rejected (sandboxed frame)', () => Promise.reject(new DOMException('denied', 'SecurityError'))],
     [
-      'refused on the spot',
+      'denied by an exception',
       () => {
         throw new DOMException('denied', 'SecurityError');
       },
     ],
-  ])('locks that are %s: the page goes on alone', async (_, request) => {
+  ])('a lock request that is %s: the session refreshes without a lock', async (_, request) => {
     Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
     const fixture = createFixture();
     const { session, events } = fixture.openStored();
@@ -115,7 +115,7 @@ describe('with locks', () => {
     fixture.close();
   });
 
-  test('a refresh that fails under the lock is sent once, not again without it', async () => {
+  test('a refresh that fails under the lock is not sent again without it', async () => {
     fakeLocks();
     const fixture = createFixture(offline);
     const { session } = fixture.openStored();
@@ -125,7 +125,7 @@ describe('with locks', () => {
     fixture.close();
   });
 
-  test('close in the middle of a refresh gives the lock back', async () => {
+  test('close() during a refresh releases the lock', async () => {
     const locks = fakeLocks();
     const fixture = createFixture(() => new Promise(() => {}));
     const { session } = fixture.openStored();
@@ -137,17 +137,17 @@ describe('with locks', () => {
   });
 });
 
-test('a set that comes while a refresh asks for the lock is told, and not sent', async () => {
-  let give = () => {};
+test('a set supplied while a refresh waits for the lock takes effect, and the refresh is not sent', async () => {
+  let grant = () => {};
   const request = async (_: string, __: unknown, work: (lock: unknown) => unknown) => {
-    await new Promise<void>((resolve) => (give = resolve));
+    await new Promise<void>((resolve) => (grant = resolve));
     return work({});
   };
   Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
   const { session, store, events, sent, advance, settle, close } = await openLoaded();
   await advance(15 * MINUTE);
   const done = session.setTokens(success(5));
-  give();
+  grant();
   await done;
   await settle();
   Reflect.deleteProperty(navigator, 'locks');
@@ -157,7 +157,7 @@ test('a set that comes while a refresh asks for the lock is told, and not sent',
   close();
 });
 
-test('a lock manager that never answers is as none', async () => {
+test('a lock manager that never answers delays the refresh by less than 3 s', async () => {
   Object.defineProperty(navigator, 'locks', { configurable: true, value: { request: () => new Promise(() => {}) } });
   const { session, advance, close } = await openLoaded();
   await advance(15 * MINUTE + 3_000);

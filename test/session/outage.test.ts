@@ -19,12 +19,12 @@ let testNumber = 0;
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-/** Tabs over one store; none has locks, each is a page of its own. */
-const openTabs = async (count: number, service = offline, given: object = {}) => {
+/** Open tabs over one store, without Web Locks. */
+const openTabs = async (count: number, service = offline, options: object = {}) => {
   const fixture = createFixture(service);
   const name = `outage-${testNumber++}`;
   const store = memoryStore(recordOf(1));
-  const tabs = Array.from({ length: count }, () => fixture.open({ store, name, ...given }));
+  const tabs = Array.from({ length: count }, () => fixture.open({ store, name, ...options }));
   await Promise.all(tabs.map(({ session }) => session.ready));
   await fixture.settle();
   return { ...fixture, name, store, tabs };
@@ -33,20 +33,20 @@ const wake = (event: string) => window.dispatchEvent(new Event(event));
 
 describe('an outage', () => {
   test.each([0, 0.5, 0.999])(
-    'of 30 minutes costs ten tabs 15 calls at most, however the dice fall (%s)',
-    async (dice) => {
-      vi.spyOn(Math, 'random').mockReturnValue(dice);
+    'costs ten tabs at most 15 requests in 30 minutes, whatever the jitter (%s)',
+    async (random) => {
+      vi.spyOn(Math, 'random').mockReturnValue(random);
       const { sent, advance, close } = await openTabs(10);
       await advance(15 * MINUTE + 6 * HOUR);
-      const ats = sent.map(({ at }) => at);
-      for (const from of ats)
-        expect(ats.filter((at) => at >= from && at < from + 30 * MINUTE).length).toBeLessThanOrEqual(15);
-      expect(ats.length).toBeGreaterThan(60);
+      const sentAt = sent.map(({ at }) => at);
+      for (const from of sentAt)
+        expect(sentAt.filter((at) => at >= from && at < from + 30 * MINUTE).length).toBeLessThanOrEqual(15);
+      expect(sentAt.length).toBeGreaterThan(60);
       close();
     },
   );
 
-  test('costs no more where the page wakes up every minute, or asks for a refresh', async () => {
+  test('costs no more if the page comes online or calls refresh() every minute', async () => {
     const { sent, advance, tabs, close } = await openTabs(3);
     await advance(15 * MINUTE);
     for (let minute = 0; minute < 60; minute++) {
@@ -54,13 +54,13 @@ describe('an outage', () => {
       tabs[minute % 3]?.session.refresh().catch(() => {});
       await advance(MINUTE);
     }
-    const ats = sent.map(({ at }) => at);
-    for (const from of ats)
-      expect(ats.filter((at) => at >= from && at < from + 30 * MINUTE).length).toBeLessThanOrEqual(15);
+    const sentAt = sent.map(({ at }) => at);
+    for (const from of sentAt)
+      expect(sentAt.filter((at) => at >= from && at < from + 30 * MINUTE).length).toBeLessThanOrEqual(15);
     close();
   });
 
-  test('is told of once in a tab, and all tabs hold the new token when the service is back', async () => {
+  test('emits one error per tab, and all tabs have the new token when the service is back', async () => {
     const { tabs, advance, serve, close } = await openTabs(3);
     await advance(20 * MINUTE);
     serve(rotate);
@@ -72,7 +72,7 @@ describe('an outage', () => {
     close();
   });
 
-  test('outlives a reload: the next page keeps to the pause of the last', async () => {
+  test('keeps its back-off across a reload', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
     const { sent, store, advance, tabs, open, close } = await openTabs(1);
     await advance(15 * MINUTE + 40_000);
@@ -87,7 +87,7 @@ describe('an outage', () => {
     close();
   });
 
-  test('three failing refresh() of a fresh set tell one error', async () => {
+  test('emits one error for three calls of refresh() that fail', async () => {
     const { tabs, close } = await openTabs(1);
     const [{ session, events }] = tabs as [(typeof tabs)[0]];
     for (let n = 0; n < 3; n++) await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
@@ -95,7 +95,7 @@ describe('an outage', () => {
     close();
   });
 
-  test('refresh() rejects without a call once the budget is spent', async () => {
+  test('makes refresh() reject without a request once the budget is spent', async () => {
     const { tabs, sent, close } = await openTabs(1);
     const [{ session }] = tabs as [(typeof tabs)[0]];
     for (let n = 0; n < 9; n++) await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
@@ -105,10 +105,10 @@ describe('an outage', () => {
 });
 
 describe('Retry-After', () => {
-  const asks = (after: string) => answersPlain(503, '', { 'retry-after': after });
+  const unavailable = (after: string) => answersPlain(503, '', { 'retry-after': after });
 
-  test('is kept to by all tabs, also when they wake up', async () => {
-    const { sent, serve, advance, close } = await openTabs(3, asks('3600'));
+  test('is respected by all tabs, even when they come online', async () => {
+    const { sent, serve, advance, close } = await openTabs(3, unavailable('3600'));
     await advance(15 * MINUTE);
     serve(rotate);
     for (let minute = 0; minute < 59; minute++) {
@@ -121,8 +121,8 @@ describe('Retry-After', () => {
     close();
   });
 
-  test('is kept to for a day at most', async () => {
-    const { sent, serve, advance, close } = await openTabs(1, asks(String(30 * 86_400)));
+  test('is respected for at most a day', async () => {
+    const { sent, serve, advance, close } = await openTabs(1, unavailable(String(30 * 86_400)));
     await advance(15 * MINUTE);
     serve(rotate);
     await advance(DAY - MINUTE);
@@ -134,7 +134,7 @@ describe('Retry-After', () => {
 });
 
 describe('refusals', () => {
-  test('are counted by all tabs together: three spaced tries, then each tab says once that it needs a set', async () => {
+  test('are counted by all tabs together: three spaced retries, then each tab emits one `needsTokens`', async () => {
     const { sent, tabs, advance, close } = await openTabs(3, answersPlain(401));
     await advance(15 * MINUTE + 2 * HOUR);
     expect(sent.map(({ at }) => (at - START) / 1000 - 900)).toEqual([0, 30, 150, 750]);
@@ -143,7 +143,7 @@ describe('refusals', () => {
     close();
   });
 
-  test('are not tried sooner because the page wakes up', async () => {
+  test('are not retried sooner when the page comes online', async () => {
     const { sent, advance, close } = await openTabs(1, answersPlain(401));
     await advance(15 * MINUTE + 5_000);
     wake('online');
@@ -152,7 +152,7 @@ describe('refusals', () => {
     close();
   });
 
-  test('are forgotten after a day, so that a service that had it wrong is asked again', async () => {
+  test('are forgotten after a day, so a service that recovered is asked again', async () => {
     const { sent, serve, advance, tabs, close } = await openTabs(1, answersPlain(403));
     await advance(2 * HOUR);
     const before = sent.length;
@@ -165,7 +165,7 @@ describe('refusals', () => {
     close();
   });
 
-  test('while provide is asked for another set, waitingFor says so', async () => {
+  test('lead to a call of `provide`, which `waitingFor` shows', async () => {
     const fixture = createFixture(answersPlain(401));
     const { set, ...record } = recordOf(1);
     const store = memoryStore({ ...record, set: { ...set, expiresAt: START + 16 * MINUTE } });
@@ -177,14 +177,14 @@ describe('refusals', () => {
   });
 });
 
-describe('a page that wakes up', () => {
-  test.each(['online', 'pageshow', 'resume', 'visibilitychange'])('by %s tries once within 2 s', async (event) => {
+describe('a page that resumes, becomes visible or comes online', () => {
+  test.each(['online', 'pageshow', 'resume', 'visibilitychange'])('by `%s` tries once within 2 s', async (event) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
     const { sent, serve, advance, tabs, close } = await openTabs(3);
     await advance(17 * MINUTE);
     const before = sent.length;
     serve(rotate);
-    // After the distance that the budget asks for, before the pause is over.
+    // After the spacing that the budget requires, before the back-off is over.
     await advance(sent.at(-1)!.at + 181_000 - Date.now());
     expect(sent).toHaveLength(before);
     wake(event);
@@ -194,7 +194,7 @@ describe('a page that wakes up', () => {
     close();
   });
 
-  test('and fails within 30 s goes on with a short back-off, however long it was', async () => {
+  test('and whose attempt then fails continues with a short back-off', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
     const { sent, advance, store, close } = await openTabs(1);
     await advance(25 * MINUTE);
@@ -210,8 +210,8 @@ describe('a page that wakes up', () => {
   });
 });
 
-describe('without locks, the record says who is at it', () => {
-  test('ten tabs and a service that takes 5 s: one call', async () => {
+describe('without Web Locks, a lease in the record', () => {
+  test('lets ten tabs send one request to a service that takes 5 s', async () => {
     const fixture = createFixture();
     const name = `outage-${testNumber++}`;
     const store = memoryStore(recordOf(1));
@@ -226,7 +226,7 @@ describe('without locks, the record says who is at it', () => {
     fixture.close();
   });
 
-  test('a tab that dies in the middle is waited for 12 s, then another goes ahead', async () => {
+  test('of a tab that was closed during its refresh expires after 12 s, and another tab refreshes', async () => {
     const { name, open, store, sent, serve, advance, tabs, close } = await openTabs(1, hangs);
     await advance(15 * MINUTE);
     expect(sent).toHaveLength(1);
@@ -241,7 +241,7 @@ describe('without locks, the record says who is at it', () => {
     close();
   });
 
-  test('a claim of a clock that ran ahead is none', async () => {
+  test('with a start in the future is ignored', async () => {
     const fixture = createFixture();
     const run = { tries: 1, steps: 0, refusals: 0, triedAt: START + HOUR, waitMs: 0, leastMs: 0 };
     const { session } = fixture.open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), run }) });
@@ -250,7 +250,7 @@ describe('without locks, the record says who is at it', () => {
   });
 });
 
-test('a service that ends whatever provide brings is no loop', async () => {
+test('a service that rejects every set that `provide` returns causes no request loop', async () => {
   const fixture = createFixture(answersPlain(400, { status: 'invalid_token' }));
   const provide = vi.fn(async () => success(1, Date.now() - 2 * HOUR));
   fixture.open({ provide });

@@ -22,7 +22,7 @@ beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
 describe('success', () => {
-  test('the new set is in force, stored and told, and the next refresh is aimed at', async () => {
+  test('puts the new set in force, stores and emits it, and schedules the next refresh', async () => {
     const { session, store, events, sent, advance, close } = await openDue(rotate);
     expect(sent.map(({ n, at }) => [n, at])).toEqual([[1, DUE]]);
     expect(names(events)).toEqual(['token load', 'token refresh']);
@@ -37,13 +37,13 @@ describe('success', () => {
     close();
   });
 
-  test('the event tells token and times, nothing more', async () => {
+  test('emits the token, its times and the cause, and nothing else', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored();
-    const told: unknown[] = [];
-    session.on('token', (payload) => told.push(payload));
+    const payloads: unknown[] = [];
+    session.on('token', (payload) => payloads.push(payload));
     await fixture.advance(15 * MINUTE);
-    expect(told[1]).toEqual({
+    expect(payloads[1]).toEqual({
       advertisingToken: 'advertising-2',
       refreshAt: DUE + 15 * MINUTE,
       expiresAt: DUE + HOUR,
@@ -52,7 +52,7 @@ describe('success', () => {
     fixture.close();
   });
 
-  test('the clock of the answer is taken for the service’s, where it differs by much', async () => {
+  test('sets the clock offset from the Date header if it differs by much', async () => {
     const { session, close } = await openDue(({ n }) => {
       const serviceTime = Date.now() + HOUR;
       return new Response(sealedFor(n, JSON.stringify(success(2, serviceTime))), {
@@ -63,7 +63,7 @@ describe('success', () => {
     close();
   });
 
-  test('a set that is due on arrival is no loop of requests', async () => {
+  test('of a set that is already due causes no request loop', async () => {
     const { session, sent, advance, close } = await openDue(
       ({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1, Date.now() - 30 * MINUTE)))),
     );
@@ -75,7 +75,7 @@ describe('success', () => {
   });
 });
 
-test('optout: tokens are gone from page and store, the page is told, nothing follows', async () => {
+test('optout: the tokens are erased from page and store, `optout` is emitted, and no request follows', async () => {
   const { session, store, events, sent, advance, close } = await openDue(answersSealed({ status: 'optout' }));
   expect(names(events)).toEqual(['token load', 'optout']);
   expect(session.state).toMatchObject({ phase: 'optedOut', refreshAt: undefined, expiresAt: undefined });
@@ -91,7 +91,7 @@ test('optout: tokens are gone from page and store, the page is told, nothing fol
 describe.each(['expired_token', 'invalid_token'])('%s', (status) => {
   const refusal = answersPlain(400, { status, message: 'no' });
 
-  test('the good token lives out its time, and a new set is asked for once', async () => {
+  test('keeps a valid advertising token until it expires, and emits `needsTokens` once', async () => {
     const { session, store, events, sent, advance, close } = await openDue(refusal);
     expect(names(events)).toEqual(['token load', 'needsTokens ended', 'expired refresh']);
     expect(session.state.phase).toBe('ended');
@@ -107,7 +107,7 @@ describe.each(['expired_token', 'invalid_token'])('%s', (status) => {
     close();
   });
 
-  test('provide comes before the page', async () => {
+  test('calls `provide` before it emits `needsTokens`', async () => {
     const fixture = createFixture(refusal);
     const provide = vi.fn(async () => success(7));
     const { session, events } = fixture.openStored({ provide });
@@ -118,7 +118,7 @@ describe.each(['expired_token', 'invalid_token'])('%s', (status) => {
     fixture.close();
   });
 
-  test('where another tab has stored a newer set meanwhile, that one is adopted and nothing is asked for', async () => {
+  test('adopts a newer set that another tab has stored in the meantime, and emits no `needsTokens`', async () => {
     const store: Store = memoryStore(recordOf(1));
     const fixture = createFixture(async () => {
       await store.update(() => recordOf(2));
@@ -133,35 +133,43 @@ describe.each(['expired_token', 'invalid_token'])('%s', (status) => {
   });
 });
 
-describe('the service, or its answer, is at fault: few tries, far apart, then a new set', () => {
+describe('an answer that is at fault', () => {
   test.each<[string, string, Service]>([
     ['client_error', 'http_status 400', answersPlain(400, { status: 'client_error', message: 'no' })],
     ['unauthorized', 'http_status 401', answersPlain(401, { status: 'unauthorized' })],
     ['an unknown status', 'http_status 400', answersPlain(400, { status: 'something_new' })],
     ['an unknown 4xx', 'http_status 418', answersPlain(418)],
-    ['not found', 'http_status 404', answersPlain(404, '<html>')],
+    ['404 with an HTML page', 'http_status 404', answersPlain(404, '<html>')],
     ['an opt-out in plain text, with an error', 'http_status 400', answersPlain(400, { status: 'optout' })],
     ['a set in plain text, with an error', 'http_status 403', () => answersPlain(403, success(9))({} as never)],
     ['an opt-out in plain text, with 200', 'malformed_response 200', answersPlain(200, { status: 'optout' })],
     ['a set in plain text, with 200', 'malformed_response 200', () => answersPlain(200, success(9))({} as never)],
-    ['the page of a captive portal', 'malformed_response 200', answersPlain(200, '<html>Log in</html>')],
+    ['the HTML page of a captive portal', 'malformed_response 200', answersPlain(200, '<html>Log in</html>')],
     ['an empty 200', 'malformed_response 200', answersPlain(200)],
-    ['an answer under another key', 'decrypt_failed 200', () => new Response(sealedFor(99, '{"status":"optout"}'))],
+    [
+      'an answer encrypted with another key',
+      'decrypt_failed 200',
+      () => new Response(sealedFor(99, '{"status":"optout"}')),
+    ],
     [
       'an altered answer',
       'decrypt_failed 200',
       () => new Response(sealedFor(1, '{"status":"optout"}').replace(/.{9}$/, 'AAAAAAAA=')),
     ],
-    ['sealed text that is no JSON', 'malformed_response 200', answersSealed('success')],
-    ['sealed bytes that are no text', 'malformed_response 200', () => new Response(sealedFor(1, Uint8Array.of(0xff)))],
+    ['encrypted text that is not JSON', 'malformed_response 200', answersSealed('success')],
     [
-      'a sealed set with a field missing',
+      'encrypted bytes that are not UTF-8',
+      'malformed_response 200',
+      () => new Response(sealedFor(1, Uint8Array.of(0xff))),
+    ],
+    [
+      'an encrypted set with a field missing',
       'malformed_response 200',
       answersSealed({ status: 'success', body: { refresh_token: 'x' } }),
     ],
-    ['a sealed status that nobody knows', 'malformed_response 200', answersSealed({ status: 'maybe' })],
-    ['a sealed null', 'malformed_response 200', answersSealed('null')],
-  ])('%s', async (_, code, service) => {
+    ['an encrypted answer with an unknown status', 'malformed_response 200', answersSealed({ status: 'maybe' })],
+    ['an encrypted null', 'malformed_response 200', answersSealed('null')],
+  ])('%s: three spaced retries, then `needsTokens`', async (_, code, service) => {
     const { session, events, sent, advance, store, close } = await openDue(service);
     expect(names(events)).toEqual(['token load', `error ${code}`]);
     expect(session.state).toMatchObject({ phase: 'due', lastError: { name: 'TokenError' } });
@@ -181,7 +189,7 @@ describe('the service, or its answer, is at fault: few tries, far apart, then a 
     close();
   });
 
-  test('after the last try provide is asked, and its set begins anew', async () => {
+  test('calls `provide` after the last retry, and starts counting again with its set', async () => {
     const fixture = createFixture(answersPlain(401));
     const provide = vi.fn(async () => success(5));
     const { session, events } = fixture.openStored({ provide });
@@ -195,7 +203,7 @@ describe('the service, or its answer, is at fault: few tries, far apart, then a 
     fixture.close();
   });
 
-  test('a try that succeeds ends the counting', async () => {
+  test('is no longer counted once a retry succeeds', async () => {
     const { events, sent, serve, advance, close } = await openDue(answersPlain(400));
     await advance(30_000);
     serve(rotate);
@@ -207,7 +215,7 @@ describe('the service, or its answer, is at fault: few tries, far apart, then a 
     close();
   });
 
-  test('the error carries the HTTP status and no text of the answer', async () => {
+  test('leads to an error with the HTTP status and no text of the answer', async () => {
     const { session, close } = await openDue(
       answersPlain(400, { status: 'client_error', message: 'secret-of-the-answer' }),
     );

@@ -10,7 +10,7 @@ afterEach(restoreGlobals);
 
 const ENDED = answersPlain(400, { status: 'expired_token' });
 
-test('from set to end: fresh, due, stale, ended, each at its ms', async () => {
+test('a set is fresh, due, stale and ended in turn, each at its exact millisecond', async () => {
   const fixture = createFixture(offline);
   const { session } = fixture.openStored();
   await session.ready;
@@ -32,8 +32,8 @@ test('from set to end: fresh, due, stale, ended, each at its ms', async () => {
   fixture.close();
 });
 
-describe('with every timer of the page stopped', () => {
-  test('the getters tell the time themselves, and set going what the timer should have', async () => {
+describe('when the timers of the page do not run', () => {
+  test('the getters read the clock themselves, and start what the timer should have started', async () => {
     const fixture = createFixture(hangs);
     const { session, events } = fixture.openStored();
     await session.ready;
@@ -52,7 +52,7 @@ describe('with every timer of the page stopped', () => {
     fixture.close();
   });
 
-  test('reading the token alone starts the refresh that is due', async () => {
+  test('reading `advertisingToken` starts a refresh that is due', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored();
     await session.ready;
@@ -66,7 +66,7 @@ describe('with every timer of the page stopped', () => {
   });
 });
 
-test('an expired token comes back with the service, and expiry is told once', async () => {
+test('an expired token is replaced once the service is back, and `expired` was emitted once', async () => {
   const fixture = createFixture(offline);
   const { session, events } = fixture.openStored();
   await fixture.advance(2 * HOUR);
@@ -77,7 +77,7 @@ test('an expired token comes back with the service, and expiry is told once', as
   fixture.close();
 });
 
-test('past the refresh token’s end by the local clock, one refresh asks the service', async () => {
+test('a refresh token past its end by the local clock is sent once, and the service’s answer ends it', async () => {
   const fixture = createFixture(ENDED);
   const { session, events } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
   expect(session.advertisingToken).toBeUndefined();
@@ -88,7 +88,7 @@ test('past the refresh token’s end by the local clock, one refresh asks the se
   fixture.close();
 });
 
-test('a clock that was wrong all along: the service refreshes a set that seemed past its end', async () => {
+test('a refresh token past its end by a wrong local clock is refreshed', async () => {
   const fixture = createFixture();
   const { session, events } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
   await fixture.advance(1);
@@ -98,7 +98,7 @@ test('a clock that was wrong all along: the service refreshes a set that seemed 
 });
 
 describe('waitingFor', () => {
-  test('says storage, then refresh, then nothing', async () => {
+  test('is `storage`, then `refresh`, then undefined', async () => {
     const fixture = createFixture(hangs);
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
     expect(session.state).toMatchObject({ waitingFor: 'storage', phase: 'empty' });
@@ -110,7 +110,7 @@ describe('waitingFor', () => {
     fixture.close();
   });
 
-  test('says provide while the publisher is asked', async () => {
+  test('is `provide` while the publisher’s server is asked', async () => {
     const fixture = createFixture();
     let answer = (_: unknown) => {};
     const { session } = fixture.open({ provide: () => new Promise((resolve) => (answer = resolve)) });

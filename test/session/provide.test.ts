@@ -10,8 +10,8 @@ afterEach(restoreGlobals);
 
 type Provide = NonNullable<SessionOptions['provide']>;
 
-describe('provide', () => {
-  test('is asked once, with a reason and a signal, and what it answers is in force', async () => {
+describe('`provide`', () => {
+  test('is called once, with a reason and a signal, and its answer is in force', async () => {
     const fixture = createFixture();
     const provide = vi.fn<Provide>(async () => success(1));
     const { session, events } = fixture.open({ provide });
@@ -25,14 +25,14 @@ describe('provide', () => {
   test.each([
     ['a generate answer', () => success(1)],
     ['its body', () => wireSet(1)],
-  ])('may answer with %s', async (_, answer) => {
+  ])('may resolve with %s', async (_, answer) => {
     const fixture = createFixture();
     const { session } = fixture.open({ provide: async () => answer() });
     expect(await session.getToken()).toBe('advertising-1');
     fixture.close();
   });
 
-  test('may say that the user has opted out', async () => {
+  test('may resolve with an opt-out', async () => {
     const fixture = createFixture();
     const { session, events } = fixture.open({ provide: async () => ({ status: 'optout' }) });
     await expect(session.getToken()).rejects.toMatchObject({ code: 'opted_out' });
@@ -42,22 +42,25 @@ describe('provide', () => {
 
   test.each<[string, () => unknown]>([
     ['null', () => null],
-    ['nothing', () => undefined],
-    ['a response 204', () => new Response(null, { status: 204 })],
-  ])('says with %s that nobody is signed in: the page is told once, and provide is left alone', async (_, answer) => {
-    const fixture = createFixture();
-    const provide = vi.fn<Provide>(async () => answer());
-    const { session, events } = fixture.open({ provide });
-    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
-    await fixture.advance(2 * HOUR);
-    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
-    expect(provide).toHaveBeenCalledOnce();
-    expect(names(events)).toEqual(['needsTokens empty']);
-    expect(session.state.lastError).toBeUndefined();
-    fixture.close();
-  });
+    ['undefined', () => undefined],
+    ['a 204 response', () => new Response(null, { status: 204 })],
+  ])(
+    'resolves with %s if nobody is signed in: one `needsTokens` is emitted, and it is not called again',
+    async (_, answer) => {
+      const fixture = createFixture();
+      const provide = vi.fn<Provide>(async () => answer());
+      const { session, events } = fixture.open({ provide });
+      await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
+      await fixture.advance(2 * HOUR);
+      await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
+      expect(provide).toHaveBeenCalledOnce();
+      expect(names(events)).toEqual(['needsTokens empty']);
+      expect(session.state.lastError).toBeUndefined();
+      fixture.close();
+    },
+  );
 
-  test('is asked again by refresh() after nobody was signed in', async () => {
+  test('is called again by refresh() after nobody was signed in', async () => {
     const fixture = createFixture();
     const provide = vi.fn<Provide>().mockResolvedValueOnce(null).mockResolvedValueOnce(success(1));
     const { session } = fixture.open({ provide });
@@ -67,7 +70,7 @@ describe('provide', () => {
     fixture.close();
   });
 
-  test('is late where another tab has logged out just before its answer is written', async () => {
+  test('is ignored if another tab logs out just before its answer is written', async () => {
     const fixture = createFixture();
     const inner = memoryStore();
     const { set: _, ...loggedOut } = { ...recordOf(3), generation: 4, clearedAt: START };
@@ -87,7 +90,7 @@ describe('provide', () => {
     fixture.close();
   });
 
-  test('after a logout is not asked to bring the user back', async () => {
+  test('is not called after a logout', async () => {
     const fixture = createFixture();
     const provide = vi.fn<Provide>(async () => success(2));
     const { session, events } = fixture.openStored({ provide });
@@ -102,64 +105,67 @@ describe('provide', () => {
 
   test.each<[string, string, Provide]>([
     [
-      'throws on the spot',
+      'throws',
       'network',
       () => {
         throw new Error('no');
       },
     ],
     ['rejects', 'network', () => Promise.reject(new Error('no'))],
-    ['rejects with nothing', 'network', () => Promise.reject()],
+    ['rejects with undefined', 'network', () => Promise.reject()],
     ['never answers', 'timeout', () => new Promise(() => {})],
-    ['answers with text', 'invalid_token_set', async () => 'text'],
+    ['resolves with a string', 'invalid_token_set', async () => 'text'],
     [
-      'answers with a set with a field missing',
+      'resolves with a set with a field missing',
       'invalid_token_set',
       async () => ({ ...wireSet(1), refresh_token: '' }),
     ],
-    ['answers with a refusal', 'invalid_token_set', async () => ({ status: 'unauthorized' })],
-    ['answers with the response itself', 'invalid_token_set', async () => new Response('{}')],
-  ])('%s: one error, the page is told, and it is asked again with back-off', async (_, code, provide) => {
-    vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
-    const fixture = createFixture();
-    const asked: number[] = [];
-    let answer = provide;
-    const { session, events } = fixture.open({
-      timeoutMs: 1000,
-      provide: (request) => {
-        asked.push(Date.now());
-        return answer(request);
-      },
-    });
-    const token = expect(session.getToken({ timeoutMs: 2000 })).rejects.toMatchObject({ code });
-    await fixture.advance(2000);
-    await token;
-    expect(names(events)).toEqual([`error ${code}`, 'needsTokens empty']);
-    await fixture.advance(20 * MINUTE);
-    const hangMs = code === 'timeout' ? 1 : 0;
-    const spans = asked.slice(1).map((at, index) => Math.round((at - asked[index]!) / 1000) - hangMs);
-    expect(spans.slice(0, 8)).toEqual([5, 10, 20, 40, 80, 120, 120, 120]);
-    expect(names(events)).toEqual([`error ${code}`, 'needsTokens empty']);
-    answer = async () => success(4);
-    await fixture.advance(6 * MINUTE);
-    expect(session.advertisingToken).toBe('advertising-4');
-    expect(session.state.lastError).toBeUndefined();
-    fixture.close();
-  });
+    ['resolves with a refusal', 'invalid_token_set', async () => ({ status: 'unauthorized' })],
+    ['resolves with a Response object', 'invalid_token_set', async () => new Response('{}')],
+  ])(
+    '%s: one error and one `needsTokens` are emitted, and it is called again with back-off',
+    async (_, code, provide) => {
+      vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
+      const fixture = createFixture();
+      const calledAt: number[] = [];
+      let answer = provide;
+      const { session, events } = fixture.open({
+        timeoutMs: 1000,
+        provide: (request) => {
+          calledAt.push(Date.now());
+          return answer(request);
+        },
+      });
+      const token = expect(session.getToken({ timeoutMs: 2000 })).rejects.toMatchObject({ code });
+      await fixture.advance(2000);
+      await token;
+      expect(names(events)).toEqual([`error ${code}`, 'needsTokens empty']);
+      await fixture.advance(20 * MINUTE);
+      const hangMs = code === 'timeout' ? 1 : 0;
+      const spans = calledAt.slice(1).map((at, index) => Math.round((at - calledAt[index]!) / 1000) - hangMs);
+      expect(spans.slice(0, 8)).toEqual([5, 10, 20, 40, 80, 120, 120, 120]);
+      expect(names(events)).toEqual([`error ${code}`, 'needsTokens empty']);
+      answer = async () => success(4);
+      await fixture.advance(6 * MINUTE);
+      expect(session.advertisingToken).toBe('advertising-4');
+      expect(session.state.lastError).toBeUndefined();
+      fixture.close();
+    },
+  );
 
-  test('is given up on when a set comes another way, and its late answer is not taken', async () => {
+  test('is aborted when a set is supplied another way, and its late answer is ignored', async () => {
     const fixture = createFixture();
     let answer = (_: unknown) => {};
-    let given: AbortSignal | undefined;
+    let received: AbortSignal | undefined;
     const { session, events } = fixture.open({
       provide: ({ signal }) => {
-        given = signal;
+        received = signal;
         return new Promise((resolve) => (answer = resolve));
       },
     });
-    await until(() => given);
+    await until(() => received);
     await session.setTokens(success(1));
-    expect(given?.aborted).toBe(true);
+    expect(received?.aborted).toBe(true);
     answer(success(2));
     await fixture.settle();
     expect(session.advertisingToken).toBe('advertising-1');
@@ -167,7 +173,7 @@ describe('provide', () => {
     fixture.close();
   });
 
-  test('that always answers with an old set is no loop', async () => {
+  test('that always resolves with an expired set causes no loop', async () => {
     const fixture = createFixture(offline);
     const provide = vi.fn<Provide>(async () => success(1, START - 2 * HOUR));
     fixture.open({ provide });
@@ -177,7 +183,7 @@ describe('provide', () => {
   });
 });
 
-test("provide may use the signal's onabort for itself", async () => {
+test('`provide` may set `onabort` of its signal', async () => {
   const fixture = createFixture();
   let aborted = 0;
   const provide = ({ signal }: { signal: AbortSignal }) => {
@@ -192,7 +198,7 @@ test("provide may use the signal's onabort for itself", async () => {
   fixture.close();
 });
 
-test('what a parser in provide chokes on is quoted nowhere', async () => {
+test('text that a parser inside `provide` quotes in its error appears in no error or log of the session', async () => {
   const fixture = createFixture(rotate);
   const errors: Error[] = [];
   const { session } = fixture.open({
@@ -207,7 +213,7 @@ test('what a parser in provide chokes on is quoted nowhere', async () => {
   for (const error of errors) expect(`${error.message} ${error.cause}`).not.toContain('jane');
 });
 
-test('an answer of provide that comes after a logout in another tab brings nobody back', async () => {
+test('an answer of `provide` after a logout in another tab is ignored', async () => {
   const fixture = createFixture(rotate);
   const store = memoryStore();
   let answer = (_: unknown) => {};
@@ -220,7 +226,7 @@ test('an answer of provide that comes after a logout in another tab brings nobod
   await other.ready;
   await asking.ready;
   await other.setTokens(success(2));
-  // No rest in between: the other tab has not been told yet.
+  // Nothing settles in between, so the first tab has not received the logout yet.
   await other.clear();
   answer(success(1));
   await fixture.settle();

@@ -1,4 +1,4 @@
-/** What a page makes of the record that it finds: of a damaged one nothing, of a good one everything that it carries. */
+/** The stored record: a damaged one reads as absent, and a valid one contains exactly the documented fields. */
 
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -18,25 +18,25 @@ import {
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-describe('a record that is damaged reads as absent, is told of once, and is written over', () => {
+describe('a damaged record', () => {
   const good = recordOf(1, Date.UTC(2030, 0, 15, 12));
   test.each<[string, unknown]>([
-    ['text', 'text'],
+    ['a string', 'text'],
     ['a number', 5],
-    ['a list', []],
+    ['an array', []],
     ['an empty object', {}],
     ['a fingerprint that is a number', { ...good, fingerprint: 5 }],
     ['no generation', { ...good, generation: undefined }],
-    ['a generation that is text', { ...good, generation: '1' }],
-    ['a generation that is not a number', { ...good, generation: Number.NaN }],
+    ['a generation that is a string', { ...good, generation: '1' }],
+    ['a generation that is NaN', { ...good, generation: Number.NaN }],
     ['a generation that is a bigint', { ...good, generation: 1n }],
-    ['an endless clock offset', { ...good, offsetMs: Number.POSITIVE_INFINITY }],
-    ['a set that is text', { ...good, set: 'text' }],
-    ['a set of nothing', { ...good, set: {} }],
+    ['an infinite clock offset', { ...good, offsetMs: Number.POSITIVE_INFINITY }],
+    ['a set that is a string', { ...good, set: 'text' }],
+    ['an empty set', { ...good, set: {} }],
     ['a set without its key', { ...good, set: { ...good.set, responseKeyB64: undefined } }],
     ['a set with wire names', { ...good, set: wireSet(1) }],
     ['a set with times in seconds', { ...good, set: { ...good.set, expiresAt: 1_900_000_000 } }],
-  ])('%s', async (_, value) => {
+  ])('(%s) reads as absent, causes one error, and is overwritten', async (_, value) => {
     const fixture = createFixture();
     const store = memoryStore(value);
     const { session, events } = fixture.open({ store });
@@ -50,7 +50,7 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
     fixture.close();
   });
 
-  test('it is told of once, not again when it is written over', async () => {
+  test('causes no second error when it is overwritten', async () => {
     const fixture = createFixture();
     const { session, events } = fixture.open({ store: memoryStore('nonsense') });
     await session.setTokens(success(2));
@@ -59,7 +59,7 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
     fixture.close();
   });
 
-  test('it is told of once, however often the page wakes', async () => {
+  test('causes one error, however often the page becomes visible', async () => {
     const fixture = createFixture();
     const { session, events } = fixture.open({ store: memoryStore('nonsense') });
     await session.ready;
@@ -74,7 +74,7 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
   test.each([
     ['damaged', { v: 'nonsense' }],
     ['emptied', undefined],
-  ])('a store that is %s while the page is open takes nothing from the page', async (_, stored) => {
+  ])('a store that is %s while the page is open does not affect the page', async (_, stored) => {
     const fixture = createFixture();
     const { session, store, events } = fixture.openStored();
     await session.ready;
@@ -88,7 +88,7 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
     fixture.close();
   });
 
-  test('from IndexedDB, through its own clone', async () => {
+  test('in IndexedDB, with values that only the structured clone keeps, reads as absent', async () => {
     const name = 'a-damaged-record';
     const store = indexedDbStore(name);
     await store.update(() => ({ v: 1, generation: 1n, set: new Map() }));
@@ -101,7 +101,7 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
     session.close();
   });
 
-  test('whatever the store holds: nothing is thrown, and a set can be supplied', async () => {
+  test('of any content: nothing is thrown, and a set can be supplied', async () => {
     const field = fc.constantFrom(
       'v',
       'generation',
@@ -118,23 +118,23 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
     const stored = fc.oneof(
       value,
       fc.dictionary(field, value, { noNullPrototype: true }),
-      fc.dictionary(field, value, { noNullPrototype: true }).map((given) => ({ ...good, ...given })),
+      fc.dictionary(field, value, { noNullPrototype: true }).map((changed) => ({ ...good, ...changed })),
       fc
         .dictionary(fc.constantFrom(...Object.keys(good.set)), value, { noNullPrototype: true })
-        .map((given) => ({ ...good, set: { ...good.set, ...given } })),
+        .map((changed) => ({ ...good, set: { ...good.set, ...changed } })),
     );
     const { seen, stop } = watchRejections();
     await fc.assert(
-      fc.asyncProperty(stored, async (given) => {
+      fc.asyncProperty(stored, async (initial) => {
         const fixture = createFixture();
-        const { session, events } = fixture.open({ store: memoryStore(given) });
+        const { session, events } = fixture.open({ store: memoryStore(initial) });
         await session.ready;
         await fixture.settle();
         expect(session.state.phase).toMatch(/^(empty|fresh|due|stale|ended|optedOut)$/);
         expect(['undefined', 'string']).toContain(typeof session.advertisingToken);
         await session.setTokens(success(3));
         await fixture.settle();
-        if (!(given as { optedOut?: unknown } | undefined)?.optedOut)
+        if (!(initial as { optedOut?: unknown } | undefined)?.optedOut)
           expect(session.state.refreshAt).toBe(wireSet(3).refresh_from);
         const others = names(events).filter((event) => event.startsWith('error') && event !== 'error storage_failed');
         expect(others).toEqual([]);
@@ -147,7 +147,7 @@ describe('a record that is damaged reads as absent, is told of once, and is writ
   });
 });
 
-test('the record carries the set, generation, arrival, clock offset, operator and fingerprint, and no more', async () => {
+test('the record contains the set, generation, time of receipt, clock offset, operator and fingerprints, and nothing else', async () => {
   const fixture = createFixture();
   const { session, store } = fixture.open();
   await session.setTokens(success(1));
@@ -160,7 +160,7 @@ test('the record carries the set, generation, arrival, clock offset, operator an
   expect(await store.read()).toMatchObject({
     generation: 2,
     set: { advertisingToken: 'advertising-3' },
-    // Of the sets that the host supplied, not of the one that came of them.
+    // Fingerprints of the sets that the host supplied, not of the refreshed one.
     fingerprint,
     receivedAt: Date.now(),
   });

@@ -1,4 +1,4 @@
-/** What a refresh looks like on the wire, and who opens its answer. */
+/** The request of a refresh, and how its answer is decrypted. */
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MINUTE, useFakeClock } from '../support/fixtures.ts';
@@ -7,7 +7,7 @@ import { BASE_URL, createFixture, restoreGlobals, wireSet } from './fixtures.ts'
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-test('the request is a POST of the raw refresh token, without credentials, redirects, or a header of its own', async () => {
+test('a refresh is a POST of the raw refresh token, without credentials, redirects or custom headers', async () => {
   const fixture = createFixture();
   fixture.openStored();
   await fixture.advance(15 * MINUTE);
@@ -25,7 +25,7 @@ test('the request is a POST of the raw refresh token, without credentials, redir
   fixture.close();
 });
 
-test('every rotation is opened with the key that came with the token that was sent', async () => {
+test('every answer is decrypted with the key that came with the refresh token sent', async () => {
   const fixture = createFixture();
   const { session } = fixture.openStored();
   await fixture.advance(60 * MINUTE);
@@ -34,7 +34,7 @@ test('every rotation is opened with the key that came with the token that was se
   fixture.close();
 });
 
-test('a page without Web Crypto rotates all the same, through noble', async () => {
+test('a page without Web Crypto refreshes through noble', async () => {
   const real = crypto;
   vi.stubGlobal('crypto', { getRandomValues: real.getRandomValues.bind(real) });
   const fixture = createFixture();

@@ -1,4 +1,4 @@
-/** When a session looks at the clock: one timer, none in a hidden page, none that overflows. */
+/** The timer of a session: one in a visible page, none in a hidden one, and none that overflows. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
@@ -8,7 +8,7 @@ import { createFixture, offline, recordOf, restoreGlobals, rotate, setVisible, s
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-/** How often timers fire from now on, and the longest sleep that was asked for. */
+/** Count the timers that fire from now on, and record the longest delay. */
 const countTimers = () => {
   const count = { fired: 0, longestMs: 0 };
   const real = setTimeout;
@@ -22,8 +22,8 @@ const countTimers = () => {
   return count;
 };
 
-describe('a page that is seen', () => {
-  test('has one timer while idle, which fires once a minute at most', async () => {
+describe('a visible page', () => {
+  test('has one timer while idle, which fires at most once a minute', async () => {
     const fixture = createFixture();
     const set = { ...recordOf(1).set, refreshAt: START + 3 * HOUR, expiresAt: START + 4 * HOUR };
     const { session } = fixture.open({ store: memoryStore({ ...recordOf(1), set }) });
@@ -38,7 +38,7 @@ describe('a page that is seen', () => {
     fixture.close();
   });
 
-  test('has no timer where nothing will come by itself', async () => {
+  test('has no timer if nothing is scheduled', async () => {
     const fixture = createFixture();
     const { session } = fixture.open();
     await session.ready;
@@ -50,7 +50,7 @@ describe('a page that is seen', () => {
     fixture.close();
   });
 
-  test('is safe with spans over 2^31-1 ms: no timer overflows, the refresh comes at its ms', async () => {
+  test('refreshes at the exact millisecond even after a delay of more than 2^31-1 ms', async () => {
     const timers = countTimers();
     const fixture = createFixture();
     const refreshAt = START + 40 * DAY;
@@ -64,7 +64,7 @@ describe('a page that is seen', () => {
     fixture.close();
   });
 
-  test('that slept notices within a minute, and at once where it is told', async () => {
+  test('notices within a minute that the device slept, and at once on `pageshow`', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored();
     await session.ready;
@@ -77,7 +77,7 @@ describe('a page that is seen', () => {
     fixture.close();
   });
 
-  test('that comes back online while waiting to try again keeps to its back-off', async () => {
+  test('tries at most once more when it comes online during a back-off', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
     const fixture = createFixture(offline);
     const { session } = fixture.openStored();
@@ -90,7 +90,7 @@ describe('a page that is seen', () => {
     fixture.close();
   });
 
-  test('whose clock was set back refreshes as if it had not been, without a storm of timers', async () => {
+  test('refreshes on time after its clock was set back, without extra timers', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored();
     await session.ready;
@@ -106,7 +106,7 @@ describe('a page that is seen', () => {
 });
 
 describe('a hidden page', () => {
-  test('from its start: no timer, no request, whatever is due', async () => {
+  test('has no timer and sends no request if it was opened hidden', async () => {
     setVisible(false);
     const fixture = createFixture();
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
@@ -119,7 +119,7 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('asks nobody for a set either', async () => {
+  test('does not call `provide` until it is visible', async () => {
     setVisible(false);
     const fixture = createFixture();
     const provide = vi.fn(async () => success(1));
@@ -133,7 +133,7 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('lets go of its timer when it is hidden, and catches up when it is seen', async () => {
+  test('clears its timer when it is hidden, and catches up when it is visible', async () => {
     const fixture = createFixture();
     const { session, events } = fixture.openStored();
     await session.ready;
@@ -152,7 +152,7 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('that is seen again before anything is due goes on as before', async () => {
+  test('refreshes on time if it is visible again before anything is due', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored();
     await session.ready;
@@ -166,7 +166,7 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('catches up on the first getToken', async () => {
+  test('catches up on the first getToken()', async () => {
     setVisible(false);
     const fixture = createFixture();
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
@@ -176,7 +176,7 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('hands out a good token whose refresh is due, and refreshes it for the next', async () => {
+  test('gives out a valid token whose refresh is due, and refreshes it', async () => {
     setVisible(false);
     const fixture = createFixture();
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 20 * MINUTE)) });
@@ -186,7 +186,7 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('hidden in the middle of an outage stops trying', async () => {
+  test('stops retrying if it is hidden during an outage', async () => {
     const fixture = createFixture(offline);
     const { session } = fixture.openStored();
     await fixture.advance(16 * MINUTE);
@@ -201,7 +201,7 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('set free of its timer by hiding never arms one by itself, also when a refresh ends there', async () => {
+  test('sets no timer when a refresh completes while it is hidden', async () => {
     let answer = (_: Response) => {};
     const fixture = createFixture(() => new Promise((resolve) => (answer = resolve)));
     const { session } = fixture.openStored();
@@ -217,16 +217,16 @@ describe('a hidden page', () => {
 });
 
 test.each([0.1, 0.2, 0.3, 0.4, 0.7])(
-  'an instant that passes while the session looks at the clock, in steps of %d ms, is not slept through',
+  'a refresh that falls due between two reads of the clock (steps of %d ms) is not missed',
   async (step) => {
     const fixture = createFixture();
     let last = 0;
-    let looks = 0;
+    let reads = 0;
     const now = () => {
-      if (last !== Date.now()) looks = 0;
+      if (last !== Date.now()) reads = 0;
       last = Date.now();
-      // Timers come a moment too early for this clock.
-      return last + Math.min(0, looks++ * step - 1);
+      // By this clock, timers fire slightly too early.
+      return last + Math.min(0, reads++ * step - 1);
     };
     const { session } = fixture.open({ store: memoryStore(recordOf(1)), now });
     await session.ready;

@@ -8,8 +8,8 @@ import { createFixture, recordOf, restoreGlobals, success, wireSet } from './fix
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-describe('tokens that the page was rendered with', () => {
-  test('are in force, and stored', async () => {
+describe('the `tokens` option', () => {
+  test('is in force and stored', async () => {
     const fixture = createFixture();
     const { session, store, events } = fixture.open({ tokens: success(1) });
     expect(await session.getToken()).toBe('advertising-1');
@@ -19,7 +19,7 @@ describe('tokens that the page was rendered with', () => {
     fixture.close();
   });
 
-  test('that are an opt-out are one', async () => {
+  test('may be an opt-out', async () => {
     const fixture = createFixture();
     const { session, events } = fixture.openStored({ tokens: { status: 'optout' } });
     await fixture.settle();
@@ -30,10 +30,10 @@ describe('tokens that the page was rendered with', () => {
   });
 
   test.each<[string, unknown]>([
-    ['text', 'text'],
+    ['a string', 'text'],
     ['a set with a field missing', { refresh_token: 'x' }],
     ['a refusal', { status: 'client_error' }],
-  ])('malformed (%s): one error, and the stored set is untouched', async (_, tokens) => {
+  ])('causes one error and leaves the stored set alone if it is %s', async (_, tokens) => {
     const fixture = createFixture();
     const store = memoryStore(recordOf(1));
     const { session, events } = fixture.open({ store, tokens });
@@ -46,17 +46,17 @@ describe('tokens that the page was rendered with', () => {
   });
 });
 
-describe('setTokens', () => {
+describe('setTokens()', () => {
   test.each<[string, unknown]>([
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['null', null],
-    ['text', 'text'],
+    ['a string', 'text'],
     ['an empty object', {}],
     ['a refusal', { status: 'unauthorized' }],
     ['a success without a body', { status: 'success' }],
     ['a key of 31 bytes', { ...wireSet(1, START), refresh_response_key: btoa('x'.repeat(31)) }],
     ['times in seconds', { ...wireSet(1, START), refresh_from: 1_900_000_000 }],
-  ])('of %s rejects invalid_token_set and changes nothing', async (_, answer) => {
+  ])('of %s rejects with `invalid_token_set` and changes nothing', async (_, answer) => {
     const fixture = createFixture();
     const { session, store, events } = fixture.openStored();
     await session.ready;
@@ -71,7 +71,7 @@ describe('setTokens', () => {
     fixture.close();
   });
 
-  test('changes the token at once, tells it after the write', async () => {
+  test('changes the token at once and emits it after the write', async () => {
     const fixture = createFixture();
     const store = memoryStore();
     let write = () => {};
@@ -97,7 +97,7 @@ describe('setTokens', () => {
     fixture.close();
   });
 
-  test('of the set that is in force tells nothing new', async () => {
+  test('of the set that is already in force emits nothing', async () => {
     const fixture = createFixture();
     const { session, events } = fixture.openStored();
     await session.ready;
@@ -107,7 +107,7 @@ describe('setTokens', () => {
     fixture.close();
   });
 
-  test('many at once: the last one is in force, in page and store', async () => {
+  test('called several times at once leaves the last set in force, in page and store', async () => {
     const fixture = createFixture();
     const { session, store, events } = fixture.open();
     await Promise.all([1, 2, 3, 4].map((n) => session.setTokens(success(n))));
@@ -119,8 +119,8 @@ describe('setTokens', () => {
   });
 });
 
-describe('a page from a cache, that comes with a set from before the last one', () => {
-  const opened = async (sets: number[]) => {
+describe('a page from a cache that contains an older set', () => {
+  const openAfter = async (sets: number[]) => {
     const fixture = createFixture();
     const store = memoryStore();
     const { session } = fixture.open({ store });
@@ -131,8 +131,8 @@ describe('a page from a cache, that comes with a set from before the last one', 
     return { ...fixture, store, session };
   };
 
-  test('does not push out the newer one', async () => {
-    const { store, open, settle, close } = await opened([1, 2, 3, 4]);
+  test('does not replace the newer set', async () => {
+    const { store, open, settle, close } = await openAfter([1, 2, 3, 4]);
     for (const n of [1, 2, 3]) {
       const { session, events } = open({ store, tokens: success(n, START) });
       await settle();
@@ -143,7 +143,7 @@ describe('a page from a cache, that comes with a set from before the last one', 
   });
 
   test('does not undo a logout', async () => {
-    const { store, session, open, settle, close } = await opened([1, 2]);
+    const { store, session, open, settle, close } = await openAfter([1, 2]);
     await session.clear();
     for (const n of [1, 2]) {
       const again = open({ store, tokens: success(n, START) });
@@ -153,8 +153,8 @@ describe('a page from a cache, that comes with a set from before the last one', 
     close();
   });
 
-  test('is a page with a new set after clear({ forget: true }), which leaves nothing that tells of the user', async () => {
-    const { store, session, open, settle, close } = await opened([1, 2]);
+  test('puts its set in force after clear({ forget: true }), which leaves no trace of the user in the store', async () => {
+    const { store, session, open, settle, close } = await openAfter([1, 2]);
     await session.clear({ forget: true });
     expect(JSON.stringify(await store.read())).not.toMatch(/real|fingerprint|receivedAt/);
     const again = open({ store, tokens: success(1, START) });
@@ -163,23 +163,23 @@ describe('a page from a cache, that comes with a set from before the last one', 
     close();
   });
 
-  test('after clear({ forget: true }) an opt-out stands', async () => {
-    const { store, session, close } = await opened([1]);
+  test('finds the tombstone of an opt-out even after clear({ forget: true })', async () => {
+    const { store, session, close } = await openAfter([1]);
     await session.setTokens({ status: 'optout' });
     await session.clear({ forget: true });
     expect(await store.read()).toMatchObject({ optedOut: true });
     close();
   });
 
-  test('from five sets ago is not told again: it is a new one', async () => {
-    const { store, open, settle, close } = await opened([1, 2, 3, 4, 5]);
+  test('puts its set in force if four other sets were supplied since: no more are remembered', async () => {
+    const { store, open, settle, close } = await openAfter([1, 2, 3, 4, 5]);
     const { session } = open({ store, tokens: success(1, START) });
     await settle();
     expect(session.advertisingToken).toBe('advertising-1');
     close();
   });
 
-  test('is told again after another, by the ends of their refresh tokens', async () => {
+  test('is recognised by the ends of the refresh tokens of supplied sets', async () => {
     const fixture = createFixture();
     const store = memoryStore(recordOf(1));
     const { session } = fixture.open({ store, tokens: success(1, START) });
@@ -190,7 +190,7 @@ describe('a page from a cache, that comes with a set from before the last one', 
   });
 });
 
-test('a set of the page that is known already does not take the cause of one that is supplied at once', async () => {
+test('setTokens() right after the start of a page with a known set emits the cause `set`', async () => {
   const fixture = createFixture();
   const { session, events } = fixture.open({ tokens: success(1), store: memoryStore(recordOf(1)) });
   await session.setTokens(success(5));

@@ -28,14 +28,14 @@ const request = (event?: 'error' | 'blocked') => {
   return open;
 };
 
-/** A session on IndexedDB as the page has it. */
-const openOnDatabase = (given: object = {}) => {
+/** Open a session over the IndexedDB of the page. */
+const openOnDatabase = (options: object = {}) => {
   const fixture = createFixture();
-  const session = createSession({ baseUrl: BASE_URL, fetch: fixture.fetch, name: `fault-${testNumber++}`, ...given });
+  const session = createSession({ baseUrl: BASE_URL, fetch: fixture.fetch, name: `fault-${testNumber++}`, ...options });
   return { ...fixture, session, events: recordEvents(session) };
 };
 
-test('on a good IndexedDB the set is found again by the next page', async () => {
+test('a working IndexedDB: the next page loads the set', async () => {
   const name = `good-${testNumber++}`;
   const first = openOnDatabase({ name });
   await first.session.ready;
@@ -49,7 +49,7 @@ test('on a good IndexedDB the set is found again by the next page', async () => 
   second.session.close();
 });
 
-test('where there is no IndexedDB at all, memory is no failure', async () => {
+test('no IndexedDB at all: the session uses memory and emits no error', async () => {
   const { indexedDB } = globalThis;
   Reflect.deleteProperty(globalThis, 'indexedDB');
   const { session, events, settle } = openOnDatabase({ tokens: success(1) });
@@ -61,13 +61,13 @@ test('where there is no IndexedDB at all, memory is no failure', async () => {
   session.close();
 });
 
-describe('memory takes over within 1.5 s, and one error says so', () => {
+describe('the session falls back to memory within 1.5 s and emits one error if', () => {
   test.each<[string, () => unknown]>([
     ['opening fails', () => request('error')],
     ['opening is blocked', () => request('blocked')],
     ['opening hangs', () => request()],
     [
-      'opening is denied on the spot',
+      'opening throws',
       () => {
         throw new DOMException('denied', 'SecurityError');
       },
@@ -89,7 +89,7 @@ describe('memory takes over within 1.5 s, and one error says so', () => {
     session.close();
   });
 
-  test('the very look at indexedDB is denied', async () => {
+  test('reading the global `indexedDB` throws', async () => {
     const own = Object.getOwnPropertyDescriptor(globalThis, 'indexedDB')!;
     Object.defineProperty(globalThis, 'indexedDB', {
       configurable: true,
@@ -112,7 +112,7 @@ describe('memory takes over within 1.5 s, and one error says so', () => {
     ['reading rejects', { read: () => Promise.reject(new Error('no')) }],
     ['reading hangs', { read: never }],
     [
-      'reading throws on the spot',
+      'reading throws',
       {
         read: () => {
           throw new Error('no');
@@ -122,7 +122,7 @@ describe('memory takes over within 1.5 s, and one error says so', () => {
     ['writing rejects', { update: () => Promise.reject(new Error('no')) }],
     ['writing hangs', { update: never }],
     [
-      'writing throws on the spot',
+      'writing throws',
       {
         update: () => {
           throw new Error('no');
@@ -130,9 +130,9 @@ describe('memory takes over within 1.5 s, and one error says so', () => {
       },
     ],
   ];
-  test.each(kinds)('in a store of the host: %s', async (_, fault) => {
+  test.each(kinds)('%s in a custom store', async (_, fault) => {
     const fixture = createFixture();
-    const { session, events } = fixture.open({ store: { ...memoryStore(), kind: 'of the host', ...fault } });
+    const { session, events } = fixture.open({ store: { ...memoryStore(), kind: 'custom kind', ...fault } });
     const done = session.setTokens(success(1));
     await fixture.advance(3000);
     await expect(done).resolves.toBeUndefined();
@@ -148,7 +148,7 @@ describe('memory takes over within 1.5 s, and one error says so', () => {
   });
 });
 
-test('a store that fails mid-life takes nothing from the page', async () => {
+test('a store that starts to fail later: the page keeps its token and refreshes it', async () => {
   const fixture = createFixture();
   const inner = memoryStore(recordOf(1));
   const store: Store = { ...inner };
@@ -163,7 +163,7 @@ test('a store that fails mid-life takes nothing from the page', async () => {
   fixture.close();
 });
 
-test('a write that was given up on changes nothing when it runs at last', async () => {
+test('a write that timed out changes nothing when it runs in the end', async () => {
   const fixture = createFixture();
   let late: ((stored: unknown) => unknown) | undefined;
   const store: Store = {
@@ -183,7 +183,7 @@ test('a write that was given up on changes nothing when it runs at last', async 
   fixture.close();
 });
 
-test('a database that fails to open once is opened again: no error, nothing lost', async () => {
+test('a database that fails to open once is opened again, without an error', async () => {
   const name = `once-${testNumber++}`;
   const first = openOnDatabase({ name });
   await first.session.setTokens(success(1));
@@ -198,7 +198,7 @@ test('a database that fails to open once is opened again: no error, nothing lost
   session.close();
 });
 
-test('a store that was wiped, and given to another user by another tab: the other user, not the old one', async () => {
+test('a store that was erased and then written by another tab for another user: the new user’s token is in force', async () => {
   const fixture = createFixture();
   const store = memoryStore({ ...recordOf(1), generation: 7 });
   const { session } = fixture.open({ store });
@@ -211,15 +211,15 @@ test('a store that was wiped, and given to another user by another tab: the othe
   fixture.close();
 });
 
-describe('until an act of the host is written, nothing that it may end is shown', () => {
+describe('the stored token is never given out before the write of', () => {
   test.each<[string, object, (session: Session) => void]>([
-    ['a set for another user that the page came with', { tokens: success(9) }, () => {}],
-    ['a logout in the same task', {}, (session) => void session.clear()],
-    ['an opt-out in the same task', {}, (session) => void session.setTokens({ status: 'optout' })],
-  ])('%s', async (_, given, act) => {
+    ['a set for another user in the option `tokens`', { tokens: success(9) }, () => {}],
+    ['a logout in the task of the creation', {}, (session) => void session.clear()],
+    ['an opt-out in the task of the creation', {}, (session) => void session.setTokens({ status: 'optout' })],
+  ])('%s', async (_, options, call) => {
     const fixture = createFixture();
-    const { session } = fixture.open({ ...given, store: memoryStore(recordOf(1)) });
-    act(session);
+    const { session } = fixture.open({ ...options, store: memoryStore(recordOf(1)) });
+    call(session);
     const seen: unknown[] = [];
     session.subscribe(() => seen.push(session.advertisingToken));
     seen.push(await session.getToken({ timeoutMs: 50 }).catch(() => {}));
@@ -229,10 +229,10 @@ describe('until an act of the host is written, nothing that it may end is shown'
   });
 });
 
-test('a store that says it has written, and has not, is no reason to call again and again', async () => {
+test('a store that reports writes it did not make causes no request loop', async () => {
   const fixture = createFixture();
   let calls = 0;
-  // Nobody wants a test that never ends.
+  // Stop answering after 50 requests, so a loop fails the test in finite time.
   fixture.serve((sent) => (calls++ < 50 ? offline(sent) : hangs(sent)));
   const record = recordOf(1);
   fixture.open({ store: { read: async () => record, update: async (change) => change(record) } });
@@ -244,21 +244,21 @@ test('a store that says it has written, and has not, is no reason to call again 
 
 test.each([
   [
-    'whose update brings nothing back',
+    'whose update() resolves with undefined',
     { update: async (change: (stored: unknown) => unknown) => void change(undefined) },
   ],
   [
-    'whose closing fails',
+    'whose close() throws',
     {
       close: () => {
         throw new Error('closed badly');
       },
     },
   ],
-])('a store %s harms nobody', async (_, oddity) => {
+])('a store %s does not affect the session', async (_, methods) => {
   const { seen, stop } = watchRejections();
   const fixture = createFixture(rotate);
-  const { session } = fixture.open({ store: { ...memoryStore(), ...oddity } });
+  const { session } = fixture.open({ store: { ...memoryStore(), ...methods } });
   await session.ready;
   await session.setTokens(success(1));
   expect(session.advertisingToken).toBeDefined();

@@ -23,7 +23,7 @@ let testNumber = 0;
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-describe('what one tab does, the other adopts', () => {
+describe('a tab adopts from another tab', () => {
   test('a new set', async () => {
     const { fixture, a, b } = await openTwoTabs();
     await a.session.setTokens(success(5));
@@ -64,7 +64,7 @@ describe('what one tab does, the other adopts', () => {
     fixture.close();
   });
 
-  test('that the service has ended the set, so it is not asked twice', async () => {
+  test('the end of the refresh token, and does not send it again', async () => {
     const { fixture, a, b } = await openTwoTabs();
     fixture.serve(answersPlain(400, { status: 'expired_token' }));
     await a.session.refresh().catch(() => {});
@@ -75,7 +75,7 @@ describe('what one tab does, the other adopts', () => {
     fixture.close();
   });
 
-  test('a logout that comes while the other’s refresh is under way: nobody comes back', async () => {
+  test('a logout during its own refresh, whose answer it ignores', async () => {
     const { fixture, store, a, b } = await openTwoTabs();
     let answer = (_: Response) => {};
     fixture.serve(() => new Promise((resolve) => (answer = resolve)));
@@ -91,7 +91,7 @@ describe('what one tab does, the other adopts', () => {
     fixture.close();
   });
 
-  test('a set for another user that comes while the other’s refresh is under way wins', async () => {
+  test('a set for another user during its own refresh, whose answer it ignores', async () => {
     const { fixture, store, a, b } = await openTwoTabs();
     let answer = (_: Response) => {};
     fixture.serve(() => new Promise((resolve) => (answer = resolve)));
@@ -107,13 +107,13 @@ describe('what one tab does, the other adopts', () => {
     fixture.close();
   });
 
-  test('a logout and the same set again, while the other’s refresh is under way: the late answer does not count', async () => {
+  test('a logout and the same set again during its own refresh, whose answer it ignores', async () => {
     const { fixture, store, a, b } = await openTwoTabs();
     let answer = (_: Response) => {};
     fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     b.session.refresh().catch(() => {});
     await until(() => fixture.sent.length);
-    // The news does not get through, so the other tab has no reason to give up.
+    // Messages are lost, so the other tab does not abort its refresh.
     vi.spyOn(BroadcastChannel.prototype, 'postMessage').mockImplementation(() => {});
     await a.session.clear();
     await a.session.setTokens(success(1, START));
@@ -126,7 +126,7 @@ describe('what one tab does, the other adopts', () => {
     fixture.close();
   });
 
-  test('over IndexedDB as over memory', async () => {
+  test('a set and a logout over IndexedDB', async () => {
     const fixture = createFixture();
     const name = `tabs-${testNumber++}`;
     const a = fixture.open({ name, store: indexedDbStore(name) });
@@ -141,7 +141,7 @@ describe('what one tab does, the other adopts', () => {
   });
 });
 
-test('a session of another name hears nothing', async () => {
+test('a session of another name adopts nothing', async () => {
   const fixture = createFixture();
   const a = fixture.open({ name: `tabs-${testNumber++}` });
   const other = fixture.open({ name: `tabs-${testNumber++}` });
@@ -153,7 +153,7 @@ test('a session of another name hears nothing', async () => {
   fixture.close();
 });
 
-test('a tab that missed the news (frozen, no channel) finds it when it is seen again', async () => {
+test('a tab that missed a message reads the new set when it becomes visible', async () => {
   vi.stubGlobal('BroadcastChannel', undefined);
   const { fixture, a, b } = await openTwoTabs();
   await a.session.setTokens(success(5));
@@ -165,7 +165,7 @@ test('a tab that missed the news (frozen, no channel) finds it when it is seen a
   fixture.close();
 });
 
-test('a tab that missed a rotation takes it from the store when its own is due, and asks nobody', async () => {
+test('a tab that missed a rotation reads it from the store when its own set is due, and sends no request', async () => {
   vi.stubGlobal('BroadcastChannel', undefined);
   const { fixture, store, b, a } = await openTwoTabs();
   a.session.close();
@@ -177,7 +177,7 @@ test('a tab that missed a rotation takes it from the store when its own is due, 
   fixture.close();
 });
 
-test('another tab stored a newer set before this one’s opt-out answer arrived: the newer set stays', async () => {
+test('an opt-out answer is ignored if another tab stored a newer set before it arrived', async () => {
   const store = memoryStore(recordOf(1));
   const fixture = createFixture(async (sent) => {
     await store.update(() => ({ ...recordOf(4), generation: 2 }));
@@ -190,15 +190,15 @@ test('another tab stored a newer set before this one’s opt-out answer arrived:
   fixture.close();
 });
 
-test('a page that is opened calls upon the others: one that is in the middle of making the database is evicted by that', async () => {
-  const { session, store, open, close } = await openLoaded({ name: 'life-called' });
+test('a new tab sends a message on its channel, so that Chromium evicts a cached page that blocks the database', async () => {
+  const { session, store, open, close } = await openLoaded({ name: 'tabs-message' });
   await store.update(() => ({ ...recordOf(3), generation: 2 }));
-  open({ store, name: 'life-called' });
+  open({ store, name: 'tabs-message' });
   await until(() => session.advertisingToken === 'advertising-3');
   close();
 });
 
-test('a refresh that waits for another tab rejects where that has brought nothing', async () => {
+test('refresh() that waits for another tab’s refresh rejects if that one fails', async () => {
   const fixture = createFixture();
   const store = memoryStore(recordOf(1));
   let answer = (_: Response) => {};

@@ -9,36 +9,41 @@ const DUE = START + 15 * MINUTE;
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-describe('what passes by itself', () => {
+describe('a temporary failure', () => {
   const body = { status: 'expired_token' };
   test.each<[string, string, Service]>([
     ['no network', 'network', offline],
-    ['a network that fails with anything at all', 'network', () => Promise.reject('why')],
+    ['a fetch that rejects with a string', 'network', () => Promise.reject('why')],
     ['408', 'http_status 408', answersPlain(408)],
     ['425', 'http_status 425', answersPlain(425)],
     ['429', 'http_status 429', answersPlain(429)],
-    ['500, whatever its text says', 'http_status 500', answersPlain(500, body)],
+    ['500 with a refusal in its body', 'http_status 500', answersPlain(500, body)],
     ['502', 'http_status 502', answersPlain(502, '<html>')],
     ['503', 'http_status 503', answersPlain(503)],
-  ])('%s: the set stays, one error is told, tries go on until the service is back', async (_, code, service) => {
-    vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
-    const { session, events, sent, serve, advance, close } = await openDue(service);
-    expect(names(events)).toEqual(['token load', `error ${code}`]);
-    expect(session.advertisingToken).toBe('advertising-1');
-    await advance(40 * MINUTE);
-    expect(names(events)).toEqual(['token load', `error ${code}`]);
-    // 5 s, doubling; then what the budget asks for and an eighth more: 180 s at least, 125 s from the 15th call on.
-    const spans = sent.slice(1).map(({ at }, index) => Math.round((at - sent[index]!.at) / 1000));
-    expect(spans).toEqual([5, 10, 20, 40, ...Array(10).fill(203), ...Array(2).fill(141)].slice(0, spans.length));
-    expect(spans.length).toBeGreaterThan(14);
-    serve(rotate);
-    await advance(5 * MINUTE);
-    expect(names(events)).toEqual(['token load', `error ${code}`, 'token refresh']);
-    expect(session.state.lastError).toBeUndefined();
-    close();
-  });
+  ])(
+    '%s: the set stays in force, one error is emitted, and retries continue until the service is back',
+    async (_, code, service) => {
+      vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
+      const { session, events, sent, serve, advance, close } = await openDue(service);
+      expect(names(events)).toEqual(['token load', `error ${code}`]);
+      expect(session.advertisingToken).toBe('advertising-1');
+      await advance(40 * MINUTE);
+      expect(names(events)).toEqual(['token load', `error ${code}`]);
+      // 5 s, doubling; then the spacing that the budget requires plus jitter: at least 180 s, 125 s from the 15th request on.
+      const spacingsS = sent.slice(1).map(({ at }, index) => Math.round((at - sent[index]!.at) / 1000));
+      expect(spacingsS).toEqual(
+        [5, 10, 20, 40, ...Array(10).fill(203), ...Array(2).fill(141)].slice(0, spacingsS.length),
+      );
+      expect(spacingsS.length).toBeGreaterThan(14);
+      serve(rotate);
+      await advance(5 * MINUTE);
+      expect(names(events)).toEqual(['token load', `error ${code}`, 'token refresh']);
+      expect(session.state.lastError).toBeUndefined();
+      close();
+    },
+  );
 
-  test('a second outage after a success is told again', async () => {
+  test('a second outage after a success emits another error', async () => {
     const { events, serve, advance, close } = await openDue(offline);
     serve(rotate);
     await advance(5 * MINUTE);
@@ -49,12 +54,12 @@ describe('what passes by itself', () => {
   });
 
   test.each<[string, Service]>([
-    ['the answer never comes, and the network ignores being aborted', hangs],
+    ['no answer, and a fetch that ignores its signal', hangs],
     [
-      'the body never comes',
+      'no body after the headers',
       () => ({ status: 200, headers: new Headers(), text: () => new Promise(() => {}) }) as unknown as Response,
     ],
-  ])('time-out, 10 s in all: %s', async (_, service) => {
+  ])('times out after 10 s in all: %s', async (_, service) => {
     const { session, events, sent, advance, serve, close } = await openDue(service);
     await advance(9_999);
     expect(names(events)).toEqual(['token load']);
@@ -68,7 +73,7 @@ describe('what passes by itself', () => {
     close();
   });
 
-  test('an answer that comes after its time-out changes nothing', async () => {
+  test('an answer after the time-out is ignored', async () => {
     let answer = (_: Response) => {};
     const { session, advance, sent, serve, close } = await openDue(() => new Promise((resolve) => (answer = resolve)));
     serve(offline);
@@ -84,11 +89,11 @@ describe('what passes by itself', () => {
     ['seconds', {}, '120'],
     ['a date', {}, new Date(DUE + 120_000).toUTCString()],
     [
-      'a date of a service whose clock is another',
+      'a date by a service whose clock is 40 days behind',
       { date: new Date(DUE - 40 * DAY).toUTCString() },
       new Date(DUE - 40 * DAY + 120_000).toUTCString(),
     ],
-  ])('Retry-After as %s is kept to', async (_, headers, after) => {
+  ])('Retry-After as %s is respected', async (_, headers, after) => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
     const { events, sent, serve, advance, close } = await openDue(
       answersPlain(429, '', { ...headers, 'retry-after': after }),
@@ -102,7 +107,7 @@ describe('what passes by itself', () => {
     close();
   });
 
-  test.each(['soon', '-5', '0', ''])('Retry-After %j is as if it were not there', async (after) => {
+  test.each(['soon', '-5', '0', ''])('Retry-After %j is ignored', async (after) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
     const { sent, serve, advance, close } = await openDue(answersPlain(503, '', { 'retry-after': after }));
     serve(rotate);

@@ -11,7 +11,7 @@ afterEach(restoreGlobals);
 const never = () => new Promise<never>(() => {});
 
 describe('a store that cannot be written to', () => {
-  test('serves the token from memory all the same', async () => {
+  test('keeps the token in memory', async () => {
     const fixture = createFixture();
     const { session, events } = fixture.open({ store: fullStore(memoryStore()) });
     await session.setTokens(success(1));
@@ -25,7 +25,7 @@ describe('a store that cannot be written to', () => {
   test.each<[string, (session: Session) => Promise<void>]>([
     ['a logout', (session) => session.clear()],
     ['an opt-out', (session) => session.setTokens({ status: 'optout' })],
-  ])('keeps no set after %s', async (_, leave) => {
+  ])('contains no set after %s', async (_, leave) => {
     const fixture = createFixture();
     const inner = memoryStore(recordOf(1));
     const { session } = fixture.open({ store: fullStore(inner) });
@@ -36,8 +36,8 @@ describe('a store that cannot be written to', () => {
     fixture.close();
   });
 
-  test('knows nobody, or the new user, after a switch of user', async () => {
-    for (const hasRoom of [false, true]) {
+  test('contains nothing or the new user’s set after a switch of user, never the old one', async () => {
+    for (const hasSpace of [false, true]) {
       const fixture = createFixture();
       const inner = memoryStore(recordOf(1));
       let isFull = true;
@@ -46,19 +46,19 @@ describe('a store that cannot be written to', () => {
       await session.ready;
       await session.setTokens(success(4));
       expect(await inner.read()).toBeUndefined();
-      // Where there is room again, the next act finds it, though this page goes on in memory.
-      isFull = !hasRoom;
+      // Once there is space again the next call writes to the store, although this page continues in memory.
+      isFull = !hasSpace;
       await session.setTokens(success(5));
       expect(session.advertisingToken).toBe('advertising-5');
       expect(session.state.persistence).toBe('memory');
       const next = fixture.open({ store: inner });
       await next.session.ready;
-      expect(next.session.advertisingToken).toBe(hasRoom ? 'advertising-5' : undefined);
+      expect(next.session.advertisingToken).toBe(hasSpace ? 'advertising-5' : undefined);
       fixture.close();
     }
   });
 
-  test('a logout reaches the other tabs all the same', async () => {
+  test('still passes a logout on to the other tabs', async () => {
     const fixture = createFixture();
     const inner = memoryStore(recordOf(1));
     const other = fixture.open({ name: 'full-for-one', store: inner });
@@ -71,7 +71,7 @@ describe('a store that cannot be written to', () => {
     fixture.close();
   });
 
-  test('acts that follow one another reach it in their order', async () => {
+  test('is not erased by an earlier logout after another tab has written a new set', async () => {
     const fixture = createFixture();
     const inner = memoryStore(recordOf(1));
     const { session } = fixture.open({ store: fullStore(inner) });
@@ -84,7 +84,7 @@ describe('a store that cannot be written to', () => {
     fixture.close();
   });
 
-  test('keeps its tombstone where there is no room for more', async () => {
+  test('keeps its opt-out tombstone after a logout', async () => {
     const fixture = createFixture();
     const tombstone = { v: 1, generation: 3, baseUrl: BASE_URL, offsetMs: 0, optedOut: true };
     const inner = memoryStore(tombstone);
@@ -95,7 +95,7 @@ describe('a store that cannot be written to', () => {
     fixture.close();
   });
 
-  test('at first, and well by then: a logout reaches it, and a tombstone that this page never read stays', async () => {
+  test('at first and recovers: a logout is written, and a tombstone that the page never read is kept', async () => {
     const fixture = createFixture();
     const inner = memoryStore({ ...recordOf(1), generation: 8, optedOut: true });
     const store: Store = { ...inner, read: () => Promise.reject(new Error('no')) };
@@ -108,7 +108,7 @@ describe('a store that cannot be written to', () => {
     fixture.close();
   });
 
-  test('and hangs: a logout settles, and what was given up on erases nobody when it runs at last', async () => {
+  test('and hangs: a logout settles, and its timed-out writes erase nothing when they run in the end', async () => {
     const fixture = createFixture();
     const late: ((stored: unknown) => unknown)[] = [];
     const store: Store = {
@@ -131,10 +131,10 @@ describe('a store that cannot be written to', () => {
   });
 });
 
-describe('a tab whose store has failed goes on in memory, and hears of a logout elsewhere', () => {
+describe('a tab that continues in memory after its store failed adopts a logout from another tab', () => {
   test.each([
-    ['while it is there', () => {}, () => {}],
-    ['when it is back', () => dispatch('pagehide'), () => dispatch('pageshow')],
+    ['while it is open', () => {}, () => {}],
+    ['when it returns from the back/forward cache', () => dispatch('pagehide'), () => dispatch('pageshow')],
   ])('%s', async (_, leave, comeBack) => {
     const fixture = createFixture();
     const inner = memoryStore(recordOf(1));
@@ -158,12 +158,12 @@ describe('a tab whose store has failed goes on in memory, and hears of a logout 
 });
 
 describe('a logout on a full disk', () => {
-  test.each(['close', 'pagehide'])('reaches the others though %s follows at once', async (how) => {
+  test.each(['close', 'pagehide'])('is announced to other tabs even if %s follows at once', async (how) => {
     const fixture = createFixture();
     const inner = memoryStore(recordOf(1));
     const other = new BroadcastChannel('full');
-    const told: unknown[] = [];
-    other.onmessage = ({ data }) => told.push(data);
+    const messages: unknown[] = [];
+    other.onmessage = ({ data }) => messages.push(data);
     const { session } = fixture.open({ name: 'full', store: fullStore(inner) });
     await session.ready;
     await fixture.settle();
@@ -173,11 +173,11 @@ describe('a logout on a full disk', () => {
     await fixture.settle();
     expect(await inner.read()).toBeUndefined();
     other.close();
-    expect(told).toContain(1);
+    expect(messages).toContain(1);
     fixture.close();
   });
 
-  test.each([true, false])('makes no other tab ask for the user again (full: %s)', async (isFull) => {
+  test.each([true, false])('makes no other tab call `provide` (disk full: %s)', async (isFull) => {
     const fixture = createFixture();
     const inner = memoryStore(recordOf(1));
     const provide = vi.fn(async () => success(7));
