@@ -1,4 +1,4 @@
-/** Stories of a token's life: a real session, a real operator, one fake clock. */
+/** The life of a token across the whole system: real sessions and a real operator under one fake clock. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
@@ -17,8 +17,8 @@ const tokenOf = (answer: unknown) => (answer as { body: { advertising_token: str
 beforeEach(() => void useFakeClock());
 afterEach(() => void vi.useRealTimers());
 
-describe('first set', () => {
-  test('a set from the server is in force at once, and told after it is stored', async () => {
+describe('the first set', () => {
+  test('a set from the publisher’s server is in force at once, and emitted after it is stored', async () => {
     const fixture = createOperatorFixture();
     const { session, store, events } = fixture.open();
     await session.ready;
@@ -33,7 +33,7 @@ describe('first set', () => {
     fixture.close();
   });
 
-  test('provide is asked when there is no set, and its answer is used', async () => {
+  test('`provide` is called when there is no set, and its answer is used', async () => {
     const fixture = createOperatorFixture();
     const provide = vi.fn(() => fixture.answerFor('user@example.com') as Promise<unknown>);
     const { session, events } = fixture.open({ provide });
@@ -45,7 +45,7 @@ describe('first set', () => {
     fixture.close();
   });
 
-  test('where provide says that nobody is signed in, the page is told once and provide is left alone', async () => {
+  test('if `provide` finds nobody signed in, one `needsTokens` is emitted and it is not called again', async () => {
     const fixture = createOperatorFixture();
     const provide = vi.fn(async () => null);
     const { session, events } = fixture.open({ provide });
@@ -59,7 +59,7 @@ describe('first set', () => {
 });
 
 describe('rotation', () => {
-  test('five generations follow each other, each refreshed when due, each stored before it is told', async () => {
+  test('each of five rotations happens when it is due, and is stored before it is emitted', async () => {
     const fixture = createOperatorFixture();
     const { session, store, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
@@ -83,7 +83,7 @@ describe('rotation', () => {
     fixture.close();
   });
 
-  test('a good token is handed out while its refresh is under way', async () => {
+  test('a valid token is given out while its refresh is in progress', async () => {
     const fixture = createOperatorFixture();
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const token = await session.getToken();
@@ -103,7 +103,7 @@ describe('rotation', () => {
 });
 
 describe('opt-out', () => {
-  test('an opt-out mid-life ends everything: no token, no request, also after a reload and a logout', async () => {
+  test('an opt-out answer leaves no token and causes no request, even after a reload and a logout', async () => {
     const fixture = createOperatorFixture();
     const { session, store, events } = fixture.open({ tokens: await fixture.answerFor('refresh-optout@example.com') });
     await session.ready;
@@ -124,7 +124,7 @@ describe('opt-out', () => {
     fixture.close();
   });
 
-  test('a set supplied behind a tombstone is held back until the service accepts it', async () => {
+  test('a set supplied after an opt-out is held back until the service accepts it', async () => {
     const fixture = createOperatorFixture();
     const { session, events } = fixture.open();
     await session.setTokens({ status: 'optout' });
@@ -152,7 +152,7 @@ describe('opt-out', () => {
       () => Promise.resolve(new Response('{"status":"invalid_token"}', { status: 400 })),
     ],
     ['an outage', 'user@example.com', () => Promise.reject(new TypeError('network'))],
-  ])('%s in answer to a set that is held back keeps the tombstone', async (_, email, fault) => {
+  ])('%s as the answer to a held-back set keeps the tombstone', async (_, email, fault) => {
     const fixture = createOperatorFixture();
     const { session } = fixture.open();
     await session.setTokens({ status: 'optout' });
@@ -166,8 +166,8 @@ describe('opt-out', () => {
   });
 });
 
-describe('the end', () => {
-  test('a refused refresh token: the good advertising token lives out its time, then expires', async () => {
+describe('the end of a set', () => {
+  test('after the service ended the refresh token, a valid advertising token stays in force until it expires', async () => {
     const fixture = createOperatorFixture();
     const { session, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const token = await session.getToken();
@@ -184,7 +184,7 @@ describe('the end', () => {
     fixture.close();
   });
 
-  test('at the end provide is asked for a new set before the page is', async () => {
+  test('after the service ended the refresh token, `provide` is called before `needsTokens` is emitted', async () => {
     const fixture = createOperatorFixture();
     const provide = vi.fn(async () => fixture.answerFor('user@example.com'));
     const { session, events } = fixture.open({ provide, tokens: await fixture.answerFor('user@example.com') });
@@ -197,7 +197,7 @@ describe('the end', () => {
     fixture.close();
   });
 
-  test('past the refresh token’s end by the local clock alone, only the answer of the service ends it', async () => {
+  test('a refresh token past its end by the local clock is ended by the service’s answer only', async () => {
     const fixture = createOperatorFixture();
     const { session, store } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
@@ -219,7 +219,7 @@ describe('the end', () => {
     fixture.close();
   });
 
-  test('a token that passes its time in an outage is withheld and told, and comes back with the service', async () => {
+  test('a token that expires during an outage is withheld, and replaced when the service is back', async () => {
     const fixture = createOperatorFixture();
     const { session, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
@@ -235,8 +235,8 @@ describe('the end', () => {
   });
 });
 
-describe('late answers', () => {
-  test('offline, then back: one error is told, tries are spaced, the page’s return brings the token', async () => {
+describe('outages and late answers', () => {
+  test('an outage of 15 minutes emits one error and spaces its retries; the service’s return brings a token', async () => {
     const fixture = createOperatorFixture();
     const { session, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
@@ -251,7 +251,7 @@ describe('late answers', () => {
     fixture.close();
   });
 
-  test('an answer that comes after setTokens of another user is dropped', async () => {
+  test('an answer that arrives after setTokens() of another user is ignored', async () => {
     const fixture = createOperatorFixture();
     const { session, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
@@ -274,7 +274,7 @@ describe('late answers', () => {
     fixture.close();
   });
 
-  test('an answer that comes after a logout brings nobody back', async () => {
+  test('an answer that arrives after a logout is ignored', async () => {
     const fixture = createOperatorFixture();
     const { session, store, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
@@ -300,7 +300,7 @@ describe('late answers', () => {
 });
 
 describe('reload', () => {
-  test('a page that is loaded again goes on with the stored set, without a request', async () => {
+  test('a reloaded page continues with the stored set, without a request', async () => {
     const fixture = createOperatorFixture();
     const first = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const token = await first.session.getToken();
@@ -313,7 +313,7 @@ describe('reload', () => {
     fixture.close();
   });
 
-  test('a cached page that supplies the same set again neither undoes a rotation nor a logout', async () => {
+  test('a cached page that supplies an old set again undoes neither a rotation nor a logout', async () => {
     const fixture = createOperatorFixture();
     const tokens = await fixture.answerFor('user@example.com');
     const first = fixture.open({ tokens });
@@ -348,7 +348,7 @@ describe('reload', () => {
     fixture.close();
   });
 
-  test('all sessions closed, no timer is left', async () => {
+  test('no timer is left once all sessions are closed', async () => {
     const fixture = createOperatorFixture();
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     recordEvents(session);
