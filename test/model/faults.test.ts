@@ -6,7 +6,7 @@ import { limitOf, runModel, runsOf, SEED } from './run.ts';
 const RUNS = runsOf(3000);
 
 test(
-  `${RUNS} worlds in which anything can happen keep every invariant`,
+  `${RUNS} profiles in which anything can happen keep every invariant`,
   async () => {
     expect(await runModel({ field: 'wild', runs: RUNS, seed: SEED })).toBe('');
   },

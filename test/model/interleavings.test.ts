@@ -6,7 +6,7 @@ import { limitOf, runModel, runsOf, SEED } from './run.ts';
 const RUNS = runsOf(2000);
 
 test(
-  `${RUNS} worlds of overlapping acts keep every invariant`,
+  `${RUNS} profiles of overlapping acts keep every invariant`,
   async () => {
     expect(await runModel({ field: 'close', runs: RUNS, seed: SEED })).toBe('');
   },

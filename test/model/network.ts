@@ -1,6 +1,6 @@
 /** The network between the pages of a profile and the operator, with the faults of the field; it keeps a list of calls. */
 
-import type { Chance } from './random.ts';
+import type { Random } from './random.ts';
 import type { Issued, Service } from './service.ts';
 import type { Owner, Time } from './time.ts';
 
@@ -38,7 +38,7 @@ export interface Call {
   readonly at: number;
   readonly seq: number;
   /** Whose budget it is: a tab's, or -1, that of all who share a store. */
-  spender: number;
+  budgetOwner: number;
   fault: NetFault;
   /** What the service said, once it has. */
   said?: 'optout' | 'ended' | Issued | undefined;
@@ -53,18 +53,18 @@ export const RETRY_AFTER_S = 90;
 
 export const createNetwork = (
   time: Time,
-  chance: Chance,
+  random: Random,
   service: Service,
   next: () => number,
   isDateReadable: boolean,
-  told: { onSend(call: Call): void; onDelivered(call: Call): void },
+  observer: { onSend(call: Call): void; onDelivered(call: Call): void },
 ) => {
   let fault: NetFault = 'none';
   const calls: Call[] = [];
-  const flying = new Map<Call, (error: unknown) => void>();
+  const pending = new Map<Call, (error: unknown) => void>();
 
   const tamper = (text: string) => {
-    const at = chance.whole(20, text.length - 20);
+    const at = random.integer(20, text.length - 20);
     return text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
   };
 
@@ -102,17 +102,17 @@ export const createNetwork = (
       fault = to;
     },
     /** Calls that pages wait for. */
-    flying: () => [...flying.keys()],
+    pending: () => [...pending.keys()],
     /** The device slept: what was under way is lost. */
     cut: () => {
-      for (const [call, fail] of [...flying])
-        time.after(chance.whole(0, 50), () => fail(new TypeError('network suspended')), call.owner);
+      for (const [call, fail] of [...pending])
+        time.after(random.integer(0, 50), () => fail(new TypeError('network suspended')), call.owner);
     },
     drop: (owner: Owner) => {
-      for (const call of [...flying.keys()])
+      for (const call of [...pending.keys()])
         if (call.owner === owner) {
           call.isOver = true;
-          flying.delete(call);
+          pending.delete(call);
         }
     },
     /** The `fetch` of one page. */
@@ -127,13 +127,13 @@ export const createNetwork = (
             sent: service.find(token),
             at: time.nowMs,
             seq: next(),
-            spender: -1,
+            budgetOwner: -1,
             fault,
             isOver: false,
           };
           const end = () => {
             call.isOver = true;
-            flying.delete(call);
+            pending.delete(call);
           };
           let failBody = (_: unknown) => {};
           const fail = (error: unknown) => {
@@ -148,8 +148,8 @@ export const createNetwork = (
             return;
           }
           calls.push(call);
-          flying.set(call, fail);
-          told.onSend(call);
+          pending.set(call, fail);
+          observer.onSend(call);
           signal?.addEventListener('abort', () => fail(signal.reason));
 
           const arrive = async () => {
@@ -174,10 +174,10 @@ export const createNetwork = (
                   if (call.isOver) return;
                   end();
                   call.deliveredAt = time.nowMs;
-                  told.onDelivered(call);
+                  observer.onDelivered(call);
                   done(text);
                 };
-                time.after(chance.whole(0, 20), bring, owner);
+                time.after(random.integer(0, 20), bring, owner);
               });
             const response = {
               status,
@@ -188,11 +188,11 @@ export const createNetwork = (
               text: body,
               json: async () => JSON.parse(await body()) as unknown,
             };
-            const travelMs = call.fault === 'slow' ? chance.whole(3000, 6000) : chance.whole(5, 150);
+            const travelMs = call.fault === 'slow' ? random.integer(3000, 6000) : random.integer(5, 150);
             time.after(travelMs, () => !call.isOver && resolve(response), owner);
           };
           // The request leaves the device whatever becomes of the page.
-          time.after(chance.whole(2, 80), () => void time.outside(arrive()));
+          time.after(random.integer(2, 80), () => void time.outside(arrive()));
         }),
   };
 };

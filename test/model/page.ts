@@ -5,33 +5,33 @@
 
 import { createDecipheriv, webcrypto } from 'node:crypto';
 import type { SessionModule } from './bundle.ts';
-import type { OnUse } from './disk.ts';
 import { createTarget, eventOf } from './event-target.ts';
-import type { Chance } from './random.ts';
-import type { Leave, Receiver } from './shared.ts';
+import type { Availability, Receiver } from './locks-and-channels.ts';
+import type { Random } from './random.ts';
+import type { OnUse } from './storage.ts';
 import type { Task, Time } from './time.ts';
 
 /** What pages of a profile have in common. */
-export interface Ground {
+export interface PageEnvironment {
   readonly time: Time;
-  readonly chance: Chance;
+  readonly random: Random;
   readonly load: (page: object) => SessionModule;
   /** The device's wall clock, epoch ms. */
   wall(): number;
   /** The device's monotonic clock, ms. */
   mono(): number;
   readonly locks: {
-    of(owner: Receiver, leave: () => Leave): unknown;
+    of(owner: Receiver, leave: () => Availability): unknown;
     drop(owner: Receiver): void;
     isHeldBy(owner: Receiver): boolean;
   };
-  readonly locksLeave: Leave;
+  readonly locksAvailability: Availability;
   readonly channels: {
-    of(owner: Receiver, leave: Leave, onThrow: (error: unknown) => void): unknown;
+    of(owner: Receiver, leave: Availability, onThrow: (error: unknown) => void): unknown;
     drop(owner: Receiver): void;
   };
-  readonly channelLeave: Leave;
-  readonly disk: { of(owner: Receiver, onUse: OnUse): unknown; drop(owner: Receiver): void } | undefined;
+  readonly channelAvailability: Availability;
+  readonly storage: { of(owner: Receiver, onUse: OnUse): unknown; drop(owner: Receiver): void } | undefined;
   readonly network: { of(owner: Receiver): unknown; drop(owner: Receiver): void };
   /** Something was thrown at the page. */
   onThrow(error: unknown): void;
@@ -56,10 +56,10 @@ const subtle = {
 /**
  * @param onUse  told what the page does with its storage.
  */
-export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
-  const { time, chance, onThrow } = ground;
+export const createPage = (environment: PageEnvironment, visible: boolean, onUse: OnUse) => {
+  const { time, random, onThrow } = environment;
   let isVisible = visible;
-  let heldBack: Task[] | undefined;
+  let deferred: Task[] | undefined;
   let isCached = false;
   let isGone = false;
   let throttleMs = 1000;
@@ -67,16 +67,16 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
   /** For how long the page has been able to run, until `since`. */
   let ranMs = 0;
   let since = time.nowMs;
-  const ran = () => ranMs + (heldBack || isGone ? 0 : time.nowMs - since);
-  const openedAt = ground.mono();
+  const ran = () => ranMs + (deferred || isGone ? 0 : time.nowMs - since);
+  const openedAt = environment.mono();
   const windowEvents = createTarget(onThrow);
   const documentEvents = createTarget(onThrow);
   const timers = new Map<number, Task>();
   let timerIds = 1;
 
   const owner: Receiver = {
-    get heldBack() {
-      return heldBack;
+    get deferred() {
+      return deferred;
     },
     get isGone() {
       return isGone;
@@ -95,7 +95,7 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
     windowEvents.fire(event, false);
   };
 
-  const putOff = (at: number) => {
+  const postpone = (at: number) => {
     if (areTimersStopped) return Number.POSITIVE_INFINITY;
     return isVisible ? undefined : Math.ceil(Math.max(at, time.nowMs) / throttleMs) * throttleMs;
   };
@@ -111,7 +111,7 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
         onThrow(error);
       }
     };
-    timers.set(id, time.after(Math.max(1, span), fire, owner, putOff));
+    timers.set(id, time.after(Math.max(1, span), fire, owner, postpone));
     return id;
   };
   const disarm = (id: unknown) => {
@@ -133,66 +133,69 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
   };
   const OwnDate = class extends Date {
     static override now() {
-      return Math.floor(ground.wall());
+      return Math.floor(environment.wall());
     }
   };
   const page: Record<string, unknown> = {
     document,
     navigator: {
-      locks: ground.locksLeave === 'missing' ? undefined : ground.locks.of(owner, () => ground.locksLeave),
+      locks:
+        environment.locksAvailability === 'missing'
+          ? undefined
+          : environment.locks.of(owner, () => environment.locksAvailability),
       onLine: true,
       userAgent: 'model',
     },
     Date: OwnDate,
-    performance: { now: () => ground.mono() - openedAt, timeOrigin: 0 },
-    Math: Object.create(Math, { random: { value: () => chance.next() } }),
+    performance: { now: () => environment.mono() - openedAt, timeOrigin: 0 },
+    Math: Object.create(Math, { random: { value: () => random.next() } }),
     crypto: {
       subtle,
-      getRandomValues: (bytes: Uint8Array) => bytes.map((_, i) => (bytes[i] = chance.whole(0, 255))),
+      getRandomValues: (bytes: Uint8Array) => bytes.map((_, i) => (bytes[i] = random.integer(0, 255))),
       randomUUID: () => webcrypto.randomUUID(),
     },
     setTimeout: arm,
     clearTimeout: disarm,
     addEventListener: windowEvents.addEventListener,
     removeEventListener: windowEvents.removeEventListener,
-    fetch: ground.network.of(owner),
-    ...(ground.disk && { indexedDB: ground.disk.of(owner, onUse) }),
-    ...(ground.channelLeave !== 'missing' && {
-      BroadcastChannel: ground.channels.of(owner, ground.channelLeave, onThrow),
+    fetch: environment.network.of(owner),
+    ...(environment.storage && { indexedDB: environment.storage.of(owner, onUse) }),
+    ...(environment.channelAvailability !== 'missing' && {
+      BroadcastChannel: environment.channels.of(owner, environment.channelAvailability, onThrow),
     }),
   };
   page['globalThis'] = page['window'] = page['self'] = page;
-  const code = ground.load(page);
+  const code = environment.load(page);
 
   const halt = () => {
-    if (heldBack) return;
+    if (deferred) return;
     ranMs = ran();
-    heldBack = [];
+    deferred = [];
   };
   const proceed = (tell: () => void) => {
     if (isGone) return;
-    const tasks = heldBack ?? [];
-    heldBack = undefined;
+    const tasks = deferred ?? [];
+    deferred = undefined;
     since = time.nowMs;
     tell();
-    for (const task of tasks) time.again(task);
+    for (const task of tasks) time.requeue(task);
   };
   const see = (next: boolean) => {
     if (isVisible === next) return;
     isVisible = next;
     fireDocument('visibilitychange');
     // What a hidden page had put off comes at once when it is seen.
-    if (next) for (const task of timers.values()) if (task.run && !areTimersStopped) time.again(task);
+    if (next) for (const task of timers.values()) if (task.run && !areTimersStopped) time.requeue(task);
   };
   const kill = () => {
     if (isGone) return;
     ranMs = ran();
     isGone = true;
     timers.clear();
-    ground.network.drop(owner);
-    ground.channels.drop(owner);
-    ground.locks.drop(owner);
-    ground.disk?.drop(owner);
+    environment.network.drop(owner);
+    environment.channels.drop(owner);
+    environment.locks.drop(owner);
+    environment.storage?.drop(owner);
   };
 
   return {
@@ -202,7 +205,7 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
       return isVisible;
     },
     get isFrozen() {
-      return heldBack !== undefined;
+      return deferred !== undefined;
     },
     get isCached() {
       return isCached;
@@ -231,27 +234,27 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
     /** Timers stop for good, as in a webview whose host has paused them; or go on. */
     stopTimers: (stopped: boolean) => {
       areTimersStopped = stopped;
-      if (!stopped) for (const task of timers.values()) if (task.run) time.again(task);
+      if (!stopped) for (const task of timers.values()) if (task.run) time.requeue(task);
     },
     freeze: () => {
-      if (heldBack || isVisible) return;
+      if (deferred || isVisible) return;
       fireDocument('freeze');
       halt();
     },
     resume: () => {
-      if (!heldBack || isCached) return;
+      if (!deferred || isCached) return;
       proceed(() => fireDocument('resume'));
     },
     /** Go to the back/forward cache. A page that holds a lock is not let in: it is gone. */
     cache: async () => {
-      if (heldBack || isGone) return;
+      if (deferred || isGone) return;
       fireWindow('pagehide', { persisted: true });
       see(false);
       fireDocument('freeze');
       await time.turn();
       halt();
       isCached = true;
-      if (ground.locks.isHeldBy(owner)) kill();
+      if (environment.locks.isHeldBy(owner)) kill();
     },
     /** Come back from the cache, unless evicted. */
     restore: () => {
@@ -266,7 +269,7 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
     },
     /** Leave for good, as a page that is navigated away. */
     leave: () => {
-      if (!heldBack && !isGone) fireWindow('pagehide');
+      if (!deferred && !isGone) fireWindow('pagehide');
       kill();
     },
     /** End at once, without a word. */

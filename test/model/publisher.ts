@@ -1,7 +1,7 @@
 /** The publisher's server, as pages ask it for sets (`provide`), and what may become of its answers. */
 
 import type { SessionOptions } from '../../src/session/index.ts';
-import type { Chance } from './random.ts';
+import type { Random } from './random.ts';
 import type { Issued, Service } from './service.ts';
 import type { Time } from './time.ts';
 
@@ -14,7 +14,7 @@ export type ProvideFault = 'none' | (typeof PROVIDE_FAULTS)[number];
  */
 export const createPublisher = (
   time: Time,
-  chance: Chance,
+  random: Random,
   service: Service,
   onAnswer: (issued: Issued | undefined) => void,
 ) => {
@@ -35,12 +35,12 @@ export const createPublisher = (
     return new Promise((resolve, reject) => {
       if (why === 'hangs') return;
       signal.addEventListener('abort', () => reject(new Error('not wanted')));
-      time.after(chance.whole(20, 400), () => {
+      time.after(random.integer(20, 400), () => {
         if (why === 'rejects') reject(new Error('by fault'));
         else if (why === 'nonsense') resolve({ status: 'success', body: { advertising_token: 7 } });
         else if (why === 'nobody') resolve({ status: 204 });
         else if (!user) resolve(null);
-        else void time.outside(answer(user).then((set) => void time.after(chance.whole(5, 100), () => resolve(set))));
+        else void time.outside(answer(user).then((set) => void time.after(random.integer(5, 100), () => resolve(set))));
       });
     });
   };

@@ -3,9 +3,9 @@
 import fc from 'fast-check';
 import { bundleSession, type Mutation } from './bundle.ts';
 import { commands, type Field, setups } from './commands.ts';
-import { converge, end } from './ending.ts';
-import type { Setup } from './referee.ts';
-import { createWorld } from './world.ts';
+import type { Setup } from './invariants.ts';
+import { createProfile } from './profile.ts';
+import { closeAll, converge } from './settle-and-close.ts';
 
 /**
  * The seed of a test: always the same, so that a test which fails was broken by a change; `MODEL_SEED=any` looks elsewhere,
@@ -53,17 +53,17 @@ export const runModel = async ({
 }: Run): Promise<string> => {
   const load = bundleSession(mutation);
   const property = fc.asyncProperty(setups, commands(field, most), async (setup, some) => {
-    const world = createWorld({ ...setup, ...fixed }, load);
+    const profile = createProfile({ ...setup, ...fixed }, load);
     try {
-      await fc.asyncModelRun(async () => ({ model: {}, real: world }), some);
-      await converge(world);
+      await fc.asyncModelRun(async () => ({ model: {}, real: profile }), some);
+      await converge(profile);
     } finally {
-      await end(world);
+      await closeAll(profile);
     }
     const unhandled = rejections
       .splice(0)
       .map((reason) => `nobody handled ${(reason as Error | undefined)?.stack ?? reason}`);
-    const wrong = [...world.faults, ...unhandled];
+    const wrong = [...profile.faults, ...unhandled];
     if (wrong.length) throw new Error(wrong.join('\n  '));
   });
   process.on('unhandledRejection', note);

@@ -65,7 +65,7 @@ const operatorOf = (lifetimes: Lifetimes): Operator => {
   return operator;
 };
 
-let worlds = 0;
+let profiles = 0;
 
 /**
  * Build the service of one world.
@@ -77,8 +77,8 @@ export const createService = (lifetimes: Lifetimes, now: () => number, next: () 
   const operator = operatorOf(lifetimes);
   clock.now = now;
   // Opt-outs last as long as the operator: users of different worlds are different users.
-  const world = worlds++;
-  const emailOf = (user: string) => `${user}.${world}@example.com`;
+  const profile = profiles++;
+  const emailOf = (user: string) => `${user}.${profile}@example.com`;
   const client = createClient({
     baseUrl: BASE_URL,
     apiKey: API_KEY,

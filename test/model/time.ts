@@ -12,7 +12,7 @@ const macrotask = setImmediate;
 /** Who a task belongs to. */
 export interface Owner {
   /** What was due while this could not run; it is for the owner to take up again. Undefined: it runs. */
-  readonly heldBack: Task[] | undefined;
+  readonly deferred: Task[] | undefined;
   /** It runs no more: its tasks are dropped. */
   readonly isGone: boolean;
   /** Called around each task. */
@@ -24,7 +24,7 @@ export interface Task {
   dueAt: number;
   readonly owner: Owner | undefined;
   /** A task may be put off when its time has come: the later instant, or undefined to run. */
-  readonly putOff: ((at: number) => number | undefined) | undefined;
+  readonly postpone: ((at: number) => number | undefined) | undefined;
   /** Undefined: done, or cancelled. */
   run: (() => void) | undefined;
   /** Its place in the queue; an entry that is not its task's is of the past. */
@@ -49,10 +49,10 @@ export interface Time {
   /** Tasks run so far. */
   readonly steps: number;
   /** Run `run` in `ms`. */
-  after(ms: number, run: () => void, owner?: Owner, putOff?: Task['putOff']): Task;
+  after(ms: number, run: () => void, owner?: Owner, postpone?: Task['postpone']): Task;
   cancel(task: Task | undefined): void;
   /** Take up again a task that was held back or put off: when it was due at first, or now. */
-  again(task: Task): void;
+  requeue(task: Task): void;
   /** Work outside virtual time (the operator's answer): the next task waits until it is done. */
   outside<T>(work: Promise<T>): Promise<T>;
   /** Let `ms` pass. Rejects where tasks at one instant never end. */
@@ -104,13 +104,13 @@ export const createTime = (startAt: number): Time => {
 
   const runOne = (entry: Entry) => {
     const { task } = entry;
-    const { run, owner, putOff } = task;
+    const { run, owner, postpone } = task;
     if (!run || task.entry !== entry || owner?.isGone) return;
-    if (owner?.heldBack) {
-      owner.heldBack.push(task);
+    if (owner?.deferred) {
+      owner.deferred.push(task);
       return;
     }
-    const later = putOff?.(entry.at);
+    const later = postpone?.(entry.at);
     if (later !== undefined && later > nowMs) {
       push(task, later);
       return;
@@ -126,13 +126,13 @@ export const createTime = (startAt: number): Time => {
   const turn = () =>
     new Promise<void>((resolve) => {
       let quiet = 0;
-      const look = () => {
+      const step = () => {
         if (working) quiet = 0;
         else quiet++;
         if (quiet > 1) resolve();
-        else macrotask(look);
+        else macrotask(step);
       };
-      macrotask(look);
+      macrotask(step);
     });
 
   return {
@@ -142,16 +142,16 @@ export const createTime = (startAt: number): Time => {
     get steps() {
       return steps;
     },
-    after: (ms, run, owner, putOff) => {
+    after: (ms, run, owner, postpone) => {
       const dueAt = nowMs + Math.max(0, ms);
-      const task: Task = { dueAt, owner, putOff, run };
+      const task: Task = { dueAt, owner, postpone, run };
       push(task, dueAt);
       return task;
     },
     cancel: (task) => {
       if (task) task.run = undefined;
     },
-    again: (task) => push(task, Math.max(task.dueAt, nowMs)),
+    requeue: (task) => push(task, Math.max(task.dueAt, nowMs)),
     outside: (work) => {
       working++;
       return work.finally(() => working--);
@@ -162,9 +162,9 @@ export const createTime = (startAt: number): Time => {
       const most = steps + MOST_IN_SPAN + (ms / 60_000) * MOST_IN_MINUTE;
       return new Promise<void>((resolve, reject) => {
         let atOnce = 0;
-        const look = () => {
+        const step = () => {
           if (working) {
-            macrotask(look);
+            macrotask(step);
             return;
           }
           if (steps > most) {
@@ -189,9 +189,9 @@ export const createTime = (startAt: number): Time => {
             reject(error as Error);
             return;
           }
-          macrotask(look);
+          macrotask(step);
         };
-        turn().then(look);
+        turn().then(step);
       });
     },
     sleep: (ms, shifting) => {

@@ -14,7 +14,7 @@ export type Consent = 'none' | 'yes' | 'no' | 'promised' | 'pending' | 'fails';
 /**
  * @param ran  for how long the page has been able to run, ms.
  */
-export const createGate = (consent: Consent, ran: () => number) => {
+export const createConsentTool = (consent: Consent, ran: () => number) => {
   const first = consent === 'none' || consent === 'yes' ? true : consent === 'no' ? false : undefined;
   let granted = first;
   let tell = (_: boolean) => {};

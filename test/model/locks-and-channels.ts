@@ -4,11 +4,11 @@
  */
 
 import { createTarget, eventOf } from './event-target.ts';
-import type { Chance } from './random.ts';
+import type { Random } from './random.ts';
 import type { Owner, Time } from './time.ts';
 
 /** Whether a page has a thing: it works, it is not there, or to use it throws. */
-export type Leave = 'works' | 'missing' | 'refused';
+export type Availability = 'works' | 'missing' | 'refused';
 
 const refusal = () => new DOMException('refused', 'SecurityError');
 
@@ -18,7 +18,7 @@ interface Waiting {
 }
 
 /** Web Locks, exclusive. */
-export const createLocks = (time: Time, chance: Chance, onMisuse: (what: string) => void) => {
+export const createLocks = (time: Time, random: Random, onMisuse: (what: string) => void) => {
   const held = new Map<string, Owner>();
   const queues = new Map<string, Waiting[]>();
 
@@ -45,7 +45,7 @@ export const createLocks = (time: Time, chance: Chance, onMisuse: (what: string)
       for (const [name, holder] of [...held]) if (holder === owner) release(name, owner);
     },
     /** `navigator.locks` of one page. */
-    of: (owner: Owner, leave: () => Leave) => ({
+    of: (owner: Owner, leave: () => Availability) => ({
       request: (name: string, ...rest: unknown[]) =>
         new Promise<unknown>((resolve, reject) => {
           const work = rest.at(-1) as (lock: unknown) => unknown;
@@ -69,7 +69,7 @@ export const createLocks = (time: Time, chance: Chance, onMisuse: (what: string)
               .then(resolve, reject);
           };
           // The browser decides in a process of its own.
-          time.after(chance.whole(0, 3), () => {
+          time.after(random.integer(0, 3), () => {
             if (owner.isGone) return;
             if (!held.has(name)) {
               held.set(name, owner);
@@ -104,7 +104,7 @@ export interface Receiver extends Owner {
 }
 
 /** Broadcast channels. */
-export const createChannels = (time: Time, chance: Chance) => {
+export const createChannels = (time: Time, random: Random) => {
   interface Port {
     readonly name: string;
     readonly owner: Receiver;
@@ -118,7 +118,7 @@ export const createChannels = (time: Time, chance: Chance) => {
     },
     openOf: (owner: Receiver) => [...ports].filter((port) => port.owner === owner).length,
     /** The class `BroadcastChannel` of one page. */
-    of: (owner: Receiver, leave: Leave, onThrow: (error: unknown) => void) =>
+    of: (owner: Receiver, leave: Availability, onThrow: (error: unknown) => void) =>
       function BroadcastChannel(this: unknown, name: string) {
         if (leave === 'refused') throw refusal();
         const { addEventListener, removeEventListener, fire } = createTarget(onThrow);
@@ -147,7 +147,7 @@ export const createChannels = (time: Time, chance: Chance) => {
             const copy = structuredClone(data);
             for (const other of ports) {
               if (other === port || other.name !== name) continue;
-              time.after(chance.whole(0, 30), () => {
+              time.after(random.integer(0, 30), () => {
                 if (!ports.has(other)) return;
                 if (other.owner.isCached) other.owner.onMessageWhileCached();
                 else time.after(0, () => ports.has(other) && other.hear(copy), other.owner);

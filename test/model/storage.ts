@@ -7,17 +7,25 @@
 
 import { type FakeDatabases, loadDatabases } from './bundle.ts';
 import { eventOf } from './event-target.ts';
-import type { Chance } from './random.ts';
+import type { Random } from './random.ts';
 import type { Owner, Time } from './time.ts';
 
 /**
  * - `openFails`, `openFailsOnce`: `open` ends in an error. `openThrows`: it throws. `openHangs`: it never answers, or once the fault is gone.
  * - `hangs`, `slow`: so does everything. `lost`: every connection there is fails at its next use. `full`: nothing can be written.
  */
-export type DiskFault = 'none' | 'openFails' | 'openFailsOnce' | 'openThrows' | 'openHangs' | 'hangs' | 'slow' | 'full';
+export type StorageFault =
+  | 'none'
+  | 'openFails'
+  | 'openFailsOnce'
+  | 'openThrows'
+  | 'openHangs'
+  | 'hangs'
+  | 'slow'
+  | 'full';
 
 /** A blow: it is over at once, what it left is not. */
-export type DiskBlow = 'lost' | 'closed' | 'wiped' | 'deleted' | 'corrupt';
+export type StorageIncident = 'lost' | 'closed' | 'wiped' | 'deleted' | 'corrupt';
 
 // One copy for all worlds, which run one at a time.
 let take: (task: () => void) => void = () => {};
@@ -42,10 +50,10 @@ const GARBAGE: readonly unknown[] = [
 export type OnUse = (use: 'opens' | 'reads' | 'writes' | 'erases', text?: string) => void;
 
 /** @param onLoss  the record is gone: by a blow, or erased by a page that can write nothing in its place. */
-export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown) => void, onLoss: () => void) => {
+export const createStorage = (time: Time, random: Random, onThrow: (error: unknown) => void, onLoss: () => void) => {
   databases ??= loadDatabases((task) => take(task));
   const { IDBFactory } = databases;
-  let fault: DiskFault = 'none';
+  let fault: StorageFault = 'none';
   let factory = new IDBFactory();
   /** Tasks of the database that wait for a hang to end. */
   let held: (() => void)[] = [];
@@ -62,7 +70,7 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
       held.push(task);
       return;
     }
-    const delay = fault === 'slow' ? chance.whole(10, 120) : chance.happens(0.2) ? 1 : 0;
+    const delay = fault === 'slow' ? random.integer(10, 120) : random.happens(0.2) ? 1 : 0;
     lastAt = Math.max(lastAt, time.nowMs + delay);
     time.after(lastAt - time.nowMs, task);
   };
@@ -80,8 +88,8 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
   const of = (owner: Owner, onUse: OnUse) => {
     const deliver = (run: () => void, atOnce = false) => {
       if (owner.isGone) return;
-      if (owner.heldBack && !atOnce) {
-        owner.heldBack.push({ dueAt: time.nowMs, owner, putOff: undefined, run });
+      if (owner.deferred && !atOnce) {
+        owner.deferred.push({ dueAt: time.nowMs, owner, postpone: undefined, run });
         return;
       }
       owner.enter?.();
@@ -122,7 +130,7 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
     const failing = (name: string): Emitter => {
       const error = new DOMException('by fault', name);
       const request = { onsuccess: null, onerror: null, error, result: undefined } as unknown as Emitter;
-      time.after(chance.whole(0, 5), () => call(request, 'error'), owner);
+      time.after(random.integer(0, 5), () => call(request, 'error'), owner);
       return request;
     };
     const wrapTable = (real: IDBObjectStore, transaction: unknown, abort: (name: string) => void) => ({
@@ -208,7 +216,7 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
       }
       real.addEventListener('versionchange', (event) => {
         // A page that cannot be told does not hold up the deletion for ever: the browser gives up on it.
-        if (owner.isGone || owner.heldBack) real.close();
+        if (owner.isGone || owner.deferred) real.close();
         else deliver(() => call(db, 'versionchange', { newVersion: (event as IDBVersionChangeEvent).newVersion }));
       });
       return db;
@@ -258,7 +266,7 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
     get fault() {
       return fault;
     },
-    setFault: (next: DiskFault) => {
+    setFault: (next: StorageFault) => {
       fault = next;
       if (next !== 'hangs' && next !== 'openHangs') release();
     },
@@ -270,16 +278,16 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
         connection.db.close();
       }
     },
-    restoreGlobals: (blow: DiskBlow, name: string) => {
-      if (blow === 'lost') for (const { lose } of connections) lose();
-      else if (blow === 'deleted') factory.deleteDatabase(name).onsuccess = onLoss;
-      else if (blow === 'corrupt') {
+    incident: (kind: StorageIncident, name: string) => {
+      if (kind === 'lost') for (const { lose } of connections) lose();
+      else if (kind === 'deleted') factory.deleteDatabase(name).onsuccess = onLoss;
+      else if (kind === 'corrupt') {
         const request = factory.open(name);
         request.onupgradeneeded = () => request.result.createObjectStore('session');
         request.onsuccess = () => {
           const db = request.result;
           const transaction = db.transaction('session', 'readwrite');
-          transaction.objectStore('session').put(chance.pick(GARBAGE), 'session');
+          transaction.objectStore('session').put(random.pick(GARBAGE), 'session');
           // Where the disk hangs, only then.
           transaction.oncomplete = onLoss;
           db.close();
@@ -291,9 +299,9 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
           tell();
         }
         connections.clear();
-        if (blow === 'wiped') factory = new IDBFactory();
+        if (kind === 'wiped') factory = new IDBFactory();
       }
     },
   };
 };
-export type Disk = ReturnType<typeof createDisk>;
+export type ProfileStorage = ReturnType<typeof createStorage>;

@@ -4,13 +4,13 @@
  * It looks at sessions from outside alone; what must be so is in `truth.ts`.
  */
 
-import type { Disk } from './disk.ts';
+import { createExpectedState, type Operation } from './expected-state.ts';
+import type { Availability } from './locks-and-channels.ts';
 import type { Call, Network } from './network.ts';
 import type { Lifetimes, Service } from './service.ts';
-import type { Leave } from './shared.ts';
-import type { Manner, Tab } from './tab.ts';
+import type { ProfileStorage } from './storage.ts';
+import type { ListenerKind, Tab } from './tab.ts';
 import type { Time } from './time.ts';
-import { type Act, createTruth } from './truth.ts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
@@ -31,22 +31,22 @@ const REMEMBERED = 3;
 
 export interface Setup {
   readonly seed: number;
-  readonly locks: Leave;
-  readonly channel: Leave;
-  readonly hasDisk: boolean;
+  readonly locks: Availability;
+  readonly channel: Availability;
+  readonly hasStorage: boolean;
   readonly isDateReadable: boolean;
   readonly lifetimes: Lifetimes;
   /** The monotonic clock, and with it every timer, stops while the device sleeps. */
   readonly stopsAsleep: boolean;
   readonly hasProvide: boolean;
-  readonly manner: Manner;
+  readonly listenerKind: ListenerKind;
   /** Scripts look at every tab after each step; else tabs are left to their timers and events. */
-  readonly looks: boolean;
+  readonly readsTokens: boolean;
 }
 
 /** Something that has not settled by itself: what a service, a page as rendered or a withdrawal of consent has brought. */
-interface Loose {
-  readonly act: Act;
+interface Tracked {
+  readonly operation: Operation;
   readonly tab: Tab;
   readonly ran: number;
   /** It comes about only if nobody acts meanwhile. */
@@ -60,11 +60,11 @@ export interface Field {
   readonly next: () => number;
   readonly service: Service;
   readonly tabs: readonly Tab[];
-  readonly disk: Disk;
+  readonly storage: ProfileStorage;
   readonly network: () => Network;
 }
 
-export const createReferee = ({ setup, time, next, service, tabs, disk, network: networkOf }: Field) => {
+export const createChecker = ({ setup, time, next, service, tabs, storage, network: networkOf }: Field) => {
   const faults: string[] = [];
   /** Tokens that were shown and must not have been. */
   let wrong = 0;
@@ -74,7 +74,7 @@ export const createReferee = ({ setup, time, next, service, tabs, disk, network:
   };
 
   /** What the referee is told of the world. */
-  const known = {
+  const conditions = {
     /** The device's clock minus the true time, ms, and whether it has ever been wrong. */
     skewMs: 0,
     wasSkewed: false,
@@ -83,69 +83,71 @@ export const createReferee = ({ setup, time, next, service, tabs, disk, network:
     /** Calls of `refresh()` by a host that have not settled, and when the last did. */
     asking: 0,
     askedAt: START - DAY,
-    diskFaultyAt: START - DAY,
+    storageFaultyAt: START - DAY,
     /** When the store last lost what it knew: what is written at that time may go with it. */
     lostAt: START - DAY,
     outageSince: undefined as number | undefined,
   };
-  const isDiskSlow = () => disk.fault !== 'none' || time.nowMs < known.diskFaultyAt + 8_000;
-  const truth = createTruth(next, () => tabs, isDiskSlow);
+  const isStorageSlow = () => storage.fault !== 'none' || time.nowMs < conditions.storageFaultyAt + 8_000;
+  const expected = createExpectedState(next, () => tabs, isStorageSlow);
   /** Whatever may bring a call of its own during an outage: acts of hosts, wake-ups, failures of storage and pages. */
-  const excuses: number[] = [];
+  const extraCallsAt: number[] = [];
 
   /** When the sets that are told again were last forgotten. */
   let forgottenSeq = 0;
-  const loose: Loose[] = [];
+  const tracked: Tracked[] = [];
   /** Pages that came with a set that is known: no acts, as things stand. */
-  const idle: { readonly tab: Tab; readonly ran: number; readonly root: number; readonly startSeq: number }[] = [];
+  const knownSets: { readonly tab: Tab; readonly ran: number; readonly root: number; readonly startSeq: number }[] = [];
   /** Refresh tokens whose answer is in the store, by when. */
   const rotated = new Map<string, { readonly at: number; readonly seq: number }>();
   const texts = new Set<string>();
   let textsRead = 0;
   const tabOf = (call: Call): Tab | undefined => tabs.find(({ page }) => page.owner === call.owner);
-  const letGo = (act: Act, tab: Tab, isFenced = false, ran = tab.ran()) => void loose.push({ act, tab, ran, isFenced });
+  const track = (operation: Operation, tab: Tab, isFenced = false, ran = tab.ran()) =>
+    void tracked.push({ operation, tab, ran, isFenced });
 
   /** A page sends a set. */
   const onSend = (call: Call) => {
     const tab = tabOf(call);
     if (!tab) return;
-    call.spender = tab.isAlone ? tab.id : -1;
+    call.budgetOwner = tab.isInMemory ? tab.id : -1;
     if (!call.sent) return fault(`tab ${tab.id} sends a refresh token that nobody issued`);
     if (!tab.granted) fault(`tab ${tab.id} sends without consent`);
     if (tab.isClosed) fault(`tab ${tab.id} sends after close()`);
-    if (tab.isOff) fault(`tab ${tab.id} refreshes though another owner does`);
-    for (const other of networkOf().flying()) {
+    if (tab.isRefreshOff) fault(`tab ${tab.id} refreshes though another owner does`);
+    for (const other of networkOf().pending()) {
       const of = tabOf(other);
       if (other === call || !of) continue;
       // A page that cannot run holds nothing up; one on its own knows nobody; a lease needs a store that answers.
       const areTogether =
         !of.isHalted &&
         !of.page.areTimersStopped &&
-        !of.isAlone &&
-        !tab.isAlone &&
+        !of.isInMemory &&
+        !tab.isInMemory &&
         // A lease goes with its set, and with the clock: where that was set, tabs do not agree about the time. It goes with
         // an act, too, that the other has not heard of.
         (setup.locks === 'works' ||
-          (!isDiskSlow() &&
+          (!isStorageSlow() &&
             other.token === call.token &&
-            !known.wasSet &&
-            !truth.isNews(of, other.seq, setup.channel === 'works')));
+            !conditions.wasSet &&
+            !expected.hasUnseen(of, other.seq, setup.channel === 'works')));
       if (of === tab || areTogether) fault(`tab ${tab.id} sends while a call of tab ${of.id} is in flight`);
     }
     const { refresh_from: dueAt } = call.sent.wire;
     if (
-      !known.wasSkewed &&
+      !conditions.wasSkewed &&
       dueAt > time.nowMs + CLOCK_TOLERANCE_MS &&
-      !known.asking &&
-      time.nowMs > known.askedAt + 30_000 &&
-      !truth.acts.some(({ kind }) => kind === 'optout')
+      !conditions.asking &&
+      time.nowMs > conditions.askedAt + 30_000 &&
+      !expected.operations.some(({ kind }) => kind === 'optout')
     )
       fault(`tab ${tab.id} sends a set that is due only in ${dueAt - time.nowMs} ms`);
     const before = rotated.get(call.token);
-    if (before && time.nowMs > before.at + 2_000 && !tab.isAlone && !isDiskSlow()) {
+    if (before && time.nowMs > before.at + 2_000 && !tab.isInMemory && !isStorageSlow()) {
       // An opt-out forgets which sets there were: a page that had to wait for consent may bring its own again.
-      const isSupplied = truth.acts.some(
-        (act) => act.kind === 'optout' || (act.root === call.sent!.root && act.startSeq > before.seq),
+      const isSupplied = expected.operations.some(
+        (operation) =>
+          operation.kind === 'optout' || (operation.root === call.sent!.root && operation.startSeq > before.seq),
       );
       if (!isSupplied) fault(`tab ${tab.id} sends a refresh token again that has been exchanged`);
     }
@@ -157,135 +159,142 @@ export const createReferee = ({ setup, time, next, service, tabs, disk, network:
     const tab = tabOf(call);
     if (!tab || !call.said) return;
     if (call.said === 'optout') {
-      const act = truth.begin('optout', tab.id, { isWeak: true, startSeq: call.seq });
-      letGo(act, tab, true);
+      const operation = expected.begin('optout', tab.id, { isUncertain: true, startSeq: call.seq });
+      track(operation, tab, true);
       // What the session knows of supplied sets goes with the user.
-      forgetKnown();
+      forgetKnownSets();
     } else if (call.said !== 'ended') {
-      truth.lift();
+      expected.liftOptOut();
       const isRecent = (at: number | undefined) => at !== undefined && at > time.nowMs - LOOP_WINDOW_MS;
       const recent = networkOf().calls.filter(
-        (one) => one.spender === call.spender && isRecent(one.deliveredAt) && Object(one.said) === one.said,
+        (one) => one.budgetOwner === call.budgetOwner && isRecent(one.deliveredAt) && Object(one.said) === one.said,
       );
-      if (recent.length > LOOP_CALLS + excuses.filter(isRecent).length)
+      if (recent.length > LOOP_CALLS + extraCallsAt.filter(isRecent).length)
         fault(`${recent.length} sets fetched within five minutes`);
-      if (tab.isAlone || isDiskSlow()) return;
-      const isFenced = truth.acts.some(
-        (act) => act.startSeq > call.seq || act.settledSeq === undefined || act.settledSeq > call.seq,
+      if (tab.isInMemory || isStorageSlow()) return;
+      const isFenced = expected.operations.some(
+        (operation) =>
+          operation.startSeq > call.seq || operation.settledSeq === undefined || operation.settledSeq > call.seq,
       );
       if (!isFenced && !tab.isHalted) rotated.set(call.token, { at: time.nowMs, seq: next() });
     }
   };
 
   /** A token is shown: whose is it, is it good, may it be shown here? */
-  const judge = (tab: Tab, token: string, how: string) => {
+  const checkToken = (tab: Tab, token: string, how: string) => {
     const issued = service.find(token);
     if (!issued) return fault(`tab ${tab.id} shows a token that nobody issued`);
     const lateMs = time.nowMs - issued.wire.identity_expires;
     const learnedMs = tab.session.state.clockOffsetMs ?? 0;
-    const isClockRight = !known.wasSkewed || Math.abs(known.skewMs + learnedMs) < CLOCK_TOLERANCE_MS;
+    const isClockRight = !conditions.wasSkewed || Math.abs(conditions.skewMs + learnedMs) < CLOCK_TOLERANCE_MS;
     if (isClockRight && lateMs > CLOCK_TOLERANCE_MS)
       fault(`tab ${tab.id} shows a token ${lateMs} ms after its end (${how})`);
-    const why = truth.judge(tab, issued.root, issued.refreshed, setup.channel === 'works');
+    const why = expected.violationOf(tab, issued.root, issued.refreshed, setup.channel === 'works');
     if (why) fault(`tab ${tab.id} shows a token of ${issued.user}, set ${issued.root} (${how}): ${why}`);
     return undefined;
   };
 
   const isWritten = (token: string) => {
-    for (; textsRead < disk.written.length; textsRead++)
-      for (const [, text] of disk.written[textsRead]!.matchAll(/"advertisingToken":"([^"]*)"/g)) texts.add(text!);
+    for (; textsRead < storage.written.length; textsRead++)
+      for (const [, text] of storage.written[textsRead]!.matchAll(/"advertisingToken":"([^"]*)"/g)) texts.add(text!);
     return texts.has(token);
   };
 
-  const forgetKnown = () => {
+  const forgetKnownSets = () => {
     forgottenSeq = next();
-    revise();
+    reviseKnownSets();
   };
   /** A set that was known when a page came with it may be forgotten before it is looked at. */
-  const revise = () => {
-    for (let i = idle.length - 1; i >= 0; i--) {
-      const { tab, ran, root, startSeq } = idle[i]!;
+  const reviseKnownSets = () => {
+    for (let i = knownSets.length - 1; i >= 0; i--) {
+      const { tab, ran, root, startSeq } = knownSets[i]!;
       const isOver = !tab.page.isGone && tab.ran() > Math.max(ran, tab.openedAt) + SETTLED_MS;
       if (!isOver && isKnown(root)) continue;
-      idle.splice(i, 1);
+      knownSets.splice(i, 1);
       if (isOver) continue;
-      const act = truth.begin('set', tab.id, { root, isWeak: true, startSeq });
-      letGo(act, tab, false, ran);
+      const operation = expected.begin('set', tab.id, { root, isUncertain: true, startSeq });
+      track(operation, tab, false, ran);
     }
   };
   /** A set is told again for sure: it was taken, and few others have been supplied since. */
   const isKnown = (root: number): boolean => {
-    const sets = truth.acts.filter(({ kind }) => kind === 'set');
-    const last = sets.findLast((act) => act.root === root && !act.isWeak && act.settledSeq !== undefined);
+    const sets = expected.operations.filter(({ kind }) => kind === 'set');
+    const last = sets.findLast(
+      (operation) => operation.root === root && !operation.isUncertain && operation.settledSeq !== undefined,
+    );
     if (!last || last.startSeq < forgottenSeq) return false;
-    const since = sets.filter((act) => act.root !== root && (act.settledSeq ?? next()) > last.startSeq);
-    return new Set(since.map((act) => act.root)).size < REMEMBERED;
+    const since = sets.filter(
+      (operation) => operation.root !== root && (operation.settledSeq ?? next()) > last.startSeq,
+    );
+    return new Set(since.map((operation) => operation.root)).size < REMEMBERED;
   };
 
   /** See to what nobody promises. */
-  const tighten = () => {
-    for (let i = loose.length - 1; i >= 0; i--) {
-      const { act, tab, ran, isFenced } = loose[i]!;
+  const settleTracked = () => {
+    for (let i = tracked.length - 1; i >= 0; i--) {
+      const { operation, tab, ran, isFenced } = tracked[i]!;
       // What waits for consent when its tab is closed, never comes about.
       const isOver = tab.page.isGone || (tab.isClosed && tab.openedAt === Number.POSITIVE_INFINITY);
       if (!isOver && tab.ran() < Math.max(ran, tab.openedAt) + SETTLED_MS) continue;
-      loose.splice(i, 1);
+      tracked.splice(i, 1);
       const isAsked =
-        isFenced && truth.acts.some((other) => other !== act && (other.settledSeq ?? next()) > act.startSeq);
+        isFenced &&
+        expected.operations.some((other) => other !== operation && (other.settledSeq ?? next()) > operation.startSeq);
       // The word of the service is taken for more than a chance only now.
-      const isSure = !(!truth.isStored() || isOver || tab.isAlone || isDiskSlow() || isAsked);
-      if (isFenced && isSure && act.settledSeq === undefined) act.isWeak = false;
-      truth.settle(act, !isSure);
-      if (isSure && act.kind === 'forget' && !loose.some((one) => one.tab === tab) && tab.isTelling())
+      const isSure = !(!expected.isStored() || isOver || tab.isInMemory || isStorageSlow() || isAsked);
+      if (isFenced && isSure && operation.settledSeq === undefined) operation.isUncertain = false;
+      expected.settle(operation, !isSure);
+      if (isSure && operation.kind === 'forget' && !tracked.some((one) => one.tab === tab) && tab.hasLeftTrace())
         fault(`tab ${tab.id} has not erased what it wrote when consent was withdrawn`);
     }
   };
 
   const checkBudget = () => {
-    if (known.outageSince === undefined) return;
-    const from = Math.max(known.outageSince + 15_000, time.nowMs - OUTAGE_WINDOW_MS);
-    const excused = excuses.filter((at) => at > from - MINUTE).length;
+    if (conditions.outageSince === undefined) return;
+    const from = Math.max(conditions.outageSince + 15_000, time.nowMs - OUTAGE_WINDOW_MS);
+    const excused = extraCallsAt.filter((at) => at > from - MINUTE).length;
     // A tab without the store that others share has a budget of its own.
     const made = new Map<number, number>();
-    for (const { at, spender } of networkOf().calls) if (at > from) made.set(spender, (made.get(spender) ?? 0) + 1);
-    for (const [spender, calls] of made)
+    for (const { at, budgetOwner } of networkOf().calls)
+      if (at > from) made.set(budgetOwner, (made.get(budgetOwner) ?? 0) + 1);
+    for (const [budgetOwner, calls] of made)
       if (calls > OUTAGE_BUDGET + 4 * excused)
         fault(
-          `${calls} calls in half an hour of outage (${excused} excused${spender < 0 ? '' : `, of tab ${spender} alone`})`,
+          `${calls} calls in half an hour of outage (${excused} excused${budgetOwner < 0 ? '' : `, of tab ${budgetOwner} alone`})`,
         );
   };
 
   return {
     faults,
     fault,
-    known,
-    truth,
-    isDiskSlow,
+    conditions,
+    expected,
+    isStorageSlow,
     onSend,
     onDelivered,
-    judge,
+    checkToken,
     isWritten,
-    forgetKnown,
-    revise,
+    forgetKnownSets,
+    reviseKnownSets,
     isKnown,
     /** An act that nobody promises anything about. */
-    letGo,
+    track,
     /** A page came with a set that is known. */
-    rest: (tab: Tab, root: number) => void idle.push({ tab, ran: tab.ran(), root, startSeq: next() }),
-    excuse: () => void excuses.push(time.nowMs),
+    trackKnownSet: (tab: Tab, root: number) => void knownSets.push({ tab, ran: tab.ran(), root, startSeq: next() }),
+    allowExtraCalls: () => void extraCallsAt.push(time.nowMs),
     /** The store has lost what it knew. */
     lose: () => {
-      known.lostAt = time.nowMs;
-      truth.forgetAll();
-      forgetKnown();
+      conditions.lostAt = time.nowMs;
+      expected.loseAll();
+      forgetKnownSets();
       rotated.clear();
     },
     wrong: () => wrong,
     /** Look at what nobody has told of. */
     check: () => {
-      tighten();
+      settleTracked();
       checkBudget();
-      for (const call of networkOf().flying()) {
+      for (const call of networkOf().pending()) {
         const tab = tabOf(call);
         if (tab && !tab.isHalted && (!tab.granted || tab.isClosed))
           fault(`tab ${tab.id}: a call goes on without leave`);
@@ -293,4 +302,4 @@ export const createReferee = ({ setup, time, next, service, tabs, disk, network:
     },
   };
 };
-export type Referee = ReturnType<typeof createReferee>;
+export type Checker = ReturnType<typeof createChecker>;
