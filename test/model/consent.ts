@@ -1,25 +1,28 @@
 /**
- * Consent as the host of a tab has it: asked for or not, given at once, later or never, taken back and given again. It says
- * what the answer allows; what a session makes of it, the tab judges.
+ * The consent tool of a tab's host: absent, or one that gives consent at once, later or never, withdraws it and gives it
+ * again. It knows what the session is allowed to do; `tab.ts` checks that the session obeys.
  */
 
 import type { SessionOptions } from '../../src/session/index.ts';
 
 /**
- * - `none`: nobody is asked. `yes`, `no`: the answer is there.
- * - `promised`: the first answer comes by the promise. `pending`: that never settles, `fails`: it rejects; `onChange` tells.
+ * - `none`: the session has no `consent` option. `yes`, `no`: the answer is synchronous.
+ * - `promised`: the promise resolves with the first answer. `pending`: it never settles. `fails`: it rejects. In all three
+ *   later answers come by `onChange`.
  */
 export type Consent = 'none' | 'yes' | 'no' | 'promised' | 'pending' | 'fails';
 
 /**
- * @param ran  for how long the page has been able to run, ms.
+ * Build a consent tool.
+ *
+ * @param ran  returns how long the page has been able to run, ms.
  */
 export const createConsentTool = (consent: Consent, ran: () => number) => {
   const first = consent === 'none' || consent === 'yes' ? true : consent === 'no' ? false : undefined;
   let granted = first;
   let tell = (_: boolean) => {};
   let keep: ((granted: boolean) => void) | undefined;
-  let openedAt = first ? 0 : Number.POSITIVE_INFINITY;
+  let grantedAt = first ? 0 : Number.POSITIVE_INFINITY;
 
   const ask: SessionOptions['consent'] = (onChange) => {
     tell = onChange;
@@ -29,23 +32,23 @@ export const createConsentTool = (consent: Consent, ran: () => number) => {
   };
 
   return {
-    /** The session's option. */
+    /** The `consent` option of the session. */
     option: consent === 'none' ? undefined : ask,
-    /** What was answered last; undefined before the first answer. */
+    /** The last answer; undefined before the first. */
     get granted() {
       return granted;
     },
-    /** From when on it was allowed for the first time, by the time that the page has run, ms; `Infinity`: it never was. */
-    get openedAt() {
-      return openedAt;
+    /** When consent was first given, in ms of the page's running time; `Infinity`: never. */
+    get grantedAt() {
+      return grantedAt;
     },
-    /** It was allowed, and is no more. */
+    /** Whether consent was given and then withdrawn. */
     get isWithdrawn() {
-      return granted === false && openedAt < Number.POSITIVE_INFINITY;
+      return granted === false && grantedAt < Number.POSITIVE_INFINITY;
     },
     answer: (next: boolean) => {
       granted = next;
-      if (next) openedAt = Math.min(openedAt, ran());
+      if (next) grantedAt = Math.min(grantedAt, ran());
       if (keep) keep(next);
       else tell(next);
       keep = undefined;

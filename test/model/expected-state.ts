@@ -1,24 +1,25 @@
 /**
- * What must be so, whatever the session does: whose tokens a tab may show, told from the acts of hosts and service alone.
+ * The expected state: whose tokens a tab may give out, derived from the operations of hosts and service alone. It must not
+ * look at a session.
  *
- * Acts take time: from the call to the settling of its promise. Two that overlap may have come about in either order, two in
- * one tab only in the order of the calls. A set may be shown unless an act that surely came after it has settled, and has
- * had a second to reach the tab. An act that may have failed to reach the store (a killed tab, a store that failed) is
- * weak: what it brings may be shown, but it outdoes nothing.
+ * An operation lasts from its call until its promise settles. Two that overlap may have taken effect in either order; two
+ * in one tab only in the order of the calls. A token may be given out unless an operation that is certainly later has
+ * settled and has had a second to reach the tab. An operation that may not have reached the store (a killed tab, a store
+ * that failed) is uncertain: its set may be given out, but it supersedes nothing.
  */
 
-/** How long news may take to reach a tab that runs, ms. */
+/** How long a change may take to reach another tab that can run, ms. */
 export const PROPAGATION_MS = 1000;
 
-/** The part of a tab that the truth looks at. */
+/** The part of a tab that the expected state depends on. */
 export interface TabView {
   readonly id: number;
-  /** For how long it has been able to run, ms. */
+  /** How long the page has been able to run, ms. */
   ran(): number;
   readonly isHalted: boolean;
-  /** How often it was thawed. */
+  /** How often the page was resumed or restored. */
   readonly thaws: number;
-  /** Its store has failed it: it is on its own. */
+  /** Its store has failed, so it continues in memory and shares nothing with other tabs. */
   readonly isInMemory: boolean;
 }
 
@@ -26,34 +27,34 @@ export type OperationKind = 'set' | 'clear' | 'optout' | 'forget';
 
 export interface Operation {
   readonly kind: OperationKind;
-  /** Which supplied set. */
+  /** Number of the supplied set. */
   readonly root: number | undefined;
   readonly tab: number;
   readonly startSeq: number;
-  /** By when it has come about, or never will. */
+  /** When it settled: it has taken effect by then, or never will. */
   settledSeq?: number;
   isUncertain: boolean;
-  /** Any explicit act that begins later comes after it, settled or not: an answer of `provide`. */
+  /** An answer of `provide`: any explicit operation that begins later comes after it, settled or not. */
   readonly isImplicit: boolean;
-  /** Tabs that could run when it settled: for how long they had run, and how often they had been thawed. */
+  /** The tabs that could run when it settled, with their running time and number of thaws. */
   reached?: Map<number, { readonly ran: number; readonly thaws: number }>;
-  /** The disk was out of order when it settled. */
+  /** The storage was slow or faulty when it settled. */
   wasSlow?: boolean;
 }
 
 export const createExpectedState = (next: () => number, viewers: () => readonly TabView[], isSlow: () => boolean) => {
   const operations: Operation[] = [];
-  /** Answers that let a user back in, by when they came. */
+  /** When the service accepted a user again after an opt-out. */
   const optOutLiftedAt: number[] = [];
-  /** When the store last lost what it knew. */
+  /** When the store last lost its content. */
   let lostSeq = 0;
 
-  /** Whether `y` surely comes after `x`. */
+  /** Whether `y` certainly comes after `x`. */
   const isAfter = (y: Operation, x: Operation): boolean =>
     (y.tab === x.tab || x.isImplicit ? y.startSeq > x.startSeq : false) ||
     (x.settledSeq !== undefined && x.settledSeq < y.startSeq);
 
-  /** What a settled act has brought about elsewhere has reached a tab. */
+  /** Whether the effect of an operation has reached a tab. */
   const hasReached = (tab: TabView, operation: Operation, hasChannel: boolean): boolean => {
     if (operation.tab === tab.id) return true;
     if (tab.isInMemory || operation.settledSeq === undefined) return false;
@@ -78,7 +79,7 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
       operations.push(operation);
       return operation;
     },
-    /** An act has settled; `isWeak`: nobody knows how. */
+    /** Record that an operation has settled; `isUncertain`: its effect on the store is unknown. */
     settle: (operation: Operation, isUncertain = false) => {
       if (operation.settledSeq !== undefined) return;
       operation.settledSeq = next();
@@ -89,20 +90,20 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
         if (!tab.isHalted) operation.reached.set(tab.id, { ran: tab.ran(), thaws: tab.thaws });
     },
     liftOptOut: () => void optOutLiftedAt.push(next()),
-    /** The store has lost what it knew: what was outdone may be shown again, where somebody still holds it. */
+    /** Record that the store lost its content: tabs may give out superseded sets that they still hold. */
     loseAll: () => {
       for (const operation of operations) operation.isUncertain = true;
       lostSeq = next();
     },
-    /** What is in force is known to the store: it has lost nothing since, or somebody has acted. */
+    /** Whether the store knows what is in force: it never lost its content, or an operation has followed. */
     isStored: () => operations.some((operation) => !operation.isUncertain && operation.startSeq > lostSeq) || !lostSeq,
     /**
-     * Judge a token that a tab shows.
+     * Check a token that a tab gives out.
      *
      * @param root       the supplied set that it descends from.
-     * @param refreshed  it came by a refresh.
-     * @param hasNews    tabs can tell one another.
-     * @returns what is wrong; undefined where nothing is.
+     * @param refreshed  whether it came by a refresh.
+     * @param hasChannel whether tabs can send messages to each other.
+     * @returns what is wrong, or undefined.
      */
     violationOf: (tab: TabView, root: number, refreshed: boolean, hasChannel: boolean): string | undefined => {
       const supplies = operations.filter((operation) => operation.kind === 'set' && operation.root === root);
@@ -112,7 +113,7 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
         let superseding: Operation | undefined;
         for (const y of operations) {
           if (y.isUncertain || y === x || !isAfter(y, x)) continue;
-          // Its own acts count at once, those of others when they have settled and have had time to get here.
+          // Operations of the tab itself count at once, those of others once they have settled and had time to arrive.
           if (hasReached(tab, y, hasChannel)) superseding = y;
           if (superseding) break;
         }
@@ -123,24 +124,24 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
               !o.isUncertain &&
               o.settledSeq !== undefined &&
               o.settledSeq < x.startSeq &&
-              // A tab that has not heard of it finds it when its own act is written.
+              // A tab that does not know of the opt-out finds it in the store when it writes its own operation.
               (hasReached(tab, o, hasChannel) || (!tab.isInMemory && x.settledSeq !== undefined)) &&
               !optOutLiftedAt.some((at) => at > o.startSeq),
           );
           if (!tombstone || refreshed) return undefined;
           why = 'a set that was supplied after an opt-out, before the service has let the user back in';
         } else
-          why ||= `a set that was superseding by ${superseding.kind}${superseding.root === undefined ? '' : ` of set ${superseding.root}`} in tab ${superseding.tab}`;
+          why ||= `a set that was superseded by ${superseding.kind}${superseding.root === undefined ? '' : ` of set ${superseding.root}`} in tab ${superseding.tab}`;
       }
       return why;
     },
-    /** Somebody has acted since `seq`, and a tab may not have heard of it. */
+    /** Whether there may be an operation after `seq` that a tab does not know of. */
     hasUnseen: (tab: TabView, seq: number, hasChannel: boolean): boolean =>
       operations.some(
         (operation) =>
           (operation.settledSeq === undefined || operation.settledSeq > seq) && !hasReached(tab, operation, hasChannel),
       ),
-    /** The acts that may be in force. */
+    /** The operations that may be in force. */
     inForce: (): Operation[] =>
       operations.filter(
         (x) => !operations.some((y) => y !== x && !y.isUncertain && y.settledSeq !== undefined && isAfter(y, x)),

@@ -1,7 +1,8 @@
 /**
- * The referee of a world: it sees every call, every token that is shown and every act, and says what is wrong.
+ * The checker of the invariants: it observes every request, every token given out and every operation in a simulated
+ * profile, and collects violations.
  *
- * It looks at sessions from outside alone; what must be so is in `truth.ts`.
+ * It observes sessions from outside only. Which token may be given out is decided in `expected-state.ts`.
  */
 
 import { createExpectedState, type Operation } from './expected-state.ts';
@@ -16,17 +17,17 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 export const START = Date.UTC(2030, 0, 15, 12);
-/** How wrong a clock may be that is taken for right: an answer may travel for ten seconds, and `Date` has whole ones. */
+/** Tolerated error of a clock, ms: an answer may take ten seconds, and the Date header has a resolution of one. */
 const CLOCK_TOLERANCE_MS = 12_000;
-/** By when what nobody promises has come about in a tab that runs. */
+/** Running time of a tab after which an operation without a promise has taken effect, ms. */
 const SETTLED_MS = 4_000;
-/** Calls that all tabs together may make in half an hour of outage. */
+/** Requests that all tabs together may send in half an hour of outage. */
 const OUTAGE_BUDGET = 15;
 const OUTAGE_WINDOW_MS = 30 * MINUTE;
-/** More fresh sets than this within the window are a loop. */
+/** More new sets than this within the window are a request loop. */
 const LOOP_CALLS = 3;
 const LOOP_WINDOW_MS = 5 * MINUTE;
-/** How many supplied sets a session tells again for sure. */
+/** How many supplied sets a session is certain to recognise. */
 const REMEMBERED = 3;
 
 export interface Setup {
@@ -36,24 +37,24 @@ export interface Setup {
   readonly hasStorage: boolean;
   readonly isDateReadable: boolean;
   readonly lifetimes: Lifetimes;
-  /** The monotonic clock, and with it every timer, stops while the device sleeps. */
+  /** Whether the monotonic clock, and with it every timer, stops while the device sleeps. */
   readonly stopsAsleep: boolean;
   readonly hasProvide: boolean;
   readonly listenerKind: ListenerKind;
-  /** Scripts look at every tab after each step; else tabs are left to their timers and events. */
+  /** Whether every tab's token is read after each step; otherwise tabs run by their timers and events alone. */
   readonly readsTokens: boolean;
 }
 
-/** Something that has not settled by itself: what a service, a page as rendered or a withdrawal of consent has brought. */
+/** An operation without a promise: an opt-out answer, a set in the `tokens` option, a withdrawal of consent. */
 interface Tracked {
   readonly operation: Operation;
   readonly tab: Tab;
   readonly ran: number;
-  /** It comes about only if nobody acts meanwhile. */
+  /** Whether any later operation prevents it from taking effect. */
   readonly isFenced: boolean;
 }
 
-/** What there is to look at. */
+/** What the checker observes. */
 export interface Field {
   readonly setup: Setup;
   readonly time: Time;
@@ -66,39 +67,39 @@ export interface Field {
 
 export const createChecker = ({ setup, time, next, service, tabs, storage, network: networkOf }: Field) => {
   const faults: string[] = [];
-  /** Tokens that were shown and must not have been. */
+  /** Number of tokens given out that must not have been. */
   let wrong = 0;
   const fault = (what: string) => {
     if (what.includes(' shows a token')) wrong++;
     if (faults.length < 5) faults.push(`${what} (+${Math.round(time.nowMs - START)} ms)`);
   };
 
-  /** What the referee is told of the world. */
+  /** Conditions of the profile, reported by `profile.ts`. */
   const conditions = {
-    /** The device's clock minus the true time, ms, and whether it has ever been wrong. */
+    /** The device's clock minus the true time, ms; then whether it has ever been wrong. */
     skewMs: 0,
     wasSkewed: false,
-    /** It has been set. */
+    /** Whether the clock has been set. */
     wasSet: false,
-    /** Calls of `refresh()` by a host that have not settled, and when the last did. */
+    /** Number of calls of `refresh()` that have not settled, and when the last one did. */
     asking: 0,
     askedAt: START - DAY,
     storageFaultyAt: START - DAY,
-    /** When the store last lost what it knew: what is written at that time may go with it. */
+    /** When the store last lost its content. A write at that time may be lost too. */
     lostAt: START - DAY,
     outageSince: undefined as number | undefined,
   };
   const isStorageSlow = () => storage.fault !== 'none' || time.nowMs < conditions.storageFaultyAt + 8_000;
   const expected = createExpectedState(next, () => tabs, isStorageSlow);
-  /** Whatever may bring a call of its own during an outage: acts of hosts, wake-ups, failures of storage and pages. */
+  /** When something happened that may cause requests beyond the budget: operations, wake-ups, faults of storage or pages. */
   const extraCallsAt: number[] = [];
 
-  /** When the sets that are told again were last forgotten. */
+  /** When sessions last forgot which sets had been supplied. */
   let forgottenSeq = 0;
   const tracked: Tracked[] = [];
-  /** Pages that came with a set that is known: no acts, as things stand. */
+  /** Pages rendered with a set that sessions recognise, which is no operation as long as they do. */
   const knownSets: { readonly tab: Tab; readonly ran: number; readonly root: number; readonly startSeq: number }[] = [];
-  /** Refresh tokens whose answer is in the store, by when. */
+  /** Refresh tokens that were exchanged and whose answer is stored, with the time. */
   const rotated = new Map<string, { readonly at: number; readonly seq: number }>();
   const texts = new Set<string>();
   let textsRead = 0;
@@ -106,7 +107,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
   const track = (operation: Operation, tab: Tab, isFenced = false, ran = tab.ran()) =>
     void tracked.push({ operation, tab, ran, isFenced });
 
-  /** A page sends a set. */
+  /** A page sends a refresh. */
   const onSend = (call: Call) => {
     const tab = tabOf(call);
     if (!tab) return;
@@ -118,20 +119,20 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     for (const other of networkOf().pending()) {
       const of = tabOf(other);
       if (other === call || !of) continue;
-      // A page that cannot run holds nothing up; one on its own knows nobody; a lease needs a store that answers.
+      // Tabs exclude each other only if both can run and share a store; a lease also needs a store that answers.
       const areTogether =
         !of.isHalted &&
         !of.page.areTimersStopped &&
         !of.isInMemory &&
         !tab.isInMemory &&
-        // A lease goes with its set, and with the clock: where that was set, tabs do not agree about the time. It goes with
-        // an act, too, that the other has not heard of.
+        // A lease belongs to one set, depends on a common clock, and ends with any operation, also one that the
+        // other tab does not know of yet.
         (setup.locks === 'works' ||
           (!isStorageSlow() &&
             other.token === call.token &&
             !conditions.wasSet &&
             !expected.hasUnseen(of, other.seq, setup.channel === 'works')));
-      if (of === tab || areTogether) fault(`tab ${tab.id} sends while a call of tab ${of.id} is in flight`);
+      if (of === tab || areTogether) fault(`tab ${tab.id} sends while a request of tab ${of.id} is in flight`);
     }
     const { refresh_from: dueAt } = call.sent.wire;
     if (
@@ -144,7 +145,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       fault(`tab ${tab.id} sends a set that is due only in ${dueAt - time.nowMs} ms`);
     const before = rotated.get(call.token);
     if (before && time.nowMs > before.at + 2_000 && !tab.isInMemory && !isStorageSlow()) {
-      // An opt-out forgets which sets there were: a page that had to wait for consent may bring its own again.
+      // An opt-out erases the fingerprints: a page that had to wait for consent may supply its set again.
       const isSupplied = expected.operations.some(
         (operation) =>
           operation.kind === 'optout' || (operation.root === call.sent!.root && operation.startSeq > before.seq),
@@ -154,14 +155,14 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     return undefined;
   };
 
-  /** A page has an answer. */
+  /** A page has received an answer. */
   const onDelivered = (call: Call) => {
     const tab = tabOf(call);
     if (!tab || !call.said) return;
     if (call.said === 'optout') {
       const operation = expected.begin('optout', tab.id, { isUncertain: true, startSeq: call.seq });
       track(operation, tab, true);
-      // What the session knows of supplied sets goes with the user.
+      // Sessions erase the fingerprints of supplied sets on an opt-out.
       forgetKnownSets();
     } else if (call.said !== 'ended') {
       expected.liftOptOut();
@@ -180,7 +181,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     }
   };
 
-  /** A token is shown: whose is it, is it good, may it be shown here? */
+  /** Check a token that a tab gives out: whose it is, whether it is valid, and whether this tab may give it out. */
   const checkToken = (tab: Tab, token: string, how: string) => {
     const issued = service.find(token);
     if (!issued) return fault(`tab ${tab.id} shows a token that nobody issued`);
@@ -204,11 +205,11 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     forgottenSeq = next();
     reviseKnownSets();
   };
-  /** A set that was known when a page came with it may be forgotten before it is looked at. */
+  /** Sessions may forget a set before a page that was rendered with it is processed: it is an operation then. */
   const reviseKnownSets = () => {
     for (let i = knownSets.length - 1; i >= 0; i--) {
       const { tab, ran, root, startSeq } = knownSets[i]!;
-      const isOver = !tab.page.isGone && tab.ran() > Math.max(ran, tab.openedAt) + SETTLED_MS;
+      const isOver = !tab.page.isGone && tab.ran() > Math.max(ran, tab.grantedAt) + SETTLED_MS;
       if (!isOver && isKnown(root)) continue;
       knownSets.splice(i, 1);
       if (isOver) continue;
@@ -216,7 +217,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       track(operation, tab, false, ran);
     }
   };
-  /** A set is told again for sure: it was taken, and few others have been supplied since. */
+  /** Whether sessions are certain to recognise a set: it took effect, and few others were supplied since. */
   const isKnown = (root: number): boolean => {
     const sets = expected.operations.filter(({ kind }) => kind === 'set');
     const last = sets.findLast(
@@ -229,18 +230,18 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     return new Set(since.map((operation) => operation.root)).size < REMEMBERED;
   };
 
-  /** See to what nobody promises. */
+  /** Settle tracked operations once enough time has passed. */
   const settleTracked = () => {
     for (let i = tracked.length - 1; i >= 0; i--) {
       const { operation, tab, ran, isFenced } = tracked[i]!;
-      // What waits for consent when its tab is closed, never comes about.
-      const isOver = tab.page.isGone || (tab.isClosed && tab.openedAt === Number.POSITIVE_INFINITY);
-      if (!isOver && tab.ran() < Math.max(ran, tab.openedAt) + SETTLED_MS) continue;
+      // What waits for consent when its tab is closed never takes effect.
+      const isOver = tab.page.isGone || (tab.isClosed && tab.grantedAt === Number.POSITIVE_INFINITY);
+      if (!isOver && tab.ran() < Math.max(ran, tab.grantedAt) + SETTLED_MS) continue;
       tracked.splice(i, 1);
       const isAsked =
         isFenced &&
         expected.operations.some((other) => other !== operation && (other.settledSeq ?? next()) > operation.startSeq);
-      // The word of the service is taken for more than a chance only now.
+      // An opt-out answer is certain only from now on.
       const isSure = !(!expected.isStored() || isOver || tab.isInMemory || isStorageSlow() || isAsked);
       if (isFenced && isSure && operation.settledSeq === undefined) operation.isUncertain = false;
       expected.settle(operation, !isSure);
@@ -253,7 +254,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     if (conditions.outageSince === undefined) return;
     const from = Math.max(conditions.outageSince + 15_000, time.nowMs - OUTAGE_WINDOW_MS);
     const excused = extraCallsAt.filter((at) => at > from - MINUTE).length;
-    // A tab without the store that others share has a budget of its own.
+    // A tab that continues in memory has a budget of its own.
     const made = new Map<number, number>();
     for (const { at, budgetOwner } of networkOf().calls)
       if (at > from) made.set(budgetOwner, (made.get(budgetOwner) ?? 0) + 1);
@@ -277,12 +278,12 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     forgetKnownSets,
     reviseKnownSets,
     isKnown,
-    /** An act that nobody promises anything about. */
+    /** Track an operation that has no promise. */
     track,
-    /** A page came with a set that is known. */
+    /** Track a page that was rendered with a set that sessions recognise. */
     trackKnownSet: (tab: Tab, root: number) => void knownSets.push({ tab, ran: tab.ran(), root, startSeq: next() }),
     allowExtraCalls: () => void extraCallsAt.push(time.nowMs),
-    /** The store has lost what it knew. */
+    /** Record that the store lost its content. */
     lose: () => {
       conditions.lostAt = time.nowMs;
       expected.loseAll();
@@ -290,14 +291,14 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       rotated.clear();
     },
     wrong: () => wrong,
-    /** Look at what nobody has told of. */
+    /** Check what no event reports. */
     check: () => {
       settleTracked();
       checkBudget();
       for (const call of networkOf().pending()) {
         const tab = tabOf(call);
         if (tab && !tab.isHalted && (!tab.granted || tab.isClosed))
-          fault(`tab ${tab.id}: a call goes on without leave`);
+          fault(`tab ${tab.id}: a request continues after close() or without consent`);
       }
     },
   };

@@ -40,7 +40,7 @@ const mutants: readonly [what: string, field: Field, find: RegExp, replace: stri
     'wild',
     /commit\(forget\)/,
     'Promise.resolve()',
-    /without consent|outdone by forget|not erased/,
+    /without consent|superseded by forget|not erased/,
   ],
   [
     'closing leaves alone what waits for consent',

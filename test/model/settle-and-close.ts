@@ -1,4 +1,7 @@
-/** How the run of a world ends: all is well again, and everybody comes to agree; then the sessions are closed. */
+/**
+ * The end of a run: all faults end and all tabs must agree on one state (`converge`); then all sessions are closed and must
+ * leave nothing behind (`closeAll`).
+ */
 
 import { MINUTE } from './invariants.ts';
 import { isRefusal } from './network.ts';
@@ -12,7 +15,7 @@ const describe = ({ service }: Profile, tab: Tab): string => {
   return `tab ${tab.id} ${issued ? `set ${issued.root}` : 'none'} ${phase} ${lastError?.code ?? ''} ${waitingFor ?? ''} ${clockOffsetMs ?? ''}`;
 };
 
-/** All is well again, and every page is seen: all tabs agree, and there is a token where one can be had. */
+/** End all faults and show every page; then all tabs must agree, and have a token if the service would issue one. */
 export const converge = async (profile: Profile): Promise<void> => {
   const { setup, time, service, network, tabs, expected, fault, isRunning } = profile;
   profile.setNetwork('none');
@@ -24,25 +27,25 @@ export const converge = async (profile: Profile): Promise<void> => {
     if (tab.page.isCached) tab.thaw(() => tab.page.restore());
     else if (tab.page.isFrozen) tab.thaw(() => tab.page.resume());
   }
-  await profile.pass(5_000, 'all well again');
+  await profile.pass(5_000, 'after all faults have ended');
   for (const { page } of tabs) {
-    // Without a channel, to be seen again is the only news.
+    // Without a channel, a tab reads the store when it becomes visible.
     if (setup.channel !== 'works') page.hide();
     page.show();
   }
-  await profile.pass(12 * MINUTE, 'all well again');
+  await profile.pass(12 * MINUTE, 'after all faults have ended');
   const last = profile.open({ visible: true });
-  await profile.pass(5_000, 'all well again');
+  await profile.pass(5_000, 'after all faults have ended');
   if (setup.channel !== 'works') {
     for (const { page } of tabs) {
       page.hide();
       page.show();
     }
-    await profile.pass(5_000, 'all well again');
+    await profile.pass(5_000, 'after all faults have ended');
   }
   const together = tabs.filter((tab) => isRunning(tab) && tab.granted && !tab.isInMemory);
-  for (const tab of together) tab.readToken('in the end');
-  // Without a channel nobody is told of a rotation: tokens of one set, but not the same one.
+  for (const tab of together) tab.readToken('at the end');
+  // Without a channel a tab does not learn of a rotation: tabs may hold different descendants of one set.
   const shown = new Set(
     together.map(({ session: { advertisingToken: token } }) =>
       setup.channel === 'works' || !token ? token : service.find(token)?.root,
@@ -55,8 +58,8 @@ export const converge = async (profile: Profile): Promise<void> => {
     expected.inForce().every(({ isUncertain }) => !isUncertain)
   )
     fault(`tabs do not agree: ${together.map((tab) => describe(profile, tab)).join('; ')}`);
-  // What waits for consent has not come about.
-  const isHeld = (id: number) => tabs.some((tab) => tab.id === id && tab.openedAt === Number.POSITIVE_INFINITY);
+  // An operation that still waits for consent has not taken effect.
+  const isHeld = (id: number) => tabs.some((tab) => tab.id === id && tab.grantedAt === Number.POSITIVE_INFINITY);
   const latest = expected.inForce().filter((operation) => !isHeld(operation.tab));
   const [only] = latest;
   const isDue =
@@ -73,7 +76,7 @@ export const converge = async (profile: Profile): Promise<void> => {
     );
 };
 
-/** Nothing is left of a closed session. */
+/** Close all sessions. No timer, listener or unsettled promise may be left. */
 export const closeAll = async ({ time, tabs, fault }: Profile): Promise<void> => {
   for (const tab of tabs) if (tab.isRunning && !tab.isClosed) tab.close();
   await time.advance(4_000).catch(() => {});

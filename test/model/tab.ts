@@ -47,7 +47,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const { id, listenerKind, onFault } = options;
   const fault = (what: string) => onFault(`tab ${id}: ${what}`);
   const onUse: OnUse = (use, text = '') => {
-    if (consentTool.openedAt === Number.POSITIVE_INFINITY) fault(`${use} storage before consent`);
+    if (consentTool.grantedAt === Number.POSITIVE_INFINITY) fault(`${use} storage before consent`);
     if (use === 'writes') lastWritten = text;
     if (consentTool.isWithdrawn && PERSONAL_FIELD.test(text))
       fault('writes what tells of the user after consent was withdrawn');
@@ -175,8 +175,8 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       return consentTool.granted;
     },
     /** From when on it was allowed to act, ms that the page has run; `Infinity`: it never was. */
-    get openedAt() {
-      return consentTool.openedAt;
+    get grantedAt() {
+      return consentTool.grantedAt;
     },
     /** Its host is asked for consent. */
     hasConsentOption: options.consent !== 'none',
