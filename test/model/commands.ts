@@ -1,4 +1,7 @@
-/** What may happen in a world, as commands that fast-check makes, runs and shrinks. */
+/**
+ * What may happen in a simulated profile, as commands that fast-check generates, runs and shrinks. It must not decide what is
+ * right: a command calls one method of the profile, and fails where the profile has found faults.
+ */
 
 import fc from 'fast-check';
 import type { Consent } from './consent.ts';
@@ -14,7 +17,7 @@ type Command = fc.AsyncCommand<Model, Profile>;
 const USERS = ['ann', 'bob'] as const;
 type User = (typeof USERS)[number];
 
-/** A command: what it is called, what it does, and how long passes before the next. */
+/** Build a command from its name, its action, and the time that passes afterwards. */
 const command = (what: string, afterMs: number, action: (profile: Profile) => unknown): Command => ({
   check: () => true,
   toString: () => `${what}; ${afterMs} ms`,
@@ -25,7 +28,7 @@ const command = (what: string, afterMs: number, action: (profile: Profile) => un
   },
 });
 
-/** Do something with a tab that can be asked, if there is one at this place. */
+/** Build an action on the tab at an index; it does nothing if that tab cannot run and `anyState` is not set. */
 const withTab =
   (
     tabIndex: number,
@@ -39,7 +42,7 @@ const withTab =
 
 const tabIndex = fc.nat({ max: 7 });
 const user = fc.constantFrom<User>(...USERS);
-/** Short spans, in which things overlap, and long ones, in which tokens fall due and expire. */
+/** Short spans, in which operations overlap, and long ones, in which tokens fall due and expire. */
 const after = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom(0, 1, 5, 20, 60, 150, 400) },
   { weight: 3, arbitrary: fc.constantFrom(1_500, 4_000, 12_000, 40_000) },
@@ -229,9 +232,9 @@ const surroundings = fc.oneof(
 
 const command20 = (what: string, action: (profile: Profile) => unknown) => fc.constant(command(what, 20, action));
 
-/** Everything that can happen. */
+/** Everything that can happen (`wild`). */
 const anything: readonly fc.Arbitrary<Command>[] = [operations, operations, lifecycle, surroundings];
-/** Acts of several tabs close together, on a device and a network where nothing is wrong but that they are slow. */
+/** Operations of several tabs close together, with storage and network that are slow at worst (`close`). */
 const overlapping: readonly fc.Arbitrary<Command>[] = [
   operations,
   operations,
@@ -245,9 +248,10 @@ const overlapping: readonly fc.Arbitrary<Command>[] = [
   ),
 ];
 
+/** Which commands a run consists of: operations close together, or everything that can happen. */
 export type Field = 'close' | 'wild';
 
-/** Up to `most` commands of a field. */
+/** Generate up to `most` commands of a field. */
 export const commands = (field: Field, most: number) =>
   fc.commands([...(field === 'wild' ? anything : overlapping)], { maxCommands: most, size: 'max' });
 

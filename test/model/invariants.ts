@@ -298,7 +298,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       for (const call of networkOf().pending()) {
         const tab = tabOf(call);
         if (tab && !tab.isHalted && (!tab.granted || tab.isClosed))
-          fault(`tab ${tab.id}: a request continues after close() or without consent`);
+          fault(`tab ${tab.id}: a request continues after the withdrawal of consent, or after close()`);
       }
     },
   };

@@ -1,13 +1,13 @@
 /**
- * What the tabs of a browser profile share, but for storage: locks and channels. Each can be missing or refused, as on
- * plain http or in a sandboxed frame.
+ * Web Locks and broadcast channels of a browser profile, which its tabs share. Each can be missing or refused, as on
+ * plain http or in a sandboxed frame. It does not know the session: `storage.ts` simulates what tabs store.
  */
 
 import { createTarget, eventOf } from './event-target.ts';
 import type { Random } from './random.ts';
 import type { Owner, Time } from './time.ts';
 
-/** Whether a page has a thing: it works, it is not there, or to use it throws. */
+/** Whether an interface works, is missing, or throws when it is used. */
 export type Availability = 'works' | 'missing' | 'refused';
 
 const refusal = () => new DOMException('refused', 'SecurityError');
@@ -17,7 +17,7 @@ interface Waiting {
   readonly grant: () => void;
 }
 
-/** Web Locks, exclusive. */
+/** Simulate Web Locks, exclusive mode only. */
 export const createLocks = (time: Time, random: Random, onMisuse: (what: string) => void) => {
   const held = new Map<string, Owner>();
   const queues = new Map<string, Waiting[]>();
@@ -40,7 +40,7 @@ export const createLocks = (time: Time, random: Random, onMisuse: (what: string)
   return {
     holderOf: (name: string) => held.get(name),
     isHeldBy: (owner: Owner) => [...held.values()].includes(owner),
-    /** A page is gone: so are its locks. */
+    /** Release the locks of a page that is gone. */
     drop: (owner: Owner) => {
       for (const [name, holder] of [...held]) if (holder === owner) release(name, owner);
     },
@@ -68,7 +68,7 @@ export const createLocks = (time: Time, random: Random, onMisuse: (what: string)
               .finally(() => release(name, owner))
               .then(resolve, reject);
           };
-          // The browser decides in a process of its own.
+          // The browser grants locks in a process of its own.
           time.after(random.integer(0, 3), () => {
             if (owner.isGone) return;
             if (!held.has(name)) {
@@ -96,14 +96,14 @@ export const createLocks = (time: Time, random: Random, onMisuse: (what: string)
   };
 };
 
-/** A page that channels bring messages to. */
+/** A page that receives messages. */
 export interface Receiver extends Owner {
-  /** A message has come for a page in the back/forward cache: Chromium evicts it. */
+  /** Called when a message arrives for a page in the back/forward cache: Chromium evicts such a page. */
   onMessageWhileCached(): void;
   readonly isCached: boolean;
 }
 
-/** Broadcast channels. */
+/** Simulate broadcast channels. */
 export const createChannels = (time: Time, random: Random) => {
   interface Port {
     readonly name: string;

@@ -1,8 +1,8 @@
 /**
- * A month in the life of one profile: a user who wakes the device in the morning and lets it sleep at night, reads in up to
- * five tabs, logs out and comes back, a network that fails for minutes or hours, a clock that is set now and then.
+ * A simulated month of one profile: a user who wakes the device in the morning and lets it sleep at night, reads in up to
+ * five tabs, logs out and returns; a network that fails for minutes or hours; a clock that is set now and then.
  *
- * What is counted is what a publisher would want to know: calls, time without a token, and wrong tokens.
+ * It counts what matters to a publisher: requests, time without a token, and wrong tokens. The rules are in `invariants.ts`.
  */
 
 import { bundleSession } from './bundle.ts';
@@ -13,11 +13,11 @@ import { createRandom } from './random.ts';
 import { closeAll } from './settle-and-close.ts';
 import type { Tab } from './tab.ts';
 
-/** How often the world is looked at, ms. */
+/** Interval of the measurements, ms. */
 const TICK_MS = 5_000;
-/** How often the page that is seen asks for the token: an auction. */
+/** Interval, in ticks, in which the visible page reads the token, as for an auction. */
 const AUCTION_TICKS = 6;
-/** As a publisher in production has it: due after an hour, good for four, at its end after 30 days. Seconds. */
+/** Lifetimes as in production, s: due after one hour, valid for four, refreshable for 30 days. */
 export const LIFETIMES = { identityExpires: 14_400, refreshFrom: 3_600, refreshExpires: 2_592_000 };
 
 export interface LongRun {
@@ -25,7 +25,7 @@ export interface LongRun {
   readonly seed: number;
 }
 
-/** What came of it. Spans in ms. */
+/** The result. Durations in ms. */
 export interface Report {
   readonly days: number;
   readonly seed: number;
@@ -34,21 +34,21 @@ export interface Report {
   readonly outages: number;
   readonly outageMs: number;
   readonly clockSteps: number;
-  /** Refresh calls of all tabs. */
+  /** Refresh requests of all tabs. */
   readonly calls: number;
-  /** What one perfect tab would have made: one whenever a set is due, a page is seen and the service answers. */
+  /** The least possible number: one whenever a set is due, a page is visible and the service answers. */
   readonly leastCalls: number;
   readonly callsInOutages: number;
-  /** Most of them within half an hour. */
+  /** The largest number of them within half an hour. */
   readonly mostInHalfHour: number;
-  /** A page was seen, somebody signed in, the service well, and there was no token. */
+  /** Time without a token while a page was visible, a user signed in, and the service available. */
   readonly withoutTokenMs: number;
-  /** The longest of these. */
+  /** The longest such time. */
   readonly longestWithoutMs: number;
-  /** From the end of an outage, a page being seen and its set being due, until there was a fresh one: the longest. */
+  /** The longest time from the end of an outage, with a visible page whose set is due, until there was a fresh set. */
   readonly longestRecoveryMs: number;
   readonly wrongTokens: number;
-  /** Everything that was not as it must be. */
+  /** All violations of invariants. */
   readonly faults: readonly string[];
 }
 
@@ -119,7 +119,7 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Report> => {
     profile.setTokens(tab, answer, root);
   };
 
-  /** Is the token that the tab would show a good one? */
+  /** Whether the tab gives out a valid token. */
   const isServed = (tab: Tab) => {
     const issued = tab.shown === undefined ? undefined : service.find(tab.shown);
     return !!issued && issued.wire.identity_expires > time.nowMs;
@@ -163,7 +163,7 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Report> => {
     }
   };
 
-  /** What a user, a browser or fate does within a minute. */
+  /** Simulate one minute of user, browser, network and clock. */
   const minute = async () => {
     const tabs = present();
     if (!tabs.length || (tabs.length < 5 && random.happens(0.02))) {
@@ -173,7 +173,7 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Report> => {
     else if (random.happens(0.01)) random.pick(tabs).page.leave();
     else if (random.happens(0.003)) random.pick(tabs).page.kill();
     else if (random.happens(0.012)) hideAll();
-    // Browsers freeze what has been hidden for long, and keep some pages that were left.
+    // Browsers freeze pages that have been hidden for long, and cache some pages that were left.
     for (const tab of present())
       if (tab.isRunning && !tab.page.isVisible) {
         if (random.happens(0.1)) tab.page.freeze();
@@ -231,11 +231,11 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Report> => {
 const hours = (ms: number) => `${(ms / HOUR).toFixed(1)} h`;
 const seconds = (ms: number) => `${Math.round(ms / 1000)} s`;
 
-/** The balance as a Markdown table. */
+/** Render reports as a Markdown table. */
 export const tableOf = (some: readonly Report[]): string => {
   const rows: [string, (report: Report) => string][] = [
     ['seed', ({ seed }) => `${seed}`],
-    ['a page was seen', ({ visibleMs }) => hours(visibleMs)],
+    ['visible', ({ visibleMs }) => hours(visibleMs)],
     ['pages opened', ({ opened }) => `${opened}`],
     ['outages', ({ outages, outageMs }) => `${outages}, ${hours(outageMs)}`],
     ['clock steps', ({ clockSteps }) => `${clockSteps}`],

@@ -1,10 +1,13 @@
-/** The network between the pages of a profile and the operator, with the faults of the field; it keeps a list of calls. */
+/**
+ * The network between the pages of a profile and the operator: it injects faults and records every refresh request. It does
+ * not decide whether a request is allowed: the observer does.
+ */
 
 import type { Random } from './random.ts';
 import type { Issued, Service } from './service.ts';
 import type { Owner, Time } from './time.ts';
 
-/** The service is out of reach, or out of order: it will pass. */
+/** Temporary failures of network or service. */
 export const OUTAGES = [
   'offline',
   'hangs',
@@ -18,9 +21,9 @@ export const OUTAGES = [
   '500',
   '503',
 ] as const;
-/** The service, or what sits in its place, is at fault. */
+/** Answers at fault, by the service or by something in its place. */
 export const REFUSALS = ['html', 'garbage', 'tampered', '401', '404', '418'] as const;
-/** The service says that a refresh token is at its end. */
+/** Answers that end the refresh token. */
 export const ENDINGS = ['invalid', 'expired'] as const;
 export const NET_FAULTS = ['none', 'slow', ...OUTAGES, ...REFUSALS, ...ENDINGS] as const;
 export type NetFault = (typeof NET_FAULTS)[number];
@@ -32,23 +35,23 @@ export const isRefusal = (fault: NetFault): boolean => (REFUSALS as readonly Net
 export interface Call {
   readonly owner: Owner;
   readonly token: string;
-  /** The set whose refresh token was sent; undefined for what nobody ever issued. */
+  /** The set whose refresh token was sent; undefined if it was never issued. */
   readonly sent: Issued | undefined;
-  /** Epoch ms, true time. */
+  /** When it was sent, by the true time, epoch ms. */
   readonly at: number;
   readonly seq: number;
-  /** Whose budget it is: a tab's, or -1, that of all who share a store. */
+  /** Whose retry budget it counts for: a tab's, or -1 for the tabs that share a store. */
   budgetOwner: number;
   fault: NetFault;
-  /** What the service said, once it has. */
+  /** The answer of the service, once there is one. */
   said?: 'optout' | 'ended' | Issued | undefined;
-  /** The page has all of the answer. */
+  /** When the page received the whole answer. */
   deliveredAt?: number | undefined;
-  /** The page has the answer, or has given up, or is gone. */
+  /** Whether the page has the answer, has given up, or is gone. */
   isOver: boolean;
 }
 
-/** Seconds that a 429 asks to wait. */
+/** Seconds in the Retry-After of a 429. */
 export const RETRY_AFTER_S = 90;
 
 export const createNetwork = (
@@ -68,7 +71,7 @@ export const createNetwork = (
     return text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
   };
 
-  /** What comes back, by status, headers and body. */
+  /** Build the answer to a request. */
   const answer = async (call: Call): Promise<{ status: number; headers: Record<string, string>; text: string }> => {
     const { fault: why } = call;
     const plain = (status: number, body: object | string = '', headers: Record<string, string> = {}) => ({
@@ -101,9 +104,9 @@ export const createNetwork = (
     setFault: (to: NetFault) => {
       fault = to;
     },
-    /** Calls that pages wait for. */
+    /** Requests that pages wait for. */
     pending: () => [...pending.keys()],
-    /** The device slept: what was under way is lost. */
+    /** Fail the pending requests, as when the device sleeps. */
     cut: () => {
       for (const [call, fail] of [...pending])
         time.after(random.integer(0, 50), () => fail(new TypeError('network suspended')), call.owner);
@@ -191,7 +194,7 @@ export const createNetwork = (
             const travelMs = call.fault === 'slow' ? random.integer(3000, 6000) : random.integer(5, 150);
             time.after(travelMs, () => !call.isOver && resolve(response), owner);
           };
-          // The request leaves the device whatever becomes of the page.
+          // The request leaves the device even if the page is gone by then.
           time.after(random.integer(2, 80), () => void time.outside(arrive()));
         }),
   };

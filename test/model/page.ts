@@ -1,6 +1,6 @@
 /**
- * One page of a browser profile: a world of its own for the session's real code, with a document that is seen or hidden,
- * timers that can be throttled or stopped, and the life that browsers give pages: frozen, cached, restored, killed.
+ * One page of a browser profile: the globals that the real session code runs against. It simulates visibility, timers that
+ * are throttled or stopped, and the page lifecycle: frozen, cached, restored, killed. It does not know what a session is.
  */
 
 import { createDecipheriv, webcrypto } from 'node:crypto';
@@ -11,7 +11,7 @@ import type { Random } from './random.ts';
 import type { OnUse } from './storage.ts';
 import type { Task, Time } from './time.ts';
 
-/** What pages of a profile have in common. */
+/** What the pages of a profile share. */
 export interface PageEnvironment {
   readonly time: Time;
   readonly random: Random;
@@ -33,16 +33,16 @@ export interface PageEnvironment {
   readonly channelAvailability: Availability;
   readonly storage: { of(owner: Receiver, onUse: OnUse): unknown; drop(owner: Receiver): void } | undefined;
   readonly network: { of(owner: Receiver): unknown; drop(owner: Receiver): void };
-  /** Something was thrown at the page. */
+  /** Called with an error that a handler of the page threw. */
   onThrow(error: unknown): void;
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const TAG_LENGTH = 16;
 
-/** Web Crypto's part that the session needs, by Node's own AES: without threads, whose order nobody can repeat. */
+/** The part of Web Crypto that the session uses, over Node's AES: without threads, so that runs can be repeated exactly. */
 const subtle = {
-  // No plain bytes: those would be for noble.
+  // An object rather than bytes: plain bytes would select noble.
   importKey: async (_: string, raw: Uint8Array) => ({ raw }),
   decrypt: async ({ iv }: { iv: Uint8Array }, { raw }: { raw: Uint8Array }, sealed: Uint8Array) => {
     const decipher = createDecipheriv('aes-256-gcm', raw, iv);
@@ -54,7 +54,9 @@ const subtle = {
 };
 
 /**
- * @param onUse  told what the page does with its storage.
+ * Open a page.
+ *
+ * @param onUse  called when the page uses its storage.
  */
 export const createPage = (environment: PageEnvironment, visible: boolean, onUse: OnUse) => {
   const { time, random, onThrow } = environment;
@@ -64,7 +66,7 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
   let isGone = false;
   let throttleMs = 1000;
   let areTimersStopped = false;
-  /** For how long the page has been able to run, until `since`. */
+  /** How long the page had been able to run at `since`, ms. */
   let ranMs = 0;
   let since = time.nowMs;
   const ran = () => ranMs + (deferred || isGone ? 0 : time.nowMs - since);
@@ -101,7 +103,7 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
   };
   const arm = (run: () => void, ms: number): number => {
     const id = timerIds++;
-    // As browsers do: what is no number is 0, what is too long is 0 as well.
+    // As in browsers, a delay that is not a number or exceeds 2^31-1 ms counts as 0.
     const span = Number(ms) > 0 && Number(ms) <= LONGEST_TIMER_MS ? Math.floor(Number(ms)) : 0;
     const fire = () => {
       timers.delete(id);
@@ -184,7 +186,7 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
     if (isVisible === next) return;
     isVisible = next;
     fireDocument('visibilitychange');
-    // What a hidden page had put off comes at once when it is seen.
+    // Timers that were throttled while the page was hidden fire at once when it becomes visible.
     if (next) for (const task of timers.values()) if (task.run && !areTimersStopped) time.requeue(task);
   };
   const kill = () => {
@@ -216,22 +218,22 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
     get areTimersStopped() {
       return areTimersStopped;
     },
-    /** For how long the page has been able to run, ms. */
+    /** How long the page has been able to run, ms. */
     ran,
-    /** The device has slept: the page did not run. */
+    /** Record that the device slept: the page did not run meanwhile. */
     slept: (ms: number) => {
       since += ms;
     },
-    /** Timers that are armed, and listeners: what a closed session must not leave behind. */
+    /** The number of timers and listeners: a closed session must leave none. */
     left: () => timers.size + windowEvents.count() + documentEvents.count(),
     show: () => see(true),
     hide: () => see(false),
     online: () => fireWindow('online'),
-    /** How far apart the timers of this page fire while it is hidden, ms. */
+    /** Set the interval of throttled timers while the page is hidden, ms. */
     throttle: (ms: number) => {
       throttleMs = ms;
     },
-    /** Timers stop for good, as in a webview whose host has paused them; or go on. */
+    /** Stop all timers, as in a webview whose host has paused them, or let them run again. */
     stopTimers: (stopped: boolean) => {
       areTimersStopped = stopped;
       if (!stopped) for (const task of timers.values()) if (task.run) time.requeue(task);
@@ -245,7 +247,7 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
       if (!deferred || isCached) return;
       proceed(() => fireDocument('resume'));
     },
-    /** Go to the back/forward cache. A page that holds a lock is not let in: it is gone. */
+    /** Enter the back/forward cache. A page that holds a lock is not admitted: it is gone. */
     cache: async () => {
       if (deferred || isGone) return;
       fireWindow('pagehide', { persisted: true });
@@ -256,7 +258,7 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
       isCached = true;
       if (environment.locks.isHeldBy(owner)) kill();
     },
-    /** Come back from the cache, unless evicted. */
+    /** Return from the cache, unless evicted. */
     restore: () => {
       if (!isCached || isGone) return;
       isCached = false;
@@ -267,12 +269,12 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
         fireDocument('visibilitychange');
       });
     },
-    /** Leave for good, as a page that is navigated away. */
+    /** Leave for good, as by a navigation. */
     leave: () => {
       if (!deferred && !isGone) fireWindow('pagehide');
       kill();
     },
-    /** End at once, without a word. */
+    /** End at once, without an event. */
     kill,
   };
 };

@@ -1,6 +1,7 @@
 /**
- * A world: one browser profile on one device, the service at the other end of its network, one virtual time for both.
- * It performs what a host, a user, a browser or fate may do; the referee judges what the sessions make of it.
+ * A simulated browser profile on one device, with the service at the other end of its network and one virtual clock.
+ * It performs what a host, a user, a browser or the surroundings may do. It does not decide whether a session behaves
+ * correctly: `invariants.ts` does.
  */
 
 import type { SessionModule } from './bundle.ts';
@@ -31,7 +32,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
   const storage = createStorage(
     time,
     random,
-    (error) => fault(`thrown out of a storage event: ${error}`),
+    (error) => fault(`thrown by a handler of a storage event: ${error}`),
     () => checker.lose(),
   );
   const checker = createChecker({ setup, time, next, service, tabs, storage, network: () => network });
@@ -52,12 +53,12 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     channelAvailability: setup.channel,
     storage: setup.hasStorage ? storage : undefined,
     network,
-    onThrow: (error) => fault(`thrown at the page: ${error instanceof Error ? error.stack : error}`),
+    onThrow: (error) => fault(`thrown by a handler of the page: ${error instanceof Error ? error.stack : error}`),
   };
 
   const isRunning = (tab: Tab) => tab.isRunning && !tab.isClosed;
 
-  /** An act of a host: what it promises settles it. */
+  /** Perform an operation of a host; it settles with its promise. */
   const perform = (
     tab: Tab,
     operation: Operation | undefined,
@@ -77,7 +78,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         if (!operation) return;
         expected.settle(operation, tab.isInMemory || time.nowMs < conditions.lostAt + 1000);
         if (operation.kind === 'optout') checker.forgetKnownSets();
-        // It has erased the store that it cannot write to: who hears no news finds nothing that tells of the act.
+        // The tab erased a store that it cannot write to: without a channel other tabs cannot learn of the operation.
         if (tab.isInMemory && setup.channel !== 'works') expected.loseAll();
       },
       () => operation && expected.settle(operation, true),
@@ -125,14 +126,14 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     faults: checker.faults,
     expected,
     fault,
-    /** The tab that stands at a place, counted round. */
+    /** The tab at an index, modulo the number of tabs. */
     at: (place: number): Tab | undefined => tabs[place % tabs.length],
-    /** Let time pass, and judge. */
+    /** Advance the time, then check the invariants. */
     pass: async (ms: number, how = 'a step') => {
       await time.advance(ms);
       check(how);
     },
-    /** The publisher's server makes a set for a user, who is signed in from now on. */
+    /** Sign a user in at the publisher's server and generate a set. */
     answerFor: async (user: string) => {
       publisher.signIn(user);
       const { answer, issued } = await service.generate(user);
@@ -151,7 +152,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       const id = tabIds++;
       allowExtraCalls();
       const isAgain = root !== undefined && expected.operations.some((operation) => operation.root === root);
-      // A set that is known again is no act; one that was forgotten may be one.
+      // A set that sessions recognise is no operation; one that they have forgotten may be one.
       const operation =
         answer === undefined || (root !== undefined && checker.isKnown(root))
           ? undefined
@@ -172,14 +173,14 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         isWritten: checker.isWritten,
       });
       tabs.push(tab);
-      // By the time that there is consent, others may have come with the same set.
+      // By the time consent is given, other pages may have supplied the same set.
       if (operation) track(operation, tab, !tab.granted && !operation.isUncertain);
       else if (root !== undefined) checker.trackKnownSet(tab, root);
       checker.reviseKnownSets();
       return tab;
     },
     setTokens: (tab: Tab, answer: unknown, root: number | undefined) => {
-      // Where the host has said no, it comes to nothing.
+      // Without consent the call has no effect.
       if (tab.granted === false) return perform(tab, undefined, 'setTokens', () => tab.session.setTokens(answer));
       const operation = expected.begin(
         root === undefined ? 'optout' : 'set',
@@ -221,7 +222,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         checker.forgetKnownSets();
         track(operation, tab);
       }
-      // Opt-outs that have waited for it come about now.
+      // Opt-outs that waited for consent take effect now.
       const waits = expected.operations.some((one) => one.tab === tab.id && one.kind === 'optout' && !one.settledSeq);
       if (granted && waits) checker.forgetKnownSets();
       tab.consent(granted);

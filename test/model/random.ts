@@ -1,18 +1,18 @@
-/** Chance that can be had again: all that is random in a world comes from one seed. */
+/** Reproducible random numbers: everything random in a simulated profile comes from one seed. */
 
-/** What a world draws from. */
+/** A source of random values. */
 export interface Random {
-  /** A number from 0 to 1, 1 excluded. */
+  /** A number from 0 (included) to 1 (excluded). */
   next(): number;
-  /** A whole number from `least` to `most`. */
+  /** An integer from `least` to `most`, both included. */
   integer(least: number, most: number): number;
-  /** Whether what comes about in `part` of all cases does so. */
+  /** True with probability `part`. */
   happens(part: number): boolean;
-  /** One of several. */
+  /** One of the elements. */
   pick<T>(some: readonly T[]): T;
 }
 
-/** Mulberry32: small, quick, and good enough for jitter. */
+/** Mulberry32: small, fast, and good enough for a simulation. */
 export const createRandom = (seed: number): Random => {
   let state = seed | 0;
   const next = () => {

@@ -1,4 +1,7 @@
-/** A tab as its host sees it: a page, a session on it, the host's acts, and everything that was told, judged as it comes. */
+/**
+ * A tab as its host sees it: a page with a session whose events, promises and storage use are checked as they come. What is
+ * checked here concerns one tab; `invariants.ts` checks what tabs do together.
+ */
 
 import type { Session, SessionEvents, SessionOptions } from '../../src/session/index.ts';
 import { type Consent, createConsentTool } from './consent.ts';
@@ -7,10 +10,10 @@ import { createPage, type PageEnvironment } from './page.ts';
 import { BASE_URL } from './service.ts';
 import type { OnUse } from './storage.ts';
 
-/** What the host's listeners are like. */
+/** How the host's listeners behave; `reenters`: they call the session. */
 export type ListenerKind = 'plain' | 'throws' | 'rejects' | 'reenters';
 
-/** What was told, in order. */
+/** An emitted event and its distinguishing detail. */
 export type EmittedEvent = [event: string, detail: string];
 
 export interface TabOptions {
@@ -21,14 +24,14 @@ export interface TabOptions {
   readonly consent: Consent;
   readonly refresh: 'auto' | 'off';
   readonly provide?: SessionOptions['provide'];
-  /** Something is wrong. */
+  /** Called with each violation. */
   readonly onFault: (what: string) => void;
-  /** A token is told, or seen. */
+  /** Called with each token that is emitted or read. */
   readonly onToken: (tab: Tab, token: string, how: string) => void;
   readonly isWritten: (token: string) => boolean;
 }
 
-/** The deadlines of promises, ms that the page runs. Three uses of a store that hangs, and what comes of them, take 5 s. */
+/** Deadlines of promises, ms of the page's running time. Three uses of a hanging store take up to 5 s. */
 const STORE_MS = 6_000;
 const TRY_MS = 10_000;
 const LOCK_MS = 2_000;
@@ -38,9 +41,9 @@ export const LIMITS = {
   clear: STORE_MS,
   refresh: TRY_MS + LOCK_MS + STORE_MS,
 } as const;
-/** What waits for consent, as long as that takes. */
+/** Calls that wait for consent without a deadline. */
 const WAITS: readonly string[] = ['setTokens', 'clear'];
-/** Members of a record that tell of the user. */
+/** Fields of a record that contain personal data. */
 const PERSONAL_FIELD = /"(set|fingerprint|earlier|receivedAt|clearedAt)":/;
 
 export const createTab = (environment: PageEnvironment, options: TabOptions) => {
@@ -49,8 +52,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const onUse: OnUse = (use, text = '') => {
     if (consentTool.grantedAt === Number.POSITIVE_INFINITY) fault(`${use} storage before consent`);
     if (use === 'writes') lastWritten = text;
-    if (consentTool.isWithdrawn && PERSONAL_FIELD.test(text))
-      fault('writes what tells of the user after consent was withdrawn');
+    if (consentTool.isWithdrawn && PERSONAL_FIELD.test(text)) fault('writes personal data after consent was withdrawn');
   };
   const page = createPage(environment, options.visible, onUse);
   const consentTool = createConsentTool(options.consent, page.ran);
@@ -60,16 +62,16 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   let thaws = 0;
   const events: EmittedEvent[] = [];
   const secondEvents: EmittedEvent[] = [];
-  /** The token that listeners know of. */
+  /** The token that was emitted last. */
   let emittedToken: string | undefined;
   let isOptOutEmitted = false;
   let isExpiryEmitted = true;
-  /** Promises that have not settled: what, since when, until when, by the time that the page has run. */
+  /** Unsettled promises with their deadlines, in ms of the page's running time. */
   const pending = new Map<
     object,
     { readonly what: string; readonly limitMs: number; readonly limit: number; readonly wereTimersStopped: boolean }
   >();
-  /** Questions to the host that it has not answered. */
+  /** Signals of unanswered calls of `provide`. */
   const asked = new Set<AbortSignal>();
   let snapshot: unknown;
 
@@ -91,7 +93,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     refresh: options.refresh,
   });
 
-  /** Hold a promise of the session to its deadline. */
+  /** Check that a promise of the session settles before its deadline. */
   const expectSettled = <T>(what: string, limitMs: number, promise: Promise<T>): Promise<T> => {
     const key = {};
     const waits = WAITS.includes(what) && consentTool.granted === undefined && !isClosed;
@@ -101,7 +103,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     promise.then(settle, settle);
     return promise;
   };
-  /** What has waited for consent waits no more. */
+  /** Start the deadlines of calls that waited for consent. */
   const release = () => {
     for (const [key, one] of pending) {
       const { limit, limitMs } = one;
@@ -111,22 +113,22 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
 
   const handlers = {
     token: ({ advertisingToken, expiresAt }: SessionEvents['token']) => {
-      if (advertisingToken === emittedToken) fault('the same token is told twice');
+      if (advertisingToken === emittedToken) fault('the same token is emitted twice');
       emittedToken = advertisingToken;
       isOptOutEmitted = isExpiryEmitted = false;
       if (session.state.persistence === 'indexeddb' && !options.isWritten(advertisingToken))
-        fault('a token is told that was never written');
-      if (!(expiresAt > 0)) fault('a token is told without its end');
-      options.onToken(tab, advertisingToken, 'told');
+        fault('a token is emitted that was never written');
+      if (!(expiresAt > 0)) fault('a token is emitted without its expiry');
+      options.onToken(tab, advertisingToken, 'emitted');
     },
     expired: ({ token }: SessionEvents['expired']) => {
       if (token === 'advertising') {
-        if (isExpiryEmitted) fault('the end of the same token is told twice');
+        if (isExpiryEmitted) fault('the expiry of the same token is emitted twice');
         isExpiryEmitted = true;
       }
     },
     optout: () => {
-      if (isOptOutEmitted) fault('the same opt-out is told twice');
+      if (isOptOutEmitted) fault('the same opt-out is emitted twice');
       isOptOutEmitted = true;
       emittedToken = undefined;
     },
@@ -137,12 +139,12 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   };
   for (const event of ['token', 'expired', 'optout', 'needsTokens', 'error'] as const) {
     session.on(event, (payload: unknown) => {
-      if (isClosed && event === 'token') fault(`${event} is handlers after close()`);
-      if (!consentTool.granted && event !== 'error') fault(`${event} is handlers without consent`);
+      if (isClosed && event === 'token') fault(`${event} is emitted after close()`);
+      if (!consentTool.granted && event !== 'error') fault(`${event} is emitted without consent`);
       events.push([event, detailOf(event, payload)]);
       handlers[event as 'token']?.(payload as SessionEvents['token']);
-      if (listenerKind === 'throws') throw new Error('a listener of the host');
-      if (listenerKind === 'rejects') return Promise.reject(new Error('a listener of the host'));
+      if (listenerKind === 'throws') throw new Error('thrown by a listener of the host');
+      if (listenerKind === 'rejects') return Promise.reject(new Error('thrown by a listener of the host'));
       if (listenerKind === 'reenters' && !isClosed) {
         void session.state;
         void session.advertisingToken;
@@ -157,9 +159,9 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   let shown: string | undefined;
   session.subscribe(() => {
     shown = session.advertisingToken;
-    // Gone without a word (a logout), it may be told anew.
+    // After a logout, which emits nothing, the same token may be emitted again.
     if (!shown) emittedToken = undefined;
-    // Let back in, though without a token yet, an opt-out is news again.
+    // After the opt-out is lifted, even without a token yet, another opt-out may be emitted.
     if (session.state.phase !== 'optedOut') isOptOutEmitted = false;
   });
 
@@ -174,13 +176,13 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     get granted() {
       return consentTool.granted;
     },
-    /** From when on it was allowed to act, ms that the page has run; `Infinity`: it never was. */
+    /** When consent was first given, in ms of the page's running time; `Infinity`: never. */
     get grantedAt() {
       return consentTool.grantedAt;
     },
-    /** Its host is asked for consent. */
+    /** Whether the session has a `consent` option. */
     hasConsentOption: options.consent !== 'none',
-    /** It is to leave refreshing to others. */
+    /** Whether the session has `refresh: 'off'`. */
     isRefreshOff: options.refresh === 'off',
     get isHalted() {
       return page.isFrozen || page.isGone;
@@ -189,31 +191,31 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       return thaws;
     },
     get isInMemory() {
-      // What was to be erased is to be so though the tab is closed: whatever it says then.
+      // After withdrawal and close() the store must still be erased, so the state before close() counts.
       if (isClosed && consentTool.isWithdrawn) return wasInMemory;
       return session.state.persistence !== 'indexeddb';
     },
     ran: page.ran,
-    /** It is there, and can be asked. */
+    /** Whether the page can run. */
     get isRunning() {
       return !page.isGone && !page.isFrozen;
     },
     expectSettled,
-    /** The token that a script would have which looks when it is told of a change. */
+    /** The token that a subscriber read at the last change. */
     get shown() {
       return shown;
     },
-    /** Look at the token, as any script of the page may at any time. */
+    /** Read the token, as any script of the page may at any time, and check the state. */
     readToken: (how: string) => {
       const token = session.advertisingToken;
       shown = token;
       const { state } = session;
       if (state === session.state) snapshot = state;
-      else fault('the snapshot changes though nothing has');
-      if (!Object.isFrozen(snapshot)) fault('the snapshot can be changed');
+      else fault('the state object changes although nothing has changed');
+      if (!Object.isFrozen(snapshot)) fault('the state object is not frozen');
       if (token && isClosed) fault('a token after close()');
       if (token && !consentTool.granted) fault('a token without consent');
-      if (!consentTool.granted && state.waitingFor !== 'consent') fault('does not say that it waits for consent');
+      if (!consentTool.granted && state.waitingFor !== 'consent') fault('state.waitingFor is not consent');
       if (token && state.phase === 'optedOut') fault('a token of an opted-out user');
       if (token) options.onToken(tab, token, how);
       return token;
@@ -224,7 +226,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       if (!page.isGone) tab.readToken('after a thaw');
     },
     consent: (next: boolean) => {
-      // A page without consent knows nothing; what it is told afterwards is new to it.
+      // A session without consent forgets everything, so an opt-out may be emitted again afterwards.
       if (!next) isOptOutEmitted = false;
       consentTool.answer(next);
       if (next) release();
@@ -236,15 +238,15 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       release();
       session.close();
     },
-    /** Consent was withdrawn, and what it has written last tells of the user. */
+    /** Whether consent was withdrawn but the last write of the tab contains personal data. */
     hasLeftTrace: () => consentTool.isWithdrawn && PERSONAL_FIELD.test(lastWritten),
-    /** Promises that have not settled. */
+    /** Names of the calls whose promises have not settled. */
     unsettled: () => [...pending.values()].map(({ what }) => what),
-    /** Whatever should have happened by now. */
+    /** Check deadlines, signals and the order of events. */
     check: () => {
       if (!tab.isRunning) return;
       if (!consentTool.granted || isClosed)
-        for (const { aborted } of asked) if (!aborted) fault('an answer to provide is still waited for');
+        for (const { aborted } of asked) if (!aborted) fault('a call of provide is not aborted');
       const ran = page.ran();
       for (const [key, one] of pending) {
         const { what, limit, wereTimersStopped } = one;
@@ -254,7 +256,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
         fault(`${what} has not settled in time`);
       }
       if (JSON.stringify(events.slice(0, secondEvents.length)) !== JSON.stringify(secondEvents))
-        fault('listeners hear different things');
+        fault('listeners receive different events');
     },
   } satisfies TabView & Record<string, unknown>;
   expectSettled('ready', LIMITS.ready, session.ready).catch(() => fault('ready rejects'));
