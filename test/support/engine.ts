@@ -12,7 +12,7 @@ export interface Tab {
   /** The value of an expression in the page; a promise is waited for. */
   evaluate<T>(expression: string): Promise<T>;
   /** What the engine has said on its console about this tab's pages that is an error, so far. */
-  readonly complaints: readonly string[];
+  readonly errors: readonly string[];
   close(): Promise<void>;
   /** End it without a word to the page: its process crashes. Missing where the engine cannot be told to. */
   crash?(): Promise<void>;

@@ -5,13 +5,13 @@ import type { Tab } from './engine.ts';
 
 /** Take a page that has not been anywhere yet. */
 export const tabOf = (page: Page): Tab => {
-  const complaints: string[] = [];
+  const errors: string[] = [];
   page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text());
+    if (message.type() === 'error') errors.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('pageerror', (error) => errors.push(String(error)));
   return {
-    complaints,
+    errors,
     goto: async (url) => {
       await page.goto(url);
     },

@@ -162,7 +162,7 @@ const openSession = async (command: Command, proxyPort: number, closeAll: () => 
     };
     return {
       // This driver hears of none: the pages keep theirs.
-      complaints: [],
+      errors: [],
       goto: async (url) => {
         await evaluate('void (window.isLeft = true)');
         await inWindow(handle, () => command('POST', `${at}/url`, { url }));
