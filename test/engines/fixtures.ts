@@ -120,7 +120,7 @@ export const createFixture = async (
   const credentials = { baseUrl, ...operator.participants[0]! };
   const client = createClient(credentials);
 
-  const settings = { baseUrl, ...options, name: `story-${randomUUID()}` };
+  const settings = { baseUrl, ...options, name: `engine-${randomUUID()}` };
   // Not `no-store`: browsers exclude such pages from the back/forward cache.
   const html = (text: string) => () =>
     new Response(text, { headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' } });

@@ -53,12 +53,12 @@ const inPage = () => {
   const note = (what: string, token = harness.session?.advertisingToken) => {
     harness.notes.push({ at: Date.now(), what, phase: harness.session?.state.phase, token });
   };
-  // Heard before the session target them: this is the first that a page can read, or ask for.
+  // Registered before the session's listeners: the earliest moment at which a page can read or request a token.
   for (const event of ['pageshow', 'pagehide', 'visibilitychange', 'freeze', 'resume'])
     addEventListener(
       event,
-      async (event) => {
-        const { persisted } = event as PageTransitionEvent;
+      async (dispatched) => {
+        const { persisted } = dispatched as PageTransitionEvent;
         note(persisted ? `${event} persisted` : event);
         if (event === 'resume' || (event === 'pageshow' && persisted))
           note('getToken', await harness.session?.getToken().catch(() => undefined));
