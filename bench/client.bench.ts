@@ -1,10 +1,10 @@
 /**
- * What the server client costs: mapping 300,000 hashes through `mapIdentities`, beside a bare loop that seals, posts and
- * opens the same batches, as many in flight, and throws the answers away. The service is one that answers at once, in a
- * process of its own: beside a real one, which hashes for ten times as long, no client would show. The same beside the
- * operator of `dist/` is measured too.
+ * The cost of the server client: mapping 300,000 hashes through `mapIdentities`, compared with a bare loop that encrypts,
+ * posts and decrypts the same batches with the same concurrency and discards the answers. The service answers at once, in a
+ * process of its own: the hashing of a real one takes ten times as long and would hide the client. The comparison is also
+ * made with the operator of `dist/`.
  *
- * And its memory: five times as many rows may not take more of it.
+ * It also measures memory: five times as many rows must not need more.
  */
 
 import assert from 'node:assert/strict';
@@ -16,15 +16,15 @@ import { builtServer } from './support/built.ts';
 import { start } from './support/child.ts';
 
 const BATCH = 5_000;
-/** A few times as many as are in flight: a shorter job is all start and end, and its garbage is collected in the peer's turn. */
+/** A multiple of the concurrency: in a shorter job start and end dominate, and its garbage is collected in the peer's turn. */
 const BATCHES = 60;
 const ROWS = BATCH * BATCHES;
 const IN_FLIGHT = 20;
-/** Of these, through the operator, which takes its time. */
+/** Number of batches through the real operator, which is slower. */
 const FEW_BATCHES = 6;
-/** Enough for the most batches in flight to be reached, and held for a while. */
+/** Enough rows to reach the maximum number of batches in flight and stay there for a while. */
 const FEW = 200_000;
-/** 10,000,000 rows take minutes: `TESSERA_BENCH_ROWS=10000000 npm run bench client`. */
+/** `TESSERA_BENCH_ROWS=10000000 npm run bench client` takes minutes. */
 const MANY = Number(process.env['TESSERA_BENCH_ROWS'] ?? 1_000_000);
 
 interface Service {
@@ -35,7 +35,7 @@ interface Service {
 
 const HASHES = Array.from({ length: ROWS }, (_, i) => createHash('sha256').update(`user-${i}`).digest('base64'));
 
-/** The bare loop: no retries, no checks, no results of its own. */
+/** The bare loop: no retries, no checks, no results. */
 const bareLoop = async ({ baseUrl, apiKey, clientSecret }: Service, count: number) => {
   const key = await aesKey(Uint8Array.from(Buffer.from(clientSecret, 'base64')));
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/octet-stream' };
@@ -90,16 +90,16 @@ const speed = async ({ how, service, batches, byRow, rounds }: Trial): Promise<M
 };
 
 interface Memory {
-  /** Median of what was alive during the job. */
+  /** Median of the live memory during the job, bytes. */
   readonly alive: number;
   readonly resident: number;
 }
 
 const memory = async (service: Service): Promise<Measurement[]> => {
   const job = async (rows: number): Promise<Memory> => {
-    const { said, stop } = await start<Memory>('mapping-job.ts', [rows, JSON.stringify(service)], ['--expose-gc']);
+    const { message, stop } = await start<Memory>('mapping-job.ts', [rows, JSON.stringify(service)], ['--expose-gc']);
     stop();
-    return said;
+    return message;
   };
   const few = await job(FEW);
   const many = await job(MANY);
@@ -116,7 +116,7 @@ const memory = async (service: Service): Promise<Measurement[]> => {
 export const measure = async (): Promise<Measurement[]> => {
   const canned = await start<Service>('mapping-service.ts');
   const operator = await start<Service>('mapping-operator.ts');
-  const [service, real] = [canned.said, operator.said];
+  const [service, real] = [canned.message, operator.message];
   const measured = [
     await speed({ how: 'through an operator', service: real, batches: FEW_BATCHES, byRow: true, rounds: 6 }),
     await speed({ how: 'answered at once, by batches', service, batches: BATCHES, byRow: false, rounds: 10 }),

@@ -1,7 +1,7 @@
 /**
- * What a daily run over stored mappings costs: the due run for 1 % of the mappings, beside mapping all of them, in one
- * PGlite folder. The service answers at once, in a process of its own: beside a real one the due run would look better,
- * since what both have in common, the asking, would weigh more.
+ * The cost of a daily run over stored mappings: the run for the 1 % that are due, compared with mapping all of them, in one
+ * PGlite folder. The service answers at once, in a process of its own: with a real one the due run would look better, since
+ * the requests, which both need, would take a larger share.
  */
 
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ const DUE = ROWS / 100;
 function* source(): Generator<{ emailHash: string }> {
   const bytes = Buffer.alloc(32);
   for (let row = 0; row < ROWS; row++) {
-    // As hashes are: in no order.
+    // In no order, like real hashes.
     bytes.writeUInt32BE(Math.imul(row, 0x9e3779b1) >>> 0);
     bytes.writeUInt32BE(row, 4);
     yield { emailHash: bytes.toString('base64') };
@@ -27,7 +27,7 @@ function* source(): Generator<{ emailHash: string }> {
 }
 
 export const measure = async (): Promise<Measurement[]> => {
-  const { said: service, stop } = await start<{ baseUrl: string; apiKey: string; clientSecret: string }>(
+  const { message: service, stop } = await start<{ baseUrl: string; apiKey: string; clientSecret: string }>(
     'due-service.ts',
   );
   const database = await mkdtemp(join(tmpdir(), 'tessera-due-'));

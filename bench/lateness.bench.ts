@@ -1,10 +1,10 @@
 /**
- * How late a refresh starts: the moment at which Chromium began to fetch, by its own resource timing, after the
- * `refresh_from` of the set in force. Visible tabs, each with a profile of its own, with the built script tag and its
- * `data-` attributes, no code of the page's.
+ * How late a refresh starts: the time at which Chromium starts the fetch, by its resource timing, after the `refresh_from`
+ * of the set in force. The pages are visible tabs, each with a profile of its own, with the built script tag, its `data-`
+ * attributes and no other code.
  *
- * Each page also does the least that comes before such a fetch, half-way between refreshes: a bare `setTimeout`, a lock, a
- * read of IndexedDB. How late that ends is what machine and browser add to anybody's refresh.
+ * Half-way between refreshes each page also does the minimum that must precede such a fetch: a `setTimeout`, a lock, a read
+ * of IndexedDB. The lateness of that is what machine and browser add to any refresh.
  */
 
 import assert from 'node:assert/strict';
@@ -40,19 +40,19 @@ const SCRIPT = `
 interface Seen {
   /** `refresh_from` of each set in turn. */
   readonly due: readonly number[];
-  /** How late each bare timer was, and the lock and the read behind it. */
+  /** Lateness of each bare timer; then of the lock and the read after it, ms. */
   readonly timers: readonly number[];
   readonly bare: readonly number[];
 }
 
-/** Milliseconds: of each refresh, each bare timer, and each timer with lock and read. */
+/** Lateness of each refresh, each bare timer, and each timer with lock and read, ms. */
 interface Late {
   readonly ours: readonly number[];
   readonly timers: readonly number[];
   readonly bare: readonly number[];
 }
 
-/** Watch one tab until it has refreshed often enough: how late everything was. */
+/** Observe one tab until it has refreshed often enough; returns its lateness. */
 const watch = async (page: Page, { url, refreshUrl }: Pages): Promise<Late> => {
   await page.goto(url);
   await page.waitForFunction((count) => (window as never as Seen).due?.length > count, REFRESHES, {
@@ -76,7 +76,7 @@ const watch = async (page: Page, { url, refreshUrl }: Pages): Promise<Late> => {
   return { ours: started.map((at, i) => at - due[i]!), timers, bare };
 };
 
-/** All tabs, side by side. */
+/** Observe all tabs at once. */
 const round = async (pages: Pages): Promise<Late> => {
   const tabs = await Promise.all(
     Array.from({ length: TABS }, async (_, i) => {
@@ -97,7 +97,7 @@ const round = async (pages: Pages): Promise<Late> => {
 export const measure = async (): Promise<Measurement[]> => {
   const pages = await startPages({ refreshFrom: REFRESH_FROM_S, identityExpires: 60, refreshExpires: 600 }, SCRIPT);
   let measured = await round(pages);
-  // A machine on which the bare ones are late says nothing about ours: it gets two more chances.
+  // If the bare timers are late the machine is too busy for a result: measure again, twice at most.
   for (let more = 2; more > 0 && quantile(measured.bare, 1) > LIMIT_MS / 2; more--) measured = await round(pages);
   await pages.close();
   const { ours, timers, bare } = measured;

@@ -1,6 +1,6 @@
 /**
- * Refreshes a second over HTTP on loopback, beside a bare Hono route on the same Node server that is posted the same
- * refresh token and sends it back. Each server has a process of its own; the load comes from this one.
+ * Refreshes per second over HTTP on loopback, compared with a bare Hono route on the same Node server that echoes the same
+ * refresh token. Each server has a process of its own; this process generates the load.
  */
 
 import { compare, figure, type Measurement, median } from './measure.ts';
@@ -13,10 +13,10 @@ const ROUND_MS = 700;
 export const measure = async (): Promise<Measurement[]> => {
   const operator = await start<Target>('refresh-operator.ts');
   const echo = await start<Target>('refresh-echo.ts');
-  const ours = await openLoad(operator.said, CONNECTIONS);
-  const bare = await openLoad({ ...operator.said, ...echo.said }, CONNECTIONS);
+  const ours = await openLoad(operator.message, CONNECTIONS);
+  const bare = await openLoad({ ...operator.message, ...echo.message }, CONNECTIONS);
 
-  // CPU time of the servers, by which one can tell what the load, or a neighbour, kept from them.
+  // CPU time of the servers: it shows whether the load generator or another process slowed them down.
   const spent = { operator: [] as number[], echo: [] as number[] };
   const round = (name: keyof typeof spent, load: Load, server: Child<Target>) => async () => {
     await server.busy();

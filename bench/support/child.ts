@@ -1,33 +1,33 @@
-/** Programs beside the bench, in processes of their own: a server that is measured, or a job whose memory is. */
+/** Programs of a bench that run in processes of their own: servers, and jobs whose memory is measured. */
 
 import { fork } from 'node:child_process';
 
-export interface Child<Said> {
+export interface Child<Message> {
   /** The one message of the child, once it is ready or done. */
-  readonly said: Said;
-  /** Share of one core that it has used since it was last asked, 0 to 1 or a little more (threads, garbage collection). */
+  readonly message: Message;
+  /** Share of one core used since the last call, 0 to 1 or slightly more (threads, garbage collection). */
   busy(): Promise<number>;
   stop(): void;
 }
 
-/** In a child: say what there is to say, and answer questions after the CPU time. */
-export const say = (said: unknown): void => {
-  // The bench has gone, however it went.
+/** In a child: send the one message to the parent, and from then on answer requests for the CPU time. */
+export const report = (message: unknown): void => {
+  // The bench has ended, in whatever way.
   process.on('disconnect', () => process.exit());
   process.on('message', () => process.send!(process.cpuUsage()));
-  process.send!(said);
+  process.send!(message);
 };
 
 /**
  * Start a program of this folder and wait for its message.
  *
- * @param execArgv  more flags for Node.
+ * @param execArgv  additional flags for Node.
  */
-export const start = async <Said>(
+export const start = async <Message>(
   file: string,
   args: readonly (string | number)[] = [],
   execArgv: readonly string[] = [],
-): Promise<Child<Said>> => {
+): Promise<Child<Message>> => {
   const child = fork(new URL(file, import.meta.url), args.map(String), {
     execArgv: [...process.execArgv, ...execArgv],
   });
@@ -35,15 +35,15 @@ export const start = async <Said>(
     new Promise((resolve, reject) => {
       const fail = (code: number | null) => reject(new Error(`${file}: ended with ${code}`));
       child.once('exit', fail);
-      child.once('message', (message) => {
+      child.once('message', (received) => {
         child.off('exit', fail);
-        resolve(message as T);
+        resolve(received as T);
       });
     });
-  const said = await next<Said>();
+  const message = await next<Message>();
   let before = { at: performance.now(), used: 0 };
   return {
-    said,
+    message,
     busy: async () => {
       child.send('cpu');
       const { user, system } = await next<NodeJS.CpuUsage>();

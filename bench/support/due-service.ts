@@ -1,6 +1,6 @@
 /**
- * A program: a mapping service that answers at once, and says of one DII in a hundred that its raw ID holds no longer.
- * Stored mappings have that many due, then, as soon as all are mapped.
+ * Program: a mapping service that answers at once, and gives one DII in a hundred a refresh time that has passed, so that
+ * many stored mappings are due as soon as all are mapped.
  */
 
 import { resultsOf, serveSealed } from './sealed-service.ts';

@@ -1,6 +1,6 @@
 /**
- * A load on loopback that costs next to nothing itself: the same request over and over on connections that stay open, one
- * at a time on each, written as bytes that were made once. A client library would be busier than the server it measures.
+ * A load generator for loopback that uses little CPU itself: it repeats one request on open connections, one at a time on
+ * each, written as bytes that are built once. A client library would need more CPU than the server it measures.
  */
 
 import { connect, type Socket } from 'node:net';
@@ -12,14 +12,14 @@ export interface Target {
 }
 
 export interface Load {
-  /** Answers a second, over about `ms`. Anything but a 200 is an error. */
+  /** Generate load for about `ms`; resolves with the answers per second. Any status but 200 is an error. */
   run(ms: number): Promise<number>;
   close(): void;
 }
 
 const HEADERS_END = '\r\n\r\n';
 
-/** Read one answer at a time: calls back with each, once it is there to its last byte. */
+/** Call `answered` after the last byte of each answer. */
 const onAnswer = (socket: Socket, answered: () => void, fail: (error: Error) => void): void => {
   let missing = -1;
   let head = '';

@@ -1,8 +1,8 @@
-/** A program: map so many rows from a source that makes them as they are asked for, and say what memory that took. */
+/** Program: map a number of rows from a lazy source, and report the memory used. */
 
 import { median } from '../measure.ts';
 import { builtServer } from './built.ts';
-import { say } from './child.ts';
+import { report } from './child.ts';
 
 const [rows, options] = [Number(process.argv[2]), JSON.parse(process.argv[3]!)];
 const { createClient } = await builtServer();
@@ -19,7 +19,7 @@ let mapped = 0;
 const alive: number[] = [];
 for await (const { status } of createClient(options).mapIdentities(source())) {
   if (status === 'mapped') mapped++;
-  // What is alive, not what is waiting to be swept: now and then, in the middle of batches in flight.
+  // Collect garbage first, so that only live memory counts. Sampled now and then while batches are in flight.
   if (mapped % 17_500 === 0) {
     globalThis.gc!();
     const { heapUsed, external } = process.memoryUsage();
@@ -28,4 +28,4 @@ for await (const { status } of createClient(options).mapIdentities(source())) {
 }
 if (mapped !== rows) throw new Error(`expected ${rows} mapped rows, got ${mapped}`);
 // maxRSS is in kilobytes.
-say({ alive: median(alive), resident: process.resourceUsage().maxRSS * 1024 });
+report({ alive: median(alive), resident: process.resourceUsage().maxRSS * 1024 });

@@ -1,6 +1,6 @@
 /**
- * A program: a mapping service that answers at once. Every batch of full size gets the same results, sealed for the
- * request that asked, so that the time a client takes is the client's own.
+ * Program: a mapping service that answers at once. Every full batch gets the same results, encrypted for the request, so
+ * that the measured time is the client's.
  */
 
 import { resultsOf, serveSealed } from './sealed-service.ts';

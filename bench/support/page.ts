@@ -1,4 +1,4 @@
-/** A publisher's page with the built script tag in a real Chromium, beside an operator of `dist/`: all on loopback. */
+/** A publisher's page with the built script tag in a real Chromium, and the operator of `dist/`, all on loopback. */
 
 import { readFile } from 'node:fs/promises';
 import { type BrowserContext, chromium } from 'playwright-core';
@@ -7,8 +7,8 @@ import { launchOptions } from '../../test/support/chromium.ts';
 import { builtNode, builtOperator, builtServer } from './built.ts';
 
 /**
- * What Playwright switches off and users have: with these in force a page that is seen still is not throttled, and if it
- * were, the benches would have to say so.
+ * Switches that Playwright sets and users do not have. Without them a visible page is still not throttled, and if it were,
+ * the benches should measure it.
  */
 const PLAYWRIGHT_ONLY = [
   '--disable-background-timer-throttling',
@@ -17,13 +17,13 @@ const PLAYWRIGHT_ONLY = [
 ];
 
 export interface Pages {
-  /** Of the page: `/`. */
+  /** URL of the page. */
   readonly url: string;
-  /** Of the operator's refreshes. */
+  /** URL of the operator's refresh endpoint. */
   readonly refreshUrl: string;
   /** `Chromium` and its version. */
   readonly engine: string;
-  /** Open a profile of its own. */
+  /** Open a new browser profile. */
   open(): Promise<BrowserContext>;
   close(): Promise<void>;
 }
@@ -31,7 +31,7 @@ export interface Pages {
 /**
  * Serve a page and start a browser.
  *
- * @param script  runs on the page before the script tag; `before` says what that means for the bench.
+ * @param script  runs on the page before the script tag.
  */
 export const startPages = async (lifetimes: OperatorOptions, script: string): Promise<Pages> => {
   const [{ createOperator }, { listen }, { createClient, tokenHandler }] = await Promise.all([

@@ -1,9 +1,9 @@
-/** A service of `v3/identity/map` that answers at once, in as few steps as can be: it opens, answers and seals. */
+/** A minimal service of `v3/identity/map` that answers at once: it decrypts, answers and encrypts. */
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { say } from './child.ts';
+import { report } from './child.ts';
 
 const AES = 'aes-256-gcm';
 const HEADER = 13;
@@ -11,7 +11,7 @@ const TAG = 16;
 /** Time and nonce, before the JSON. */
 const HEAD = 16;
 
-/** Results of the interface for as many hashes as a batch has; one ID in four still has one before it. */
+/** Build `count` results; every fourth has a previous raw ID. */
 export const resultsOf = (count: number, remapAt: (index: number) => number) =>
   Array.from({ length: count }, (_, i) => ({
     u: randomBytes(32).toString('base64'),
@@ -20,9 +20,9 @@ export const resultsOf = (count: number, remapAt: (index: number) => number) =>
   }));
 
 /**
- * Listen, and tell the parent where.
+ * Listen, and report the address to the parent.
  *
- * @param answerTo  given a function that opens the request's JSON, says the answer's.
+ * @param answerTo  returns the JSON of the answer; its parameter decrypts the JSON of the request.
  */
 export const serveSealed = (answerTo: (open: () => string) => string | Buffer): void => {
   const secret = randomBytes(32);
@@ -49,7 +49,7 @@ export const serveSealed = (answerTo: (open: () => string) => string | Buffer): 
     });
   });
   server.listen(0, '127.0.0.1', () =>
-    say({
+    report({
       baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
       apiKey: 'bench',
       clientSecret: secret.toString('base64'),
