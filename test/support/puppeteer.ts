@@ -1,9 +1,9 @@
-/** A page of puppeteer-core, of whichever browser, as a tab of a story. */
+/** A page of puppeteer-core, of any browser, as a {@link Tab}. */
 
 import type { Page } from 'puppeteer-core';
 import type { Tab } from './engine.ts';
 
-/** Take a page that has not been anywhere yet. */
+/** Wrap a page that has not navigated yet. */
 export const tabOf = (page: Page): Tab => {
   const errors: string[] = [];
   page.on('console', (message) => {
