@@ -1,10 +1,10 @@
 /**
- * The cost of the server client: mapping 300,000 hashes through `mapIdentities`, compared with a bare loop that encrypts,
- * posts and decrypts the same batches with the same concurrency and discards the answers. The service answers at once, in a
- * process of its own: the hashing of a real one takes ten times as long and would hide the client. The comparison is also
- * made with the operator of `dist/`.
+ * The cost of the server client: map 300,000 hashes through `mapIdentities`, compared with a bare loop that seals, posts and
+ * opens the same batches, as many in flight, and discards the answers. The service answers at once and runs in its own
+ * process: a real one hashes for ten times as long, and would hide the client. The client is also measured with the operator
+ * of `dist/`.
  *
- * It also measures memory: five times as many rows must not need more.
+ * Its memory: five times as many rows must not need more.
  */
 
 import assert from 'node:assert/strict';
@@ -16,15 +16,15 @@ import { builtServer } from './support/built.ts';
 import { start } from './support/child.ts';
 
 const BATCH = 5_000;
-/** A multiple of the concurrency: in a shorter job start and end dominate, and its garbage is collected in the peer's turn. */
+/** Several times the batches in flight: start and end dominate a shorter job, and its garbage is collected in the turn of the peer. */
 const BATCHES = 60;
 const ROWS = BATCH * BATCHES;
 const IN_FLIGHT = 20;
-/** Number of batches through the real operator, which is slower. */
+/** How many of them go through the operator, which is slower. */
 const FEW_BATCHES = 6;
-/** Enough rows to reach the maximum number of batches in flight and stay there for a while. */
+/** Enough to reach the maximum of batches in flight and to stay there. */
 const FEW = 200_000;
-/** `TESSERA_BENCH_ROWS=10000000 npm run bench client` takes minutes. */
+/** 10,000,000 rows take minutes: `TESSERA_BENCH_ROWS=10000000 npm run bench client`. */
 const MANY = Number(process.env['TESSERA_BENCH_ROWS'] ?? 1_000_000);
 
 interface Service {
@@ -35,7 +35,7 @@ interface Service {
 
 const HASHES = Array.from({ length: ROWS }, (_, i) => createHash('sha256').update(`user-${i}`).digest('base64'));
 
-/** The bare loop: no retries, no checks, no results. */
+/** The bare loop: no retries, no checks, no result objects. */
 const bareLoop = async ({ baseUrl, apiKey, clientSecret }: Service, count: number) => {
   const key = await aesKey(Uint8Array.from(Buffer.from(clientSecret, 'base64')));
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/octet-stream' };
@@ -90,7 +90,7 @@ const speed = async ({ how, service, batches, byRow, rounds }: Trial): Promise<M
 };
 
 interface Memory {
-  /** Median of the live memory during the job, bytes. */
+  /** Median of the live memory during the job. */
   readonly alive: number;
   readonly resident: number;
 }

@@ -1,7 +1,7 @@
 /**
- * The cost of a daily run over stored mappings: the run for the 1 % that are due, compared with mapping all of them, in one
- * PGlite folder. The service answers at once, in a process of its own: with a real one the due run would look better, since
- * the requests, which both need, would take a larger share.
+ * The cost of a daily run over stored mappings: the due run for 1 % of the mappings, compared with mapping all of them, in one
+ * PGlite folder. The service answers at once and runs in its own process: a slower one would make the due run look better,
+ * since the requests, which both sides have in common, would weigh more.
  */
 
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ const DUE = ROWS / 100;
 function* source(): Generator<{ emailHash: string }> {
   const bytes = Buffer.alloc(32);
   for (let row = 0; row < ROWS; row++) {
-    // In no order, like real hashes.
+    // In no order, like hashes.
     bytes.writeUInt32BE(Math.imul(row, 0x9e3779b1) >>> 0);
     bytes.writeUInt32BE(row, 4);
     yield { emailHash: bytes.toString('base64') };

@@ -1,8 +1,8 @@
 /**
  * How often an idle page wakes up: timers that fire while the token is valid for another hour.
  *
- * It uses Chromium's virtual time, so ten minutes pass at once and real timers fire. Playwright keeps every page visible, so
- * a page is hidden here by overriding `document.visibilityState` and dispatching the event.
+ * Runs in Chromium's virtual time, in which ten minutes pass at once and real timers fire. Playwright keeps every page visible,
+ * so hidden pages are simulated: `document.visibilityState` and its event.
  */
 
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ import { startPages } from './support/page.ts';
 
 const MINUTES = 10;
 
-/** Counts every kind of timer callback. It runs before all other scripts. */
+/** Counts calls of every timer function; runs before any other script. */
 const SCRIPT = `
   window.fired = 0;
   window.due = 0;
@@ -37,7 +37,7 @@ interface Counted {
   hide(): void;
 }
 
-/** Advance the virtual time of a page; returns the number of timers that fired per minute. */
+/** Let virtual minutes pass on a page. Returns how many timers fired, and how much time passed for the page. */
 const idle = async (page: Page): Promise<number> => {
   const cdp = await page.context().newCDPSession(page);
   const start = await page.evaluate(() => {
@@ -67,7 +67,7 @@ export const measure = async (): Promise<Measurement[]> => {
   const left = await ready('');
   await left.evaluate(() => (window as never as Counted).hide());
   const hidden = await idle(left);
-  // Hidden from the start, with a set that another page stored.
+  // Hidden from the start, with a set stored by another page.
   const profile = pages.open();
   await (await ready('', profile)).close();
   const born = await idle(await ready('#hidden', profile));

@@ -1,10 +1,9 @@
 /**
- * How late a refresh starts: the time at which Chromium starts the fetch, by its resource timing, after the `refresh_from`
- * of the set in force. The pages are visible tabs, each with a profile of its own, with the built script tag, its `data-`
- * attributes and no other code.
+ * How late a refresh starts: when Chromium began to fetch, by its own resource timing, minus the `refresh_from` of the set in
+ * force. Visible tabs, each with its own profile, the built script tag and its `data-` attributes, without code of the page.
  *
- * Half-way between refreshes each page also does the minimum that must precede such a fetch: a `setTimeout`, a lock, a read
- * of IndexedDB. The lateness of that is what machine and browser add to any refresh.
+ * Half-way between refreshes each page also does the minimum that precedes such a fetch: a bare `setTimeout`, a lock, a read of
+ * IndexedDB. The lateness of these is what machine and browser add to any refresh.
  */
 
 import assert from 'node:assert/strict';
@@ -40,19 +39,19 @@ const SCRIPT = `
 interface Seen {
   /** `refresh_from` of each set in turn. */
   readonly due: readonly number[];
-  /** Lateness of each bare timer; then of the lock and the read after it, ms. */
+  /** Lateness of each bare timer, and of the lock and the read after it. */
   readonly timers: readonly number[];
   readonly bare: readonly number[];
 }
 
-/** Lateness of each refresh, each bare timer, and each timer with lock and read, ms. */
+/** Milliseconds: of each refresh, each bare timer, and each timer with lock and read. */
 interface Late {
   readonly ours: readonly number[];
   readonly timers: readonly number[];
   readonly bare: readonly number[];
 }
 
-/** Observe one tab until it has refreshed often enough; returns its lateness. */
+/** Watch one tab until it has refreshed often enough, and return how late each step was. */
 const watch = async (page: Page, { url, refreshUrl }: Pages): Promise<Late> => {
   await page.goto(url);
   await page.waitForFunction((count) => (window as never as Seen).due?.length > count, REFRESHES, {
@@ -71,12 +70,12 @@ const watch = async (page: Page, { url, refreshUrl }: Pages): Promise<Late> => {
     };
   }, refreshUrl);
   assert.equal(visible, 'visible');
-  // The set of each event but the last has been refreshed by one request.
+  // One request has refreshed the set of each event, except for the last event.
   assert.equal(started.length, due.length - 1);
   return { ours: started.map((at, i) => at - due[i]!), timers, bare };
 };
 
-/** Observe all tabs at once. */
+/** Watch all tabs at the same time. */
 const round = async (pages: Pages): Promise<Late> => {
   const tabs = await Promise.all(
     Array.from({ length: TABS }, async (_, i) => {
@@ -97,7 +96,7 @@ const round = async (pages: Pages): Promise<Late> => {
 export const measure = async (): Promise<Measurement[]> => {
   const pages = await startPages({ refreshFrom: REFRESH_FROM_S, identityExpires: 60, refreshExpires: 600 }, SCRIPT);
   let measured = await round(pages);
-  // If the bare timers are late the machine is too busy for a result: measure again, twice at most.
+  // If the bare timers are late, the machine is too busy for a result: repeat the round, at most twice.
   for (let more = 2; more > 0 && quantile(measured.bare, 1) > LIMIT_MS / 2; more--) measured = await round(pages);
   await pages.close();
   const { ours, timers, bare } = measured;

@@ -1,8 +1,8 @@
 /**
- * The share of hashing in mapping: `POST /v3/identity/map` of 5,000 hashes through `operator.fetch`, from encrypted request
- * to encrypted answer, compared with only hashing and salting the same 5,000 with the same hash library.
+ * How much of mapping is hashing: `POST /v3/identity/map` of 5,000 hashes through `operator.fetch`, sealed request in and
+ * sealed answer out, compared with the hashing and salting of the same 5,000 alone, with the same hash library.
  *
- * The bare side knows the rotation of each bucket in advance; its results must equal the operator's.
+ * The bare side knows in advance in which rotation each bucket is. Its result is compared with the answer of the operator.
  */
 
 import assert from 'node:assert/strict';
@@ -25,7 +25,7 @@ const b64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteO
 
 const HASHES = Array.from({ length: COUNT }, (_, i) => b64(sha256(ascii(`user-${i}@example.com`))));
 
-/** The operator's side: from the bytes of a request to the bytes of the answer. */
+/** The side of the operator: bytes of a request in, bytes of the answer out. */
 const startOperator = async () => {
   const { createOperator } = await builtOperator();
   const operator = createOperator({ rootSecret: ROOT, environment: PLACE[0], scope: PLACE[1], roles: ['MAPPER'] });
@@ -51,13 +51,13 @@ const startOperator = async () => {
   };
 };
 
-/** The bare side: one loop with nothing but hashing, salting and the base64 that is hashed. */
+/** The bare side: one loop of hashing, salting, and the base64 that is hashed. */
 const bareLoop = () => {
   const secrets = createSecrets(ROOT, ...PLACE);
   const salts = createSalts(secrets, 31_536_000);
   const firstSalt = b64(secrets.derive('first-level-salt'));
   const keyed = hmac.create(sha256, extract(sha256, ROOT, ascii(`tessera/1/${PLACE.join('/')}`)));
-  // As in the operator: copying an initialised hash state costs less than creating one.
+  // As in the operator: copying a prepared hash state into another costs less than creating one.
   const keyedState = keyed.clone();
   const begun = sha256.create();
   const state = sha256.create();

@@ -1,4 +1,4 @@
-/** The result of a bench, and the statistics that all benches share. */
+/** The result of a benchmark, and the calculations that all of them need. */
 
 /** One line of the table. */
 export interface Measurement {
@@ -6,9 +6,9 @@ export interface Measurement {
   readonly what: string;
   readonly value: number;
   readonly unit: string;
-  /** The limit of the value; without one it is only reported. */
+  /** The limit of the value. Without one the value is only reported. */
   readonly limit?: { readonly atMost: number } | { readonly atLeast: number };
-  /** The figures behind it, and what it was compared with, in words. */
+  /** What it was compared with, in words. */
   readonly beside?: string;
 }
 
@@ -16,11 +16,11 @@ export interface Measurement {
 export const misses = ({ value, limit }: Measurement): boolean =>
   limit !== undefined && !('atMost' in limit ? value <= limit.atMost : value >= limit.atLeast);
 
-/** Format a number for the table: three significant digits, or all digits of the integer part. */
+/** Format a number for the table: three significant digits; numbers from 1,000 on without decimals. */
 export const figure = (value: number): string =>
   value.toLocaleString('en', value >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 });
 
-/** The smallest value that is not exceeded by `share` (0 to 1) of the values. */
+/** Return the value that a `share` (0 to 1) of the values does not exceed. */
 export const quantile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN;
@@ -41,15 +41,15 @@ export const timed = async (work: () => unknown): Promise<number> => {
 export interface Compared {
   readonly ours: number;
   readonly peer: number;
-  /** Median of `ours / peer` over the rounds: a temporary slowdown of the machine affects both sides of a round. */
+  /** Median of `ours / peer` over the rounds. Other load on the machine slows both sides of a round. */
   readonly ratio: number;
 }
 
 /**
- * Measure two speeds alternately, so that load from other processes affects both.
+ * Measure two speeds alternately, so that other load on the machine does not look like a difference.
  *
- * @param rounds  number of rounds that count, after `warmUp` rounds that do not.
- * @param ours    resolves with a speed, in the same unit as `peer`.
+ * @param rounds  rounds that count; `warmUp` more precede them.
+ * @param ours    resolves with a speed, in the unit of `peer`.
  */
 export const compare = async (
   { rounds, warmUp }: { readonly rounds: number; readonly warmUp: number },
@@ -58,7 +58,7 @@ export const compare = async (
 ): Promise<Compared> => {
   const pairs: [ours: number, peer: number][] = [];
   for (let round = 0; round < warmUp + rounds; round++) {
-    // The second one runs with warm caches, so the order alternates.
+    // The second side finds caches that the first has filled, so the order alternates too.
     const first = round % 2 ? await peer() : await ours();
     const second = round % 2 ? await ours() : await peer();
     if (round >= warmUp) pairs.push(round % 2 ? [second, first] : [first, second]);

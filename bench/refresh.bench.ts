@@ -1,6 +1,6 @@
 /**
- * Refreshes per second over HTTP on loopback, compared with a bare Hono route on the same Node server that echoes the same
- * refresh token. Each server has a process of its own; this process generates the load.
+ * Refreshes per second over HTTP on loopback, compared with a bare Hono route on the same Node server that receives the same
+ * refresh token and sends it back. Each server has its own process; this one generates the load.
  */
 
 import { compare, figure, type Measurement, median } from './measure.ts';
@@ -16,7 +16,7 @@ export const measure = async (): Promise<Measurement[]> => {
   const ours = await openLoad(operator.message, CONNECTIONS);
   const bare = await openLoad({ ...operator.message, ...echo.message }, CONNECTIONS);
 
-  // CPU time of the servers: it shows whether the load generator or another process slowed them down.
+  // CPU time of the servers, which load generator and other processes do not distort.
   const spent = { operator: [] as number[], echo: [] as number[] };
   const round = (name: keyof typeof spent, load: Load, server: Child<Target>) => async () => {
     await server.busy();

@@ -1,4 +1,4 @@
-/** The files of `dist/`, which users get, with the types of their sources. Imported dynamically, so tsc needs no build. */
+/** What users get: the files of `dist/` with the types of their sources. Dynamic imports, so that type checking needs no build. */
 
 const load = (path: string): Promise<unknown> => import(new URL(`../../dist/${path}`, import.meta.url).href);
 

@@ -1,18 +1,18 @@
-/** Programs of a bench that run in processes of their own: servers, and jobs whose memory is measured. */
+/** Programs in their own processes: a server that is measured, or a job whose memory is measured. */
 
 import { fork } from 'node:child_process';
 
 export interface Child<Message> {
-  /** The one message of the child, once it is ready or done. */
+  /** The only message of the child, sent when it is ready or done. */
   readonly message: Message;
-  /** Share of one core used since the last call, 0 to 1 or slightly more (threads, garbage collection). */
+  /** Share of one core used since the last call: 0 to 1, or slightly more (threads, garbage collection). */
   busy(): Promise<number>;
   stop(): void;
 }
 
-/** In a child: send the one message to the parent, and from then on answer requests for the CPU time. */
+/** In a child: send its message, and answer requests for the CPU time. */
 export const report = (message: unknown): void => {
-  // The bench has ended, in whatever way.
+  // The benchmark has ended, for whatever reason.
   process.on('disconnect', () => process.exit());
   process.on('message', () => process.send!(process.cpuUsage()));
   process.send!(message);
@@ -21,7 +21,7 @@ export const report = (message: unknown): void => {
 /**
  * Start a program of this folder and wait for its message.
  *
- * @param execArgv  additional flags for Node.
+ * @param execArgv  more flags for Node.
  */
 export const start = async <Message>(
   file: string,

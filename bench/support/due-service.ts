@@ -1,6 +1,6 @@
 /**
- * Program: a mapping service that answers at once, and gives one DII in a hundred a refresh time that has passed, so that
- * many stored mappings are due as soon as all are mapped.
+ * A program: a mapping service that answers at once and gives one DII in a hundred a raw ID that is already due. So 1 % of the
+ * stored mappings are due as soon as all are mapped.
  */
 
 import { resultsOf, serveSealed } from './sealed-service.ts';

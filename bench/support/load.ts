@@ -1,6 +1,6 @@
 /**
- * A load generator for loopback that uses little CPU itself: it repeats one request on open connections, one at a time on
- * each, written as bytes that are built once. A client library would need more CPU than the server it measures.
+ * A load on loopback with little cost of its own: the same request again and again on connections that stay open, one at a
+ * time on each, written as prepared bytes. A client library would be busier than the server under test.
  */
 
 import { connect, type Socket } from 'node:net';
@@ -12,14 +12,14 @@ export interface Target {
 }
 
 export interface Load {
-  /** Generate load for about `ms`; resolves with the answers per second. Any status but 200 is an error. */
+  /** Measure answers per second over about `ms`. Any status except 200 is an error. */
   run(ms: number): Promise<number>;
   close(): void;
 }
 
 const HEADERS_END = '\r\n\r\n';
 
-/** Call `answered` after the last byte of each answer. */
+/** Read one answer at a time, and call back with each complete one. */
 const onAnswer = (socket: Socket, answered: () => void, fail: (error: Error) => void): void => {
   let missing = -1;
   let head = '';
@@ -44,7 +44,7 @@ const onAnswer = (socket: Socket, answered: () => void, fail: (error: Error) => 
   });
 };
 
-/** Open the connections of a load. */
+/** Open the connections. */
 export const openLoad = async ({ port, path, body }: Target, connections: number): Promise<Load> => {
   const request = Buffer.from(
     `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: text/plain\r\n` +

@@ -1,4 +1,4 @@
-/** Program: map a number of rows from a lazy source, and report the memory used. */
+/** A program: map a number of rows from a source that creates them on demand, and report the memory used. */
 
 import { median } from '../measure.ts';
 import { builtServer } from './built.ts';
@@ -19,7 +19,7 @@ let mapped = 0;
 const alive: number[] = [];
 for await (const { status } of createClient(options).mapIdentities(source())) {
   if (status === 'mapped') mapped++;
-  // Collect garbage first, so that only live memory counts. Sampled now and then while batches are in flight.
+  // Collect garbage first, to count live memory only; at intervals, while batches are in flight.
   if (mapped % 17_500 === 0) {
     globalThis.gc!();
     const { heapUsed, external } = process.memoryUsage();

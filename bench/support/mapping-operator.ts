@@ -1,4 +1,4 @@
-/** Program: the operator of `dist/` behind a port, with a participant of role MAPPER. */
+/** A program: the operator of `dist/` on a port, with a participant of role MAPPER. */
 
 import { builtNode, builtOperator } from './built.ts';
 import { report } from './child.ts';

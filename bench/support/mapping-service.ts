@@ -1,6 +1,6 @@
 /**
- * Program: a mapping service that answers at once. Every full batch gets the same results, encrypted for the request, so
- * that the measured time is the client's.
+ * A program: a mapping service that answers at once. Every full batch gets the same results, sealed for its request, so that
+ * only the time of the client is measured.
  */
 
 import { resultsOf, serveSealed } from './sealed-service.ts';

@@ -1,4 +1,4 @@
-/** A publisher's page with the built script tag in a real Chromium, and the operator of `dist/`, all on loopback. */
+/** A publisher's page with the built script tag in a real Chromium, and an operator of `dist/`, all on loopback. */
 
 import { readFile } from 'node:fs/promises';
 import { type BrowserContext, chromium } from 'playwright-core';
@@ -7,8 +7,8 @@ import { launchOptions } from '../../test/support/chromium.ts';
 import { builtNode, builtOperator, builtServer } from './built.ts';
 
 /**
- * Switches that Playwright sets and users do not have. Without them a visible page is still not throttled, and if it were,
- * the benches should measure it.
+ * Flags of Playwright that switch off timer throttling. They are removed here, because users have throttling: if Chromium
+ * throttled a visible page, the benchmarks would have to show it.
  */
 const PLAYWRIGHT_ONLY = [
   '--disable-background-timer-throttling',
@@ -19,11 +19,11 @@ const PLAYWRIGHT_ONLY = [
 export interface Pages {
   /** URL of the page. */
   readonly url: string;
-  /** URL of the operator's refresh endpoint. */
+  /** URL of the refresh endpoint. */
   readonly refreshUrl: string;
-  /** `Chromium` and its version. */
+  /** Name and version of the browser. */
   readonly engine: string;
-  /** Open a new browser profile. */
+  /** Open a new profile. */
   open(): Promise<BrowserContext>;
   close(): Promise<void>;
 }

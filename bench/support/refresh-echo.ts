@@ -1,4 +1,4 @@
-/** Program: a bare Hono route on the same Node server that echoes the body of the request. */
+/** A program: a bare Hono route on the same Node server, which sends the request body back. */
 
 import type { AddressInfo } from 'node:net';
 import { serve } from '@hono/node-server';

@@ -1,4 +1,4 @@
-/** Program: the operator of `dist/` behind a port, with a refresh token that it has issued. */
+/** A program: the operator of `dist/` on a port, and one of its refresh tokens. */
 
 import { builtNode, builtOperator, builtServer } from './built.ts';
 import { report } from './child.ts';

@@ -1,4 +1,4 @@
-/** A minimal service of `v3/identity/map` that answers at once: it decrypts, answers and encrypts. */
+/** A service with `/v3/identity/map` that answers at once, in as few steps as possible: it opens, answers and seals. */
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -11,7 +11,7 @@ const TAG = 16;
 /** Time and nonce, before the JSON. */
 const HEAD = 16;
 
-/** Build `count` results; every fourth has a previous raw ID. */
+/** Results for as many hashes as a batch has; one in four has a previous raw ID. */
 export const resultsOf = (count: number, remapAt: (index: number) => number) =>
   Array.from({ length: count }, (_, i) => ({
     u: randomBytes(32).toString('base64'),
@@ -20,9 +20,9 @@ export const resultsOf = (count: number, remapAt: (index: number) => number) =>
   }));
 
 /**
- * Listen, and report the address to the parent.
+ * Listen, and report the address to the parent process.
  *
- * @param answerTo  returns the JSON of the answer; its parameter decrypts the JSON of the request.
+ * @param answerTo  receives a function that opens the JSON of the request, and returns the JSON of the answer.
  */
 export const serveSealed = (answerTo: (open: () => string) => string | Buffer): void => {
   const secret = randomBytes(32);
