@@ -1,4 +1,4 @@
-/** Fake consent management platforms that implement the event listener commands of TCF 2 and GPP 1.1. */
+/** Consent management platforms, as far as the specifications of TCF 2 and GPP 1.1 say how they talk. */
 
 type Listener = (data: unknown, success: boolean) => void;
 
@@ -26,7 +26,7 @@ const createListeners = () => {
   };
 };
 
-/** TCData objects for the states of a consent dialog. */
+/** What a TCF user may be told and say. */
 export const TCF = {
   shown: { gdprApplies: true, eventStatus: 'cmpuishown', purpose: { consents: {} }, vendor: { consents: {} } },
   elsewhere: { gdprApplies: false, eventStatus: 'tcloaded' },
@@ -38,7 +38,7 @@ export const TCF = {
   }),
 };
 
-/** Install `__tcfapi` on the page, with its first TCData. */
+/** Put `__tcfapi` on the page; it starts with what it knows already. */
 export const installTcf = (first: object = TCF.shown) => {
   const { add, remove, each, count } = createListeners();
   let latest = first;
@@ -57,7 +57,7 @@ export const installTcf = (first: object = TCF.shown) => {
   };
 };
 
-/** Install `__gpp` on the page. */
+/** Put `__gpp` on the page. */
 export const installGpp = (first: object = { signalStatus: 'not ready' }) => {
   const { add, remove, each, count } = createListeners();
   let pingData = first;
