@@ -97,9 +97,9 @@ interface Memory {
 
 const memory = async (service: Service): Promise<Measurement[]> => {
   const job = async (rows: number): Promise<Memory> => {
-    const { said, stop } = await start<Memory>('mapping-job.ts', [rows, JSON.stringify(service)], ['--expose-gc']);
+    const { message, stop } = await start<Memory>('mapping-job.ts', [rows, JSON.stringify(service)], ['--expose-gc']);
     stop();
-    return said;
+    return message;
   };
   const few = await job(FEW);
   const many = await job(MANY);
@@ -116,7 +116,7 @@ const memory = async (service: Service): Promise<Measurement[]> => {
 export const measure = async (): Promise<Measurement[]> => {
   const canned = await start<Service>('mapping-service.ts');
   const operator = await start<Service>('mapping-operator.ts');
-  const [service, real] = [canned.said, operator.said];
+  const [service, real] = [canned.message, operator.message];
   const measured = [
     await speed({ how: 'through an operator', service: real, batches: FEW_BATCHES, byRow: true, rounds: 6 }),
     await speed({ how: 'answered at once, by batches', service, batches: BATCHES, byRow: false, rounds: 10 }),

@@ -27,7 +27,7 @@ function* source(): Generator<{ emailHash: string }> {
 }
 
 export const measure = async (): Promise<Measurement[]> => {
-  const { said: service, stop } = await start<{ baseUrl: string; apiKey: string; clientSecret: string }>(
+  const { message: service, stop } = await start<{ baseUrl: string; apiKey: string; clientSecret: string }>(
     'due-service.ts',
   );
   const database = await mkdtemp(join(tmpdir(), 'tessera-due-'));

@@ -13,8 +13,8 @@ const ROUND_MS = 700;
 export const measure = async (): Promise<Measurement[]> => {
   const operator = await start<Target>('refresh-operator.ts');
   const echo = await start<Target>('refresh-echo.ts');
-  const ours = await openLoad(operator.said, CONNECTIONS);
-  const bare = await openLoad({ ...operator.said, ...echo.said }, CONNECTIONS);
+  const ours = await openLoad(operator.message, CONNECTIONS);
+  const bare = await openLoad({ ...operator.message, ...echo.message }, CONNECTIONS);
 
   // CPU time of the servers, which load generator and other processes do not distort.
   const spent = { operator: [] as number[], echo: [] as number[] };

@@ -1,9 +1,9 @@
 /**
  * `npm run bench [-- NAME...]`: run every `*.bench.ts` of this folder (or those whose names contain a NAME), print one
- * table, and write it to `bench/results.md` where all of them ran. Closes with 1 where a limit is passed.
+ * table, and write it to `bench/results.md` if all of them ran. Exits with 1 if a limit is exceeded.
  *
- * A bench exports `measure`, knows nothing of the others, and has a process of its own: what one leaves behind (compiled
- * code, a full heap, Hono's own Request) would be measured by the next.
+ * A bench exports `measure` and has a process of its own, so that what one leaves behind (compiled code, a full heap, Hono's
+ * replacement of Request) does not influence the next.
  */
 
 import { fork } from 'node:child_process';
@@ -12,22 +12,23 @@ import { arch, availableParallelism, platform } from 'node:os';
 import { ensureDist } from '../build/dist.ts';
 import { figure, type Measurement, misses } from './measure.ts';
 
-// Where a full size is asked for (`TESSERA_BENCH_ROWS`, `TESSERA_BENCH_MAPPINGS`), minutes are what it takes.
+// Runs of full size (`TESSERA_BENCH_ROWS`, `TESSERA_BENCH_MAPPINGS`) take minutes.
 const isFullSize = ['ROWS', 'MAPPINGS'].some((name) => process.env[`TESSERA_BENCH_${name}`] !== undefined);
-/** No bench takes half as long. */
-const PATIENCE_MS = isFullSize ? 3_600_000 : 120_000;
+/** When a bench is killed, ms: more than twice what any of them takes. */
+const TIMEOUT_MS = isFullSize ? 3_600_000 : 120_000;
 
-/** Run one bench: in the process that is meant for it, or start that process. */
+/** Run one bench in this process, which was forked for it, and send the result to the parent. */
 const inside = async (file: string): Promise<void> => {
   const { measure } = (await import(`./${file}`)) as { measure: () => Promise<readonly Measurement[]> };
   process.send!(await measure());
   process.disconnect();
 };
 
+/** Fork a process for one bench and wait for its result. */
 const outside = (file: string): Promise<readonly Measurement[]> =>
   new Promise((resolve, reject) => {
     const child = fork(import.meta.filename, ['--inside', file]);
-    const late = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+    const late = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
     let measured: readonly Measurement[] | undefined;
     child.on('message', (message) => {
       measured = message as readonly Measurement[];
@@ -61,7 +62,7 @@ const all = async (wanted: readonly string[]): Promise<void> => {
   const measured: Measurement[] = [];
   for (const file of files) {
     const start = performance.now();
-    // One that breaks keeps no other from running.
+    // A bench that fails does not stop the others.
     const failure = await outside(file).then(
       (some) => void measured.push(...some),
       (error: Error) => error,

@@ -6,10 +6,10 @@
 import { runLong, tableOf } from '../test/model/long-run.ts';
 
 const [days = 30, ...seeds] = process.argv.slice(2).map(Number);
-const balances = [];
-for (const seed of seeds.length ? seeds : [1, 2, 3]) balances.push(await runLong({ days, seed }));
-console.log(tableOf(balances));
-for (const { seed, faults } of balances)
+const reports = [];
+for (const seed of seeds.length ? seeds : [1, 2, 3]) reports.push(await runLong({ days, seed }));
+console.log(tableOf(reports));
+for (const { seed, faults } of reports)
   for (const fault of faults) {
     process.exitCode = 1;
     console.error(`seed ${seed}: ${fault}`);

@@ -2,20 +2,20 @@
 
 import { fork } from 'node:child_process';
 
-export interface Child<Said> {
+export interface Child<Message> {
   /** The only message of the child, sent when it is ready or done. */
-  readonly said: Said;
+  readonly message: Message;
   /** Share of one core used since the last call: 0 to 1, or slightly more (threads, garbage collection). */
   busy(): Promise<number>;
   stop(): void;
 }
 
 /** In a child: send its message, and answer requests for the CPU time. */
-export const say = (said: unknown): void => {
+export const report = (message: unknown): void => {
   // The benchmark has ended, for whatever reason.
   process.on('disconnect', () => process.exit());
   process.on('message', () => process.send!(process.cpuUsage()));
-  process.send!(said);
+  process.send!(message);
 };
 
 /**
@@ -23,11 +23,11 @@ export const say = (said: unknown): void => {
  *
  * @param execArgv  more flags for Node.
  */
-export const start = async <Said>(
+export const start = async <Message>(
   file: string,
   args: readonly (string | number)[] = [],
   execArgv: readonly string[] = [],
-): Promise<Child<Said>> => {
+): Promise<Child<Message>> => {
   const child = fork(new URL(file, import.meta.url), args.map(String), {
     execArgv: [...process.execArgv, ...execArgv],
   });
@@ -35,15 +35,15 @@ export const start = async <Said>(
     new Promise((resolve, reject) => {
       const fail = (code: number | null) => reject(new Error(`${file}: ended with ${code}`));
       child.once('exit', fail);
-      child.once('message', (message) => {
+      child.once('message', (received) => {
         child.off('exit', fail);
-        resolve(message as T);
+        resolve(received as T);
       });
     });
-  const said = await next<Said>();
+  const message = await next<Message>();
   let before = { at: performance.now(), used: 0 };
   return {
-    said,
+    message,
     busy: async () => {
       child.send('cpu');
       const { user, system } = await next<NodeJS.CpuUsage>();

@@ -2,7 +2,7 @@
 
 import { median } from '../measure.ts';
 import { builtServer } from './built.ts';
-import { say } from './child.ts';
+import { report } from './child.ts';
 
 const [rows, options] = [Number(process.argv[2]), JSON.parse(process.argv[3]!)];
 const { createClient } = await builtServer();
@@ -28,4 +28,4 @@ for await (const { status } of createClient(options).mapIdentities(source())) {
 }
 if (mapped !== rows) throw new Error(`expected ${rows} mapped rows, got ${mapped}`);
 // maxRSS is in kilobytes.
-say({ alive: median(alive), resident: process.resourceUsage().maxRSS * 1024 });
+report({ alive: median(alive), resident: process.resourceUsage().maxRSS * 1024 });

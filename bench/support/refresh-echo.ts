@@ -3,10 +3,10 @@
 import type { AddressInfo } from 'node:net';
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
-import { say } from './child.ts';
+import { report } from './child.ts';
 
 const PATH = '/echo';
 
 const app = new Hono();
 app.post(PATH, async (c) => c.body(await c.req.text()));
-serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }: AddressInfo) => say({ port, path: PATH }));
+serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }: AddressInfo) => report({ port, path: PATH }));

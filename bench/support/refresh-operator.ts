@@ -1,7 +1,7 @@
 /** A program: the operator of `dist/` on a port, and one of its refresh tokens. */
 
 import { builtNode, builtOperator, builtServer } from './built.ts';
-import { say } from './child.ts';
+import { report } from './child.ts';
 
 const { createOperator } = await builtOperator();
 const { createClient } = await builtServer();
@@ -16,4 +16,4 @@ const client = createClient({
 const result = await client.generate({ email: 'user@example.com' });
 if (result.status !== 'success') throw new Error(`expected a token set, got ${result.status}`);
 const { port } = await listen(operator, { port: 0 });
-say({ port, path: '/v2/token/refresh', body: result.tokens.refreshToken });
+report({ port, path: '/v2/token/refresh', body: result.tokens.refreshToken });

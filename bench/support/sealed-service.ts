@@ -3,7 +3,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { say } from './child.ts';
+import { report } from './child.ts';
 
 const AES = 'aes-256-gcm';
 const HEADER = 13;
@@ -49,7 +49,7 @@ export const serveSealed = (answerTo: (open: () => string) => string | Buffer): 
     });
   });
   server.listen(0, '127.0.0.1', () =>
-    say({
+    report({
       baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
       apiKey: 'bench',
       clientSecret: secret.toString('base64'),

@@ -1,4 +1,4 @@
 import { chromium } from '../support/chromium.ts';
-import { tellStories } from './stories.ts';
+import { testEngine } from './suite.ts';
 
-tellStories(chromium);
+testEngine(chromium);

@@ -1,4 +1,4 @@
 import { firefox } from '../support/firefox.ts';
-import { tellStories } from './stories.ts';
+import { testEngine } from './suite.ts';
 
-tellStories(firefox);
+testEngine(firefox);

@@ -1,6 +1,6 @@
 /**
- * The fixture of a story in a real engine: a real operator behind a port, whose answers may be held up; a site; tabs that
- * fail the test where anything on them goes wrong in the open.
+ * The fixture for tests in a real engine: a real operator behind a port, whose answers a test can delay; a site; tabs that
+ * fail the test on any console error, uncaught error or unhandled rejection.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -17,67 +17,67 @@ import { settingsOf } from '../../src/server/options.ts';
 import type { SessionOptions } from '../../src/session/index.ts';
 import { type Route, serveSite } from '../support/browser.ts';
 import type { Engine, Tab } from '../support/engine.ts';
-import { type Note, pageWith, sandboxWith } from './page.ts';
+import { type Note, pageWith, sandboxWith } from './test-page.ts';
 
-/** One refresh that reached the service. */
+/** A refresh that reached the service; times in epoch ms. */
 export interface Call {
   readonly at: number;
   answeredAt?: number;
 }
 
-/** What becomes of a refresh: `go` lets the operator answer. */
-export type Manner = (go: () => Promise<Response>, nth: number) => Promise<Response>;
+/** How the service responds to a refresh: `go` returns the operator's answer; `nth` counts from 1. */
+export type Responder = (go: () => Promise<Response>, nth: number) => Promise<Response>;
 
-export const atOnce: Manner = (go) => go();
+export const immediately: Responder = (go) => go();
 
-/** A service that takes its time. */
-export const after =
-  (ms: number): Manner =>
+/** Delay every response. */
+export const delayed =
+  (ms: number): Responder =>
   async (go) => {
     const response = await go();
     await new Promise((resolve) => setTimeout(resolve, ms));
     return response;
   };
 
-/** A service that answers when it is told to, and then everyone. */
-export const held = () => {
+/** Hold all responses until `release` is called. */
+export const holdResponses = () => {
   let release = () => {};
   const released = new Promise<void>((resolve) => (release = resolve));
-  const manner: Manner = async (go) => {
+  const respond: Responder = async (go) => {
     const response = await go();
     await released;
     return response;
   };
-  return { manner, release };
+  return { respond, release };
 };
 
-/** A value as JSON, with no more of a token than tells it from others. */
-const inShort = (value: unknown) =>
+/** A value as JSON, with long strings (tokens) cut to their last characters. */
+const summarize = (value: unknown) =>
   JSON.stringify(value, (_, part) => (typeof part === 'string' && part.length > 100 ? `...${part.slice(-8)}` : part));
 
 /**
- * Look again and again, until `so`; for the last time when the time is up, however long the look before took: WebKit's
- * driver may keep silent for longer than that when it is asked while a page goes.
+ * Read a value repeatedly until it matches. There is a last read after the deadline, however long the one before took:
+ * WebKit's driver may not answer for longer than `withinMs` while a page navigates.
  */
 export const eventually = async <T>(
   what: string,
   read: () => Promise<T>,
-  so: (value: T) => unknown,
+  matches: (value: T) => unknown,
   withinMs = 20_000,
 ): Promise<T> => {
   const end = Date.now() + withinMs;
   for (;;) {
     const isLast = Date.now() > end;
     const value = await read();
-    if (so(value)) return value;
-    if (isLast) throw new Error(`not within ${withinMs} ms: ${what}; last seen: ${inShort(value)}`);
+    if (matches(value)) return value;
+    if (isLast) throw new Error(`not within ${withinMs} ms: ${what}; last seen: ${summarize(value)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 };
 
-/** A tab with a page of the stories. */
+/** A tab with a test page. */
 export interface Page extends Tab {
-  /** The session's, as an expression after `story.session.`; a promise is waited for. */
+  /** Evaluate an expression after `harness.session.` and wait for its promise. */
   session<T>(read: string): Promise<T>;
   token(): Promise<string | undefined>;
   notes(): Promise<Note[]>;
@@ -85,31 +85,31 @@ export interface Page extends Tab {
 
 const pageOf = (tab: Tab): Page => ({
   ...tab,
-  session: (read) => tab.evaluate(`story.session.${read}`),
-  // What is undefined comes over some wires as null.
-  token: async () => (await tab.evaluate<string | null | undefined>('story.session.advertisingToken')) ?? undefined,
+  session: (read) => tab.evaluate(`harness.session.${read}`),
+  // Some drivers return null for undefined.
+  token: async () => (await tab.evaluate<string | null | undefined>('harness.session.advertisingToken')) ?? undefined,
   notes: async () =>
-    (await tab.evaluate<Note[]>('story.notes')).map(({ token, ...note }) => ({ ...note, token: token ?? undefined })),
+    (await tab.evaluate<Note[]>('harness.notes')).map(({ token, ...note }) => ({ ...note, token: token ?? undefined })),
 });
 
-/** What the session of every page holds. */
+/** The token of every page's session. */
 export const tokensOf = (pages: readonly Page[]) => Promise.all(pages.map((page) => page.token()));
 
-/** Put up the fixture, with `more` pages where a story needs them. */
+/** Build the fixture; `more` adds routes to the site. */
 export const createFixture = async (
   engine: Engine,
   options: Partial<SessionOptions> = {},
   more: Record<string, Route> = {},
 ) => {
   const operator = createOperator({ roles: ['GENERATOR', 'OPTOUT'] });
-  const service = { calls: [] as Call[], manner: atOnce };
+  const service = { calls: [] as Call[], respond: immediately };
   const { url: baseUrl, close } = await listen(
     {
       fetch: async (request) => {
         if (new URL(request.url).pathname !== '/v2/token/refresh') return operator.fetch(request);
         const call: Call = { at: Date.now() };
         const nth = service.calls.push(call);
-        const response = await service.manner(() => operator.fetch(request), nth);
+        const response = await service.respond(() => operator.fetch(request), nth);
         call.answeredAt = Date.now();
         return response;
       },
@@ -120,8 +120,8 @@ export const createFixture = async (
   const credentials = { baseUrl, ...operator.participants[0]! };
   const client = createClient(credentials);
 
-  const settings = { baseUrl, ...options, name: `story-${randomUUID()}` };
-  // A page that may not be kept at all is not kept for the way back either.
+  const settings = { baseUrl, ...options, name: `engine-${randomUUID()}` };
+  // Not `no-store`: browsers exclude such pages from the back/forward cache.
   const html = (text: string) => () =>
     new Response(text, { headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' } });
   const site = await serveSite({
@@ -140,12 +140,12 @@ export const createFixture = async (
       await how();
     };
     onTestFinished(async () => {
-      const complaints = [...tab.complaints];
+      const errors = [...tab.errors];
       if (!isGone) {
-        complaints.push(...(await tab.evaluate<string[]>('globalThis.story?.complaints ?? []')));
+        errors.push(...(await tab.evaluate<string[]>('globalThis.harness?.errors ?? []')));
         await tab.close();
       }
-      expect(complaints).toEqual([]);
+      expect(errors).toEqual([]);
     });
     await tab.goto(url);
     return pageOf({
@@ -156,13 +156,13 @@ export const createFixture = async (
   };
 
   return {
-    /** What the sessions of its pages are created with. */
+    /** The options of the sessions on its pages. */
     settings,
     service,
     site,
     client,
     open,
-    /** Open so many tabs on the page of the site, one after the other; their sessions are ready. */
+    /** Open a number of tabs on the test page, one after the other, and wait until their sessions are ready. */
     openTabs: async (count: number, origin = site.origin): Promise<Page[]> => {
       const pages: Page[] = [];
       while (pages.length < count) pages.push(await open(`${origin}/page`));
@@ -172,7 +172,7 @@ export const createFixture = async (
       }
       return pages;
     },
-    /** The page and its script as files on disk: the address of the page. */
+    /** Write the page and its script to disk; returns the file URL of the page. */
     writeFiles: async (): Promise<string> => {
       const folder = await mkdtemp(join(tmpdir(), 'tessera-page-'));
       onTestFinished(() => rm(folder, { recursive: true }));
@@ -181,10 +181,10 @@ export const createFixture = async (
       return pathToFileURL(join(folder, 'page.html')).href;
     },
     /**
-     * A call of `setTokens` with a fresh set for a user, and the advertising token in it.
+     * Generate a set for a user; returns a call of `setTokens` with it as text, and its advertising token.
      *
-     * @param dueInMs  when it is to be refreshed, counted from now: the service itself says in whole seconds, and from
-     *   when it has made the set.
+     * @param dueInMs  when its refresh is due, ms from now. By default as the service sets it, in whole seconds after the
+     *   time of issue.
      */
     setFor: async (email: string, dueInMs?: number) => {
       const result = await client.generate({ email });

@@ -1,43 +1,44 @@
-/** Steps that several stories take: what a page saw and when, what it is made to do, where it goes. */
+/** Steps that several engine tests share: find and wait for records, call the session, navigate. */
 
 import { expect, type TestContext } from 'vitest';
 import type { Engine, Tab } from '../support/engine.ts';
 import { eventually, type Page, tokensOf } from './fixtures.ts';
-import type { Note } from './page.ts';
+import type { Note } from './test-page.ts';
 
-/** What a story is told with. */
-export interface Teller {
+/** The engine under test, and how to skip what it cannot do. */
+export interface SuiteContext {
   readonly engine: Engine;
-  /** Pass a story over that this engine cannot be told, and say so. */
-  passOver(context: TestContext, why: string): Promise<void>;
+  /** Skip a test that this engine cannot run, and report it. */
+  skipUnsupported(context: TestContext, why: string): Promise<void>;
 }
 
-/** When a page first saw what `so` looks for; after `sinceAt` where given. */
-export const firstAt = async (page: Page, so: (note: Note) => boolean, sinceAt = 0): Promise<number> =>
-  (await page.notes()).find((note) => note.at >= sinceAt && so(note))?.at ?? Number.POSITIVE_INFINITY;
+/** Time of the first record that matches, not before `sinceAt`; `Infinity` if there is none. */
+export const firstAt = async (page: Page, matches: (note: Note) => boolean, sinceAt = 0): Promise<number> =>
+  (await page.notes()).find((note) => note.at >= sinceAt && matches(note))?.at ?? Number.POSITIVE_INFINITY;
 
-/** Wait until every page holds one and the same token that `so` agrees with, or none. */
-export const allHold = (pages: readonly Page[], so: (token: string | undefined) => unknown, what: string) =>
+/** Wait until all pages have the same token, or all none, and it matches. */
+export const allHold = (pages: readonly Page[], matches: (token: string | undefined) => unknown, what: string) =>
   eventually(
     what,
     () => tokensOf(pages),
-    ([one, ...others]) => so(one) && others.every((other) => other === one),
+    ([one, ...others]) => matches(one) && others.every((other) => other === one),
   );
 
-/** Do something in a page. Gives the instant just before, by the page's clock. */
+/** Call a method of a page's session; returns the time just before, by the page's clock. */
 export const act = (page: Page, call: string): Promise<number> =>
-  page.evaluate(`(async () => { const at = Date.now(); await story.session.${call}; return at; })()`);
+  page.evaluate(`(async () => { const at = Date.now(); await harness.session.${call}; return at; })()`);
 
 /**
- * Follow `step` in a tab; settles when `there` reads true. The page itself goes, as by a link: after a page was restored,
- * Firefox's driver does not hear the end of the next `goto`. What is asked while a page goes fails, and counts for nothing.
+ * Navigate a tab by evaluating `step`; resolves when `there` evaluates to true. The page navigates by itself, as by a link:
+ * after a page was restored, Firefox's driver never reports the end of the next `goto`. Evaluations that fail during the
+ * navigation are repeated.
  */
 export const go = async (tab: Tab, step: string, there: string): Promise<void> => {
   await tab.evaluate(`void setTimeout(() => ${step})`);
   await eventually(step, () => tab.evaluate(there).catch(() => false), Boolean);
 };
 
-/** Go to `/elsewhere`, and come back when `meanwhile` is done, to the page as it was. Gives what `meanwhile` does. */
+/** Go to `/elsewhere`, wait for `meanwhile`, and go back to the cached page; returns the result of `meanwhile`. */
 export const leaveAndReturn = async <T>(page: Page, meanwhile: () => Promise<T>): Promise<T> => {
   const leftAt = (await page.notes()).at(-1)!.at;
   await go(
@@ -49,10 +50,10 @@ export const leaveAndReturn = async <T>(page: Page, meanwhile: () => Promise<T>)
   await go(
     page,
     'history.back()',
-    `!!globalThis.story?.notes.some(({ at, what }) => at > ${leftAt} && what.startsWith('pageshow'))`,
+    `!!globalThis.harness?.notes.some(({ at, what }) => at > ${leftAt} && what.startsWith('pageshow'))`,
   );
   const since = (await page.notes()).filter(({ at }) => at > leftAt).map(({ what }) => what);
   const why = await page.evaluate('JSON.stringify(performance.getEntriesByType("navigation")[0]?.notRestoredReasons)');
-  expect(since, `why the page was not kept: ${why}`).toContain('pageshow persisted');
+  expect(since, `why the page was not cached: ${why}`).toContain('pageshow persisted');
   return done;
 };

@@ -1,11 +1,11 @@
-/** An old and a new version of the runtime in two tabs: one database, and neither stands in the other's way. */
+/** An older and a newer version of the runtime in two tabs over one database: neither blocks the other. */
 
 import { expect, test } from 'vitest';
 import type { Tab } from '../support/engine.ts';
 import { createFixture, eventually, type Page } from './fixtures.ts';
-import { allHold, type Teller } from './steps.ts';
+import { allHold, type SuiteContext } from './steps.ts';
 
-/** What a tab does with the database itself, as an expression: it fails where somebody stands in its way. */
+/** A request to IndexedDB, as an expression; its promise rejects if the request is blocked. */
 const unblocked = (request: string, give = 'true') => `new Promise((resolve, reject) => {
   const request = indexedDB.${request};
   request.onblocked = () => reject(new Error('blocked'));
@@ -13,7 +13,7 @@ const unblocked = (request: string, give = 'true') => `new Promise((resolve, rej
   request.onsuccess = () => resolve(${give});
 })`;
 
-/** The record, as it is stored. */
+/** The stored record. */
 const storedIn = (tab: Tab, name: string): Promise<{ v: number; set?: { advertisingToken: string } } | undefined> =>
   tab.evaluate(`${unblocked(`open(${JSON.stringify(name)})`, 'request.result')}.then((database) =>
     new Promise((resolve) => {
@@ -24,13 +24,13 @@ const storedIn = (tab: Tab, name: string): Promise<{ v: number; set?: { advertis
       };
     }))`);
 
-/** What a session has told as an error, so far. */
+/** The errors that a session has emitted so far. */
 const errorsOf = async (page: Page): Promise<string[]> =>
   (await page.notes()).map(({ what }) => what).filter((what) => what.startsWith('error'));
 
-export const tellVersions = (teller: Teller): void => {
-  test('while two tabs hold the database open, another upgrades it, keeps it open, and deletes it: nobody is blocked', async () => {
-    const { settings, open, openTabs, site, setFor } = await createFixture(teller.engine);
+export const testVersions = (suite: SuiteContext): void => {
+  test('another tab can upgrade and delete the database that two tabs have open: no request is blocked', async () => {
+    const { settings, open, openTabs, site, setFor } = await createFixture(suite.engine);
     const quoted = JSON.stringify(settings.name);
     const pages = await openTabs(2);
     const supply = async (email: string): Promise<string> => {
@@ -58,8 +58,8 @@ export const tellVersions = (teller: Teller): void => {
     }
   });
 
-  test('a tab whose version does not know the form that a newer one stores leaves it alone, lives on, and can still act', async () => {
-    const { settings, open, openTabs, service, site, setFor } = await createFixture(teller.engine);
+  test('a tab of an older version leaves the record of a newer one alone, and explicit calls still work in both', async () => {
+    const { settings, open, openTabs, service, site, setFor } = await createFixture(suite.engine);
     const [old] = (await openTabs(1)) as [Page];
     const next = await open(`${site.origin}/next`);
     await next.session('ready');
@@ -76,7 +76,7 @@ export const tellVersions = (teller: Teller): void => {
 
     const second = await supply(next, 'second@example.com', 500);
     await eventually(
-      'for the older one there is no set any more',
+      'the older one has no set any more',
       () => old.session('state.phase'),
       (phase) => phase === 'empty',
     );
@@ -92,7 +92,7 @@ export const tellVersions = (teller: Teller): void => {
     await allHold([old, next], (held) => held === third, 'the newer version adopts what the older one stores');
     await next.session('clear()');
     await old.session('clear()');
-    await allHold([old, next], (held) => !held, 'nobody holds a token');
+    await allHold([old, next], (held) => !held, 'no tab has a token');
     expect([await answerOf(old), await answerOf(next)]).toEqual(['no_token', 'no_token']);
 
     expect(service.calls).toHaveLength(1);

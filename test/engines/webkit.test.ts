@@ -1,4 +1,4 @@
 import { webkit } from '../support/webkit.ts';
-import { tellStories } from './stories.ts';
+import { testEngine } from './suite.ts';
 
-tellStories(webkit);
+testEngine(webkit);

@@ -1,123 +1,76 @@
-/** The worker of a story, and the page that has it. The worker keeps book of what its session opens and closes. */
+/** A session in a dedicated module worker, which has neither document nor window. */
 
-import type { Session, SessionOptions, Store } from '../../src/session/index.ts';
-import { asking } from './page.ts';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { expect, test } from 'vitest';
+import { createFixture, eventually } from './fixtures.ts';
+import type { SuiteContext } from './steps.ts';
+import { pageWithWorker, workerWith } from './test-worker.ts';
 
-interface Loaded {
-  createSession(options: SessionOptions): Session;
-  memoryStore(): Store;
-}
-
-/** Runs in the worker. Nothing from outside of it is there. */
-const inWorker = (load: () => Promise<Loaded>) => {
-  // Of what the types take for a window, a worker has these.
-  const { addEventListener, removeEventListener, setTimeout, clearTimeout, postMessage } = globalThis as unknown as {
-    addEventListener: (type: string, listener: (event: never) => unknown, options?: unknown) => void;
-    removeEventListener: (type: string, listener: (event: never) => unknown, options?: unknown) => void;
-    setTimeout: (work: () => unknown, ms?: number) => number;
-    clearTimeout: (timer?: number) => void;
-    postMessage: (message: unknown) => void;
-  };
-  const complaints: string[] = [];
-  /** What is open: something that tells it from others, and what it is. */
-  const open = new Map<unknown, string>();
-
-  const put: Record<string, unknown> = {
-    setTimeout: (work: () => unknown, ms?: number) => {
-      const timer = setTimeout(() => {
-        open.delete(timer);
-        work();
-      }, ms);
-      open.set(timer, 'timer');
-      return timer;
-    },
-    clearTimeout: (timer?: number) => {
-      open.delete(timer);
-      clearTimeout(timer);
-    },
-    addEventListener: (type: string, ...more: [() => unknown]) => {
-      open.set(type, type);
-      addEventListener(type, ...more);
-    },
-    removeEventListener: (type: string, ...more: [() => unknown]) => {
-      open.delete(type);
-      removeEventListener(type, ...more);
-    },
-    BroadcastChannel: class extends BroadcastChannel {
-      constructor(name: string) {
-        super(name);
-        open.set(this, 'channel');
-      }
-      override close() {
-        open.delete(this);
-        super.close();
-      }
-    },
-  };
-  Object.assign(globalThis, put);
-  const { open: openDatabase } = IDBFactory.prototype;
-  IDBFactory.prototype.open = function (...given) {
-    const request = openDatabase.apply(this, given);
-    request.addEventListener('success', () => open.set(request.result, 'database'));
-    return request;
-  };
-  const { close: closeDatabase } = IDBDatabase.prototype;
-  IDBDatabase.prototype.close = function () {
-    open.delete(this);
-    closeDatabase.call(this);
-  };
-
-  /** Own properties of the global object: what each of them is, told by identity. */
-  const look = () =>
-    new Map(
-      Object.entries(Object.getOwnPropertyDescriptors(globalThis)).map(([name, { value, get }]) => [
-        name,
-        value ?? get,
-      ]),
-    );
-  let module: Loaded;
-  const story = {
-    complaints,
-    /** Names of those that are not as they were before the module was loaded. */
-    changed: () => {
-      const now = look();
-      return [...new Set([...before.keys(), ...now.keys()])].filter(
-        (name) => !Object.is(before.get(name), now.get(name)),
-      );
-    },
-    /** What is open. */
-    left: () => [...open.values()],
-    session: undefined as Session | undefined,
-    start: (options: SessionOptions, isInMemory?: boolean) => {
-      story.session = module.createSession(isInMemory ? { ...options, store: module.memoryStore() } : options);
-    },
-  };
-  Object.assign(globalThis, { story });
-
-  addEventListener('unhandledrejection', ({ reason }: PromiseRejectionEvent) => complaints.push(String(reason)));
-  addEventListener('message', async ({ data: { of, ask } }: MessageEvent) => {
-    let answer: unknown;
-    try {
-      module = await loading;
-      answer = { value: await new Function(`return ${ask}`)() };
-    } catch (thrown) {
-      answer = { thrown: String(thrown) };
-    }
-    postMessage({ of, answer });
+/** The entry `tessera-id`, bundled into one file as by a publisher. */
+const bundled = async (): Promise<string> => {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL('../../dist/session/index.js', import.meta.url))],
+    bundle: true,
+    format: 'esm',
+    write: false,
+    logLevel: 'error',
   });
-  const before = look();
-  const loading = load();
+  return outputFiles[0]!.text;
 };
 
-/** A worker that loads a module. */
-export const workerWith = (url: string): string => `(${inWorker})(() => import('${url}'));`;
+const script = (text: string) => () => new Response(text, { headers: { 'content-type': 'text/javascript' } });
 
-/** A page that keeps a worker of module code. */
-export const pageWithWorker = (url: string): string => `<!doctype html>
-<meta charset="utf-8"><title>worker</title><link rel="icon" href="data:,">
-<script>
-  const worker = new Worker('${url}', { type: 'module' });
-  const story = { complaints: [] };
-  worker.onerror = ({ message }) => story.complaints.push(message ?? 'the worker did not load');
-  const askWorker = ${asking}(worker, (message) => worker.postMessage(message));
-</script>`;
+export const testWorker = (suite: SuiteContext): void => {
+  test('a worker imports the module, which changes no global, and runs a session that leaves nothing behind', async () => {
+    const { open, openTabs, site, settings, service, setFor } = await createFixture(
+      suite.engine,
+      {},
+      {
+        '/with-worker': pageWithWorker('/worker.js'),
+        '/worker.js': script(workerWith('/tessera-id.js')),
+        '/tessera-id.js': script(await bundled()),
+      },
+    );
+    const [tab] = await openTabs(1);
+    const page = await open(`${site.origin}/with-worker`);
+    const ask = <T>(expression: string) => page.evaluate<T>(`askWorker(${JSON.stringify(expression)})`);
+    const expectNothingLeft = () =>
+      eventually(
+        'nothing is left',
+        () => ask<string[]>('harness.left()'),
+        ({ length }) => !length,
+      );
+    expect(await ask('typeof document + typeof window')).toBe('undefinedundefined');
+    expect(await ask('harness.changed()')).toEqual([]);
+    expect(await ask('harness.left()')).toEqual([]);
+
+    await ask(`harness.start(${JSON.stringify(settings)})`);
+    await ask('harness.session.ready');
+    expect(await ask('harness.session.state.persistence')).toBe('indexeddb');
+    const { call, token } = await setFor('worker@example.com', 500);
+    await ask(`harness.session.${call}`);
+    const [renewed] = await eventually(
+      'the token is rotated, and the tab holds it too',
+      async () => [await ask<string | undefined>('harness.session.advertisingToken'), await tab!.token()],
+      ([one, other]) => one && one !== token && one === other,
+    );
+    expect(await ask('harness.session.getToken()')).toBe(renewed);
+    expect(service.calls).toHaveLength(1);
+    expect(await ask('harness.left()')).toEqual(expect.arrayContaining(['timer', 'channel', 'database', 'online']));
+    await ask('harness.session.close()');
+    await expectNothingLeft();
+    expect(await ask('navigator.locks.query().then(({ held }) => held.length)')).toBe(0);
+
+    await ask(`harness.start(${JSON.stringify(settings)}, true)`);
+    const other = await setFor('other@example.com');
+    await ask(`harness.session.${other.call}`);
+    expect(await ask('harness.session.getToken()')).toBe(other.token);
+    expect(await ask('harness.session.state.persistence')).toBe('memory');
+    expect(await tab!.token()).toBe(renewed);
+    await ask('harness.session.close()');
+    await expectNothingLeft();
+    expect(await ask('harness.changed()')).toEqual([]);
+    expect(await ask('harness.errors')).toEqual([]);
+  });
+};

@@ -1,58 +1,67 @@
-/** Stories of a token's life: a real session, a real operator, one fake clock. */
+/** The life of a token across the whole system: real sessions and a real operator under one fake clock. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createLifeFixture, DAY, HOUR, listen, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import {
+  createOperatorFixture,
+  DAY,
+  HOUR,
+  MINUTE,
+  names,
+  recordEvents,
+  until,
+  useFakeClock,
+} from '../support/fixtures.ts';
 
 const tokenOf = (answer: unknown) => (answer as { body: { advertising_token: string } }).body.advertising_token;
 
 beforeEach(() => void useFakeClock());
 afterEach(() => void vi.useRealTimers());
 
-describe('first set', () => {
-  test('a set from the server is in force at once, and told after it is stored', async () => {
-    const fixture = createLifeFixture();
-    const { session, store, heard } = fixture.open();
+describe('the first set', () => {
+  test('a set from the publisher’s server is in force at once, and emitted after it is stored', async () => {
+    const fixture = createOperatorFixture();
+    const { session, store, events } = fixture.open();
     await session.ready;
     const answer = await fixture.answerFor('user@example.com');
     const done = session.setTokens(answer);
     expect(session.advertisingToken).toBe(tokenOf(answer));
-    expect(names(heard)).toEqual(['needsTokens empty']);
+    expect(names(events)).toEqual(['needsTokens empty']);
     await done;
     expect(await store.read()).toMatchObject({ set: { advertisingToken: session.advertisingToken }, generation: 1 });
-    expect(names(heard)).toEqual(['needsTokens empty', 'token set']);
+    expect(names(events)).toEqual(['needsTokens empty', 'token set']);
     expect(session.state.phase).toBe('fresh');
     fixture.close();
   });
 
-  test('provide is asked when there is no set, and its answer is used', async () => {
-    const fixture = createLifeFixture();
+  test('`provide` is called when there is no set, and its answer is used', async () => {
+    const fixture = createOperatorFixture();
     const provide = vi.fn(() => fixture.answerFor('user@example.com') as Promise<unknown>);
-    const { session, heard } = fixture.open({ provide });
+    const { session, events } = fixture.open({ provide });
     expect(await session.getToken()).toBe(session.advertisingToken);
-    await fixture.rest();
+    await fixture.settle();
     expect(provide).toHaveBeenCalledOnce();
     expect(provide.mock.calls[0]).toMatchObject([{ reason: 'empty' }]);
-    expect(names(heard)).toEqual(['token set']);
+    expect(names(events)).toEqual(['token set']);
     fixture.close();
   });
 
-  test('where provide says that nobody is signed in, the page is told once and provide is left alone', async () => {
-    const fixture = createLifeFixture();
+  test('if `provide` finds nobody signed in, one `needsTokens` is emitted and it is not called again', async () => {
+    const fixture = createOperatorFixture();
     const provide = vi.fn(async () => null);
-    const { session, heard } = fixture.open({ provide });
+    const { session, events } = fixture.open({ provide });
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
-    await fixture.pass(HOUR);
+    await fixture.advance(HOUR);
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
     expect(provide).toHaveBeenCalledOnce();
-    expect(names(heard)).toEqual(['needsTokens empty']);
+    expect(names(events)).toEqual(['needsTokens empty']);
     fixture.close();
   });
 });
 
 describe('rotation', () => {
-  test('five generations follow each other, each refreshed when due, each stored before it is told', async () => {
-    const fixture = createLifeFixture();
-    const { session, store, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
+  test('each of five rotations happens when it is due, and is stored before it is emitted', async () => {
+    const fixture = createOperatorFixture();
+    const { session, store, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
     const stored: unknown[] = [];
     session.on('token', async ({ advertisingToken }) => {
@@ -62,20 +71,20 @@ describe('rotation', () => {
     for (let generation = 1; generation <= 5; generation++) {
       const { refreshAt } = session.state;
       expect(fixture.requests).toHaveLength(generation - 1);
-      await fixture.pass(refreshAt! - Date.now() - 1);
+      await fixture.advance(refreshAt! - Date.now() - 1);
       expect(fixture.requests).toHaveLength(generation - 1);
-      await fixture.pass(1);
+      await fixture.advance(1);
       expect(fixture.requests).toHaveLength(generation);
       expect(session.state).toMatchObject({ phase: 'fresh', refreshAt: refreshAt! + 900_000 });
     }
-    expect(names(heard)).toEqual(['token set', ...Array(5).fill('token refresh')]);
-    expect(new Set(heard.map((event) => (event as unknown[])[2])).size).toBe(6);
+    expect(names(events)).toEqual(['token set', ...Array(5).fill('token refresh')]);
+    expect(new Set(events.map((event) => (event as unknown[])[2])).size).toBe(6);
     expect(stored).toEqual(Array(5).fill(true));
     fixture.close();
   });
 
-  test('a good token is handed out while its refresh is under way', async () => {
-    const fixture = createLifeFixture();
+  test('a valid token is given out while its refresh is in progress', async () => {
+    const fixture = createOperatorFixture();
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const token = await session.getToken();
     let release = () => {};
@@ -94,12 +103,12 @@ describe('rotation', () => {
 });
 
 describe('opt-out', () => {
-  test('an opt-out mid-life ends everything: no token, no request, also after a reload and a logout', async () => {
-    const fixture = createLifeFixture();
-    const { session, store, heard } = fixture.open({ tokens: await fixture.answerFor('refresh-optout@example.com') });
+  test('an opt-out answer leaves no token and causes no request, even after a reload and a logout', async () => {
+    const fixture = createOperatorFixture();
+    const { session, store, events } = fixture.open({ tokens: await fixture.answerFor('refresh-optout@example.com') });
     await session.ready;
-    await fixture.pass(15 * MINUTE);
-    expect(names(heard)).toEqual(['token set', 'optout']);
+    await fixture.advance(15 * MINUTE);
+    expect(names(events)).toEqual(['token set', 'optout']);
     expect(session.state.phase).toBe('optedOut');
     await expect(session.getToken()).rejects.toMatchObject({ code: 'opted_out' });
     await session.clear();
@@ -108,16 +117,16 @@ describe('opt-out', () => {
     const again = fixture.open({ store });
     await again.session.ready;
     expect(again.session.state.phase).toBe('optedOut');
-    await fixture.pass(DAY);
+    await fixture.advance(DAY);
     expect(fixture.requests).toHaveLength(1);
-    expect(names(again.heard)).toEqual(['optout']);
+    expect(names(again.events)).toEqual(['optout']);
     expect(JSON.stringify(await store.read())).not.toContain('advertisingToken');
     fixture.close();
   });
 
-  test('a set supplied behind a tombstone is held back until the service accepts it', async () => {
-    const fixture = createLifeFixture();
-    const { session, heard } = fixture.open();
+  test('a set supplied after an opt-out is held back until the service accepts it', async () => {
+    const fixture = createOperatorFixture();
+    const { session, events } = fixture.open();
     await session.setTokens({ status: 'optout' });
     expect(session.state.phase).toBe('optedOut');
     let release = () => {};
@@ -131,7 +140,7 @@ describe('opt-out', () => {
     const token = session.getToken();
     release();
     expect(await token).toBe(session.advertisingToken);
-    expect(names(heard)).toEqual(['optout', 'token refresh']);
+    expect(names(events)).toEqual(['optout', 'token refresh']);
     fixture.close();
   });
 
@@ -143,13 +152,13 @@ describe('opt-out', () => {
       () => Promise.resolve(new Response('{"status":"invalid_token"}', { status: 400 })),
     ],
     ['an outage', 'user@example.com', () => Promise.reject(new TypeError('network'))],
-  ])('%s in answer to a set that is held back keeps the tombstone', async (_, email, fault) => {
-    const fixture = createLifeFixture();
+  ])('%s as the answer to a held-back set keeps the tombstone', async (_, email, fault) => {
+    const fixture = createOperatorFixture();
     const { session } = fixture.open();
     await session.setTokens({ status: 'optout' });
     fixture.network(fault);
     await session.setTokens(await fixture.answerFor(email));
-    await fixture.rest();
+    await fixture.settle();
     expect(fixture.requests).toHaveLength(1);
     expect(session.state.phase).toBe('optedOut');
     expect(session.advertisingToken).toBeUndefined();
@@ -157,39 +166,39 @@ describe('opt-out', () => {
   });
 });
 
-describe('the end', () => {
-  test('a refused refresh token: the good advertising token lives out its time, then expires', async () => {
-    const fixture = createLifeFixture();
-    const { session, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
+describe('the end of a set', () => {
+  test('after the service ended the refresh token, a valid advertising token stays in force until it expires', async () => {
+    const fixture = createOperatorFixture();
+    const { session, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const token = await session.getToken();
     fixture.network(async () => new Response('{"status":"expired_token"}', { status: 400 }));
-    await fixture.pass(15 * MINUTE);
-    expect(names(heard)).toEqual(['token set', 'needsTokens ended', 'expired refresh']);
+    await fixture.advance(15 * MINUTE);
+    expect(names(events)).toEqual(['token set', 'needsTokens ended', 'expired refresh']);
     expect(session.state.phase).toBe('ended');
     expect(session.advertisingToken).toBe(token);
-    await fixture.pass(DAY);
-    expect(names(heard).slice(3)).toEqual(['expired advertising']);
+    await fixture.advance(DAY);
+    expect(names(events).slice(3)).toEqual(['expired advertising']);
     expect(session.advertisingToken).toBeUndefined();
     expect(fixture.requests).toHaveLength(1);
     await expect(session.getToken()).rejects.toMatchObject({ code: 'refresh_rejected' });
     fixture.close();
   });
 
-  test('at the end provide is asked for a new set before the page is', async () => {
-    const fixture = createLifeFixture();
+  test('after the service ended the refresh token, `provide` is called before `needsTokens` is emitted', async () => {
+    const fixture = createOperatorFixture();
     const provide = vi.fn(async () => fixture.answerFor('user@example.com'));
-    const { session, heard } = fixture.open({ provide, tokens: await fixture.answerFor('user@example.com') });
+    const { session, events } = fixture.open({ provide, tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
     fixture.network(async () => new Response('{"status":"invalid_token"}', { status: 400 }));
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect(provide.mock.calls).toMatchObject([[{ reason: 'ended' }]]);
-    expect(names(heard)).toEqual(['token set', 'expired refresh', 'token set']);
+    expect(names(events)).toEqual(['token set', 'expired refresh', 'token set']);
     expect(session.state.phase).toBe('fresh');
     fixture.close();
   });
 
-  test('past the refresh token’s end by the local clock alone, only the answer of the service ends it', async () => {
-    const fixture = createLifeFixture();
+  test('a refresh token past its end by the local clock is ended by the service’s answer only', async () => {
+    const fixture = createOperatorFixture();
     const { session, store } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
     session.close();
@@ -203,48 +212,48 @@ describe('the end', () => {
     await until(() => fixture.requests.length === 1);
     expect(late.session.state.phase).toBe('stale');
     expect(late.session.advertisingToken).toBeUndefined();
-    expect(late.heard).toEqual([]);
+    expect(late.events).toEqual([]);
     release();
     await until(() => late.session.state.phase === 'ended');
-    expect(names(late.heard)).toEqual(['needsTokens ended', 'expired refresh']);
+    expect(names(late.events)).toEqual(['needsTokens ended', 'expired refresh']);
     fixture.close();
   });
 
-  test('a token that passes its time in an outage is withheld and told, and comes back with the service', async () => {
-    const fixture = createLifeFixture();
-    const { session, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
+  test('a token that expires during an outage is withheld, and replaced when the service is back', async () => {
+    const fixture = createOperatorFixture();
+    const { session, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
     fixture.network(() => Promise.reject(new TypeError('network')));
-    await fixture.pass(HOUR);
-    expect(names(heard)).toEqual(['token set', 'error network', 'expired advertising']);
+    await fixture.advance(HOUR);
+    expect(names(events)).toEqual(['token set', 'error network', 'expired advertising']);
     expect(session.state).toMatchObject({ phase: 'stale', lastError: { code: 'network' } });
     fixture.network();
-    await fixture.pass(5 * MINUTE);
-    expect(names(heard).slice(3)).toEqual(['token refresh']);
+    await fixture.advance(5 * MINUTE);
+    expect(names(events).slice(3)).toEqual(['token refresh']);
     expect(session.state.lastError).toBeUndefined();
     fixture.close();
   });
 });
 
-describe('late answers', () => {
-  test('offline, then back: one error is told, tries are spaced, the page’s return brings the token', async () => {
-    const fixture = createLifeFixture();
-    const { session, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
+describe('outages and late answers', () => {
+  test('an outage of 15 minutes emits one error and spaces its retries; the service’s return brings a token', async () => {
+    const fixture = createOperatorFixture();
+    const { session, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
     fixture.network(() => Promise.reject(new TypeError('offline')));
-    await fixture.pass(30 * MINUTE);
+    await fixture.advance(30 * MINUTE);
     const tries = fixture.requests.length;
     expect(tries).toBeGreaterThan(1);
     expect(tries).toBeLessThan(25);
     fixture.network();
-    await fixture.pass(5 * MINUTE);
-    expect(names(heard)).toEqual(['token set', 'error network', 'token refresh']);
+    await fixture.advance(5 * MINUTE);
+    expect(names(events)).toEqual(['token set', 'error network', 'token refresh']);
     fixture.close();
   });
 
-  test('an answer that comes after setTokens of another user is dropped', async () => {
-    const fixture = createLifeFixture();
-    const { session, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
+  test('an answer that arrives after setTokens() of another user is ignored', async () => {
+    const fixture = createOperatorFixture();
+    const { session, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
     let release = () => {};
     fixture.network(async (_, go) => {
@@ -259,15 +268,15 @@ describe('late answers', () => {
     await session.setTokens(other);
     release();
     fixture.network();
-    await fixture.rest();
+    await fixture.settle();
     expect(session.advertisingToken).toBe(tokenOf(other));
-    expect(names(heard)).toEqual(['token set', 'token set']);
+    expect(names(events)).toEqual(['token set', 'token set']);
     fixture.close();
   });
 
-  test('an answer that comes after a logout brings nobody back', async () => {
-    const fixture = createLifeFixture();
-    const { session, store, heard } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
+  test('an answer that arrives after a logout is ignored', async () => {
+    const fixture = createOperatorFixture();
+    const { session, store, events } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;
     let release = () => {};
     fixture.network(async (_, go) => {
@@ -281,42 +290,42 @@ describe('late answers', () => {
     await session.clear();
     release();
     fixture.network();
-    await fixture.pass(HOUR);
+    await fixture.advance(HOUR);
     expect(session.advertisingToken).toBeUndefined();
     expect(await store.read()).not.toHaveProperty('set');
-    expect(names(heard)).toEqual(['token set']);
+    expect(names(events)).toEqual(['token set']);
     expect(fixture.requests).toHaveLength(1);
     fixture.close();
   });
 });
 
 describe('reload', () => {
-  test('a page that is loaded again goes on with the stored set, without a request', async () => {
-    const fixture = createLifeFixture();
+  test('a reloaded page continues with the stored set, without a request', async () => {
+    const fixture = createOperatorFixture();
     const first = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const token = await first.session.getToken();
     first.session.close();
     const second = fixture.open({ store: first.store });
     await second.session.ready;
     expect(second.session.advertisingToken).toBe(token);
-    expect(names(second.heard)).toEqual(['token load']);
+    expect(names(second.events)).toEqual(['token load']);
     expect(fixture.requests).toEqual([]);
     fixture.close();
   });
 
-  test('a cached page that supplies the same set again neither undoes a rotation nor a logout', async () => {
-    const fixture = createLifeFixture();
+  test('a cached page that supplies an old set again undoes neither a rotation nor a logout', async () => {
+    const fixture = createOperatorFixture();
     const tokens = await fixture.answerFor('user@example.com');
     const first = fixture.open({ tokens });
     await first.session.ready;
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     const rotated = first.session.advertisingToken;
     first.session.close();
 
     const second = fixture.open({ store: first.store, tokens });
     await second.session.ready;
     expect(second.session.advertisingToken).toBe(rotated);
-    expect(names(second.heard)).toEqual(['token load']);
+    expect(names(second.events)).toEqual(['token load']);
     await second.session.clear();
     second.session.close();
 
@@ -329,7 +338,7 @@ describe('reload', () => {
   });
 
   test('a set of another operator reads as absent', async () => {
-    const fixture = createLifeFixture();
+    const fixture = createOperatorFixture();
     const first = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await first.session.ready;
     first.session.close();
@@ -339,14 +348,14 @@ describe('reload', () => {
     fixture.close();
   });
 
-  test('all sessions closed, no timer is left', async () => {
-    const fixture = createLifeFixture();
+  test('no timer is left once all sessions are closed', async () => {
+    const fixture = createOperatorFixture();
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
-    listen(session);
+    recordEvents(session);
     await session.getToken();
     expect(vi.getTimerCount()).toBeGreaterThan(0);
     fixture.close();
-    await fixture.rest();
+    await fixture.settle();
     expect(vi.getTimerCount()).toBe(0);
   });
 });

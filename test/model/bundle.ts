@@ -1,15 +1,15 @@
 /**
- * The session's real code as a function of the globals of a page, so that each tab of a world has its own.
+ * The real session code as a function of the globals of a page, so that each tab of a simulated profile has its own copy.
  *
- * It is bundled once and compiled once: a tab costs the evaluation of its modules. The code may be altered before, which is
- * how the model shows that it can fail.
+ * It is bundled and compiled once, so a tab costs only the evaluation of its modules. The code may be altered before, to
+ * show that the model can fail.
  */
 
 import { buildSync } from 'esbuild';
 
 export type SessionModule = typeof import('../../src/session/index.ts');
 
-/** Names that a page's code reaches without saying `globalThis`. Those that a page of the model lacks are undefined. */
+/** Globals that the code reads by name. Those that a simulated page lacks are undefined. */
 const GLOBALS = [
   ...['globalThis', 'window', 'self', 'document', 'navigator', 'location', 'performance', 'Date', 'Math', 'crypto'],
   ...['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'requestIdleCallback', 'process'],
@@ -17,7 +17,7 @@ const GLOBALS = [
   ...['localStorage', 'sessionStorage', 'scheduler', 'reportError'],
 ];
 
-/** An alteration of the bundled text: what it is called, what is found (exactly once), what takes its place. */
+/** An alteration of the bundled text: its name, a pattern that must match exactly once, and the replacement. */
 export interface Mutation {
   readonly what: string;
   readonly find: RegExp;
@@ -42,12 +42,13 @@ let sessionText: string | undefined;
 /**
  * Bundle the session.
  *
- * @returns loads it into a page, whose global object has the globals as its members.
+ * @returns a function that loads it into a page, given the page's global object.
  */
 export const bundleSession = (mutation?: Mutation): ((page: object) => SessionModule) => {
   sessionText ??= textOf('../../src/session/index.ts');
   let text = sessionText;
-  if (/AbortSignal\.timeout/.test(text)) throw new Error('AbortSignal.timeout knows no virtual time');
+  if (/AbortSignal\.timeout/.test(text))
+    throw new Error('expected no AbortSignal.timeout in the session: it ignores virtual time');
   if (mutation) {
     const found = text.match(new RegExp(mutation.find, 'g'))?.length ?? 0;
     if (found !== 1) throw new Error(`${mutation.what}: expected one place to alter, found ${found}`);
@@ -60,9 +61,9 @@ export const bundleSession = (mutation?: Mutation): ((page: object) => SessionMo
 export type FakeDatabases = typeof import('fake-indexeddb');
 
 /**
- * Load fake-indexeddb, with what it leaves to later in hands of ours.
+ * Load fake-indexeddb with a scheduler of our own in place of `setImmediate`.
  *
- * @param later  takes a task.
+ * @param later  schedules a task.
  */
 export const loadDatabases = (later: (task: () => void) => void): FakeDatabases => {
   const own = Object.create(globalThis, { setImmediate: { value: later } });

@@ -1,41 +1,48 @@
-/** What may happen in a world, as commands that fast-check makes, runs and shrinks. */
+/**
+ * What may happen in a simulated profile, as commands that fast-check generates, runs and shrinks. It must not decide what is
+ * right: a command calls one method of the profile, and fails where the profile has found faults.
+ */
 
 import fc from 'fast-check';
-import type { DiskBlow, DiskFault } from './disk.ts';
-import type { Consent } from './gate.ts';
+import type { Consent } from './consent.ts';
+import { DAY, HOUR, MINUTE, type Setup } from './invariants.ts';
 import { NET_FAULTS, type NetFault } from './network.ts';
+import type { Profile } from './profile.ts';
 import { PROVIDE_FAULTS, type ProvideFault } from './publisher.ts';
-import { DAY, HOUR, MINUTE, type Setup } from './referee.ts';
-import type { World } from './world.ts';
+import type { StorageFault, StorageIncident } from './storage.ts';
 
 type Model = Record<string, never>;
-type Command = fc.AsyncCommand<Model, World>;
+type Command = fc.AsyncCommand<Model, Profile>;
 
 const USERS = ['ann', 'bob'] as const;
 type User = (typeof USERS)[number];
 
-/** A command: what it is called, what it does, and how long passes before the next. */
-const command = (what: string, afterMs: number, act: (world: World) => unknown): Command => ({
+/** Build a command from its name, its action, and the time that passes afterwards. */
+const command = (what: string, afterMs: number, action: (profile: Profile) => unknown): Command => ({
   check: () => true,
   toString: () => `${what}; ${afterMs} ms`,
-  run: async (_, world) => {
-    await act(world);
-    await world.pass(afterMs, what);
-    if (world.faults.length) throw new Error(`${what}:\n  ${world.faults.join('\n  ')}`);
+  run: async (_, profile) => {
+    await action(profile);
+    await profile.pass(afterMs, what);
+    if (profile.faults.length) throw new Error(`${what}:\n  ${profile.faults.join('\n  ')}`);
   },
 });
 
-/** Do something with a tab that can be asked, if there is one at this place. */
+/** Build an action on the tab at an index; it does nothing if that tab cannot run and `anyState` is not set. */
 const withTab =
-  (place: number, act: (world: World, tab: NonNullable<ReturnType<World['at']>>) => unknown, anyState = false) =>
-  async (world: World) => {
-    const tab = world.at(place);
-    if (tab && (anyState || world.isUp(tab))) await act(world, tab);
+  (
+    tabIndex: number,
+    action: (profile: Profile, tab: NonNullable<ReturnType<Profile['at']>>) => unknown,
+    anyState = false,
+  ) =>
+  async (profile: Profile) => {
+    const tab = profile.at(tabIndex);
+    if (tab && (anyState || profile.isRunning(tab))) await action(profile, tab);
   };
 
-const place = fc.nat({ max: 7 });
+const tabIndex = fc.nat({ max: 7 });
 const user = fc.constantFrom<User>(...USERS);
-/** Short spans, in which things overlap, and long ones, in which tokens fall due and expire. */
+/** Short spans, in which operations overlap, and long ones, in which tokens fall due and expire. */
 const after = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom(0, 1, 5, 20, 60, 150, 400) },
   { weight: 3, arbitrary: fc.constantFrom(1_500, 4_000, 12_000, 40_000) },
@@ -45,7 +52,7 @@ const span = fc.constantFrom(20_000, 10 * MINUTE, 50 * MINUTE, 8 * HOUR);
 const step = fc.constantFrom(HOUR, -HOUR, 2 * HOUR, -2 * HOUR, DAY, -DAY, 40 * DAY, -40 * DAY, 7_000, -7_000);
 const netFault = fc.constantFrom<NetFault>(...NET_FAULTS, 'none', 'none', 'none', 'slow', 'slow');
 const provideFault = fc.constantFrom<ProvideFault>(...PROVIDE_FAULTS, 'none', 'none', 'none');
-const diskFault = fc.constantFrom<DiskFault>(
+const storageFault = fc.constantFrom<StorageFault>(
   'openFails',
   'openFailsOnce',
   'openThrows',
@@ -57,7 +64,7 @@ const diskFault = fc.constantFrom<DiskFault>(
   'none',
   'none',
 );
-const blow = fc.constantFrom<DiskBlow>('lost', 'closed', 'wiped', 'deleted', 'corrupt');
+const kind = fc.constantFrom<StorageIncident>('lost', 'closed', 'wiped', 'deleted', 'corrupt');
 
 const consent = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom<Consent>('none', 'yes') },
@@ -66,63 +73,65 @@ const consent = fc.oneof(
 );
 const refresh = fc.constantFrom('auto', 'auto', 'auto', 'auto', 'off');
 
-const opening = fc
+const openTab = fc
   .tuple(fc.boolean(), fc.option(fc.oneof(user, fc.nat({ max: 5 })), { freq: 2 }), consent, refresh, after)
   .map(([visible, tokens, asked, refreshes, ms]) =>
     command(
       `open ${visible ? 'a' : 'a hidden'} tab with consent ${asked} and refresh ${refreshes}${tokens === null ? '' : ` rendered with ${typeof tokens === 'number' ? 'old set' : 'a set of'} ${tokens}`}`,
       ms,
-      async (world) => {
-        if (world.tabs.length >= 8) return;
+      async (profile) => {
+        if (profile.tabs.length >= 8) return;
         const more = { visible, consent: asked, refresh: refreshes } as const;
-        if (typeof tokens === 'string') world.open({ ...more, ...(await world.answerFor(tokens)) });
+        if (typeof tokens === 'string') profile.open({ ...more, ...(await profile.answerFor(tokens)) });
         else {
-          const answer = tokens === null ? undefined : world.answers[tokens];
-          world.open({ ...more, answer, root: answer ? tokens! : undefined });
+          const answer = tokens === null ? undefined : profile.answers[tokens];
+          profile.open({ ...more, answer, root: answer ? tokens! : undefined });
         }
       },
     ),
   );
 
-const supplying = fc.tuple(place, user, after).map(([at, who, ms]) =>
+const supply = fc.tuple(tabIndex, user, after).map(([at, who, ms]) =>
   command(
     `tab ${at}: setTokens of ${who}`,
     ms,
-    withTab(at, async (world, tab) => {
-      const { answer, root } = await world.answerFor(who);
-      world.setTokens(tab, answer, root);
+    withTab(at, async (profile, tab) => {
+      const { answer, root } = await profile.answerFor(who);
+      profile.setTokens(tab, answer, root);
     }),
   ),
 );
-const supplyingAgain = fc.tuple(place, fc.nat({ max: 5 }), after).map(([at, root, ms]) =>
+const supplyAgain = fc.tuple(tabIndex, fc.nat({ max: 5 }), after).map(([at, root, ms]) =>
   command(
     `tab ${at}: setTokens of old set ${root}`,
     ms,
-    withTab(at, (world, tab) => {
-      const answer = world.answers[root];
-      if (answer) world.setTokens(tab, answer, root);
+    withTab(at, (profile, tab) => {
+      const answer = profile.answers[root];
+      if (answer) profile.setTokens(tab, answer, root);
     }),
   ),
 );
-const simple = (what: string, act: Parameters<typeof withTab>[1], anyState = false) =>
-  fc.tuple(place, after).map(([at, ms]) => command(`tab ${at}: ${what}`, ms, withTab(at, act, anyState)));
+const simple = (what: string, action: Parameters<typeof withTab>[1], anyState = false) =>
+  fc.tuple(tabIndex, after).map(([at, ms]) => command(`tab ${at}: ${what}`, ms, withTab(at, action, anyState)));
 
-const acts = fc.oneof(
-  { weight: 5, arbitrary: supplying },
-  { weight: 1, arbitrary: supplyingAgain },
-  { weight: 4, arbitrary: simple('clear', (world, tab) => world.clear(tab)) },
-  { weight: 4, arbitrary: simple('refresh', (world, tab) => world.refresh(tab)) },
-  { weight: 2, arbitrary: simple('getToken', (world, tab) => world.getToken(tab, 10_000)) },
-  { weight: 1, arbitrary: simple('getToken, 50 ms', (world, tab) => world.getToken(tab, 50)) },
+const operations = fc.oneof(
+  { weight: 5, arbitrary: supply },
+  { weight: 1, arbitrary: supplyAgain },
+  { weight: 4, arbitrary: simple('clear', (profile, tab) => profile.clear(tab)) },
+  { weight: 4, arbitrary: simple('refresh', (profile, tab) => profile.refresh(tab)) },
+  { weight: 2, arbitrary: simple('getToken', (profile, tab) => profile.getToken(tab, 10_000)) },
+  { weight: 1, arbitrary: simple('getToken, 50 ms', (profile, tab) => profile.getToken(tab, 50)) },
   {
     weight: 1,
-    arbitrary: simple('setTokens of an opt-out', (world, tab) => world.setTokens(tab, { status: 'optout' }, undefined)),
+    arbitrary: simple('setTokens of an opt-out', (profile, tab) =>
+      profile.setTokens(tab, { status: 'optout' }, undefined),
+    ),
   },
   {
     weight: 1,
     arbitrary: simple('setTokens of nonsense', (_, tab) => {
       tab
-        .hold('setTokens', 6000, tab.session.setTokens({ status: 'success', body: { advertising_token: 7 } }))
+        .expectSettled('setTokens', 6000, tab.session.setTokens({ status: 'success', body: { advertising_token: 7 } }))
         .catch(() => {});
     }),
   },
@@ -130,44 +139,44 @@ const acts = fc.oneof(
     weight: 1,
     arbitrary: fc
       .tuple(user, after)
-      .map(([who, ms]) => command(`${who} opts out at the service`, ms, (world) => world.service.optOut(who))),
+      .map(([who, ms]) => command(`${who} opts out at the service`, ms, (profile) => profile.service.optOut(who))),
   },
   {
     weight: 3,
-    arbitrary: fc.tuple(place, fc.constantFrom(true, true, false), after).map(([at, granted, ms]) =>
+    arbitrary: fc.tuple(tabIndex, fc.constantFrom(true, true, false), after).map(([at, granted, ms]) =>
       command(
         `tab ${at}: consent ${granted}`,
         ms,
-        withTab(at, (world, tab) => world.consent(tab, granted)),
+        withTab(at, (profile, tab) => profile.consent(tab, granted)),
       ),
     ),
   },
   {
     weight: 1,
-    arbitrary: simple('consent false, then close()', (world, tab) => {
-      world.consent(tab, false);
+    arbitrary: simple('consent false, then close()', (profile, tab) => {
+      profile.consent(tab, false);
       tab.close();
     }),
   },
 );
 
-const life = fc.oneof(
-  { weight: 6, arbitrary: opening },
+const lifecycle = fc.oneof(
+  { weight: 6, arbitrary: openTab },
   simple('hide', (_, tab) => tab.page.hide()),
-  simple('show', (world, tab) => world.wake(() => tab.page.show())),
+  simple('show', (profile, tab) => profile.wake(() => tab.page.show())),
   simple('freeze', (_, tab) => {
     tab.page.hide();
     tab.page.freeze();
   }),
   simple(
     'resume',
-    (world, tab) => world.wake(() => tab.page.isFrozen && !tab.page.isCached && tab.thaw(() => tab.page.resume())),
+    (profile, tab) => profile.wake(() => tab.page.isFrozen && !tab.page.isCached && tab.thaw(() => tab.page.resume())),
     true,
   ),
   simple('to the cache', (_, tab) => tab.page.cache()),
   simple(
     'back from the cache',
-    (world, tab) => world.wake(() => tab.page.isCached && tab.thaw(() => tab.page.restore())),
+    (profile, tab) => profile.wake(() => tab.page.isCached && tab.thaw(() => tab.page.restore())),
     true,
   ),
   simple('kill', (_, tab) => tab.page.kill(), true),
@@ -177,71 +186,74 @@ const life = fc.oneof(
   simple('timers go on', (_, tab) => tab.page.stopTimers(false)),
 );
 
-const fate = fc.oneof(
+const surroundings = fc.oneof(
   {
     weight: 4,
     arbitrary: fc
       .tuple(netFault, after)
-      .map(([fault, ms]) => command(`network: ${fault}`, ms, (world) => world.setNetwork(fault))),
+      .map(([fault, ms]) => command(`network: ${fault}`, ms, (profile) => profile.setNetwork(fault))),
   },
   {
     weight: 1,
     arbitrary: fc
       .tuple(provideFault, after)
-      .map(([fault, ms]) => command(`provide: ${fault}`, ms, (world) => world.setProvide(fault))),
+      .map(([fault, ms]) => command(`provide: ${fault}`, ms, (profile) => profile.setProvide(fault))),
   },
   {
     weight: 3,
     arbitrary: fc
-      .tuple(diskFault, after)
-      .map(([fault, ms]) => command(`disk: ${fault}`, ms, (world) => world.setDisk(fault))),
+      .tuple(storageFault, after)
+      .map(([fault, ms]) => command(`storage: ${fault}`, ms, (profile) => profile.setStorage(fault))),
   },
   {
     weight: 1,
     arbitrary: fc
-      .tuple(blow, after)
-      .map(([fault, ms]) => command(`disk: ${fault}`, ms, (world) => world.restoreGlobals(fault))),
+      .tuple(kind, after)
+      .map(([fault, ms]) => command(`storage: ${fault}`, ms, (profile) => profile.incident(fault))),
   },
   {
     weight: 1,
     arbitrary: fc
       .tuple(step, after)
-      .map(([ms, then]) => command(`clock: ${ms} ms`, then, (world) => world.stepClock(ms))),
+      .map(([ms, then]) => command(`clock: ${ms} ms`, then, (profile) => profile.stepClock(ms))),
   },
   {
     weight: 1,
-    arbitrary: fc.tuple(span, after).map(([ms, then]) => command(`sleep: ${ms} ms`, then, (world) => world.sleep(ms))),
+    arbitrary: fc
+      .tuple(span, after)
+      .map(([ms, then]) => command(`sleep: ${ms} ms`, then, (profile) => profile.sleep(ms))),
   },
-  { weight: 1, arbitrary: after.map((ms) => command('online', ms, (world) => world.online())) },
+  { weight: 1, arbitrary: after.map((ms) => command('online', ms, (profile) => profile.online())) },
   {
     weight: 4,
     arbitrary: fc.constantFrom(MINUTE, 20 * MINUTE, HOUR, 3 * HOUR).map((ms) => command('wait', ms, () => {})),
   },
 );
 
-const command20 = (what: string, act: (world: World) => unknown) => fc.constant(command(what, 20, act));
+const command20 = (what: string, action: (profile: Profile) => unknown) => fc.constant(command(what, 20, action));
 
-/** Everything that can happen. */
-const wild: readonly fc.Arbitrary<Command>[] = [acts, acts, life, fate];
-/** Acts of several tabs close together, on a device and a network where nothing is wrong but that they are slow. */
-const close: readonly fc.Arbitrary<Command>[] = [
-  acts,
-  acts,
-  opening,
+/** Everything that can happen (`wild`). */
+const anything: readonly fc.Arbitrary<Command>[] = [operations, operations, lifecycle, surroundings];
+/** Operations of several tabs close together, with storage and network that are slow at worst (`close`). */
+const overlapping: readonly fc.Arbitrary<Command>[] = [
+  operations,
+  operations,
+  openTab,
   fc.oneof(
-    command20('network: slow', (world) => world.setNetwork('slow')),
-    command20('network: none', (world) => world.setNetwork('none')),
-    command20('disk: slow', (world) => world.setDisk('slow')),
-    command20('disk: none', (world) => world.setDisk('none')),
+    command20('network: slow', (profile) => profile.setNetwork('slow')),
+    command20('network: none', (profile) => profile.setNetwork('none')),
+    command20('disk: slow', (profile) => profile.setStorage('slow')),
+    command20('disk: none', (profile) => profile.setStorage('none')),
     fc.constantFrom(MINUTE, 16 * MINUTE, HOUR).map((ms) => command('wait', ms, () => {})),
   ),
 ];
 
+/** Which commands a run consists of: operations close together, or everything that can happen. */
 export type Field = 'close' | 'wild';
 
-/** Up to `most` commands of a field. */
+/** Generate up to `most` commands of a field. */
 export const commands = (field: Field, most: number) =>
-  fc.commands([...(field === 'wild' ? wild : close)], { maxCommands: most, size: 'max' });
+  fc.commands([...(field === 'wild' ? anything : overlapping)], { maxCommands: most, size: 'max' });
 
 const leave = (most: 'works') => fc.constantFrom(most, most, most, 'missing' as const, 'refused' as const);
 
@@ -249,7 +261,7 @@ export const setups: fc.Arbitrary<Setup> = fc.record({
   seed: fc.integer({ min: 0, max: 2 ** 31 - 1 }),
   locks: leave('works'),
   channel: leave('works'),
-  hasDisk: fc.constantFrom(true, true, true, true, true, false),
+  hasStorage: fc.constantFrom(true, true, true, true, true, false),
   isDateReadable: fc.boolean(),
   lifetimes: fc.constantFrom(
     { identityExpires: 3600, refreshFrom: 900, refreshExpires: 86_400 },
@@ -257,12 +269,12 @@ export const setups: fc.Arbitrary<Setup> = fc.record({
   ),
   stopsAsleep: fc.boolean(),
   hasProvide: fc.constantFrom(false, false, true),
-  manner: fc.constantFrom(
+  listenerKind: fc.constantFrom(
     'plain' as const,
     'plain' as const,
     'throws' as const,
     'rejects' as const,
     'reenters' as const,
   ),
-  looks: fc.boolean(),
+  readsTokens: fc.boolean(),
 });

@@ -1,8 +1,8 @@
-/** Events of a page, without a DOM: listeners, capture, once, and a listener that throws harming no other. */
+/** Event targets of a simulated page, without a DOM: capture, `once`, abort signals, isolated errors of listeners. */
 
 type Listener = (event: PageEvent) => unknown;
 
-/** What a listener is handed. */
+/** The event that a listener receives. */
 export interface PageEvent {
   readonly type: string;
   readonly target: unknown;
@@ -31,9 +31,9 @@ export const eventOf = (type: string, target: unknown, more: object = {}): PageE
 });
 
 /**
- * Keep listeners.
+ * Create an event target.
  *
- * @param onThrow  told what a listener threw.
+ * @param onThrow  called with what a listener threw.
  */
 export const createTarget = (onThrow: (error: unknown) => void) => {
   const entries: Entry[] = [];
@@ -54,7 +54,7 @@ export const createTarget = (onThrow: (error: unknown) => void) => {
       signal?.addEventListener('abort', () => remove(type, listener, capture));
     },
     removeEventListener: remove,
-    /** Call the listeners of an event; `capture` alone, or all others alone, where it is given. */
+    /** Call the listeners of an event; if `capture` is given, only those registered with that value. */
     fire: (event: PageEvent, capture?: boolean): void => {
       for (const entry of [...entries]) {
         if (entry.type !== event.type || (capture !== undefined && entry.capture !== capture)) continue;
@@ -69,7 +69,7 @@ export const createTarget = (onThrow: (error: unknown) => void) => {
         }
       }
     },
-    /** How many listeners there are. */
+    /** The number of listeners. */
     count: () => entries.length,
   };
 };

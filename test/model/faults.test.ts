@@ -1,4 +1,4 @@
-/** Everything that can go wrong with storage, network, clock and pages, while up to eight tabs act. */
+/** Up to eight tabs under every fault of storage, network, clock and pages. */
 
 import { expect, test } from 'vitest';
 import { limitOf, runModel, runsOf, SEED } from './run.ts';
@@ -6,7 +6,7 @@ import { limitOf, runModel, runsOf, SEED } from './run.ts';
 const RUNS = runsOf(3000);
 
 test(
-  `${RUNS} worlds in which anything can happen keep every invariant`,
+  `${RUNS} simulated profiles with all faults keep every invariant`,
   async () => {
     expect(await runModel({ field: 'wild', runs: RUNS, seed: SEED })).toBe('');
   },

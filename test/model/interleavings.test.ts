@@ -1,4 +1,4 @@
-/** Acts of up to eight tabs close together, on a device that is slow at worst: whoever acted last has won, everywhere. */
+/** Overlapping operations of up to eight tabs, on a device that is slow at worst: the last operation wins in every tab. */
 
 import { expect, test } from 'vitest';
 import { limitOf, runModel, runsOf, SEED } from './run.ts';
@@ -6,7 +6,7 @@ import { limitOf, runModel, runsOf, SEED } from './run.ts';
 const RUNS = runsOf(2000);
 
 test(
-  `${RUNS} worlds of overlapping acts keep every invariant`,
+  `${RUNS} simulated profiles with overlapping operations keep every invariant`,
   async () => {
     expect(await runModel({ field: 'close', runs: RUNS, seed: SEED })).toBe('');
   },

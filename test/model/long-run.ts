@@ -1,23 +1,23 @@
 /**
- * A month in the life of one profile: a user who wakes the device in the morning and lets it sleep at night, reads in up to
- * five tabs, logs out and comes back, a network that fails for minutes or hours, a clock that is set now and then.
+ * A simulated month of one profile: a user who wakes the device in the morning and lets it sleep at night, reads in up to
+ * five tabs, logs out and returns; a network that fails for minutes or hours; a clock that is set now and then.
  *
- * What is counted is what a publisher would want to know: calls, time without a token, and wrong tokens.
+ * It counts what matters to a publisher: requests, time without a token, and wrong tokens. The rules are in `invariants.ts`.
  */
 
 import { bundleSession } from './bundle.ts';
-import { end } from './ending.ts';
+import { DAY, HOUR, MINUTE } from './invariants.ts';
 import { type NetFault, OUTAGES } from './network.ts';
-import { createChance } from './random.ts';
-import { DAY, HOUR, MINUTE } from './referee.ts';
+import { createProfile } from './profile.ts';
+import { createRandom } from './random.ts';
+import { closeAll } from './settle-and-close.ts';
 import type { Tab } from './tab.ts';
-import { createWorld } from './world.ts';
 
-/** How often the world is looked at, ms. */
+/** Interval of the measurements, ms. */
 const TICK_MS = 5_000;
-/** How often the page that is seen asks for the token: an auction. */
+/** Interval, in ticks, in which the visible page reads the token, as for an auction. */
 const AUCTION_TICKS = 6;
-/** As a publisher in production has it: due after an hour, good for four, at its end after 30 days. Seconds. */
+/** Lifetimes as in production, s: due after one hour, valid for four, refreshable for 30 days. */
 export const LIFETIMES = { identityExpires: 14_400, refreshFrom: 3_600, refreshExpires: 2_592_000 };
 
 export interface LongRun {
@@ -25,8 +25,8 @@ export interface LongRun {
   readonly seed: number;
 }
 
-/** What came of it. Spans in ms. */
-export interface Balance {
+/** The result. Durations in ms. */
+export interface Report {
   readonly days: number;
   readonly seed: number;
   readonly visibleMs: number;
@@ -34,42 +34,42 @@ export interface Balance {
   readonly outages: number;
   readonly outageMs: number;
   readonly clockSteps: number;
-  /** Refresh calls of all tabs. */
+  /** Refresh requests of all tabs. */
   readonly calls: number;
-  /** What one perfect tab would have made: one whenever a set is due, a page is seen and the service answers. */
+  /** The least possible number: one whenever a set is due, a page is visible and the service answers. */
   readonly leastCalls: number;
   readonly callsInOutages: number;
-  /** Most of them within half an hour. */
+  /** The largest number of them within half an hour. */
   readonly mostInHalfHour: number;
-  /** A page was seen, somebody signed in, the service well, and there was no token. */
+  /** Time without a token while a page was visible, a user signed in, and the service available. */
   readonly withoutTokenMs: number;
-  /** The longest of these. */
+  /** The longest such time. */
   readonly longestWithoutMs: number;
-  /** From the end of an outage, a page being seen and its set being due, until there was a fresh one: the longest. */
+  /** The longest time from the end of an outage, with a visible page whose set is due, until there was a fresh set. */
   readonly longestRecoveryMs: number;
   readonly wrongTokens: number;
-  /** Everything that was not as it must be. */
+  /** All violations of invariants. */
   readonly faults: readonly string[];
 }
 
-export const runLong = async ({ days, seed }: LongRun): Promise<Balance> => {
-  const chance = createChance(seed);
-  const world = createWorld(
+export const runLong = async ({ days, seed }: LongRun): Promise<Report> => {
+  const random = createRandom(seed);
+  const profile = createProfile(
     {
       seed,
       locks: 'works',
       channel: 'works',
-      hasDisk: true,
+      hasStorage: true,
       isDateReadable: true,
       lifetimes: LIFETIMES,
-      stopsAsleep: chance.happens(0.5),
+      stopsAsleep: random.happens(0.5),
       hasProvide: true,
-      manner: 'plain',
-      looks: false,
+      listenerKind: 'plain',
+      readsTokens: false,
     },
     bundleSession(),
   );
-  const { time, network, service } = world;
+  const { time, network, service } = profile;
   const startAt = time.nowMs;
   const endAt = startAt + days * DAY;
   const count = {
@@ -93,10 +93,10 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Balance> => {
   let countedCalls = 0;
   let ticks = 0;
 
-  const present = (): Tab[] => world.tabs.filter((tab) => !tab.page.isGone);
-  const seen = (): Tab | undefined => present().find((tab) => tab.isUp && tab.page.isVisible);
+  const present = (): Tab[] => profile.tabs.filter((tab) => !tab.page.isGone);
+  const seen = (): Tab | undefined => present().find((tab) => tab.isRunning && tab.page.isVisible);
   const hideAll = () => {
-    for (const tab of present()) if (tab.isUp) tab.page.hide();
+    for (const tab of present()) if (tab.isRunning) tab.page.hide();
   };
   const focus = (tab: Tab) => {
     hideAll();
@@ -109,17 +109,17 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Balance> => {
   const open = () => {
     hideAll();
     count.opened++;
-    return world.open({ visible: true });
+    return profile.open({ visible: true });
   };
   const signIn = async (tab: Tab, who: string) => {
     user = who;
     signedInAt = time.nowMs;
     idealDueAt = time.nowMs + LIFETIMES.refreshFrom * 1000;
-    const { answer, root } = await world.answerFor(who);
-    world.setTokens(tab, answer, root);
+    const { answer, root } = await profile.answerFor(who);
+    profile.setTokens(tab, answer, root);
   };
 
-  /** Is the token that the tab would show a good one? */
+  /** Whether the tab gives out a valid token. */
   const isServed = (tab: Tab) => {
     const issued = tab.shown === undefined ? undefined : service.find(tab.shown);
     return !!issued && issued.wire.identity_expires > time.nowMs;
@@ -127,7 +127,7 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Balance> => {
 
   const tick = async () => {
     const isOut = network.fault !== 'none';
-    await world.pass(TICK_MS, 'a tick');
+    await profile.pass(TICK_MS, 'a tick');
     ticks++;
     const made = network.calls.length - countedCalls;
     countedCalls = network.calls.length;
@@ -138,7 +138,7 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Balance> => {
     const tab = seen();
     if (tab) {
       count.visibleMs += TICK_MS;
-      if (ticks % AUCTION_TICKS === 0) tab.look('an auction');
+      if (ticks % AUCTION_TICKS === 0) tab.readToken('an auction');
       if (!isOut && user && time.nowMs >= idealDueAt) {
         count.leastCalls++;
         idealDueAt = time.nowMs + LIFETIMES.refreshFrom * 1000;
@@ -158,56 +158,56 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Balance> => {
       }
     }
     if (isOut && time.nowMs >= outageUntil) {
-      world.setNetwork('none');
+      profile.setNetwork('none');
       recoverySince = tab && user && tab.session.state.phase !== 'fresh' ? time.nowMs : undefined;
     }
   };
 
-  /** What a user, a browser or fate does within a minute. */
+  /** Simulate one minute of user, browser, network and clock. */
   const minute = async () => {
     const tabs = present();
-    if (!tabs.length || (tabs.length < 5 && chance.happens(0.02))) {
+    if (!tabs.length || (tabs.length < 5 && random.happens(0.02))) {
       const tab = open();
-      if (!user && chance.happens(0.3)) await signIn(tab, chance.pick(['ann', 'bob']));
-    } else if (chance.happens(0.08)) focus(chance.pick(tabs));
-    else if (chance.happens(0.01)) chance.pick(tabs).page.leave();
-    else if (chance.happens(0.003)) chance.pick(tabs).page.kill();
-    else if (chance.happens(0.012)) hideAll();
-    // Browsers freeze what has been hidden for long, and keep some pages that were left.
+      if (!user && random.happens(0.3)) await signIn(tab, random.pick(['ann', 'bob']));
+    } else if (random.happens(0.08)) focus(random.pick(tabs));
+    else if (random.happens(0.01)) random.pick(tabs).page.leave();
+    else if (random.happens(0.003)) random.pick(tabs).page.kill();
+    else if (random.happens(0.012)) hideAll();
+    // Browsers freeze pages that have been hidden for long, and cache some pages that were left.
     for (const tab of present())
-      if (tab.isUp && !tab.page.isVisible) {
-        if (chance.happens(0.1)) tab.page.freeze();
-        else if (chance.happens(0.01)) await tab.page.cache();
+      if (tab.isRunning && !tab.page.isVisible) {
+        if (random.happens(0.1)) tab.page.freeze();
+        else if (random.happens(0.01)) await tab.page.cache();
       }
     const shown = seen();
-    if (shown && user && chance.happens(1 / (16 * 60 * 8))) {
+    if (shown && user && random.happens(1 / (16 * 60 * 8))) {
       user = undefined;
-      world.clear(shown);
-    } else if (shown && !user && chance.happens(0.01)) await signIn(shown, chance.pick(['ann', 'bob']));
+      profile.clear(shown);
+    } else if (shown && !user && random.happens(0.01)) await signIn(shown, random.pick(['ann', 'bob']));
     if (network.fault === 'none') {
-      const isLong = chance.happens(0.1);
-      if (chance.happens(1.5 / (16 * 60))) {
+      const isLong = random.happens(0.1);
+      if (random.happens(1.5 / (16 * 60))) {
         count.outages++;
-        outageUntil = time.nowMs + (isLong ? chance.whole(1, 6) * HOUR : chance.whole(1, 40) * MINUTE);
-        world.setNetwork(chance.pick<NetFault>(OUTAGES));
+        outageUntil = time.nowMs + (isLong ? random.integer(1, 6) * HOUR : random.integer(1, 40) * MINUTE);
+        profile.setNetwork(random.pick<NetFault>(OUTAGES));
       }
     }
-    if (chance.happens(1 / (16 * 60 * 3))) {
+    if (random.happens(1 / (16 * 60 * 3))) {
       count.clockSteps++;
-      world.stepClock(chance.pick([HOUR, -HOUR, 20_000, -20_000, DAY, -DAY]));
+      profile.stepClock(random.pick([HOUR, -HOUR, 20_000, -20_000, DAY, -DAY]));
     }
     for (let i = 0; i < MINUTE / TICK_MS; i++) await tick();
   };
 
-  await world.pass(0);
+  await profile.pass(0);
   await signIn(open(), 'ann');
   while (time.nowMs < endAt) {
-    const dayEnds = time.nowMs + chance.whole(14, 17) * HOUR;
+    const dayEnds = time.nowMs + random.integer(14, 17) * HOUR;
     while (time.nowMs < dayEnds && time.nowMs < endAt) await minute();
     if (time.nowMs >= endAt) break;
-    world.sleep(chance.whole(6, 9) * HOUR + chance.whole(0, 59) * MINUTE);
+    profile.sleep(random.integer(6, 9) * HOUR + random.integer(0, 59) * MINUTE);
     recoverySince = undefined;
-    if (chance.happens(0.5)) world.online();
+    if (random.happens(0.5)) profile.online();
   }
   const { calls } = network;
   const inOutage = calls.filter(({ fault }) => (OUTAGES as readonly string[]).includes(fault));
@@ -215,7 +215,7 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Balance> => {
     0,
     ...inOutage.map(({ at }) => inOutage.filter((one) => one.at >= at && one.at < at + 30 * MINUTE).length),
   );
-  await end(world);
+  await closeAll(profile);
   return {
     days,
     seed,
@@ -223,19 +223,19 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Balance> => {
     calls: calls.length,
     callsInOutages,
     mostInHalfHour,
-    wrongTokens: world.wrong(),
-    faults: world.faults,
+    wrongTokens: profile.wrong(),
+    faults: profile.faults,
   };
 };
 
 const hours = (ms: number) => `${(ms / HOUR).toFixed(1)} h`;
 const seconds = (ms: number) => `${Math.round(ms / 1000)} s`;
 
-/** The balance as a Markdown table. */
-export const tableOf = (some: readonly Balance[]): string => {
-  const rows: [string, (balance: Balance) => string][] = [
+/** Render reports as a Markdown table. */
+export const tableOf = (some: readonly Report[]): string => {
+  const rows: [string, (report: Report) => string][] = [
     ['seed', ({ seed }) => `${seed}`],
-    ['a page was seen', ({ visibleMs }) => hours(visibleMs)],
+    ['visible', ({ visibleMs }) => hours(visibleMs)],
     ['pages opened', ({ opened }) => `${opened}`],
     ['outages', ({ outages, outageMs }) => `${outages}, ${hours(outageMs)}`],
     ['clock steps', ({ clockSteps }) => `${clockSteps}`],

@@ -1,6 +1,6 @@
 /**
- * The model can fail: each alteration takes one safeguard out of the session, and the worlds that the session as it is
- * gets through find it out.
+ * The model can fail: each alteration removes one safeguard from the session, and the simulated profiles that the unaltered
+ * session passes detect it.
  */
 
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import type { Field } from './commands.ts';
 import { limitOf, runModel } from './run.ts';
 
 const RUNS = 1000;
-/** It is the model that is looked at here: the worlds are always the same. */
+/** Fixed: this test is about the model. */
 const SEED = 5;
 
 const mutants: readonly [what: string, field: Field, find: RegExp, replace: string, found: RegExp][] = [
@@ -40,7 +40,7 @@ const mutants: readonly [what: string, field: Field, find: RegExp, replace: stri
     'wild',
     /commit\(forget\)/,
     'Promise.resolve()',
-    /without consent|outdone by forget|not erased/,
+    /without consent|superseded by forget|not erased/,
   ],
   [
     'closing leaves alone what waits for consent',

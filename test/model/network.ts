@@ -1,10 +1,13 @@
-/** The network between the pages of a profile and the operator, with the faults of the field; it keeps a list of calls. */
+/**
+ * The network between the pages of a profile and the operator: it injects faults and records every refresh request. It does
+ * not decide whether a request is allowed: the observer does.
+ */
 
-import type { Chance } from './random.ts';
+import type { Random } from './random.ts';
 import type { Issued, Service } from './service.ts';
 import type { Owner, Time } from './time.ts';
 
-/** The service is out of reach, or out of order: it will pass. */
+/** Temporary failures of network or service. */
 export const OUTAGES = [
   'offline',
   'hangs',
@@ -18,9 +21,9 @@ export const OUTAGES = [
   '500',
   '503',
 ] as const;
-/** The service, or what sits in its place, is at fault. */
+/** Answers at fault, by the service or by something in its place. */
 export const REFUSALS = ['html', 'garbage', 'tampered', '401', '404', '418'] as const;
-/** The service says that a refresh token is at its end. */
+/** Answers that end the refresh token. */
 export const ENDINGS = ['invalid', 'expired'] as const;
 export const NET_FAULTS = ['none', 'slow', ...OUTAGES, ...REFUSALS, ...ENDINGS] as const;
 export type NetFault = (typeof NET_FAULTS)[number];
@@ -32,43 +35,43 @@ export const isRefusal = (fault: NetFault): boolean => (REFUSALS as readonly Net
 export interface Call {
   readonly owner: Owner;
   readonly token: string;
-  /** The set whose refresh token was sent; undefined for what nobody ever issued. */
+  /** The set whose refresh token was sent; undefined if it was never issued. */
   readonly sent: Issued | undefined;
-  /** Epoch ms, true time. */
+  /** When it was sent, by the true time, epoch ms. */
   readonly at: number;
   readonly seq: number;
-  /** Whose budget it is: a tab's, or -1, that of all who share a store. */
-  spender: number;
+  /** Whose retry budget it counts for: a tab's, or -1 for the tabs that share a store. */
+  budgetOwner: number;
   fault: NetFault;
-  /** What the service said, once it has. */
+  /** The answer of the service, once there is one. */
   said?: 'optout' | 'ended' | Issued | undefined;
-  /** The page has all of the answer. */
+  /** When the page received the whole answer. */
   deliveredAt?: number | undefined;
-  /** The page has the answer, or has given up, or is gone. */
+  /** Whether the page has the answer, has given up, or is gone. */
   isOver: boolean;
 }
 
-/** Seconds that a 429 asks to wait. */
+/** Seconds in the Retry-After of a 429. */
 export const RETRY_AFTER_S = 90;
 
 export const createNetwork = (
   time: Time,
-  chance: Chance,
+  random: Random,
   service: Service,
   next: () => number,
   isDateReadable: boolean,
-  told: { onSend(call: Call): void; onDelivered(call: Call): void },
+  observer: { onSend(call: Call): void; onDelivered(call: Call): void },
 ) => {
   let fault: NetFault = 'none';
   const calls: Call[] = [];
-  const flying = new Map<Call, (error: unknown) => void>();
+  const pending = new Map<Call, (error: unknown) => void>();
 
   const tamper = (text: string) => {
-    const at = chance.whole(20, text.length - 20);
+    const at = random.integer(20, text.length - 20);
     return text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
   };
 
-  /** What comes back, by status, headers and body. */
+  /** Build the answer to a request. */
   const answer = async (call: Call): Promise<{ status: number; headers: Record<string, string>; text: string }> => {
     const { fault: why } = call;
     const plain = (status: number, body: object | string = '', headers: Record<string, string> = {}) => ({
@@ -101,18 +104,18 @@ export const createNetwork = (
     setFault: (to: NetFault) => {
       fault = to;
     },
-    /** Calls that pages wait for. */
-    flying: () => [...flying.keys()],
-    /** The device slept: what was under way is lost. */
+    /** Requests that pages wait for. */
+    pending: () => [...pending.keys()],
+    /** Fail the pending requests, as when the device sleeps. */
     cut: () => {
-      for (const [call, fail] of [...flying])
-        time.after(chance.whole(0, 50), () => fail(new TypeError('network suspended')), call.owner);
+      for (const [call, fail] of [...pending])
+        time.after(random.integer(0, 50), () => fail(new TypeError('network suspended')), call.owner);
     },
     drop: (owner: Owner) => {
-      for (const call of [...flying.keys()])
+      for (const call of [...pending.keys()])
         if (call.owner === owner) {
           call.isOver = true;
-          flying.delete(call);
+          pending.delete(call);
         }
     },
     /** The `fetch` of one page. */
@@ -127,13 +130,13 @@ export const createNetwork = (
             sent: service.find(token),
             at: time.nowMs,
             seq: next(),
-            spender: -1,
+            budgetOwner: -1,
             fault,
             isOver: false,
           };
           const end = () => {
             call.isOver = true;
-            flying.delete(call);
+            pending.delete(call);
           };
           let failBody = (_: unknown) => {};
           const fail = (error: unknown) => {
@@ -148,8 +151,8 @@ export const createNetwork = (
             return;
           }
           calls.push(call);
-          flying.set(call, fail);
-          told.onSend(call);
+          pending.set(call, fail);
+          observer.onSend(call);
           signal?.addEventListener('abort', () => fail(signal.reason));
 
           const arrive = async () => {
@@ -174,10 +177,10 @@ export const createNetwork = (
                   if (call.isOver) return;
                   end();
                   call.deliveredAt = time.nowMs;
-                  told.onDelivered(call);
+                  observer.onDelivered(call);
                   done(text);
                 };
-                time.after(chance.whole(0, 20), bring, owner);
+                time.after(random.integer(0, 20), bring, owner);
               });
             const response = {
               status,
@@ -188,11 +191,11 @@ export const createNetwork = (
               text: body,
               json: async () => JSON.parse(await body()) as unknown,
             };
-            const travelMs = call.fault === 'slow' ? chance.whole(3000, 6000) : chance.whole(5, 150);
+            const travelMs = call.fault === 'slow' ? random.integer(3000, 6000) : random.integer(5, 150);
             time.after(travelMs, () => !call.isOver && resolve(response), owner);
           };
-          // The request leaves the device whatever becomes of the page.
-          time.after(chance.whole(2, 80), () => void time.outside(arrive()));
+          // The request leaves the device even if the page is gone by then.
+          time.after(random.integer(2, 80), () => void time.outside(arrive()));
         }),
   };
 };

@@ -1,48 +1,48 @@
 /**
- * One page of a browser profile: a world of its own for the session's real code, with a document that is seen or hidden,
- * timers that can be throttled or stopped, and the life that browsers give pages: frozen, cached, restored, killed.
+ * One page of a browser profile: the globals that the real session code runs against. It simulates visibility, timers that
+ * are throttled or stopped, and the page lifecycle: frozen, cached, restored, killed. It does not know what a session is.
  */
 
 import { createDecipheriv, webcrypto } from 'node:crypto';
 import type { SessionModule } from './bundle.ts';
-import type { OnUse } from './disk.ts';
 import { createTarget, eventOf } from './event-target.ts';
-import type { Chance } from './random.ts';
-import type { Leave, Receiver } from './shared.ts';
+import type { Availability, Receiver } from './locks-and-channels.ts';
+import type { Random } from './random.ts';
+import type { OnUse } from './storage.ts';
 import type { Task, Time } from './time.ts';
 
-/** What pages of a profile have in common. */
-export interface Ground {
+/** What the pages of a profile share. */
+export interface PageEnvironment {
   readonly time: Time;
-  readonly chance: Chance;
+  readonly random: Random;
   readonly load: (page: object) => SessionModule;
   /** The device's wall clock, epoch ms. */
   wall(): number;
   /** The device's monotonic clock, ms. */
   mono(): number;
   readonly locks: {
-    of(owner: Receiver, leave: () => Leave): unknown;
+    of(owner: Receiver, leave: () => Availability): unknown;
     drop(owner: Receiver): void;
     isHeldBy(owner: Receiver): boolean;
   };
-  readonly locksLeave: Leave;
+  readonly locksAvailability: Availability;
   readonly channels: {
-    of(owner: Receiver, leave: Leave, onThrow: (error: unknown) => void): unknown;
+    of(owner: Receiver, leave: Availability, onThrow: (error: unknown) => void): unknown;
     drop(owner: Receiver): void;
   };
-  readonly channelLeave: Leave;
-  readonly disk: { of(owner: Receiver, onUse: OnUse): unknown; drop(owner: Receiver): void } | undefined;
+  readonly channelAvailability: Availability;
+  readonly storage: { of(owner: Receiver, onUse: OnUse): unknown; drop(owner: Receiver): void } | undefined;
   readonly network: { of(owner: Receiver): unknown; drop(owner: Receiver): void };
-  /** Something was thrown at the page. */
+  /** Called with an error that a handler of the page threw. */
   onThrow(error: unknown): void;
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const TAG_LENGTH = 16;
 
-/** Web Crypto's part that the session needs, by Node's own AES: without threads, whose order nobody can repeat. */
+/** The part of Web Crypto that the session uses, over Node's AES: without threads, so that runs can be repeated exactly. */
 const subtle = {
-  // No plain bytes: those would be for noble.
+  // An object rather than bytes: plain bytes would select noble.
   importKey: async (_: string, raw: Uint8Array) => ({ raw }),
   decrypt: async ({ iv }: { iv: Uint8Array }, { raw }: { raw: Uint8Array }, sealed: Uint8Array) => {
     const decipher = createDecipheriv('aes-256-gcm', raw, iv);
@@ -54,29 +54,31 @@ const subtle = {
 };
 
 /**
- * @param onUse  told what the page does with its storage.
+ * Open a page.
+ *
+ * @param onUse  called when the page uses its storage.
  */
-export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
-  const { time, chance, onThrow } = ground;
+export const createPage = (environment: PageEnvironment, visible: boolean, onUse: OnUse) => {
+  const { time, random, onThrow } = environment;
   let isVisible = visible;
-  let heldBack: Task[] | undefined;
+  let deferred: Task[] | undefined;
   let isCached = false;
   let isGone = false;
   let throttleMs = 1000;
   let areTimersStopped = false;
-  /** For how long the page has been able to run, until `since`. */
+  /** How long the page had been able to run at `since`, ms. */
   let ranMs = 0;
   let since = time.nowMs;
-  const ran = () => ranMs + (heldBack || isGone ? 0 : time.nowMs - since);
-  const openedAt = ground.mono();
+  const ran = () => ranMs + (deferred || isGone ? 0 : time.nowMs - since);
+  const openedAt = environment.mono();
   const windowEvents = createTarget(onThrow);
   const documentEvents = createTarget(onThrow);
   const timers = new Map<number, Task>();
   let timerIds = 1;
 
   const owner: Receiver = {
-    get heldBack() {
-      return heldBack;
+    get deferred() {
+      return deferred;
     },
     get isGone() {
       return isGone;
@@ -95,13 +97,13 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
     windowEvents.fire(event, false);
   };
 
-  const putOff = (at: number) => {
+  const postpone = (at: number) => {
     if (areTimersStopped) return Number.POSITIVE_INFINITY;
     return isVisible ? undefined : Math.ceil(Math.max(at, time.nowMs) / throttleMs) * throttleMs;
   };
   const arm = (run: () => void, ms: number): number => {
     const id = timerIds++;
-    // As browsers do: what is no number is 0, what is too long is 0 as well.
+    // As in browsers, a delay that is not a number or exceeds 2^31-1 ms counts as 0.
     const span = Number(ms) > 0 && Number(ms) <= LONGEST_TIMER_MS ? Math.floor(Number(ms)) : 0;
     const fire = () => {
       timers.delete(id);
@@ -111,7 +113,7 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
         onThrow(error);
       }
     };
-    timers.set(id, time.after(Math.max(1, span), fire, owner, putOff));
+    timers.set(id, time.after(Math.max(1, span), fire, owner, postpone));
     return id;
   };
   const disarm = (id: unknown) => {
@@ -133,66 +135,69 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
   };
   const OwnDate = class extends Date {
     static override now() {
-      return Math.floor(ground.wall());
+      return Math.floor(environment.wall());
     }
   };
   const page: Record<string, unknown> = {
     document,
     navigator: {
-      locks: ground.locksLeave === 'missing' ? undefined : ground.locks.of(owner, () => ground.locksLeave),
+      locks:
+        environment.locksAvailability === 'missing'
+          ? undefined
+          : environment.locks.of(owner, () => environment.locksAvailability),
       onLine: true,
       userAgent: 'model',
     },
     Date: OwnDate,
-    performance: { now: () => ground.mono() - openedAt, timeOrigin: 0 },
-    Math: Object.create(Math, { random: { value: () => chance.next() } }),
+    performance: { now: () => environment.mono() - openedAt, timeOrigin: 0 },
+    Math: Object.create(Math, { random: { value: () => random.next() } }),
     crypto: {
       subtle,
-      getRandomValues: (bytes: Uint8Array) => bytes.map((_, i) => (bytes[i] = chance.whole(0, 255))),
+      getRandomValues: (bytes: Uint8Array) => bytes.map((_, i) => (bytes[i] = random.integer(0, 255))),
       randomUUID: () => webcrypto.randomUUID(),
     },
     setTimeout: arm,
     clearTimeout: disarm,
     addEventListener: windowEvents.addEventListener,
     removeEventListener: windowEvents.removeEventListener,
-    fetch: ground.network.of(owner),
-    ...(ground.disk && { indexedDB: ground.disk.of(owner, onUse) }),
-    ...(ground.channelLeave !== 'missing' && {
-      BroadcastChannel: ground.channels.of(owner, ground.channelLeave, onThrow),
+    fetch: environment.network.of(owner),
+    ...(environment.storage && { indexedDB: environment.storage.of(owner, onUse) }),
+    ...(environment.channelAvailability !== 'missing' && {
+      BroadcastChannel: environment.channels.of(owner, environment.channelAvailability, onThrow),
     }),
   };
   page['globalThis'] = page['window'] = page['self'] = page;
-  const code = ground.load(page);
+  const code = environment.load(page);
 
   const halt = () => {
-    if (heldBack) return;
+    if (deferred) return;
     ranMs = ran();
-    heldBack = [];
+    deferred = [];
   };
   const proceed = (tell: () => void) => {
     if (isGone) return;
-    const tasks = heldBack ?? [];
-    heldBack = undefined;
+    const tasks = deferred ?? [];
+    deferred = undefined;
     since = time.nowMs;
     tell();
-    for (const task of tasks) time.again(task);
+    for (const task of tasks) time.requeue(task);
   };
   const see = (next: boolean) => {
     if (isVisible === next) return;
     isVisible = next;
     fireDocument('visibilitychange');
-    // What a hidden page had put off comes at once when it is seen.
-    if (next) for (const task of timers.values()) if (task.run && !areTimersStopped) time.again(task);
+    // Timers that were throttled while the page was hidden fire at once when it becomes visible.
+    if (next) for (const task of timers.values()) if (task.run && !areTimersStopped) time.requeue(task);
   };
   const kill = () => {
     if (isGone) return;
     ranMs = ran();
     isGone = true;
     timers.clear();
-    ground.network.drop(owner);
-    ground.channels.drop(owner);
-    ground.locks.drop(owner);
-    ground.disk?.drop(owner);
+    environment.network.drop(owner);
+    environment.channels.drop(owner);
+    environment.locks.drop(owner);
+    environment.storage?.drop(owner);
   };
 
   return {
@@ -202,7 +207,7 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
       return isVisible;
     },
     get isFrozen() {
-      return heldBack !== undefined;
+      return deferred !== undefined;
     },
     get isCached() {
       return isCached;
@@ -213,47 +218,47 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
     get areTimersStopped() {
       return areTimersStopped;
     },
-    /** For how long the page has been able to run, ms. */
+    /** How long the page has been able to run, ms. */
     ran,
-    /** The device has slept: the page did not run. */
+    /** Record that the device slept: the page did not run meanwhile. */
     slept: (ms: number) => {
       since += ms;
     },
-    /** Timers that are armed, and listeners: what a closed session must not leave behind. */
+    /** The number of timers and listeners: a closed session must leave none. */
     left: () => timers.size + windowEvents.count() + documentEvents.count(),
     show: () => see(true),
     hide: () => see(false),
     online: () => fireWindow('online'),
-    /** How far apart the timers of this page fire while it is hidden, ms. */
+    /** Set the interval of throttled timers while the page is hidden, ms. */
     throttle: (ms: number) => {
       throttleMs = ms;
     },
-    /** Timers stop for good, as in a webview whose host has paused them; or go on. */
+    /** Stop all timers, as in a webview whose host has paused them, or let them run again. */
     stopTimers: (stopped: boolean) => {
       areTimersStopped = stopped;
-      if (!stopped) for (const task of timers.values()) if (task.run) time.again(task);
+      if (!stopped) for (const task of timers.values()) if (task.run) time.requeue(task);
     },
     freeze: () => {
-      if (heldBack || isVisible) return;
+      if (deferred || isVisible) return;
       fireDocument('freeze');
       halt();
     },
     resume: () => {
-      if (!heldBack || isCached) return;
+      if (!deferred || isCached) return;
       proceed(() => fireDocument('resume'));
     },
-    /** Go to the back/forward cache. A page that holds a lock is not let in: it is gone. */
+    /** Enter the back/forward cache. A page that holds a lock is not admitted: it is gone. */
     cache: async () => {
-      if (heldBack || isGone) return;
+      if (deferred || isGone) return;
       fireWindow('pagehide', { persisted: true });
       see(false);
       fireDocument('freeze');
       await time.turn();
       halt();
       isCached = true;
-      if (ground.locks.isHeldBy(owner)) kill();
+      if (environment.locks.isHeldBy(owner)) kill();
     },
-    /** Come back from the cache, unless evicted. */
+    /** Return from the cache, unless evicted. */
     restore: () => {
       if (!isCached || isGone) return;
       isCached = false;
@@ -264,12 +269,12 @@ export const createPage = (ground: Ground, visible: boolean, onUse: OnUse) => {
         fireDocument('visibilitychange');
       });
     },
-    /** Leave for good, as a page that is navigated away. */
+    /** Leave for good, as by a navigation. */
     leave: () => {
-      if (!heldBack && !isGone) fireWindow('pagehide');
+      if (!deferred && !isGone) fireWindow('pagehide');
       kill();
     },
-    /** End at once, without a word. */
+    /** End at once, without an event. */
     kill,
   };
 };

@@ -1,25 +1,27 @@
-/** The publisher's server, as pages ask it for sets (`provide`), and what may become of its answers. */
+/** The publisher's server, as the `provide` option asks it for sets, and its faults. It does not know the session. */
 
 import type { SessionOptions } from '../../src/session/index.ts';
-import type { Chance } from './random.ts';
+import type { Random } from './random.ts';
 import type { Issued, Service } from './service.ts';
 import type { Time } from './time.ts';
 
-/** `nobody`: it answers 204. `hangs`: it never answers, aborted or not. */
+/** `nobody`: it answers 204. `hangs`: it never answers, even if aborted. */
 export const PROVIDE_FAULTS = ['throws', 'rejects', 'hangs', 'nonsense', 'nobody'] as const;
 export type ProvideFault = 'none' | (typeof PROVIDE_FAULTS)[number];
 
 /**
- * @param onAnswer  told what it has answered: a set, or undefined for an opt-out.
+ * Build the publisher's server.
+ *
+ * @param onAnswer  called with each answer: a set, or undefined for an opt-out.
  */
 export const createPublisher = (
   time: Time,
-  chance: Chance,
+  random: Random,
   service: Service,
   onAnswer: (issued: Issued | undefined) => void,
 ) => {
   let fault: ProvideFault = 'none';
-  /** Who is signed in. */
+  /** The user who is signed in. */
   let signedIn: string | undefined;
 
   const answer = async (user: string): Promise<unknown> => {
@@ -29,18 +31,18 @@ export const createPublisher = (
   };
 
   const provide: NonNullable<SessionOptions['provide']> = ({ signal }) => {
-    if (fault === 'throws') throw new Error('by fault');
+    if (fault === 'throws') throw new Error('injected fault');
     const user = signedIn;
     const why = fault;
     return new Promise((resolve, reject) => {
       if (why === 'hangs') return;
-      signal.addEventListener('abort', () => reject(new Error('not wanted')));
-      time.after(chance.whole(20, 400), () => {
-        if (why === 'rejects') reject(new Error('by fault'));
+      signal.addEventListener('abort', () => reject(new Error('aborted')));
+      time.after(random.integer(20, 400), () => {
+        if (why === 'rejects') reject(new Error('injected fault'));
         else if (why === 'nonsense') resolve({ status: 'success', body: { advertising_token: 7 } });
         else if (why === 'nobody') resolve({ status: 204 });
         else if (!user) resolve(null);
-        else void time.outside(answer(user).then((set) => void time.after(chance.whole(5, 100), () => resolve(set))));
+        else void time.outside(answer(user).then((set) => void time.after(random.integer(5, 100), () => resolve(set))));
       });
     });
   };

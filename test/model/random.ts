@@ -1,19 +1,19 @@
-/** Chance that can be had again: all that is random in a world comes from one seed. */
+/** Reproducible random numbers: everything random in a simulated profile comes from one seed. */
 
-/** What a world draws from. */
-export interface Chance {
-  /** A number from 0 to 1, 1 excluded. */
+/** A source of random values. */
+export interface Random {
+  /** A number from 0 (included) to 1 (excluded). */
   next(): number;
-  /** A whole number from `least` to `most`. */
-  whole(least: number, most: number): number;
-  /** Whether what comes about in `part` of all cases does so. */
+  /** An integer from `least` to `most`, both included. */
+  integer(least: number, most: number): number;
+  /** True with probability `part`. */
   happens(part: number): boolean;
-  /** One of several. */
+  /** One of the elements. */
   pick<T>(some: readonly T[]): T;
 }
 
-/** Mulberry32: small, quick, and good enough for jitter. */
-export const createChance = (seed: number): Chance => {
+/** Mulberry32: small, fast, and good enough for a simulation. */
+export const createRandom = (seed: number): Random => {
   let state = seed | 0;
   const next = () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -21,6 +21,6 @@ export const createChance = (seed: number): Chance => {
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
-  const whole = (least: number, most: number) => least + Math.floor(next() * (most - least + 1));
-  return { next, whole, happens: (part) => next() < part, pick: (some) => some[whole(0, some.length - 1)]! };
+  const integer = (least: number, most: number) => least + Math.floor(next() * (most - least + 1));
+  return { next, integer, happens: (part) => next() < part, pick: (some) => some[integer(0, some.length - 1)]! };
 };

@@ -1,21 +1,21 @@
-/** Running a model: worlds made by fast-check, until one fails or there have been enough. */
+/** Run the model: fast-check generates profiles and commands until one run fails or there have been enough. */
 
 import fc from 'fast-check';
 import { bundleSession, type Mutation } from './bundle.ts';
 import { commands, type Field, setups } from './commands.ts';
-import { converge, end } from './ending.ts';
-import type { Setup } from './referee.ts';
-import { createWorld } from './world.ts';
+import type { Setup } from './invariants.ts';
+import { createProfile } from './profile.ts';
+import { closeAll, converge } from './settle-and-close.ts';
 
 /**
- * The seed of a test: always the same, so that a test which fails was broken by a change; `MODEL_SEED=any` looks elsewhere,
- * `MODEL_SEED=<number>` again where a run has failed, `MODEL_RUNS` further.
+ * The seed of a test. It is fixed, so that a failure is caused by a change of the code. `MODEL_SEED=any` draws another,
+ * `MODEL_SEED=<number>` repeats a failed run, `MODEL_RUNS=<number>` sets the number of runs.
  */
 const given = process.env['MODEL_SEED'];
 export const SEED: number | undefined = given === 'any' ? undefined : Number(given ?? 5);
-/** Worlds of one test: as many as are given, or `usual`. */
+/** The number of runs of one test: `MODEL_RUNS`, or `usual`. */
 export const runsOf = (usual: number): number => Number(process.env['MODEL_RUNS'] ?? usual);
-/** Real time for so many, on a machine that has others to serve, ms. */
+/** The test timeout for a number of runs on a busy machine, ms. */
 export const limitOf = (runs: number): number => 60_000 + 150 * runs;
 
 export interface Run {
@@ -23,23 +23,23 @@ export interface Run {
   readonly runs: number;
   readonly seed?: number | undefined;
   readonly path?: string | undefined;
-  /** Commands of one run, at most. */
+  /** Maximum number of commands of one run. */
   readonly most?: number | undefined;
-  /** Look for the smallest run that fails. */
+  /** Whether to look for the smallest run that fails. */
   readonly shrinks?: boolean | undefined;
   readonly mutation?: Mutation | undefined;
-  /** What all worlds have in common. */
+  /** What all profiles have in common. */
   readonly fixed?: Partial<Setup> | undefined;
 }
 
-/** Rejections that nobody handled, since the last look. */
+/** Unhandled rejections since the last run. */
 const rejections: unknown[] = [];
 const note = (reason: unknown) => void rejections.push(reason);
 
 /**
  * Run the model.
  *
- * @returns what went wrong, with all that is needed to see it again; empty where nothing did.
+ * @returns what went wrong and how to repeat it; an empty string if nothing did.
  */
 export const runModel = async ({
   field,
@@ -53,17 +53,17 @@ export const runModel = async ({
 }: Run): Promise<string> => {
   const load = bundleSession(mutation);
   const property = fc.asyncProperty(setups, commands(field, most), async (setup, some) => {
-    const world = createWorld({ ...setup, ...fixed }, load);
+    const profile = createProfile({ ...setup, ...fixed }, load);
     try {
-      await fc.asyncModelRun(async () => ({ model: {}, real: world }), some);
-      await converge(world);
+      await fc.asyncModelRun(async () => ({ model: {}, real: profile }), some);
+      await converge(profile);
     } finally {
-      await end(world);
+      await closeAll(profile);
     }
     const unhandled = rejections
       .splice(0)
-      .map((reason) => `nobody handled ${(reason as Error | undefined)?.stack ?? reason}`);
-    const wrong = [...world.faults, ...unhandled];
+      .map((reason) => `unhandled rejection: ${(reason as Error | undefined)?.stack ?? reason}`);
+    const wrong = [...profile.faults, ...unhandled];
     if (wrong.length) throw new Error(wrong.join('\n  '));
   });
   process.on('unhandledRejection', note);

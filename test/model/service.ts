@@ -1,8 +1,8 @@
 /**
- * The other ends of the wire: the real operator, asked in the process, and the publisher's server that asks it for sets.
+ * The service of a simulated profile: the real operator, called in the same process, and its client.
  *
- * Everything that was ever issued is kept, so that a token on a page tells whose it is, which supplied set it descends
- * from, and when it expires.
+ * It keeps every set that was issued, so that the user, the supplied set and the expiry of any token can be looked up. It
+ * does not know pages or sessions.
  */
 
 import { createOperator } from '../../src/operator/index.ts';
@@ -14,7 +14,7 @@ const API_KEY = 'UID2-C-L-777-model.for-stories-only-and-nothing-else-at-all';
 const SECRET = 'bW9kZWwtc2VjcmV0LWZvci1zdG9yaWVzLW9ubHktMTI='.slice(0, 43).concat('=');
 export const BASE_URL = 'https://operator.example';
 
-/** Spans of the operator, s. */
+/** Lifetimes of the operator's tokens, s. */
 export interface Lifetimes {
   readonly identityExpires: number;
   readonly refreshFrom: number;
@@ -24,12 +24,12 @@ export interface Lifetimes {
 /** A set that the operator has issued. */
 export interface Issued {
   readonly user: string;
-  /** Number of the set that a publisher's server was given, of which this is a descendant or itself. */
+  /** Number of the generated set that this one is, or descends from by refreshes. */
   readonly root: number;
   readonly wire: Wire;
-  /** It came by a refresh. */
+  /** Whether it was issued by a refresh. */
   readonly refreshed: boolean;
-  /** Place in the order of everything that happens in a world. */
+  /** Position in the order of everything that happens in a profile. */
   readonly seq: number;
 }
 
@@ -44,7 +44,7 @@ interface Wire {
 
 const clock = { now: () => Date.now() };
 type Operator = ReturnType<typeof createOperator>;
-// Building an operator takes longer than a whole run: one for each choice of lifetimes.
+// Building an operator takes longer than a whole run, so there is one for each choice of lifetimes.
 const operators = new Map<string, Operator>();
 
 const operatorOf = (lifetimes: Lifetimes): Operator => {
@@ -65,20 +65,20 @@ const operatorOf = (lifetimes: Lifetimes): Operator => {
   return operator;
 };
 
-let worlds = 0;
+let profiles = 0;
 
 /**
- * Build the service of one world.
+ * Build the service of one profile.
  *
  * @param now   its clock, epoch ms.
- * @param next  numbers everything that happens.
+ * @param next  returns the next sequence number.
  */
 export const createService = (lifetimes: Lifetimes, now: () => number, next: () => number) => {
   const operator = operatorOf(lifetimes);
   clock.now = now;
-  // Opt-outs last as long as the operator: users of different worlds are different users.
-  const world = worlds++;
-  const emailOf = (user: string) => `${user}.${world}@example.com`;
+  // Opt-outs last as long as the operator, so each profile has users of its own.
+  const profile = profiles++;
+  const emailOf = (user: string) => `${user}.${profile}@example.com`;
   const client = createClient({
     baseUrl: BASE_URL,
     apiKey: API_KEY,
@@ -97,18 +97,18 @@ export const createService = (lifetimes: Lifetimes, now: () => number, next: () 
   };
 
   return {
-    /** What was issued, by its advertising token, or by its refresh token. */
+    /** Find an issued set by its advertising token or its refresh token. */
     find: (token: string): Issued | undefined => byToken.get(token) ?? byRefreshToken.get(token),
-    /** All sets that descend from a supplied one, and itself. */
+    /** A generated set and all sets that descend from it. */
     descendants: (root: number | undefined): Issued[] => [...byToken.values()].filter((issued) => issued.root === root),
-    /** What the publisher's server is told about a user: a set, or `optout`. */
+    /** Generate a set for a user; an opted-out user has none. */
     generate: async (user: string): Promise<{ readonly answer: unknown; readonly issued: Issued | undefined }> => {
       const answer = answerOf(await client.generate({ email: emailOf(user) }));
       if (answer.status !== 'success') return { answer, issued: undefined };
       const wire = answer.body as unknown as Wire;
       return { answer, issued: keep({ user, root: roots++, wire, refreshed: false, seq: next() }) };
     },
-    /** The operator's answer to a refresh, and what it holds: a set, an opt-out, or neither. */
+    /** The operator's answer to a refresh, and its content: a set, an opt-out, or neither. */
     refresh: async (
       body: string,
     ): Promise<{ readonly status: number; readonly text: string; readonly said: 'optout' | Issued | undefined }> => {
@@ -127,7 +127,7 @@ export const createService = (lifetimes: Lifetimes, now: () => number, next: () 
           : keep({ user, root, wire: opened.body, refreshed: true, seq: next() });
       return { status: 200, text, said };
     },
-    /** The user opts out, at the service. */
+    /** Opt a user out at the service. */
     optOut: async (user: string): Promise<void> => {
       const json = JSON.stringify({ email: emailOf(user) });
       const nonce = crypto.getRandomValues(new Uint8Array(NONCE_LENGTH));

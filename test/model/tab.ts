@@ -1,34 +1,37 @@
-/** A tab as its host sees it: a page, a session on it, the host's acts, and everything that was told, judged as it comes. */
+/**
+ * A tab as its host sees it: a page with a session whose events, promises and storage use are checked as they come. What is
+ * checked here concerns one tab; `invariants.ts` checks what tabs do together.
+ */
 
 import type { Session, SessionEvents, SessionOptions } from '../../src/session/index.ts';
-import type { OnUse } from './disk.ts';
-import { type Consent, createGate } from './gate.ts';
-import { createPage, type Ground } from './page.ts';
+import { type Consent, createConsentTool } from './consent.ts';
+import type { TabView } from './expected-state.ts';
+import { createPage, type PageEnvironment } from './page.ts';
 import { BASE_URL } from './service.ts';
-import type { Viewer } from './truth.ts';
+import type { OnUse } from './storage.ts';
 
-/** What the host's listeners are like. */
-export type Manner = 'plain' | 'throws' | 'rejects' | 'reenters';
+/** How the host's listeners behave; `reenters`: they call the session. */
+export type ListenerKind = 'plain' | 'throws' | 'rejects' | 'reenters';
 
-/** What was told, in order. */
-export type Told = [event: string, detail: string];
+/** An emitted event and its distinguishing detail. */
+export type EmittedEvent = [event: string, detail: string];
 
 export interface TabOptions {
   readonly id: number;
   readonly visible: boolean;
-  readonly manner: Manner;
+  readonly listenerKind: ListenerKind;
   readonly tokens?: unknown;
   readonly consent: Consent;
   readonly refresh: 'auto' | 'off';
   readonly provide?: SessionOptions['provide'];
-  /** Something is wrong. */
+  /** Called with each violation. */
   readonly onFault: (what: string) => void;
-  /** A token is told, or seen. */
+  /** Called with each token that is emitted or read. */
   readonly onToken: (tab: Tab, token: string, how: string) => void;
   readonly isWritten: (token: string) => boolean;
 }
 
-/** The deadlines of promises, ms that the page runs. Three uses of a store that hangs, and what comes of them, take 5 s. */
+/** Deadlines of promises, ms of the page's running time. Three uses of a hanging store take up to 5 s. */
 const STORE_MS = 6_000;
 const TRY_MS = 10_000;
 const LOCK_MS = 2_000;
@@ -38,37 +41,37 @@ export const LIMITS = {
   clear: STORE_MS,
   refresh: TRY_MS + LOCK_MS + STORE_MS,
 } as const;
-/** What waits for consent, as long as that takes. */
+/** Calls that wait for consent without a deadline. */
 const WAITS: readonly string[] = ['setTokens', 'clear'];
-/** Members of a record that tell of the user. */
-const TELLING = /"(set|fingerprint|earlier|receivedAt|clearedAt)":/;
+/** Fields of a record that contain personal data. */
+const PERSONAL_FIELD = /"(set|fingerprint|earlier|receivedAt|clearedAt)":/;
 
-export const createTab = (ground: Ground, options: TabOptions) => {
-  const { id, manner, onFault } = options;
+export const createTab = (environment: PageEnvironment, options: TabOptions) => {
+  const { id, listenerKind, onFault } = options;
   const fault = (what: string) => onFault(`tab ${id}: ${what}`);
   const onUse: OnUse = (use, text = '') => {
-    if (gate.openedAt === Number.POSITIVE_INFINITY) fault(`${use} storage before consent`);
+    if (consentTool.grantedAt === Number.POSITIVE_INFINITY) fault(`${use} storage before consent`);
     if (use === 'writes') lastWritten = text;
-    if (gate.isWithdrawn && TELLING.test(text)) fault('writes what tells of the user after consent was withdrawn');
+    if (consentTool.isWithdrawn && PERSONAL_FIELD.test(text)) fault('writes personal data after consent was withdrawn');
   };
-  const page = createPage(ground, options.visible, onUse);
-  const gate = createGate(options.consent, page.ran);
+  const page = createPage(environment, options.visible, onUse);
+  const consentTool = createConsentTool(options.consent, page.ran);
   let isClosed = false;
-  let wasAlone = false;
+  let wasInMemory = false;
   let lastWritten = '';
   let thaws = 0;
-  const heard: Told[] = [];
-  const heardAgain: Told[] = [];
-  /** The token that listeners know of. */
-  let toldToken: string | undefined;
-  let isOptOutTold = false;
-  let isExpiryTold = true;
-  /** Promises that have not settled: what, since when, until when, by the time that the page has run. */
+  const events: EmittedEvent[] = [];
+  const secondEvents: EmittedEvent[] = [];
+  /** The token that was emitted last. */
+  let emittedToken: string | undefined;
+  let isOptOutEmitted = false;
+  let isExpiryEmitted = true;
+  /** Unsettled promises with their deadlines, in ms of the page's running time. */
   const pending = new Map<
     object,
     { readonly what: string; readonly limitMs: number; readonly limit: number; readonly wereTimersStopped: boolean }
   >();
-  /** Questions to the host that it has not answered. */
+  /** Signals of unanswered calls of `provide`. */
   const asked = new Set<AbortSignal>();
   let snapshot: unknown;
 
@@ -79,28 +82,28 @@ export const createTab = (ground: Ground, options: TabOptions) => {
     provide:
       options.provide &&
       ((request) => {
-        if (!gate.granted) fault('asks for a set without consent');
+        if (!consentTool.granted) fault('asks for a set without consent');
         if (isClosed) fault('asks for a set after close()');
         const { signal } = request;
         const answer = options.provide!(request);
         asked.add(signal);
         return answer.finally(() => asked.delete(signal));
       }),
-    consent: gate.option,
+    consent: consentTool.option,
     refresh: options.refresh,
   });
 
-  /** Hold a promise of the session to its deadline. */
-  const hold = <T>(what: string, limitMs: number, promise: Promise<T>): Promise<T> => {
+  /** Check that a promise of the session settles before its deadline. */
+  const expectSettled = <T>(what: string, limitMs: number, promise: Promise<T>): Promise<T> => {
     const key = {};
-    const waits = WAITS.includes(what) && gate.granted === undefined && !isClosed;
+    const waits = WAITS.includes(what) && consentTool.granted === undefined && !isClosed;
     const limit = waits ? Number.POSITIVE_INFINITY : page.ran() + limitMs;
     pending.set(key, { what, limitMs, limit, wereTimersStopped: page.areTimersStopped });
     const settle = () => void pending.delete(key);
     promise.then(settle, settle);
     return promise;
   };
-  /** What has waited for consent waits no more. */
+  /** Start the deadlines of calls that waited for consent. */
   const release = () => {
     for (const [key, one] of pending) {
       const { limit, limitMs } = one;
@@ -108,26 +111,26 @@ export const createTab = (ground: Ground, options: TabOptions) => {
     }
   };
 
-  const told = {
+  const handlers = {
     token: ({ advertisingToken, expiresAt }: SessionEvents['token']) => {
-      if (advertisingToken === toldToken) fault('the same token is told twice');
-      toldToken = advertisingToken;
-      isOptOutTold = isExpiryTold = false;
+      if (advertisingToken === emittedToken) fault('the same token is emitted twice');
+      emittedToken = advertisingToken;
+      isOptOutEmitted = isExpiryEmitted = false;
       if (session.state.persistence === 'indexeddb' && !options.isWritten(advertisingToken))
-        fault('a token is told that was never written');
-      if (!(expiresAt > 0)) fault('a token is told without its end');
-      options.onToken(tab, advertisingToken, 'told');
+        fault('a token is emitted that was never written');
+      if (!(expiresAt > 0)) fault('a token is emitted without its expiry');
+      options.onToken(tab, advertisingToken, 'emitted');
     },
     expired: ({ token }: SessionEvents['expired']) => {
       if (token === 'advertising') {
-        if (isExpiryTold) fault('the end of the same token is told twice');
-        isExpiryTold = true;
+        if (isExpiryEmitted) fault('the expiry of the same token is emitted twice');
+        isExpiryEmitted = true;
       }
     },
     optout: () => {
-      if (isOptOutTold) fault('the same opt-out is told twice');
-      isOptOutTold = true;
-      toldToken = undefined;
+      if (isOptOutEmitted) fault('the same opt-out is emitted twice');
+      isOptOutEmitted = true;
+      emittedToken = undefined;
     },
   };
   const detailOf = (event: string, payload: unknown): string => {
@@ -136,83 +139,83 @@ export const createTab = (ground: Ground, options: TabOptions) => {
   };
   for (const event of ['token', 'expired', 'optout', 'needsTokens', 'error'] as const) {
     session.on(event, (payload: unknown) => {
-      if (isClosed && event === 'token') fault(`${event} is told after close()`);
-      if (!gate.granted && event !== 'error') fault(`${event} is told without consent`);
-      heard.push([event, detailOf(event, payload)]);
-      told[event as 'token']?.(payload as SessionEvents['token']);
-      if (manner === 'throws') throw new Error('a listener of the host');
-      if (manner === 'rejects') return Promise.reject(new Error('a listener of the host'));
-      if (manner === 'reenters' && !isClosed) {
+      if (isClosed && event === 'token') fault(`${event} is emitted after close()`);
+      if (!consentTool.granted && event !== 'error') fault(`${event} is emitted without consent`);
+      events.push([event, detailOf(event, payload)]);
+      handlers[event as 'token']?.(payload as SessionEvents['token']);
+      if (listenerKind === 'throws') throw new Error('thrown by a listener of the host');
+      if (listenerKind === 'rejects') return Promise.reject(new Error('thrown by a listener of the host'));
+      if (listenerKind === 'reenters' && !isClosed) {
         void session.state;
         void session.advertisingToken;
-        hold('getToken', TRY_MS + 500, session.getToken()).catch(() => {});
+        expectSettled('getToken', TRY_MS + 500, session.getToken()).catch(() => {});
       }
       return undefined;
     });
   }
   for (const event of ['token', 'expired', 'optout', 'needsTokens', 'error'] as const)
-    session.on(event, (payload: unknown) => void heardAgain.push([event, detailOf(event, payload)]));
+    session.on(event, (payload: unknown) => void secondEvents.push([event, detailOf(event, payload)]));
 
   let shown: string | undefined;
   session.subscribe(() => {
     shown = session.advertisingToken;
-    // Gone without a word (a logout), it may be told anew.
-    if (!shown) toldToken = undefined;
-    // Let back in, though without a token yet, an opt-out is news again.
-    if (session.state.phase !== 'optedOut') isOptOutTold = false;
+    // After a logout, which emits nothing, the same token may be emitted again.
+    if (!shown) emittedToken = undefined;
+    // After the opt-out is lifted, even without a token yet, another opt-out may be emitted.
+    if (session.state.phase !== 'optedOut') isOptOutEmitted = false;
   });
 
   const tab = {
     id,
     page,
     session,
-    heard,
+    events,
     get isClosed() {
       return isClosed;
     },
     get granted() {
-      return gate.granted;
+      return consentTool.granted;
     },
-    /** From when on it was allowed to act, ms that the page has run; `Infinity`: it never was. */
-    get openedAt() {
-      return gate.openedAt;
+    /** When consent was first given, in ms of the page's running time; `Infinity`: never. */
+    get grantedAt() {
+      return consentTool.grantedAt;
     },
-    /** Its host is asked for consent. */
-    isAsked: options.consent !== 'none',
-    /** It is to leave refreshing to others. */
-    isOff: options.refresh === 'off',
+    /** Whether the session has a `consent` option. */
+    hasConsentOption: options.consent !== 'none',
+    /** Whether the session has `refresh: 'off'`. */
+    isRefreshOff: options.refresh === 'off',
     get isHalted() {
       return page.isFrozen || page.isGone;
     },
     get thaws() {
       return thaws;
     },
-    get isAlone() {
-      // What was to be erased is to be so though the tab is closed: whatever it says then.
-      if (isClosed && gate.isWithdrawn) return wasAlone;
+    get isInMemory() {
+      // After withdrawal and close() the store must still be erased, so the state before close() counts.
+      if (isClosed && consentTool.isWithdrawn) return wasInMemory;
       return session.state.persistence !== 'indexeddb';
     },
     ran: page.ran,
-    /** It is there, and can be asked. */
-    get isUp() {
+    /** Whether the page can run. */
+    get isRunning() {
       return !page.isGone && !page.isFrozen;
     },
-    hold,
-    /** The token that a script would have which looks when it is told of a change. */
+    expectSettled,
+    /** The token that a subscriber read at the last change. */
     get shown() {
       return shown;
     },
-    /** Look at the token, as any script of the page may at any time. */
-    look: (how: string) => {
+    /** Read the token, as any script of the page may at any time, and check the state. */
+    readToken: (how: string) => {
       const token = session.advertisingToken;
       shown = token;
       const { state } = session;
       if (state === session.state) snapshot = state;
-      else fault('the snapshot changes though nothing has');
-      if (!Object.isFrozen(snapshot)) fault('the snapshot can be changed');
+      else fault('the state object changes although nothing has changed');
+      if (!Object.isFrozen(snapshot)) fault('the state object is not frozen');
       if (token && isClosed) fault('a token after close()');
-      if (token && !gate.granted) fault('a token without consent');
-      if (!gate.granted && state.waitingFor !== 'consent') fault('does not say that it waits for consent');
+      if (token && !consentTool.granted) fault('a token without consent');
+      if (!consentTool.granted && state.waitingFor !== 'consent') fault('state.waitingFor is not consent');
       if (token && state.phase === 'optedOut') fault('a token of an opted-out user');
       if (token) options.onToken(tab, token, how);
       return token;
@@ -220,30 +223,30 @@ export const createTab = (ground: Ground, options: TabOptions) => {
     thaw: (how: () => void) => {
       thaws++;
       how();
-      if (!page.isGone) tab.look('after a thaw');
+      if (!page.isGone) tab.readToken('after a thaw');
     },
     consent: (next: boolean) => {
-      // A page without consent knows nothing; what it is told afterwards is new to it.
-      if (!next) isOptOutTold = false;
-      gate.answer(next);
+      // A session without consent forgets everything, so an opt-out may be emitted again afterwards.
+      if (!next) isOptOutEmitted = false;
+      consentTool.answer(next);
       if (next) release();
     },
     close: () => {
       if (isClosed) return;
-      wasAlone = tab.isAlone;
+      wasInMemory = tab.isInMemory;
       isClosed = true;
       release();
       session.close();
     },
-    /** Consent was withdrawn, and what it has written last tells of the user. */
-    isTelling: () => gate.isWithdrawn && TELLING.test(lastWritten),
-    /** Promises that have not settled. */
+    /** Whether consent was withdrawn but the last write of the tab contains personal data. */
+    hasLeftTrace: () => consentTool.isWithdrawn && PERSONAL_FIELD.test(lastWritten),
+    /** Names of the calls whose promises have not settled. */
     unsettled: () => [...pending.values()].map(({ what }) => what),
-    /** Whatever should have happened by now. */
+    /** Check deadlines, signals and the order of events. */
     check: () => {
-      if (!tab.isUp) return;
-      if (!gate.granted || isClosed)
-        for (const { aborted } of asked) if (!aborted) fault('an answer to provide is still waited for');
+      if (!tab.isRunning) return;
+      if (!consentTool.granted || isClosed)
+        for (const { aborted } of asked) if (!aborted) fault('a call of provide is not aborted');
       const ran = page.ran();
       for (const [key, one] of pending) {
         const { what, limit, wereTimersStopped } = one;
@@ -252,11 +255,11 @@ export const createTab = (ground: Ground, options: TabOptions) => {
         pending.delete(key);
         fault(`${what} has not settled in time`);
       }
-      if (JSON.stringify(heard.slice(0, heardAgain.length)) !== JSON.stringify(heardAgain))
-        fault('listeners hear different things');
+      if (JSON.stringify(events.slice(0, secondEvents.length)) !== JSON.stringify(secondEvents))
+        fault('listeners receive different events');
     },
-  } satisfies Viewer & Record<string, unknown>;
-  hold('ready', LIMITS.ready, session.ready).catch(() => fault('ready rejects'));
+  } satisfies TabView & Record<string, unknown>;
+  expectSettled('ready', LIMITS.ready, session.ready).catch(() => fault('ready rejects'));
   return tab;
 };
 export type Tab = ReturnType<typeof createTab>;

@@ -1,33 +1,32 @@
 /**
- * Virtual time: one queue of tasks for a whole world, run one by one, everything that a task brings about having come to
- * rest before the next. Nothing in a world waits for a real clock, so a month passes in a second, and the same seed
- * brings the same order.
+ * Virtual time: one queue of tasks for a whole profile. Tasks run one by one, and all promise callbacks of a task run before
+ * the next task. Nothing waits for a real clock, so a month passes in seconds, and the same seed produces the same order.
  *
- * It does not know whose tasks they are: an owner says whether it can run at the moment.
+ * It does not know what a page is: the owner of a task says whether it can run.
  */
 
-// Taken before anybody fakes a clock.
+// Captured before a test replaces the timers.
 const macrotask = setImmediate;
 
-/** Who a task belongs to. */
+/** The owner of a task. */
 export interface Owner {
-  /** What was due while this could not run; it is for the owner to take up again. Undefined: it runs. */
-  readonly heldBack: Task[] | undefined;
-  /** It runs no more: its tasks are dropped. */
+  /** Tasks that fell due while the owner could not run; it requeues them. Undefined: the owner can run. */
+  readonly deferred: Task[] | undefined;
+  /** Whether it is gone: its tasks are dropped. */
   readonly isGone: boolean;
-  /** Called around each task. */
+  /** Called before each task. */
   enter?(): void;
 }
 
 export interface Task {
-  /** When it was due at first: true time, epoch ms. */
+  /** When it was first due, by the true time, epoch ms. */
   dueAt: number;
   readonly owner: Owner | undefined;
-  /** A task may be put off when its time has come: the later instant, or undefined to run. */
-  readonly putOff: ((at: number) => number | undefined) | undefined;
-  /** Undefined: done, or cancelled. */
+  /** Called when the task is due: returns a later time, or undefined to run it. */
+  readonly postpone: ((at: number) => number | undefined) | undefined;
+  /** Undefined: finished or cancelled. */
   run: (() => void) | undefined;
-  /** Its place in the queue; an entry that is not its task's is of the past. */
+  /** Its current queue entry; other entries of the task are obsolete. */
   entry?: Entry;
 }
 
@@ -37,33 +36,33 @@ interface Entry {
   readonly task: Task;
 }
 
-/** Tasks at one instant: more is a loop that never ends. */
+/** Maximum number of tasks at one instant: more are an endless loop. */
 const MOST_AT_ONCE = 20_000;
-/** Tasks in a span, and for each minute of it: more is a loop without rest. */
+/** Maximum number of tasks in a span, and in addition for each minute of it: more are a busy loop. */
 const MOST_IN_SPAN = 20_000;
 const MOST_IN_MINUTE = 600;
 
 export interface Time {
-  /** True time, which is the service's: epoch ms. */
+  /** The true time, which is the service's, epoch ms. */
   readonly nowMs: number;
-  /** Tasks run so far. */
+  /** Number of tasks run so far. */
   readonly steps: number;
-  /** Run `run` in `ms`. */
-  after(ms: number, run: () => void, owner?: Owner, putOff?: Task['putOff']): Task;
+  /** Run `run` after `ms`. */
+  after(ms: number, run: () => void, owner?: Owner, postpone?: Task['postpone']): Task;
   cancel(task: Task | undefined): void;
-  /** Take up again a task that was held back or put off: when it was due at first, or now. */
-  again(task: Task): void;
-  /** Work outside virtual time (the operator's answer): the next task waits until it is done. */
+  /** Queue a deferred or postponed task again: at its first due time, or now. */
+  requeue(task: Task): void;
+  /** Let the next task wait for work outside virtual time, such as the operator's answer. */
   outside<T>(work: Promise<T>): Promise<T>;
-  /** Let `ms` pass. Rejects where tasks at one instant never end. */
+  /** Advance by `ms`. Rejects if tasks form a loop. */
   advance(ms: number): Promise<void>;
-  /** Let everything that is under way at this instant, but for tasks, come about. */
+  /** Wait for all promise callbacks and outside work at this instant. */
   turn(): Promise<void>;
-  /** Let the device sleep: what is due comes `ms` later than it would have; where not `shifting`, all at once afterwards. */
+  /** Let the device sleep for `ms`: tasks are shifted by `ms` if `shifting`, else those that fell due run at once afterwards. */
   sleep(ms: number, shifting: boolean): void;
 }
 
-/** Start at `startAt`, epoch ms. */
+/** Create virtual time that starts at `startAt`, epoch ms. */
 export const createTime = (startAt: number): Time => {
   let nowMs = startAt;
   let steps = 0;
@@ -104,35 +103,35 @@ export const createTime = (startAt: number): Time => {
 
   const runOne = (entry: Entry) => {
     const { task } = entry;
-    const { run, owner, putOff } = task;
+    const { run, owner, postpone } = task;
     if (!run || task.entry !== entry || owner?.isGone) return;
-    if (owner?.heldBack) {
-      owner.heldBack.push(task);
+    if (owner?.deferred) {
+      owner.deferred.push(task);
       return;
     }
-    const later = putOff?.(entry.at);
+    const later = postpone?.(entry.at);
     if (later !== undefined && later > nowMs) {
       push(task, later);
       return;
     }
     task.run = undefined;
-    // The disk's own tasks are nobody's: fake-indexeddb asks again and again whether a connection is closed.
+    // Tasks of the database have no owner and are not counted: fake-indexeddb polls for closed connections.
     if (owner) steps++;
     owner?.enter?.();
     run();
   };
 
-  /** Microtasks run between two macrotasks; work outside is waited for. */
+  /** All microtasks run between two macrotasks. */
   const turn = () =>
     new Promise<void>((resolve) => {
       let quiet = 0;
-      const look = () => {
+      const step = () => {
         if (working) quiet = 0;
         else quiet++;
         if (quiet > 1) resolve();
-        else macrotask(look);
+        else macrotask(step);
       };
-      macrotask(look);
+      macrotask(step);
     });
 
   return {
@@ -142,16 +141,16 @@ export const createTime = (startAt: number): Time => {
     get steps() {
       return steps;
     },
-    after: (ms, run, owner, putOff) => {
+    after: (ms, run, owner, postpone) => {
       const dueAt = nowMs + Math.max(0, ms);
-      const task: Task = { dueAt, owner, putOff, run };
+      const task: Task = { dueAt, owner, postpone, run };
       push(task, dueAt);
       return task;
     },
     cancel: (task) => {
       if (task) task.run = undefined;
     },
-    again: (task) => push(task, Math.max(task.dueAt, nowMs)),
+    requeue: (task) => push(task, Math.max(task.dueAt, nowMs)),
     outside: (work) => {
       working++;
       return work.finally(() => working--);
@@ -162,13 +161,13 @@ export const createTime = (startAt: number): Time => {
       const most = steps + MOST_IN_SPAN + (ms / 60_000) * MOST_IN_MINUTE;
       return new Promise<void>((resolve, reject) => {
         let atOnce = 0;
-        const look = () => {
+        const step = () => {
           if (working) {
-            macrotask(look);
+            macrotask(step);
             return;
           }
           if (steps > most) {
-            reject(new Error(`a loop without rest: ${MOST_IN_SPAN} tasks in ${nowMs - end + ms} ms`));
+            reject(new Error(`a busy loop: ${MOST_IN_SPAN} tasks in ${nowMs - end + ms} ms`));
             return;
           }
           if (!heap.length || heap[0]!.at > end) {
@@ -179,7 +178,7 @@ export const createTime = (startAt: number): Time => {
           const entry = pop();
           if (entry.at > nowMs) atOnce = 0;
           else if (++atOnce > MOST_AT_ONCE) {
-            reject(new Error('tasks without end at one instant'));
+            reject(new Error('an endless loop of tasks at one instant'));
             return;
           }
           nowMs = Math.max(nowMs, entry.at);
@@ -189,9 +188,9 @@ export const createTime = (startAt: number): Time => {
             reject(error as Error);
             return;
           }
-          macrotask(look);
+          macrotask(step);
         };
-        turn().then(look);
+        turn().then(step);
       });
     },
     sleep: (ms, shifting) => {

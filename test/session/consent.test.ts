@@ -1,59 +1,25 @@
-/** Consent: before it neither storage nor network, after its withdrawal nothing stays or comes back. */
+/** Consent: before it is given, the session uses neither storage nor network. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, recordOf, restoreGlobals, rotate, success, watchRejections } from './fixtures.ts';
+import { HOUR, names, until, useFakeClock } from '../support/fixtures.ts';
+import { controlledConsent, openAsking, watchedStore } from './consent-fixture.ts';
+import { createFixture, dispatch, recordOf, restoreGlobals, success, watchRejections } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-/** A store, and whether it was touched. */
-const watched = (value?: unknown) => {
-  const place = memoryStore(value);
-  const touched = vi.fn();
-  const store: Store = {
-    kind: 'watched',
-    read: () => {
-      touched();
-      return place.read();
-    },
-    update: (change) => {
-      touched();
-      return place.update(change);
-    },
-  };
-  return { store, touched, place };
-};
-
-/** A session whose consent is asked for but not answered. */
-const asking = (value?: unknown, more: object = {}) => {
-  const fixture = createFixture();
-  const { store, touched, place } = watched(value);
-  let onChange = (_: boolean) => {};
-  const opened = fixture.open({
-    store,
-    consent: (change) => {
-      onChange = change;
-      return new Promise(() => {});
-    },
-    ...more,
-  });
-  return { ...fixture, ...opened, touched, place, grant: () => onChange(true), withdraw: () => onChange(false) };
-};
-
 describe('before consent', () => {
-  test('neither storage nor network nor provide is used, and ready resolves with nothing loaded', async () => {
+  test('neither storage nor network nor `provide` is used, and `ready` resolves with nothing loaded', async () => {
     const provide = vi.fn();
-    const { session, heard, touched, sent, pass, close } = asking(recordOf(1), { provide, tokens: success(2) });
+    const { session, events, touched, sent, advance, close } = openAsking(recordOf(1), { provide, tokens: success(2) });
     await session.ready;
-    await pass(2 * HOUR);
+    await advance(2 * HOUR);
     expect(session.state).toMatchObject({ waitingFor: 'consent', phase: 'empty' });
     expect(session.advertisingToken).toBeUndefined();
     expect(touched).not.toHaveBeenCalled();
     expect(provide).not.toHaveBeenCalled();
     expect(sent).toEqual([]);
-    expect(heard).toEqual([]);
+    expect(events).toEqual([]);
     close();
   });
 
@@ -64,51 +30,51 @@ describe('before consent', () => {
     await session.ready;
     session.setTokens(success(1)).catch(() => {});
     window.dispatchEvent(new Event('pageshow'));
-    await asking().rest();
+    await openAsking().settle();
     expect(open).not.toHaveBeenCalled();
     session.close();
   });
 
-  test('refused: getToken and refresh say so', async () => {
+  test('getToken() and refresh() reject with `no_consent` if it is denied', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith({ consent: () => false });
+    const { session } = fixture.openStored({ consent: () => false });
     await session.ready;
     await expect(session.getToken()).rejects.toMatchObject({ code: 'no_consent' });
     await expect(session.refresh()).rejects.toMatchObject({ code: 'no_consent' });
     fixture.close();
   });
 
-  test('pending: getToken waits for it, as long as it waits for anything', async () => {
-    const { session, pass, close } = asking(recordOf(1));
+  test('getToken() waits for a pending decision up to its timeout', async () => {
+    const { session, advance, close } = openAsking(recordOf(1));
     const token = session.getToken();
     const late = expect(token).rejects.toMatchObject({ code: 'timeout' });
-    await pass(10_000);
+    await advance(10_000);
     await late;
     close();
   });
 
-  test('a set that the host supplies waits for consent, and is stored then', async () => {
-    const { session, heard, touched, place, grant, rest, close } = asking();
+  test('a set that the host supplies is held, and stored once consent is given', async () => {
+    const { session, events, touched, inner, grant, settle, close } = openAsking();
     const done = session.setTokens(success(3));
-    await rest();
+    await settle();
     expect(touched).not.toHaveBeenCalled();
     grant();
     await done;
     await until(() => session.advertisingToken === 'advertising-3');
-    await rest();
-    expect(await place.read()).toMatchObject({ set: { advertisingToken: 'advertising-3' } });
-    expect(names(heard)).toEqual(['token set']);
+    await settle();
+    expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-3' } });
+    expect(names(events)).toEqual(['token set']);
     close();
   });
 
-  test('a malformed set rejects at once', async () => {
-    const { session, close } = asking();
+  test('setTokens() of a malformed set rejects at once', async () => {
+    const { session, close } = openAsking();
     await expect(session.setTokens({ nothing: 1 })).rejects.toMatchObject({ code: 'invalid_token_set' });
     close();
   });
 
-  test('close lets go of everything that waited for it', async () => {
-    const { session, grant, touched, rest, sent } = asking(recordOf(1));
+  test('close() settles every call that waits for it', async () => {
+    const { session, grant, touched, settle, sent } = openAsking(recordOf(1));
     const waiting = [session.getToken(), session.setTokens(success(2)), session.clear()];
     session.close();
     let settled = 0;
@@ -117,10 +83,10 @@ describe('before consent', () => {
         () => settled++,
         () => settled++,
       );
-    await rest();
+    await settle();
     expect(settled).toBe(waiting.length);
     grant();
-    await rest();
+    await settle();
     expect(touched).not.toHaveBeenCalled();
     expect(sent).toEqual([]);
   });
@@ -128,33 +94,33 @@ describe('before consent', () => {
 
 describe('consent given', () => {
   test.each<[string, () => boolean | Promise<boolean>]>([
-    ['at once', () => true],
+    ['synchronously', () => true],
     ['by a promise', async () => true],
-  ])('%s: ready waits for what is stored where it is known, and the token is there', async (_, consent) => {
+  ])('%s: the stored token is loaded', async (_, consent) => {
     const fixture = createFixture();
-    const { session, heard } = fixture.openWith({ consent });
+    const { session, events } = fixture.openStored({ consent });
     await session.ready;
     await until(() => session.advertisingToken);
-    await fixture.rest();
+    await fixture.settle();
     expect(session.state.waitingFor).toBeUndefined();
-    expect(names(heard)).toEqual(['token load']);
+    expect(names(events)).toEqual(['token load']);
     fixture.close();
   });
 
-  test('later: the waiting getToken gets the stored token', async () => {
-    const { session, grant, heard, rest, close } = asking(recordOf(1));
+  test('later: a waiting getToken() resolves with the stored token', async () => {
+    const { session, grant, events, settle, close } = openAsking(recordOf(1));
     const token = session.getToken();
-    await rest();
+    await settle();
     grant();
     expect(await token).toBe('advertising-1');
-    await rest();
-    expect(names(heard)).toEqual(['token load']);
+    await settle();
+    expect(names(events)).toEqual(['token load']);
     close();
   });
 
-  test('from within the question itself', async () => {
+  test('by `onChange` inside the `consent` call: the stored token is loaded', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith({
+    const { session } = fixture.openStored({
       consent: (onChange) => {
         onChange(true);
         return new Promise(() => {});
@@ -164,172 +130,37 @@ describe('consent given', () => {
     fixture.close();
   });
 
-  test('twice is as once', async () => {
-    const { session, grant, heard, rest, close } = asking(recordOf(1));
+  test('repeatedly: the token is loaded and emitted once', async () => {
+    const { session, grant, events, settle, close } = openAsking(recordOf(1));
     grant();
     grant();
     await until(() => session.advertisingToken);
     grant();
-    await rest();
-    expect(names(heard)).toEqual(['token load']);
+    await settle();
+    expect(names(events)).toEqual(['token load']);
     close();
   });
 });
 
-describe('consent withdrawn', () => {
-  test('wipes page and store at once, and nothing follows', async () => {
-    const { session, grant, withdraw, place, heard, sent, rest, pass, close } = asking(recordOf(1));
-    grant();
-    await until(() => session.advertisingToken);
-    await rest();
-    withdraw();
-    expect(session.advertisingToken).toBeUndefined();
-    expect(session.state).toMatchObject({ waitingFor: 'consent', phase: 'empty' });
-    await rest();
-    expect(JSON.stringify(await place.read())).not.toMatch(/advertising-|refresh-|fingerprint|receivedAt/);
-    await pass(2 * HOUR);
-    expect(sent).toEqual([]);
-    expect(names(heard)).toEqual(['token load']);
-    expect(vi.getTimerCount()).toBe(0);
-    close();
-  });
-
-  test('in the middle of a refresh: the request is given up, and its answer brings nothing back', async () => {
-    const { session, grant, withdraw, serve, sent, place, heard, rest, pass, close } = asking(recordOf(1));
-    let answer = (_: Response) => {};
-    serve(() => new Promise((resolve) => (answer = resolve)));
-    grant();
-    await pass(15 * MINUTE);
-    expect(sent).toHaveLength(1);
-    withdraw();
-    expect(sent[0]?.init.signal?.aborted).toBe(true);
-    answer(await rotate(sent[0]!));
-    await rest();
-    expect(session.advertisingToken).toBeUndefined();
-    expect(await place.read()).not.toHaveProperty('set.refreshToken');
-    expect(names(heard)).toEqual(['token load']);
-    close();
-  });
-
-  test('before a set was written: it never is, not even for a moment', async () => {
-    const { session, grant, withdraw, place, rest, close } = asking();
-    const written = vi.spyOn(place, 'update');
-    const supplied = session.setTokens(success(3));
-    grant();
-    withdraw();
-    await expect(supplied).rejects.toMatchObject({ code: 'no_consent' });
-    await rest();
-    const results = await Promise.all(written.mock.results.map(({ value }) => value));
-    expect(results.length).toBeGreaterThan(0);
-    expect(JSON.stringify(results)).not.toMatch(/advertising-|refresh-|real/);
-    close();
-  });
-
-  test('before the first read, and the session closed: the store is wiped all the same', async () => {
-    const { session, grant, withdraw, place, rest } = asking(recordOf(1));
-    grant();
-    withdraw();
-    session.close();
-    await rest();
-    expect(JSON.stringify(await place.read())).not.toMatch(/advertising-|refresh-|real/);
-  });
-
-  test('in the middle of provide: its answer is not taken', async () => {
-    let answer = (_: unknown) => {};
-    let given: AbortSignal | undefined;
-    const { session, grant, withdraw, place, heard, rest, close } = asking(undefined, {
-      provide: ({ signal }: { signal: AbortSignal }) => {
-        given = signal;
-        return new Promise((resolve) => (answer = resolve));
-      },
-    });
-    grant();
-    await until(() => given);
-    withdraw();
-    expect(given?.aborted).toBe(true);
-    answer(success(5));
-    await rest();
-    expect(session.advertisingToken).toBeUndefined();
-    expect(await place.read()).not.toHaveProperty('set.refreshToken');
-    expect(heard).toEqual([]);
-    close();
-  });
-
-  test('a set that is supplied afterwards reaches neither store nor page until consent is given again', async () => {
-    const { session, grant, withdraw, place, touched, rest, close } = asking(recordOf(1));
-    grant();
-    await until(() => session.advertisingToken);
-    withdraw();
-    await rest();
-    touched.mockClear();
-    session.setTokens(success(4)).catch(() => {});
-    await rest();
-    expect(touched).not.toHaveBeenCalled();
-    expect(await place.read()).not.toHaveProperty('set.refreshToken');
-    expect(session.advertisingToken).toBeUndefined();
-    close();
-  });
-
-  test('and given again: the page is as one that has nothing, and works', async () => {
-    const { session, grant, withdraw, heard, rest, close } = asking(recordOf(1));
-    grant();
-    await until(() => session.advertisingToken);
-    await rest();
-    withdraw();
-    await rest();
-    grant();
-    await rest();
-    expect(session.state).toMatchObject({ phase: 'empty', waitingFor: undefined });
-    await session.setTokens(success(6));
-    await rest();
-    expect(session.advertisingToken).toBe('advertising-6');
-    expect(names(heard)).toEqual(['token load', 'needsTokens empty', 'token set']);
-    close();
-  });
-
-  test('keeps the tombstone of an opt-out', async () => {
-    const { session, grant, withdraw, place, rest, close } = asking();
-    grant();
-    await session.setTokens({ status: 'optout' });
-    withdraw();
-    await rest();
-    expect(await place.read()).toMatchObject({ optedOut: true });
-    close();
-  });
-
-  test('and the session closed at once: nothing is left unhandled, and the store is wiped all the same', async () => {
-    const { seen, stop } = watchRejections();
-    const { session, grant, withdraw, place, rest } = asking(recordOf(1));
-    grant();
-    await until(() => session.advertisingToken);
-    withdraw();
-    session.close();
-    await rest();
-    stop();
-    expect(seen).toEqual([]);
-    expect(await place.read()).not.toHaveProperty('set.refreshToken');
-  });
-});
-
-describe('consent that fails is consent not given', () => {
+describe('`consent` gives no consent when it', () => {
   test.each<[string, () => unknown]>([
     [
-      'it throws',
+      'throws',
       () => {
         throw new Error('no consent tool');
       },
     ],
-    ['it rejects', () => Promise.reject(new Error('no consent tool'))],
-    ['it answers with nothing', () => undefined],
-    ['it answers with what is only nearly true', () => Promise.resolve('yes')],
-    ['it answers with an object', () => ({})],
+    ['rejects', () => Promise.reject(new Error('no consent tool'))],
+    ['returns undefined', () => undefined],
+    ['resolves with a truthy value other than true', () => Promise.resolve('yes')],
+    ['returns an object', () => ({})],
   ])('%s', async (_, consent) => {
     const { seen, stop } = watchRejections();
     const fixture = createFixture();
-    const { store, touched } = watched(recordOf(1));
+    const { store, touched } = watchedStore(recordOf(1));
     const { session } = fixture.open({ store, consent: consent as never });
     await session.ready;
-    await fixture.pass(HOUR);
+    await fixture.advance(HOUR);
     expect(session.state.waitingFor).toBe('consent');
     expect(touched).not.toHaveBeenCalled();
     expect(fixture.sent).toEqual([]);
@@ -337,4 +168,19 @@ describe('consent that fails is consent not given', () => {
     expect(seen).toEqual([]);
     fixture.close();
   });
+});
+
+test('consent given after the page was frozen and resumed: the stored state is read', async () => {
+  const fixture = createFixture();
+  const { consent, grant } = controlledConsent();
+  const { session } = fixture.openStored({ consent });
+  await fixture.settle();
+  dispatch('freeze');
+  await fixture.settle();
+  dispatch('resume');
+  await fixture.settle();
+  grant();
+  await fixture.settle();
+  expect([session.advertisingToken, session.state.waitingFor]).toEqual(['advertising-1', undefined]);
+  fixture.close();
 });

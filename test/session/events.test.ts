@@ -1,28 +1,28 @@
-/** Listeners: what they hear, in which order, and that nothing they do harms anybody. */
+/** Events and state changes: what listeners receive and in which order; a faulty listener affects nobody else. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { EventName, Session } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, offline, refuses, restoreGlobals, success, watchRejections } from './fixtures.ts';
+import { answersPlain, createFixture, offline, restoreGlobals, success, watchRejections } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
 const EVENTS: EventName[] = ['token', 'expired', 'optout', 'needsTokens', 'error'];
 
-/** A life with every event in it. */
-const liveThrough = async (fixture: ReturnType<typeof createFixture>, session: Session) => {
+/** Take a session through every event. */
+const emitEveryEvent = async (fixture: ReturnType<typeof createFixture>, session: Session) => {
   await session.ready;
-  await fixture.rest();
+  await fixture.settle();
   await session.setTokens(success(1));
   fixture.serve(offline);
-  await fixture.pass(16 * MINUTE);
-  fixture.serve(refuses(400, { status: 'expired_token' }));
-  await fixture.pass(HOUR);
+  await fixture.advance(16 * MINUTE);
+  fixture.serve(answersPlain(400, { status: 'expired_token' }));
+  await fixture.advance(HOUR);
   await session.setTokens({ status: 'optout' });
-  await fixture.rest();
+  await fixture.settle();
 };
-const LIFE = [
+const EVERY_EVENT = [
   'needsTokens empty',
   'token set',
   'error network',
@@ -32,20 +32,20 @@ const LIFE = [
   'optout',
 ];
 
-test('a whole life is told in order, each thing once', async () => {
+test('every event is emitted once and in order', async () => {
   const fixture = createFixture();
-  const { session, heard } = fixture.open();
-  await liveThrough(fixture, session);
-  expect(names(heard)).toEqual(LIFE);
+  const { session, events } = fixture.open();
+  await emitEveryEvent(fixture, session);
+  expect(names(events)).toEqual(EVERY_EVENT);
   fixture.close();
 });
 
-test('listeners that throw or reject harm nobody: others hear everything, and nothing is left unhandled', async () => {
+test('a listener that throws or rejects is logged; the others receive every event, and no rejection is unhandled', async () => {
   const { seen, stop } = watchRejections();
   const fixture = createFixture();
-  const said: unknown[] = [];
-  const { session, heard } = fixture.open({ logger: { debug: (_, what) => said.push(what) } });
-  const faults = EVENTS.flatMap((event) => [
+  const logged: unknown[] = [];
+  const { session, events } = fixture.open({ logger: { debug: (_, what) => logged.push(what) } });
+  const unsubscribes = EVENTS.flatMap((event) => [
     session.on(event, () => {
       throw new Error(`thrown at ${event}`);
     }),
@@ -56,12 +56,12 @@ test('listeners that throw or reject harm nobody: others hear everything, and no
   });
   const after: string[] = [];
   for (const event of EVENTS) session.on(event, () => after.push(event));
-  await liveThrough(fixture, session);
-  expect(faults).toHaveLength(10);
-  expect(names(heard)).toEqual(LIFE);
-  expect(after).toEqual(LIFE.map((event) => event.split(' ')[0]));
+  await emitEveryEvent(fixture, session);
+  expect(unsubscribes).toHaveLength(10);
+  expect(names(events)).toEqual(EVERY_EVENT);
+  expect(after).toEqual(EVERY_EVENT.map((event) => event.split(' ')[0]));
   for (const event of EVENTS)
-    expect(said.map(String)).toEqual(
+    expect(logged.map(String)).toEqual(
       expect.arrayContaining([`Error: thrown at ${event}`, `Error: rejected at ${event}`]),
     );
   stop();
@@ -69,67 +69,67 @@ test('listeners that throw or reject harm nobody: others hear everything, and no
   fixture.close();
 });
 
-test('a logger that throws harms nobody', async () => {
+test('a logger that throws changes nothing', async () => {
   const { seen, stop } = watchRejections();
   const fixture = createFixture();
-  const { session, heard } = fixture.open({
+  const { session, events } = fixture.open({
     logger: {
       debug: () => {
-        throw new Error('of the logger');
+        throw new Error('from the logger');
       },
     },
   });
   session.on('token', () => {
-    throw new Error('of a listener');
+    throw new Error('from a listener');
   });
-  await liveThrough(fixture, session);
-  expect(names(heard)).toEqual(LIFE);
+  await emitEveryEvent(fixture, session);
+  expect(names(events)).toEqual(EVERY_EVENT);
   stop();
   expect(seen).toEqual([]);
   fixture.close();
 });
 
-test('the logger is never told a token or key', async () => {
+test('the logger receives no token', async () => {
   const fixture = createFixture();
-  const said: string[] = [];
-  const { session } = fixture.open({ logger: { debug: (...all) => said.push(all.map(String).join(' ')) } });
-  await liveThrough(fixture, session);
-  expect(said.length).toBeGreaterThan(0);
-  expect(said.join('\n')).not.toMatch(/advertising-\d|refresh-\d/);
+  const logged: string[] = [];
+  const { session } = fixture.open({ logger: { debug: (...all) => logged.push(all.map(String).join(' ')) } });
+  await emitEveryEvent(fixture, session);
+  expect(logged.length).toBeGreaterThan(0);
+  expect(logged.join('\n')).not.toMatch(/advertising-\d|refresh-\d/);
   fixture.close();
 });
 
-test('every listener hears the same order, also where a listener brings about more', async () => {
+test('every listener receives the events in the same order, even if a listener causes further events', async () => {
   const fixture = createFixture();
   const { session } = fixture.open();
   const orders: string[][] = [[], [], []];
-  let answered = false;
+  let hasSupplied = false;
   for (const [index, order] of orders.entries())
     for (const event of EVENTS)
       session.on(event, () => {
         order.push(event);
-        if (index === 0 && event === 'needsTokens' && !answered) {
-          answered = true;
+        if (index === 0 && event === 'needsTokens' && !hasSupplied) {
+          hasSupplied = true;
           void session.setTokens(success(1));
         }
         if (index === 1 && event === 'token') void session.setTokens({ status: 'optout' });
       });
   await session.ready;
-  await fixture.rest();
+  await fixture.settle();
   expect(orders[0]).toEqual(['needsTokens', 'token', 'optout']);
   expect(orders[1]).toEqual(orders[0]);
   expect(orders[2]).toEqual(orders[0]);
   fixture.close();
 });
 
-describe('any public method may be called from any listener', () => {
+describe('every public method may be called from any listener', () => {
   const methods: [string, (session: Session) => unknown][] = [
     ['getToken', (session) => session.getToken()],
     ['setTokens', (session) => session.setTokens(success(50))],
     ['setTokens of an opt-out', (session) => session.setTokens({ status: 'optout' })],
     ['clear', (session) => session.clear()],
     ['refresh', (session) => session.refresh()],
-    ['the getters', (session) => [session.state, session.advertisingToken]],
+    ['reading the getters', (session) => [session.state, session.advertisingToken]],
     ['on', (session) => session.on('token', () => {})()],
     ['subscribe', (session) => session.subscribe(() => {})()],
     ['close', (session) => session.close()],
@@ -148,8 +148,8 @@ describe('any public method may be called from any listener', () => {
       };
       if (event === 'change') session.subscribe(once);
       else session.on(event, once);
-      await liveThrough(fixture, session).catch(({ code }) => expect(code).toBe('closed'));
-      await fixture.pass(15_000);
+      await emitEveryEvent(fixture, session).catch(({ code }) => expect(code).toBe('closed'));
+      await fixture.advance(15_000);
       expect(`${event}: ${state}`).toBe(`${event}: settled`);
       fixture.close();
     }
@@ -158,8 +158,8 @@ describe('any public method may be called from any listener', () => {
   });
 });
 
-describe('unsubscribing', () => {
-  test('lets go of that listener alone, also of one that listens twice', async () => {
+describe('unsubscribe', () => {
+  test('removes one registration only, even if the same function is registered twice', async () => {
     const fixture = createFixture();
     const { session } = fixture.open();
     await session.ready;
@@ -169,12 +169,12 @@ describe('unsubscribing', () => {
     off();
     off();
     await session.setTokens(success(1));
-    await fixture.rest();
+    await fixture.settle();
     expect(listener).toHaveBeenCalledOnce();
     fixture.close();
   });
 
-  test('from within a listener keeps no other from hearing', async () => {
+  test('inside a listener does not skip the next listener', async () => {
     const fixture = createFixture();
     const { session } = fixture.open();
     await session.ready;
@@ -186,74 +186,74 @@ describe('unsubscribing', () => {
     session.on('token', () => calls.push('second'));
     await session.setTokens(success(1));
     await session.setTokens(success(2));
-    await fixture.rest();
+    await fixture.settle();
     expect(calls).toEqual(['first', 'second', 'second']);
     fixture.close();
   });
 });
 
 describe('state and subscribe', () => {
-  test('state is the same frozen object until something changes, and a change is told with the new one', async () => {
+  test('`state` is the same frozen object until something changes, and subscribers then see the new one', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith();
+    const { session } = fixture.openStored();
     const { state: first } = session;
     expect(session.state).toBe(first);
     expect(Object.isFrozen(first)).toBe(true);
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     const { state: loaded } = session;
     expect(loaded).not.toBe(first);
     const seen: unknown[] = [];
     session.subscribe(() => seen.push(session.state));
-    await fixture.pass(10 * MINUTE);
+    await fixture.advance(10 * MINUTE);
     expect(session.state).toBe(loaded);
     expect(seen).toEqual([]);
-    await fixture.pass(5 * MINUTE);
+    await fixture.advance(5 * MINUTE);
     expect(session.state).not.toBe(loaded);
     expect(seen.length).toBeGreaterThan(0);
     expect(seen.at(-1)).toBe(session.state);
     fixture.close();
   });
 
-  test('a change of the token alone, with the same times, is a change', async () => {
+  test('subscribers are called when only the token changes', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith();
+    const { session } = fixture.openStored();
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     const changed = vi.fn();
     session.subscribe(changed);
     await session.setTokens(success(2));
-    await fixture.rest();
+    await fixture.settle();
     expect(changed).toHaveBeenCalled();
     fixture.close();
   });
 
-  test('a change that only the getter finds is told, and not to the reader in the middle of its reading', async () => {
+  test('a change that a getter discovers is announced after the read, not during it', async () => {
     const fixture = createFixture(offline);
-    const { session } = fixture.openWith({ refresh: 'off' });
+    const { session } = fixture.openStored({ refresh: 'off' });
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     const changed = vi.fn();
     session.subscribe(changed);
     vi.setSystemTime(Date.now() + 20 * MINUTE);
     expect(session.state.phase).toBe('due');
     expect(changed).not.toHaveBeenCalled();
-    await fixture.rest();
+    await fixture.settle();
     expect(changed).toHaveBeenCalled();
     fixture.close();
   });
 
-  test('no state ever holds a token, a key or the end of one', async () => {
+  test('no state contains a token, a key or a part of one', async () => {
     const fixture = createFixture();
     const { session } = fixture.open();
     const states: string[] = [];
-    const note = () => {
+    const record = () => {
       const { state } = session;
       states.push(`${JSON.stringify(state)} ${state.lastError} ${state.lastError?.cause}`);
     };
-    session.subscribe(note);
-    await liveThrough(fixture, session);
-    note();
+    session.subscribe(record);
+    await emitEveryEvent(fixture, session);
+    record();
     expect(states.length).toBeGreaterThan(4);
     expect(states.join('\n')).not.toMatch(/advertising-\d|refresh-\d|no-token-is-real|AQEBAQ/);
     fixture.close();

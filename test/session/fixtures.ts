@@ -1,19 +1,22 @@
 /**
- * A fixture for the session alone: a scripted service that seals its answers with `node:crypto`, stores that can be
- * looked into, a page that can be hidden. Clock, `until`, `rest` and `pass` are those of the stories.
+ * The fixture for tests of the session alone: a scripted service that encrypts its answers with `node:crypto`, stores
+ * that a test can read, and a page that a test can hide.
+ *
+ * It must not use the operator: what the service answers is up to each test. The fake clock, `until`, `settle` and
+ * `advance` come from `test/support/fixtures.ts`.
  */
 
 import { createCipheriv } from 'node:crypto';
 import { vi } from 'vitest';
 import { createSession, memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { createLifeFixture, DAY, HOUR, listen, MINUTE } from '../support/fixtures.ts';
+import { createOperatorFixture, DAY, HOUR, MINUTE, recordEvents } from '../support/fixtures.ts';
 
 const keyOf = (n: number) => Buffer.alloc(32, n);
 
-/** Wire set number `n`, issued now: due in 15 minutes, good for an hour, at its end in a day. */
+/** Token set number `n` in wire format, issued at `at`: due after 15 minutes, valid for an hour, refreshable for a day. */
 export const wireSet = (n: number, at = Date.now()) => ({
   advertising_token: `advertising-${n}`,
-  // The end is what tells sets again.
+  // The session identifies a set by the last 24 characters of its refresh token, so these differ between sets.
   refresh_token: `refresh-${n}-of-a-fixture-where-no-token-is-real-${n}`,
   refresh_response_key: keyOf(n).toString('base64'),
   refresh_from: at + 15 * MINUTE,
@@ -21,10 +24,10 @@ export const wireSet = (n: number, at = Date.now()) => ({
   refresh_expires: at + DAY,
 });
 
-/** What the service or the publisher's server says with set number `n`. */
+/** The answer of the service, or of the publisher's server, that contains set number `n`. */
 export const success = (n: number, at?: number) => ({ status: 'success', body: wireSet(n, at) });
 
-/** The record of a page that was given set number `n`. */
+/** The record that a page stores when it receives set number `n` from its host. */
 export const recordOf = (n: number, at = Date.now()) => {
   const wire = wireSet(n, at);
   return {
@@ -45,7 +48,7 @@ export const recordOf = (n: number, at = Date.now()) => {
   };
 };
 
-/** Base64 of what the service sends to the holder of set number `n`. */
+/** Base64 of `text`, encrypted with the response key of set number `n`. */
 export const sealedFor = (n: number, text: string | Uint8Array): string => {
   const iv = Buffer.alloc(12, 7);
   const cipher = createCipheriv('aes-256-gcm', keyOf(n), iv);
@@ -54,58 +57,67 @@ export const sealedFor = (n: number, text: string | Uint8Array): string => {
 
 export const BASE_URL = 'https://operator.example';
 
-/** A request of the session, and the number of the set that it sent. */
-export interface Sent {
+/** A request that a session sent. */
+export interface SentRequest {
   readonly url: string;
   readonly init: RequestInit;
+  /** Number of the set whose refresh token it carries. */
   readonly n: number;
-  /** Instant, epoch ms. */
+  /** When it was sent, epoch ms. */
   readonly at: number;
 }
 
-/** A service: what it says to a request. */
-export type Service = (sent: Sent) => Response | Promise<Response>;
+/** A service, as a function from request to response. */
+export type Service = (request: SentRequest) => Response | Promise<Response>;
 
-/** The service in health: set n + 1 for set n. */
+/** A working service: it answers set `n` with set `n + 1`. */
 export const rotate: Service = ({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1))));
 
-/** A service that answers with an opened text. */
-export const says =
+/** Build a service that encrypts `answer` for whoever asks. */
+export const answersSealed =
   (answer: unknown): Service =>
   ({ n }) =>
     new Response(sealedFor(n, typeof answer === 'string' ? answer : JSON.stringify(answer)));
 
-/** A service that answers in plain text, with a status. */
-export const refuses =
+/** Build a service that answers in plain text, with the given HTTP status. */
+export const answersPlain =
   (status: number, body: unknown = '', headers: Record<string, string> = {}): Service =>
   () =>
     new Response(typeof body === 'string' ? body : JSON.stringify(body), { status, headers });
 
+/** No network. */
 export const offline: Service = () => Promise.reject(new TypeError('Failed to fetch'));
 
-/** A service that never answers, and a network that does not care whether anybody still waits. */
+/** A service that never answers. The request does not end when its signal is aborted either. */
 export const hangs: Service = () => new Promise(() => {});
 
-/** A store with no room left: what is put fails, what is erased does not. */
-export const full = (place: Store): Store => ({
-  ...place,
+/** A store whose quota is used up: writing a value fails, deleting it works. */
+export const fullStore = (inner: Store): Store => ({
+  ...inner,
   update: async (change) => {
-    const stored = await place.read();
+    const stored = await inner.read();
     const value = change(stored);
     if (value !== undefined && value !== stored) throw new DOMException('full', 'QuotaExceededError');
-    return place.update(() => value);
+    return inner.update(() => value);
   },
 });
 
 /** Show or hide the page. */
-export const show = (visible: boolean) => {
+export const setVisible = (visible: boolean) => {
   Object.defineProperty(document, 'visibilityState', { value: visible ? 'visible' : 'hidden', configurable: true });
   document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
 };
 
+/** Dispatch a lifecycle event: `freeze` and `resume` on the document, all others on the window. */
+export const dispatch = (event: string) =>
+  (/^(freeze|resume)$/.test(event) ? document : window).dispatchEvent(new Event(event, { bubbles: true }));
+
+let names = 0;
+
+/** Build the fixture. Each session has a name of its own unless the options contain one. */
 export const createFixture = (first: Service = rotate) => {
-  const { rest, pass } = createLifeFixture();
-  const sent: Sent[] = [];
+  const { settle, advance } = createOperatorFixture();
+  const sent: SentRequest[] = [];
   const sessions: Session[] = [];
   let service = first;
   const fetch = async (url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
@@ -118,33 +130,71 @@ export const createFixture = (first: Service = rotate) => {
     sent.push(request);
     return service(request);
   };
-  /** A session, opened and listened to; its store is in memory unless one is given. */
-  const open = (given: Partial<SessionOptions> = {}) => {
-    const store: Store = given.store ?? memoryStore();
-    const session = createSession({ baseUrl: BASE_URL, fetch, name: `fixture-${sessions.length}`, ...given, store });
+  const open = (options: Partial<SessionOptions> = {}) => {
+    const store: Store = options.store ?? memoryStore();
+    const session = createSession({ baseUrl: BASE_URL, fetch, name: `fixture-${names++}`, ...options, store });
     sessions.push(session);
-    return { session, store, heard: listen(session) };
+    const events = recordEvents(session);
+    return { session, store, events, heard: events };
   };
   return {
-    rest,
-    pass,
-    /** Requests of all sessions. */
+    settle,
+    advance,
+    /** Requests of all sessions, in order. */
     sent,
     fetch,
-    /** Let the service be another one from now on. */
+    /** Replace the service. */
     serve: (next: Service) => {
       service = next;
     },
+    /** Open a session and record its events. Its store is in memory unless the options contain one. */
     open,
-    /** A session that finds set number 1 in its store, received now. */
-    openWith: (given: Partial<SessionOptions> = {}) => open({ ...given, store: memoryStore(recordOf(1)) }),
+    /** Open a session whose store contains set number 1, received now. */
+    openStored: (options: Partial<SessionOptions> = {}) => open({ ...options, store: memoryStore(recordOf(1)) }),
+    /** Close all sessions. */
     close: () => {
       for (const session of sessions) session.close();
     },
+    // Former names of `settle` and `advance`.
+    rest: settle,
+    pass: advance,
   };
 };
 
-/** Collect rejections that nobody handles, until `stop`. */
+/** Open a session with set number 1 in force whose refresh is due now and answered by `service`. */
+export const openDue = async (service: Service) => {
+  const fixture = createFixture(service);
+  const { session, store, events } = fixture.openStored();
+  await session.ready;
+  await fixture.advance(15 * MINUTE);
+  return { ...fixture, session, store, events };
+};
+
+/** Open a session with set number 1 in force, loaded. Its `store` has a mock for `close`. */
+export const openLoaded = async (options: Partial<SessionOptions> = {}) => {
+  const fixture = createFixture();
+  const store = { ...memoryStore(recordOf(1)), close: vi.fn() } satisfies Store;
+  const { session, events } = fixture.open({ store, ...options });
+  await session.ready;
+  await fixture.settle();
+  return { ...fixture, store, session, events };
+};
+
+let pairs = 0;
+
+/** Open two tabs over one store, both loaded, with set number 1 in force. */
+export const openTwoTabs = async (options: Partial<SessionOptions> = {}) => {
+  const fixture = createFixture();
+  const name = `two-tabs-${pairs++}`;
+  const store = memoryStore(recordOf(1));
+  const a = fixture.open({ store, name, ...options });
+  const b = fixture.open({ store, name, ...options });
+  await Promise.all([a.session.ready, b.session.ready]);
+  await fixture.settle();
+  return { fixture, store, a, b };
+};
+
+/** Collect unhandled rejections until `stop` is called. */
 export const watchRejections = () => {
   const seen: unknown[] = [];
   const note = (reason: unknown) => void seen.push(reason);
@@ -152,10 +202,13 @@ export const watchRejections = () => {
   return { seen, stop: () => void process.off('unhandledRejection', note) };
 };
 
-/** Put everything back: clock, page, globals. */
+/** Restore what tests replace: the clock, the globals, the visibility of the page. */
 export const restoreGlobals = () => {
   vi.useRealTimers();
   vi.unstubAllGlobals();
   vi.restoreAllMocks();
-  show(true);
+  setVisible(true);
 };
+
+// Former names, still used in test/page.
+export { answersPlain as refuses, answersSealed as says };

@@ -1,69 +1,55 @@
-/** Pages that are frozen, kept in the back/forward cache, restored, or there twice: what they know, and what they hold on to. */
+/** Pages that are hidden, frozen, or kept in the back/forward cache: what they read again when they return. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
 import {
   createFixture,
+  dispatch,
   hangs,
+  openLoaded,
   recordOf,
   restoreGlobals,
   rotate,
-  sealedFor,
-  show,
+  setVisible,
   success,
-  watchRejections,
 } from './fixtures.ts';
 
-let round = 0;
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
-
-const say = (event: string) =>
-  (/^(freeze|resume)$/.test(event) ? document : window).dispatchEvent(new Event(event, { bubbles: true }));
-
-/** A page with set 1 in force, over a store that can be looked into. */
-const openPage = async (given: object = {}) => {
-  const fixture = createFixture();
-  const store = { ...memoryStore(recordOf(1)), close: vi.fn() } satisfies Store;
-  const { session, heard } = fixture.open({ store, name: `life-${round++}`, ...given });
-  await session.ready;
-  await fixture.rest();
-  return { ...fixture, store, session, heard };
-};
 
 describe.each([
   ['kept in the back/forward cache', 'pagehide', 'pageshow'],
   ['frozen', 'freeze', 'resume'],
-])('a page that is %s', (_, leave, back) => {
-  test('gives no token until it has read again, and tells nothing where nothing has happened', async () => {
-    const { session, heard, rest, close } = await openPage();
-    say(leave);
+])('a page that is %s', (_, leave, comeBack) => {
+  test('gives out no token until it has read the store again, and emits no event if nothing changed', async () => {
+    const { session, events, settle, close } = await openLoaded();
+    dispatch(leave);
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state).toMatchObject({ waitingFor: 'storage', phase: 'empty' });
-    say(back);
+    dispatch(comeBack);
     expect(session.advertisingToken).toBeUndefined();
     expect(await session.getToken()).toBe('advertising-1');
-    await rest();
+    await settle();
     expect(session.state).toMatchObject({ phase: 'fresh', waitingFor: undefined });
-    expect(names(heard)).toEqual(['token load']);
+    expect(names(events)).toEqual(['token load']);
     close();
   });
 
-  test('never shows a token whose user was logged out meanwhile, nor one who was replaced', async () => {
-    const { session, store, heard, rest, close } = await openPage();
+  test('never gives out its old token after another tab replaced the user or logged out', async () => {
+    const { session, store, events, settle, close } = await openLoaded();
     const seen = new Set<string | undefined>();
     session.subscribe(() => seen.add(session.advertisingToken));
-    say(leave);
-    await rest();
+    dispatch(leave);
+    await settle();
     await store.update(() => ({ ...recordOf(7), generation: 3 }));
-    say(back);
+    dispatch(comeBack);
     seen.add(session.advertisingToken);
-    await rest();
+    await settle();
     expect(session.advertisingToken).toBe('advertising-7');
     expect([...seen]).not.toContain('advertising-1');
-    expect(names(heard)).toEqual(['token load', 'token tab']);
-    say(leave);
+    expect(names(events)).toEqual(['token load', 'token tab']);
+    dispatch(leave);
     await store.update(() => ({
       v: 1,
       generation: 4,
@@ -71,73 +57,73 @@ describe.each([
       offsetMs: 0,
       clearedAt: Date.now(),
     }));
-    say(back);
-    await rest();
+    dispatch(comeBack);
+    await settle();
     expect(session.state.phase).toBe('empty');
-    expect(names(heard)).toEqual(['token load', 'token tab']);
+    expect(names(events)).toEqual(['token load', 'token tab']);
     close();
   });
 
-  test('reads again also where it stays hidden', async () => {
-    const { session, rest, close } = await openPage();
-    show(false);
-    say(leave);
-    say(back);
-    await rest();
+  test('reads the store again even if it stays hidden', async () => {
+    const { session, settle, close } = await openLoaded();
+    setVisible(false);
+    dispatch(leave);
+    dispatch(comeBack);
+    await settle();
     expect(session.advertisingToken).toBe('advertising-1');
     close();
   });
 
-  test('does not believe a read from before', async () => {
+  test('ignores the result of a read that started before it left', async () => {
     let answer = () => {};
-    const place = memoryStore(recordOf(1));
+    const inner = memoryStore(recordOf(1));
     let isSlow = false;
     const read = async () => {
-      const value = await place.read();
+      const value = await inner.read();
       if (isSlow) await new Promise<void>((resolve) => (answer = resolve));
       return value;
     };
-    const { session, rest, close } = await openPage({ store: { ...place, read } });
+    const { session, settle, close } = await openLoaded({ store: { ...inner, read } });
     isSlow = true;
-    show(true);
-    await rest();
-    say(leave);
-    await place.update(() => ({ ...recordOf(9), generation: 2 }));
-    const fromBefore = answer;
-    say(back);
-    fromBefore();
-    await until(() => answer !== fromBefore);
-    await rest();
+    setVisible(true);
+    await settle();
+    dispatch(leave);
+    await inner.update(() => ({ ...recordOf(9), generation: 2 }));
+    const finishOldRead = answer;
+    dispatch(comeBack);
+    finishOldRead();
+    await until(() => answer !== finishOldRead);
+    await settle();
     expect(session.advertisingToken).toBeUndefined();
     answer();
     await until(() => session.advertisingToken === 'advertising-9');
     close();
   });
 
-  test('gives up its refresh, closes channel and connection, and has no timer', async () => {
+  test('aborts its refresh, closes its channel and its database connection, and has no timer', async () => {
     const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
-    const { session, store, sent, serve, pass, rest, close } = await openPage();
+    const { session, store, sent, serve, advance, settle, close } = await openLoaded();
     serve(hangs);
-    await pass(15 * MINUTE);
+    await advance(15 * MINUTE);
     expect(sent).toHaveLength(1);
-    say(leave);
+    dispatch(leave);
     expect(sent[0]?.init.signal?.aborted).toBe(true);
-    await rest();
+    await settle();
     expect(closed).toHaveBeenCalledOnce();
     expect(store.close).toHaveBeenCalledOnce();
     expect(vi.getTimerCount()).toBe(0);
     serve(rotate);
-    say(back);
-    await pass(15_000);
+    dispatch(comeBack);
+    await advance(15_000);
     expect(session.advertisingToken).toBe('advertising-2');
     close();
   });
 
-  test('hears of the others again when it is back', async () => {
-    const { session, store, rest, open, close } = await openPage({ name: 'life-again' });
-    say(leave);
-    await rest();
-    say(back);
+  test('receives changes from other tabs again after it has returned', async () => {
+    const { session, store, settle, open, close } = await openLoaded({ name: 'life-again' });
+    dispatch(leave);
+    await settle();
+    dispatch(comeBack);
     await until(() => session.advertisingToken);
     const other = open({ store, name: 'life-again' });
     await other.session.clear();
@@ -145,219 +131,147 @@ describe.each([
     close();
   });
 
-  test('writes what it was told before it left, and the others hear of it', async () => {
-    const { session, store, open, rest, close } = await openPage({ name: 'life-logout' });
+  test('completes a logout that was in progress when it left, and other tabs adopt it', async () => {
+    const { session, store, open, settle, close } = await openLoaded({ name: 'life-logout' });
     const other = open({ store, name: 'life-logout' });
     await other.session.ready;
     void session.clear();
-    // The other tab is of another page: it hears no event of this one. The write is still under way.
+    // Both sessions share this document. Closed, the first one ignores the events below; its write is still in progress.
     session.close();
-    say(leave);
-    say(back);
+    dispatch(leave);
+    dispatch(comeBack);
     await until(() => !other.session.advertisingToken);
-    await rest();
+    await settle();
     expect(await store.read()).not.toHaveProperty('set.refreshToken');
     close();
   });
 
-  test('whose store fails when it is back has no token: nobody can say that its user is still there', async () => {
-    const place = memoryStore(recordOf(1));
-    const store: Store = { ...place };
+  test('has no token if its store fails when it returns: the user may have logged out in another tab', async () => {
+    const inner = memoryStore(recordOf(1));
+    const store: Store = { ...inner };
     const provide = vi.fn(async () => success(4));
-    const { session, heard, pass, close } = await openPage({ store, provide });
-    say(leave);
+    const { session, events, advance, close } = await openLoaded({ store, provide });
+    dispatch(leave);
     store.read = store.update = () => new Promise(() => {});
-    say(back);
-    await pass(1_499);
+    dispatch(comeBack);
+    await advance(1_499);
     expect(session.advertisingToken).toBeUndefined();
-    await pass(5_000);
+    await advance(5_000);
     expect(session.advertisingToken).toBe('advertising-4');
-    expect(names(heard)).toEqual(['token load', 'error storage_failed', 'token set']);
+    expect(names(events)).toEqual(['token load', 'error storage_failed', 'token set']);
     close();
   });
 
-  test('a set that is supplied while it is away is written, and shown when it is back', async () => {
-    const { session, store, rest, close } = await openPage();
-    say(leave);
+  test('writes a set supplied while it is away, and gives out its token when it returns', async () => {
+    const { session, store, settle, close } = await openLoaded();
+    dispatch(leave);
     const done = session.setTokens(success(6));
     expect(session.advertisingToken).toBeUndefined();
     await done;
     expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-6' } });
-    say(back);
-    await rest();
+    dispatch(comeBack);
+    await settle();
     expect(session.advertisingToken).toBe('advertising-6');
     close();
   });
 });
 
-test('a page that was away in the middle of a use of the store gives it another chance, and erases nothing', async () => {
-  const place = memoryStore(recordOf(1));
-  const store: Store = { ...place };
-  const { session, heard, pass, rest, close } = await openPage({ store });
+test('a page that left during a read of the store reads it again when it returns, and erases nothing', async () => {
+  const inner = memoryStore(recordOf(1));
+  const store: Store = { ...inner };
+  const { session, events, advance, settle, close } = await openLoaded({ store });
   store.read = () => new Promise(() => {});
-  show(true);
-  await rest();
-  say('pagehide');
-  store.read = place.read;
-  await pass(5 * MINUTE);
-  say('pageshow');
-  await pass(2_000);
+  setVisible(true);
+  await settle();
+  dispatch('pagehide');
+  store.read = inner.read;
+  await advance(5 * MINUTE);
+  dispatch('pageshow');
+  await advance(2_000);
   expect(session.advertisingToken).toBe('advertising-1');
   expect(session.state.persistence).toBe('memory');
-  expect(names(heard)).toEqual(['token load']);
-  expect(await place.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
+  expect(names(events)).toEqual(['token load']);
+  expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
   close();
 });
 
-test('a set that comes while a refresh asks for the lock is told, and not sent', async () => {
-  let give = () => {};
-  const request = async (_: string, __: unknown, work: (lock: unknown) => unknown) => {
-    await new Promise<void>((resolve) => (give = resolve));
-    return work({});
-  };
-  Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
-  const { session, store, heard, sent, pass, rest, close } = await openPage();
-  await pass(15 * MINUTE);
-  const done = session.setTokens(success(5));
-  give();
-  await done;
-  await rest();
-  Reflect.deleteProperty(navigator, 'locks');
-  expect(names(heard)).toEqual(['token load', 'token set']);
-  expect(sent).toEqual([]);
-  expect(await store.read()).not.toHaveProperty('run.tries');
-  close();
-});
-
-test('a page that is opened calls upon the others: one that is in the middle of making the database is evicted by that', async () => {
-  const { session, store, open, close } = await openPage({ name: 'life-called' });
-  await store.update(() => ({ ...recordOf(3), generation: 2 }));
-  open({ store, name: 'life-called' });
-  await until(() => session.advertisingToken === 'advertising-3');
-  close();
-});
-
-test('100 times to the front and to the back, with nothing new: no event', async () => {
-  const { session, heard, rest, sent, close } = await openPage();
+test('hiding and showing a page 100 times emits no event if nothing changed', async () => {
+  const { session, events, settle, sent, close } = await openLoaded();
   for (let n = 0; n < 100; n++) {
-    show(false);
-    show(true);
+    setVisible(false);
+    setVisible(true);
     window.dispatchEvent(new Event('focus'));
   }
-  await rest();
+  await settle();
   expect(session.advertisingToken).toBe('advertising-1');
-  expect(names(heard)).toEqual(['token load']);
+  expect(names(events)).toEqual(['token load']);
   expect(sent).toEqual([]);
   close();
 });
 
-test('opened and closed 100 times: no timer, listener, channel or connection is left', async () => {
-  const { seen, stop } = watchRejections();
-  const opened = vi.fn();
-  class Channel extends BroadcastChannel {
-    constructor(name: string) {
-      super(name);
-      opened(1);
-    }
-    override close() {
-      opened(-1);
-      super.close();
-    }
-  }
-  vi.stubGlobal('BroadcastChannel', Channel);
-  const listeners = new Set<string>();
-  const add = window.addEventListener.bind(window);
-  const remove = window.removeEventListener.bind(window);
-  let left = 0;
-  vi.spyOn(window, 'addEventListener').mockImplementation(((...given: Parameters<typeof add>) => {
-    listeners.add(given[0]);
-    left++;
-    add(...given);
-  }) as never);
-  vi.spyOn(window, 'removeEventListener').mockImplementation(((...given: Parameters<typeof remove>) => {
-    left--;
-    remove(...given);
-  }) as never);
-  const fixture = createFixture(hangs);
-  const store = memoryStore(recordOf(1, START - 20 * MINUTE));
-  for (let n = 0; n < 100; n++) {
-    const { session } = fixture.open({ store, name: 'life-100' });
-    if (n % 3) await session.ready;
-    if (n % 2) void session.refresh();
-    session.close();
-  }
-  await fixture.rest();
-  expect(vi.getTimerCount()).toBe(0);
-  expect(left).toBe(0);
-  expect(listeners.size).toBeGreaterThan(3);
-  expect(opened.mock.calls.flat().reduce((sum, one) => sum + one, 0)).toBe(0);
-  stop();
-  expect(seen).toEqual([]);
+test('a change announced while a page was leaving does not replace the read when it returns', async () => {
+  const fixture = createFixture();
+  const inner = memoryStore(recordOf(1));
+  let finish = () => {};
+  const store: Store = {
+    ...inner,
+    update: async (change) => {
+      await new Promise<void>((resolve) => (finish = resolve));
+      return inner.update(change);
+    },
+  };
+  const { session } = fixture.open({ name: 'leaves', store });
+  await session.ready;
+  void session.setTokens(success(4));
+  await fixture.settle();
+  const other = new BroadcastChannel('leaves');
+  dispatch('pagehide');
+  other.postMessage(1);
+  await fixture.settle();
+  finish();
+  await fixture.settle();
+  await inner.update((record) => ({ ...(record as object), generation: 9, set: undefined, clearedAt: Date.now() }));
+  dispatch('pageshow');
+  expect(session.advertisingToken).toBeUndefined();
+  other.close();
+  await fixture.settle();
+  expect(session.advertisingToken).toBeUndefined();
+  fixture.close();
 });
 
-describe('the clock of the device', () => {
-  test('is set back while the page is open: nothing is late, and a page that is opened then knows the time too', async () => {
-    const { session, store, sent, pass, open, close } = await openPage();
-    await pass(10 * MINUTE);
-    vi.setSystemTime(Date.now() - 2 * HOUR);
-    await pass(1);
-    show(true);
-    await pass(1);
-    expect(session.state.clockOffsetMs).toBeGreaterThan(2 * HOUR - MINUTE);
-    expect(sent).toEqual([]);
-    const next = open({ store });
-    await next.session.ready;
-    expect(next.session.state).toMatchObject({ phase: 'fresh', clockOffsetMs: session.state.clockOffsetMs });
-    await pass(6 * MINUTE);
-    expect(sent).toHaveLength(1);
-    close();
-  });
+test.each([
+  ['belongs to another operator', { ...recordOf(5), baseUrl: 'https://other.example' }],
+  ['is damaged', { v: 1, generation: 'x' }],
+  ['is null', null],
+])('a page restored from the back/forward cache whose record now %s has no token', async (_, value) => {
+  const fixture = createFixture();
+  const store = memoryStore(recordOf(1, START));
+  const { session } = fixture.open({ store });
+  await session.ready;
+  dispatch('pagehide');
+  await fixture.settle();
+  await store.update(() => value);
+  dispatch('pageshow');
+  await fixture.settle();
+  expect(session.advertisingToken).toBeUndefined();
+  fixture.close();
+});
 
-  test('was set back while no page was open: no token before the service has been asked', async () => {
-    const fixture = createFixture();
-    const store = memoryStore(recordOf(1, START + 2 * HOUR));
-    const { session, heard } = fixture.open({ store });
-    await session.ready;
-    expect(session.advertisingToken).toBeUndefined();
-    await until(() => session.advertisingToken);
-    expect(names(heard)).toEqual(['token refresh']);
-    expect(fixture.sent).toHaveLength(1);
-    fixture.close();
-  });
-
-  test.each([1, 24, 40 * 24])('leaps ahead by %d h: one refresh, no loop, nothing deleted', async (hours) => {
-    const { session, store, sent, pass, close } = await openPage();
-    vi.setSystemTime(Date.now() + hours * HOUR);
-    await pass(2 * MINUTE);
-    expect(sent).toHaveLength(1);
-    expect(session.advertisingToken).toBe('advertising-2');
-    expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-2' } });
-    close();
-  });
-
-  test('runs an hour ahead of a service whose Date cannot be read: a set is good for what it is good for, not for ms', async () => {
-    const fixture = createFixture(
-      ({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1, Date.now() - HOUR)))),
-    );
-    fixture.open({ store: memoryStore(recordOf(1, START - HOUR)) });
-    for (let minute = 0; minute < 360; minute++) await fixture.pass(MINUTE);
-    expect(fixture.sent.length).toBeGreaterThan(5);
-    expect(fixture.sent.length).toBeLessThanOrEqual(25);
-    fixture.close();
-  });
-
-  test('is right, but the device sleeps in the middle of a refresh: an expired token is not taken for a good one', async () => {
-    let answer = (_: Response) => {};
-    const fixture = createFixture(() => new Promise((resolve) => (answer = resolve)));
-    const { session, heard } = fixture.open({ store: memoryStore(recordOf(1)) });
-    await fixture.pass(15 * MINUTE);
-    const late = await rotate(fixture.sent[0]!);
-    vi.setSystemTime(Date.now() + 8 * HOUR);
-    answer(late);
-    await fixture.rest();
-    expect(session.advertisingToken).toBeUndefined();
-    expect(session.state.clockOffsetMs).toBeUndefined();
-    expect(names(heard)).not.toContain('token refresh');
-    fixture.close();
-  });
+test.each([
+  ['that was frozen', 'freeze', 'resume'],
+  ['from the back/forward cache', 'pagehide', 'pageshow'],
+])('a page %s whose store was erased in the meantime has no token', async (_, leave, comeBack) => {
+  const fixture = createFixture();
+  const store = memoryStore(recordOf(1));
+  const { session } = fixture.open({ store });
+  await session.ready;
+  expect(session.advertisingToken).toBe('advertising-1');
+  dispatch(leave);
+  await store.update(() => undefined);
+  dispatch(comeBack);
+  expect(session.advertisingToken).toBeUndefined();
+  await fixture.settle();
+  expect(session.advertisingToken).toBeUndefined();
+  expect(session.state.phase).toBe('empty');
+  fixture.close();
 });

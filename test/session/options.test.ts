@@ -5,10 +5,10 @@ import { BASE_URL, createFixture, recordOf, restoreGlobals } from './fixtures.ts
 
 afterEach(restoreGlobals);
 
-const create = (given: object) =>
-  createSession({ baseUrl: BASE_URL, store: memoryStore(), ...given } as SessionOptions);
+const create = (overrides: object) =>
+  createSession({ baseUrl: BASE_URL, store: memoryStore(), ...overrides } as SessionOptions);
 
-describe('a wrong option is a TypeError at creation that names option, expected and got', () => {
+describe('a wrong option throws a TypeError at creation that names the option, what was expected and what came', () => {
   const wrong: [option: string, value: unknown][] = [
     ['name', ''],
     ['name', 5],
@@ -50,43 +50,39 @@ describe('a wrong option is a TypeError at creation that names option, expected 
   });
 
   test.each<[string, object, RegExp]>([
-    ['a store that cannot read', { store: { update: () => {} } }, /^store.read: expected function, got undefined$/],
-    ['a store that cannot write', { store: { read: () => {} } }, /^store.update: expected function, got undefined$/],
-    ['a logger that cannot log', { logger: {} }, /^logger.debug: expected function, got undefined$/],
+    ['a store without read()', { store: { update: () => {} } }, /^store.read: expected function, got undefined$/],
+    ['a store without update()', { store: { read: () => {} } }, /^store.update: expected function, got undefined$/],
+    ['a logger without debug()', { logger: {} }, /^logger.debug: expected function, got undefined$/],
     [
-      'an address with a user',
+      'an address with credentials',
       { baseUrl: 'https://jane:secret@operator.example' },
       /^baseUrl: expected an absolute https URL .+, got a URL with a user or password$/,
     ],
+    ['a loopback address with credentials', { baseUrl: 'http://jane@localhost' }, /got a URL with a user or password$/],
     [
-      'an address with a user, this machine',
-      { baseUrl: 'http://jane@localhost' },
-      /got a URL with a user or password$/,
-    ],
-    [
-      'an address with a user, allowed',
+      'an insecure but allowed address with credentials',
       { baseUrl: 'http://jane@operator.example', allowInsecure: true },
       /got a URL with a user or password$/,
     ],
-    ['retry that is a number', { retry: 5 }, /^retry: expected .+, got number/],
-    ['retry that is text', { retry: 'often' }, /^retry: expected .+, got string/],
+    ['a number for retry', { retry: 5 }, /^retry: expected .+, got number/],
+    ['a string for retry', { retry: 'often' }, /^retry: expected .+, got string/],
     [
-      'allowInsecure that is text: only true is yes',
+      'an insecure address with a truthy allowInsecure other than true',
       { allowInsecure: 'yes', baseUrl: 'http://operator.example' },
       /^baseUrl: expected an absolute https URL .+, got the scheme "http:"$/,
     ],
-  ])('%s', (_, given, message) => {
-    expect(() => create(given)).toThrow(TypeError);
-    expect(() => create(given)).toThrow(message);
+  ])('%s', (_, overrides, message) => {
+    expect(() => create(overrides)).toThrow(TypeError);
+    expect(() => create(overrides)).toThrow(message);
   });
 
-  test.each([undefined, null, 5, 'https://operator.example', {}])('no options at all: %s', (options) => {
+  test.each([undefined, null, 5, 'https://operator.example', {}])('no options: %s', (options) => {
     expect(() => createSession(options as never)).toThrow(
-      /^baseUrl: expected an absolute https URL .+, got undefined$/,
+      /^(options: expected object, got (undefined|null|number|string)|baseUrl: expected an absolute https URL .+, got undefined)$/,
     );
   });
 
-  test('nothing has happened: no store, no channel, no request', () => {
+  test('nothing has been opened or sent by then: no store, no channel, no request', () => {
     const open = vi.spyOn(indexedDB, 'open');
     const fetch = vi.fn();
     const channel = vi.fn();
@@ -97,7 +93,7 @@ describe('a wrong option is a TypeError at creation that names option, expected 
     expect(channel).not.toHaveBeenCalled();
   });
 
-  test('undefined is as if the option were left out', async () => {
+  test('undefined means the default', async () => {
     const fixture = createFixture();
     const nothing = Object.fromEntries(wrong.map(([option]) => [option, undefined]));
     const { session } = fixture.open({ ...nothing, retry: undefined, tokens: undefined, allowInsecure: undefined });
@@ -158,7 +154,7 @@ describe('baseUrl', () => {
     expect(() => create({ baseUrl })).toThrow(/^baseUrl: expected an absolute https URL .+, got .+$/);
   });
 
-  test('with allowInsecure http is allowed anywhere, and nothing else is', () => {
+  test('allowInsecure allows http to any host, and no other scheme', () => {
     create({ baseUrl: 'http://operator.example', allowInsecure: true }).close();
     for (const baseUrl of ['ftp://operator.example', 'operator.example', 'javascript:0', undefined])
       expect(() => create({ baseUrl, allowInsecure: true })).toThrow(TypeError);
@@ -170,7 +166,7 @@ describe('baseUrl', () => {
     ['https://operator.example///', 'https://operator.example'],
     ['https://operator.example/base/', 'https://operator.example/base'],
     ['HTTPS://Operator.EXAMPLE:443/', 'https://operator.example'],
-  ])('%s asks at %s/v2/token/refresh', async (baseUrl, at) => {
+  ])('%s sends refreshes to %s/v2/token/refresh', async (baseUrl, at) => {
     const fixture = createFixture();
     const { session } = fixture.open({
       baseUrl,
@@ -184,7 +180,7 @@ describe('baseUrl', () => {
   });
 });
 
-test('without fetch of its own the page’s is used, looked up at each call', async () => {
+test('without the option `fetch` the global one is used, looked up at each call', async () => {
   const fixture = createFixture();
   const fetch = vi.fn(fixture.fetch);
   const { session } = fixture.open({
@@ -198,7 +194,7 @@ test('without fetch of its own the page’s is used, looked up at each call', as
   fixture.close();
 });
 
-test.each(['0', '-1', 'a b/ø'])('any text is a name: %j', async (name) => {
+test.each(['0', '-1', 'a b/ø'])('any non-empty string may be a name: %j', async (name) => {
   const open = vi.spyOn(indexedDB, 'open');
   const session = createSession({ baseUrl: BASE_URL, name });
   await session.ready;
@@ -206,7 +202,7 @@ test.each(['0', '-1', 'a b/ø'])('any text is a name: %j', async (name) => {
   session.close();
 });
 
-test('without a name the database is called tessera', async () => {
+test('the default name of the database is tessera', async () => {
   const open = vi.spyOn(indexedDB, 'open');
   const session = createSession({ baseUrl: BASE_URL });
   await session.ready;

@@ -1,91 +1,101 @@
-/** What all tabs do together while the service cannot be had: one back-off, one budget, one tab at a time. */
+/** All tabs together while the service is unavailable: one back-off, one budget, one tab at a time. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, hangs, offline, recordOf, refuses, restoreGlobals, rotate, show, success } from './fixtures.ts';
+import {
+  answersPlain,
+  createFixture,
+  hangs,
+  offline,
+  recordOf,
+  restoreGlobals,
+  rotate,
+  setVisible,
+  success,
+} from './fixtures.ts';
 
-let round = 0;
+let testNumber = 0;
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-/** Tabs over one store; none has locks, each is a page of its own. */
-const openTabs = async (count: number, service = offline, given: object = {}) => {
+/** Open tabs over one store, without Web Locks. */
+const openTabs = async (count: number, service = offline, options: object = {}) => {
   const fixture = createFixture(service);
-  const name = `outage-${round++}`;
+  const name = `outage-${testNumber++}`;
   const store = memoryStore(recordOf(1));
-  const tabs = Array.from({ length: count }, () => fixture.open({ store, name, ...given }));
+  const tabs = Array.from({ length: count }, () => fixture.open({ store, name, ...options }));
   await Promise.all(tabs.map(({ session }) => session.ready));
-  await fixture.rest();
+  await fixture.settle();
   return { ...fixture, name, store, tabs };
 };
 const wake = (event: string) => window.dispatchEvent(new Event(event));
 
 describe('an outage', () => {
   test.each([0, 0.5, 0.999])(
-    'of 30 minutes costs ten tabs 15 calls at most, however the dice fall (%s)',
-    async (dice) => {
-      vi.spyOn(Math, 'random').mockReturnValue(dice);
-      const { sent, pass, close } = await openTabs(10);
-      await pass(15 * MINUTE + 6 * HOUR);
-      const ats = sent.map(({ at }) => at);
-      for (const from of ats)
-        expect(ats.filter((at) => at >= from && at < from + 30 * MINUTE).length).toBeLessThanOrEqual(15);
-      expect(ats.length).toBeGreaterThan(60);
+    'costs ten tabs at most 15 requests in 30 minutes, whatever the jitter (%s)',
+    async (random) => {
+      vi.spyOn(Math, 'random').mockReturnValue(random);
+      const { sent, advance, close } = await openTabs(10);
+      await advance(15 * MINUTE + 6 * HOUR);
+      const sentAt = sent.map(({ at }) => at);
+      for (const from of sentAt)
+        expect(sentAt.filter((at) => at >= from && at < from + 30 * MINUTE).length).toBeLessThanOrEqual(15);
+      expect(sentAt.length).toBeGreaterThan(60);
       close();
     },
   );
 
-  test('costs no more where the page wakes up every minute, or asks for a refresh', async () => {
-    const { sent, pass, tabs, close } = await openTabs(3);
-    await pass(15 * MINUTE);
+  test('costs no more if the page comes online or calls refresh() every minute', async () => {
+    const { sent, advance, tabs, close } = await openTabs(3);
+    await advance(15 * MINUTE);
     for (let minute = 0; minute < 60; minute++) {
       wake('online');
       tabs[minute % 3]?.session.refresh().catch(() => {});
-      await pass(MINUTE);
+      await advance(MINUTE);
     }
-    const ats = sent.map(({ at }) => at);
-    for (const from of ats)
-      expect(ats.filter((at) => at >= from && at < from + 30 * MINUTE).length).toBeLessThanOrEqual(15);
+    const sentAt = sent.map(({ at }) => at);
+    for (const from of sentAt)
+      expect(sentAt.filter((at) => at >= from && at < from + 30 * MINUTE).length).toBeLessThanOrEqual(15);
     close();
   });
 
-  test('is told of once in a tab, and all tabs hold the new token when the service is back', async () => {
-    const { tabs, pass, serve, close } = await openTabs(3);
-    await pass(20 * MINUTE);
+  test('emits one error per tab, and all tabs have the new token when the service is back', async () => {
+    const { tabs, advance, serve, close } = await openTabs(3);
+    await advance(20 * MINUTE);
     serve(rotate);
-    await pass(4 * MINUTE);
-    for (const { session, heard } of tabs) {
+    await advance(4 * MINUTE);
+    for (const { session, events } of tabs) {
       expect(session.advertisingToken).toBe('advertising-2');
-      expect(names(heard).filter((event) => event === 'error network').length).toBeLessThanOrEqual(1);
+      expect(names(events).filter((event) => event === 'error network').length).toBeLessThanOrEqual(1);
     }
     close();
   });
 
-  test('outlives a reload: the next page keeps to the pause of the last', async () => {
+  test('keeps its back-off across a reload', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
-    const { sent, store, pass, tabs, open, close } = await openTabs(1);
-    await pass(15 * MINUTE + 40_000);
+    const { sent, store, advance, tabs, open, close } = await openTabs(1);
+    await advance(15 * MINUTE + 40_000);
     expect(sent.map(({ at }) => Math.round((at - START) / 1000) - 900)).toEqual([0, 5, 15, 35]);
     tabs[0]?.session.close();
     const again = open({ store });
     await again.session.ready;
-    await pass(30_000);
+    await advance(30_000);
     expect(sent).toHaveLength(4);
-    await pass(10_000);
+    await advance(10_000);
     expect(sent).toHaveLength(5);
     close();
   });
 
-  test('three failing refresh() of a fresh set tell one error', async () => {
+  test('emits one error for three calls of refresh() that fail', async () => {
     const { tabs, close } = await openTabs(1);
-    const [{ session, heard }] = tabs as [(typeof tabs)[0]];
+    const [{ session, events }] = tabs as [(typeof tabs)[0]];
     for (let n = 0; n < 3; n++) await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
-    expect(names(heard)).toEqual(['token load', 'error network']);
+    expect(names(events)).toEqual(['token load', 'error network']);
     close();
   });
 
-  test('refresh() rejects without a call once the budget is spent', async () => {
+  test('makes refresh() reject without a request once the budget is spent', async () => {
     const { tabs, sent, close } = await openTabs(1);
     const [{ session }] = tabs as [(typeof tabs)[0]];
     for (let n = 0; n < 9; n++) await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
@@ -95,165 +105,165 @@ describe('an outage', () => {
 });
 
 describe('Retry-After', () => {
-  const asks = (after: string) => refuses(503, '', { 'retry-after': after });
+  const unavailable = (after: string) => answersPlain(503, '', { 'retry-after': after });
 
-  test('is kept to by all tabs, also when they wake up', async () => {
-    const { sent, serve, pass, close } = await openTabs(3, asks('3600'));
-    await pass(15 * MINUTE);
+  test('is respected by all tabs, even when they come online', async () => {
+    const { sent, serve, advance, close } = await openTabs(3, unavailable('3600'));
+    await advance(15 * MINUTE);
     serve(rotate);
     for (let minute = 0; minute < 59; minute++) {
       wake('online');
-      await pass(MINUTE);
+      await advance(MINUTE);
     }
     expect(sent).toHaveLength(1);
-    await pass(2 * MINUTE);
+    await advance(2 * MINUTE);
     expect(sent).toHaveLength(2);
     close();
   });
 
-  test('is kept to for a day at most', async () => {
-    const { sent, serve, pass, close } = await openTabs(1, asks(String(30 * 86_400)));
-    await pass(15 * MINUTE);
+  test('is respected for at most a day', async () => {
+    const { sent, serve, advance, close } = await openTabs(1, unavailable(String(30 * 86_400)));
+    await advance(15 * MINUTE);
     serve(rotate);
-    await pass(DAY - MINUTE);
+    await advance(DAY - MINUTE);
     expect(sent).toHaveLength(1);
-    await pass(2 * MINUTE);
+    await advance(2 * MINUTE);
     expect(sent).toHaveLength(2);
     close();
   });
 });
 
 describe('refusals', () => {
-  test('are counted by all tabs together: three spaced tries, then each tab says once that it needs a set', async () => {
-    const { sent, tabs, pass, close } = await openTabs(3, refuses(401));
-    await pass(15 * MINUTE + 2 * HOUR);
+  test('are counted by all tabs together: three spaced retries, then each tab emits one `needsTokens`', async () => {
+    const { sent, tabs, advance, close } = await openTabs(3, answersPlain(401));
+    await advance(15 * MINUTE + 2 * HOUR);
     expect(sent.map(({ at }) => (at - START) / 1000 - 900)).toEqual([0, 30, 150, 750]);
-    for (const { heard } of tabs)
-      expect(names(heard).filter((event) => event === 'needsTokens refused')).toHaveLength(1);
+    for (const { events } of tabs)
+      expect(names(events).filter((event) => event === 'needsTokens refused')).toHaveLength(1);
     close();
   });
 
-  test('are not tried sooner because the page wakes up', async () => {
-    const { sent, pass, close } = await openTabs(1, refuses(401));
-    await pass(15 * MINUTE + 5_000);
+  test('are not retried sooner when the page comes online', async () => {
+    const { sent, advance, close } = await openTabs(1, answersPlain(401));
+    await advance(15 * MINUTE + 5_000);
     wake('online');
-    await pass(20_000);
+    await advance(20_000);
     expect(sent).toHaveLength(1);
     close();
   });
 
-  test('are forgotten after a day, so that a service that had it wrong is asked again', async () => {
-    const { sent, serve, pass, tabs, close } = await openTabs(1, refuses(403));
-    await pass(2 * HOUR);
+  test('are forgotten after a day, so a service that recovered is asked again', async () => {
+    const { sent, serve, advance, tabs, close } = await openTabs(1, answersPlain(403));
+    await advance(2 * HOUR);
     const before = sent.length;
     serve(rotate);
-    show(false);
-    await pass(DAY);
-    show(true);
+    setVisible(false);
+    await advance(DAY);
+    setVisible(true);
     await until(() => tabs[0]?.session.advertisingToken === 'advertising-2');
     expect(sent).toHaveLength(before + 1);
     close();
   });
 
-  test('while provide is asked for another set, waitingFor says so', async () => {
-    const fixture = createFixture(refuses(401));
+  test('lead to a call of `provide`, which `waitingFor` shows', async () => {
+    const fixture = createFixture(answersPlain(401));
     const { set, ...record } = recordOf(1);
     const store = memoryStore({ ...record, set: { ...set, expiresAt: START + 16 * MINUTE } });
     const { session } = fixture.open({ store, provide: () => new Promise(() => {}) });
-    await fixture.pass(15 * MINUTE + 750_000);
+    await fixture.advance(15 * MINUTE + 750_000);
     expect(fixture.sent).toHaveLength(4);
     expect(session.state).toMatchObject({ phase: 'stale', waitingFor: 'provide' });
     fixture.close();
   });
 });
 
-describe('a page that wakes up', () => {
-  test.each(['online', 'pageshow', 'resume', 'visibilitychange'])('by %s tries once within 2 s', async (event) => {
+describe('a page that resumes, becomes visible or comes online', () => {
+  test.each(['online', 'pageshow', 'resume', 'visibilitychange'])('by `%s` tries once within 2 s', async (event) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
-    const { sent, serve, pass, tabs, close } = await openTabs(3);
-    await pass(17 * MINUTE);
+    const { sent, serve, advance, tabs, close } = await openTabs(3);
+    await advance(17 * MINUTE);
     const before = sent.length;
     serve(rotate);
-    // After the distance that the budget asks for, before the pause is over.
-    await pass(sent.at(-1)!.at + 181_000 - Date.now());
+    // After the spacing that the budget requires, before the back-off is over.
+    await advance(sent.at(-1)!.at + 181_000 - Date.now());
     expect(sent).toHaveLength(before);
     wake(event);
-    await pass(2_000);
+    await advance(2_000);
     expect(sent).toHaveLength(before + 1);
     expect(tabs.map(({ session }) => session.advertisingToken)).toEqual(Array(3).fill('advertising-2'));
     close();
   });
 
-  test('and fails within 30 s goes on with a short back-off, however long it was', async () => {
+  test('and whose attempt then fails continues with a short back-off', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
-    const { sent, pass, store, close } = await openTabs(1);
-    await pass(25 * MINUTE);
-    const { run } = (await store.read()) as { run: { steps: number } };
-    expect(run.steps).toBeGreaterThan(4);
+    const { sent, advance, store, close } = await openTabs(1);
+    await advance(25 * MINUTE);
+    const { retry } = (await store.read()) as { retry: { outages: number } };
+    expect(retry.outages).toBeGreaterThan(4);
     const before = sent.length;
-    await pass(sent.at(-1)!.at + 181_000 - Date.now());
+    await advance(sent.at(-1)!.at + 181_000 - Date.now());
     wake('online');
-    await pass(2_000);
+    await advance(2_000);
     expect(sent).toHaveLength(before + 1);
-    expect(await store.read()).toMatchObject({ run: { steps: 3 } });
+    expect(await store.read()).toMatchObject({ retry: { outages: 3 } });
     close();
   });
 });
 
-describe('without locks, the record says who is at it', () => {
-  test('ten tabs and a service that takes 5 s: one call', async () => {
+describe('without Web Locks, a lease in the record', () => {
+  test('lets ten tabs send one request to a service that takes 5 s', async () => {
     const fixture = createFixture();
-    const name = `outage-${round++}`;
+    const name = `outage-${testNumber++}`;
     const store = memoryStore(recordOf(1));
     const tabs = Array.from({ length: 10 }, () => fixture.open({ store, name }));
     fixture.serve(async (sent) => {
       await new Promise((resolve) => setTimeout(resolve, 5_000));
       return rotate(sent);
     });
-    await fixture.pass(15 * MINUTE + 6_000);
+    await fixture.advance(15 * MINUTE + 6_000);
     expect(fixture.sent).toHaveLength(1);
     for (const { session } of tabs) expect(session.advertisingToken).toBe('advertising-2');
     fixture.close();
   });
 
-  test('a tab that dies in the middle is waited for 12 s, then another goes ahead', async () => {
-    const { name, open, store, sent, serve, pass, tabs, close } = await openTabs(1, hangs);
-    await pass(15 * MINUTE);
+  test('of a tab that was closed during its refresh expires after 12 s, and another tab refreshes', async () => {
+    const { name, open, store, sent, serve, advance, tabs, close } = await openTabs(1, hangs);
+    await advance(15 * MINUTE);
     expect(sent).toHaveLength(1);
     tabs[0]?.session.close();
     serve(rotate);
     const other = open({ store, name });
-    await pass(11_000);
+    await advance(11_000);
     expect(sent).toHaveLength(1);
-    await pass(3_000);
+    await advance(3_000);
     expect(sent).toHaveLength(2);
     expect(other.session.advertisingToken).toBe('advertising-2');
     close();
   });
 
-  test('a claim of a clock that ran ahead is none', async () => {
+  test('with a start in the future is ignored', async () => {
     const fixture = createFixture();
-    const run = { tries: 1, steps: 0, refusals: 0, triedAt: START + HOUR, waitMs: 0, leastMs: 0 };
-    const { session } = fixture.open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), run }) });
+    const retry = {
+      attempts: 1,
+      outages: 0,
+      refusals: 0,
+      startedAt: START + HOUR,
+      isRunning: true,
+      waitMs: 0,
+      spacingMs: 0,
+      retryAfterMs: 0,
+    };
+    const { session } = fixture.open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), retry }) });
     await until(() => session.advertisingToken === 'advertising-2');
     fixture.close();
   });
 });
 
-test('a lock manager that never answers is as none', async () => {
-  Object.defineProperty(navigator, 'locks', { configurable: true, value: { request: () => new Promise(() => {}) } });
-  const { tabs, pass, close } = await openTabs(1, rotate);
-  await pass(15 * MINUTE + 3_000);
-  expect(tabs[0]?.session.advertisingToken).toBe('advertising-2');
-  close();
-  Reflect.deleteProperty(navigator, 'locks');
-});
-
-test('a service that ends whatever provide brings is no loop', async () => {
-  const fixture = createFixture(refuses(400, { status: 'invalid_token' }));
+test('a service that rejects every set that `provide` returns causes no request loop', async () => {
+  const fixture = createFixture(answersPlain(400, { status: 'invalid_token' }));
   const provide = vi.fn(async () => success(1, Date.now() - 2 * HOUR));
   fixture.open({ provide });
-  await fixture.pass(HOUR);
+  await fixture.advance(HOUR);
   expect(fixture.sent.length).toBeLessThanOrEqual(30);
   expect(provide.mock.calls.length).toBeLessThanOrEqual(60);
   expect(fixture.sent.length).toBeGreaterThan(3);

@@ -1,43 +1,43 @@
-/** Phases as a page sees them, and that the getters look at the clock themselves. */
+/** The phases of a set, and that the getters read the clock themselves. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, hangs, offline, recordOf, refuses, restoreGlobals, rotate, success } from './fixtures.ts';
+import { answersPlain, createFixture, hangs, offline, recordOf, restoreGlobals, rotate, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-const ENDED = refuses(400, { status: 'expired_token' });
+const ENDED = answersPlain(400, { status: 'expired_token' });
 
-test('from set to end: fresh, due, stale, ended, each at its ms', async () => {
+test('a set is fresh, due, stale and ended in turn, each at its exact millisecond', async () => {
   const fixture = createFixture(offline);
-  const { session } = fixture.openWith();
+  const { session } = fixture.openStored();
   await session.ready;
   const seen = [session.state.phase];
   session.subscribe(() => {
     if (session.state.phase !== seen.at(-1)) seen.push(session.state.phase);
   });
-  await fixture.pass(15 * MINUTE - 1);
+  await fixture.advance(15 * MINUTE - 1);
   expect(session.state).toMatchObject({ phase: 'fresh', refreshAt: START + 15 * MINUTE, endsAt: START + DAY });
-  await fixture.pass(1);
+  await fixture.advance(1);
   expect(session.state.phase).toBe('due');
-  await fixture.pass(45 * MINUTE - 1);
+  await fixture.advance(45 * MINUTE - 1);
   expect([session.state.phase, session.advertisingToken]).toEqual(['due', 'advertising-1']);
-  await fixture.pass(1);
+  await fixture.advance(1);
   expect([session.state.phase, session.advertisingToken]).toEqual(['stale', undefined]);
   fixture.serve(ENDED);
-  await fixture.pass(5 * MINUTE);
+  await fixture.advance(5 * MINUTE);
   expect(seen).toEqual(['fresh', 'due', 'stale', 'ended']);
   fixture.close();
 });
 
-describe('with every timer of the page stopped', () => {
-  test('the getters tell the time themselves, and set going what the timer should have', async () => {
+describe('when the timers of the page do not run', () => {
+  test('the getters read the clock themselves, and start what the timer should have started', async () => {
     const fixture = createFixture(hangs);
-    const { session, heard } = fixture.openWith();
+    const { session, events } = fixture.openStored();
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     vi.stubGlobal('setTimeout', () => 0);
     vi.setSystemTime(START + 15 * MINUTE);
     expect(session.state.phase).toBe('due');
@@ -47,16 +47,16 @@ describe('with every timer of the page stopped', () => {
     vi.setSystemTime(START + HOUR);
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state.phase).toBe('stale');
-    await until(() => heard.length === 2);
-    expect(names(heard)).toEqual(['token load', 'expired advertising']);
+    await until(() => events.length === 2);
+    expect(names(events)).toEqual(['token load', 'expired advertising']);
     fixture.close();
   });
 
-  test('reading the token alone starts the refresh that is due', async () => {
+  test('reading `advertisingToken` starts a refresh that is due', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith();
+    const { session } = fixture.openStored();
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     vi.stubGlobal('setTimeout', () => 0);
     vi.setSystemTime(START + 20 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-1');
@@ -66,155 +66,59 @@ describe('with every timer of the page stopped', () => {
   });
 });
 
-test('an expired token comes back with the service, and expiry is told once', async () => {
+test('an expired token is replaced once the service is back, and `expired` was emitted once', async () => {
   const fixture = createFixture(offline);
-  const { session, heard } = fixture.openWith();
-  await fixture.pass(2 * HOUR);
+  const { session, events } = fixture.openStored();
+  await fixture.advance(2 * HOUR);
   fixture.serve(rotate);
-  await fixture.pass(5 * MINUTE);
+  await fixture.advance(5 * MINUTE);
   expect(session.state.phase).toBe('fresh');
-  expect(names(heard)).toEqual(['token load', 'error network', 'expired advertising', 'token refresh']);
+  expect(names(events)).toEqual(['token load', 'error network', 'expired advertising', 'token refresh']);
   fixture.close();
 });
 
-test('past the refresh token’s end by the local clock, one refresh asks the service', async () => {
+test('a refresh token past its end by the local clock is sent once, and the service’s answer ends it', async () => {
   const fixture = createFixture(ENDED);
-  const { session, heard } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
+  const { session, events } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
   expect(session.advertisingToken).toBeUndefined();
-  await fixture.pass(HOUR);
+  await fixture.advance(HOUR);
   expect(fixture.sent).toHaveLength(1);
   expect(session.state.phase).toBe('ended');
-  expect(names(heard)).toEqual(['needsTokens ended', 'expired refresh']);
+  expect(names(events)).toEqual(['needsTokens ended', 'expired refresh']);
   fixture.close();
 });
 
-test('a clock that was wrong all along: the service refreshes a set that seemed past its end', async () => {
+test('a refresh token past its end by a wrong local clock is refreshed', async () => {
   const fixture = createFixture();
-  const { session, heard } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
-  await fixture.pass(1);
+  const { session, events } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * DAY)) });
+  await fixture.advance(1);
   expect(session.advertisingToken).toBe('advertising-2');
-  expect(names(heard)).toEqual(['token refresh']);
+  expect(names(events)).toEqual(['token refresh']);
   fixture.close();
 });
 
 describe('waitingFor', () => {
-  test('says storage, then refresh, then nothing', async () => {
+  test('is `storage`, then `refresh`, then undefined', async () => {
     const fixture = createFixture(hangs);
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
     expect(session.state).toMatchObject({ waitingFor: 'storage', phase: 'empty' });
     await until(() => fixture.sent.length);
     expect(session.state).toMatchObject({ waitingFor: 'refresh', phase: 'stale' });
     fixture.serve(rotate);
-    await fixture.pass(15_000);
+    await fixture.advance(15_000);
     expect(session.state.waitingFor).toBeUndefined();
     fixture.close();
   });
 
-  test('says provide while the publisher is asked', async () => {
+  test('is `provide` while the publisher’s server is asked', async () => {
     const fixture = createFixture();
     let answer = (_: unknown) => {};
     const { session } = fixture.open({ provide: () => new Promise((resolve) => (answer = resolve)) });
-    await fixture.rest();
+    await fixture.settle();
     expect(session.state.waitingFor).toBe('provide');
     answer(success(1));
     await until(() => session.advertisingToken);
     expect(session.state.waitingFor).toBeUndefined();
-    fixture.close();
-  });
-});
-
-describe('getToken', () => {
-  test('is bounded by its own time, else by the session’s', async () => {
-    const fixture = createFixture(hangs);
-    const { session } = fixture.open({ provide: () => new Promise(() => {}), timeoutMs: 4000 });
-    await session.ready;
-    const told: string[] = [];
-    session.getToken({ timeoutMs: 500 }).catch(({ code }) => told.push(`${Date.now() - START} ${code}`));
-    session.getToken().catch(({ code }) => told.push(`${Date.now() - START} ${code}`));
-    await fixture.pass(5000);
-    expect(told).toEqual(['500 timeout', '4000 timeout']);
-    fixture.close();
-  });
-
-  test('many callers wait for one request', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
-    const tokens = await Promise.all(Array.from({ length: 5 }, () => session.getToken()));
-    expect(new Set(tokens)).toEqual(new Set(['advertising-2']));
-    expect(fixture.sent).toHaveLength(1);
-    fixture.close();
-  });
-
-  test('before the store is read, waits for what is stored', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.openWith();
-    expect(session.advertisingToken).toBeUndefined();
-    expect(await session.getToken()).toBe('advertising-1');
-    expect(fixture.sent).toEqual([]);
-    fixture.close();
-  });
-});
-
-describe('refresh()', () => {
-  test('refreshes at once, though nothing is due; many callers share one request', async () => {
-    const fixture = createFixture();
-    const { session, heard } = fixture.openWith();
-    await session.ready;
-    await Promise.all([session.refresh(), session.refresh(), session.refresh()]);
-    expect(fixture.sent).toHaveLength(1);
-    expect(session.advertisingToken).toBe('advertising-2');
-    expect(names(heard)).toEqual(['token load', 'token refresh']);
-    fixture.close();
-  });
-
-  test.each([
-    ['network', offline, 'network'],
-    ['a refusal', refuses(401), 'http_status'],
-    ['the end', ENDED, 'refresh_rejected'],
-  ])('rejects with what it failed with: %s', async (_, service, code) => {
-    const fixture = createFixture(service);
-    const { session } = fixture.openWith();
-    await session.ready;
-    await expect(session.refresh()).rejects.toMatchObject({ name: 'TokenError', code });
-    fixture.close();
-  });
-
-  test('with nothing to refresh and nobody to ask rejects no_token', async () => {
-    const fixture = createFixture();
-    const { session } = fixture.open();
-    await session.ready;
-    await expect(session.refresh()).rejects.toMatchObject({ code: 'no_token' });
-    expect(fixture.sent).toEqual([]);
-    fixture.close();
-  });
-});
-
-describe("refresh: 'off'", () => {
-  test('the page only adopts: nothing is refreshed, the token lives out its time', async () => {
-    const fixture = createFixture();
-    const { session, heard } = fixture.openWith({ refresh: 'off' });
-    await fixture.pass(2 * HOUR);
-    expect(fixture.sent).toEqual([]);
-    expect(names(heard)).toEqual(['token load', 'expired advertising']);
-    await session.setTokens(success(8));
-    expect(session.advertisingToken).toBe('advertising-8');
-    fixture.close();
-  });
-
-  test('refresh() asks provide, and where there is none rejects without asking the page for what it has', async () => {
-    const fixture = createFixture();
-    const provide = vi.fn(async () => success(9));
-    const owner = fixture.openWith({ refresh: 'off', provide });
-    await owner.session.ready;
-    await owner.session.refresh();
-    expect(owner.session.advertisingToken).toBe('advertising-9');
-    expect(provide).toHaveBeenCalledOnce();
-
-    const alone = fixture.openWith({ refresh: 'off' });
-    await alone.session.ready;
-    await expect(alone.session.refresh()).rejects.toMatchObject({ code: 'no_token' });
-    expect(names(alone.heard)).toEqual(['token load']);
-    expect(fixture.sent).toEqual([]);
     fixture.close();
   });
 });

@@ -1,4 +1,4 @@
-/** What a refresh looks like on the wire, and who opens its answer. */
+/** The request of a refresh, and how its answer is decrypted. */
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MINUTE, useFakeClock } from '../support/fixtures.ts';
@@ -7,10 +7,10 @@ import { BASE_URL, createFixture, restoreGlobals, wireSet } from './fixtures.ts'
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-test('the request is a POST of the raw refresh token, without credentials, redirects, or a header of its own', async () => {
+test('a refresh is a POST of the raw refresh token, without credentials, redirects or custom headers', async () => {
   const fixture = createFixture();
-  fixture.openWith();
-  await fixture.pass(15 * MINUTE);
+  fixture.openStored();
+  await fixture.advance(15 * MINUTE);
   expect(fixture.sent).toHaveLength(1);
   const [{ url, init }] = fixture.sent as [(typeof fixture.sent)[0]];
   const { signal, ...rest } = init;
@@ -25,24 +25,24 @@ test('the request is a POST of the raw refresh token, without credentials, redir
   fixture.close();
 });
 
-test('every rotation is opened with the key that came with the token that was sent', async () => {
+test('every answer is decrypted with the key that came with the refresh token sent', async () => {
   const fixture = createFixture();
-  const { session } = fixture.openWith();
-  await fixture.pass(60 * MINUTE);
+  const { session } = fixture.openStored();
+  await fixture.advance(60 * MINUTE);
   expect(fixture.sent.map(({ n }) => n)).toEqual([1, 2, 3, 4]);
   expect(session.advertisingToken).toBe('advertising-5');
   fixture.close();
 });
 
-test('a page without Web Crypto rotates all the same, through noble', async () => {
+test('a page without Web Crypto refreshes through noble', async () => {
   const real = crypto;
   vi.stubGlobal('crypto', { getRandomValues: real.getRandomValues.bind(real) });
   const fixture = createFixture();
-  const { session } = fixture.openWith();
-  await fixture.pass(15 * MINUTE);
+  const { session } = fixture.openStored();
+  await fixture.advance(15 * MINUTE);
   await vi.waitFor(() => expect(session.advertisingToken).toBe('advertising-2'));
   expect(crypto.subtle).toBeUndefined();
-  await fixture.pass(15 * MINUTE);
+  await fixture.advance(15 * MINUTE);
   await vi.waitFor(() => expect(session.advertisingToken).toBe('advertising-3'));
   fixture.close();
 });

@@ -1,14 +1,14 @@
-/** When a session looks at the clock: one timer, none in a hidden page, none that overflows. */
+/** The timer of a session: one in a visible page, none in a hidden one, and none that overflows. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, offline, recordOf, restoreGlobals, rotate, show, success } from './fixtures.ts';
+import { createFixture, offline, recordOf, restoreGlobals, rotate, setVisible, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-/** How often timers fire from now on, and the longest sleep that was asked for. */
+/** Count the timers that fire from now on, and record the longest delay. */
 const countTimers = () => {
   const count = { fired: 0, longestMs: 0 };
   const real = setTimeout;
@@ -22,54 +22,54 @@ const countTimers = () => {
   return count;
 };
 
-describe('a page that is seen', () => {
-  test('has one timer while idle, which fires once a minute at most', async () => {
+describe('a visible page', () => {
+  test('has one timer while idle, which fires at most once a minute', async () => {
     const fixture = createFixture();
     const set = { ...recordOf(1).set, refreshAt: START + 3 * HOUR, expiresAt: START + 4 * HOUR };
     const { session } = fixture.open({ store: memoryStore({ ...recordOf(1), set }) });
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     expect(vi.getTimerCount()).toBe(1);
     const timers = countTimers();
-    await fixture.pass(2 * HOUR);
+    await fixture.advance(2 * HOUR);
     expect(timers.fired).toBeGreaterThan(0);
     expect(timers.fired).toBeLessThanOrEqual(120);
     expect(vi.getTimerCount()).toBe(1);
     fixture.close();
   });
 
-  test('has no timer where nothing will come by itself', async () => {
+  test('has no timer if nothing is scheduled', async () => {
     const fixture = createFixture();
     const { session } = fixture.open();
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     expect(vi.getTimerCount()).toBe(0);
     await session.setTokens({ status: 'optout' });
-    await fixture.rest();
+    await fixture.settle();
     expect(vi.getTimerCount()).toBe(0);
     fixture.close();
   });
 
-  test('is safe with spans over 2^31-1 ms: no timer overflows, the refresh comes at its ms', async () => {
+  test('refreshes at the exact millisecond even after a delay of more than 2^31-1 ms', async () => {
     const timers = countTimers();
     const fixture = createFixture();
     const refreshAt = START + 40 * DAY;
     const set = { ...recordOf(1).set, refreshAt, expiresAt: refreshAt + DAY, endsAt: refreshAt + 2 * DAY };
     fixture.open({ store: memoryStore({ ...recordOf(1), set }) });
-    await fixture.pass(40 * DAY - 1);
+    await fixture.advance(40 * DAY - 1);
     expect(timers.longestMs).toBeLessThan(2 ** 31);
     expect(fixture.sent).toEqual([]);
-    await fixture.pass(1);
+    await fixture.advance(1);
     expect(fixture.sent.map(({ at }) => at)).toEqual([refreshAt]);
     fixture.close();
   });
 
-  test('that slept notices within a minute, and at once where it is told', async () => {
+  test('notices within a minute that the device slept, and at once on `pageshow`', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith();
+    const { session } = fixture.openStored();
     await session.ready;
     vi.setSystemTime(START + 20 * MINUTE);
-    await fixture.pass(MINUTE);
+    await fixture.advance(MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
     vi.setSystemTime(Date.now() + 20 * MINUTE);
     window.dispatchEvent(new Event('pageshow'));
@@ -77,27 +77,27 @@ describe('a page that is seen', () => {
     fixture.close();
   });
 
-  test('that comes back online while waiting to try again keeps to its back-off', async () => {
+  test('tries at most once more when it comes online during a back-off', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
     const fixture = createFixture(offline);
-    const { session } = fixture.openWith();
-    await fixture.pass(30 * MINUTE);
+    const { session } = fixture.openStored();
+    await fixture.advance(30 * MINUTE);
     const tries = fixture.sent.length;
     window.dispatchEvent(new Event('online'));
-    await fixture.rest();
+    await fixture.settle();
     expect(fixture.sent.length - tries).toBeLessThanOrEqual(1);
     expect(session.advertisingToken).toBe('advertising-1');
     fixture.close();
   });
 
-  test('whose clock was set back refreshes as if it had not been, without a storm of timers', async () => {
+  test('refreshes on time after its clock was set back, without extra timers', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith();
+    const { session } = fixture.openStored();
     await session.ready;
-    await fixture.pass(5 * MINUTE);
+    await fixture.advance(5 * MINUTE);
     vi.setSystemTime(START - DAY);
     const timers = countTimers();
-    await fixture.pass(10 * MINUTE);
+    await fixture.advance(10 * MINUTE);
     expect(timers.fired).toBeLessThanOrEqual(11);
     expect(session.advertisingToken).toBe('advertising-2');
     expect(fixture.sent).toHaveLength(1);
@@ -106,68 +106,68 @@ describe('a page that is seen', () => {
 });
 
 describe('a hidden page', () => {
-  test('from its start: no timer, no request, whatever is due', async () => {
-    show(false);
+  test('has no timer and sends no request if it was opened hidden', async () => {
+    setVisible(false);
     const fixture = createFixture();
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     expect(vi.getTimerCount()).toBe(0);
-    await fixture.pass(HOUR);
+    await fixture.advance(HOUR);
     expect(fixture.sent).toEqual([]);
     expect(session.state.phase).toBe('stale');
     fixture.close();
   });
 
-  test('asks nobody for a set either', async () => {
-    show(false);
+  test('does not call `provide` until it is visible', async () => {
+    setVisible(false);
     const fixture = createFixture();
     const provide = vi.fn(async () => success(1));
     const { session } = fixture.open({ provide });
     await session.ready;
-    await fixture.pass(HOUR);
+    await fixture.advance(HOUR);
     expect(provide).not.toHaveBeenCalled();
-    show(true);
+    setVisible(true);
     await until(() => session.advertisingToken);
     expect(provide).toHaveBeenCalledOnce();
     fixture.close();
   });
 
-  test('lets go of its timer when it is hidden, and catches up when it is seen', async () => {
+  test('clears its timer when it is hidden, and catches up when it is visible', async () => {
     const fixture = createFixture();
-    const { session, heard } = fixture.openWith();
+    const { session, events } = fixture.openStored();
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     expect(vi.getTimerCount()).toBe(1);
-    show(false);
+    setVisible(false);
     expect(vi.getTimerCount()).toBe(0);
     vi.setSystemTime(START + 20 * MINUTE);
-    await fixture.rest();
+    await fixture.settle();
     expect(fixture.sent).toEqual([]);
-    show(true);
+    setVisible(true);
     await until(() => session.advertisingToken === 'advertising-2');
-    expect(names(heard)).toEqual(['token load', 'token refresh']);
-    await fixture.rest();
+    expect(names(events)).toEqual(['token load', 'token refresh']);
+    await fixture.settle();
     expect(vi.getTimerCount()).toBe(1);
     fixture.close();
   });
 
-  test('that is seen again before anything is due goes on as before', async () => {
+  test('refreshes on time if it is visible again before anything is due', async () => {
     const fixture = createFixture();
-    const { session } = fixture.openWith();
+    const { session } = fixture.openStored();
     await session.ready;
-    show(false);
+    setVisible(false);
     vi.setSystemTime(START + 5 * MINUTE);
-    show(true);
-    await fixture.rest();
+    setVisible(true);
+    await fixture.settle();
     expect(fixture.sent).toEqual([]);
-    await fixture.pass(10 * MINUTE);
+    await fixture.advance(10 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-2');
     fixture.close();
   });
 
-  test('catches up on the first getToken', async () => {
-    show(false);
+  test('catches up on the first getToken()', async () => {
+    setVisible(false);
     const fixture = createFixture();
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
     await session.ready;
@@ -176,8 +176,8 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('hands out a good token whose refresh is due, and refreshes it for the next', async () => {
-    show(false);
+  test('gives out a valid token whose refresh is due, and refreshes it', async () => {
+    setVisible(false);
     const fixture = createFixture();
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 20 * MINUTE)) });
     await session.ready;
@@ -186,52 +186,52 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('hidden in the middle of an outage stops trying', async () => {
+  test('stops retrying if it is hidden during an outage', async () => {
     const fixture = createFixture(offline);
-    const { session } = fixture.openWith();
-    await fixture.pass(16 * MINUTE);
-    show(false);
+    const { session } = fixture.openStored();
+    await fixture.advance(16 * MINUTE);
+    setVisible(false);
     const tries = fixture.sent.length;
-    await fixture.pass(HOUR);
+    await fixture.advance(HOUR);
     expect(fixture.sent).toHaveLength(tries);
     expect(vi.getTimerCount()).toBe(0);
     fixture.serve(rotate);
-    show(true);
+    setVisible(true);
     await until(() => session.advertisingToken === 'advertising-2');
     fixture.close();
   });
 
-  test('set free of its timer by hiding never arms one by itself, also when a refresh ends there', async () => {
+  test('sets no timer when a refresh completes while it is hidden', async () => {
     let answer = (_: Response) => {};
     const fixture = createFixture(() => new Promise((resolve) => (answer = resolve)));
-    const { session } = fixture.openWith();
-    await fixture.pass(15 * MINUTE);
-    show(false);
+    const { session } = fixture.openStored();
+    await fixture.advance(15 * MINUTE);
+    setVisible(false);
     fixture.serve(rotate);
     answer(await rotate(fixture.sent[0]!));
     await until(() => session.advertisingToken === 'advertising-2');
-    await fixture.rest();
+    await fixture.settle();
     expect(vi.getTimerCount()).toBe(0);
     fixture.close();
   });
 });
 
 test.each([0.1, 0.2, 0.3, 0.4, 0.7])(
-  'an instant that passes while the session looks at the clock, in steps of %d ms, is not slept through',
+  'a refresh that falls due between two reads of the clock (steps of %d ms) is not missed',
   async (step) => {
     const fixture = createFixture();
     let last = 0;
-    let looks = 0;
+    let reads = 0;
     const now = () => {
-      if (last !== Date.now()) looks = 0;
+      if (last !== Date.now()) reads = 0;
       last = Date.now();
-      // Timers come a moment too early for this clock.
-      return last + Math.min(0, looks++ * step - 1);
+      // By this clock, timers fire slightly too early.
+      return last + Math.min(0, reads++ * step - 1);
     };
     const { session } = fixture.open({ store: memoryStore(recordOf(1)), now });
     await session.ready;
     for (const quarter of [1, 2, 3]) {
-      await fixture.pass(15 * MINUTE + 50);
+      await fixture.advance(15 * MINUTE + 50);
       expect(fixture.sent).toHaveLength(quarter);
     }
     fixture.close();

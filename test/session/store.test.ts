@@ -1,25 +1,25 @@
-/** The store in IndexedDB. `fake-indexeddb` stands for the browser's; nothing here has a clock. */
+/** The stores in IndexedDB and in memory. `fake-indexeddb` takes the place of the browser's; no test uses a clock. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { indexedDbStore, memoryStore } from '../../src/session/index.ts';
 
 let name = '';
-let round = 0;
-beforeEach(() => void (name = `store-${round++}`));
+let testNumber = 0;
+beforeEach(() => void (name = `store-${testNumber++}`));
 afterEach(() => void vi.restoreAllMocks());
 
-const settled = <T>(request: IDBRequest<T>) =>
+const resultOf = <T>(request: IDBRequest<T>) =>
   new Promise<T>((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });
 
-/** Every connection that is opened from now on. */
+/** Collect the connections that are opened from now on. */
 const connections = () => {
   const opened: IDBDatabase[] = [];
   const open = indexedDB.open.bind(indexedDB);
-  vi.spyOn(indexedDB, 'open').mockImplementation((...given) => {
-    const request = open(...given);
+  vi.spyOn(indexedDB, 'open').mockImplementation((...args) => {
+    const request = open(...args);
     request.addEventListener('success', () => opened.push(request.result));
     return request;
   });
@@ -30,7 +30,7 @@ describe.each([
   ['IndexedDB', () => indexedDbStore(name)],
   ['memory', () => memoryStore()],
 ])('a store in %s', (_, create) => {
-  test('has nothing at first, and gives back what was written', async () => {
+  test('is empty at first, and returns what was written', async () => {
     const store = create();
     expect(await store.read()).toBeUndefined();
     const value = { text: 'ø', list: [1, { two: 2 }], none: undefined };
@@ -39,7 +39,7 @@ describe.each([
     store.close?.();
   });
 
-  test('shows an update what is stored, and answers with what is stored then', async () => {
+  test('passes the stored value to an update, and resolves with the new one', async () => {
     const store = create();
     await store.update(() => 1);
     expect(await store.update((stored) => (stored as number) + 1)).toBe(2);
@@ -47,27 +47,27 @@ describe.each([
     store.close?.();
   });
 
-  test('applies updates one after the other, whoever starts them at once', async () => {
+  test('applies concurrent updates one after the other', async () => {
     const store = create();
     await Promise.all(Array.from({ length: 20 }, () => store.update((stored) => ((stored as number) ?? 0) + 1)));
     expect(await store.read()).toBe(20);
     store.close?.();
   });
 
-  test('rejects with what an update throws, and keeps the value', async () => {
+  test('rejects with the error that an update throws, and keeps the value', async () => {
     const store = create();
     await store.update(() => 'kept');
     const change = () => {
-      throw new Error('of the change');
+      throw new Error('from the update');
     };
-    await expect((async () => store.update(change))()).rejects.toThrow('of the change');
+    await expect((async () => store.update(change))()).rejects.toThrow('from the update');
     expect(await store.read()).toBe('kept');
     store.close?.();
   });
 });
 
 describe('the database', () => {
-  test('is opened at the first use, and once', async () => {
+  test('is opened once, at the first use', async () => {
     const opened = connections();
     const store = indexedDbStore(name);
     expect(indexedDB.open).not.toHaveBeenCalled();
@@ -77,7 +77,7 @@ describe('the database', () => {
     store.close?.();
   });
 
-  test('keeps the value for the next store of its name, and for no other', async () => {
+  test('keeps the value for the next store of the same name only', async () => {
     const first = indexedDbStore(name);
     await first.update(() => 'mine');
     first.close?.();
@@ -89,7 +89,7 @@ describe('the database', () => {
     other.close?.();
   });
 
-  test('is shared by two stores that are open at once: their updates interleave and none is lost', async () => {
+  test('is shared by two open stores without losing an update', async () => {
     const stores = [indexedDbStore(name), indexedDbStore(name)];
     await Promise.all(
       Array.from({ length: 20 }, (_, n) => stores[n % 2]!.update((stored) => ((stored as number) ?? 0) + 1)),
@@ -100,7 +100,7 @@ describe('the database', () => {
     }
   });
 
-  test('is opened anew where the connection was closed under the store', async () => {
+  test('is opened again after its connection was closed', async () => {
     const opened = connections();
     const store = indexedDbStore(name);
     await store.update(() => 'kept');
@@ -112,26 +112,26 @@ describe('the database', () => {
     store.close?.();
   });
 
-  test('can be deleted by somebody else while the store is open; the store begins anew', async () => {
+  test('can be deleted while the store is open; the store starts empty', async () => {
     const store = indexedDbStore(name);
     await store.update(() => 'gone');
-    await settled(indexedDB.deleteDatabase(name));
+    await resultOf(indexedDB.deleteDatabase(name));
     expect(await store.read()).toBeUndefined();
     await store.update(() => 'new');
     expect(await store.read()).toBe('new');
     store.close?.();
   });
 
-  test('can be upgraded by somebody else while the store is open: both go on, on one value', async () => {
+  test('can be upgraded while the store is open; both connections share one value', async () => {
     const store = indexedDbStore(name);
     await store.update(() => 'mine');
     const upgrade = indexedDB.open(name, 7);
     const blocked = new Promise<never>((_, reject) => {
       upgrade.onblocked = () => reject(new Error('blocked'));
     });
-    const database = await Promise.race([settled(upgrade), blocked]);
+    const database = await Promise.race([resultOf(upgrade), blocked]);
     expect(await store.update((stored) => `${stored}, and after the upgrade`)).toBe('mine, and after the upgrade');
-    expect(await settled(database.transaction('session').objectStore('session').get('session'))).toBe(
+    expect(await resultOf(database.transaction('session').objectStore('session').get('session'))).toBe(
       await store.read(),
     );
     expect(database.version).toBe(7);
@@ -139,17 +139,17 @@ describe('the database', () => {
     store.close?.();
   });
 
-  test('can be deleted once the store is closed, also where it was closed while opening', async () => {
+  test('can be deleted once the store is closed, even if it was closed while opening', async () => {
     const store = indexedDbStore(name);
     const reading = store.read();
     store.close?.();
     await reading.catch(() => {});
     store.close?.();
-    await settled(indexedDB.deleteDatabase(name));
+    await resultOf(indexedDB.deleteDatabase(name));
     expect((await indexedDB.databases()).map((database) => database.name)).not.toContain(name);
   });
 
-  test('that fails to open fails the call, and may open at the next', async () => {
+  test('may fail to open: the call rejects, and the next one opens it', async () => {
     const failure = new DOMException('no', 'UnknownError');
     const open = vi.spyOn(indexedDB, 'open').mockImplementation(() => {
       const request = { error: failure } as unknown as IDBOpenDBRequest;
@@ -163,7 +163,7 @@ describe('the database', () => {
     store.close?.();
   });
 
-  test('that may not be opened at all (a sandboxed frame) fails the call as a promise', async () => {
+  test('may be denied (sandboxed frame): the call rejects instead of throwing', async () => {
     vi.spyOn(indexedDB, 'open').mockImplementation(() => {
       throw new DOMException('denied', 'SecurityError');
     });

@@ -1,102 +1,82 @@
 /**
- * Two tabs of one browser profile: two sessions of one name over one store, told of each other by a real
- * BroadcastChannel. Locks are faked where a test is about them: Node has none.
+ * Two tabs of one browser profile: two sessions of one name over one store, connected by a real BroadcastChannel. Node
+ * has no Web Locks; `locks.test.ts` fakes them.
  */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { indexedDbStore, memoryStore } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, offline, recordOf, refuses, restoreGlobals, rotate, says, show, success } from './fixtures.ts';
+import {
+  answersPlain,
+  answersSealed,
+  createFixture,
+  openLoaded,
+  openTwoTabs,
+  recordOf,
+  restoreGlobals,
+  rotate,
+  setVisible,
+  success,
+} from './fixtures.ts';
 
-let round = 0;
+let testNumber = 0;
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-/** Two tabs, both loaded; set 1 is in force in both. */
-const twoTabs = async (given: object = {}) => {
-  const fixture = createFixture();
-  const name = `tabs-${round++}`;
-  const store = memoryStore(recordOf(1));
-  const a = fixture.open({ store, name, ...given });
-  const b = fixture.open({ store, name, ...given });
-  await Promise.all([a.session.ready, b.session.ready]);
-  await fixture.rest();
-  return { fixture, store, a, b };
-};
-
-/** Minimal `navigator.locks`: exclusive, `ifAvailable` only. */
-const fakeLocks = () => {
-  const held = new Set<string>();
-  const asked: unknown[][] = [];
-  const request = async (name: string, options: unknown, work: (lock: unknown) => unknown) => {
-    asked.push([name, options]);
-    if (held.has(name)) return work(null);
-    held.add(name);
-    try {
-      return await work({ name });
-    } finally {
-      held.delete(name);
-    }
-  };
-  Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
-  return { held, asked };
-};
-afterEach(() => void Reflect.deleteProperty(navigator, 'locks'));
-
-describe('what one tab does, the other adopts', () => {
+describe('a tab adopts from another tab', () => {
   test('a new set', async () => {
-    const { fixture, a, b } = await twoTabs();
+    const { fixture, a, b } = await openTwoTabs();
     await a.session.setTokens(success(5));
     await until(() => b.session.advertisingToken === 'advertising-5');
-    await fixture.rest();
-    expect(names(a.heard)).toEqual(['token load', 'token set']);
-    expect(names(b.heard)).toEqual(['token load', 'token tab']);
+    await fixture.settle();
+    expect(names(a.events)).toEqual(['token load', 'token set']);
+    expect(names(b.events)).toEqual(['token load', 'token tab']);
     fixture.close();
   });
 
   test('a logout', async () => {
-    const { fixture, a, b } = await twoTabs();
+    const { fixture, a, b } = await openTwoTabs();
     await a.session.clear();
     await until(() => !b.session.advertisingToken);
-    await fixture.pass(2 * HOUR);
+    await fixture.advance(2 * HOUR);
     expect(b.session.state.phase).toBe('empty');
     expect(fixture.sent).toEqual([]);
-    expect(names(b.heard)).not.toContain('expired advertising');
+    expect(names(b.events)).not.toContain('expired advertising');
     fixture.close();
   });
 
   test('an opt-out', async () => {
-    const { fixture, a, b } = await twoTabs();
+    const { fixture, a, b } = await openTwoTabs();
     await a.session.setTokens({ status: 'optout' });
-    await until(() => b.heard.length > 1);
-    expect(names(b.heard)).toEqual(['token load', 'optout']);
+    await until(() => b.events.length > 1);
+    expect(names(b.events)).toEqual(['token load', 'optout']);
     expect(b.session.state.phase).toBe('optedOut');
     fixture.close();
   });
 
   test('a rotation', async () => {
-    const { fixture, a, b } = await twoTabs();
+    const { fixture, a, b } = await openTwoTabs();
     await a.session.refresh();
     await until(() => b.session.advertisingToken === 'advertising-2');
-    await fixture.rest();
-    expect(names(b.heard)).toEqual(['token load', 'token tab']);
+    await fixture.settle();
+    expect(names(b.events)).toEqual(['token load', 'token tab']);
     expect(fixture.sent).toHaveLength(1);
     fixture.close();
   });
 
-  test('that the service has ended the set, so it is not asked twice', async () => {
-    const { fixture, a, b } = await twoTabs();
-    fixture.serve(refuses(400, { status: 'expired_token' }));
+  test('the end of the refresh token, and does not send it again', async () => {
+    const { fixture, a, b } = await openTwoTabs();
+    fixture.serve(answersPlain(400, { status: 'expired_token' }));
     await a.session.refresh().catch(() => {});
     await until(() => b.session.state.phase === 'ended');
-    await fixture.pass(20 * MINUTE);
-    expect(names(b.heard)).toEqual(['token load', 'needsTokens ended', 'expired refresh']);
+    await fixture.advance(20 * MINUTE);
+    expect(names(b.events)).toEqual(['token load', 'needsTokens ended', 'expired refresh']);
     expect(fixture.sent).toHaveLength(1);
     fixture.close();
   });
 
-  test('a logout that comes while the other’s refresh is under way: nobody comes back', async () => {
-    const { fixture, store, a, b } = await twoTabs();
+  test('a logout during its own refresh, whose answer it ignores', async () => {
+    const { fixture, store, a, b } = await openTwoTabs();
     let answer = (_: Response) => {};
     fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     b.session.refresh().catch(() => {});
@@ -104,51 +84,51 @@ describe('what one tab does, the other adopts', () => {
     await a.session.clear();
     answer(await rotate(fixture.sent[0]!));
     await until(() => !b.session.advertisingToken);
-    await fixture.rest();
+    await fixture.settle();
     expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual([undefined, undefined]);
     expect(await store.read()).not.toHaveProperty('set.refreshToken');
-    expect(names(b.heard)).toEqual(['token load']);
+    expect(names(b.events)).toEqual(['token load']);
     fixture.close();
   });
 
-  test('a set for another user that comes while the other’s refresh is under way wins', async () => {
-    const { fixture, store, a, b } = await twoTabs();
+  test('a set for another user during its own refresh, whose answer it ignores', async () => {
+    const { fixture, store, a, b } = await openTwoTabs();
     let answer = (_: Response) => {};
     fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     b.session.refresh().catch(() => {});
     await until(() => fixture.sent.length);
     await a.session.setTokens(success(9));
-    answer(await says({ status: 'optout' })(fixture.sent[0]!));
+    answer(await answersSealed({ status: 'optout' })(fixture.sent[0]!));
     await until(() => b.session.advertisingToken === 'advertising-9');
-    await fixture.rest();
+    await fixture.settle();
     expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual(['advertising-9', 'advertising-9']);
     expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-9' } });
-    expect(names(b.heard)).toEqual(['token load', 'token tab']);
+    expect(names(b.events)).toEqual(['token load', 'token tab']);
     fixture.close();
   });
 
-  test('a logout and the same set again, while the other’s refresh is under way: the late answer does not count', async () => {
-    const { fixture, store, a, b } = await twoTabs();
+  test('a logout and the same set again during its own refresh, whose answer it ignores', async () => {
+    const { fixture, store, a, b } = await openTwoTabs();
     let answer = (_: Response) => {};
     fixture.serve(() => new Promise((resolve) => (answer = resolve)));
     b.session.refresh().catch(() => {});
     await until(() => fixture.sent.length);
-    // The news does not get through, so the other tab has no reason to give up.
+    // Messages are lost, so the other tab does not abort its refresh.
     vi.spyOn(BroadcastChannel.prototype, 'postMessage').mockImplementation(() => {});
     await a.session.clear();
     await a.session.setTokens(success(1, START));
-    answer(await says({ status: 'optout' })(fixture.sent[0]!));
+    answer(await answersSealed({ status: 'optout' })(fixture.sent[0]!));
     await until(() => b.session.state.waitingFor === undefined);
-    await fixture.rest();
+    await fixture.settle();
     expect(await store.read()).toMatchObject({ generation: 3, set: { advertisingToken: 'advertising-1' } });
     expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual(['advertising-1', 'advertising-1']);
-    expect(names(b.heard)).toEqual(['token load']);
+    expect(names(b.events)).toEqual(['token load']);
     fixture.close();
   });
 
-  test('over IndexedDB as over memory', async () => {
+  test('a set and a logout over IndexedDB', async () => {
     const fixture = createFixture();
-    const name = `tabs-${round++}`;
+    const name = `tabs-${testNumber++}`;
     const a = fixture.open({ name, store: indexedDbStore(name) });
     const b = fixture.open({ name, store: indexedDbStore(name) });
     await Promise.all([a.session.ready, b.session.ready]);
@@ -156,165 +136,83 @@ describe('what one tab does, the other adopts', () => {
     await until(() => b.session.advertisingToken === 'advertising-1');
     await b.session.clear();
     await until(() => !a.session.advertisingToken);
-    expect(names(a.heard)).toEqual(['needsTokens empty', 'token set']);
+    expect(names(a.events)).toEqual(['needsTokens empty', 'token set']);
     fixture.close();
   });
 });
 
-test('a session of another name hears nothing', async () => {
+test('a session of another name adopts nothing', async () => {
   const fixture = createFixture();
-  const a = fixture.open({ name: `tabs-${round++}` });
-  const other = fixture.open({ name: `tabs-${round++}` });
+  const a = fixture.open({ name: `tabs-${testNumber++}` });
+  const other = fixture.open({ name: `tabs-${testNumber++}` });
   await Promise.all([a.session.ready, other.session.ready]);
   await a.session.setTokens(success(1));
-  await fixture.rest();
+  await fixture.settle();
   expect(other.session.advertisingToken).toBeUndefined();
-  expect(names(other.heard)).toEqual(['needsTokens empty']);
+  expect(names(other.events)).toEqual(['needsTokens empty']);
   fixture.close();
 });
 
-test('a tab that missed the news (frozen, no channel) finds it when it is seen again', async () => {
+test('a tab that missed a message reads the new set when it becomes visible', async () => {
   vi.stubGlobal('BroadcastChannel', undefined);
-  const { fixture, a, b } = await twoTabs();
+  const { fixture, a, b } = await openTwoTabs();
   await a.session.setTokens(success(5));
-  await fixture.rest();
+  await fixture.settle();
   expect(b.session.advertisingToken).toBe('advertising-1');
-  show(true);
+  setVisible(true);
   await until(() => b.session.advertisingToken === 'advertising-5');
-  expect(names(b.heard)).toEqual(['token load', 'token tab']);
+  expect(names(b.events)).toEqual(['token load', 'token tab']);
   fixture.close();
 });
 
-test('a tab that missed a rotation takes it from the store when its own is due, and asks nobody', async () => {
+test('a tab that missed a rotation reads it from the store when its own set is due, and sends no request', async () => {
   vi.stubGlobal('BroadcastChannel', undefined);
-  const { fixture, store, b, a } = await twoTabs();
+  const { fixture, store, b, a } = await openTwoTabs();
   a.session.close();
   await store.update(() => recordOf(2, START + 10 * MINUTE));
-  await fixture.pass(15 * MINUTE);
+  await fixture.advance(15 * MINUTE);
   expect(b.session.advertisingToken).toBe('advertising-2');
-  expect(names(b.heard)).toEqual(['token load', 'token tab']);
+  expect(names(b.events)).toEqual(['token load', 'token tab']);
   expect(fixture.sent).toEqual([]);
   fixture.close();
 });
 
-test('another tab stored a newer set before this one’s opt-out answer arrived: the newer set stays', async () => {
+test('an opt-out answer is ignored if another tab stored a newer set before it arrived', async () => {
   const store = memoryStore(recordOf(1));
   const fixture = createFixture(async (sent) => {
     await store.update(() => ({ ...recordOf(4), generation: 2 }));
-    return says({ status: 'optout' })(sent);
+    return answersSealed({ status: 'optout' })(sent);
   });
-  const { session, heard } = fixture.open({ store });
-  await fixture.pass(15 * MINUTE);
+  const { session, events } = fixture.open({ store });
+  await fixture.advance(15 * MINUTE);
   expect(session.advertisingToken).toBe('advertising-4');
-  expect(names(heard)).toEqual(['token load', 'token tab']);
+  expect(names(events)).toEqual(['token load', 'token tab']);
   fixture.close();
 });
 
-describe('with locks', () => {
-  test('one of two tabs refreshes, the other adopts', async () => {
-    const locks = fakeLocks();
-    const { fixture, a, b } = await twoTabs();
-    await fixture.pass(15 * MINUTE);
-    await until(() => a.session.advertisingToken === 'advertising-2' && b.session.advertisingToken === 'advertising-2');
-    await fixture.rest();
-    expect(fixture.sent).toHaveLength(1);
-    expect([...names(a.heard), ...names(b.heard)].sort()).toEqual([
-      'token load',
-      'token load',
-      'token refresh',
-      'token tab',
-    ]);
-    expect(locks.asked.every(([, options]) => (options as { ifAvailable?: boolean }).ifAvailable)).toBe(true);
-    expect(locks.held.size).toBe(0);
-    fixture.close();
-  });
+test('a new tab sends a message on its channel, so that Chromium evicts a cached page that blocks the database', async () => {
+  const { session, store, open, close } = await openLoaded({ name: 'tabs-message' });
+  await store.update(() => ({ ...recordOf(3), generation: 2 }));
+  open({ store, name: 'tabs-message' });
+  await until(() => session.advertisingToken === 'advertising-3');
+  close();
+});
 
-  test('while another tab is at it nothing is sent, and its news ends the waiting', async () => {
-    const locks = fakeLocks();
-    const fixture = createFixture();
-    const name = `tabs-${round++}`;
-    const store = memoryStore(recordOf(1));
-    const { session, heard } = fixture.open({ store, name });
-    locks.held.add(name);
-    await fixture.pass(15 * MINUTE);
-    expect(fixture.sent).toEqual([]);
-    await store.update(() => recordOf(2));
-    const other = new BroadcastChannel(name);
-    other.postMessage(0);
-    await until(() => session.advertisingToken === 'advertising-2');
-    other.close();
-    await fixture.rest();
-    expect(names(heard)).toEqual(['token load', 'token tab']);
-    expect(fixture.sent).toEqual([]);
-    fixture.close();
-  });
-
-  test('where the other tab never tells, the store is read after 12 s, and the page goes on by itself', async () => {
-    const locks = fakeLocks();
-    const fixture = createFixture();
-    const name = `tabs-${round++}`;
-    const { session } = fixture.open({ store: memoryStore(recordOf(1)), name });
-    locks.held.add(name);
-    await fixture.pass(15 * MINUTE + 1000);
-    locks.held.delete(name);
-    await fixture.pass(10_000);
-    expect(fixture.sent).toEqual([]);
-    await fixture.pass(30_000);
-    expect(session.advertisingToken).toBe('advertising-2');
-    fixture.close();
-  });
-
-  test('a lock that is never given back is no storm of tries', async () => {
-    const locks = fakeLocks();
-    const fixture = createFixture();
-    const name = `tabs-${round++}`;
-    const { session, heard } = fixture.open({ store: memoryStore(recordOf(1)), name });
-    locks.held.add(name);
-    await fixture.pass(40 * MINUTE);
-    // One look every 12 s, for 25 minutes.
-    expect(locks.asked.length).toBeLessThanOrEqual(126);
-    expect(fixture.sent).toEqual([]);
-    expect(session.advertisingToken).toBe('advertising-1');
-    expect(names(heard)).toEqual(['token load']);
-    fixture.close();
-  });
-
-  test.each([
-    ['refused (a sandboxed frame)', () => Promise.reject(new DOMException('denied', 'SecurityError'))],
-    [
-      'refused on the spot',
-      () => {
-        throw new DOMException('denied', 'SecurityError');
-      },
-    ],
-  ])('locks that are %s: the page goes on alone', async (_, request) => {
-    Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
-    const fixture = createFixture();
-    const { session, heard } = fixture.openWith();
-    await fixture.pass(15 * MINUTE);
-    expect(session.advertisingToken).toBe('advertising-2');
-    expect(names(heard)).toEqual(['token load', 'token refresh']);
-    fixture.close();
-  });
-
-  test('a refresh that fails under the lock is sent once, not again without it', async () => {
-    fakeLocks();
-    const fixture = createFixture(offline);
-    const { session } = fixture.openWith();
-    await session.ready;
-    await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
-    expect(fixture.sent).toHaveLength(1);
-    fixture.close();
-  });
-
-  test('close in the middle of a refresh gives the lock back', async () => {
-    const locks = fakeLocks();
-    const fixture = createFixture(() => new Promise(() => {}));
-    const { session } = fixture.openWith();
-    await fixture.pass(15 * MINUTE);
-    expect(locks.held.size).toBe(1);
-    session.close();
-    await fixture.rest();
-    expect(locks.held.size).toBe(0);
-  });
+test('refresh() that waits for another tab’s refresh rejects if that one fails', async () => {
+  const fixture = createFixture();
+  const store = memoryStore(recordOf(1));
+  let answer = (_: Response) => {};
+  fixture.serve(() => new Promise((resolve) => (answer = resolve)));
+  const [one, two] = [fixture.open({ name: 'two', store }), fixture.open({ name: 'two', store })];
+  await fixture.settle();
+  const codeOf = (refresh: Promise<void>) => refresh.catch(({ code }) => code);
+  const first = codeOf(one.session.refresh());
+  await fixture.settle();
+  const second = codeOf(two.session.refresh());
+  await fixture.settle();
+  answer(new Response('', { status: 503 }));
+  await fixture.advance(20_000);
+  expect([await first, await second]).toEqual(['http_status', 'network']);
+  expect(fixture.sent).toHaveLength(1);
+  fixture.close();
 });

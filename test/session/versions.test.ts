@@ -1,6 +1,6 @@
 /**
- * Tabs of two versions of the runtime over one store: this one, and one to come whose records are of the next form. That
- * one is this code with a store that writes `v: 2` and understands both.
+ * Tabs of two versions of the runtime over one store: the current one, and a simulated next one with a newer record
+ * format. The next version is the current code over a store that writes `v: 3` and reads both formats.
  */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -12,12 +12,12 @@ import {
   offline,
   recordOf,
   restoreGlobals,
-  show,
+  setVisible,
   success,
   watchRejections,
 } from './fixtures.ts';
 
-let round = 0;
+let testNumber = 0;
 let fixture: ReturnType<typeof createFixture>;
 beforeEach(() => {
   useFakeClock();
@@ -31,79 +31,79 @@ afterEach(() => {
 type Stored = { v: number; generation: number; set?: { advertisingToken: string } } | undefined;
 const isOf = (v: number, stored: unknown) => (stored as Stored)?.v === v;
 
-/** The store as a version to come uses it. */
-const inNextForm = (place: Store): Store => {
-  const understood = (stored: unknown) => (isOf(2, stored) ? { ...(stored as object), v: 1 } : stored);
+/** The store as the next version uses it. */
+const inNextFormat = (inner: Store): Store => {
+  const readBoth = (stored: unknown) => (isOf(3, stored) ? { ...(stored as object), v: 2 } : stored);
   return {
-    ...place,
-    read: async () => understood(await place.read()),
+    ...inner,
+    read: async () => readBoth(await inner.read()),
     update: async (change) => {
       const update = (stored: unknown) => {
-        const before = understood(stored);
+        const before = readBoth(stored);
         const after = change(before);
-        return after === before ? stored : after && { ...after, v: 2 };
+        return after === before ? stored : after && { ...after, v: 3 };
       };
-      return understood(await place.update(update));
+      return readBoth(await inner.update(update));
     },
   };
 };
 
-/** Two tabs over one store, and everything that was written there. */
-const twoVersions = async (stored?: unknown, ofOld: Partial<SessionOptions> = {}) => {
-  const name = `versions-${round++}`;
-  const place = memoryStore(stored);
+/** Open a tab of each version over one store, and collect everything that is written to it. */
+const twoVersions = async (stored?: unknown, oldOptions: Partial<SessionOptions> = {}) => {
+  const name = `versions-${testNumber++}`;
+  const inner = memoryStore(stored);
   const written: Stored[] = [];
   const store: Store = {
-    ...place,
+    ...inner,
     kind: 'shared',
     update: (change) =>
-      place.update((before) => {
+      inner.update((before) => {
         const after = change(before);
         if (after !== before) written.push(after as Stored);
         return after;
       }),
   };
-  const next = fixture.open({ name, store: inNextForm(store) });
-  const old = fixture.open({ ...ofOld, name, store });
+  const next = fixture.open({ name, store: inNextFormat(store) });
+  const old = fixture.open({ ...oldOptions, name, store });
   await Promise.all([next.session.ready, old.session.ready]);
-  await fixture.rest();
-  return { old, next, written, stored: async () => (await place.read()) as Stored };
+  await fixture.settle();
+  return { old, next, written, stored: async () => (await inner.read()) as Stored };
 };
 
-/** Let hours pass. No more than a quarter at once: answers are sealed by real threads, which no clock waits for. */
-const hours = async (count: number) => {
-  for (let quarter = 0; quarter < 4 * count; quarter++) await fixture.pass(15 * MINUTE);
+/** Advance by hours, a quarter at a time: Web Crypto runs on real threads, which a fake clock does not wait for. */
+const advanceHours = async (count: number) => {
+  for (let quarter = 0; quarter < 4 * count; quarter++) await fixture.advance(15 * MINUTE);
 };
 
-/** What a promise of a session comes to: none may hang. */
+/** The outcome of a promise of a session: `done`, an error code, or `hangs`. */
 const codeOf = async (work: Promise<unknown>): Promise<unknown> => {
   const code = work.then(
     () => 'done',
     (error: { code: string }) => error.code,
   );
-  await fixture.pass(12_000);
+  await fixture.advance(12_000);
   return Promise.race([code, 'hangs']);
 };
 
-describe('a newer version has written', () => {
-  test('for the older one there is no set, however often it looks: it says so once, and throws nothing', async () => {
+describe('after the newer version has written', () => {
+  test('the older one has no set, emits one `needsTokens`, and throws nothing', async () => {
     const { seen, stop } = watchRejections();
-    const { old, next } = await twoVersions({ ...recordOf(1), v: 2 });
+    const { old, next } = await twoVersions({ ...recordOf(1), v: 3 });
     for (let hour = 0; hour < 5; hour++) {
-      await hours(1);
-      show(true);
+      await advanceHours(1);
+      setVisible(true);
       expect(old.session.state.phase).toBe('empty');
       expect(old.session.advertisingToken).toBeUndefined();
     }
-    await fixture.rest();
+    await fixture.settle();
     stop();
     expect(seen).toEqual([]);
-    expect(names(old.heard)).toEqual(['needsTokens empty']);
-    expect(new Set(names(next.heard))).toEqual(new Set(['token load', 'token refresh']));
+    expect(names(old.events)).toEqual(['needsTokens empty']);
+    expect(new Set(names(next.events))).toEqual(new Set(['token load', 'token refresh']));
   });
 
-  test('every promise of the older one settles, and its page is served by what it supplies', async () => {
-    const { old } = await twoVersions({ ...recordOf(1), v: 2 });
+  test('every promise of the older one settles, and a set supplied to it is in force and refreshed', async () => {
+    const { old } = await twoVersions({ ...recordOf(1), v: 3 });
     const { session } = old;
     expect(await codeOf(session.getToken())).toBe('no_token');
     expect(await codeOf(session.refresh())).toBe('no_token');
@@ -115,13 +115,13 @@ describe('a newer version has written', () => {
     expect(session.state).toMatchObject({ phase: 'empty', persistence: 'shared' });
   });
 
-  test('a page of the older one that loads, looks, and has its timer run leaves that record as it is', async () => {
-    const { old, next, written, stored } = await twoVersions({ ...recordOf(1), v: 2 });
+  test('the older one does not change the record by loading, reading or timers', async () => {
+    const { old, next, written, stored } = await twoVersions({ ...recordOf(1), v: 3 });
     next.session.close();
     const before = await stored();
-    show(false);
-    show(true);
-    await hours(2);
+    setVisible(false);
+    setVisible(true);
+    await advanceHours(2);
     await codeOf(old.session.getToken());
     await codeOf(old.session.refresh());
     expect(await stored()).toBe(before);
@@ -130,113 +130,116 @@ describe('a newer version has written', () => {
   });
 });
 
-describe('side by side for hours, while the newer one rotates', () => {
-  test('one call for each rotation, and as many writes as it takes the newer one alone', async () => {
+describe('both open for hours', () => {
+  test('the newer one sends one request and makes two writes per rotation, the older one none', async () => {
     const { seen, stop } = watchRejections();
-    const { old, next, written } = await twoVersions({ ...recordOf(1), v: 2 });
-    await hours(3);
+    const { old, next, written } = await twoVersions({ ...recordOf(1), v: 3 });
+    await advanceHours(3);
     stop();
     expect(next.session.advertisingToken).toBe(`advertising-${1 + fixture.sent.length}`);
     expect(fixture.sent.length).toBe(12);
-    // A try, and what came of it.
+    // The start and the outcome of each attempt.
     expect(written.map((stored) => stored?.v)).toEqual(Array.from({ length: 24 }, () => 2));
-    expect(names(old.heard)).toEqual(['needsTokens empty']);
+    expect(names(old.events)).toEqual(['needsTokens empty']);
     expect(seen).toEqual([]);
   });
 
-  test('where the older one asks its publisher for sets, both have a token, and neither answers the other for ever', async () => {
+  test('with `provide` in the older one both have a token, and they do not overwrite each other in a loop', async () => {
     const provide = vi.fn(async () => success(50 + provide.mock.calls.length));
-    const { old, next, written } = await twoVersions({ ...recordOf(1), v: 2 }, { provide });
-    await hours(2);
+    const { old, next, written } = await twoVersions({ ...recordOf(1), v: 3 }, { provide });
+    await advanceHours(2);
     expect(old.session.advertisingToken).toBeDefined();
     expect(next.session.advertisingToken).toBeDefined();
     expect(provide).toHaveBeenCalled();
-    // A rotation each quarter of an hour, by one of them or by both, and at most one answer to it.
+    // One rotation each quarter of an hour by each of them at most, and at most one call of `provide` for each.
     expect(fixture.sent.length).toBeLessThanOrEqual(16);
     expect(provide.mock.calls.length).toBeLessThanOrEqual(1 + fixture.sent.length);
-    // A try, what came of it, and the answer.
+    // The start and the outcome of each attempt, and the answer of `provide`.
     expect(written.length).toBeLessThanOrEqual(1 + 3 * fixture.sent.length);
-    expect(names(old.heard).filter((event) => event.startsWith('error'))).toEqual([]);
-    expect(names(next.heard).filter((event) => event.startsWith('error'))).toEqual([]);
+    expect(names(old.events).filter((event) => event.startsWith('error'))).toEqual([]);
+    expect(names(next.events).filter((event) => event.startsWith('error'))).toEqual([]);
   });
 });
 
-describe('what a host does explicitly', () => {
-  const acts: [string, (session: Session) => Promise<void>, string | undefined, string][] = [
+describe('an explicit call', () => {
+  const calls: [string, (session: Session) => Promise<void>, string | undefined, string][] = [
     ['a set', (session) => session.setTokens(success(9)), 'advertising-9', 'fresh'],
     ['a logout', (session) => session.clear(), undefined, 'empty'],
     ['an opt-out', (session) => session.setTokens({ status: 'optout' }), undefined, 'optedOut'],
   ];
 
-  test.each(acts)('in the older one reaches the newer one, over its record: %s', async (_, act, token, phase) => {
-    const { old, next, stored } = await twoVersions();
-    await old.session.setTokens(success(1));
-    await until(() => next.session.advertisingToken === 'advertising-1');
-    for (const n of [2, 3]) {
-      await fixture.pass(MINUTE);
-      await next.session.setTokens(success(n));
-    }
-    expect(await stored()).toMatchObject({ v: 2 });
-    await fixture.pass(MINUTE);
-    await act(old.session);
-    await until(() => next.session.state.phase === phase && next.session.advertisingToken === token);
-    expect(await stored()).toMatchObject({ v: 1 });
-    expect(old.session.advertisingToken).toBe(token);
-    expect(names(next.heard).filter((event) => event.startsWith('error'))).toEqual([]);
-  });
+  test.each(calls)(
+    'in the older one overwrites the record of the newer one, which adopts it: %s',
+    async (_, call, token, phase) => {
+      const { old, next, stored } = await twoVersions();
+      await old.session.setTokens(success(1));
+      await until(() => next.session.advertisingToken === 'advertising-1');
+      for (const n of [2, 3]) {
+        await fixture.advance(MINUTE);
+        await next.session.setTokens(success(n));
+      }
+      expect(await stored()).toMatchObject({ v: 3 });
+      await fixture.advance(MINUTE);
+      await call(old.session);
+      await until(() => next.session.state.phase === phase && next.session.advertisingToken === token);
+      expect(await stored()).toMatchObject({ v: 2 });
+      expect(old.session.advertisingToken).toBe(token);
+      expect(names(next.events).filter((event) => event.startsWith('error'))).toEqual([]);
+    },
+  );
 
-  test.each(acts)(
-    'in the newer one ends what the older one held, and no refresh brings it back: %s',
-    async (_, act, token, phase) => {
+  test.each(calls)(
+    'in the newer one ends the set of the older one, and no refresh restores it: %s',
+    async (_, call, token, phase) => {
       const { old, next, stored } = await twoVersions(recordOf(1));
       expect(old.session.advertisingToken).toBe('advertising-1');
-      await fixture.pass(MINUTE);
-      await act(next.session);
-      await fixture.rest();
+      await fixture.advance(MINUTE);
+      await call(next.session);
+      await fixture.settle();
       expect(old.session.advertisingToken).toBeUndefined();
-      await hours(1);
-      expect(await stored()).toMatchObject({ v: 2 });
+      await advanceHours(1);
+      expect(await stored()).toMatchObject({ v: 3 });
       expect(next.session.state.phase).toBe(phase);
       expect(!!next.session.advertisingToken).toBe(!!token);
-      expect(names(old.heard).filter((event) => event.startsWith('error'))).toEqual([]);
+      expect(names(old.events).filter((event) => event.startsWith('error'))).toEqual([]);
     },
   );
 });
 
-test('a set that the older one holds is not refreshed over the record of the newer one', async () => {
+test('the older one does not refresh a set that it holds over the record of the newer one', async () => {
   const { old, next, written, stored } = await twoVersions(recordOf(1));
-  await fixture.pass(MINUTE);
+  await fixture.advance(MINUTE);
   await next.session.setTokens(success(20));
   next.session.close();
   const before = await stored();
-  show(false);
-  show(true);
-  await fixture.pass(20 * MINUTE);
+  setVisible(false);
+  setVisible(true);
+  await fixture.advance(20 * MINUTE);
   await codeOf(old.session.refresh());
   expect(await stored()).toBe(before);
-  expect(written.filter((after) => isOf(1, after))).toEqual([]);
+  expect(written.filter((after) => isOf(2, after))).toEqual([]);
 });
 
-test('a clock that is set back in the older one leaves the record of the newer one as it is', async () => {
+test('a clock set back does not make the older one change the record of the newer one', async () => {
   vi.setSystemTime(START);
   const { old, next, stored } = await twoVersions(recordOf(1));
-  await fixture.pass(MINUTE);
+  await fixture.advance(MINUTE);
   await next.session.setTokens(success(20));
   next.session.close();
-  await fixture.rest();
+  await fixture.settle();
   const before = await stored();
   vi.setSystemTime(Date.now() - HOUR);
   void old.session.state;
-  show(true);
-  await fixture.rest();
+  setVisible(true);
+  await fixture.settle();
   expect(await stored()).toBe(before);
 });
 
 test.each<[string, object, string]>([
-  ['a logout', { fingerprint: recordOf(1).fingerprint }, 'empty'],
+  ['a logout', { fingerprints: recordOf(1).fingerprints }, 'empty'],
   ['an opt-out', { optedOut: true }, 'optedOut'],
-])('a page of the older one that was rendered with a set does not undo %s in the newer one', async (_, left, phase) => {
-  const stored = { v: 2, generation: 3, baseUrl: BASE_URL, offsetMs: 0, clearedAt: START, ...left };
+])('the `tokens` option of the older one does not undo %s in the newer one', async (_, fields, phase) => {
+  const stored = { v: 3, generation: 3, baseUrl: BASE_URL, offsetMs: 0, clearedAt: START, ...fields };
   fixture.serve(offline);
   const { old, next } = await twoVersions(stored, { tokens: success(1) });
   for (const { session } of [old, next]) {

@@ -1,4 +1,4 @@
-/** What a browser test starts with: a fresh profile in the shared Chromium, and a site on loopback. */
+/** The basis of a browser test: a fresh profile in the shared Chromium, and a site on loopback. */
 
 import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
@@ -7,20 +7,20 @@ import { type BrowserContext, chromium } from 'playwright-core';
 import { inject, onTestFinished } from 'vitest';
 import { PLAIN_HOST } from './chromium.ts';
 
-/** Open a profile of its own: its tabs share storage, locks and channels with one another and with nobody else. */
+/** Open a new browser profile: only its own tabs share storage, locks and channels. */
 export const openProfile = async (): Promise<BrowserContext> => {
   const browser = await chromium.connect(inject('chromiumAt'));
   onTestFinished(() => browser.close());
   return browser.newContext();
 };
 
-/** What a path of a site answers: a page's HTML, or whatever a handler says. */
+/** The answer of a path of a site: the HTML of a page, or a handler. */
 export type Route = string | ((request: Request) => Response | Promise<Response>);
 
 export interface Site {
   /** `http://127.0.0.1:PORT`: a secure origin. */
   readonly origin: string;
-  /** The same server under a name that browsers hold for insecure: no Web Crypto, no locks. */
+  /** The same server under an insecure origin: no Web Crypto, no Web Locks. */
   readonly plainOrigin: string;
   /** Every request so far, as `METHOD /path`. */
   readonly requests: readonly string[];

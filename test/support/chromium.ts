@@ -1,9 +1,9 @@
 /**
- * A real Chromium for tests: the one that CHROMIUM names, one that is installed, or the one that the devDependency
- * `@sparticuz/chromium` brings, with the flags of a machine that has no way out.
+ * A real Chromium for tests: the one in the environment variable CHROMIUM, an installed one, or the one that the
+ * devDependency `@sparticuz/chromium` contains, with flags that switch off background network traffic.
  *
- * playwright-core drives it where a page is looked at. The stories that compare engines use puppeteer-core, as with
- * Firefox: playwright-core makes every tab believe that it is seen, so none is ever hidden or frozen.
+ * playwright-core drives it in most tests. Tests that run in several engines use puppeteer-core, as with Firefox:
+ * playwright-core emulates focus in every tab, so none is ever hidden or frozen.
  */
 
 import { mkdir, readFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ const INSTALLED = [
   'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
 ];
 
-/** A name on loopback that no browser takes for a secure origin: a page there has no Web Crypto and no locks. */
+/** A host name for loopback that is not a secure origin: a page there has no Web Crypto and no Web Locks. */
 export const PLAIN_HOST = 'example.test';
 
 const ARGS = [
@@ -41,8 +41,8 @@ const ARGS = [
 ];
 
 /**
- * Unpack the devDependency's browser, once per version: it takes any file of the right name in the temporary folder for
- * its own, whichever version left it there. Its own `args` switch web security off; they are not used.
+ * Unpack the devDependency's browser, into one folder per version: it uses any file of the right name in the temporary
+ * folder, of whatever version. Its own `args` switch web security off and are not used.
  */
 const unpacked = async (): Promise<string> => {
   const manifest = new URL('../../node_modules/@sparticuz/chromium/package.json', import.meta.url);
@@ -59,14 +59,14 @@ const unpacked = async (): Promise<string> => {
   }
 };
 
-/** Path of a Chromium that can be started. */
+/** Find the path of an executable Chromium. */
 export const findChromium = async (): Promise<string> => {
   const named = process.env['CHROMIUM'];
   if (named) return named;
   return (await firstThatRuns(INSTALLED)) ?? unpacked();
 };
 
-/** How to start it: give more `args` or other options where a test needs a browser of its own. */
+/** Options to start it with; `more` adds `args` or other options for a test with a browser of its own. */
 export const launchOptions = async (more: LaunchOptions = {}): Promise<LaunchOptions> => ({
   executablePath: await findChromium(),
   headless: true,
@@ -74,7 +74,7 @@ export const launchOptions = async (more: LaunchOptions = {}): Promise<LaunchOpt
   args: [...ARGS, ...(more.args ?? [])],
 });
 
-/** Start one browser that several test files connect to. */
+/** Start the browser that test files share. */
 export const launchShared = async (): Promise<{ server: BrowserServer; version: string }> => {
   const server = await playwright.launchServer({ ...(await launchOptions()), host: '127.0.0.1' });
   const browser = await playwright.connect(server.wsEndpoint());
@@ -83,7 +83,7 @@ export const launchShared = async (): Promise<{ server: BrowserServer; version: 
   return { server, version };
 };
 
-/** What puppeteer-core switches off and users have. */
+/** Switches that puppeteer-core sets and users do not have. */
 const PUPPETEER_ONLY = [
   '--disable-background-timer-throttling',
   '--disable-backgrounding-occluded-windows',
@@ -92,7 +92,7 @@ const PUPPETEER_ONLY = [
 
 export const chromium: EngineKind = {
   name: 'chromium',
-  // A devDependency brings one.
+  // A devDependency contains one.
   missing: async () => undefined,
   launch: async () => {
     const browser = await puppeteer.launch({
@@ -109,7 +109,7 @@ export const chromium: EngineKind = {
           ...tabOf(page),
           crash: async () => {
             const crashed = new Promise((resolve) => page.once('error', resolve));
-            // Nobody is left to answer the command itself.
+            // The crashed process never answers the command.
             wire.send('Page.crash').catch(() => {});
             await crashed;
           },

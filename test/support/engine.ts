@@ -1,22 +1,22 @@
 /**
- * What the stories in real engines ask of an engine: tabs that share one profile, each a window that is seen.
+ * The interface of a real engine for `test/engines`: tabs that share one profile, each in a visible window.
  *
- * An expression that is evaluated is text, so that one and the same runs everywhere; what it gives back goes as JSON.
+ * Expressions are text, so that all drivers evaluate the same; their results are transferred as JSON.
  */
 
 export type EngineName = 'chromium' | 'firefox' | 'webkit';
 
 export interface Tab {
-  /** Load a page; settles when it has loaded. */
+  /** Load a page; resolves when it has loaded. */
   goto(url: string): Promise<void>;
-  /** The value of an expression in the page; a promise is waited for. */
+  /** Evaluate an expression in the page, and wait for its promise. */
   evaluate<T>(expression: string): Promise<T>;
-  /** What the engine has said on its console about this tab's pages that is an error, so far. */
-  readonly complaints: readonly string[];
+  /** Console errors and uncaught errors of this tab's pages so far. */
+  readonly errors: readonly string[];
   close(): Promise<void>;
-  /** End it without a word to the page: its process crashes. Missing where the engine cannot be told to. */
+  /** Crash the process of the page. Missing if the driver cannot. */
   crash?(): Promise<void>;
-  /** Freeze the page as a browser does to save power, or thaw it. Missing where the engine cannot be told to. */
+  /** Freeze the page, as browsers do to save power, or resume it. Missing if the driver cannot. */
   setFrozen?(frozen: boolean): Promise<void>;
 }
 
@@ -26,13 +26,13 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** An engine that may be on this machine. */
+/** An engine that may be installed. */
 export interface EngineKind {
   readonly name: EngineName;
-  /** What has to be installed before it runs; undefined: nothing. */
+  /** Packages that must be installed first; undefined if none. */
   missing(): Promise<string | undefined>;
   launch(): Promise<Engine>;
 }
 
-/** Whether an engine that is not on this machine fails its tests; else it is passed over, and that is told at the end. */
+/** Whether the tests of a missing engine fail; otherwise they are skipped, and the summary at the end reports it. */
 export const areAllRequired = process.env['TESSERA_ENGINES'] === 'all' || !!process.env['CI'];

@@ -1,15 +1,15 @@
-/** Programs on this machine. */
+/** Find installed programs. */
 
 import { access, constants } from 'node:fs/promises';
 
-/** The first of the paths that names a program that may be run. */
+/** The first of the paths that is an executable file. */
 export const firstThatRuns = async (paths: readonly string[]): Promise<string | undefined> => {
   for (const path of paths) {
-    const runs = await access(path, constants.X_OK).then(
+    const isExecutable = await access(path, constants.X_OK).then(
       () => true,
       () => false,
     );
-    if (runs) return path;
+    if (isExecutable) return path;
   }
   return undefined;
 };

@@ -1,4 +1,4 @@
-/** A real Firefox for tests: the one that FIREFOX names, or one that is installed. Driven by puppeteer-core over BiDi. */
+/** A real Firefox for tests: the one in the environment variable FIREFOX, or an installed one; puppeteer-core over BiDi. */
 
 import puppeteer from 'puppeteer-core';
 import { PLAIN_HOST } from './chromium.ts';
@@ -16,7 +16,7 @@ const INSTALLED = [
 
 const PREFERENCES = {
   'network.dns.localDomains': PLAIN_HOST,
-  // The driver loosens it, and then all files share their storage; users have it strict.
+  // The driver switches this off, so that all file: URLs share storage; users have it on.
   'security.fileuri.strict_origin_policy': true,
 };
 

@@ -1,24 +1,17 @@
 /**
- * A fixture for stories: a real operator and real sessions in one process, one fake clock for all of them.
+ * The fixture with a real operator and real sessions in one process, under one fake clock; and the tools that all tests
+ * of sessions share: the clock, `until`, the recorder of events.
  *
- * Timers and `Date` are fake; everything else (Web Crypto, promises, IndexedDB) runs for real and is waited for by
- * what it brings about, never by a span of time.
+ * Timers, `Date` and `performance` are fake. Web Crypto, promises and IndexedDB are real: a test waits for their result,
+ * never for a span of real time.
  */
 
 import { vi } from 'vitest';
 import { createOperator, type OperatorOptions } from '../../src/operator/index.ts';
 import { answerOf, createClient } from '../../src/server/index.ts';
+import { createSession, memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
 
-import {
-  createSession,
-  memoryStore,
-  type Session,
-  type SessionEvents,
-  type SessionOptions,
-  type Store,
-} from '../../src/session/index.ts';
-
-// Taken before any clock is faked.
+// Captured before a test replaces the timers.
 const macrotask = setImmediate;
 const turn = () => new Promise<void>((resolve) => macrotask(() => resolve()));
 
@@ -26,57 +19,59 @@ export const START = Date.UTC(2030, 0, 15, 12);
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
-const API_KEY = 'UID2-C-L-777-fixture.for-stories-only-and-nothing-else-at-all';
+const API_KEY = 'UID2-C-L-777-fixture.for-tests-only-and-nothing-else-at-all';
 const SECRET = 'c3RhZ2Utc2VjcmV0LWZvci1zdG9yaWVzLW9ubHktMTI='.slice(0, 43).concat('=');
 
-/** Work of real threads under way: no fake clock knows when it is done. */
-let working = 0;
+/** Web Crypto operations in progress. They run on real threads, so the fake clock cannot tell when they end. */
+let cryptoPending = 0;
 for (const name of ['importKey', 'encrypt', 'decrypt'] as const) {
   const real = crypto.subtle[name].bind(crypto.subtle) as (...given: unknown[]) => Promise<unknown>;
   const counted = (...given: unknown[]) => {
-    working++;
-    return real(...given).finally(() => working--);
+    cryptoPending++;
+    return real(...given).finally(() => cryptoPending--);
   };
   Object.defineProperty(crypto.subtle, name, { value: counted });
 }
 
-/** Use the fake clock, set to {@link START}. */
+/** Replace the timers and the clock by fake ones, set to {@link START}. */
 export const useFakeClock = () =>
   vi.useFakeTimers({
     now: START,
     toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'],
   });
 
-/** Wait, in real turns of the event loop, until `so` says yes. */
-export const until = async (so: () => unknown, what = so.toString()): Promise<void> => {
-  for (let turns = 0; !so(); turns++) {
-    if (turns > 20_000) throw new Error(`never came true: ${what}`);
+/** Wait, in real turns of the event loop, until `condition` returns a truthy value. */
+export const until = async (condition: () => unknown, what = condition.toString()): Promise<void> => {
+  for (let turns = 0; !condition(); turns++) {
+    if (turns > 20_000) throw new Error(`never became true: ${what}`);
     await turn();
   }
 };
 
-/** What a session has told, in order: `[event, the part of the payload that tells it from others]`. */
-export type Heard = [event: string, detail?: unknown][];
+/** The events that a session emitted, in order, each with the part of its payload that distinguishes it. */
+export type EventLog = [event: string, detail?: unknown][];
 
-/** Record all events of a session. */
-export const listen = (session: Session): Heard => {
-  const heard: Heard = [];
-  session.on('token', ({ cause, advertisingToken }) => heard.push(['token', cause, advertisingToken] as never));
-  session.on('expired', ({ token }) => heard.push(['expired', token]));
-  session.on('optout', () => heard.push(['optout']));
-  session.on('needsTokens', ({ reason }) => heard.push(['needsTokens', reason]));
-  session.on('error', ({ code, status }) => heard.push(['error', status ? `${code} ${status}` : code]));
-  return heard;
+/** Record all events that a session emits from now on. */
+export const recordEvents = (session: Session): EventLog => {
+  const events: EventLog = [];
+  session.on('token', ({ cause, advertisingToken }) => events.push(['token', cause, advertisingToken] as never));
+  session.on('expired', ({ token }) => events.push(['expired', token]));
+  session.on('optout', () => events.push(['optout']));
+  session.on('needsTokens', ({ reason }) => events.push(['needsTokens', reason]));
+  session.on('error', ({ code, status }) => events.push(['error', status ? `${code} ${status}` : code]));
+  return events;
 };
 
-/** The events alone, as `event` or `event detail`. */
-export const names = (heard: Heard): string[] =>
-  heard.map(([event, detail]) => (detail ? `${event} ${detail}` : event));
+/** The recorded events as strings, `event` or `event detail`. */
+export const names = (events: EventLog): string[] =>
+  events.map(([event, detail]) => (detail ? `${event} ${detail}` : event));
 
-export type TokenEvent = SessionEvents['token'];
-
-/** Build the fixture. Spans of the operator are seconds. */
-export const createLifeFixture = (options: OperatorOptions = {}) => {
+/**
+ * Build the fixture with an operator.
+ *
+ * @param options  options of the operator. Its lifetimes are in seconds.
+ */
+export const createOperatorFixture = (options: OperatorOptions = {}) => {
   const operator = createOperator({
     apiKey: API_KEY,
     clientSecret: SECRET,
@@ -89,22 +84,22 @@ export const createLifeFixture = (options: OperatorOptions = {}) => {
     ...options,
   });
   const baseUrl = 'https://operator.example';
-  /** Requests that reached the network, by path. */
+  /** Paths of the requests that sessions sent. */
   const requests: string[] = [];
-  /** Requests and answers under way. */
-  let open = 0;
-  /** What the network does to the next requests; undefined: nothing. */
+  /** Requests in progress. */
+  let pending = 0;
+  /** Handles each request in place of the operator; `go` passes it on. Undefined: the network works. */
   let fault: ((request: Request, go: () => Promise<Response>) => Promise<Response>) | undefined;
 
   const fetch = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
     const request = new Request(input, init);
     requests.push(new URL(request.url).pathname);
     const go = () => operator.fetch(request);
-    open++;
+    pending++;
     try {
       return await (fault ? fault(request, go) : go());
     } finally {
-      open--;
+      pending--;
     }
   };
   const client = createClient({
@@ -121,40 +116,45 @@ export const createLifeFixture = (options: OperatorOptions = {}) => {
     baseUrl,
     requests,
     fetch,
-    /** Put the network under `next`, or back to health. */
+    /** Let `next` handle all further requests; without an argument, let them reach the operator again. */
     network: (next?: typeof fault) => {
       fault = next;
     },
-    /** A set for a user, as a publisher's server passes it on. */
+    /** Generate a set for a user, as the publisher's server passes it to the page. */
     answerFor: async (email: string) => answerOf(await client.generate({ email })),
-    /** A session with memory of its own, or of the given store; opened and listened to. */
-    open: (given: Partial<SessionOptions> = {}) => {
-      const store: Store = given.store ?? memoryStore();
-      const session = createSession({ baseUrl, fetch, name: `fixture-${sessions.length}`, ...given, store });
+    /** Open a session and record its events. Its store is in memory unless the options contain one. */
+    open: (options: Partial<SessionOptions> = {}) => {
+      const store: Store = options.store ?? memoryStore();
+      const session = createSession({ baseUrl, fetch, name: `fixture-${sessions.length}`, ...options, store });
       sessions.push(session);
-      return { session, store, heard: listen(session) };
+      const events = recordEvents(session);
+      return { session, store, events, heard: events };
     },
-    /** Let everything come to rest: no request open, no thread at work, and nothing new for many turns. */
-    rest: async () => {
+    /** Wait until no request and no Web Crypto operation has been in progress for 40 turns of the event loop. */
+    settle: async () => {
       for (let quiet = 0; quiet < 40; quiet++) {
         await turn();
-        if (open || working) quiet = 0;
+        if (pending || cryptoPending) quiet = 0;
       }
     },
-    /** Let `ms` pass, timer by timer, everything coming to rest after each. */
-    pass: async (ms: number) => {
+    /** Advance the fake clock by `ms` in small steps, and wait after each until everything has settled. */
+    advance: async (ms: number) => {
       const end = Date.now() + ms;
       for (;;) {
-        await fixture.rest();
+        await fixture.settle();
         const left = end - Date.now();
         if (left <= 0) return;
         await vi.advanceTimersByTimeAsync(Math.min(left, 1000 * Math.max(1, Math.floor(left / 200_000))));
       }
     },
-    /** Close every session; afterwards no timer is left. */
+    /** Close all sessions. No timer is left afterwards. */
     close: () => {
       for (const session of sessions) session.close();
     },
   };
-  return fixture;
+  // Former names of `settle` and `advance`.
+  return { ...fixture, rest: fixture.settle, pass: fixture.advance };
 };
+
+// Former names, still used in test/page.
+export { createOperatorFixture as createLifeFixture, recordEvents as listen };

@@ -1,6 +1,6 @@
 /**
- * Google's ad tag as far as secure signals go, by its documentation: providers are an array until it loads, an object with
- * `push` and `clearAllCache` afterwards; a provider is asked where nothing is cached for it, and its answer is kept.
+ * A fake of the secure signals part of Google Publisher Tag, by its documentation: `secureSignalProviders` is an array until
+ * the tag loads, then an object with `push` and `clearAllCache`. A provider is called if no signal of it is cached.
  */
 
 interface Provider {
@@ -13,10 +13,10 @@ type Google = { cmd?: (() => void)[]; secureSignalProviders?: Provider[] };
 
 const globals = window as never as { googletag?: Google | undefined; tesseraSignals?: unknown };
 
-/** Put a GPT on the page that can be loaded later. `cache` outlives a page, as local storage does. */
+/** Create a tag that a test loads later. `cache` outlives a page, like local storage. */
 export const createGpt = (cache = new Map<string, unknown>()) => {
   const pushes: string[] = [];
-  /** What a collector broke: null, nothing, no string, a rejection. */
+  /** Invalid results of collectors: empty or not a string, or a rejection. */
   const broken: unknown[] = [];
   const providers: Provider[] = [];
   let cleared = 0;
@@ -60,7 +60,7 @@ export const createGpt = (cache = new Map<string, unknown>()) => {
   };
 };
 
-/** Leave the page as if nothing had been on it: what a navigation does. */
+/** Remove all globals of tag and adapter, as a navigation does. */
 export const leavePage = () => {
   delete globals.googletag;
   delete globals.tesseraSignals;

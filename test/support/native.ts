@@ -1,6 +1,6 @@
 /**
- * Native hosts around a page, as each kind presents itself to scripts: what it puts on `window`, and how its words reach the
- * page. What a host says and when is the test's.
+ * Fake native hosts of a webview, as each kind presents itself to scripts: what it defines on `window`, and how its messages
+ * reach the page. What a host sends, and when, is up to the test.
  */
 
 import type { Message } from '../../src/page/webview.ts';
@@ -8,10 +8,10 @@ import type { Message } from '../../src/page/webview.ts';
 export const KINDS = ['React Native', 'WKWebView', 'WKWebView with reply', 'Android', 'Capacitor'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** The name under which the hosts of these tests are found. */
+/** The name of the hosts' channel in these tests. */
 export const CHANNEL = 'tesseraHost';
 
-/** Put something on `window`; undefined takes it away. */
+/** Define a property of `window`; undefined removes it. */
 const put = (name: string, value: unknown) => {
   if (value) Object.defineProperty(window, name, { value, configurable: true, writable: true });
   else Reflect.deleteProperty(window, name);
@@ -21,27 +21,27 @@ export const leaveHost = () => {
   for (const name of ['ReactNativeWebView', 'webkit', 'Capacitor', CHANNEL]) put(name, undefined);
 };
 
-/** A message to the page, as another script of the page (or the app, through one) posts it. */
+/** Dispatch a message to the page, as if a script of the page had posted it. */
 export const postHere = (data: unknown) =>
   window.dispatchEvent(new MessageEvent('message', { data, source: window, origin: 'https://page.example' }));
 
-/** A host of a kind, not yet there. `answer` says what it answers to a request; undefined: nothing. */
+/** Create a host that `arrive` installs. `answer` returns its answer to a request, or undefined for none. */
 export const createHost = (kind: Kind, answer: (message: Message) => object | undefined = () => undefined) => {
   const heard: Message[] = [];
   let toPage: (text: string) => void = postHere;
   let plugin: ((event: { data: string }) => void) | undefined;
 
   const say = (message: object) => toPage(JSON.stringify({ v: 1, ns: 'tessera', kind: 'evt', gen: 0, ...message }));
-  /** What a host does with a message; gives the text of its answer. */
+  /** Handle a message; returns the text of the answer. */
   const take = (text: unknown): string | undefined => {
-    if (typeof text !== 'string') throw new TypeError('expected a text');
+    if (typeof text !== 'string') throw new TypeError('expected a string');
     const message = JSON.parse(text) as Message;
     heard.push(message);
     const said = message.kind === 'req' && answer(message);
     const { id, type } = message;
     return said ? JSON.stringify({ v: 1, ns: 'tessera', kind: 'res', gen: 0, id, type, ...said }) : undefined;
   };
-  /** By a message of its own. */
+  /** Handle a message, and answer by a message. */
   const reply = (text: unknown) => {
     const said = take(text);
     if (said) toPage(said);

@@ -1,6 +1,6 @@
 /**
- * Prebid.js as a publisher downloads it: the files that its npm package brings ready-made, in the order in which its own
- * build puts them together.
+ * Prebid.js as a publisher downloads it: the prebuilt files of its npm package, in the order in which its own build
+ * concatenates them.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises';
 const CHUNKS = new URL('../../node_modules/prebid.js/dist/chunks/', import.meta.url);
 const CORE = 'prebid-core.js';
 
-/** One script: the core, these modules, and the start of the queue `pbjs.que`. */
+/** Build one script from the core, the given modules, and the call that processes the queue `pbjs.que`. */
 export const prebidScript = async (modules: readonly string[]): Promise<string> => {
   const needs = JSON.parse(await readFile(new URL('dependencies.json', CHUNKS), 'utf8')) as Record<string, string[]>;
   const files = modules.map((name) => `${name}.js`);

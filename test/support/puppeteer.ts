@@ -1,17 +1,17 @@
-/** A page of puppeteer-core, of whichever browser, as a tab of a story. */
+/** A page of puppeteer-core, of any browser, as a {@link Tab}. */
 
 import type { Page } from 'puppeteer-core';
 import type { Tab } from './engine.ts';
 
-/** Take a page that has not been anywhere yet. */
+/** Wrap a page that has not navigated yet. */
 export const tabOf = (page: Page): Tab => {
-  const complaints: string[] = [];
+  const errors: string[] = [];
   page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text());
+    if (message.type() === 'error') errors.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('pageerror', (error) => errors.push(String(error)));
   return {
-    complaints,
+    errors,
     goto: async (url) => {
       await page.goto(url);
     },

@@ -1,7 +1,7 @@
 /**
  * A real WebKitGTK for tests: MiniBrowser under Xvfb, driven by WebKitWebDriver over plain W3C WebDriver.
  *
- * The driver knows one current window: every command first turns to its own, one command after the other.
+ * The driver has one current window: every command first switches to its own, and commands run one after the other.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -13,22 +13,22 @@ import { firstThatRuns } from './files.ts';
 
 const DRIVER = ['/usr/bin/WebKitWebDriver'];
 const SCREEN = ['/usr/bin/Xvfb'];
-// It comes with the library, and is on no PATH.
+// MiniBrowser is part of the library package and not in the PATH.
 const BROWSER = ['x86_64', 'aarch64', 'arm'].flatMap((machine) =>
   ['4.1', '6.0', '4.0'].map(
     (api) => `/usr/lib/${machine}-linux-gnu${machine === 'arm' ? 'eabihf' : ''}/webkit2gtk-${api}/MiniBrowser`,
   ),
 );
 
-/** Longest that one command may take. */
+/** Time limit of one command, ms. */
 const COMMAND_MS = 25_000;
 
-/** Longest that a piece of script may take: what it waits for is not counted. Where a page goes, its answer may be lost. */
+/** Time limit of one script, ms; promises are polled and do not count. During a navigation an answer may be lost. */
 const SCRIPT_MS = 5_000;
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** Stop a process, and wait until it is gone. */
+/** Stop a process and wait until it has exited. */
 const stop = (process: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
     if (process.exitCode !== null || process.signalCode !== null) return resolve();
@@ -36,7 +36,7 @@ const stop = (process: ChildProcess): Promise<void> =>
     process.kill();
   });
 
-/** What a process writes to a pipe of its own first, or a rejection where it ends before. */
+/** The first output of a process on a pipe; rejects if the process exits before. */
 const firstWord = (process: ChildProcess, fd: number): Promise<string> =>
   new Promise((resolve, reject) => {
     process.stdio[fd]!.once('data', (bytes) => resolve(String(bytes).trim()));
@@ -44,7 +44,7 @@ const firstWord = (process: ChildProcess, fd: number): Promise<string> =>
     process.once('exit', (code) => reject(new Error(`${process.spawnfile} ended with ${code}`)));
   });
 
-/** A proxy that finds {@link PLAIN_HOST} on loopback: this engine has no option for that. */
+/** A proxy that maps {@link PLAIN_HOST} to loopback: this engine has no option for that. */
 const serveProxy = (): Promise<Server> =>
   new Promise((resolve) => {
     const server = createServer((incoming, outgoing) => {
@@ -97,17 +97,17 @@ const answers = async (command: Command, process: ChildProcess): Promise<void> =
 };
 
 /**
- * What has come of an expression. The driver could wait for a promise itself, but where the page goes meanwhile, it waits
- * until its own time is up.
+ * The result of an expression. The driver could wait for a promise itself, but if the page navigates meanwhile, it waits
+ * until its own timeout.
  */
 interface Evaluation<T> {
   readonly value?: T;
   readonly error?: string;
-  /** There is a promise; its outcome will be under this name. */
+  /** The result is a promise; its outcome will be the global of this name. */
   readonly pending?: number;
 }
 
-/** Open the driver's one session, with a browser of its own. */
+/** Open the driver's only session, with a browser of its own. */
 const openSession = async (command: Command, proxyPort: number, closeAll: () => Promise<void>): Promise<Engine> => {
   const { sessionId, capabilities } = await command<{ sessionId: string; capabilities: { browserVersion: string } }>(
     'POST',
@@ -115,7 +115,7 @@ const openSession = async (command: Command, proxyPort: number, closeAll: () => 
     {
       capabilities: {
         alwaysMatch: {
-          // The driver may wait for ever for the end of a way back to a page that was kept.
+          // The driver may wait for ever when `history.back()` leads to a page in the back/forward cache.
           pageLoadStrategy: 'none',
           'webkitgtk:browserOptions': { binary: await firstThatRuns(BROWSER), args: ['--automation'] },
           proxy: { proxyType: 'manual', httpProxy: `127.0.0.1:${proxyPort}`, noProxy: ['127.0.0.1'] },
@@ -127,7 +127,7 @@ const openSession = async (command: Command, proxyPort: number, closeAll: () => 
   await command('POST', `${at}/timeouts`, { script: SCRIPT_MS, pageLoad: COMMAND_MS });
 
   let last: Promise<unknown> = Promise.resolve();
-  /** Turn to a window and do something there, when everything before is done. */
+  /** Switch to a window and run `work`, once all earlier work is done. */
   const inWindow = <T>(handle: string, work: () => Promise<T>): Promise<T> => {
     const mine = last.then(async () => {
       await command('POST', `${at}/window`, { handle });
@@ -136,7 +136,7 @@ const openSession = async (command: Command, proxyPort: number, closeAll: () => 
     last = mine.catch(() => {});
     return mine;
   };
-  // The one that it starts with stays empty: with its last window the session would end.
+  // The first window stays open and empty: the session ends with its last window.
   const first = await command<string>('GET', `${at}/window`);
 
   const open = async (): Promise<Tab> => {
@@ -155,14 +155,16 @@ const openSession = async (command: Command, proxyPort: number, closeAll: () => 
         return settle({ pending });`);
       while (pending) {
         await pause(10);
-        ({ value, error, pending } = await run(`return window[${pending}] ?? { error: 'the page has gone' };`));
+        ({ value, error, pending } = await run(
+          `return window[${pending}] ?? { error: 'the page has navigated away' };`,
+        ));
       }
       if (error !== undefined) throw new Error(error);
       return value as T;
     };
     return {
-      // This driver hears of none: the pages keep theirs.
-      complaints: [],
+      // This driver reports none; the test pages collect their own.
+      errors: [],
       goto: async (url) => {
         await evaluate('void (window.isLeft = true)');
         await inWindow(handle, () => command('POST', `${at}/url`, { url }));
@@ -230,6 +232,6 @@ export const webkit: EngineKind = {
     if (!(await firstThatRuns(SCREEN))) packages.push('xvfb');
     return packages.join(' and ') || undefined;
   },
-  // On a busy machine a start may come to nothing: the port was taken meanwhile, or the driver does not answer.
+  // On a busy machine a start may fail (the port was taken meanwhile, or the driver does not answer): try once more.
   launch: () => launch().catch(launch),
 };

@@ -1,30 +1,30 @@
-/** What every engine is asked to live through: the built script tag, several tabs, a real operator. */
+/** The tests that run in every engine: the built script file, several tabs, a real operator. */
 
 import { appendFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, type TestContext, test } from 'vitest';
 import { areAllRequired, type Engine, type EngineKind } from '../support/engine.ts';
-import { tellDepartures } from './departures.ts';
-import { after, atOnce, createFixture, eventually, held, type Page, tokensOf } from './fixtures.ts';
-import type { Note } from './page.ts';
+import { createFixture, delayed, eventually, holdResponses, immediately, type Page, tokensOf } from './fixtures.ts';
+import { testSignOut } from './sign-out.ts';
 import { act, allHold, firstAt } from './steps.ts';
-import { tellVersions } from './versions.ts';
-import { tellWorkers } from './workers.ts';
+import type { Note } from './test-page.ts';
+import { testVersions } from './versions.ts';
+import { testWorker } from './worker.ts';
 
-/** How much longer than its own deadline another tab's refresh is waited for, ms. */
-const PATIENCE_MS = 2_000;
-/** What a busy machine may add to a span that is counted between processes, ms. */
+/** How long after its own time-out a tab waits for another tab's refresh, ms. */
+const TAKEOVER_MS = 2_000;
+/** Tolerance for durations measured across processes on a busy machine, ms. */
 const SLACK_MS = 1_000;
 
-/** What was going on when a page could read a token. */
+/** Names of the records at which a page could read a token. */
 const withToken = (notes: readonly Note[]): string[] => notes.filter(({ token }) => token).map(({ what }) => what);
 
-/** The page that has a refresh under way. */
+/** The page that has a refresh in progress. */
 const refresherOf = async (pages: readonly Page[]): Promise<Page> => {
-  for (const page of pages) if (await page.evaluate('story.asked > story.answered')) return page;
-  throw new Error('no page has a refresh under way');
+  for (const page of pages) if (await page.evaluate('harness.asked > harness.answered')) return page;
+  throw new Error('no page has a refresh in progress');
 };
 
-export const tellStories = (kind: EngineKind): void => {
+export const testEngine = (kind: EngineKind): void => {
   const missing = inject('missingEngines')[kind.name];
   describe.skipIf(missing && !areAllRequired)(kind.name, () => {
     let engine: Engine;
@@ -34,25 +34,25 @@ export const tellStories = (kind: EngineKind): void => {
       engine = await kind.launch();
       await tell(engine.version);
     });
-    const teller = {
+    const suite = {
       get engine() {
         return engine;
       },
-      passOver: async ({ skip, task }: TestContext, why: string) => {
+      skipUnsupported: async ({ skip, task }: TestContext, why: string) => {
         await tell(`cannot: ${task.name} (${why})`);
         skip(why);
       },
     };
     afterAll(() => engine?.close());
 
-    tellDepartures(teller);
-    tellVersions(teller);
-    tellWorkers(teller);
+    testSignOut(suite);
+    testVersions(suite);
+    testWorker(suite);
 
-    test('ten tabs cross the refresh point while the service takes five seconds: one call, and all have its token', async () => {
+    test('ten tabs whose refresh is due while the service takes 5 s send one request, and all adopt its token', async () => {
       const { openTabs, service, setFor } = await createFixture(engine);
       const pages = await openTabs(10);
-      service.manner = after(5_000);
+      service.respond = delayed(5_000);
       const { call, token } = await setFor('ten@example.com', 3_000);
       await pages[0]!.session(call);
       await eventually('the service is asked', async () => service.calls.length, Boolean);
@@ -67,39 +67,39 @@ export const tellStories = (kind: EngineKind): void => {
       expect(service.calls).toHaveLength(1);
     });
 
-    test('when the refreshing tab dies, another takes over', async () => {
+    test('another tab takes over when the refreshing tab crashes', async () => {
       const timeoutMs = 3_000;
       const { openTabs, service, setFor } = await createFixture(engine, { timeoutMs });
       const pages = await openTabs(3);
-      const { manner } = held();
-      service.manner = (go, nth) => (nth === 1 ? manner : atOnce)(go, nth);
-      const { call, token } = await setFor('heir@example.com', 1_000);
+      const { respond } = holdResponses();
+      service.respond = (go, nth) => (nth === 1 ? respond : immediately)(go, nth);
+      const { call, token } = await setFor('takeover@example.com', 1_000);
       await pages[0]!.session(call);
       await eventually('the service is asked', async () => service.calls.length, Boolean);
       const refresher = await refresherOf(pages);
       await (refresher.crash ?? refresher.close)();
 
-      const heirs = pages.filter((page) => page !== refresher);
-      await allHold(heirs, (held) => held && held !== token, 'the other tabs hold a new token');
+      const others = pages.filter((page) => page !== refresher);
+      await allHold(others, (held) => held && held !== token, 'the other tabs hold a new token');
       expect(service.calls).toHaveLength(2);
-      expect(service.calls[1]!.at - service.calls[0]!.at).toBeLessThan(timeoutMs + PATIENCE_MS + SLACK_MS);
+      expect(service.calls[1]!.at - service.calls[0]!.at).toBeLessThan(timeoutMs + TAKEOVER_MS + SLACK_MS);
     });
 
-    test('after a logout while another tab refreshes, nobody gets a token back', async () => {
+    test('after a logout during another tab’s refresh, no tab has a token', async () => {
       const { openTabs, service, setFor } = await createFixture(engine);
       const pages = await openTabs(3);
-      const { manner, release } = held();
-      service.manner = manner;
+      const { respond, release } = holdResponses();
+      service.respond = respond;
       await pages[0]!.session((await setFor('leaver@example.com', 1_000)).call);
       await eventually('the service is asked', async () => service.calls.length, Boolean);
       const refresher = await refresherOf(pages);
-      const leaver = pages.find((page) => page !== refresher)!;
-      const loggedOutAt = await act(leaver, 'clear()');
+      const other = pages.find((page) => page !== refresher)!;
+      const loggedOutAt = await act(other, 'clear()');
       release();
-      await eventually('the refresh is over', () => refresher.evaluate('story.asked === story.answered'), Boolean);
+      await eventually('the refresh is over', () => refresher.evaluate('harness.asked === harness.answered'), Boolean);
       await allHold(pages, (token) => !token, 'no tab holds a token');
 
-      // What comes late has come by the time that another page has loaded, and the first ones look again.
+      // Loading another page gives late messages the time to arrive.
       const [late] = await openTabs(1);
       for (const page of [...pages, late!]) {
         expect(await page.session('getToken({ timeoutMs: 500 }).then(() => "a token", ({ code }) => code)')).toBe(
@@ -113,27 +113,27 @@ export const tellStories = (kind: EngineKind): void => {
       expect(service.calls).toHaveLength(1);
     });
 
-    test('a frame that is refused storage keeps its session in memory, and rotates it', async () => {
+    test('a sandboxed frame without storage keeps its session in memory, and refreshes it', async () => {
       const { open, site, service, setFor } = await createFixture(engine);
       const page = await open(`${site.origin}/sandbox`);
       const ask = <T>(expression: string) => page.evaluate<T>(`askFrame(${JSON.stringify(expression)})`);
-      await ask('story.session.ready');
+      await ask('harness.session.ready');
       expect(await ask('self.origin')).toBe('null');
-      expect(await ask('story.session.state.persistence')).toBe('memory');
+      expect(await ask('harness.session.state.persistence')).toBe('memory');
 
       const { call, token } = await setFor('guest@example.com', 500);
-      await ask(`story.session.${call}`);
+      await ask(`harness.session.${call}`);
       await eventually(
         'the token is rotated',
-        () => ask<string | undefined>('story.session.advertisingToken'),
+        () => ask<string | undefined>('harness.session.advertisingToken'),
         (held) => held && held !== token,
       );
       expect(service.calls).toHaveLength(1);
-      expect(await ask('story.session.state.persistence')).toBe('memory');
-      expect(await ask('story.complaints')).toEqual([]);
+      expect(await ask('harness.session.state.persistence')).toBe('memory');
+      expect(await ask('harness.errors')).toEqual([]);
     });
 
-    test('three tabs on plain http, without Web Crypto and locks, make one call', async () => {
+    test('three tabs on plain http, without Web Crypto and Web Locks, send one request', async () => {
       const { openTabs, site, client, service, setFor } = await createFixture(engine);
       const pages = await openTabs(3, site.plainOrigin);
       expect(await pages[0]!.evaluate('[isSecureContext, !!crypto.subtle, !!navigator.locks]')).toEqual([
@@ -141,7 +141,7 @@ export const tellStories = (kind: EngineKind): void => {
         false,
         false,
       ]);
-      service.manner = after(1_000);
+      service.respond = delayed(1_000);
       const { call, token } = await setFor('plain@example.com', 1_500);
       await pages[0]!.session(call);
       await allHold(pages, (held) => held && held !== token, 'all tabs hold the new token');
@@ -152,8 +152,8 @@ export const tellStories = (kind: EngineKind): void => {
       expect(site.requests).toContain('GET /tessera-noble.js');
     });
 
-    test('two tabs on one file keep a session through a rotation and a reload', async () => {
-      // Where a file's tabs cannot tell one another, a tab looks again by itself: the shorter, the sooner.
+    test('two tabs on a file: URL keep a session through a rotation and a reload', async () => {
+      // In engines where tabs of a file: URL have no common channel, a tab reads the store again after this time-out.
       const { open, writeFiles, service, setFor } = await createFixture(engine, { timeoutMs: 1_500 });
       const address = await writeFiles();
       const page = await open(address);

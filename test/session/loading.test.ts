@@ -1,18 +1,18 @@
 // @vitest-environment node
-/** Two copies of the code in one page, as they are shipped; and that loading it touches nothing. */
+/** Loading the code: importing it touches no global, and two copies of the script file on one page work like two tabs. */
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { bundle } from '../../build/dist.ts';
 import type { Tessera } from '../../src/page/script.ts';
 import { indexedDbStore } from '../../src/session/index.ts';
-import { listen, MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, names, recordEvents, until, useFakeClock } from '../support/fixtures.ts';
 import { BASE_URL, createFixture, recordOf } from './fixtures.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-test('two copies of tessera.js behave like two tabs: one refresh, both have it; a logout ends both', async () => {
+test('two copies of tessera.js share one refresh, and a logout in one ends both', async () => {
   const [file] = await bundle('tessera.js');
-  /** The file in a page that has no global of its name yet. */
+  /** Evaluate the file with a `window` of its own. */
   const load = (): Tessera => {
     const window: { tessera?: Tessera } = {};
     new Function('window', file!.code)(window);
@@ -21,19 +21,19 @@ test('two copies of tessera.js behave like two tabs: one refresh, both have it; 
   useFakeClock();
   const fixture = createFixture();
   const name = 'two-copies';
-  const place = indexedDbStore(name);
-  await place.update(() => recordOf(1));
-  place.close?.();
+  const inner = indexedDbStore(name);
+  await inner.update(() => recordOf(1));
+  inner.close?.();
   const [one, two] = [load(), load()].map(({ createSession }) => {
     const session = createSession({ baseUrl: BASE_URL, name, fetch: fixture.fetch });
-    return { session, heard: listen(session) };
-  }) as [{ session: Tessera['session'] & object; heard: ReturnType<typeof listen> }, never];
+    return { session, events: recordEvents(session) };
+  }) as [{ session: Tessera['session'] & object; events: ReturnType<typeof recordEvents> }, never];
   const both: (typeof one)[] = [one, two];
   await Promise.all(both.map(({ session }) => session.ready));
-  await fixture.pass(15 * MINUTE);
+  await fixture.advance(15 * MINUTE);
   await until(() => both.every(({ session }) => session.advertisingToken === 'advertising-2'));
   expect(fixture.sent).toHaveLength(1);
-  expect(both.map(({ heard }) => names(heard)).sort()).toEqual([
+  expect(both.map(({ events }) => names(events)).sort()).toEqual([
     ['token load', 'token refresh'],
     ['token load', 'token tab'],
   ]);
@@ -42,7 +42,7 @@ test('two copies of tessera.js behave like two tabs: one refresh, both have it; 
   for (const { session } of both) session.close();
 });
 
-test('loading the module touches no global', async () => {
+test('importing the module reads no global of the browser', async () => {
   const touched: string[] = [];
   const watched = ['indexedDB', 'localStorage', 'document', 'navigator', 'performance', 'BroadcastChannel', 'fetch'];
   const own = watched.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const);
@@ -59,7 +59,7 @@ test('loading the module touches no global', async () => {
     const { createSession } = await import('../../src/session/index.ts');
     const at = touched.length;
     expect(createSession).toBeTypeOf('function');
-    // What imports modules here may itself look at a clock, before and after.
+    // Vitest's module loader reads `performance`, before and after the import.
     expect(touched.slice(0, at).filter((name) => name !== 'performance')).toEqual([]);
   } finally {
     for (const [name, descriptor] of own)

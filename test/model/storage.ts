@@ -1,25 +1,38 @@
 /**
- * IndexedDB of a browser profile: fake-indexeddb with the faults of the field put between it and the pages.
+ * The IndexedDB of a browser profile: fake-indexeddb, with the faults of real devices injected between it and the pages.
  *
- * The database is a process of its own: its tasks run whatever becomes of a page. What it tells a page goes through the
- * page's hands: a frozen page hears it later, when the transaction is over; a page that is gone, never.
+ * As in a browser, the database runs in a process of its own: its tasks run whatever happens to a page. Its events are
+ * delivered to the page that made the request: to a frozen page later, when the transaction is over; to a killed one never.
  */
 
 import { type FakeDatabases, loadDatabases } from './bundle.ts';
 import { eventOf } from './event-target.ts';
-import type { Chance } from './random.ts';
+import type { Random } from './random.ts';
 import type { Owner, Time } from './time.ts';
 
 /**
- * - `openFails`, `openFailsOnce`: `open` ends in an error. `openThrows`: it throws. `openHangs`: it never answers, or once the fault is gone.
- * - `hangs`, `slow`: so does everything. `lost`: every connection there is fails at its next use. `full`: nothing can be written.
+ * - `openFails`, `openFailsOnce`: `open` fires `error`. `openThrows`: it throws. `openHangs`: it answers once the fault ends.
+ * - `hangs`, `slow`: all operations hang or are slow. `full`: nothing can be written.
  */
-export type DiskFault = 'none' | 'openFails' | 'openFailsOnce' | 'openThrows' | 'openHangs' | 'hangs' | 'slow' | 'full';
+export type StorageFault =
+  | 'none'
+  | 'openFails'
+  | 'openFailsOnce'
+  | 'openThrows'
+  | 'openHangs'
+  | 'hangs'
+  | 'slow'
+  | 'full';
 
-/** A blow: it is over at once, what it left is not. */
-export type DiskBlow = 'lost' | 'closed' | 'wiped' | 'deleted' | 'corrupt';
+/**
+ * A fault that happens at one instant and has lasting effects.
+ *
+ * - `lost`: every open connection fails at its next use. `closed`: the browser closes all connections.
+ * - `wiped`, `deleted`: the data of the site, or the database, is deleted. `corrupt`: the record is replaced by an invalid one.
+ */
+export type StorageIncident = 'lost' | 'closed' | 'wiped' | 'deleted' | 'corrupt';
 
-// One copy for all worlds, which run one at a time.
+// One copy for all profiles, which run one at a time.
 let take: (task: () => void) => void = () => {};
 let databases: FakeDatabases | undefined;
 
@@ -28,7 +41,7 @@ interface Emitter {
   [handler: `on${string}`]: Handler;
 }
 
-/** What a record must not be. */
+/** Invalid records. */
 const GARBAGE: readonly unknown[] = [
   'garbage',
   42,
@@ -38,23 +51,23 @@ const GARBAGE: readonly unknown[] = [
   [],
 ];
 
-/** What a page does with its storage; `text` is what it writes. */
+/** Called when a page uses its storage; `text` is the JSON that it writes. */
 export type OnUse = (use: 'opens' | 'reads' | 'writes' | 'erases', text?: string) => void;
 
-/** @param onLoss  the record is gone: by a blow, or erased by a page that can write nothing in its place. */
-export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown) => void, onLoss: () => void) => {
+/** @param onLoss  called when the record is lost: by an incident, or erased by a page that cannot write another. */
+export const createStorage = (time: Time, random: Random, onThrow: (error: unknown) => void, onLoss: () => void) => {
   databases ??= loadDatabases((task) => take(task));
   const { IDBFactory } = databases;
-  let fault: DiskFault = 'none';
+  let fault: StorageFault = 'none';
   let factory = new IDBFactory();
-  /** Tasks of the database that wait for a hang to end. */
+  /** Tasks of the database that wait until a hang ends. */
   let held: (() => void)[] = [];
-  /** Instant of the latest task: they keep their order. */
+  /** Time of the latest task; tasks keep their order. */
   let lastAt = 0;
   const connections = new Set<{ db: IDBDatabase; owner: Owner | undefined; lose: () => void; tell: () => void }>();
-  /** Opens that have not been answered. */
+  /** Open requests that hang. */
   let hung: (() => void)[] = [];
-  /** Every text that has ever been in the store. */
+  /** Every record that was ever written, as JSON. */
   const written: string[] = [];
 
   take = (task) => {
@@ -62,7 +75,7 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
       held.push(task);
       return;
     }
-    const delay = fault === 'slow' ? chance.whole(10, 120) : chance.happens(0.2) ? 1 : 0;
+    const delay = fault === 'slow' ? random.integer(10, 120) : random.happens(0.2) ? 1 : 0;
     lastAt = Math.max(lastAt, time.nowMs + delay);
     time.after(lastAt - time.nowMs, task);
   };
@@ -76,12 +89,12 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
     for (const open of opens) open();
   };
 
-  /** IndexedDB as one page sees it. */
+  /** The `indexedDB` of one page. */
   const of = (owner: Owner, onUse: OnUse) => {
     const deliver = (run: () => void, atOnce = false) => {
       if (owner.isGone) return;
-      if (owner.heldBack && !atOnce) {
-        owner.heldBack.push({ dueAt: time.nowMs, owner, putOff: undefined, run });
+      if (owner.deferred && !atOnce) {
+        owner.deferred.push({ dueAt: time.nowMs, owner, postpone: undefined, run });
         return;
       }
       owner.enter?.();
@@ -114,15 +127,15 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
         real.addEventListener(type, (event) => {
           if (type === 'error') event.preventDefault();
           const more = { oldVersion: (event as IDBVersionChangeEvent).oldVersion };
-          // An upgrade waits for its page: as if it had come just before the page was frozen.
+          // An upgrade needs its page, so it is delivered as if just before the page was frozen.
           deliver(() => call(request, type, more), type === 'upgradeneeded');
         });
       return request;
     };
     const failing = (name: string): Emitter => {
-      const error = new DOMException('by fault', name);
+      const error = new DOMException('injected fault', name);
       const request = { onsuccess: null, onerror: null, error, result: undefined } as unknown as Emitter;
-      time.after(chance.whole(0, 5), () => call(request, 'error'), owner);
+      time.after(random.integer(0, 5), () => call(request, 'error'), owner);
       return request;
     };
     const wrapTable = (real: IDBObjectStore, transaction: unknown, abort: (name: string) => void) => ({
@@ -160,7 +173,7 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
         mode: real.mode,
         objectStore: (name: string) =>
           wrapTable(real.objectStore(name), transaction, (why) => {
-            ownError = new DOMException('by fault', why);
+            ownError = new DOMException('injected fault', why);
             try {
               real.abort();
             } catch {}
@@ -201,14 +214,14 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
         tell: () => deliver(() => call(db, 'close')),
       };
       connections.add(connection);
-      // What it belongs to has been deleted while it was opened.
+      // The data of the site was deleted while this connection was opened.
       if (from !== factory) {
         real.close();
         time.after(0, connection.tell);
       }
       real.addEventListener('versionchange', (event) => {
-        // A page that cannot be told does not hold up the deletion for ever: the browser gives up on it.
-        if (owner.isGone || owner.heldBack) real.close();
+        // A frozen page does not block a deletion for ever: the browser closes its connection.
+        if (owner.isGone || owner.deferred) real.close();
         else deliver(() => call(db, 'versionchange', { newVersion: (event as IDBVersionChangeEvent).newVersion }));
       });
       return db;
@@ -217,7 +230,7 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
       let wrapped: unknown;
       const from = factory;
       const real = from.open(name, version);
-      // Known at once, whoever hears of it: a connection is closed with its page, and gives way to a deletion.
+      // Register the connection at once, even if the page is frozen: it must close with its page and before a deletion.
       real.addEventListener('success', () => {
         if (owner.isGone) real.result.close();
         else wrapped ??= wrapDatabase(real.result, from);
@@ -258,11 +271,11 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
     get fault() {
       return fault;
     },
-    setFault: (next: DiskFault) => {
+    setFault: (next: StorageFault) => {
       fault = next;
       if (next !== 'hangs' && next !== 'openHangs') release();
     },
-    /** A page is gone: so are its connections, and what it had not finished. */
+    /** Close the connections of a page that is gone. */
     drop: (owner: Owner) => {
       for (const connection of [...connections]) {
         if (connection.owner !== owner) continue;
@@ -270,30 +283,30 @@ export const createDisk = (time: Time, chance: Chance, onThrow: (error: unknown)
         connection.db.close();
       }
     },
-    restoreGlobals: (blow: DiskBlow, name: string) => {
-      if (blow === 'lost') for (const { lose } of connections) lose();
-      else if (blow === 'deleted') factory.deleteDatabase(name).onsuccess = onLoss;
-      else if (blow === 'corrupt') {
+    incident: (kind: StorageIncident, name: string) => {
+      if (kind === 'lost') for (const { lose } of connections) lose();
+      else if (kind === 'deleted') factory.deleteDatabase(name).onsuccess = onLoss;
+      else if (kind === 'corrupt') {
         const request = factory.open(name);
         request.onupgradeneeded = () => request.result.createObjectStore('session');
         request.onsuccess = () => {
           const db = request.result;
           const transaction = db.transaction('session', 'readwrite');
-          transaction.objectStore('session').put(chance.pick(GARBAGE), 'session');
-          // Where the disk hangs, only then.
+          transaction.objectStore('session').put(random.pick(GARBAGE), 'session');
+          // Reported on completion: a hanging storage delays it.
           transaction.oncomplete = onLoss;
           db.close();
         };
       } else {
-        // Closed by the browser, or all data of the site deleted.
+        // The browser closes the connections, or deletes all data of the site.
         for (const { db, tell } of connections) {
           db.close();
           tell();
         }
         connections.clear();
-        if (blow === 'wiped') factory = new IDBFactory();
+        if (kind === 'wiped') factory = new IDBFactory();
       }
     },
   };
 };
-export type Disk = ReturnType<typeof createDisk>;
+export type ProfileStorage = ReturnType<typeof createStorage>;

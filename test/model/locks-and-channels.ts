@@ -1,14 +1,14 @@
 /**
- * What the tabs of a browser profile share, but for storage: locks and channels. Each can be missing or refused, as on
- * plain http or in a sandboxed frame.
+ * Web Locks and broadcast channels of a browser profile, which its tabs share. Each can be missing or refused, as on
+ * plain http or in a sandboxed frame. It does not know the session: `storage.ts` simulates what tabs store.
  */
 
 import { createTarget, eventOf } from './event-target.ts';
-import type { Chance } from './random.ts';
+import type { Random } from './random.ts';
 import type { Owner, Time } from './time.ts';
 
-/** Whether a page has a thing: it works, it is not there, or to use it throws. */
-export type Leave = 'works' | 'missing' | 'refused';
+/** Whether an interface works, is missing, or throws when it is used. */
+export type Availability = 'works' | 'missing' | 'refused';
 
 const refusal = () => new DOMException('refused', 'SecurityError');
 
@@ -17,8 +17,8 @@ interface Waiting {
   readonly grant: () => void;
 }
 
-/** Web Locks, exclusive. */
-export const createLocks = (time: Time, chance: Chance, onMisuse: (what: string) => void) => {
+/** Simulate Web Locks, exclusive mode only. */
+export const createLocks = (time: Time, random: Random, onMisuse: (what: string) => void) => {
   const held = new Map<string, Owner>();
   const queues = new Map<string, Waiting[]>();
 
@@ -40,12 +40,12 @@ export const createLocks = (time: Time, chance: Chance, onMisuse: (what: string)
   return {
     holderOf: (name: string) => held.get(name),
     isHeldBy: (owner: Owner) => [...held.values()].includes(owner),
-    /** A page is gone: so are its locks. */
+    /** Release the locks of a page that is gone. */
     drop: (owner: Owner) => {
       for (const [name, holder] of [...held]) if (holder === owner) release(name, owner);
     },
     /** `navigator.locks` of one page. */
-    of: (owner: Owner, leave: () => Leave) => ({
+    of: (owner: Owner, leave: () => Availability) => ({
       request: (name: string, ...rest: unknown[]) =>
         new Promise<unknown>((resolve, reject) => {
           const work = rest.at(-1) as (lock: unknown) => unknown;
@@ -68,8 +68,8 @@ export const createLocks = (time: Time, chance: Chance, onMisuse: (what: string)
               .finally(() => release(name, owner))
               .then(resolve, reject);
           };
-          // The browser decides in a process of its own.
-          time.after(chance.whole(0, 3), () => {
+          // The browser grants locks in a process of its own.
+          time.after(random.integer(0, 3), () => {
             if (owner.isGone) return;
             if (!held.has(name)) {
               held.set(name, owner);
@@ -96,15 +96,15 @@ export const createLocks = (time: Time, chance: Chance, onMisuse: (what: string)
   };
 };
 
-/** A page that channels bring messages to. */
+/** A page that receives messages. */
 export interface Receiver extends Owner {
-  /** A message has come for a page in the back/forward cache: Chromium evicts it. */
+  /** Called when a message arrives for a page in the back/forward cache: Chromium evicts such a page. */
   onMessageWhileCached(): void;
   readonly isCached: boolean;
 }
 
-/** Broadcast channels. */
-export const createChannels = (time: Time, chance: Chance) => {
+/** Simulate broadcast channels. */
+export const createChannels = (time: Time, random: Random) => {
   interface Port {
     readonly name: string;
     readonly owner: Receiver;
@@ -118,7 +118,7 @@ export const createChannels = (time: Time, chance: Chance) => {
     },
     openOf: (owner: Receiver) => [...ports].filter((port) => port.owner === owner).length,
     /** The class `BroadcastChannel` of one page. */
-    of: (owner: Receiver, leave: Leave, onThrow: (error: unknown) => void) =>
+    of: (owner: Receiver, leave: Availability, onThrow: (error: unknown) => void) =>
       function BroadcastChannel(this: unknown, name: string) {
         if (leave === 'refused') throw refusal();
         const { addEventListener, removeEventListener, fire } = createTarget(onThrow);
@@ -147,7 +147,7 @@ export const createChannels = (time: Time, chance: Chance) => {
             const copy = structuredClone(data);
             for (const other of ports) {
               if (other === port || other.name !== name) continue;
-              time.after(chance.whole(0, 30), () => {
+              time.after(random.integer(0, 30), () => {
                 if (!ports.has(other)) return;
                 if (other.owner.isCached) other.owner.onMessageWhileCached();
                 else time.after(0, () => ports.has(other) && other.hear(copy), other.owner);

@@ -1,95 +1,95 @@
 /**
- * A page of the stories. It notes, with the instant, whatever happens to it and what its session says at that moment:
- * spans are measured between such instants, not between questions of the test.
+ * The test page. It records every event of the page and of its session together with the time and the state of the session:
+ * durations are measured between these records, not between commands of the test.
  */
 
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 
-/** Something happened. */
+/** A recorded event. */
 export interface Note {
-  /** Epoch ms: one clock for all tabs and for the service. */
+  /** Epoch ms; all tabs and the service share one clock. */
   readonly at: number;
   /**
    * An event of the page or of the session, `change` of its state, `asked` and `answered` of a refresh, or `getToken`:
-   * the answer to whoever asked first when the page was back.
+   * the result of the first call after the page was restored or resumed.
    */
   readonly what: string;
   readonly phase: string | undefined;
   readonly token: string | undefined;
 }
 
-/** The global `story` of the page. */
-export interface Story {
+/** The global `harness` of the page. */
+export interface Harness {
   readonly notes: readonly Note[];
-  /** Everything that went wrong in the open: errors on the console, thrown errors, rejections that nobody took. */
-  readonly complaints: readonly string[];
-  /** Refreshes that this page has asked the service for. */
+  /** Console errors, uncaught errors and unhandled rejections. */
+  readonly errors: readonly string[];
+  /** Number of refreshes that this page has sent. */
   readonly asked: number;
-  /** How many of them are over. */
+  /** Number of them that are over. */
   readonly answered: number;
   session?: Session;
   start(options: SessionOptions): void;
 }
 
-/** Runs in the page, before anything else there. Nothing from outside of it is there. */
+/** Runs in the page before all other scripts. It is inserted as text, so it must not use anything from outside. */
 const inPage = () => {
-  const story = {
+  const harness = {
     notes: [] as Note[],
-    complaints: [] as string[],
+    errors: [] as string[],
     asked: 0,
     answered: 0,
     session: undefined as Session | undefined,
     start: (options: SessionOptions) => {
       const { tessera } = window as unknown as { tessera: { createSession(given: SessionOptions): Session } };
       const session = tessera.createSession(options);
-      story.session = session;
+      harness.session = session;
       for (const event of ['token', 'expired', 'optout', 'needsTokens'] as const) session.on(event, () => note(event));
       session.on('error', ({ code }) => note(`error ${code}`));
       session.subscribe(() => note('change'));
     },
   };
-  Object.assign(window, { story });
+  Object.assign(window, { harness });
 
-  const note = (what: string, token = story.session?.advertisingToken) => {
-    story.notes.push({ at: Date.now(), what, phase: story.session?.state.phase, token });
+  const note = (what: string, token = harness.session?.advertisingToken) => {
+    harness.notes.push({ at: Date.now(), what, phase: harness.session?.state.phase, token });
   };
-  // Heard before the session hears them: this is the first that a page can read, or ask for.
+  // Registered before the session's listeners: the earliest moment at which a page can read or request a token.
   for (const event of ['pageshow', 'pagehide', 'visibilitychange', 'freeze', 'resume'])
     addEventListener(
       event,
-      async (told) => {
-        const { persisted } = told as PageTransitionEvent;
+      async (dispatched) => {
+        const { persisted } = dispatched as PageTransitionEvent;
         note(persisted ? `${event} persisted` : event);
         if (event === 'resume' || (event === 'pageshow' && persisted))
-          note('getToken', await story.session?.getToken().catch(() => undefined));
+          note('getToken', await harness.session?.getToken().catch(() => undefined));
       },
       true,
     );
 
-  const complain = (what: unknown) => story.complaints.push(String(what));
-  addEventListener('error', ({ message }) => complain(message));
-  addEventListener('unhandledrejection', ({ reason }) => complain(reason));
+  const recordError = (what: unknown) => harness.errors.push(String(what));
+  addEventListener('error', ({ message }) => recordError(message));
+  addEventListener('unhandledrejection', ({ reason }) => recordError(reason));
   const { error } = console;
-  console.error = (...said: unknown[]) => {
-    complain(said.join(' '));
-    error(...said);
+  console.error = (...args: unknown[]) => {
+    recordError(args.join(' '));
+    error(...args);
   };
 
   const { fetch } = window;
   window.fetch = async (...given) => {
     const isRefresh = String(given[0]).endsWith('/v2/token/refresh');
     if (!isRefresh) return fetch(...given);
-    story.asked++;
+    harness.asked++;
     note('asked');
     try {
       return await fetch(...given);
     } finally {
-      story.answered++;
+      harness.answered++;
       note('answered');
     }
   };
 
-  // A frame that is not of its parent's origin is spoken to by messages.
+  // A frame of another origin can only be reached by messages.
   addEventListener('message', async ({ data, source }) => {
     if (typeof data?.ask !== 'string') return;
     let answer: unknown;
@@ -103,10 +103,10 @@ const inPage = () => {
 };
 
 /**
- * Runs in a page where the runtime is of a version to come: whatever it stores is of the next form, and it understands
- * both.
+ * Runs in a page that simulates the next version of the runtime: it stores records in the next format and reads both
+ * formats.
  */
-const inNextForm = () => {
+const inNextFormat = () => {
   const { put } = IDBObjectStore.prototype;
   IDBObjectStore.prototype.put = function (value, key) {
     return put.call(this, { ...value, v: value.v + 1 }, key);
@@ -120,35 +120,35 @@ const inNextForm = () => {
   });
 };
 
-/** The page, with a session of these options; `isNext`: the runtime is a version to come. */
+/** HTML of the test page with a session of these options; `isNext` simulates the next version of the runtime. */
 export const pageWith = (options: SessionOptions, isNext = false): string => `<!doctype html>
 <meta charset="utf-8"><title>page</title><link rel="icon" href="data:,">
 <script>(${inPage})();</script>
-${isNext ? `<script>(${inNextForm})();</script>` : ''}
+${isNext ? `<script>(${inNextFormat})();</script>` : ''}
 <script src="tessera.js"></script>
-<script>story.start(${JSON.stringify(options)});</script>`;
+<script>harness.start(${JSON.stringify(options)});</script>`;
 
 /**
- * In a page, as text: asks whoever answers messages `{ ask, of }`, as the page itself does, with `{ of, answer }`.
- * Called with where the answers are heard, and how to post.
+ * A function for a page, as text: it sends expressions as messages `{ ask, of }` and resolves with the `{ of, answer }` that
+ * comes back. Its parameters: the target that receives the answers, and a function that posts a message.
  */
-export const asking = `((hears, post) => {
+export const askFunction = `((target, post) => {
   let asked = 0;
   return (ask) => new Promise((resolve, reject) => {
     const of = ++asked;
-    hears.addEventListener('message', function hear({ data }) {
+    target.addEventListener('message', function onMessage({ data }) {
       if (data.of !== of) return;
-      hears.removeEventListener('message', hear);
+      target.removeEventListener('message', onMessage);
       'value' in data.answer ? resolve(data.answer.value) : reject(new Error(data.answer.thrown));
     });
     post({ ask, of });
   });
 })`;
 
-/** A page that keeps another in a frame that may run scripts and has no origin: it is refused every storage. */
+/** HTML of a page with another one in a sandboxed frame, which has an opaque origin and is denied all storage. */
 export const sandboxWith = (page: string): string => `<!doctype html>
 <meta charset="utf-8"><title>sandbox</title><link rel="icon" href="data:,">
 <iframe sandbox="allow-scripts" src="${page}"></iframe>
 <script>
-  const askFrame = ${asking}(window, (message) => frames[0].postMessage(message, '*'));
+  const askFrame = ${askFunction}(window, (message) => frames[0].postMessage(message, '*'));
 </script>`;

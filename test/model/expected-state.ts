@@ -1,0 +1,152 @@
+/**
+ * The expected state: whose tokens a tab may give out, derived from the operations of hosts and service alone. It must not
+ * look at a session.
+ *
+ * An operation lasts from its call until its promise settles. Two that overlap may have taken effect in either order; two
+ * in one tab only in the order of the calls. A token may be given out unless an operation that is certainly later has
+ * settled and has had a second to reach the tab. An operation that may not have reached the store (a killed tab, a store
+ * that failed) is uncertain: its set may be given out, but it supersedes nothing.
+ */
+
+/** How long a change may take to reach another tab that can run, ms. */
+export const PROPAGATION_MS = 1000;
+
+/** The part of a tab that the expected state depends on. */
+export interface TabView {
+  readonly id: number;
+  /** How long the page has been able to run, ms. */
+  ran(): number;
+  readonly isHalted: boolean;
+  /** How often the page was resumed or restored. */
+  readonly thaws: number;
+  /** Its store has failed, so it continues in memory and shares nothing with other tabs. */
+  readonly isInMemory: boolean;
+}
+
+export type OperationKind = 'set' | 'clear' | 'optout' | 'forget';
+
+export interface Operation {
+  readonly kind: OperationKind;
+  /** Number of the supplied set. */
+  readonly root: number | undefined;
+  readonly tab: number;
+  readonly startSeq: number;
+  /** When it settled: it has taken effect by then, or never will. */
+  settledSeq?: number;
+  isUncertain: boolean;
+  /** An answer of `provide`: any explicit operation that begins later comes after it, settled or not. */
+  readonly isImplicit: boolean;
+  /** The tabs that could run when it settled, with their running time and number of thaws. */
+  reached?: Map<number, { readonly ran: number; readonly thaws: number }>;
+  /** The storage was slow or faulty when it settled. */
+  wasSlow?: boolean;
+}
+
+export const createExpectedState = (next: () => number, viewers: () => readonly TabView[], isSlow: () => boolean) => {
+  const operations: Operation[] = [];
+  /** When the service accepted a user again after an opt-out. */
+  const optOutLiftedAt: number[] = [];
+  /** When the store last lost its content. */
+  let lostSeq = 0;
+
+  /** Whether `y` certainly comes after `x`. */
+  const isAfter = (y: Operation, x: Operation): boolean =>
+    (y.tab === x.tab || x.isImplicit ? y.startSeq > x.startSeq : false) ||
+    (x.settledSeq !== undefined && x.settledSeq < y.startSeq);
+
+  /** Whether the effect of an operation has reached a tab. */
+  const hasReached = (tab: TabView, operation: Operation, hasChannel: boolean): boolean => {
+    if (operation.tab === tab.id) return true;
+    if (tab.isInMemory || operation.settledSeq === undefined) return false;
+    const then = operation.reached?.get(tab.id);
+    const propagationMs = !hasChannel
+      ? Number.POSITIVE_INFINITY
+      : operation.wasSlow || isSlow()
+        ? 8 * PROPAGATION_MS
+        : PROPAGATION_MS;
+    return !then || then.thaws !== tab.thaws || tab.ran() - then.ran > propagationMs;
+  };
+
+  return {
+    operations,
+    begin: (
+      kind: OperationKind,
+      tab: number,
+      more: { root?: number; isUncertain?: boolean; isImplicit?: boolean; startSeq?: number } = {},
+    ) => {
+      const { root, isUncertain = false, isImplicit = false, startSeq = next() } = more;
+      const operation: Operation = { kind, root, tab, startSeq, isUncertain, isImplicit };
+      operations.push(operation);
+      return operation;
+    },
+    /** Record that an operation has settled; `isUncertain`: its effect on the store is unknown. */
+    settle: (operation: Operation, isUncertain = false) => {
+      if (operation.settledSeq !== undefined) return;
+      operation.settledSeq = next();
+      operation.isUncertain ||= isUncertain;
+      operation.wasSlow = isSlow();
+      operation.reached = new Map();
+      for (const tab of viewers())
+        if (!tab.isHalted) operation.reached.set(tab.id, { ran: tab.ran(), thaws: tab.thaws });
+    },
+    liftOptOut: () => void optOutLiftedAt.push(next()),
+    /** Record that the store lost its content: tabs may give out superseded sets that they still hold. */
+    loseAll: () => {
+      for (const operation of operations) operation.isUncertain = true;
+      lostSeq = next();
+    },
+    /** Whether the store knows what is in force: it never lost its content, or an operation has followed. */
+    isStored: () => operations.some((operation) => !operation.isUncertain && operation.startSeq > lostSeq) || !lostSeq,
+    /**
+     * Check a token that a tab gives out.
+     *
+     * @param root       the supplied set that it descends from.
+     * @param refreshed  whether it came by a refresh.
+     * @param hasChannel whether tabs can send messages to each other.
+     * @returns what is wrong, or undefined.
+     */
+    violationOf: (tab: TabView, root: number, refreshed: boolean, hasChannel: boolean): string | undefined => {
+      const supplies = operations.filter((operation) => operation.kind === 'set' && operation.root === root);
+      if (!supplies.length) return 'a set that nobody supplied';
+      let why = '';
+      for (const x of supplies) {
+        let superseding: Operation | undefined;
+        for (const y of operations) {
+          if (y.isUncertain || y === x || !isAfter(y, x)) continue;
+          // Operations of the tab itself count at once, those of others once they have settled and had time to arrive.
+          if (hasReached(tab, y, hasChannel)) superseding = y;
+          if (superseding) break;
+        }
+        if (!superseding) {
+          const tombstone = operations.find(
+            (o) =>
+              o.kind === 'optout' &&
+              !o.isUncertain &&
+              o.settledSeq !== undefined &&
+              o.settledSeq < x.startSeq &&
+              // A tab that does not know of the opt-out finds it in the store when it writes its own operation.
+              (hasReached(tab, o, hasChannel) || (!tab.isInMemory && x.settledSeq !== undefined)) &&
+              !optOutLiftedAt.some((at) => at > o.startSeq),
+          );
+          if (!tombstone || refreshed) return undefined;
+          why = 'a set that was supplied after an opt-out, before the service has let the user back in';
+        } else
+          why ||= `a set that was superseded by ${superseding.kind}${superseding.root === undefined ? '' : ` of set ${superseding.root}`} in tab ${superseding.tab}`;
+      }
+      return why;
+    },
+    /** Whether there may be an operation after `seq` that a tab does not know of. */
+    hasUnseen: (tab: TabView, seq: number, hasChannel: boolean): boolean =>
+      operations.some(
+        (operation) =>
+          (operation.settledSeq === undefined || operation.settledSeq > seq) && !hasReached(tab, operation, hasChannel),
+      ),
+    /** The operations that may be in force. */
+    inForce: (): Operation[] =>
+      operations.filter(
+        (x) => !operations.some((y) => y !== x && !y.isUncertain && y.settledSeq !== undefined && isAfter(y, x)),
+      ),
+    isAfter,
+  };
+};
+export type ExpectedState = ReturnType<typeof createExpectedState>;

@@ -1,0 +1,306 @@
+/**
+ * The checker of the invariants: it observes every request, every token given out and every operation in a simulated
+ * profile, and collects violations.
+ *
+ * It observes sessions from outside only. Which token may be given out is decided in `expected-state.ts`.
+ */
+
+import { createExpectedState, type Operation } from './expected-state.ts';
+import type { Availability } from './locks-and-channels.ts';
+import type { Call, Network } from './network.ts';
+import type { Lifetimes, Service } from './service.ts';
+import type { ProfileStorage } from './storage.ts';
+import type { ListenerKind, Tab } from './tab.ts';
+import type { Time } from './time.ts';
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+export const START = Date.UTC(2030, 0, 15, 12);
+/** Tolerated error of a clock, ms: an answer may take ten seconds, and the Date header has a resolution of one. */
+const CLOCK_TOLERANCE_MS = 12_000;
+/** Running time of a tab after which an operation without a promise has taken effect, ms. */
+const SETTLED_MS = 4_000;
+/** Requests that all tabs together may send in half an hour of outage. */
+const OUTAGE_BUDGET = 15;
+const OUTAGE_WINDOW_MS = 30 * MINUTE;
+/** More new sets than this within the window are a request loop. */
+const LOOP_CALLS = 3;
+const LOOP_WINDOW_MS = 5 * MINUTE;
+/** How many supplied sets a session is certain to recognise. */
+const REMEMBERED = 3;
+
+export interface Setup {
+  readonly seed: number;
+  readonly locks: Availability;
+  readonly channel: Availability;
+  readonly hasStorage: boolean;
+  readonly isDateReadable: boolean;
+  readonly lifetimes: Lifetimes;
+  /** Whether the monotonic clock, and with it every timer, stops while the device sleeps. */
+  readonly stopsAsleep: boolean;
+  readonly hasProvide: boolean;
+  readonly listenerKind: ListenerKind;
+  /** Whether every tab's token is read after each step; otherwise tabs run by their timers and events alone. */
+  readonly readsTokens: boolean;
+}
+
+/** An operation without a promise: an opt-out answer, a set in the `tokens` option, a withdrawal of consent. */
+interface Tracked {
+  readonly operation: Operation;
+  readonly tab: Tab;
+  readonly ran: number;
+  /** Whether any later operation prevents it from taking effect. */
+  readonly isFenced: boolean;
+}
+
+/** What the checker observes. */
+export interface Field {
+  readonly setup: Setup;
+  readonly time: Time;
+  readonly next: () => number;
+  readonly service: Service;
+  readonly tabs: readonly Tab[];
+  readonly storage: ProfileStorage;
+  readonly network: () => Network;
+}
+
+export const createChecker = ({ setup, time, next, service, tabs, storage, network: networkOf }: Field) => {
+  const faults: string[] = [];
+  /** Number of tokens given out that must not have been. */
+  let wrong = 0;
+  const fault = (what: string) => {
+    if (what.includes(' shows a token')) wrong++;
+    if (faults.length < 5) faults.push(`${what} (+${Math.round(time.nowMs - START)} ms)`);
+  };
+
+  /** Conditions of the profile, reported by `profile.ts`. */
+  const conditions = {
+    /** The device's clock minus the true time, ms; then whether it has ever been wrong. */
+    skewMs: 0,
+    wasSkewed: false,
+    /** Whether the clock has been set. */
+    wasSet: false,
+    /** Number of calls of `refresh()` that have not settled, and when the last one did. */
+    asking: 0,
+    askedAt: START - DAY,
+    storageFaultyAt: START - DAY,
+    /** When the store last lost its content. A write at that time may be lost too. */
+    lostAt: START - DAY,
+    outageSince: undefined as number | undefined,
+  };
+  const isStorageSlow = () => storage.fault !== 'none' || time.nowMs < conditions.storageFaultyAt + 8_000;
+  const expected = createExpectedState(next, () => tabs, isStorageSlow);
+  /** When something happened that may cause requests beyond the budget: operations, wake-ups, faults of storage or pages. */
+  const extraCallsAt: number[] = [];
+
+  /** When sessions last forgot which sets had been supplied. */
+  let forgottenSeq = 0;
+  const tracked: Tracked[] = [];
+  /** Pages rendered with a set that sessions recognise, which is no operation as long as they do. */
+  const knownSets: { readonly tab: Tab; readonly ran: number; readonly root: number; readonly startSeq: number }[] = [];
+  /** Refresh tokens that were exchanged and whose answer is stored, with the time. */
+  const rotated = new Map<string, { readonly at: number; readonly seq: number }>();
+  const texts = new Set<string>();
+  let textsRead = 0;
+  const tabOf = (call: Call): Tab | undefined => tabs.find(({ page }) => page.owner === call.owner);
+  const track = (operation: Operation, tab: Tab, isFenced = false, ran = tab.ran()) =>
+    void tracked.push({ operation, tab, ran, isFenced });
+
+  /** A page sends a refresh. */
+  const onSend = (call: Call) => {
+    const tab = tabOf(call);
+    if (!tab) return;
+    call.budgetOwner = tab.isInMemory ? tab.id : -1;
+    if (!call.sent) return fault(`tab ${tab.id} sends a refresh token that nobody issued`);
+    if (!tab.granted) fault(`tab ${tab.id} sends without consent`);
+    if (tab.isClosed) fault(`tab ${tab.id} sends after close()`);
+    if (tab.isRefreshOff) fault(`tab ${tab.id} refreshes though another owner does`);
+    for (const other of networkOf().pending()) {
+      const of = tabOf(other);
+      if (other === call || !of) continue;
+      // Tabs exclude each other only if both can run and share a store; a lease also needs a store that answers.
+      const areTogether =
+        !of.isHalted &&
+        !of.page.areTimersStopped &&
+        !of.isInMemory &&
+        !tab.isInMemory &&
+        // A lease belongs to one set, depends on a common clock, and ends with any operation, also one that the
+        // other tab does not know of yet.
+        (setup.locks === 'works' ||
+          (!isStorageSlow() &&
+            other.token === call.token &&
+            !conditions.wasSet &&
+            !expected.hasUnseen(of, other.seq, setup.channel === 'works')));
+      if (of === tab || areTogether) fault(`tab ${tab.id} sends while a request of tab ${of.id} is in flight`);
+    }
+    const { refresh_from: dueAt } = call.sent.wire;
+    if (
+      !conditions.wasSkewed &&
+      dueAt > time.nowMs + CLOCK_TOLERANCE_MS &&
+      !conditions.asking &&
+      time.nowMs > conditions.askedAt + 30_000 &&
+      !expected.operations.some(({ kind }) => kind === 'optout')
+    )
+      fault(`tab ${tab.id} sends a set that is due only in ${dueAt - time.nowMs} ms`);
+    const before = rotated.get(call.token);
+    if (before && time.nowMs > before.at + 2_000 && !tab.isInMemory && !isStorageSlow()) {
+      // An opt-out erases the fingerprints: a page that had to wait for consent may supply its set again.
+      const isSupplied = expected.operations.some(
+        (operation) =>
+          operation.kind === 'optout' || (operation.root === call.sent!.root && operation.startSeq > before.seq),
+      );
+      if (!isSupplied) fault(`tab ${tab.id} sends a refresh token again that has been exchanged`);
+    }
+    return undefined;
+  };
+
+  /** A page has received an answer. */
+  const onDelivered = (call: Call) => {
+    const tab = tabOf(call);
+    if (!tab || !call.said) return;
+    if (call.said === 'optout') {
+      const operation = expected.begin('optout', tab.id, { isUncertain: true, startSeq: call.seq });
+      track(operation, tab, true);
+      // Sessions erase the fingerprints of supplied sets on an opt-out.
+      forgetKnownSets();
+    } else if (call.said !== 'ended') {
+      expected.liftOptOut();
+      const isRecent = (at: number | undefined) => at !== undefined && at > time.nowMs - LOOP_WINDOW_MS;
+      const recent = networkOf().calls.filter(
+        (one) => one.budgetOwner === call.budgetOwner && isRecent(one.deliveredAt) && Object(one.said) === one.said,
+      );
+      if (recent.length > LOOP_CALLS + extraCallsAt.filter(isRecent).length)
+        fault(`${recent.length} sets fetched within five minutes`);
+      if (tab.isInMemory || isStorageSlow()) return;
+      const isFenced = expected.operations.some(
+        (operation) =>
+          operation.startSeq > call.seq || operation.settledSeq === undefined || operation.settledSeq > call.seq,
+      );
+      if (!isFenced && !tab.isHalted) rotated.set(call.token, { at: time.nowMs, seq: next() });
+    }
+  };
+
+  /** Check a token that a tab gives out: whose it is, whether it is valid, and whether this tab may give it out. */
+  const checkToken = (tab: Tab, token: string, how: string) => {
+    const issued = service.find(token);
+    if (!issued) return fault(`tab ${tab.id} shows a token that nobody issued`);
+    const lateMs = time.nowMs - issued.wire.identity_expires;
+    const learnedMs = tab.session.state.clockOffsetMs ?? 0;
+    const isClockRight = !conditions.wasSkewed || Math.abs(conditions.skewMs + learnedMs) < CLOCK_TOLERANCE_MS;
+    if (isClockRight && lateMs > CLOCK_TOLERANCE_MS)
+      fault(`tab ${tab.id} shows a token ${lateMs} ms after its end (${how})`);
+    const why = expected.violationOf(tab, issued.root, issued.refreshed, setup.channel === 'works');
+    if (why) fault(`tab ${tab.id} shows a token of ${issued.user}, set ${issued.root} (${how}): ${why}`);
+    return undefined;
+  };
+
+  const isWritten = (token: string) => {
+    for (; textsRead < storage.written.length; textsRead++)
+      for (const [, text] of storage.written[textsRead]!.matchAll(/"advertisingToken":"([^"]*)"/g)) texts.add(text!);
+    return texts.has(token);
+  };
+
+  const forgetKnownSets = () => {
+    forgottenSeq = next();
+    reviseKnownSets();
+  };
+  /** Sessions may forget a set before a page that was rendered with it is processed: it is an operation then. */
+  const reviseKnownSets = () => {
+    for (let i = knownSets.length - 1; i >= 0; i--) {
+      const { tab, ran, root, startSeq } = knownSets[i]!;
+      const isOver = !tab.page.isGone && tab.ran() > Math.max(ran, tab.grantedAt) + SETTLED_MS;
+      if (!isOver && isKnown(root)) continue;
+      knownSets.splice(i, 1);
+      if (isOver) continue;
+      const operation = expected.begin('set', tab.id, { root, isUncertain: true, startSeq });
+      track(operation, tab, false, ran);
+    }
+  };
+  /** Whether sessions are certain to recognise a set: it took effect, and few others were supplied since. */
+  const isKnown = (root: number): boolean => {
+    const sets = expected.operations.filter(({ kind }) => kind === 'set');
+    const last = sets.findLast(
+      (operation) => operation.root === root && !operation.isUncertain && operation.settledSeq !== undefined,
+    );
+    if (!last || last.startSeq < forgottenSeq) return false;
+    const since = sets.filter(
+      (operation) => operation.root !== root && (operation.settledSeq ?? next()) > last.startSeq,
+    );
+    return new Set(since.map((operation) => operation.root)).size < REMEMBERED;
+  };
+
+  /** Settle tracked operations once enough time has passed. */
+  const settleTracked = () => {
+    for (let i = tracked.length - 1; i >= 0; i--) {
+      const { operation, tab, ran, isFenced } = tracked[i]!;
+      // What waits for consent when its tab is closed never takes effect.
+      const isOver = tab.page.isGone || (tab.isClosed && tab.grantedAt === Number.POSITIVE_INFINITY);
+      if (!isOver && tab.ran() < Math.max(ran, tab.grantedAt) + SETTLED_MS) continue;
+      tracked.splice(i, 1);
+      const isAsked =
+        isFenced &&
+        expected.operations.some((other) => other !== operation && (other.settledSeq ?? next()) > operation.startSeq);
+      // An opt-out answer is certain only from now on.
+      const isSure = !(!expected.isStored() || isOver || tab.isInMemory || isStorageSlow() || isAsked);
+      if (isFenced && isSure && operation.settledSeq === undefined) operation.isUncertain = false;
+      expected.settle(operation, !isSure);
+      if (isSure && operation.kind === 'forget' && !tracked.some((one) => one.tab === tab) && tab.hasLeftTrace())
+        fault(`tab ${tab.id} has not erased what it wrote when consent was withdrawn`);
+    }
+  };
+
+  const checkBudget = () => {
+    if (conditions.outageSince === undefined) return;
+    const from = Math.max(conditions.outageSince + 15_000, time.nowMs - OUTAGE_WINDOW_MS);
+    const excused = extraCallsAt.filter((at) => at > from - MINUTE).length;
+    // A tab that continues in memory has a budget of its own.
+    const made = new Map<number, number>();
+    for (const { at, budgetOwner } of networkOf().calls)
+      if (at > from) made.set(budgetOwner, (made.get(budgetOwner) ?? 0) + 1);
+    for (const [budgetOwner, calls] of made)
+      if (calls > OUTAGE_BUDGET + 4 * excused)
+        fault(
+          `${calls} calls in half an hour of outage (${excused} excused${budgetOwner < 0 ? '' : `, of tab ${budgetOwner} alone`})`,
+        );
+  };
+
+  return {
+    faults,
+    fault,
+    conditions,
+    expected,
+    isStorageSlow,
+    onSend,
+    onDelivered,
+    checkToken,
+    isWritten,
+    forgetKnownSets,
+    reviseKnownSets,
+    isKnown,
+    /** Track an operation that has no promise. */
+    track,
+    /** Track a page that was rendered with a set that sessions recognise. */
+    trackKnownSet: (tab: Tab, root: number) => void knownSets.push({ tab, ran: tab.ran(), root, startSeq: next() }),
+    allowExtraCalls: () => void extraCallsAt.push(time.nowMs),
+    /** Record that the store lost its content. */
+    lose: () => {
+      conditions.lostAt = time.nowMs;
+      expected.loseAll();
+      forgetKnownSets();
+      rotated.clear();
+    },
+    wrong: () => wrong,
+    /** Check what no event reports. */
+    check: () => {
+      settleTracked();
+      checkBudget();
+      for (const call of networkOf().pending()) {
+        const tab = tabOf(call);
+        if (tab && !tab.isHalted && (!tab.granted || tab.isClosed))
+          fault(`tab ${tab.id}: a request continues after the withdrawal of consent, or after close()`);
+      }
+    },
+  };
+};
+export type Checker = ReturnType<typeof createChecker>;

@@ -1,0 +1,281 @@
+/**
+ * A simulated browser profile on one device, with the service at the other end of its network and one virtual clock.
+ * It performs what a host, a user, a browser or the surroundings may do. It does not decide whether a session behaves
+ * correctly: `invariants.ts` does.
+ */
+
+import type { SessionModule } from './bundle.ts';
+import type { Consent } from './consent.ts';
+import type { Operation } from './expected-state.ts';
+import { createChecker, HOUR, type Setup, START } from './invariants.ts';
+import { createChannels, createLocks } from './locks-and-channels.ts';
+import { createNetwork, isOutage, type NetFault } from './network.ts';
+import type { PageEnvironment } from './page.ts';
+import { createPublisher, type ProvideFault } from './publisher.ts';
+import { createRandom } from './random.ts';
+import { createService } from './service.ts';
+import { createStorage, type StorageFault, type StorageIncident } from './storage.ts';
+import { createTab, LIMITS, type Tab } from './tab.ts';
+import { createTime } from './time.ts';
+
+export const createProfile = (setup: Setup, load: (page: object) => SessionModule) => {
+  const random = createRandom(setup.seed);
+  const time = createTime(START);
+  let seq = 0;
+  const next = () => ++seq;
+  const service = createService(setup.lifetimes, () => time.nowMs, next);
+  const tabs: Tab[] = [];
+  let tabIds = 0;
+  let lagMs = 0;
+  const answers: unknown[] = [];
+
+  const storage = createStorage(
+    time,
+    random,
+    (error) => fault(`thrown by a handler of a storage event: ${error}`),
+    () => checker.lose(),
+  );
+  const checker = createChecker({ setup, time, next, service, tabs, storage, network: () => network });
+  const { fault, conditions, expected, allowExtraCalls, track } = checker;
+  const network = createNetwork(time, random, service, next, setup.isDateReadable, checker);
+
+  const locks = createLocks(time, random, fault);
+  const channels = createChannels(time, random);
+  const environment: PageEnvironment = {
+    time,
+    random,
+    load,
+    wall: () => time.nowMs + conditions.skewMs,
+    mono: () => time.nowMs - START - lagMs,
+    locks,
+    locksAvailability: setup.locks,
+    channels,
+    channelAvailability: setup.channel,
+    storage: setup.hasStorage ? storage : undefined,
+    network,
+    onThrow: (error) => fault(`thrown by a handler of the page: ${error instanceof Error ? error.stack : error}`),
+  };
+
+  const isRunning = (tab: Tab) => tab.isRunning && !tab.isClosed;
+
+  /** Perform an operation of a host; it settles with its promise. */
+  const perform = (
+    tab: Tab,
+    operation: Operation | undefined,
+    what: keyof typeof LIMITS,
+    call: () => Promise<unknown>,
+  ) => {
+    allowExtraCalls();
+    let promise: Promise<unknown>;
+    try {
+      promise = call();
+    } catch (error) {
+      return fault(`${what} throws: ${error}`);
+    }
+    tab.expectSettled(what, LIMITS[what], promise).then(
+      () => {
+        if (!tab.granted) fault(`tab ${tab.id}: ${what} resolves without consent`);
+        if (!operation) return;
+        expected.settle(operation, tab.isInMemory || time.nowMs < conditions.lostAt + 1000);
+        if (operation.kind === 'optout') checker.forgetKnownSets();
+        // The tab erased a store that it cannot write to: without a channel other tabs cannot learn of the operation.
+        if (tab.isInMemory && setup.channel !== 'works') expected.loseAll();
+      },
+      () => operation && expected.settle(operation, true),
+    );
+    return undefined;
+  };
+
+  const removeGone = () => {
+    for (let i = tabs.length - 1; i >= 0; i--) {
+      const tab = tabs[i]!;
+      if (!tab.page.isGone) continue;
+      allowExtraCalls();
+      tabs.splice(i, 1);
+      for (const operation of expected.operations) if (operation.tab === tab.id) expected.settle(operation, true);
+    }
+  };
+
+  const check = (how: string) => {
+    removeGone();
+    checker.check();
+    for (const tab of tabs) {
+      tab.check();
+      if (setup.readsTokens && tab.isRunning) tab.readToken(how);
+    }
+  };
+
+  const publisher = createPublisher(time, random, service, (issued) => {
+    const kind = issued ? 'set' : 'optout';
+    const operation = expected.begin(kind, -1, {
+      ...(issued && { root: issued.root }),
+      isUncertain: true,
+      isImplicit: true,
+    });
+    operation.settledSeq = next();
+    if (!issued) checker.forgetKnownSets();
+  });
+
+  const profile = {
+    setup,
+    time,
+    service,
+    network,
+    storage,
+    tabs,
+    faults: checker.faults,
+    expected,
+    fault,
+    /** The tab at an index, modulo the number of tabs. */
+    at: (place: number): Tab | undefined => tabs[place % tabs.length],
+    /** Advance the time, then check the invariants. */
+    pass: async (ms: number, how = 'a step') => {
+      await time.advance(ms);
+      check(how);
+    },
+    /** Sign a user in at the publisher's server and generate a set. */
+    answerFor: async (user: string) => {
+      publisher.signIn(user);
+      const { answer, issued } = await service.generate(user);
+      if (issued) answers[issued.root] = answer;
+      return { answer, root: issued?.root };
+    },
+    open: (given: {
+      visible: boolean;
+      root?: number | undefined;
+      answer?: unknown;
+      consent?: Consent;
+      refresh?: 'auto' | 'off';
+    }) => {
+      removeGone();
+      const { visible, root, answer, consent = 'none', refresh = 'auto' } = given;
+      const id = tabIds++;
+      allowExtraCalls();
+      const isAgain = root !== undefined && expected.operations.some((operation) => operation.root === root);
+      // A set that sessions recognise is no operation; one that they have forgotten may be one.
+      const operation =
+        answer === undefined || (root !== undefined && checker.isKnown(root))
+          ? undefined
+          : root === undefined
+            ? expected.begin('optout', id)
+            : expected.begin('set', id, { root, isUncertain: isAgain });
+      if (root === undefined && answer !== undefined) checker.forgetKnownSets();
+      const tab = createTab(environment, {
+        id,
+        visible,
+        listenerKind: setup.listenerKind,
+        tokens: answer,
+        consent,
+        refresh,
+        provide: setup.hasProvide ? publisher.provide : undefined,
+        onFault: fault,
+        onToken: checker.checkToken,
+        isWritten: checker.isWritten,
+      });
+      tabs.push(tab);
+      // By the time consent is given, other pages may have supplied the same set.
+      if (operation) track(operation, tab, !tab.granted && !operation.isUncertain);
+      else if (root !== undefined) checker.trackKnownSet(tab, root);
+      checker.reviseKnownSets();
+      return tab;
+    },
+    setTokens: (tab: Tab, answer: unknown, root: number | undefined) => {
+      // Without consent the call has no effect.
+      if (tab.granted === false) return perform(tab, undefined, 'setTokens', () => tab.session.setTokens(answer));
+      const operation = expected.begin(
+        root === undefined ? 'optout' : 'set',
+        tab.id,
+        root === undefined ? {} : { root },
+      );
+      if (root === undefined) checker.forgetKnownSets();
+      checker.reviseKnownSets();
+      return perform(tab, operation, 'setTokens', () => tab.session.setTokens(answer));
+    },
+    answers,
+    clear: (tab: Tab) => {
+      publisher.signIn(undefined);
+      const operation = tab.granted === false ? undefined : expected.begin('clear', tab.id);
+      perform(tab, operation, 'clear', () => tab.session.clear());
+    },
+    refresh: (tab: Tab) => {
+      conditions.asking++;
+      const settle = () => {
+        conditions.asking--;
+        conditions.askedAt = time.nowMs;
+      };
+      perform(tab, undefined, 'refresh', () => tab.session.refresh().finally(settle));
+    },
+    getToken: (tab: Tab, timeoutMs: number) => {
+      tab
+        .expectSettled('getToken', timeoutMs + 200, tab.session.getToken({ timeoutMs }))
+        .then((token) => {
+          if (!tab.granted) fault(`tab ${tab.id}: getToken brings a token without consent`);
+          checker.checkToken(tab, token, 'getToken');
+        })
+        .catch(() => {});
+    },
+    consent: (tab: Tab, granted: boolean) => {
+      if (!tab.hasConsentOption) return;
+      allowExtraCalls();
+      if (tab.granted && !granted) {
+        const operation = expected.begin('forget', tab.id);
+        checker.forgetKnownSets();
+        track(operation, tab);
+      }
+      // Opt-outs that waited for consent take effect now.
+      const waits = expected.operations.some((one) => one.tab === tab.id && one.kind === 'optout' && !one.settledSeq);
+      if (granted && waits) checker.forgetKnownSets();
+      tab.consent(granted);
+    },
+    setNetwork: (to: NetFault) => {
+      if (isOutage(to)) conditions.outageSince ??= time.nowMs;
+      else conditions.outageSince = undefined;
+      network.setFault(to);
+    },
+    setProvide: (to: ProvideFault) => {
+      allowExtraCalls();
+      publisher.setFault(to);
+    },
+    setStorage: (to: StorageFault) => {
+      if (to === storage.fault) return;
+      allowExtraCalls();
+      conditions.storageFaultyAt = time.nowMs;
+      storage.setFault(to);
+    },
+    incident: (kind: StorageIncident) => {
+      allowExtraCalls();
+      conditions.storageFaultyAt = time.nowMs;
+      if (kind === 'wiped' || kind === 'deleted' || kind === 'corrupt') {
+        checker.lose();
+      }
+      storage.incident(kind, 'model');
+    },
+    stepClock: (ms: number) => {
+      allowExtraCalls();
+      conditions.skewMs += ms;
+      conditions.wasSet = true;
+      conditions.wasSkewed ||= Math.abs(conditions.skewMs) > 1000;
+      if (Math.abs(conditions.skewMs) > HOUR) checker.forgetKnownSets();
+    },
+    sleep: (ms: number) => {
+      allowExtraCalls();
+      network.cut();
+      if (setup.stopsAsleep) lagMs += ms;
+      time.sleep(ms, setup.stopsAsleep);
+      for (const { page } of tabs) page.slept(ms);
+    },
+    online: () => {
+      allowExtraCalls();
+      for (const tab of tabs) if (isRunning(tab)) tab.page.online();
+    },
+    wake: (how: () => unknown) => {
+      allowExtraCalls();
+      how();
+    },
+    check,
+    isRunning,
+    wrong: checker.wrong,
+  };
+  return profile;
+};
+export type Profile = ReturnType<typeof createProfile>;

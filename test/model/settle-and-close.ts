@@ -1,0 +1,88 @@
+/**
+ * The end of a run: all faults end and all tabs must agree on one state (`converge`); then all sessions are closed and must
+ * leave nothing behind (`closeAll`).
+ */
+
+import { MINUTE } from './invariants.ts';
+import { isRefusal } from './network.ts';
+import type { Profile } from './profile.ts';
+import type { Tab } from './tab.ts';
+
+const describe = ({ service }: Profile, tab: Tab): string => {
+  const { phase, lastError, waitingFor, clockOffsetMs } = tab.session.state;
+  const token = tab.session.advertisingToken;
+  const issued = token === undefined ? undefined : service.find(token);
+  return `tab ${tab.id} ${issued ? `set ${issued.root}` : 'none'} ${phase} ${lastError?.code ?? ''} ${waitingFor ?? ''} ${clockOffsetMs ?? ''}`;
+};
+
+/** End all faults and show every page; then all tabs must agree, and have a token if the service would issue one. */
+export const converge = async (profile: Profile): Promise<void> => {
+  const { setup, time, service, network, tabs, expected, fault, isRunning } = profile;
+  profile.setNetwork('none');
+  profile.setStorage('none');
+  profile.setProvide('none');
+  for (const tab of [...tabs]) {
+    if (tab.page.isGone) continue;
+    tab.page.stopTimers(false);
+    if (tab.page.isCached) tab.thaw(() => tab.page.restore());
+    else if (tab.page.isFrozen) tab.thaw(() => tab.page.resume());
+  }
+  await profile.pass(5_000, 'after all faults have ended');
+  for (const { page } of tabs) {
+    // Without a channel, a tab reads the store when it becomes visible.
+    if (setup.channel !== 'works') page.hide();
+    page.show();
+  }
+  await profile.pass(12 * MINUTE, 'after all faults have ended');
+  const last = profile.open({ visible: true });
+  await profile.pass(5_000, 'after all faults have ended');
+  if (setup.channel !== 'works') {
+    for (const { page } of tabs) {
+      page.hide();
+      page.show();
+    }
+    await profile.pass(5_000, 'after all faults have ended');
+  }
+  const together = tabs.filter((tab) => isRunning(tab) && tab.granted && !tab.isInMemory);
+  for (const tab of together) tab.readToken('at the end');
+  // Without a channel a tab does not learn of a rotation: tabs may hold different descendants of one set.
+  const shown = new Set(
+    together.map(({ session: { advertisingToken: token } }) =>
+      setup.channel === 'works' || !token ? token : service.find(token)?.root,
+    ),
+  );
+  if (
+    shown.size > 1 &&
+    !last.isInMemory &&
+    expected.isStored() &&
+    expected.inForce().every(({ isUncertain }) => !isUncertain)
+  )
+    fault(`tabs do not agree: ${together.map((tab) => describe(profile, tab)).join('; ')}`);
+  // An operation that still waits for consent has not taken effect.
+  const isHeld = (id: number) => tabs.some((tab) => tab.id === id && tab.grantedAt === Number.POSITIVE_INFINITY);
+  const latest = expected.inForce().filter((operation) => !isHeld(operation.tab));
+  const [only] = latest;
+  const isDue =
+    latest.length === 1 && only!.kind === 'set' && !only!.isUncertain && together.length && !last.isInMemory;
+  const wasEnded = network.calls.some(
+    ({ said, sent }) => (said === 'ended' || said === 'optout') && sent?.root === only?.root,
+  );
+  const wasRefused = network.calls.some(({ fault: why, sent }) => isRefusal(why) && sent?.root === only?.root);
+  const isOut = expected.operations.some(({ kind }) => kind === 'optout');
+  const endsAt = Math.max(0, ...service.descendants(only?.root).map(({ wire }) => wire.refresh_expires));
+  if (isDue && !wasEnded && !wasRefused && !isOut && time.nowMs < endsAt && shown.has(undefined))
+    fault(
+      `no token, though set ${only!.root} is in force: ${together.map((tab) => describe(profile, tab)).join('; ')}`,
+    );
+};
+
+/** Close all sessions. No timer, listener or unsettled promise may be left. */
+export const closeAll = async ({ time, tabs, fault }: Profile): Promise<void> => {
+  for (const tab of tabs) if (tab.isRunning && !tab.isClosed) tab.close();
+  await time.advance(4_000).catch(() => {});
+  for (const tab of tabs)
+    if (tab.isRunning) {
+      if (tab.page.left()) fault(`tab ${tab.id}: timers or listeners are left after close()`);
+      for (const what of tab.unsettled()) fault(`tab ${tab.id}: ${what} has not settled after close()`);
+    }
+};

@@ -1,0 +1,142 @@
+/** What `getToken()` and `refresh()` return, and that a page may ignore the promises. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore } from '../../src/session/index.ts';
+import { HOUR, names, START, useFakeClock } from '../support/fixtures.ts';
+import {
+  answersPlain,
+  createFixture,
+  hangs,
+  offline,
+  recordOf,
+  restoreGlobals,
+  success,
+  watchRejections,
+} from './fixtures.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(restoreGlobals);
+
+const ENDED = answersPlain(400, { status: 'expired_token' });
+
+describe('getToken()', () => {
+  test('rejects with `timeout` after its own `timeoutMs`, by default after the session’s', async () => {
+    const fixture = createFixture(hangs);
+    const { session } = fixture.open({ provide: () => new Promise(() => {}), timeoutMs: 4000 });
+    await session.ready;
+    const outcomes: string[] = [];
+    session.getToken({ timeoutMs: 500 }).catch(({ code }) => outcomes.push(`${Date.now() - START} ${code}`));
+    session.getToken().catch(({ code }) => outcomes.push(`${Date.now() - START} ${code}`));
+    await fixture.advance(5000);
+    expect(outcomes).toEqual(['500 timeout', '4000 timeout']);
+    fixture.close();
+  });
+
+  test('shares one request among many callers', async () => {
+    const fixture = createFixture();
+    const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
+    const tokens = await Promise.all(Array.from({ length: 5 }, () => session.getToken()));
+    expect(new Set(tokens)).toEqual(new Set(['advertising-2']));
+    expect(fixture.sent).toHaveLength(1);
+    fixture.close();
+  });
+
+  test('waits for the stored token when the store has not been read yet', async () => {
+    const fixture = createFixture();
+    const { session } = fixture.openStored();
+    expect(session.advertisingToken).toBeUndefined();
+    expect(await session.getToken()).toBe('advertising-1');
+    expect(fixture.sent).toEqual([]);
+    fixture.close();
+  });
+});
+
+test('getToken(null) behaves like getToken()', async () => {
+  const fixture = createFixture();
+  const { session } = fixture.openStored();
+  expect(await session.getToken(null as never)).toBe('advertising-1');
+  fixture.close();
+});
+
+describe('refresh()', () => {
+  test('refreshes at once even if nothing is due, and shares one request among many callers', async () => {
+    const fixture = createFixture();
+    const { session, events } = fixture.openStored();
+    await session.ready;
+    await Promise.all([session.refresh(), session.refresh(), session.refresh()]);
+    expect(fixture.sent).toHaveLength(1);
+    expect(session.advertisingToken).toBe('advertising-2');
+    expect(names(events)).toEqual(['token load', 'token refresh']);
+    fixture.close();
+  });
+
+  test.each([
+    ['no network', offline, 'network'],
+    ['a refusal', answersPlain(401), 'http_status'],
+    ['an ended refresh token', ENDED, 'refresh_rejected'],
+  ])('rejects with the error of the attempt: %s', async (_, service, code) => {
+    const fixture = createFixture(service);
+    const { session } = fixture.openStored();
+    await session.ready;
+    await expect(session.refresh()).rejects.toMatchObject({ name: 'TokenError', code });
+    fixture.close();
+  });
+
+  test('rejects with `no_token` when there is neither a set to refresh nor `provide`', async () => {
+    const fixture = createFixture();
+    const { session } = fixture.open();
+    await session.ready;
+    await expect(session.refresh()).rejects.toMatchObject({ code: 'no_token' });
+    expect(fixture.sent).toEqual([]);
+    fixture.close();
+  });
+});
+
+describe("refresh: 'off'", () => {
+  test('never refreshes: the token stays in force until it expires', async () => {
+    const fixture = createFixture();
+    const { session, events } = fixture.openStored({ refresh: 'off' });
+    await fixture.advance(2 * HOUR);
+    expect(fixture.sent).toEqual([]);
+    expect(names(events)).toEqual(['token load', 'expired advertising']);
+    await session.setTokens(success(8));
+    expect(session.advertisingToken).toBe('advertising-8');
+    fixture.close();
+  });
+
+  test('refresh() calls `provide`; without it, it rejects and emits no `needsTokens` event', async () => {
+    const fixture = createFixture();
+    const provide = vi.fn(async () => success(9));
+    const withProvide = fixture.openStored({ refresh: 'off', provide });
+    await withProvide.session.ready;
+    await withProvide.session.refresh();
+    expect(withProvide.session.advertisingToken).toBe('advertising-9');
+    expect(provide).toHaveBeenCalledOnce();
+
+    const without = fixture.openStored({ refresh: 'off' });
+    await without.session.ready;
+    await expect(without.session.refresh()).rejects.toMatchObject({ code: 'no_token' });
+    expect(names(without.events)).toEqual(['token load']);
+    expect(fixture.sent).toEqual([]);
+    fixture.close();
+  });
+});
+
+test('promises that the page ignores cause no unhandled rejection', async () => {
+  const { seen, stop } = watchRejections();
+  const fixture = createFixture(offline);
+  const { session } = fixture.open({ provide: () => Promise.reject(new Error('no')), timeoutMs: 100 });
+  void session.setTokens('nonsense');
+  void session.getToken();
+  void session.refresh();
+  await fixture.advance(1000);
+  void session.getToken({ timeoutMs: 1 });
+  session.close();
+  void session.setTokens(success(1));
+  void session.getToken();
+  void session.refresh();
+  void session.clear();
+  await fixture.advance(1000);
+  stop();
+  expect(seen).toEqual([]);
+});

@@ -1,0 +1,112 @@
+/** Device clocks that are wrong, set back, or ahead, and devices that sleep. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore } from '../../src/session/index.ts';
+import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import {
+  createFixture,
+  openLoaded,
+  recordOf,
+  restoreGlobals,
+  rotate,
+  sealedFor,
+  setVisible,
+  success,
+} from './fixtures.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(restoreGlobals);
+
+describe('the device’s clock', () => {
+  test('set back while the page is open: the refresh is still on time, and a page opened afterwards knows the offset too', async () => {
+    const { session, store, sent, advance, open, close } = await openLoaded();
+    await advance(10 * MINUTE);
+    vi.setSystemTime(Date.now() - 2 * HOUR);
+    await advance(1);
+    setVisible(true);
+    await advance(1);
+    expect(session.state.clockOffsetMs).toBeGreaterThan(2 * HOUR - MINUTE);
+    expect(sent).toEqual([]);
+    const next = open({ store });
+    await next.session.ready;
+    expect(next.session.state).toMatchObject({ phase: 'fresh', clockOffsetMs: session.state.clockOffsetMs });
+    await advance(6 * MINUTE);
+    expect(sent).toHaveLength(1);
+    close();
+  });
+
+  test('set back while no page was open: no token is given out until the service has answered', async () => {
+    const fixture = createFixture();
+    const store = memoryStore(recordOf(1, START + 2 * HOUR));
+    const { session, events } = fixture.open({ store });
+    await session.ready;
+    expect(session.advertisingToken).toBeUndefined();
+    await until(() => session.advertisingToken);
+    expect(names(events)).toEqual(['token refresh']);
+    expect(fixture.sent).toHaveLength(1);
+    fixture.close();
+  });
+
+  test.each([1, 24, 40 * 24])(
+    'jumps ahead by %d h: the session sends one refresh and deletes nothing',
+    async (hours) => {
+      const { session, store, sent, advance, close } = await openLoaded();
+      vi.setSystemTime(Date.now() + hours * HOUR);
+      await advance(2 * MINUTE);
+      expect(sent).toHaveLength(1);
+      expect(session.advertisingToken).toBe('advertising-2');
+      expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-2' } });
+      close();
+    },
+  );
+
+  test('an hour ahead of the service, whose Date header cannot be read: a set keeps its whole lifetime, so there is no refresh loop', async () => {
+    const fixture = createFixture(
+      ({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1, Date.now() - HOUR)))),
+    );
+    fixture.open({ store: memoryStore(recordOf(1, START - HOUR)) });
+    for (let minute = 0; minute < 360; minute++) await fixture.advance(MINUTE);
+    expect(fixture.sent.length).toBeGreaterThan(5);
+    expect(fixture.sent.length).toBeLessThanOrEqual(25);
+    fixture.close();
+  }, 20_000);
+
+  test('correct, but the device sleeps during a refresh: the late answer, expired by then, is not used', async () => {
+    let answer = (_: Response) => {};
+    const fixture = createFixture(() => new Promise((resolve) => (answer = resolve)));
+    const { session, events } = fixture.open({ store: memoryStore(recordOf(1)) });
+    await fixture.advance(15 * MINUTE);
+    const late = await rotate(fixture.sent[0]!);
+    vi.setSystemTime(Date.now() + 8 * HOUR);
+    answer(late);
+    await fixture.settle();
+    expect(session.advertisingToken).toBeUndefined();
+    expect(session.state.clockOffsetMs).toBeUndefined();
+    expect(names(events)).not.toContain('token refresh');
+    fixture.close();
+  });
+});
+
+test('set back during a refresh whose Date header cannot be read: no token is given out after its expiry', async () => {
+  const fixture = createFixture();
+  const startedAt = performance.now();
+  const realNow = () => START + performance.now() - startedAt;
+  let answer = () => {};
+  let isFirst = true;
+  fixture.serve(async ({ n }) => {
+    if (isFirst) await new Promise<void>((resolve) => (answer = resolve));
+    isFirst = false;
+    return new Response(sealedFor(n, JSON.stringify(success(n + 1, realNow()))));
+  });
+  const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
+  await fixture.advance(15 * MINUTE + 1000);
+  vi.setSystemTime(Date.now() - DAY);
+  answer();
+  for (let quarter = 0; quarter < 12; quarter++) {
+    await fixture.advance(15 * MINUTE);
+    const { expiresAt } = session.state;
+    if (session.advertisingToken) expect(expiresAt).toBeGreaterThan(realNow());
+  }
+  expect(performance.now() - startedAt).toBeGreaterThan(3 * HOUR);
+  fixture.close();
+});

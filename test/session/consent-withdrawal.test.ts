@@ -1,0 +1,218 @@
+/** Withdrawn consent: the session erases what it holds and stores, and nothing brings it back. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type Store } from '../../src/session/index.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { controlledConsent, openAsking } from './consent-fixture.ts';
+import { createFixture, recordOf, restoreGlobals, rotate, success, watchRejections } from './fixtures.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(restoreGlobals);
+
+describe('consent withdrawn', () => {
+  test('erases page and store at once; no request, event or timer follows', async () => {
+    const { session, grant, withdraw, inner, events, sent, settle, advance, close } = openAsking(recordOf(1));
+    grant();
+    await until(() => session.advertisingToken);
+    await settle();
+    withdraw();
+    expect(session.advertisingToken).toBeUndefined();
+    expect(session.state).toMatchObject({ waitingFor: 'consent', phase: 'empty' });
+    await settle();
+    expect(JSON.stringify(await inner.read())).not.toMatch(/advertising-|refresh-|fingerprint|receivedAt/);
+    await advance(2 * HOUR);
+    expect(sent).toEqual([]);
+    expect(names(events)).toEqual(['token load']);
+    expect(vi.getTimerCount()).toBe(0);
+    close();
+  });
+
+  test('during a refresh: the request is aborted, and its answer is ignored', async () => {
+    const { session, grant, withdraw, serve, sent, inner, events, settle, advance, close } = openAsking(recordOf(1));
+    let answer = (_: Response) => {};
+    serve(() => new Promise((resolve) => (answer = resolve)));
+    grant();
+    await advance(15 * MINUTE);
+    expect(sent).toHaveLength(1);
+    withdraw();
+    expect(sent[0]?.init.signal?.aborted).toBe(true);
+    answer(await rotate(sent[0]!));
+    await settle();
+    expect(session.advertisingToken).toBeUndefined();
+    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
+    expect(names(events)).toEqual(['token load']);
+    close();
+  });
+
+  test('before a supplied set was written: it is never written', async () => {
+    const { session, grant, withdraw, inner, settle, close } = openAsking();
+    const updates = vi.spyOn(inner, 'update');
+    const write = session.setTokens(success(3));
+    grant();
+    withdraw();
+    await expect(write).rejects.toMatchObject({ code: 'no_consent' });
+    await settle();
+    const results = await Promise.all(updates.mock.results.map(({ value }) => value));
+    expect(results.length).toBeGreaterThan(0);
+    expect(JSON.stringify(results)).not.toMatch(/advertising-|refresh-|real/);
+    close();
+  });
+
+  test('before the first read, then close(): the store is still erased', async () => {
+    const { session, grant, withdraw, inner, settle } = openAsking(recordOf(1));
+    grant();
+    withdraw();
+    session.close();
+    await settle();
+    expect(JSON.stringify(await inner.read())).not.toMatch(/advertising-|refresh-|real/);
+  });
+
+  test('during a call of `provide`: the signal is aborted, and the answer is ignored', async () => {
+    let answer = (_: unknown) => {};
+    let received: AbortSignal | undefined;
+    const { session, grant, withdraw, inner, events, settle, close } = openAsking(undefined, {
+      provide: ({ signal }: { signal: AbortSignal }) => {
+        received = signal;
+        return new Promise((resolve) => (answer = resolve));
+      },
+    });
+    grant();
+    await until(() => received);
+    withdraw();
+    expect(received?.aborted).toBe(true);
+    answer(success(5));
+    await settle();
+    expect(session.advertisingToken).toBeUndefined();
+    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
+    expect(events).toEqual([]);
+    close();
+  });
+
+  test('a set supplied afterwards reaches neither store nor page until consent is given again', async () => {
+    const { session, grant, withdraw, inner, touched, settle, close } = openAsking(recordOf(1));
+    grant();
+    await until(() => session.advertisingToken);
+    withdraw();
+    await settle();
+    touched.mockClear();
+    session.setTokens(success(4)).catch(() => {});
+    await settle();
+    expect(touched).not.toHaveBeenCalled();
+    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
+    expect(session.advertisingToken).toBeUndefined();
+    close();
+  });
+
+  test('then given again: the session starts empty, and accepts a new set', async () => {
+    const { session, grant, withdraw, events, settle, close } = openAsking(recordOf(1));
+    grant();
+    await until(() => session.advertisingToken);
+    await settle();
+    withdraw();
+    await settle();
+    grant();
+    await settle();
+    expect(session.state).toMatchObject({ phase: 'empty', waitingFor: undefined });
+    await session.setTokens(success(6));
+    await settle();
+    expect(session.advertisingToken).toBe('advertising-6');
+    expect(names(events)).toEqual(['token load', 'needsTokens empty', 'token set']);
+    close();
+  });
+
+  test('keeps the tombstone of an opt-out', async () => {
+    const { session, grant, withdraw, inner, settle, close } = openAsking();
+    grant();
+    await session.setTokens({ status: 'optout' });
+    withdraw();
+    await settle();
+    expect(await inner.read()).toMatchObject({ optedOut: true });
+    close();
+  });
+
+  test('then close() in the same task: the store is still erased, and no rejection is unhandled', async () => {
+    const { seen, stop } = watchRejections();
+    const { session, grant, withdraw, inner, settle } = openAsking(recordOf(1));
+    grant();
+    await until(() => session.advertisingToken);
+    withdraw();
+    session.close();
+    await settle();
+    stop();
+    expect(seen).toEqual([]);
+    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
+  });
+});
+
+test('consent given again: the set that another tab stored in the meantime is in force', async () => {
+  const fixture = createFixture();
+  const { consent, grant, withdraw } = controlledConsent(true);
+  const store = memoryStore(recordOf(1));
+  const { session } = fixture.open({ name: 'again', store, consent });
+  const other = fixture.open({ name: 'again', store });
+  await fixture.settle();
+  withdraw();
+  await fixture.settle();
+  await other.session.setTokens(success(7));
+  grant();
+  await fixture.settle();
+  expect(session.advertisingToken).toBe('advertising-7');
+  fixture.close();
+});
+
+test('consent withdrawn in a tab whose store had failed: the set in the store is erased as well', async () => {
+  const fixture = createFixture();
+  const { consent, withdraw } = controlledConsent(true);
+  const inner = memoryStore({ ...recordOf(1), generation: 8 });
+  let fails = true;
+  const store: Store = {
+    read: async () => (fails ? Promise.reject(new Error('out of order')) : inner.read()),
+    update: async (change) => (fails ? Promise.reject(new Error('out of order')) : inner.update(change)),
+  };
+  const { session } = fixture.open({ store, consent });
+  await session.ready;
+  fails = false;
+  await session.setTokens(success(3));
+  withdraw();
+  await fixture.settle();
+  expect(((await inner.read()) as { set?: unknown }).set).toBeUndefined();
+  fixture.close();
+});
+
+test('consent withdrawn right after refresh(): `provide` is not called, and the promise rejects with `no_consent`', async () => {
+  const fixture = createFixture(rotate);
+  const provide = vi.fn(async () => success(1));
+  const { consent, withdraw } = controlledConsent(true);
+  const { session } = fixture.open({
+    provide,
+    store: memoryStore({ ...recordOf(1), set: undefined, clearedAt: START }),
+    consent,
+  });
+  await session.ready;
+  await fixture.settle();
+  provide.mockClear();
+  const refreshed = session.refresh();
+  withdraw();
+  await expect(refreshed).rejects.toMatchObject({ code: 'no_consent' });
+  await fixture.settle();
+  expect(provide).not.toHaveBeenCalled();
+});
+
+test('a change of consent after close() has no effect', async () => {
+  const { seen, stop } = watchRejections();
+  const fixture = createFixture(rotate);
+  const { consent, withdraw } = controlledConsent(true);
+  const store = { ...memoryStore(recordOf(1)), close: vi.fn() };
+  const { session } = fixture.open({
+    store,
+    consent,
+  });
+  await session.ready;
+  session.close();
+  await fixture.settle();
+  withdraw();
+  await fixture.settle();
+  expect(await store.read()).toMatchObject({ set: {} });
+  stop();
+  expect(seen).toEqual([]);
+});

@@ -1,0 +1,167 @@
+/** Web Locks: one tab refreshes, the others wait for it, and a lock that is denied or never released delays no refresh for long. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { memoryStore } from '../../src/session/index.ts';
+import { MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { createFixture, offline, openLoaded, openTwoTabs, recordOf, restoreGlobals, success } from './fixtures.ts';
+
+let testNumber = 0;
+beforeEach(() => void useFakeClock());
+afterEach(restoreGlobals);
+
+/** Minimal `navigator.locks`: exclusive, `ifAvailable` only. */
+const fakeLocks = () => {
+  const held = new Set<string>();
+  const asked: unknown[][] = [];
+  const request = async (name: string, options: unknown, work: (lock: unknown) => unknown) => {
+    asked.push([name, options]);
+    if (held.has(name)) return work(null);
+    held.add(name);
+    try {
+      return await work({ name });
+    } finally {
+      held.delete(name);
+    }
+  };
+  Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
+  return { held, asked };
+};
+afterEach(() => void Reflect.deleteProperty(navigator, 'locks'));
+
+describe('with Web Locks', () => {
+  test('one of two tabs refreshes, and the other adopts the new set', async () => {
+    const locks = fakeLocks();
+    const { fixture, a, b } = await openTwoTabs();
+    await fixture.advance(15 * MINUTE);
+    await until(() => a.session.advertisingToken === 'advertising-2' && b.session.advertisingToken === 'advertising-2');
+    await fixture.settle();
+    expect(fixture.sent).toHaveLength(1);
+    expect([...names(a.events), ...names(b.events)].sort()).toEqual([
+      'token load',
+      'token load',
+      'token refresh',
+      'token tab',
+    ]);
+    expect(locks.asked.every(([, options]) => (options as { ifAvailable?: boolean }).ifAvailable)).toBe(true);
+    expect(locks.held.size).toBe(0);
+    fixture.close();
+  });
+
+  test('while another tab holds the lock nothing is sent, and its message ends the waiting', async () => {
+    const locks = fakeLocks();
+    const fixture = createFixture();
+    const name = `tabs-${testNumber++}`;
+    const store = memoryStore(recordOf(1));
+    const { session, events } = fixture.open({ store, name });
+    locks.held.add(name);
+    await fixture.advance(15 * MINUTE);
+    expect(fixture.sent).toEqual([]);
+    await store.update(() => recordOf(2));
+    const other = new BroadcastChannel(name);
+    other.postMessage(0);
+    await until(() => session.advertisingToken === 'advertising-2');
+    other.close();
+    await fixture.settle();
+    expect(names(events)).toEqual(['token load', 'token tab']);
+    expect(fixture.sent).toEqual([]);
+    fixture.close();
+  });
+
+  test('if the other tab sends no message, the session reads the store after 12 s and refreshes by itself', async () => {
+    const locks = fakeLocks();
+    const fixture = createFixture();
+    const name = `tabs-${testNumber++}`;
+    const { session } = fixture.open({ store: memoryStore(recordOf(1)), name });
+    locks.held.add(name);
+    await fixture.advance(15 * MINUTE + 1000);
+    locks.held.delete(name);
+    await fixture.advance(10_000);
+    expect(fixture.sent).toEqual([]);
+    await fixture.advance(30_000);
+    expect(session.advertisingToken).toBe('advertising-2');
+    fixture.close();
+  });
+
+  test('a lock that is never released is requested every 12 s at most', async () => {
+    const locks = fakeLocks();
+    const fixture = createFixture();
+    const name = `tabs-${testNumber++}`;
+    const { session, events } = fixture.open({ store: memoryStore(recordOf(1)), name });
+    locks.held.add(name);
+    await fixture.advance(40 * MINUTE);
+    // One request every 12 s, for 25 minutes.
+    expect(locks.asked.length).toBeLessThanOrEqual(126);
+    expect(fixture.sent).toEqual([]);
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(names(events)).toEqual(['token load']);
+    fixture.close();
+  });
+
+  test.each([
+    ['rejected (sandboxed frame)', () => Promise.reject(new DOMException('denied', 'SecurityError'))],
+    [
+      'denied by an exception',
+      () => {
+        throw new DOMException('denied', 'SecurityError');
+      },
+    ],
+  ])('a lock request that is %s: the session refreshes without a lock', async (_, request) => {
+    Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
+    const fixture = createFixture();
+    const { session, events } = fixture.openStored();
+    await fixture.advance(15 * MINUTE);
+    expect(session.advertisingToken).toBe('advertising-2');
+    expect(names(events)).toEqual(['token load', 'token refresh']);
+    fixture.close();
+  });
+
+  test('a refresh that fails under the lock is not sent again without it', async () => {
+    fakeLocks();
+    const fixture = createFixture(offline);
+    const { session } = fixture.openStored();
+    await session.ready;
+    await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
+    expect(fixture.sent).toHaveLength(1);
+    fixture.close();
+  });
+
+  test('close() during a refresh releases the lock', async () => {
+    const locks = fakeLocks();
+    const fixture = createFixture(() => new Promise(() => {}));
+    const { session } = fixture.openStored();
+    await fixture.advance(15 * MINUTE);
+    expect(locks.held.size).toBe(1);
+    session.close();
+    await fixture.settle();
+    expect(locks.held.size).toBe(0);
+  });
+});
+
+test('a set supplied while a refresh waits for the lock takes effect, and the refresh is not sent', async () => {
+  let grant = () => {};
+  const request = async (_: string, __: unknown, work: (lock: unknown) => unknown) => {
+    await new Promise<void>((resolve) => (grant = resolve));
+    return work({});
+  };
+  Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
+  const { session, store, events, sent, advance, settle, close } = await openLoaded();
+  await advance(15 * MINUTE);
+  const done = session.setTokens(success(5));
+  grant();
+  await done;
+  await settle();
+  Reflect.deleteProperty(navigator, 'locks');
+  expect(names(events)).toEqual(['token load', 'token set']);
+  expect(sent).toEqual([]);
+  expect(await store.read()).not.toHaveProperty('retry.attempts');
+  close();
+});
+
+test('a lock manager that never answers delays the refresh by less than 3 s', async () => {
+  Object.defineProperty(navigator, 'locks', { configurable: true, value: { request: () => new Promise(() => {}) } });
+  const { session, advance, close } = await openLoaded();
+  await advance(15 * MINUTE + 3_000);
+  expect(session.advertisingToken).toBe('advertising-2');
+  close();
+  Reflect.deleteProperty(navigator, 'locks');
+});

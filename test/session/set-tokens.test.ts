@@ -1,0 +1,202 @@
+/** Sets from the host: the `tokens` option, `setTokens`, and pages from a cache that contain an older set. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { memoryStore } from '../../src/session/index.ts';
+import { names, START, useFakeClock } from '../support/fixtures.ts';
+import { createFixture, recordOf, restoreGlobals, success, wireSet } from './fixtures.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(restoreGlobals);
+
+describe('the `tokens` option', () => {
+  test('is in force and stored', async () => {
+    const fixture = createFixture();
+    const { session, store, events } = fixture.open({ tokens: success(1) });
+    expect(await session.getToken()).toBe('advertising-1');
+    await fixture.settle();
+    expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
+    expect(names(events)).toEqual(['token set']);
+    fixture.close();
+  });
+
+  test('may be an opt-out', async () => {
+    const fixture = createFixture();
+    const { session, events } = fixture.openStored({ tokens: { status: 'optout' } });
+    await fixture.settle();
+    await session.ready;
+    expect(session.state.phase).toBe('optedOut');
+    expect(names(events)).toEqual(['optout']);
+    fixture.close();
+  });
+
+  test.each<[string, unknown]>([
+    ['a string', 'text'],
+    ['a set with a field missing', { refresh_token: 'x' }],
+    ['a refusal', { status: 'client_error' }],
+  ])('causes one error and leaves the stored set alone if it is %s', async (_, tokens) => {
+    const fixture = createFixture();
+    const store = memoryStore(recordOf(1));
+    const { session, events } = fixture.open({ store, tokens });
+    await session.ready;
+    await fixture.settle();
+    expect(names(events).sort()).toEqual(['error invalid_token_set', 'token load']);
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(await store.read()).toEqual(recordOf(1));
+    fixture.close();
+  });
+});
+
+describe('setTokens()', () => {
+  test.each<[string, unknown]>([
+    ['undefined', undefined],
+    ['null', null],
+    ['a string', 'text'],
+    ['an empty object', {}],
+    ['a refusal', { status: 'unauthorized' }],
+    ['a success without a body', { status: 'success' }],
+    ['a key of 31 bytes', { ...wireSet(1, START), refresh_response_key: btoa('x'.repeat(31)) }],
+    ['times in seconds', { ...wireSet(1, START), refresh_from: 1_900_000_000 }],
+  ])('of %s rejects with `invalid_token_set` and changes nothing', async (_, answer) => {
+    const fixture = createFixture();
+    const { session, store, events } = fixture.openStored();
+    await session.ready;
+    await fixture.settle();
+    const { state } = session;
+    await expect(session.setTokens(answer)).rejects.toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
+    await fixture.settle();
+    expect(session.state).toBe(state);
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(await store.read()).toEqual(recordOf(1, START));
+    expect(names(events)).toEqual(['token load']);
+    fixture.close();
+  });
+
+  test('changes the token at once and emits it after the write', async () => {
+    const fixture = createFixture();
+    const store = memoryStore();
+    let write = () => {};
+    const { session, events } = fixture.open({
+      store: {
+        ...store,
+        update: async (change) => {
+          await new Promise<void>((resolve) => (write = resolve));
+          return store.update(change);
+        },
+      },
+    });
+    await session.ready;
+    await fixture.settle();
+    const done = session.setTokens(success(1));
+    expect(session.advertisingToken).toBe('advertising-1');
+    await fixture.settle();
+    expect(names(events)).toEqual(['needsTokens empty']);
+    write();
+    await done;
+    await fixture.settle();
+    expect(names(events)).toEqual(['needsTokens empty', 'token set']);
+    fixture.close();
+  });
+
+  test('of the set that is already in force emits nothing', async () => {
+    const fixture = createFixture();
+    const { session, events } = fixture.openStored();
+    await session.ready;
+    await session.setTokens(success(1));
+    await fixture.settle();
+    expect(names(events)).toEqual(['token load']);
+    fixture.close();
+  });
+
+  test('called several times at once leaves the last set in force, in page and store', async () => {
+    const fixture = createFixture();
+    const { session, store, events } = fixture.open();
+    await Promise.all([1, 2, 3, 4].map((n) => session.setTokens(success(n))));
+    await fixture.settle();
+    expect(session.advertisingToken).toBe('advertising-4');
+    expect(await store.read()).toMatchObject({ generation: 4, set: { advertisingToken: 'advertising-4' } });
+    expect(names(events)).toEqual(['token set']);
+    fixture.close();
+  });
+});
+
+describe('a page from a cache that contains an older set', () => {
+  const openAfter = async (sets: number[]) => {
+    const fixture = createFixture();
+    const store = memoryStore();
+    const { session } = fixture.open({ store });
+    for (const n of sets) {
+      await fixture.advance(1000);
+      await session.setTokens(success(n, START));
+    }
+    return { ...fixture, store, session };
+  };
+
+  test('does not replace the newer set', async () => {
+    const { store, open, settle, close } = await openAfter([1, 2, 3, 4]);
+    for (const n of [1, 2, 3]) {
+      const { session, events } = open({ store, tokens: success(n, START) });
+      await settle();
+      expect(session.advertisingToken).toBe('advertising-4');
+      expect(names(events)).toEqual(['token load']);
+    }
+    close();
+  });
+
+  test('does not undo a logout', async () => {
+    const { store, session, open, settle, close } = await openAfter([1, 2]);
+    await session.clear();
+    for (const n of [1, 2]) {
+      const again = open({ store, tokens: success(n, START) });
+      await settle();
+      expect(again.session.advertisingToken).toBeUndefined();
+    }
+    close();
+  });
+
+  test('puts its set in force after clear({ forget: true }), which leaves no trace of the user in the store', async () => {
+    const { store, session, open, settle, close } = await openAfter([1, 2]);
+    await session.clear({ forget: true });
+    expect(JSON.stringify(await store.read())).not.toMatch(/real|fingerprint|receivedAt/);
+    const again = open({ store, tokens: success(1, START) });
+    await settle();
+    expect(again.session.advertisingToken).toBe('advertising-1');
+    close();
+  });
+
+  test('finds the tombstone of an opt-out even after clear({ forget: true })', async () => {
+    const { store, session, close } = await openAfter([1]);
+    await session.setTokens({ status: 'optout' });
+    await session.clear({ forget: true });
+    expect(await store.read()).toMatchObject({ optedOut: true });
+    close();
+  });
+
+  test('puts its set in force if 32 other sets were supplied since: no more are remembered', async () => {
+    const { store, open, settle, close } = await openAfter(Array.from({ length: 33 }, (_, index) => index + 1));
+    const { session } = open({ store, tokens: success(1, START) });
+    await settle();
+    expect(session.advertisingToken).toBe('advertising-1');
+    close();
+  });
+
+  test('is recognised by the ends of the refresh tokens of supplied sets', async () => {
+    const fixture = createFixture();
+    const store = memoryStore(recordOf(1));
+    const { session } = fixture.open({ store, tokens: success(1, START) });
+    await session.ready;
+    await session.setTokens(success(2));
+    expect(await store.read()).toMatchObject({
+      fingerprints: [...recordOf(2).fingerprints, ...recordOf(1).fingerprints],
+    });
+    fixture.close();
+  });
+});
+
+test('setTokens() right after the start of a page with a known set emits the cause `set`', async () => {
+  const fixture = createFixture();
+  const { session, events } = fixture.open({ tokens: success(1), store: memoryStore(recordOf(1)) });
+  await session.setTokens(success(5));
+  await fixture.settle();
+  expect(names(events)).toEqual(['token set']);
+  fixture.close();
+});

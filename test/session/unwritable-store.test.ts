@@ -1,0 +1,193 @@
+/** A store that cannot be written to, as on a full disk: a logout still erases what is stored, in every tab. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type Session, type Store } from '../../src/session/index.ts';
+import { MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { BASE_URL, createFixture, dispatch, fullStore, recordOf, restoreGlobals, success } from './fixtures.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(restoreGlobals);
+
+const never = () => new Promise<never>(() => {});
+
+describe('a store that cannot be written to', () => {
+  test('keeps the token in memory', async () => {
+    const fixture = createFixture();
+    const { session, events } = fixture.open({ store: fullStore(memoryStore()) });
+    await session.setTokens(success(1));
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(session.state.persistence).toBe('memory');
+    await fixture.settle();
+    expect(names(events).at(-1)).toBe('token set');
+    fixture.close();
+  });
+
+  test.each<[string, (session: Session) => Promise<void>]>([
+    ['a logout', (session) => session.clear()],
+    ['an opt-out', (session) => session.setTokens({ status: 'optout' })],
+  ])('contains no set after %s', async (_, leave) => {
+    const fixture = createFixture();
+    const inner = memoryStore(recordOf(1));
+    const { session } = fixture.open({ store: fullStore(inner) });
+    await session.ready;
+    await leave(session);
+    expect(session.advertisingToken).toBeUndefined();
+    expect(JSON.stringify(await inner.read()) ?? '').not.toMatch(/advertising-|refresh-/);
+    fixture.close();
+  });
+
+  test('contains nothing or the new user’s set after a switch of user, never the old one', async () => {
+    for (const hasSpace of [false, true]) {
+      const fixture = createFixture();
+      const inner = memoryStore(recordOf(1));
+      let isFull = true;
+      const store: Store = { ...inner, update: (change) => (isFull ? fullStore(inner) : inner).update(change) };
+      const { session } = fixture.open({ store });
+      await session.ready;
+      await session.setTokens(success(4));
+      expect(await inner.read()).toBeUndefined();
+      // Once there is space again the next call writes to the store, although this page continues in memory.
+      isFull = !hasSpace;
+      await session.setTokens(success(5));
+      expect(session.advertisingToken).toBe('advertising-5');
+      expect(session.state.persistence).toBe('memory');
+      const next = fixture.open({ store: inner });
+      await next.session.ready;
+      expect(next.session.advertisingToken).toBe(hasSpace ? 'advertising-5' : undefined);
+      fixture.close();
+    }
+  });
+
+  test('still passes a logout on to the other tabs', async () => {
+    const fixture = createFixture();
+    const inner = memoryStore(recordOf(1));
+    const other = fixture.open({ name: 'full-for-one', store: inner });
+    await other.session.ready;
+    const { session } = fixture.open({ name: 'full-for-one', store: fullStore(inner) });
+    await session.ready;
+    await session.clear();
+    await until(() => !other.session.advertisingToken);
+    expect(other.session.state.phase).toBe('empty');
+    fixture.close();
+  });
+
+  test('is not erased by an earlier logout after another tab has written a new set', async () => {
+    const fixture = createFixture();
+    const inner = memoryStore(recordOf(1));
+    const { session } = fixture.open({ store: fullStore(inner) });
+    await session.ready;
+    await session.clear();
+    const healthy = fixture.open({ store: inner });
+    await healthy.session.setTokens(success(7));
+    await fixture.advance(3_000);
+    expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-7' } });
+    fixture.close();
+  });
+
+  test('keeps its opt-out tombstone after a logout', async () => {
+    const fixture = createFixture();
+    const tombstone = { v: 1, generation: 3, baseUrl: BASE_URL, offsetMs: 0, optedOut: true };
+    const inner = memoryStore(tombstone);
+    const { session } = fixture.open({ store: fullStore(inner) });
+    await session.ready;
+    await session.clear();
+    expect(await inner.read()).toEqual(tombstone);
+    fixture.close();
+  });
+
+  test('at first and recovers: a logout is written, and a tombstone that the page never read is kept', async () => {
+    const fixture = createFixture();
+    const inner = memoryStore({ ...recordOf(1), generation: 8, optedOut: true });
+    const store: Store = { ...inner, read: () => Promise.reject(new Error('no')) };
+    const { session } = fixture.open({ store });
+    await session.ready;
+    await fixture.advance(1000);
+    await session.clear();
+    expect(await inner.read()).toMatchObject({ generation: 9, optedOut: true });
+    expect(await inner.read()).not.toHaveProperty('set.refreshToken');
+    fixture.close();
+  });
+
+  test('and hangs: a logout settles, and its timed-out writes erase nothing when they run in the end', async () => {
+    const fixture = createFixture();
+    const late: ((stored: unknown) => unknown)[] = [];
+    const store: Store = {
+      ...memoryStore(recordOf(1)),
+      update: (change) => {
+        late.push(change);
+        return never();
+      },
+    };
+    const { session } = fixture.open({ store });
+    await session.ready;
+    const done = session.clear();
+    expect(session.advertisingToken).toBeUndefined();
+    await fixture.advance(6_000);
+    await done;
+    const stored = { ...recordOf(5), generation: 1 };
+    expect(late.length).toBeGreaterThan(1);
+    for (const change of late) expect(change(stored)).toBe(stored);
+    fixture.close();
+  });
+});
+
+describe('a tab that continues in memory after its store failed adopts a logout from another tab', () => {
+  test.each([
+    ['while it is open', () => {}, () => {}],
+    ['when it returns from the back/forward cache', () => dispatch('pagehide'), () => dispatch('pageshow')],
+  ])('%s', async (_, leave, comeBack) => {
+    const fixture = createFixture();
+    const inner = memoryStore(recordOf(1));
+    const tab = fixture.open({ name: 'alone', store: fullStore(inner) });
+    await tab.session.ready;
+    await fixture.advance(15 * MINUTE);
+    expect(tab.session.advertisingToken).toBe('advertising-2');
+    expect(tab.session.state.persistence).toBe('memory');
+    leave();
+    await fixture.settle();
+    const other = fixture.open({ name: 'alone', store: inner });
+    await other.session.clear();
+    await fixture.settle();
+    comeBack();
+    await fixture.settle();
+    expect(tab.session.advertisingToken).toBeUndefined();
+    await fixture.advance(20 * MINUTE);
+    expect(tab.session.advertisingToken).toBeUndefined();
+    fixture.close();
+  });
+});
+
+describe('a logout on a full disk', () => {
+  test.each(['close', 'pagehide'])('is announced to other tabs even if %s follows at once', async (how) => {
+    const fixture = createFixture();
+    const inner = memoryStore(recordOf(1));
+    const other = new BroadcastChannel('full');
+    const messages: unknown[] = [];
+    other.onmessage = ({ data }) => messages.push(data);
+    const { session } = fixture.open({ name: 'full', store: fullStore(inner) });
+    await session.ready;
+    await fixture.settle();
+    void session.clear();
+    if (how === 'close') session.close();
+    else dispatch('pagehide');
+    await fixture.settle();
+    expect(await inner.read()).toBeUndefined();
+    other.close();
+    expect(messages).toContain(1);
+    fixture.close();
+  });
+
+  test.each([true, false])('makes no other tab call `provide` (disk full: %s)', async (isFull) => {
+    const fixture = createFixture();
+    const inner = memoryStore(recordOf(1));
+    const provide = vi.fn(async () => success(7));
+    const other = fixture.open({ name: 'asks', store: inner, provide });
+    const { session } = fixture.open({ name: 'asks', store: isFull ? fullStore(inner) : inner });
+    await Promise.all([other.session.ready, session.ready]);
+    await session.clear();
+    await fixture.settle();
+    expect(other.session.advertisingToken).toBeUndefined();
+    expect(provide).not.toHaveBeenCalled();
+    fixture.close();
+  });
+});
