@@ -102,7 +102,7 @@ describe('a tab that still runs version 1', () => {
     ['a logout', (session: ReturnType<typeof fixture.open>['session']) => session.clear()],
     ['an opt-out', (session: ReturnType<typeof fixture.open>['session']) => session.setTokens({ status: 'optout' })],
   ])('reads a record of this version without an error and without a set: %s', async (_, call) => {
-    const { session, store } = fixture.openWith();
+    const { session, store } = fixture.open({ store: memoryStore(recordOf(1)) });
     await call(session);
     const read = readByVersion1(await store.read());
     expect(read.set).toBeUndefined();

@@ -139,7 +139,7 @@ describe('both open for hours', () => {
     expect(next.session.advertisingToken).toBe(`advertising-${1 + fixture.sent.length}`);
     expect(fixture.sent.length).toBe(12);
     // The start and the outcome of each attempt.
-    expect(written.map((stored) => stored?.v)).toEqual(Array.from({ length: 24 }, () => 2));
+    expect(written.map((stored) => stored?.v)).toEqual(Array.from({ length: 24 }, () => 3));
     expect(names(old.events)).toEqual(['needsTokens empty']);
     expect(seen).toEqual([]);
   });
