@@ -7,7 +7,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { OperatorOptions } from '../operator/index.ts';
-import { isObject } from '../operator/reply.ts';
+import { isObject } from '../operator/endpoints/result.ts';
 import type { Io } from './io.ts';
 import { warnOf, warnOfPassword } from './service.ts';
 

@@ -5,12 +5,12 @@
  * `routes.ts` answers.
  */
 
-import type { OpenDatabase, Opened } from './opening.ts';
-import { openOperator } from './opening.ts';
+import { routesOf } from './http/router.ts';
+import type { Credentials } from './identity/roles.ts';
 import type { Settings } from './options.ts';
-import type { Credentials } from './roles.ts';
-import { routesOf } from './routes.ts';
 import { identityOf } from './service.ts';
+import type { OpenDatabase, Opened } from './start.ts';
+import { openOperator } from './start.ts';
 
 /**
  * An operator. Where its root secret comes from the database, `participants`, `made` and `fingerprint` are known when

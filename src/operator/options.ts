@@ -8,12 +8,12 @@
 import { placeOf } from '../database/place.ts';
 import type { Bytes } from '../token/bytes.ts';
 import { parseHash } from '../token/index.ts';
-import { MAX_SITE_ID } from './keys.ts';
-import type { GivenCredentials } from './roles.ts';
-import { ROLES } from './roles.ts';
-import { LONGEST_PERIOD, SHORTEST_PERIOD } from './salts.ts';
-import type { Environment, Scope } from './secrets.ts';
-import type { State } from './state.ts';
+import { MAX_SITE_ID } from './crypto/keys.ts';
+import type { Environment, Scope } from './crypto/secrets.ts';
+import type { GivenCredentials } from './identity/roles.ts';
+import { ROLES } from './identity/roles.ts';
+import { LONGEST_PERIOD, SHORTEST_PERIOD } from './identity/salts.ts';
+import type { State } from './state/state.ts';
 
 /** Where log lines go; a pino logger fits. Fields hold no DII, token, key or secret. */
 export interface Logger {

@@ -3,30 +3,30 @@
  */
 
 import type { Bytes } from '../token/bytes.ts';
-import type { Keys } from './keys.ts';
-import { createKeys } from './keys.ts';
-import type { Limiter } from './limiter.ts';
-import { memoryLimiter } from './limiter.ts';
-import type { Turns } from './long-answer.ts';
-import { createTurns } from './long-answer.ts';
+import type { Keys } from './crypto/keys.ts';
+import { createKeys } from './crypto/keys.ts';
+import type { Secrets } from './crypto/secrets.ts';
+import { createSecrets } from './crypto/secrets.ts';
+import type { Turns } from './http/long-response.ts';
+import { createTurns } from './http/long-response.ts';
+import type { OptOuts } from './identity/opt-outs.ts';
+import { createOptOuts } from './identity/opt-outs.ts';
+import type { Participants } from './identity/participants.ts';
+import { completeCredentials, createParticipants } from './identity/participants.ts';
+import type { RawIds } from './identity/raw-ids.ts';
+import { createRawIds } from './identity/raw-ids.ts';
+import { reservedIdentities } from './identity/reserved-identities.ts';
+import type { Credentials } from './identity/roles.ts';
+import type { Salts } from './identity/salts.ts';
+import { createSalts } from './identity/salts.ts';
 import type { Metrics } from './metrics.ts';
 import { createMetrics } from './metrics.ts';
-import type { OptOuts } from './opt-outs.ts';
-import { createOptOuts } from './opt-outs.ts';
 import type { Settings } from './options.ts';
-import type { Participants } from './participants.ts';
-import { completeCredentials, createParticipants } from './participants.ts';
-import type { RawIds } from './raw-ids.ts';
-import { createRawIds } from './raw-ids.ts';
-import { reservedIdentities } from './reserved.ts';
-import type { Credentials } from './roles.ts';
-import type { Salts } from './salts.ts';
-import { createSalts } from './salts.ts';
-import type { Secrets } from './secrets.ts';
-import { createSecrets } from './secrets.ts';
-import type { State } from './state.ts';
-import type { Tokens } from './tokens.ts';
-import { createTokens } from './tokens.ts';
+import type { Limiter } from './state/rate-limit.ts';
+import { memoryLimiter } from './state/rate-limit.ts';
+import type { State } from './state/state.ts';
+import type { Tokens } from './tokens/token-issuer.ts';
+import { createTokens } from './tokens/token-issuer.ts';
 
 export interface Service {
   readonly settings: Settings;

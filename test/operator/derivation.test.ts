@@ -1,11 +1,11 @@
 import { hkdfSync } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { b64Bytes, nativeB64, portableB64, readB64 } from '../../src/operator/base64.ts';
-import { createKeys, MASTER, MAX_SITE_ID, REFRESH } from '../../src/operator/keys.ts';
-import { getInt32, getInt64, putInt32, putInt64, zeros } from '../../src/operator/layout.ts';
-import { bucketOf, firstLevelHash, rawIdBytes } from '../../src/operator/raw-ids.ts';
-import { createSecrets } from '../../src/operator/secrets.ts';
+import { b64Bytes, nativeB64, portableB64, readB64 } from '../../src/operator/crypto/base64.ts';
+import { createKeys, MASTER, MAX_SITE_ID, REFRESH } from '../../src/operator/crypto/keys.ts';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import { bucketOf, firstLevelHash, rawIdBytes } from '../../src/operator/identity/raw-ids.ts';
+import { getInt32, getInt64, putInt32, putInt64, zeros } from '../../src/operator/tokens/byte-fields.ts';
 import { int32, int64, toB64, toB64Url, toHex, utf8 } from '../../src/token/bytes.ts';
 import { hashDii } from '../../src/token/index.ts';
 import { ROOT } from './fixtures.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readB64 } from '../../src/operator/base64.ts';
+import { readB64 } from '../../src/operator/crypto/base64.ts';
 import { fromB64, toB64, utf8 } from '../../src/token/bytes.ts';
 import { aesKey } from '../../src/token/cipher.ts';
 import { openResponse, sealRequest } from '../../src/token/index.ts';

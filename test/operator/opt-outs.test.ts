@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { memoryState } from '../../src/operator/state.ts';
+import { memoryState } from '../../src/operator/state/state.ts';
 import { createFixture, DAY, NOON } from './fixtures.ts';
 
 const PATH = '/v2/optout/status';

@@ -1,8 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createRawIds } from '../../src/operator/raw-ids.ts';
-import { BUCKETS, createSalts, LONGEST_PERIOD, mix, SHORTEST_PERIOD, unmix } from '../../src/operator/salts.ts';
-import { createSecrets } from '../../src/operator/secrets.ts';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import { createRawIds } from '../../src/operator/identity/raw-ids.ts';
+import {
+  BUCKETS,
+  createSalts,
+  LONGEST_PERIOD,
+  mix,
+  SHORTEST_PERIOD,
+  unmix,
+} from '../../src/operator/identity/salts.ts';
 import { DAY, NOON, ROOT } from './fixtures.ts';
 
 const secrets = createSecrets(ROOT, 'integration', 'UID2');

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { openAdvertisingToken, sealAdvertisingToken } from '../../src/operator/advertising-token.ts';
-import { createKeys } from '../../src/operator/keys.ts';
-import { openRefreshToken, sealRefreshToken } from '../../src/operator/refresh-token.ts';
-import { nativeSealer, portableSealer } from '../../src/operator/seal.ts';
-import { createSecrets } from '../../src/operator/secrets.ts';
+import { nativeSealer, portableSealer } from '../../src/operator/crypto/aes-gcm.ts';
+import { createKeys } from '../../src/operator/crypto/keys.ts';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import { openAdvertisingToken, sealAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
+import { openRefreshToken, sealRefreshToken } from '../../src/operator/tokens/refresh-token.ts';
 import { fromB64, fromHex, toB64, utf8 } from '../../src/token/bytes.ts';
 import { openAes } from '../../src/token/cipher.ts';
 import { createFixture, NOON, ROOT } from './fixtures.ts';

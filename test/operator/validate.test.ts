@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { openAdvertisingToken } from '../../src/operator/advertising-token.ts';
-import { createKeys } from '../../src/operator/keys.ts';
-import { createSecrets } from '../../src/operator/secrets.ts';
+import { createKeys } from '../../src/operator/crypto/keys.ts';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import { openAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
 import { createFixture, DAY, NOON, ROOT } from './fixtures.ts';
 
 const PATH = '/v2/token/validate';

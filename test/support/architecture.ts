@@ -105,7 +105,7 @@ const OUTSIDE: Record<string, readonly string[]> = {
   'csv-stringify': ['cli'],
   'cli-progress': ['cli'],
   pino: ['cli'],
-  'rate-limiter-flexible': ['operator/limiter.ts'],
+  'rate-limiter-flexible': ['operator/state/rate-limit.ts'],
   'prom-client': ['operator/metrics.ts'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],

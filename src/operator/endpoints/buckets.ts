@@ -1,8 +1,8 @@
 /** `POST /v2/identity/buckets` (deprecated): the salt buckets whose present rotation began at some time or later. */
 
-import { clientError, written } from '../reply.ts';
-import { writeRows } from './bucket-rows.ts';
+import { writeRows } from './bucket-list.ts';
 import { DEPRECATED, type Endpoint } from './endpoint.ts';
+import { clientError, written } from './result.ts';
 
 // YYYY-MM-DDThh:mm, then seconds, then up to nine digits of their fraction. No zone: it is UTC.
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?$/;

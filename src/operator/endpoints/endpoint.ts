@@ -4,10 +4,10 @@
  * It knows neither HTTP nor encryption; `sealed-route.ts` does both, the same way for all of them.
  */
 
-import type { Participant } from '../participants.ts';
-import type { Reply } from '../reply.ts';
-import type { Role } from '../roles.ts';
+import type { Participant } from '../identity/participants.ts';
+import type { Role } from '../identity/roles.ts';
 import type { Service } from '../service.ts';
+import type { Reply } from './result.ts';
 
 /** One request, opened. */
 export interface Call {

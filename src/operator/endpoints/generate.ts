@@ -7,9 +7,9 @@
  * @see shared wire facts 3.1
  */
 
-import { clientError, OPTOUT, success } from '../reply.ts';
 import type { Endpoint } from './endpoint.ts';
-import { oneDii, textIn } from './one-dii.ts';
+import { oneDii, textIn } from './request-dii.ts';
+import { clientError, OPTOUT, success } from './result.ts';
 
 // Segments of URL-safe base64. The first starts with the version, 2 in six bits, and has 213 bits before its vendors.
 const TCF_STRING = /^C[\w-]{35,}(\.[\w-]+)*$/;

@@ -7,11 +7,11 @@
  */
 
 import { toB64 } from '../../token/bytes.ts';
-import type { TokenKey } from '../keys.ts';
-import { MASTER } from '../keys.ts';
-import { success } from '../reply.ts';
+import type { TokenKey } from '../crypto/keys.ts';
+import { MASTER } from '../crypto/keys.ts';
 import type { Service } from '../service.ts';
 import type { Call, Endpoint } from './endpoint.ts';
+import { success } from './result.ts';
 
 const MASTER_KEYSET = 9_999_999;
 // Beyond the master's, so that no site's can be the same.

@@ -1,8 +1,8 @@
 /** `POST /v2/token/logout`: record that a user has opted out, here and for all who ask from now on. */
 
-import { refuse, success } from '../reply.ts';
 import type { Endpoint } from './endpoint.ts';
-import { oneDii } from './one-dii.ts';
+import { oneDii } from './request-dii.ts';
+import { refuse, success } from './result.ts';
 
 export const logout: Endpoint = {
   path: '/v2/token/logout',

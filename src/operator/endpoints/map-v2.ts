@@ -1,11 +1,11 @@
 /** `POST /v2/identity/map` (deprecated): raw IDs and their salt buckets for one list of DII. */
 
 import { DII_FORMS } from '../../token/index.ts';
-import { clientError, success } from '../reply.ts';
-import { bucketName } from './bucket-rows.ts';
+import { bucketName } from './bucket-list.ts';
 import { DEPRECATED, type Endpoint } from './endpoint.ts';
-import { elementText, mapMany, tooMany } from './map-many.ts';
-import { EXACTLY_ONE } from './one-dii.ts';
+import { elementText, mapMany, tooMany } from './map-batch.ts';
+import { EXACTLY_ONE } from './request-dii.ts';
+import { clientError, success } from './result.ts';
 
 export const mapV2: Endpoint = {
   path: '/v2/identity/map',

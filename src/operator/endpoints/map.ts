@@ -6,10 +6,10 @@
  */
 
 import { DII_FORMS, type DiiForm } from '../../token/index.ts';
-import { clientError, success } from '../reply.ts';
 import type { Endpoint } from './endpoint.ts';
-import type { Item, Result } from './map-many.ts';
-import { elementText, mapMany, tooMany } from './map-many.ts';
+import type { Item, Result } from './map-batch.ts';
+import { elementText, mapMany, tooMany } from './map-batch.ts';
+import { clientError, success } from './result.ts';
 
 const MISSING = `Required Parameter Missing: one or more of [${DII_FORMS.join(', ')}] must be specified`;
 const FORMAT = 'Incorrect request format';

@@ -8,11 +8,11 @@
  */
 
 import type { Bytes } from '../../token/bytes.ts';
-import { readB64 } from '../base64.ts';
-import type { Reply } from '../reply.ts';
-import { clientError, OPTOUT, refuse, success } from '../reply.ts';
-import { BODY_MISSING, NOT_BASE64 } from '../request.ts';
+import { readB64 } from '../crypto/base64.ts';
+import { BODY_MISSING, NOT_BASE64 } from '../http/request-envelope.ts';
 import type { Service } from '../service.ts';
+import type { Reply } from './result.ts';
+import { clientError, OPTOUT, refuse, success } from './result.ts';
 
 export const REFRESH_PATH = '/v2/token/refresh';
 

@@ -4,10 +4,10 @@
  * Neither expiry nor opt-out matters; a token issued before the last rotation of its salt bucket validates as false.
  */
 
-import { openAdvertisingToken } from '../advertising-token.ts';
-import { clientError, success } from '../reply.ts';
+import { openAdvertisingToken } from '../tokens/advertising-token.ts';
 import type { Endpoint } from './endpoint.ts';
-import { oneDii, textIn } from './one-dii.ts';
+import { oneDii, textIn } from './request-dii.ts';
+import { clientError, success } from './result.ts';
 
 const same = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, at) => byte === b[at]);
 

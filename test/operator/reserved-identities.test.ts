@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import { createKeys } from '../../src/operator/crypto/keys.ts';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import { createRawIds } from '../../src/operator/identity/raw-ids.ts';
+import { createSalts } from '../../src/operator/identity/salts.ts';
+import { sealRefreshToken } from '../../src/operator/tokens/refresh-token.ts';
+import { toB64 } from '../../src/token/bytes.ts';
+import { hashDii, hashTextOf } from '../../src/token/index.ts';
+import { createFixture, DAY, NOON, ROOT } from './fixtures.ts';
+
+// What a reserved identity does at generate, at map, and at a refresh of what generate gave.
+const RESERVED: [dii: string, generate: string, map: 'u' | 'e', refresh: string | undefined][] = [
+  ['validate@example.com', 'success', 'u', 'success'],
+  ['+12345678901', 'success', 'u', 'success'],
+  ['optout@example.com', 'optout', 'e', undefined],
+  ['+00000000000', 'optout', 'e', undefined],
+  ['refresh-optout@example.com', 'success', 'u', 'optout'],
+  ['+00000000002', 'success', 'u', 'optout'],
+  ['optout@unifiedid.com', 'success', 'u', 'success'],
+  ['+00000000001', 'success', 'u', 'success'],
+  ['user@example.com', 'success', 'u', 'success'],
+  ['user2@example.com', 'success', 'u', 'success'],
+  ['hopefully-not-opted-out@example.com', 'success', 'u', 'success'],
+  ['somethingelse@example.com', 'success', 'u', 'success'],
+  ['+98765432109', 'success', 'u', 'success'],
+  ['+12345678902', 'success', 'u', 'success'],
+];
+
+describe.each(RESERVED)('%s', (dii, generate, map, refresh) => {
+  const form = dii.startsWith('+') ? 'phone' : 'email';
+  const hash = hashTextOf(form, dii)!;
+  const forms = [
+    [form, dii],
+    [`${form}_hash`, hash],
+    [`${form}_hash`, Buffer.from(hash, 'base64').toString('hex')],
+  ];
+
+  test.each(forms)(`is answered ${generate} by generate as %s %s`, async (name, value) => {
+    const answer = await createFixture().call('/v2/token/generate', { [name!]: value });
+    expect([answer.http, answer.json.status, 'body' in answer.json]).toEqual([200, generate, generate === 'success']);
+  });
+
+  test.each(forms)(`is ${map === 'u' ? 'mapped' : 'not mapped'} as %s %s`, async (name, value) => {
+    const one = createFixture();
+    const v3 = await one.call('/v3/identity/map', { [name!]: [value] });
+    expect(v3.json.body[name!][0]).toHaveProperty(map);
+    const v2 = await one.call('/v2/identity/map', { [name!]: [value] });
+    expect(v2.json.body).toHaveProperty(map === 'u' ? 'mapped.0.advertising_id' : 'unmapped.0.reason');
+  });
+
+  test(`leads to ${refresh ?? 'nothing'} at a refresh`, async () => {
+    const one = createFixture();
+    const { json } = await one.call('/v2/token/generate', { [form]: dii });
+    if (refresh) expect((await one.refresh(json.body)).json.status).toBe(refresh);
+  });
+});
+
+test('validate@example.com is never opted out, whatever is recorded', async () => {
+  const one = createFixture();
+  await one.call('/v2/token/logout', { email: 'validate@example.com' });
+  const set = await one.generate({ email: 'validate@example.com' });
+  expect((await one.refresh(set)).json.status).toBe('success');
+  const { json } = await one.call('/v3/identity/map', { email: ['validate@example.com'] });
+  expect(json.body.email[0].u).toBeTypeOf('string');
+});
+
+test('a refresh token of optout@example.com, which no generate gives, leads to optout', async () => {
+  const secrets = createSecrets(ROOT, 'integration', 'UID2');
+  const rawIds = createRawIds(secrets, createSalts(secrets, 31_536_000));
+  const responseKey = new Uint8Array(32).fill(1);
+  const refresh_token = await sealRefreshToken(
+    {
+      scope: 'UID2',
+      type: 'email',
+      siteId: 101,
+      privacyBits: 1,
+      firstLevel: rawIds.firstLevel(hashDii('optout@example.com')),
+      responseKey,
+      establishedAt: NOON,
+      createdAt: NOON,
+      expiresAt: NOON + DAY,
+    },
+    createKeys(secrets, 1).refresh,
+  );
+  const answer = await createFixture().refresh({ refresh_token, refresh_response_key: toB64(responseKey) });
+  expect([answer.http, answer.json]).toEqual([200, { status: 'optout' }]);
+});
