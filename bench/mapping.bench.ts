@@ -70,7 +70,7 @@ const bareLoop = () => {
   return (): { u: string; p: string | null }[] => {
     const mapped: { u: string; p: string | null }[] = [];
     for (let i = 0; i < COUNT; i++) {
-      const { number, tellsPrevious } = rotations[i]!;
+      const { number, showsPrevious } = rotations[i]!;
       const first = sha(ascii(HASHES[i]! + firstSalt));
       const bucket = (first[0]! << 12) | (first[1]! << 4) | (first[2]! & 15);
       const text = b64(first);
@@ -80,7 +80,7 @@ const bareLoop = () => {
         .digest();
       const u = b64(sha(ascii(text + b64(salt))));
       let p: string | null = null;
-      if (tellsPrevious) {
+      if (showsPrevious) {
         salt = keyed
           ._cloneInto(keyedState)
           .update(ascii(`bucket/${bucket}/${number - 1}\x01`))

@@ -1,4 +1,4 @@
-/** `tessera-id/operator`: the service, as a function from Request to Response. */
+/** `tessera-id/operator`: the operator service, as a function from Request to Response. */
 export { createOperator } from './create.ts';
 export type { Environment, Scope } from './crypto/secrets.ts';
 export type { Credentials, GivenCredentials, Role } from './identity/roles.ts';

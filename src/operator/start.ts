@@ -1,53 +1,58 @@
-/**
- * From settings to a running operator: its state opened, who it is settled, its participants on record.
- */
+/** Starts an operator: opens its state, derives its secrets, and stores the participants of its options. */
 
 import type { Database } from '../database/contract.ts';
 import { migrate } from '../database/migrations.ts';
-import type { Settings } from './options.ts';
-import type { Identity, Service } from './service.ts';
-import { createService, identityOf } from './service.ts';
-import { lastingState } from './state/database-state.ts';
-import { moveIn } from './state/installation.ts';
+import type { OperatorSettings } from './options.ts';
+import type { DerivedSecrets, Service } from './service.ts';
+import { createService, deriveSecrets } from './service.ts';
+import { databaseState } from './state/database-state.ts';
+import { openInstallation } from './state/installation.ts';
+import { memoryState } from './state/memory-state.ts';
 import type { State } from './state/state.ts';
-import { memoryState } from './state/state.ts';
 import { TABLES } from './state/tables.ts';
 
-/** Opens a database by its place; brought along, since this room knows nothing of files and sockets. */
+/** Opens a database by folder or URL. Injected, because the operator itself knows neither files nor sockets. */
 export type OpenDatabase = (place: string) => Promise<Database>;
 
-/** An operator that can answer. */
-export interface Opened {
-  readonly identity: Identity;
+/** An operator that can answer requests. */
+export interface StartedOperator {
+  readonly derived: DerivedSecrets;
   readonly service: Service;
 }
 
-const inDatabase = async (database: Database, settings: Settings): Promise<{ identity: Identity; state: State }> => {
+const openDatabaseState = async (
+  database: Database,
+  settings: OperatorSettings,
+): Promise<{ derived: DerivedSecrets; state: State }> => {
   await migrate(database, TABLES);
-  const { root, epochAt } = await moveIn(database, { ...settings, now: settings.now() });
-  const identity = identityOf(settings, root);
-  return { identity, state: lastingState(database, identity.secrets, epochAt) };
+  const { root, epochAt } = await openInstallation(database, { ...settings, now: settings.now() });
+  const derived = deriveSecrets(settings, root);
+  return { derived, state: databaseState(database, derived.secrets, epochAt) };
 };
 
-const running = async (settings: Settings, identity: Identity, state: State): Promise<Opened> => {
-  const service = createService(settings, identity, state);
-  await service.participants.keep();
-  return { identity, service };
+const startService = async (
+  settings: OperatorSettings,
+  derived: DerivedSecrets,
+  state: State,
+): Promise<StartedOperator> => {
+  const service = createService(settings, derived, state);
+  await service.participants.storeConfigured();
+  return { derived, service };
 };
 
 /**
- * Start an operator. What was opened is closed again where the start fails.
+ * Start an operator. If the start fails, the database is closed again.
  *
  * @throws {TokenError} `storage_failed`, from the database.
  */
-export async function openOperator(settings: Settings, openDatabase: OpenDatabase): Promise<Opened> {
-  // Without a database the root secret always is there, given or made.
+export async function startOperator(settings: OperatorSettings, openDatabase: OpenDatabase): Promise<StartedOperator> {
+  // Without a database the settings always contain a root secret, given or random.
   if (settings.database === undefined)
-    return running(settings, identityOf(settings, settings.root!), settings.state ?? memoryState());
+    return startService(settings, deriveSecrets(settings, settings.root!), settings.state ?? memoryState());
   const database = await openDatabase(settings.database);
   try {
-    const { identity, state } = await inDatabase(database, settings);
-    return await running(settings, identity, state);
+    const { derived, state } = await openDatabaseState(database, settings);
+    return await startService(settings, derived, state);
   } catch (error) {
     await database.close();
     throw error;

@@ -5,7 +5,7 @@ import { createOperator } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
 import { PASSWORD } from '../database/postgres-server.ts';
-import { callsOf, DAY, NOON, ROOT } from '../operator/fixtures.ts';
+import { createCalls, DAY, NOON, ROOT } from '../operator/fixtures.ts';
 
 const open: Operator[] = [];
 afterEach(async () => {
@@ -21,7 +21,7 @@ const nodeOn = async (database: string, options: OperatorOptions = {}, at = NOON
   await operator.ready;
   const participant = operator.participants[0]!;
   const answer = (path: string, init: RequestInit) => operator.fetch(new Request(`http://node.test${path}`, init));
-  return { clock, operator, participant, ...callsOf(answer, participant, () => clock.at) };
+  return { clock, operator, participant, ...createCalls(answer, participant, () => clock.at) };
 };
 type Node = Awaited<ReturnType<typeof nodeOn>>;
 

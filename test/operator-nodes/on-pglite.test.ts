@@ -1,9 +1,9 @@
 /** The endpoints once more: over HTTP, with their state in a database. */
 
 import { describe } from 'vitest';
-import { hostOperatorsOn } from './fixtures.ts';
+import { runOperatorsOn } from './fixtures.ts';
 
-hostOperatorsOn('pglite');
+runOperatorsOn('pglite');
 
 describe('generate', async () => void (await import('../operator/generate.test.ts')));
 describe('refresh', async () => void (await import('../operator/refresh.test.ts')));

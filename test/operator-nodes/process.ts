@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 import type { Credentials } from '../../src/operator/index.ts';
-import { callsOf, type Fixture } from '../operator/fixtures.ts';
+import { type Calls, createCalls } from '../operator/fixtures.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -32,7 +32,7 @@ export interface Ended {
 }
 
 /** A node that listens. */
-export interface Node extends Pick<Fixture, 'call' | 'post' | 'refresh' | 'generate'> {
+export interface Node extends Calls {
   readonly url: string;
   readonly out: readonly string[];
   /** Ask it to stop, and wait until it has. */
@@ -97,7 +97,7 @@ export const startNode = async (args: readonly string[], env: Record<string, str
     out,
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
-    ...callsOf((path, init) => fetch(url + path, init), PARTICIPANT, Date.now),
+    ...createCalls((path, init) => fetch(url + path, init), PARTICIPANT, Date.now),
   };
 };
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toB64 } from '../../src/token/bytes.ts';
-import { createFixture } from './fixtures.ts';
+import { createTestService } from './fixtures.ts';
 
 const PATHS = [
   '/v2/token/generate',
@@ -15,7 +15,7 @@ const PATHS = [
   '/v2/key/bidstream',
 ];
 const NAMES = ['email', 'email_hash', 'phone', 'phone_hash', 'token', 'since_timestamp', 'advertising_ids'];
-const one = createFixture();
+const service = createTestService();
 
 describe('whatever comes, the answer is no failure of the operator', () => {
   // Values that look right are among those that do not.
@@ -32,7 +32,7 @@ describe('whatever comes, the answer is no failure of the operator', () => {
         // A list of all buckets may be asked for by chance, and is not to be written out here.
         if (path.endsWith('buckets') && typeof (json as { since_timestamp?: unknown })?.since_timestamp === 'number')
           return;
-        const answer = await one.call(path, json);
+        const answer = await service.call(path, json);
         expect([200, 400]).toContain(answer.http);
         expect(answer.json.status).toBeTypeOf('string');
         if (answer.http === 400) {
@@ -56,8 +56,8 @@ describe('whatever comes, the answer is no failure of the operator', () => {
     const type = fc.constantFrom('application/octet-stream', 'text/plain', 'application/json', '');
     await fc.assert(
       fc.asyncProperty(bytes, type, async (body, contentType) => {
-        const response = await one.post(path, Uint8Array.from(body), {
-          authorization: `Bearer ${one.participant.apiKey}`,
+        const response = await service.post(path, Uint8Array.from(body), {
+          authorization: `Bearer ${service.participant.apiKey}`,
           ...(contentType && { 'content-type': contentType }),
         });
         expect(response.status).toBe(400);
@@ -76,6 +76,6 @@ test.each<[what: string, json: string]>([
   ['lists in lists', `{"email":${'['.repeat(250_000)}${']'.repeat(250_000)}}`],
 ])('half a megabyte of %s holds nobody up', async (_, json) => {
   const before = performance.now();
-  expect([200, 400]).toContain((await one.call('/v2/token/generate', json)).http);
+  expect([200, 400]).toContain((await service.call('/v2/token/generate', json)).http);
   expect(performance.now() - before).toBeLessThan(1000);
 });

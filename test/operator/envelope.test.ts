@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { readB64 } from '../../src/operator/crypto/base64.ts';
+import { decodeB64 } from '../../src/operator/crypto/base64.ts';
 import { fromB64, toB64, utf8 } from '../../src/token/bytes.ts';
 import { aesKey } from '../../src/token/cipher.ts';
 import { openResponse, sealRequest } from '../../src/token/index.ts';
-import { createFixture, envelope, NOON } from './fixtures.ts';
+import { createTestService, envelope, NOON } from './fixtures.ts';
 
 const HINT =
   ' See https://unifiedid.com/docs/getting-started/gs-encryption-decryption for details on the request envelope format.';
@@ -20,13 +20,16 @@ const VERSION = (byte: number) =>
 
 const PATH = '/v2/token/generate';
 const OCTETS = 'application/octet-stream';
-const one = createFixture();
-const { apiKey, clientSecret } = one.participant;
+const service = createTestService();
+const { apiKey, clientSecret } = service.participant;
 const user = { email: 'user@example.com' };
 const good = await envelope(user, clientSecret, NOON);
 
 const post = (body: BodyInit | null, contentType?: string) =>
-  one.post(PATH, body, { authorization: `Bearer ${apiKey}`, ...(contentType ? { 'content-type': contentType } : {}) });
+  service.post(PATH, body, {
+    authorization: `Bearer ${apiKey}`,
+    ...(contentType ? { 'content-type': contentType } : {}),
+  });
 const altered = (at: number, byte: number): Uint8Array<ArrayBuffer> => {
   const bytes = good.slice();
   bytes[at] = byte;
@@ -88,7 +91,7 @@ describe('the clock of a caller may differ by less than two minutes, either way'
     [-120_000, false],
     [86_400_000, false],
   ])('%d ms: %s', async (differs, accepted) => {
-    const { http, json } = await one.call(PATH, user, { at: NOON + differs });
+    const { http, json } = await service.call(PATH, user, { at: NOON + differs });
     expect([http, json.message]).toEqual(accepted ? [200, undefined] : [400, TIME]);
   });
 
@@ -145,7 +148,7 @@ test('an answer repeats the nonce of its request, and a repeated request is answ
 
 describe('the envelopes of the Java SDK open (wire facts 10.2)', () => {
   const at = 1_667_885_597_644;
-  const java = createFixture({
+  const java = createTestService({
     now: () => at,
     apiKey: 'java',
     clientSecret: 'ioG3wKxAokmp+rERx6A4kM/13qhyolUXIu14WN16Spo=',
@@ -187,5 +190,5 @@ test.each<[text: string, length: number | undefined]>([
   ['Q Q=', undefined],
   ['QU\nI', undefined],
 ])('base64 %j is read as %s bytes', (text, length) => {
-  expect(readB64(utf8(text))?.length).toBe(length);
+  expect(decodeB64(utf8(text))?.length).toBe(length);
 });

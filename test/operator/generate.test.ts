@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hashTextOf, parseTokenSet } from '../../src/token/index.ts';
-import { createFixture, NOON } from './fixtures.ts';
+import { createTestService, NOON } from './fixtures.ts';
 
 const EXACTLY_ONE =
   'Required Parameter Missing: exactly one of [email, email_hash, phone, phone_hash] must be specified';
@@ -28,7 +28,7 @@ describe('generate takes exactly one DII', () => {
     ['an array for an email', { email: ['user@example.com'] }, 'Invalid Identifier'],
     ['an object for a phone', { phone: { number: '+12345678901' } }, 'Invalid Identifier'],
   ])('%s is a client error', async (_, payload, message) => {
-    const answer = await createFixture().call(PATH, payload);
+    const answer = await createTestService().call(PATH, payload);
     expect([answer.http, answer.json]).toEqual([400, { status: 'client_error', message }]);
     expect(answer.headers.get('content-type')).toBe('application/json');
   });
@@ -44,7 +44,7 @@ describe('generate takes exactly one DII', () => {
     ['a form beside one that is null', { email: 'user@example.com', phone: null }],
     ['a member that nobody knows', { email: 'user@example.com', policy: 1, optout_check: 1 }],
   ])('%s is answered with a token set', async (_, payload) => {
-    const answer = await createFixture().call(PATH, payload);
+    const answer = await createTestService().call(PATH, payload);
     expect(answer.http).toBe(200);
     expect(answer.json.status).toBe('success');
     expect(() => parseTokenSet(answer.json.body)).not.toThrow();
@@ -54,7 +54,7 @@ describe('generate takes exactly one DII', () => {
 describe('the consent of a user', () => {
   const TCF = `C${'Ab0_-'.repeat(8)}`;
   const generate = async (scope: 'UID2' | 'EUID', tcf_consent_string: unknown) =>
-    (await createFixture({ scope }).call(PATH, { email: 'user@example.com', tcf_consent_string })).json;
+    (await createTestService({ scope }).call(PATH, { email: 'user@example.com', tcf_consent_string })).json;
 
   test.each([TCF, `${TCF}.YAAAAAAAAAA`, null])('%j passes where the scope is EUID', async (consent) => {
     expect((await generate('EUID', consent)).status).toBe('success');
@@ -72,7 +72,7 @@ describe('the consent of a user', () => {
 describe('a token set', () => {
   test('has the lifetimes of its environment', async () => {
     const times = async (environment: 'integration' | 'production') => {
-      const { refresh_from, identity_expires, refresh_expires } = await createFixture({ environment }).generate({
+      const { refresh_from, identity_expires, refresh_expires } = await createTestService({ environment }).generate({
         email: 'user@example.com',
       });
       return [refresh_from, identity_expires, refresh_expires].map((at) => (at - NOON) / 1000);
@@ -82,7 +82,7 @@ describe('a token set', () => {
   });
 
   test('has the lifetimes that the options set, to the millisecond', async () => {
-    const { refresh_from, identity_expires, refresh_expires } = await createFixture({
+    const { refresh_from, identity_expires, refresh_expires } = await createTestService({
       refreshFrom: 0.5,
       identityExpires: 2,
       refreshExpires: 7.25,
@@ -91,7 +91,7 @@ describe('a token set', () => {
   });
 
   test('has texts of the lengths that clients expect, and another response key each time', async () => {
-    const { generate } = createFixture();
+    const { generate } = createTestService();
     const sets = [await generate({ email: 'a@example.com' }), await generate({ phone: '+12345678901' })];
     for (const set of sets) {
       expect(Object.keys(set).sort()).toEqual([
@@ -115,7 +115,7 @@ describe('a token set', () => {
     ['EUID', 'email', 'E4'],
     ['EUID', 'phone', 'F4'],
   ] as const)('of scope %s for an %s begins with %s%s', async (scope, form, start) => {
-    const set = await createFixture({ scope }).generate({
+    const set = await createTestService({ scope }).generate({
       [form]: form === 'email' ? 'user@example.com' : '+12345678901',
     });
     expect(set.advertising_token.slice(0, 2)).toBe(start);
@@ -123,16 +123,16 @@ describe('a token set', () => {
 });
 
 test('the answer repeats the nonce and bears the instant at which it was made', async () => {
-  const one = createFixture();
-  const { at, nonce } = await one.call(PATH, { email: 'user@example.com' }, { at: NOON - 30_000 });
+  const service = createTestService();
+  const { at, nonce } = await service.call(PATH, { email: 'user@example.com' }, { at: NOON - 30_000 });
   expect(at).toBe(NOON);
   expect(nonce).toHaveLength(8);
 });
 
 test('a clock that moves during a request does not move its answer', async () => {
   let at = NOON;
-  const one = createFixture({ now: () => at++ });
-  const answer = await one.call(PATH, { email: 'user@example.com' }, { at: NOON });
+  const service = createTestService({ now: () => at++ });
+  const answer = await service.call(PATH, { email: 'user@example.com' }, { at: NOON });
   expect(answer.json.body.refresh_from - answer.at!).toBe(900_000);
   expect(answer.json.body.refresh_expires - answer.at!).toBe(86_400_000);
 });

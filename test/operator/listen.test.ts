@@ -5,7 +5,7 @@ import type { Listening } from '../../src/operator/node.ts';
 import { listen } from '../../src/operator/node.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { openRefresh } from '../../src/token/index.ts';
-import { createFixture, envelope, NOON } from './fixtures.ts';
+import { createTestService, envelope, NOON } from './fixtures.ts';
 
 const open: Listening[] = [];
 const start = async (...given: Parameters<typeof listen>): Promise<Listening> => {
@@ -14,15 +14,15 @@ const start = async (...given: Parameters<typeof listen>): Promise<Listening> =>
   return listening;
 };
 afterEach(async () => {
-  await Promise.all(open.splice(0).map((one) => one.close()));
+  await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
 describe('an operator behind a port', () => {
   test('generates and refreshes over HTTP, for a caller whose base ends with a slash too', async () => {
-    const one = createFixture();
-    const { url, port } = await start(one.operator, { port: 0 });
+    const service = createTestService();
+    const { url, port } = await start(service.operator, { port: 0 });
     expect(url).toBe(`http://127.0.0.1:${port}`);
-    const { apiKey, clientSecret } = one.participant;
+    const { apiKey, clientSecret } = service.participant;
     const generated = await fetch(`${url}/v2/token/generate`, {
       method: 'POST',
       body: await envelope({ email: 'user@example.com' }, clientSecret, NOON),
@@ -30,7 +30,7 @@ describe('an operator behind a port', () => {
     });
     expect([generated.status, generated.headers.get('content-type')]).toEqual([200, 'application/octet-stream']);
 
-    const set = await one.generate({ email: 'user@example.com' });
+    const set = await service.generate({ email: 'user@example.com' });
     const refreshed = await fetch(`${url}//v2/token/refresh`, {
       method: 'POST',
       body: set.refresh_token,
@@ -44,7 +44,7 @@ describe('an operator behind a port', () => {
   });
 
   test('refuses too much, announced or streamed, and goes on', async () => {
-    const { url } = await start(createFixture().operator, { port: 0 });
+    const { url } = await start(createTestService().operator, { port: 0 });
     const much = new Uint8Array(1_048_577);
     expect((await fetch(`${url}/v2/token/refresh`, { method: 'POST', body: much })).status).toBe(413);
     const body = new ReadableStream({
@@ -71,7 +71,7 @@ describe('an operator behind a port', () => {
   });
 
   test('is not brought down by a caller who hangs up or talks nonsense', async () => {
-    const { url, port } = await start(createFixture().operator, { port: 0 });
+    const { url, port } = await start(createTestService().operator, { port: 0 });
     await new Promise<void>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => {
         socket.write('POST /v2/token/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: 388\r\n\r\nAAAA');
@@ -95,13 +95,13 @@ describe('an operator behind a port', () => {
   });
 
   test('a list of all buckets arrives, and one that is given up half-way leaves the turn to the next', async () => {
-    const one = createFixture();
-    const { url } = await start(one.operator, { port: 0 });
+    const service = createTestService();
+    const { url } = await start(service.operator, { port: 0 });
     const ask = async (signal?: AbortSignal) =>
       fetch(`${url}/v2/identity/buckets`, {
         method: 'POST',
-        body: toB64(await envelope({ since_timestamp: 0 }, one.participant.clientSecret, NOON)),
-        headers: { authorization: `Bearer ${one.participant.apiKey}` },
+        body: toB64(await envelope({ since_timestamp: 0 }, service.participant.clientSecret, NOON)),
+        headers: { authorization: `Bearer ${service.participant.apiKey}` },
         signal: signal ?? null,
       });
     const stop = new AbortController();
@@ -112,9 +112,9 @@ describe('an operator behind a port', () => {
   }, 30_000);
 
   test('says why it cannot listen', async () => {
-    const { port } = await start(createFixture().operator, { port: 0 });
-    await expect(listen(createFixture().operator, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
-    await expect(listen(createFixture().operator, { port: 70_000 })).rejects.toThrow(RangeError);
+    const { port } = await start(createTestService().operator, { port: 0 });
+    await expect(listen(createTestService().operator, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await expect(listen(createTestService().operator, { port: 70_000 })).rejects.toThrow(RangeError);
   });
 });
 
@@ -155,7 +155,7 @@ describe('closing', () => {
   });
 
   test('does not wait for a connection on which nothing was asked', async () => {
-    const listening = await start(createFixture().operator, { port: 0 });
+    const listening = await start(createTestService().operator, { port: 0 });
     const socket = connect(listening.port, '127.0.0.1');
     await new Promise((resolve) => socket.once('connect', resolve));
     // So that the other side has it too.

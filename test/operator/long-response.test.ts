@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createTurns, longBody } from '../../src/operator/http/long-response.ts';
+import { createMutex, longBody } from '../../src/operator/http/long-response.ts';
 
 // Four pieces and a bit.
 const WHOLE = Uint8Array.from({ length: 4 * 3 * 2 ** 16 + 5 }, (_, at) => at);
@@ -10,7 +10,7 @@ describe('a long answer', () => {
 
   /** Bodies that share turns, and a note of which of them have been written. */
   const bodies = () => {
-    const turns = createTurns();
+    const turns = createMutex();
     const written: string[] = [];
     const body = (name: string, binary = true, write = async () => WHOLE) =>
       longBody(

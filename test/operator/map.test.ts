@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hashTextOf } from '../../src/token/index.ts';
-import { createFixture, NOON } from './fixtures.ts';
+import { createTestService, NOON } from './fixtures.ts';
 
 const V3 = '/v3/identity/map';
 const V2 = '/v2/identity/map';
@@ -15,7 +15,7 @@ const hash = hashTextOf('email', 'user@example.com')!;
 
 describe('version 3', () => {
   test('answers every form in the order of its list, whatever came of each, and doubles twice', async () => {
-    const { http, json } = await createFixture().call(V3, {
+    const { http, json } = await createTestService().call(V3, {
       phone: ['+12345678902', 'nobody', '+00000000000'],
       email: ['nobody', 'user@example.com', 'optout@example.com', 'USER@example.com', 'user@example.com'],
       email_hash: [hash, hash.slice(1)],
@@ -32,9 +32,9 @@ describe('version 3', () => {
   });
 
   test('an ID is 44 characters of base64, `p` is there also as null, `r` is whole seconds ahead', async () => {
-    const one = createFixture();
+    const service = createTestService();
     const email = Array.from({ length: 200 }, (_, at) => `user${at}@example.com`);
-    const { json } = await one.call(V3, { email });
+    const { json } = await service.call(V3, { email });
     let previous = 0;
     for (const { u, p, r, ...rest } of json.body.email) {
       expect(rest).toEqual({});
@@ -54,10 +54,10 @@ describe('version 3', () => {
   });
 
   test('a token is for the ID that map tells', async () => {
-    const one = createFixture();
-    const { json } = await one.call(V3, { email: ['user@example.com'], phone: ['+12345678902'] });
+    const service = createTestService();
+    const { json } = await service.call(V3, { email: ['user@example.com'], phone: ['+12345678902'] });
     expect(json.body.email[0].u).not.toBe(json.body.phone[0].u);
-    const v2 = await one.call(V2, { email: ['user@example.com'] });
+    const v2 = await service.call(V2, { email: ['user@example.com'] });
     expect(v2.json.body.mapped[0].advertising_id).toBe(json.body.email[0].u);
   });
 
@@ -73,7 +73,7 @@ describe('version 3', () => {
     ['a list in a list', { phone: [['+12345678901']] }, FORMAT],
     ['a member of the prototype', { constructor: [] }, FORMAT],
   ])('%s is a client error', async (_, payload, message) => {
-    const { http, json } = await createFixture().call(V3, payload);
+    const { http, json } = await createTestService().call(V3, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);
   });
 
@@ -83,11 +83,11 @@ describe('version 3', () => {
     ['four empty lists', EMPTY, EMPTY],
     ['scalars, as the texts that they are', { email: [5, true, ''] }, { ...EMPTY, email: [INVALID, INVALID, INVALID] }],
   ])('%s is answered', async (_, payload, body) => {
-    expect((await createFixture().call(V3, payload)).json).toEqual({ status: 'success', body });
+    expect((await createTestService().call(V3, payload)).json).toEqual({ status: 'success', body });
   });
 
   test('bytes are answered with bytes', async () => {
-    const { json, headers } = await createFixture().call(V3, { email: ['nobody'] }, { binary: true });
+    const { json, headers } = await createTestService().call(V3, { email: ['nobody'] }, { binary: true });
     expect(headers.get('content-type')).toBe('application/octet-stream');
     expect(json.body.email).toEqual([INVALID]);
   });
@@ -95,7 +95,7 @@ describe('version 3', () => {
 
 describe('version 2', () => {
   test('tells the mapped and the unmapped apart, each in order and as it was sent', async () => {
-    const { http, json } = await createFixture().call(V2, {
+    const { http, json } = await createTestService().call(V2, {
       email: [' User@example.com', 'nobody', 'user@example.com', 'optout@example.com', 'nobody'],
       phone: [],
     });
@@ -117,7 +117,7 @@ describe('version 2', () => {
   });
 
   test('says nothing of unmapped ones where there are none', async () => {
-    const { json } = await createFixture().call(V2, { email_hash: [hash] });
+    const { json } = await createTestService().call(V2, { email_hash: [hash] });
     expect(Object.keys(json.body)).toEqual(['mapped']);
   });
 
@@ -132,7 +132,7 @@ describe('version 2', () => {
     ['a null in a list', { email: ['a@b.c', null] }, 'email must be an array of strings'],
     ['an object in a list', { phone: [{}] }, 'phone must be an array of strings'],
   ])('%s is a client error', async (_, payload, message) => {
-    const { http, json } = await createFixture().call(V2, payload);
+    const { http, json } = await createTestService().call(V2, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);
   });
 
@@ -141,11 +141,11 @@ describe('version 2', () => {
     ['empty lists', EMPTY],
     ['an empty list, null and a member that nobody knows', { email: [], phone: null, optout_check: 1 }],
   ])('%s is answered with nothing mapped', async (_, payload) => {
-    expect((await createFixture().call(V2, payload)).json).toEqual({ status: 'success', body: { mapped: [] } });
+    expect((await createTestService().call(V2, payload)).json).toEqual({ status: 'success', body: { mapped: [] } });
   });
 
   test('a scalar is the text that it is', async () => {
-    const { json } = await createFixture().call(V2, { email: [5] });
+    const { json } = await createTestService().call(V2, { email: [5] });
     expect(json.body.unmapped).toEqual([{ identifier: '5', reason: 'invalid identifier' }]);
   });
 });
@@ -155,17 +155,17 @@ describe('a batch has a largest size', () => {
     `Request payload is too large: expected at most ${most} identifiers, got ${got}`;
 
   test.each([V3, V2])('%s: 5000 hashes are mapped, one more is refused', async (path) => {
-    const one = createFixture();
+    const service = createTestService();
     const many = Array.from({ length: 5001 }, () => hash);
-    expect((await one.call(path, { email_hash: many.slice(1) })).http).toBe(200);
-    const { http, json } = await one.call(path, { email_hash: many });
+    expect((await service.call(path, { email_hash: many.slice(1) })).http).toBe(200);
+    const { http, json } = await service.call(path, { email_hash: many });
     expect([http, json]).toEqual([400, { status: 'client_error', message: message(5000, 5001) }]);
   });
 
   test('all lists count together', async () => {
-    const one = createFixture({ maxBatchSize: 3 });
-    expect((await one.call(V3, { email: ['a', 'b'], phone: ['c'] })).http).toBe(200);
-    const { json } = await one.call(V3, { email: ['a', 'b'], phone: ['c'], email_hash: ['d'] });
+    const service = createTestService({ maxBatchSize: 3 });
+    expect((await service.call(V3, { email: ['a', 'b'], phone: ['c'] })).http).toBe(200);
+    const { json } = await service.call(V3, { email: ['a', 'b'], phone: ['c'], email_hash: ['d'] });
     expect(json.message).toBe(message(3, 4));
   });
 });

@@ -6,7 +6,7 @@ import { createSalts } from '../../src/operator/identity/salts.ts';
 import { sealRefreshToken } from '../../src/operator/tokens/refresh-token.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { hashDii, hashTextOf } from '../../src/token/index.ts';
-import { createFixture, DAY, NOON, ROOT } from './fixtures.ts';
+import { createTestService, DAY, NOON, ROOT } from './fixtures.ts';
 
 // What a reserved identity does at generate, at map, and at a refresh of what generate gave.
 const RESERVED: [dii: string, generate: string, map: 'u' | 'e', refresh: string | undefined][] = [
@@ -36,31 +36,31 @@ describe.each(RESERVED)('%s', (dii, generate, map, refresh) => {
   ];
 
   test.each(forms)(`is answered ${generate} by generate as %s %s`, async (name, value) => {
-    const answer = await createFixture().call('/v2/token/generate', { [name!]: value });
+    const answer = await createTestService().call('/v2/token/generate', { [name!]: value });
     expect([answer.http, answer.json.status, 'body' in answer.json]).toEqual([200, generate, generate === 'success']);
   });
 
   test.each(forms)(`is ${map === 'u' ? 'mapped' : 'not mapped'} as %s %s`, async (name, value) => {
-    const one = createFixture();
-    const v3 = await one.call('/v3/identity/map', { [name!]: [value] });
+    const service = createTestService();
+    const v3 = await service.call('/v3/identity/map', { [name!]: [value] });
     expect(v3.json.body[name!][0]).toHaveProperty(map);
-    const v2 = await one.call('/v2/identity/map', { [name!]: [value] });
+    const v2 = await service.call('/v2/identity/map', { [name!]: [value] });
     expect(v2.json.body).toHaveProperty(map === 'u' ? 'mapped.0.advertising_id' : 'unmapped.0.reason');
   });
 
   test(`leads to ${refresh ?? 'nothing'} at a refresh`, async () => {
-    const one = createFixture();
-    const { json } = await one.call('/v2/token/generate', { [form]: dii });
-    if (refresh) expect((await one.refresh(json.body)).json.status).toBe(refresh);
+    const service = createTestService();
+    const { json } = await service.call('/v2/token/generate', { [form]: dii });
+    if (refresh) expect((await service.refresh(json.body)).json.status).toBe(refresh);
   });
 });
 
 test('validate@example.com is never opted out, whatever is recorded', async () => {
-  const one = createFixture();
-  await one.call('/v2/token/logout', { email: 'validate@example.com' });
-  const set = await one.generate({ email: 'validate@example.com' });
-  expect((await one.refresh(set)).json.status).toBe('success');
-  const { json } = await one.call('/v3/identity/map', { email: ['validate@example.com'] });
+  const service = createTestService();
+  await service.call('/v2/token/logout', { email: 'validate@example.com' });
+  const set = await service.generate({ email: 'validate@example.com' });
+  expect((await service.refresh(set)).json.status).toBe('success');
+  const { json } = await service.call('/v3/identity/map', { email: ['validate@example.com'] });
   expect(json.body.email[0].u).toBeTypeOf('string');
 });
 
@@ -82,6 +82,6 @@ test('a refresh token of optout@example.com, which no generate gives, leads to o
     },
     createKeys(secrets, 1).refresh,
   );
-  const answer = await createFixture().refresh({ refresh_token, refresh_response_key: toB64(responseKey) });
+  const answer = await createTestService().refresh({ refresh_token, refresh_response_key: toB64(responseKey) });
   expect([answer.http, answer.json]).toEqual([200, { status: 'optout' }]);
 });

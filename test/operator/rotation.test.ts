@@ -5,9 +5,9 @@ import { createRawIds } from '../../src/operator/identity/raw-ids.ts';
 import {
   BUCKETS,
   createSalts,
-  LONGEST_PERIOD,
+  MAX_PERIOD_SECONDS,
+  MIN_PERIOD_SECONDS,
   mix,
-  SHORTEST_PERIOD,
   unmix,
 } from '../../src/operator/identity/salts.ts';
 import { DAY, NOON, ROOT } from './fixtures.ts';
@@ -17,9 +17,9 @@ const YEAR = 31_536_000;
 
 const bucket = fc.integer({ min: 0, max: BUCKETS - 1 });
 const period = fc.oneof(
-  fc.constantFrom(SHORTEST_PERIOD, 366, 86_400, BUCKETS - 1, BUCKETS, BUCKETS + 1, YEAR, LONGEST_PERIOD),
-  fc.integer({ min: SHORTEST_PERIOD, max: 10_000 }),
-  fc.integer({ min: SHORTEST_PERIOD, max: LONGEST_PERIOD }),
+  fc.constantFrom(MIN_PERIOD_SECONDS, 366, 86_400, BUCKETS - 1, BUCKETS, BUCKETS + 1, YEAR, MAX_PERIOD_SECONDS),
+  fc.integer({ min: MIN_PERIOD_SECONDS, max: 10_000 }),
+  fc.integer({ min: MIN_PERIOD_SECONDS, max: MAX_PERIOD_SECONDS }),
 );
 /** An instant between 1990 and 2100, ms. */
 const instant = fc.integer({ min: Date.UTC(1990, 0), max: Date.UTC(2100, 0) });
@@ -42,13 +42,13 @@ describe('where a bucket stands', () => {
     fc.assert(
       fc.property(bucket, period, instant, (index, seconds, at) => {
         const { rotation } = createSalts(secrets, seconds);
-        const { number, since } = rotation(index, at);
-        expect(since * 1000).toBeLessThanOrEqual(at);
-        expect(since + seconds).toBeGreaterThan(Math.floor(at / 1000));
+        const { number, startSeconds } = rotation(index, at);
+        expect(startSeconds * 1000).toBeLessThanOrEqual(at);
+        expect(startSeconds + seconds).toBeGreaterThan(Math.floor(at / 1000));
         // The very millisecond at which it began is its own, the one before belongs to the last.
-        expect(rotation(index, since * 1000).number).toBe(number);
-        expect(rotation(index, since * 1000 - 1).number).toBe(number - 1);
-        expect(rotation(index, (since + seconds) * 1000).number).toBe(number + 1);
+        expect(rotation(index, startSeconds * 1000).number).toBe(number);
+        expect(rotation(index, startSeconds * 1000 - 1).number).toBe(number - 1);
+        expect(rotation(index, (startSeconds + seconds) * 1000).number).toBe(number + 1);
       }),
       { numRuns: 2000 },
     );
@@ -58,18 +58,18 @@ describe('where a bucket stands', () => {
     fc.assert(
       fc.property(bucket, period, instant, fc.double({ min: 0, max: 1, noNaN: true }), (index, seconds, at, share) => {
         const { rotation } = createSalts(secrets, seconds);
-        const { number, refreshAt, since } = rotation(index, at);
-        expect(Number.isInteger(refreshAt)).toBe(true);
-        expect(refreshAt * 1000).toBeGreaterThan(at);
-        expect(rotation(index, refreshAt * 1000 - 1).number).toBe(number);
+        const { number, refreshAtSeconds, startSeconds } = rotation(index, at);
+        expect(Number.isInteger(refreshAtSeconds)).toBe(true);
+        expect(refreshAtSeconds * 1000).toBeGreaterThan(at);
+        expect(rotation(index, refreshAtSeconds * 1000 - 1).number).toBe(number);
         // Any instant before r: the same rotation, and a later r than that instant.
-        const between = at + Math.floor(share * (refreshAt * 1000 - 1 - at));
-        expect(rotation(index, between)).toMatchObject({ number, refreshAt });
+        const between = at + Math.floor(share * (refreshAtSeconds * 1000 - 1 - at));
+        expect(rotation(index, between)).toMatchObject({ number, refreshAtSeconds });
         // A multiple of 30/365 of the period, rounded down to seconds, or the next rotation.
-        const steps = ((refreshAt - since) * 365) / (30 * seconds);
-        if (refreshAt !== since + seconds)
+        const steps = ((refreshAtSeconds - startSeconds) * 365) / (30 * seconds);
+        if (refreshAtSeconds !== startSeconds + seconds)
           expect(Math.ceil(steps - 1e-9) - steps).toBeLessThan((365 / (30 * seconds)) * 1.001);
-        expect(refreshAt).toBeLessThanOrEqual(since + seconds);
+        expect(refreshAtSeconds).toBeLessThanOrEqual(startSeconds + seconds);
       }),
       { numRuns: 2000 },
     );
@@ -79,11 +79,11 @@ describe('where a bucket stands', () => {
     fc.assert(
       fc.property(bucket, period, instant, (index, seconds, at) => {
         const { rotation } = createSalts(secrets, seconds);
-        const { since } = rotation(index, at);
-        const end = Math.ceil((since * 365 + 90 * seconds) * (1000 / 365));
-        expect(rotation(index, since * 1000).tellsPrevious).toBe(true);
-        expect(rotation(index, end - 1).tellsPrevious).toBe(true);
-        expect(rotation(index, end + 1).tellsPrevious).toBe(false);
+        const { startSeconds } = rotation(index, at);
+        const end = Math.ceil((startSeconds * 365 + 90 * seconds) * (1000 / 365));
+        expect(rotation(index, startSeconds * 1000).showsPrevious).toBe(true);
+        expect(rotation(index, end - 1).showsPrevious).toBe(true);
+        expect(rotation(index, end + 1).showsPrevious).toBe(false);
       }),
       { numRuns: 1000 },
     );
@@ -114,11 +114,11 @@ describe('raw IDs through the years', () => {
           if (now.current !== last.current) {
             changes++;
             // A change between two looks: the promise of the first ran out in between.
-            expect(last.refreshAt * 1000).toBeLessThanOrEqual(at);
+            expect(last.refreshAtSeconds * 1000).toBeLessThanOrEqual(at);
             before = last.current;
           }
           if (before !== undefined && now.previous !== undefined) expect(now.previous).toBe(before);
-          expect(now.refreshAt * 1000).toBeGreaterThan(at);
+          expect(now.refreshAtSeconds * 1000).toBeGreaterThan(at);
           last = now;
         }
         const periods = (steps * step) / (seconds * 1000);
@@ -142,10 +142,11 @@ describe('the list of rotated buckets', () => {
         const rows = listed(seconds, from, at);
         expect(new Set(rows.map(({ bucket: index }) => index)).size).toBe(rows.length);
         let last = 0;
-        for (const { bucket: index, since } of rows) {
-          if (salts.rotation(index, at).since !== since) throw new Error('not its present rotation');
-          if (since * 1000 < from || since * 1000 > at || since < last) throw new Error('out of the span or its order');
-          last = since;
+        for (const { bucket: index, startSeconds } of rows) {
+          if (salts.rotation(index, at).startSeconds !== startSeconds) throw new Error('not its present rotation');
+          if (startSeconds * 1000 < from || startSeconds * 1000 > at || startSeconds < last)
+            throw new Error('out of the span or its order');
+          last = startSeconds;
         }
       }),
       { numRuns: 200 },
@@ -159,17 +160,17 @@ describe('the list of rotated buckets', () => {
         const salts = createSalts(secrets, seconds);
         const { count, row } = salts.rotatedSince(from, at);
         const changed = salts.rotation(index, from - 1).number !== salts.rotation(index, at).number;
-        const { since } = salts.rotation(index, at);
+        const { startSeconds } = salts.rotation(index, at);
         // Found by halves: the rows are in order of time. Those of the same second are looked at one by one.
         let low = 0;
         let high = count;
         while (low < high) {
           const middle = (low + high) >> 1;
-          if (row(middle).since < since) low = middle + 1;
+          if (row(middle).startSeconds < startSeconds) low = middle + 1;
           else high = middle;
         }
         let found = false;
-        for (; low < count && row(low).since === since; low++) found ||= row(low).bucket === index;
+        for (; low < count && row(low).startSeconds === startSeconds; low++) found ||= row(low).bucket === index;
         expect(found).toBe(changed);
       }),
       { numRuns: 1000 },

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { nativeSealer, portableSealer } from '../../src/operator/crypto/aes-gcm.ts';
+import { createNodeAesGcm, portableAesGcm } from '../../src/operator/crypto/aes-gcm.ts';
 import { createKeys } from '../../src/operator/crypto/keys.ts';
 import { createSecrets } from '../../src/operator/crypto/secrets.ts';
 import { openAdvertisingToken, sealAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
 import { openRefreshToken, sealRefreshToken } from '../../src/operator/tokens/refresh-token.ts';
 import { fromB64, fromHex, toB64, utf8 } from '../../src/token/bytes.ts';
 import { openAes } from '../../src/token/cipher.ts';
-import { createFixture, NOON, ROOT } from './fixtures.ts';
+import { createTestService, NOON, ROOT } from './fixtures.ts';
 
 describe('the advertising token of the ecosystem (wire facts 10.3)', () => {
   const TOKEN =
@@ -113,41 +113,41 @@ test('a refresh token says what was put into it', async () => {
 });
 
 test('a refresh keeps who and where and since when, and renews the rest', async () => {
-  const one = createFixture({ siteId: 4711 });
-  const set = await one.generate({ phone: '+12345678902' });
-  one.at += 900_000;
-  const { json } = await one.refresh(set);
+  const service = createTestService({ siteId: 4711 });
+  const set = await service.generate({ phone: '+12345678902' });
+  service.now += 900_000;
+  const { json } = await service.refresh(set);
   const open = (text: string) => openAdvertisingToken(text, keys.byId);
   const [first, second] = [await open(set.advertising_token), await open(json.body.advertising_token)];
   expect(first).toMatchObject({ siteId: 4711, type: 'phone', privacyBits: 1, establishedAt: NOON, createdAt: NOON });
-  expect(second).toEqual({ ...first, createdAt: one.at, expiresAt: one.at + 3_600_000 });
+  expect(second).toEqual({ ...first, createdAt: service.now, expiresAt: service.now + 3_600_000 });
 });
 
 describe.each([
-  ['native', nativeSealer(await import('node:crypto'))],
-  ['portable', portableSealer],
-])('the %s sealer', (_, one) => {
+  ['native', createNodeAesGcm(await import('node:crypto'))],
+  ['portable', portableAesGcm],
+])('the %s aesGcm', (_, implementation) => {
   const key = new Uint8Array(32).fill(1);
   const plain = utf8('said');
 
   test('opens what the others sealed', async () => {
-    for (const other of [portableSealer, nativeSealer(await import('node:crypto'))])
-      expect(await one.open(key, await other.seal(key, plain))).toEqual(plain);
-    expect(await openAes(key, await one.seal(key, plain))).toEqual(plain);
+    for (const other of [portableAesGcm, createNodeAesGcm(await import('node:crypto'))])
+      expect(await implementation.open(key, await other.seal(key, plain))).toEqual(plain);
+    expect(await openAes(key, await implementation.seal(key, plain))).toEqual(plain);
   });
 
   test('puts a head before the sealed bytes, and never uses an IV twice', async () => {
-    const sealed = await Promise.all(Array.from({ length: 2000 }, () => one.seal(key, plain, utf8('head'))));
+    const sealed = await Promise.all(Array.from({ length: 2000 }, () => implementation.seal(key, plain, utf8('head'))));
     for (const bytes of sealed) expect(toB64(bytes.subarray(0, 4))).toBe('aGVhZA==');
     expect(new Set(sealed.map((bytes) => toB64(bytes.subarray(4, 16)))).size).toBe(2000);
   });
 
   test('opens nothing that was altered, cut or sealed under another key', async () => {
-    const sealed = await one.seal(key, plain);
+    const sealed = await implementation.seal(key, plain);
     const bent = sealed.slice();
     bent[20]! ^= 1;
     for (const bytes of [bent, sealed.slice(0, 27), sealed.slice(1), new Uint8Array()])
-      expect(await one.open(key, bytes)).toBeUndefined();
-    expect(await one.open(new Uint8Array(32), sealed)).toBeUndefined();
+      expect(await implementation.open(key, bytes)).toBeUndefined();
+    expect(await implementation.open(new Uint8Array(32), sealed)).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Credentials } from '../../src/operator/index.ts';
-import { BASE, createFixture } from './fixtures.ts';
+import { BASE, createTestService } from './fixtures.ts';
 
 const LIMITED: [path: string, payload: object][] = [
   ['/v3/identity/map', { email: [] }],
@@ -15,10 +15,10 @@ describe('the rate limit', () => {
     'of %s answers 429 with Retry-After and nothing else, and lets in again later',
     async (path, payload) => {
       vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
-      const one = createFixture({ rateLimit: 2 });
-      const ask = async () => (await one.call(path, payload)).http;
+      const service = createTestService({ rateLimit: 2 });
+      const ask = async () => (await service.call(path, payload)).http;
       expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429]);
-      const refused = await one.call(path, payload, { headers: { origin: 'https://page.example' } });
+      const refused = await service.call(path, payload, { headers: { origin: 'https://page.example' } });
       expect([refused.http, refused.text]).toEqual([429, '']);
       expect(refused.headers.get('retry-after')).toBe('1');
       expect(refused.headers.get('access-control-expose-headers')).toBe('Date, Retry-After');
@@ -29,10 +29,10 @@ describe('the rate limit', () => {
   );
 
   test('counts all limited endpoints together, and each participant alone', async () => {
-    const one = createFixture({ rateLimit: 2, participants: [{ siteId: 101 }, { siteId: 102 }] });
+    const service = createTestService({ rateLimit: 2, participants: [{ siteId: 101 }, { siteId: 102 }] });
     const ask = async (as: Credentials, [path, payload]: [string, object]) =>
-      (await one.call(path, payload, { as })).http;
-    const [first, second] = one.operator.participants as [Credentials, Credentials];
+      (await service.call(path, payload, { as })).http;
+    const [first, second] = service.operator.participants as [Credentials, Credentials];
     const asked = [];
     for (const limited of LIMITED) asked.push(await ask(first, limited));
     expect(asked).toEqual([200, 200, 429]);
@@ -40,27 +40,27 @@ describe('the rate limit', () => {
   });
 
   test('leaves the other endpoints alone, and strangers to their 401', async () => {
-    const one = createFixture({ rateLimit: 1 });
+    const service = createTestService({ rateLimit: 1 });
     for (let time = 0; time < 5; time++) {
-      expect((await one.call('/v2/token/generate', { email: 'a@example.com' })).http).toBe(200);
-      expect((await one.post('/v3/identity/map', '')).status).toBe(401);
+      expect((await service.call('/v2/token/generate', { email: 'a@example.com' })).http).toBe(200);
+      expect((await service.post('/v3/identity/map', '')).status).toBe(401);
     }
   });
 });
 
 describe('what is written down', () => {
-  const secrets = (one: ReturnType<typeof createFixture>) => {
-    const { apiKey, clientSecret } = one.participant;
+  const secrets = (service: ReturnType<typeof createTestService>) => {
+    const { apiKey, clientSecret } = service.participant;
     return ['user@example.com', '+12345678902', 'tMmiiTI7', apiKey, clientSecret, 'secret-in-the-path', 'BwcHBwcH'];
   };
 
   test('is one line a request, with the route, HTTP status and status of the JSON', async () => {
     const lines: [fields: object, message: string][] = [];
     const note = (fields: object, message: string) => void lines.push([fields, message]);
-    const one = createFixture({ logger: { info: note, warn: note, error: note } });
-    await one.call('/v2/token/generate', { email: 'optout@example.com' });
-    await one.post('/v2/token/refresh', '%');
-    await one.operator.fetch(new Request(`${BASE}/secret-in-the-path?email=user@example.com`, { method: 'FETCH' }));
+    const service = createTestService({ logger: { info: note, warn: note, error: note } });
+    await service.call('/v2/token/generate', { email: 'optout@example.com' });
+    await service.post('/v2/token/refresh', '%');
+    await service.operator.fetch(new Request(`${BASE}/secret-in-the-path?email=user@example.com`, { method: 'FETCH' }));
     expect(lines).toEqual([
       [
         { method: 'POST', path: '/v2/token/generate', http: 200, status: 'optout', seconds: expect.any(Number) },
@@ -80,44 +80,46 @@ describe('what is written down', () => {
     const spies = (['log', 'info', 'warn', 'error', 'debug'] as const).map((name) =>
       vi.spyOn(console, name).mockImplementation(note),
     );
-    const one = createFixture({ logger: { info: note, warn: note, error: note } });
-    const set = await one.generate({ email: 'user@example.com' });
-    await one.refresh(set);
-    await one.post('/v2/token/refresh', `${set.refresh_token}x`);
-    await one.call('/v2/token/validate', { token: set.advertising_token, email: 'user@example.com' });
-    await one.call('/v2/token/validate', { token: 'user@example.com', phone: '+12345678902' });
-    const mapped = await one.call('/v3/identity/map', { email: ['user@example.com'], phone: ['+12345678902'] });
-    await one.call('/v3/identity/map', { 'user@example.com': [] });
-    await one.call('/v2/identity/map', { email: ['user@example.com', null] });
-    await one.call('/v2/token/logout', { email: 'user@example.com' });
-    await one.call('/v2/optout/status', { advertising_ids: [mapped.json.body.email[0].u] });
-    await one.call('/v2/identity/buckets', { since_timestamp: 'user@example.com' });
-    await one.call('/v2/key/bidstream', undefined);
-    await one.call('/v2/token/generate', 'user@example.com {');
-    await one.post('/v2/token/generate', 'user@example.com', { authorization: `Bearer ${one.participant.apiKey}` });
-    await one.operator.fetch(
+    const service = createTestService({ logger: { info: note, warn: note, error: note } });
+    const set = await service.generate({ email: 'user@example.com' });
+    await service.refresh(set);
+    await service.post('/v2/token/refresh', `${set.refresh_token}x`);
+    await service.call('/v2/token/validate', { token: set.advertising_token, email: 'user@example.com' });
+    await service.call('/v2/token/validate', { token: 'user@example.com', phone: '+12345678902' });
+    const mapped = await service.call('/v3/identity/map', { email: ['user@example.com'], phone: ['+12345678902'] });
+    await service.call('/v3/identity/map', { 'user@example.com': [] });
+    await service.call('/v2/identity/map', { email: ['user@example.com', null] });
+    await service.call('/v2/token/logout', { email: 'user@example.com' });
+    await service.call('/v2/optout/status', { advertising_ids: [mapped.json.body.email[0].u] });
+    await service.call('/v2/identity/buckets', { since_timestamp: 'user@example.com' });
+    await service.call('/v2/key/bidstream', undefined);
+    await service.call('/v2/token/generate', 'user@example.com {');
+    await service.post('/v2/token/generate', 'user@example.com', {
+      authorization: `Bearer ${service.participant.apiKey}`,
+    });
+    await service.operator.fetch(
       new Request(`${BASE}/secret-in-the-path`, { headers: { 'user-agent': 'user@example.com' } }),
     );
-    const metrics = await (await one.operator.fetch(new Request(`${BASE}/metrics`))).text();
+    const metrics = await (await service.operator.fetch(new Request(`${BASE}/metrics`))).text();
 
     expect(written.length).toBe(16);
     const all = written.join('\n') + metrics;
     const { u } = mapped.json.body.email[0];
-    for (const secret of [...secrets(one), u, ...Object.values(set).filter((value) => typeof value === 'string')])
+    for (const secret of [...secrets(service), u, ...Object.values(set).filter((value) => typeof value === 'string')])
       expect(all).not.toContain(secret);
     for (const spy of spies) spy.mockRestore();
   });
 
   test('is counted for Prometheus', async () => {
-    const one = createFixture();
-    const set = await one.generate({ email: 'user@example.com' });
-    await one.call('/v2/token/validate', { token: set.advertising_token, email: 'user@example.com' });
-    await one.call('/v2/token/validate', { token: 'x', email: 'user@example.com' });
-    await one.call('/v3/identity/map', {
+    const service = createTestService();
+    const set = await service.generate({ email: 'user@example.com' });
+    await service.call('/v2/token/validate', { token: set.advertising_token, email: 'user@example.com' });
+    await service.call('/v2/token/validate', { token: 'x', email: 'user@example.com' });
+    await service.call('/v3/identity/map', {
       email: ['user@example.com', 'nobody', 'optout@example.com', 'a@example.com'],
     });
-    await one.post('/v2/token/refresh', '%');
-    const response = await one.operator.fetch(new Request(`${BASE}/metrics`));
+    await service.post('/v2/token/refresh', '%');
+    const response = await service.operator.fetch(new Request(`${BASE}/metrics`));
     expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
     const text = await response.text();
     for (const line of [
@@ -134,8 +136,8 @@ describe('what is written down', () => {
   });
 
   test('of one operator is not mixed with another', async () => {
-    const [one, other] = [createFixture(), createFixture()];
-    await one.post('/v2/token/refresh', '%');
+    const [service, other] = [createTestService(), createTestService()];
+    await service.post('/v2/token/refresh', '%');
     const text = await (await other.operator.fetch(new Request(`${BASE}/metrics`))).text();
     expect(text).not.toContain('/v2/token/refresh');
   });

@@ -1,55 +1,55 @@
 /**
- * AES-256-GCM for messages as short as a token, under keys that the operator holds as bytes.
+ * AES-256-GCM for short messages (a token, a client secret) under keys that the operator holds as bytes.
  *
- * A host with Node's own crypto does it at once, in 3 us; Web Crypto takes 40 us for the way to another thread and
- * back, noble 17. A refresh takes five of them. A host that has no such thing computes with noble. Long messages belong
- * to Web Crypto, which leaves this thread alone.
+ * Node's own crypto is synchronous and takes 3 us. Web Crypto takes 40 us, most of it to reach another thread; noble
+ * takes 17 us. A refresh needs five such operations. Long messages go through Web Crypto (`token/cipher.ts`), which
+ * does not block this thread.
  *
- * Sealed, as everywhere: iv[12], ciphertext, tag[16], no additional data.
+ * Sealed bytes: iv[12], ciphertext[n], tag[16], without additional data.
  */
 
 import { type Bytes, concat } from '../../token/bytes.ts';
 import { IV_LENGTH, openAes, sealAes, TAG_LENGTH } from '../../token/cipher.ts';
 import type { NodeCrypto } from './node-builtins.ts';
-import { nodeCrypto, room } from './node-builtins.ts';
+import { allocate, nodeCrypto } from './node-builtins.ts';
 import { randomBytes } from './random.ts';
 
-const AES = 'aes-256-gcm';
-const NOTHING = new Uint8Array();
+const ALGORITHM = 'aes-256-gcm';
+const NO_BYTES = new Uint8Array();
 
-/** Seals and opens under keys of 32 bytes. */
-export interface Sealer {
-  /** Seal `plain`; `head` goes before it as it is. */
+/** Encryption under keys of 32 bytes. */
+export interface AesGcm {
+  /** Encrypt `plain` under a random IV; `head` is put in front, unencrypted. */
   seal(key: Bytes, plain: Bytes, head?: Bytes): Bytes | Promise<Bytes>;
-  /** Resolves with undefined where key or bytes are wrong. */
+  /** Decrypt sealed bytes without their head; undefined if the key or the bytes are wrong. */
   open(key: Bytes, sealed: Bytes): Bytes | undefined | Promise<Bytes | undefined>;
 }
 
-/** By Node's crypto. */
-export function nativeSealer(crypto: NodeCrypto): Sealer {
+/** Encrypt with Node's crypto, synchronously. */
+export function createNodeAesGcm(crypto: NodeCrypto): AesGcm {
   return {
-    seal: (key, plain, head = NOTHING) => {
+    seal: (key, plain, head = NO_BYTES) => {
       const iv = randomBytes(IV_LENGTH);
-      const cipher = crypto.createCipheriv(AES, key, iv);
-      const at = head.length + IV_LENGTH;
-      const whole = room(at + plain.length + TAG_LENGTH);
-      whole.set(head);
-      whole.set(iv, head.length);
-      whole.set(cipher.update(plain), at);
-      // The end of the stream; of this kind of cipher nothing is left for it.
+      const cipher = crypto.createCipheriv(ALGORITHM, key, iv);
+      const start = head.length + IV_LENGTH;
+      const sealed = allocate(start + plain.length + TAG_LENGTH);
+      sealed.set(head);
+      sealed.set(iv, head.length);
+      sealed.set(cipher.update(plain), start);
+      // GCM is a stream cipher: `update` has returned everything, but the tag exists only after `final`.
       cipher.final();
-      whole.set(cipher.getAuthTag(), at + plain.length);
-      return whole;
+      sealed.set(cipher.getAuthTag(), start + plain.length);
+      return sealed;
     },
     open: (key, sealed) => {
       if (sealed.length < IV_LENGTH + TAG_LENGTH) return undefined;
       const end = sealed.length - TAG_LENGTH;
-      const decipher = crypto.createDecipheriv(AES, key, sealed.subarray(0, IV_LENGTH));
+      const decipher = crypto.createDecipheriv(ALGORITHM, key, sealed.subarray(0, IV_LENGTH));
       decipher.setAuthTag(sealed.subarray(end));
       try {
         const { buffer, byteOffset, length } = decipher.update(sealed.subarray(IV_LENGTH, end));
         decipher.final();
-        // No Buffer, whose `slice` is not the one that others expect.
+        // A plain Uint8Array: `slice` of a Buffer shares memory, which callers do not expect.
         return new Uint8Array(buffer, byteOffset, length);
       } catch {
         return undefined;
@@ -58,11 +58,11 @@ export function nativeSealer(crypto: NodeCrypto): Sealer {
   };
 }
 
-/** By whatever the token room computes with where it is given plain bytes for a key. */
-export const portableSealer: Sealer = {
-  seal: async (key, plain, head = NOTHING) => concat(head, await sealAes(key, plain, randomBytes(IV_LENGTH))),
+/** Encrypt with noble, on any host: `sealAes` and `openAes` use it for keys that are plain bytes. */
+export const portableAesGcm: AesGcm = {
+  seal: async (key, plain, head = NO_BYTES) => concat(head, await sealAes(key, plain, randomBytes(IV_LENGTH))),
   open: (key, sealed) => openAes(key, sealed).catch(() => undefined),
 };
 
-/** The faster one of those that this host has. */
-export const sealer: Sealer = nodeCrypto ? nativeSealer(nodeCrypto) : portableSealer;
+/** The faster implementation that this host offers. */
+export const aesGcm: AesGcm = nodeCrypto ? createNodeAesGcm(nodeCrypto) : portableAesGcm;

@@ -1,7 +1,8 @@
 /**
- * What Node has beyond the web platform, and Bun, Deno and some edge hosts with it: a crypto that answers at once, and
- * memory by the spoonful. Asking the process for it keeps this room free of Node: elsewhere it is undefined, and
- * everything is done by what every host has.
+ * Node's synchronous crypto and pooled buffers, where the host has them (Node, Bun, Deno, some edge hosts).
+ *
+ * `process.getBuiltinModule` finds them without an import of `node:`, so the operator also loads on hosts that lack
+ * them. There both are undefined, and the callers fall back to what every host has.
  */
 
 import { type Bytes, utf8 } from '../../token/bytes.ts';
@@ -11,7 +12,7 @@ interface NodeCipher {
   final(): Uint8Array;
 }
 
-/** As much of `node:crypto` as is used here. */
+/** The part of `node:crypto` that the operator uses. */
 export interface NodeCrypto {
   createCipheriv(algorithm: 'aes-256-gcm', key: Uint8Array, iv: Uint8Array): NodeCipher & { getAuthTag(): Uint8Array };
   createDecipheriv(
@@ -21,10 +22,10 @@ export interface NodeCrypto {
   ): NodeCipher & { setAuthTag(tag: Uint8Array): unknown };
 }
 
-/** Bytes in Node's memory. */
+/** An instance of Node's `Buffer`. */
 export type NodeBytes = Bytes & { toString(encoding: 'base64' | 'base64url'): string };
 
-/** As much of Node's `Buffer` as is used here. */
+/** The part of Node's `Buffer` that the operator uses. */
 export interface NodeBuffer {
   allocUnsafe(length: number): NodeBytes;
   from(bytes: Uint8Array): NodeBytes;
@@ -41,12 +42,13 @@ export const nodeCrypto = builtin('node:crypto') as NodeCrypto | undefined;
 export const nodeBuffer = (builtin('node:buffer') as { Buffer: NodeBuffer } | undefined)?.Buffer;
 
 /**
- * Room for so many bytes, all of which are to be written: they hold anything. Node cuts it from a larger piece, since
- * typed arrays of more than 64 bytes cost five times as much to make, and as much again to be collected.
+ * Allocate bytes with arbitrary content; the caller must write all of them.
+ *
+ * Node cuts them from a pool. A typed array of more than 64 bytes takes five times as long to allocate.
  */
-export const room: (length: number) => Bytes = nodeBuffer
+export const allocate: (length: number) => Bytes = nodeBuffer
   ? (length) => nodeBuffer.allocUnsafe(length)
   : (length) => new Uint8Array(length);
 
-/** UTF-8 bytes of `text`. */
-export const textBytes: (text: string) => Bytes = nodeBuffer ? (text) => nodeBuffer.from(text, 'utf8') : utf8;
+/** Encode a string as UTF-8. */
+export const utf8Bytes: (text: string) => Bytes = nodeBuffer ? (text) => nodeBuffer.from(text, 'utf8') : utf8;

@@ -1,18 +1,18 @@
 /**
- * Everything secret that the operator knows, derived from one root secret.
+ * Every secret of the operator, derived from one root secret.
  *
- * HKDF-SHA-256 (RFC 5869): input key = the root secret, salt = `tessera/1/<environment>/<scope>`, info = a label,
- * 32 bytes out. Environment and scope are in the salt, so that the same root gives two environments nothing in common.
+ * HKDF-SHA-256 (RFC 5869): input key material = the root secret, salt = `tessera/1/<environment>/<scope>`, info = a
+ * label, output 32 bytes. The salt contains environment and scope, so two environments under one root share nothing.
  *
- * | label | what it gives |
+ * | label | derived secret |
  * |---|---|
  * | `first-level-salt` | salt of the first-level hash |
  * | `bucket/<index>/<rotation>` | salt of a bucket during one rotation |
  * | `master-key/<generation>`, `refresh-key/<generation>`, `site-key/<site id>/<generation>` | keys that seal tokens |
- * | `api-key/<site id>`, `client-secret/<api key>` | credentials that nobody brought along |
- * | `api-key-hash/<api key>` | the form in which an API key is kept |
- * | `stored-client-secret/<key hash>` | what seals a client secret that is kept in a database |
- * | `fingerprint` | what may be stored to recognise the root |
+ * | `api-key/<site id>`, `client-secret/<api key>` | credentials that the options leave out |
+ * | `api-key-hash/<api key>` | the stored form of an API key |
+ * | `stored-client-secret/<key hash>` | key that seals a client secret in the database |
+ * | `fingerprint` | identifies the root secret; may be stored and printed |
  */
 
 import { extract } from '@noble/hashes/hkdf.js';
@@ -20,32 +20,32 @@ import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { type Bytes, toHex, utf8 } from '../../token/bytes.ts';
 
-/** Where an operator stands: their IDs, keys and tokens have nothing in common. */
+/** Environment of an operator. Two environments share no ID, key or token. */
 export type Environment = 'integration' | 'production';
 
-/** Whose identities it speaks of: it shows in the first byte of every token. */
+/** Identity scope. The first byte of every token carries it. */
 export type Scope = 'UID2' | 'EUID';
 
-/** What {@link createSecrets} gives. */
+/** Secrets under one root, environment and scope. */
 export interface Secrets {
-  /** 32 bytes, always the same for one root, environment, scope and label. */
+  /** Derive 32 bytes: always the same ones for a label. */
   derive(label: string): Bytes;
-  /** 16 hexadecimal digits that tell roots apart and reveal nothing. */
+  /** 16 hexadecimal digits that identify the root secret without revealing it. */
   readonly fingerprint: string;
 }
 
 /**
- * Derive from a root secret.
+ * Derive secrets from a root secret.
  *
- * @param root  32 random bytes; changing it changes every ID, key and token, and forgets every opt-out.
+ * @param root  32 random bytes. Another root changes every ID, key and token, and no recorded opt-out is found again.
  */
 export function createSecrets(root: Bytes, environment: Environment, scope: Scope): Secrets {
   const key = extract(sha256, root, utf8(`tessera/1/${environment}/${scope}`));
-  // Keyed once, and copied for each label into the same place: a salt per mapped DII is the busiest thing that the
-  // operator does, and a fresh copy costs half as much as the hashing.
+  // Deriving a bucket salt for each mapped DII is the operator's most frequent work, and a new HMAC object takes half as
+  // long as the hashing. So one object is keyed once and copied into a second one for each label.
   const keyed = hmac.create(sha256, key);
   const copy = keyed.clone();
-  // One block of HKDF-Expand, which is all that 32 bytes take: HMAC(key, info, 0x01).
+  // HKDF-Expand of 32 bytes is one block: HMAC(key, info, 0x01).
   const derive = (label: string): Bytes =>
     keyed
       ._cloneInto(copy)

@@ -1,45 +1,48 @@
 /**
- * What an endpoint answers, before it is sealed or not: HTTP status and JSON.
+ * What an endpoint returns: HTTP status and JSON.
  *
- * Only 200 is ever sealed. An error never carries the status `success` or `optout`: real pages trust the JSON of an
- * error as they trust a sealed answer.
+ * Only a 200 is sealed. The JSON of an error never has the status `success` or `optout`, because real pages trust it as
+ * they trust a sealed answer.
+ *
+ * @see docs/protocol.md, "Server behaviour"
  */
 
 import type { Bytes } from '../../token/bytes.ts';
 
-/** An answer in the making. */
-export interface Reply {
-  readonly http: 200 | 400 | 401;
+/** The result of a request to an endpoint. */
+export interface EndpointResult {
+  readonly httpStatus: 200 | 400 | 401;
   readonly json: { readonly status: string; readonly body?: unknown; readonly message?: string };
-  /** Writes the JSON of a successful answer in place of `json`, where there may be very much of it. */
-  readonly write?: (() => Promise<Bytes>) | undefined;
-  /** Whether there is so much of it that it has to wait for its turn. */
-  readonly long?: boolean;
+  /** Writes the JSON of a successful answer in UTF-8, in place of `json`, if it may be too large for a string. */
+  readonly writeJson?: (() => Promise<Bytes>) | undefined;
+  /** Whether `writeJson` writes so much that the answer must be made while it is read: see `http/long-response.ts`. */
+  readonly isLong?: boolean;
 }
 
-export function success(body: unknown): Reply {
-  return { http: 200, json: { status: 'success', body } };
-}
-export function written(write: () => Promise<Bytes>, long: boolean): Reply {
-  return {
-    http: 200,
-    json: { status: 'success' },
-    write,
-    long,
-  };
-}
-export const OPTOUT: Reply = { http: 200, json: { status: 'optout' } };
-export function refuse(status: string, message: string): Reply {
-  return { http: 400, json: { status, message } };
-}
-export function clientError(message: string): Reply {
-  return refuse('client_error', message);
-}
-export function unauthorized(message: string): Reply {
-  return { http: 401, json: { status: 'unauthorized', message } };
+/** The answer for a user who has opted out. */
+export const OPTOUT: EndpointResult = { httpStatus: 200, json: { status: 'optout' } };
+
+/** Build a successful result with a body. */
+export function success(body: unknown): EndpointResult {
+  return { httpStatus: 200, json: { status: 'success', body } };
 }
 
-/** Whether `value` is a JSON object (no array, no null). */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Build a successful result whose whole JSON `writeJson` writes. */
+export function writtenSuccess(writeJson: () => Promise<Bytes>, isLong: boolean): EndpointResult {
+  return { httpStatus: 200, json: { status: 'success' }, writeJson, isLong };
+}
+
+/** Build a 400 with the given status. */
+export function badRequest(status: string, message: string): EndpointResult {
+  return { httpStatus: 400, json: { status, message } };
+}
+
+/** Build a 400 with the status `client_error`. */
+export function clientError(message: string): EndpointResult {
+  return badRequest('client_error', message);
+}
+
+/** Build a 401. */
+export function unauthorized(message: string): EndpointResult {
+  return { httpStatus: 401, json: { status: 'unauthorized', message } };
 }

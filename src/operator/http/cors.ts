@@ -1,10 +1,10 @@
 /**
- * Cross-origin rules: pages of any origin may refresh, and read every answer, also an error.
+ * CORS: pages of any origin may refresh, and may read every answer, errors included.
  *
- * No credentials: a page is no one to the operator. Only validate may be called with an API key from a page; it is a
- * tester's tool. Hono has a middleware for this, which makes an answer before there is one.
+ * Cookies are never accepted. Only validate allows an `Authorization` header from a page: it serves testers. Hono's CORS
+ * middleware is not used because it needs a Hono context, and a refresh does not go through Hono's router.
  *
- * @see shared wire facts 1.8, and 11 row 20
+ * @see docs/protocol.md, "Server behaviour"
  */
 
 const METHODS = 'GET,POST,OPTIONS';
@@ -17,8 +17,8 @@ const HEADERS = [
   'Content-Type',
 ].join(',');
 
-/** Headers of every answer to a request. */
-export function originHeaders({ headers }: Request): Record<string, string> {
+/** Return the CORS headers of every answer to a request. */
+export function corsHeaders({ headers }: Request): Record<string, string> {
   const origin = headers.get('origin');
   if (!origin) return { vary: 'Origin' };
   return {
@@ -29,14 +29,17 @@ export function originHeaders({ headers }: Request): Record<string, string> {
 }
 
 /**
- * Headers of the answer to a page that asks before it calls; undefined for any other request.
+ * Return the further headers of the answer to a preflight request; undefined if it is not one.
  *
- * @param withKey  whether the path may be called with an `Authorization` header from a page.
+ * @param allowAuthorization  whether pages may send an `Authorization` header to the path.
  */
-export function preflightHeaders({ method, headers }: Request, withKey: boolean): Record<string, string> | undefined {
+export function preflightHeaders(
+  { method, headers }: Request,
+  allowAuthorization: boolean,
+): Record<string, string> | undefined {
   if (method !== 'OPTIONS' || !headers.get('origin') || !headers.get('access-control-request-method')) return undefined;
   return {
     'access-control-allow-methods': METHODS,
-    'access-control-allow-headers': withKey ? `${HEADERS},Authorization` : HEADERS,
+    'access-control-allow-headers': allowAuthorization ? `${HEADERS},Authorization` : HEADERS,
   };
 }

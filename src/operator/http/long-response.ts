@@ -1,94 +1,98 @@
 /**
- * Answers too long to be held in memory by the dozen: a million salt buckets are 70 MB, and as much again sealed.
+ * Response bodies too large to hold several of them in memory: a million salt buckets are 70 MB of JSON, and as much
+ * again when sealed.
  *
- * They are written when somebody reads them, one at a time for the whole operator: the others wait their turn. An
- * answer that nobody reads costs nothing; a reader who stops half-way loses the turn after a while.
+ * Such a body is made when its reader asks for the first chunk, and one at a time for the whole operator. A body that
+ * nobody reads costs nothing. A reader that stops half-way loses its turn after {@link MAX_READ_MS}.
  */
 
-import { b64Bytes } from '../crypto/base64.ts';
+import { encodeB64Ascii } from '../crypto/base64.ts';
 
-/** Hands out turns, one at a time, in order. */
-export interface Turns {
-  /** Resolves when the turn has come; call the result once, when done. */
-  take(): Promise<() => void>;
+/** A lock that is granted in the order of the requests for it. */
+export interface Mutex {
+  /** Resolve when the lock is granted. Call the result once to release the lock. */
+  acquire(): Promise<() => void>;
 }
 
-export function createTurns(): Turns {
+/** Create a lock. */
+export function createMutex(): Mutex {
   let last: Promise<void> = Promise.resolve();
   return {
-    take: async () => {
-      const before = last;
-      let done: () => void = () => {};
+    acquire: async () => {
+      const previous = last;
+      let release: () => void = () => {};
       last = new Promise((resolve) => {
-        done = resolve;
+        release = resolve;
       });
-      await before;
-      return done;
+      await previous;
+      return release;
     },
   };
 }
 
-/** How long one answer may be under way, ms. */
-const TURN_MS = 60_000;
-// A multiple of three, so that the base64 of the pieces is the base64 of the whole.
-const PIECE = 3 * 2 ** 16;
+/** Longest time from the first chunk of a body to its last, ms. */
+const MAX_READ_MS = 60_000;
+// A multiple of three bytes, so the concatenated base64 of the chunks is the base64 of the whole body.
+const CHUNK_BYTES = 3 * 2 ** 16;
 
 /**
- * A body that is written when its turn comes.
+ * Create a body that is made when it is read and holds `mutex`.
  *
- * @param write   makes the whole: called once, when the first piece is asked for and the turn has come.
- * @param binary  bytes as they are, else base64 text.
+ * @param write   makes the whole body; called once, after the lock is granted.
+ * @param binary  true to send the bytes, false to send their base64.
  */
 export function longBody(
-  turns: Turns,
+  mutex: Mutex,
   write: () => Promise<Uint8Array<ArrayBuffer>>,
   binary: boolean,
 ): ReadableStream<Uint8Array> {
-  let whole: Uint8Array<ArrayBuffer> | undefined;
-  let at = 0;
-  let left = false;
-  let leave = (): void => {
-    left = true;
+  let content: Uint8Array<ArrayBuffer> | undefined;
+  let offset = 0;
+  let ended = false;
+  let end = (): void => {
+    ended = true;
   };
 
-  // Begin the turn; `leave` ends it, however often it is called.
-  const begin = async (tooLate: () => void): Promise<void> => {
-    const done = await turns.take();
-    if (left) return done();
-    const late = setTimeout(() => {
-      leave();
-      tooLate();
-    }, TURN_MS);
-    leave = () => {
-      left = true;
-      whole = undefined;
-      clearTimeout(late);
-      done();
+  // From here on `end` also releases the lock. It may be called more than once.
+  const start = async (onTimeout: () => void): Promise<void> => {
+    const release = await mutex.acquire();
+    if (ended) return release();
+    const timer = setTimeout(() => {
+      end();
+      onTimeout();
+    }, MAX_READ_MS);
+    end = () => {
+      ended = true;
+      content = undefined;
+      clearTimeout(timer);
+      release();
     };
-    const made = await write();
-    if (!left) whole = made;
+    const written = await write();
+    if (!ended) content = written;
   };
 
   return new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
+        const seconds = MAX_READ_MS / 1000;
         try {
-          if (!whole) await begin(() => controller.error(new Error('expected the answer to be read in time')));
-          // Cancelled, or too late: nobody waits for the rest.
-          if (!whole) return;
-          const piece = whole.subarray(at, (at += PIECE));
-          controller.enqueue(binary ? piece : b64Bytes(piece));
-          if (at < whole.length) return;
-          leave();
+          if (!content)
+            await start(() => controller.error(new Error(`expected the body to be read within ${seconds} s`)));
+          // Cancelled or timed out while the body was made.
+          if (!content) return;
+          const chunk = content.subarray(offset, (offset += CHUNK_BYTES));
+          controller.enqueue(binary ? chunk : encodeB64Ascii(chunk));
+          if (offset < content.length) return;
+          end();
           controller.close();
         } catch (error) {
-          leave();
+          end();
           throw error;
         }
       },
-      cancel: () => leave(),
+      cancel: () => end(),
     },
-    // Nothing is written ahead of its reader.
+    // With the default of 1 the stream would make its body before anyone reads it.
     { highWaterMark: 0 },
   );
 }

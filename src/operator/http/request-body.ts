@@ -1,16 +1,17 @@
 /**
- * Reading a request's body, up to a limit.
+ * Reads the body of a request, up to a size limit.
  *
- * Hono has a middleware for this. It opens every body as a stream, which under Node costs more than all of a refresh.
+ * Hono's body-limit middleware is not used: it opens every body as a stream, which takes longer under Node than all the
+ * rest of a refresh.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
 
-/** Bytes of an HTTP body that are read; more is answered with 413, whoever asks. */
+/** Size limit of a body, bytes. A larger one is answered with 413 before the caller is identified. */
 export const MAX_BODY_BYTES = 1_048_576;
 
-const gather = async (body: ReadableStream<Uint8Array>): Promise<Bytes | undefined> => {
-  const pieces: Uint8Array[] = [];
+const readStream = async (body: ReadableStream<Uint8Array>): Promise<Bytes | undefined> => {
+  const chunks: Uint8Array[] = [];
   let length = 0;
   for (const reader = body.getReader(); ; ) {
     const { done, value } = await reader.read();
@@ -20,31 +21,31 @@ const gather = async (body: ReadableStream<Uint8Array>): Promise<Bytes | undefin
       await reader.cancel();
       return undefined;
     }
-    pieces.push(value);
+    chunks.push(value);
   }
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.length;
   }
-  return whole;
+  return bytes;
 };
 
 /**
  * Read a body.
  *
- * @returns undefined where it is larger than {@link MAX_BODY_BYTES}; nothing at all where the caller went away half-way,
- *   since nobody will read the answer.
+ * @returns undefined if it is larger than {@link MAX_BODY_BYTES}. If the caller disconnects half-way the body counts as
+ *   empty, because nobody reads the answer.
  */
 export async function readBody(request: Request): Promise<Bytes | undefined> {
   const length = Number(request.headers.get('content-length') ?? Number.NaN);
   if (length > MAX_BODY_BYTES) return undefined;
   try {
-    // A length that was announced is held to by the host; without one it may go on for ever.
+    // The host enforces an announced length. Without one the body may be endless.
     if (!Number.isNaN(length) && !request.headers.has('transfer-encoding'))
       return new Uint8Array(await request.arrayBuffer());
-    return request.body ? await gather(request.body) : new Uint8Array();
+    return request.body ? await readStream(request.body) : new Uint8Array();
   } catch {
     return new Uint8Array();
   }

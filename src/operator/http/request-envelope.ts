@@ -1,26 +1,27 @@
 /**
- * Bodies as they arrive: text or bytes, base64 or not, an envelope or something else.
+ * Opens the envelope in a request body, which is bytes or base64.
  *
- * A body is never decoded as a form, whatever its content type says: real clients send base64 under
- * `application/x-www-form-urlencoded`, and decoding would damage it. Next: an endpoint reads the payload.
+ * A body is never parsed as a form, whatever its content type: real clients send base64 as
+ * `application/x-www-form-urlencoded`, and form parsing would damage it.
  *
- * @see shared wire facts 1.1 to 1.3 and 1.7
+ * @see docs/protocol.md, "Envelopes"
  */
 
 import type { Bytes } from '../../token/bytes.ts';
+import { kindOf } from '../../token/checks.ts';
 import type { AesKey } from '../../token/cipher.ts';
 import { isTokenError, type Message, openRequest, REQUEST_VERSION, SMALLEST_REQUEST } from '../../token/index.ts';
-import { readB64 } from '../crypto/base64.ts';
-import type { Reply } from '../endpoints/result.ts';
-import { clientError, isObject } from '../endpoints/result.ts';
+import { decodeB64 } from '../crypto/base64.ts';
+import type { EndpointResult } from '../endpoints/result.ts';
+import { clientError } from '../endpoints/result.ts';
 
-/** A request whose envelope has been opened. */
-export interface Opened {
-  /** The JSON object; undefined where the envelope held no payload. */
+/** A request whose envelope is open. */
+export interface OpenedRequest {
+  /** The JSON object; undefined if the envelope is empty. */
   readonly payload: Record<string, unknown> | undefined;
-  /** 8 bytes, to be repeated in the answer. */
+  /** 8 bytes, repeated in the answer. */
   readonly nonce: Bytes;
-  /** Answer in bytes rather than base64 text. */
+  /** Whether to answer with bytes rather than base64. */
   readonly binary: boolean;
 }
 
@@ -35,63 +36,74 @@ const MESSAGES = {
   time: 'Invalid timestamp: Request too old or client time drift.',
   payload: 'Invalid payload in body: Data is not valid json string.',
 };
-/** The message for a body that is no base64, where no envelope was expected. */
+/** Message for a body that is not base64, at an endpoint without envelope. */
 export const NOT_BASE64 = MESSAGES.base64;
+/** Message for an empty body. */
 export const BODY_MISSING = MESSAGES.missing;
 
-/** A request's clock may differ from the operator's by less than this, ms, either way. */
+/** The time in an envelope must differ by less than this from the operator's, ms. */
 export const CLOCK_WINDOW_MS = 120_000;
 
-/** A body as text; what is no UTF-8 is no base64 either, and refused for that. */
-const textOf = (body: Uint8Array): string => new TextDecoder().decode(body);
+// Bytes that are not UTF-8 become replacement characters, which neither JSON nor base64 accepts here.
+const decodeText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-const objectIn = (text: string): Record<string, unknown> | undefined => {
+const parseObject = (text: string): Record<string, unknown> | undefined => {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
+    return kindOf(value) === 'object' ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }
 };
 
-const openEnvelope = async (bytes: Bytes, key: AesKey, at: number): Promise<Omit<Opened, 'binary'> | Reply> => {
-  const wrong = (message: string): Reply => clientError(objectIn(textOf(bytes)) ? MESSAGES.json : message);
+const openEnvelope = async (
+  bytes: Bytes,
+  key: AesKey,
+  now: number,
+): Promise<Omit<OpenedRequest, 'binary'> | EndpointResult> => {
+  const malformed = (message: string): EndpointResult =>
+    clientError(parseObject(decodeText(bytes)) ? MESSAGES.json : message);
   if (bytes.length === 0) return clientError(MESSAGES.missing);
-  if (bytes.length < SMALLEST_REQUEST) return wrong(MESSAGES.short);
+  if (bytes.length < SMALLEST_REQUEST) return malformed(MESSAGES.short);
   if (bytes[0] !== REQUEST_VERSION)
-    return wrong(
+    return malformed(
       `Invalid body: Invalid request envelope format version: received ${bytes[0]}, must be ${REQUEST_VERSION}.${HINT}`,
     );
-  let sealed: Message;
+  let message: Message;
   try {
-    sealed = await openRequest(key, bytes);
+    message = await openRequest(key, bytes);
   } catch (error) {
     return clientError(isTokenError(error) && error.code === 'decrypt_failed' ? MESSAGES.key : MESSAGES.payload);
   }
-  if (!(Math.abs(at - sealed.at) < CLOCK_WINDOW_MS)) return clientError(MESSAGES.time);
-  const payload = sealed.json === '' ? undefined : objectIn(sealed.json);
-  if (sealed.json !== '' && !payload) return clientError(MESSAGES.payload);
-  return { payload, nonce: sealed.nonce };
+  if (!(Math.abs(now - message.at) < CLOCK_WINDOW_MS)) return clientError(MESSAGES.time);
+  const payload = message.json === '' ? undefined : parseObject(message.json);
+  if (message.json !== '' && !payload) return clientError(MESSAGES.payload);
+  return { payload, nonce: message.nonce };
 };
 
 /**
  * Open the body of a sealed request.
  *
- * @param binary  the content type says bytes; base64 text is understood all the same, and answered with text.
- * @param at      the operator's instant, epoch ms.
- * @returns       the opened request, or the refusal.
+ * @param binary  whether the content type announces bytes. Base64 is accepted nevertheless, and answered with base64.
+ * @param now     the operator's time, epoch ms.
+ * @returns       the opened request, or the error to answer.
  */
-export async function openBody(body: Bytes, binary: boolean, key: AesKey, at: number): Promise<Opened | Reply> {
+export async function openBody(
+  body: Bytes,
+  binary: boolean,
+  key: AesKey,
+  now: number,
+): Promise<OpenedRequest | EndpointResult> {
   if (binary) {
-    const raw = await openEnvelope(body, key, at);
-    if ('nonce' in raw) return { ...raw, binary };
-    const decoded = readB64(body);
-    if (!decoded?.length) return raw;
-    const opened = await openEnvelope(decoded, key, at);
-    return 'nonce' in opened ? { ...opened, binary: false } : opened;
+    const fromBytes = await openEnvelope(body, key, now);
+    if ('nonce' in fromBytes) return { ...fromBytes, binary };
+    const decoded = decodeB64(body);
+    if (!decoded?.length) return fromBytes;
+    const fromB64 = await openEnvelope(decoded, key, now);
+    return 'nonce' in fromB64 ? { ...fromB64, binary: false } : fromB64;
   }
-  const decoded = readB64(body);
-  if (!decoded) return clientError(objectIn(textOf(body)) ? MESSAGES.json : MESSAGES.base64 + HINT);
-  const opened = await openEnvelope(decoded, key, at);
+  const decoded = decodeB64(body);
+  if (!decoded) return clientError(parseObject(decodeText(body)) ? MESSAGES.json : MESSAGES.base64 + HINT);
+  const opened = await openEnvelope(decoded, key, now);
   return 'nonce' in opened ? { ...opened, binary } : opened;
 }

@@ -1,61 +1,64 @@
 /**
- * Answers as they leave: a reply in plain JSON, sealed bytes, or a refusal without either.
+ * Builds responses: plain JSON, sealed bytes, or an error without JSON.
  *
- * Headers are plain objects up to the end: under Node they go to the socket as they are, where a `Headers` would be
- * put together and taken apart again for every answer.
+ * Headers stay plain objects until the end: Node's server writes them as they are, while a `Headers` object would be
+ * built and taken apart for every response.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
-import { b64Text } from '../crypto/base64.ts';
-import type { Reply } from '../endpoints/result.ts';
+import { encodeB64 } from '../crypto/base64.ts';
+import type { EndpointResult } from '../endpoints/result.ts';
 
-/** One request on its way to its answer. */
+/** A request and what is known about its response so far. */
 export interface Exchange {
   readonly request: Request;
-  /** Headers of the answer, whatever it will be. */
+  /** Headers of the response, whatever its status. */
   readonly headers: Record<string, string>;
-  /** `status` of the JSON, for the log and the metrics; empty where there is none. */
+  /** `status` of the JSON, for log and metrics; empty if the response has none. */
   status: string;
 }
 
-const OCTETS = 'application/octet-stream';
+const OCTET_STREAM = 'application/octet-stream';
 
-/** Whether a content type asks for bytes; with a parameter it does not. */
+/** Tell whether the content type asks for bytes. With a parameter, such as a charset, it does not. */
 export function isBinary({ headers }: Request): boolean {
-  return headers.get('content-type')?.toLowerCase() === OCTETS;
+  return headers.get('content-type')?.toLowerCase() === OCTET_STREAM;
 }
 
-/** A body beyond the limit. */
-export function tooLong({ headers }: Exchange): Response {
+/** Build the response to a body beyond the size limit. */
+export function bodyTooLarge({ headers }: Exchange): Response {
   return new Response('Request Too Long', {
     status: 413,
     headers: { ...headers, 'content-type': 'text/plain; charset=UTF-8' },
   });
 }
 
-/** One request too many; `waitMs` until the next one may come. */
-export function tooMany({ headers }: Exchange, waitMs: number): Response {
+/** Build the response to a request beyond the rate limit; the next one is accepted in `waitMs`. */
+export function rateLimited({ headers }: Exchange, waitMs: number): Response {
   return new Response(null, {
     status: 429,
     headers: { ...headers, 'retry-after': `${Math.max(1, Math.ceil(waitMs / 1000))}` },
   });
 }
 
-/** Plain JSON: every error. */
-export function plainAnswer(exchange: Exchange, { http, json }: Pick<Reply, 'json'> & { http: number }): Response {
+/** Build a response of plain JSON: every error has this form. */
+export function plainResponse(
+  exchange: Exchange,
+  { httpStatus, json }: Pick<EndpointResult, 'json'> & { httpStatus: number },
+): Response {
   exchange.status = json.status;
   return new Response(JSON.stringify(json), {
-    status: http,
+    status: httpStatus,
     headers: { ...exchange.headers, 'content-type': 'application/json' },
   });
 }
 
-/** A body of sealed bytes, or of their base64. */
-export function bodyAnswer({ headers }: Exchange, body: BodyInit, binary: boolean): Response {
-  return new Response(body, { headers: { ...headers, 'content-type': binary ? OCTETS : 'text/plain' } });
+/** Build a response of sealed content. `body` is bytes if `binary`, else their base64. */
+export function bodyResponse({ headers }: Exchange, body: BodyInit, binary: boolean): Response {
+  return new Response(body, { headers: { ...headers, 'content-type': binary ? OCTET_STREAM : 'text/plain' } });
 }
 
-/** Sealed bytes as they are, or as base64 text. */
-export function sealedAnswer(exchange: Exchange, sealed: Bytes, binary: boolean): Response {
-  return bodyAnswer(exchange, binary ? sealed : b64Text(sealed), binary);
+/** Build a response of sealed bytes, as they are if `binary`, else as base64. */
+export function sealedResponse(exchange: Exchange, sealed: Bytes, binary: boolean): Response {
+  return bodyResponse(exchange, binary ? sealed : encodeB64(sealed), binary);
 }

@@ -1,7 +1,8 @@
 /**
- * From an HTTP request to an endpoint and back, the same way for all that are sealed.
+ * Handles a request to a sealed endpoint, in the same way for all of them.
  *
- * Order: body, API key and role, rate limit, envelope, endpoint, sealed answer. One instant serves the whole request.
+ * Order: body, API key and role, rate limit, envelope, endpoint, sealed answer. The clock is read once, so the answer
+ * and the time in its envelope agree.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
@@ -13,34 +14,36 @@ import { longBody } from './long-response.ts';
 import { readBody } from './request-body.ts';
 import { openBody } from './request-envelope.ts';
 import type { Exchange } from './response.ts';
-import { bodyAnswer, isBinary, plainAnswer, sealedAnswer, tooLong, tooMany } from './response.ts';
+import { bodyResponse, bodyTooLarge, isBinary, plainResponse, rateLimited, sealedResponse } from './response.ts';
 
-/** Answer the requests to a sealed endpoint. */
-export function sealedRoute(endpoint: Endpoint, service: Service) {
-  return async (exchange: Exchange): Promise<Response> => {
+/** Create the handler of a sealed endpoint. */
+export function sealedRoute(endpoint: Endpoint, service: Service): (exchange: Exchange) => Promise<Response> {
+  return async (exchange) => {
     const { request } = exchange;
     Object.assign(exchange.headers, endpoint.headers);
     const body = await readBody(request);
-    if (!body) return tooLong(exchange);
+    if (!body) return bodyTooLarge(exchange);
     const participant = await service.participants.find(request.headers.get('authorization') ?? undefined);
-    if (!participant) return plainAnswer(exchange, unauthorized('API key missing or unknown'));
+    if (!participant) return plainResponse(exchange, unauthorized('API key missing or unknown'));
     if (!endpoint.roles.some((role) => participant.roles.has(role)))
-      return plainAnswer(exchange, unauthorized('API key not permitted for this operation'));
-    const waitMs = endpoint.limited ? await service.limiter?.take(participant.keyHash) : undefined;
-    if (waitMs !== undefined) return tooMany(exchange, waitMs);
+      return plainResponse(exchange, unauthorized('API key not permitted for this operation'));
+    const waitMs = endpoint.rateLimited ? await service.rateLimit?.take(participant.keyHash) : undefined;
+    if (waitMs !== undefined) return rateLimited(exchange, waitMs);
 
     const { secret } = participant;
-    const at = service.settings.now();
-    const opened = await openBody(body, isBinary(request), secret, at);
-    if ('http' in opened) return plainAnswer(exchange, opened);
-    const reply = await endpoint.answer({ at, participant, payload: opened.payload }, service);
-    if (reply.http !== 200) return plainAnswer(exchange, reply);
+    const now = service.settings.now();
+    const opened = await openBody(body, isBinary(request), secret, now);
+    if ('httpStatus' in opened) return plainResponse(exchange, opened);
+    const result = await endpoint.handle({ now, participant, payload: opened.payload }, service);
+    if (result.httpStatus !== 200) return plainResponse(exchange, result);
 
-    exchange.status = reply.json.status;
+    exchange.status = result.json.status;
     const { nonce, binary } = opened;
-    const seal = async (): Promise<Bytes> =>
-      sealResponse(secret, { at, nonce, json: (await reply.write?.()) ?? JSON.stringify(reply.json) });
-    if (!reply.long) return sealedAnswer(exchange, await seal(), binary);
-    return bodyAnswer(exchange, longBody(service.turns, seal, binary), binary);
+    const seal = async (): Promise<Bytes> => {
+      const json = (await result.writeJson?.()) ?? JSON.stringify(result.json);
+      return sealResponse(secret, { at: now, nonce, json });
+    };
+    if (!result.isLong) return sealedResponse(exchange, await seal(), binary);
+    return bodyResponse(exchange, longBody(service.longResponseMutex, seal, binary), binary);
   };
 }

@@ -1,99 +1,103 @@
 /**
- * Opt-outs: recording them, honouring them, and finding them by any raw ID that the user ever had.
+ * Opt-outs: records them, answers who has opted out, and finds them by any raw ID that the user ever had.
  *
- * A user is known by first-level hash. Beside it stand the raw IDs of every rotation from the operator's first day to
- * the one after the present, extended as time goes on: whoever holds an old ID, the present one or soon the next one
- * learns of the opt-out. There is no opting in again.
+ * A user is known by the first-level hash. The store also holds the user's raw IDs, from the operator's first day to
+ * the rotation after the current one, and they are extended as time passes. So a caller who holds an old ID, the
+ * current one or the next one learns of the opt-out. An opt-out is never lifted.
+ *
+ * @see docs/protocol.md, "Opt-out"
  */
 
 import { fromB64 } from '../../token/bytes.ts';
-import { b64Text } from '../crypto/base64.ts';
+import { encodeB64 } from '../crypto/base64.ts';
 import type { ExtendedOptOut, OptOutStore } from '../state/state.ts';
 import type { RawIds } from './raw-ids.ts';
 import { bucketOf } from './raw-ids.ts';
-import type { Purpose } from './reserved-identities.ts';
+import type { ReservedPurpose } from './reserved-identities.ts';
 import type { Salts } from './salts.ts';
 
-/** What {@link createOptOuts} gives. Users are first-level hashes, 32 bytes; instants are epoch ms. */
+/** Opt-outs of one operator. Users are first-level hashes, 32 bytes; instants are epoch ms. */
 export interface OptOuts {
-  /** Which of these users have opted out, in order. */
-  among(users: readonly Uint8Array[]): Promise<boolean[]>;
-  /** Whether a user gets no token at a refresh. */
-  atRefresh(user: Uint8Array): Promise<boolean>;
-  /** Record an opt-out; one that is already on record stands. */
-  record(user: Uint8Array, at: number): Promise<void>;
-  /** When the owner of each raw ID opted out, in order, in whole seconds of ms; undefined for one who has not. */
-  sinceByRawId(rawIds: readonly string[], at: number): Promise<readonly (number | undefined)[]>;
+  /** Tell which of these users have opted out, in their order. */
+  areOptedOut(users: readonly Uint8Array[]): Promise<boolean[]>;
+  /** Tell whether a refresh answers `optout` for this user. */
+  isOptedOutAtRefresh(user: Uint8Array): Promise<boolean>;
+  /** Record an opt-out. A user who has opted out before keeps the earlier time. */
+  record(user: Uint8Array, now: number): Promise<void>;
+  /** Return when the owner of each raw ID opted out, rounded down to whole seconds; undefined if there is no opt-out. */
+  sinceByRawId(rawIds: readonly string[], now: number): Promise<readonly (number | undefined)[]>;
 }
 
-// Records extended in one statement: about a millisecond of hashing.
-const EXTENDED_AT_ONCE = 500;
+// Records extended in one statement: about 1 ms of hashing.
+const EXTEND_BATCH_SIZE = 500;
 
-/** Keep opt-outs in a store. `rotationPeriod` in seconds. */
+/** Create the opt-outs of an operator. `rotationPeriod` in s, `startedAt` in epoch ms. */
 export function createOptOuts(parts: {
   store: OptOutStore;
   rawIds: RawIds;
   salts: Salts;
-  reserved: ReadonlyMap<string, Purpose>;
+  reserved: ReadonlyMap<string, ReservedPurpose>;
   rotationPeriod: number;
   startedAt: number;
 }): OptOuts {
   const { store, rawIds, salts, reserved, rotationPeriod, startedAt } = parts;
-  // About a day where the period is a year: records are looked through for extension that often.
-  const sweepMs = Math.floor((rotationPeriod * 1000) / 365);
-  let sweepAt = Number.NEGATIVE_INFINITY;
-  // A store learns of its first day on that day, not with the first opt-out. If it cannot be asked now, it will be then.
+  // How often records are checked for extension: about daily with a period of one year.
+  const checkIntervalMs = Math.floor((rotationPeriod * 1000) / 365);
+  let nextCheckAt = Number.NEGATIVE_INFINITY;
+  let extending: Promise<void> | undefined;
+  // Fix the operator's first day at its start rather than at the first opt-out. If the store fails now, `record` tries
+  // again.
   store.epochAt(startedAt).catch(() => {});
 
-  const amongTexts = async (texts: readonly string[]): Promise<boolean[]> => {
-    const stored = await store.since(texts);
-    return texts.map((text, at) => {
-      const purpose = reserved.get(text);
-      return purpose ? purpose === 'optout' : stored[at] !== undefined;
+  const areOptedOut = async (users: readonly string[]): Promise<boolean[]> => {
+    const since = await store.since(users);
+    return users.map((user, index) => {
+      const purpose = reserved.get(user);
+      return purpose ? purpose === 'optout' : since[index] !== undefined;
     });
   };
 
-  // What to put on record: the raw IDs from `first` to the rotation after the present one.
-  const recordOf = (user: Uint8Array, since: number, first: number, at: number): ExtendedOptOut => {
-    const { number, since: began } = salts.rotation(bucketOf(user), at);
+  // A record with the raw IDs from `firstRotation` to the rotation after the one at `at`.
+  const recordOf = (user: Uint8Array, since: number, firstRotation: number, at: number): ExtendedOptOut => {
+    const { number, startSeconds } = salts.rotation(bucketOf(user), at);
     const ids: string[] = [];
-    for (let rotation = first; rotation <= number + 1; rotation++) ids.push(rawIds.during(user, rotation));
-    const extendAt = (began + rotationPeriod) * 1000;
-    return { user: b64Text(user), since, through: number + 1, extendAt, rawIds: ids };
+    for (let rotation = firstRotation; rotation <= number + 1; rotation++) ids.push(rawIds.during(user, rotation));
+    const extendAt = (startSeconds + rotationPeriod) * 1000;
+    return { user: encodeB64(user), since, through: number + 1, extendAt, rawIds: ids };
   };
 
-  let sweeping: Promise<void> | undefined;
-  const sweep = async (at: number): Promise<void> => {
-    // Due within the next day as well: until the next sweep nothing falls behind. An extended one is due no more.
+  const extendRecords = async (now: number): Promise<void> => {
+    // Includes what becomes due before the next check. An extended record is not due again.
     for (;;) {
-      const due = await store.due(at + sweepMs, EXTENDED_AT_ONCE);
+      const due = await store.due(now + checkIntervalMs, EXTEND_BATCH_SIZE);
       if (due.length === 0) break;
       await store.put(
         due.map(({ user, since, through, extendAt }) =>
-          recordOf(fromB64(user), since, through + 1, Math.max(at, extendAt)),
+          recordOf(fromB64(user), since, through + 1, Math.max(now, extendAt)),
         ),
       );
     }
-    sweepAt = at + sweepMs;
+    nextCheckAt = now + checkIntervalMs;
   };
 
   return {
-    among: (users) => amongTexts(users.map(b64Text)),
-    atRefresh: async (user) => {
-      const text = b64Text(user);
-      return reserved.get(text) === 'refreshOptout' || (await amongTexts([text]))[0] === true;
+    areOptedOut: (users) => areOptedOut(users.map(encodeB64)),
+    isOptedOutAtRefresh: async (user) => {
+      const text = encodeB64(user);
+      return reserved.get(text) === 'refreshOptout' || (await areOptedOut([text]))[0] === true;
     },
-    record: async (user, at) => {
-      // From the rotation before the first day on: its ID was told as the previous one.
-      const first = salts.rotation(bucketOf(user), Math.min(await store.epochAt(startedAt), at)).number - 1;
-      await store.put([recordOf(user, Math.floor(at / 1000) * 1000, first, at)]);
+    record: async (user, now) => {
+      // Starts one rotation before the first day: mapping answers of that day contained its ID as the previous one.
+      const firstDay = Math.min(await store.epochAt(startedAt), now);
+      const firstRotation = salts.rotation(bucketOf(user), firstDay).number - 1;
+      await store.put([recordOf(user, Math.floor(now / 1000) * 1000, firstRotation, now)]);
     },
-    sinceByRawId: async (wanted, at) => {
-      if (at >= sweepAt)
-        await (sweeping ??= sweep(at).finally(() => {
-          sweeping = undefined;
+    sinceByRawId: async (ids, now) => {
+      if (now >= nextCheckAt)
+        await (extending ??= extendRecords(now).finally(() => {
+          extending = undefined;
         }));
-      return store.sinceByRawId(wanted);
+      return store.sinceByRawId(ids);
     },
   };
 }

@@ -1,8 +1,10 @@
 /**
  * Participants: who may call, with which roles, and the secret that seals their requests and answers.
  *
- * API keys are kept only as a keyed hash. A caller's key is hashed and looked up by that hash: how long the look-up
- * takes tells nothing, since nobody without the root secret knows what the hash of a guess is.
+ * API keys are kept only as keyed hashes. A caller's key is hashed and looked up by that hash: the time of the look-up
+ * reveals nothing, because the hash of a guess is known only with the root secret.
+ *
+ * @see docs/protocol.md, "Roles"
  */
 
 import { type Bytes, fromB64, toB64, toHex } from '../../token/bytes.ts';
@@ -13,38 +15,39 @@ import type { ParticipantStore, StoredParticipant } from '../state/state.ts';
 import type { Credentials, GivenCredentials, Role } from './roles.ts';
 import { ROLES } from './roles.ts';
 
-/** A caller whose API key is known. */
+/** A caller with a known API key. */
 export interface Participant {
   readonly siteId: number;
   readonly roles: ReadonlySet<Role>;
   /** Seals requests and answers. */
   readonly secret: AesKey;
-  /** Tells participants apart without being a credential. */
+  /** Identifies the participant; not a credential. */
   readonly keyHash: string;
 }
 
-/** What {@link createParticipants} gives. */
+/** Participants of one operator. */
 export interface Participants {
-  /** Who presents this `Authorization` header; undefined for nobody known. */
+  /** Find the participant of an `Authorization` header; undefined if it is missing, malformed or unknown. */
   find(authorization: string | undefined): Promise<Participant | undefined>;
-  /** Site ids of all participants, ascending. */
+  /** Return the site IDs of all participants, ascending. */
   siteIds(): Promise<readonly number[]>;
-  /** Put those that the options named on record: for the other nodes, and for a start without them. */
-  keep(): Promise<void>;
+  /** Store the participants of the options, for other nodes and for later starts without them. */
+  storeConfigured(): Promise<void>;
 }
 
-/** Site of credentials that were given no site. */
 const DEFAULT_SITE_ID = 101;
 
-// <scope>-C-<letter>-<site id>-<6 characters>.<38 characters>, the shape of the ecosystem's keys.
-const makeApiKey = (secrets: Secrets, siteId: number, environment: Environment, scope: Scope): string => {
+// <scope>-C-<I or P>-<site ID>-<6 characters>.<38 characters>: the format of the ecosystem's API keys.
+const deriveApiKey = (secrets: Secrets, siteId: number, environment: Environment, scope: Scope): string => {
   const bytes = secrets.derive(`api-key/${siteId}`);
   const text = toB64(bytes.subarray(3)).replace(/[+/=]/g, 'x');
   return `${scope}-C-${environment === 'production' ? 'P' : 'I'}-${siteId}-${toHex(bytes.subarray(0, 3))}.${text.slice(0, 38)}`;
 };
 
 /**
- * Complete credentials: what is missing is derived from the root secret, so that it is the same after a restart.
+ * Complete credentials. What is missing is derived from the root secret, so it is the same after a restart.
+ *
+ * @param given  `clientSecret` may be base64 or hexadecimal; the result holds base64.
  */
 export function completeCredentials(
   given: GivenCredentials,
@@ -53,23 +56,22 @@ export function completeCredentials(
   scope: Scope,
 ): Credentials {
   const siteId = given.siteId ?? DEFAULT_SITE_ID;
-  const apiKey = given.apiKey ?? makeApiKey(secrets, siteId, environment, scope);
+  const apiKey = given.apiKey ?? deriveApiKey(secrets, siteId, environment, scope);
   return {
     apiKey,
-    // Hexadecimal is read as well, and base64 is what goes on.
     clientSecret: toB64(parseHash(given.clientSecret ?? '') ?? secrets.derive(`client-secret/${apiKey}`)),
     siteId,
     roles: given.roles ?? ROLES,
   };
 }
 
-// Ready keys of participants that were seen: importing one takes longer than a look-up.
-const CACHED_PARTICIPANTS = 10_000;
+// Importing an AES key takes longer than a look-up, so imported keys are cached; a full cache is emptied.
+const MAX_CACHED_SECRETS = 10_000;
 
 /**
- * Find participants.
+ * Create the participants of an operator.
  *
- * @param configured  those named in the options; they come before those of the store.
+ * @param configured  participants of the options; they take precedence over stored ones with the same API key.
  */
 export function createParticipants(
   store: ParticipantStore,
@@ -77,20 +79,20 @@ export function createParticipants(
   secrets: Secrets,
 ): Participants {
   const hashOf = (apiKey: string): string => toHex(secrets.derive(`api-key-hash/${apiKey}`));
-  const own = new Map<string, StoredParticipant>(
-    configured.map((one) => {
-      const keyHash = hashOf(one.apiKey);
-      return [keyHash, { ...one, keyHash }];
+  const configuredByHash = new Map<string, StoredParticipant>(
+    configured.map((credentials) => {
+      const keyHash = hashOf(credentials.apiKey);
+      return [keyHash, { ...credentials, keyHash }];
     }),
   );
-  const ready = new Map<string, Promise<AesKey>>();
-  const readyKey = (secret: string): Promise<AesKey> => {
-    const cached = ready.get(secret);
+  const cache = new Map<string, Promise<AesKey>>();
+  const importSecret = (clientSecret: string): Promise<AesKey> => {
+    const cached = cache.get(clientSecret);
     if (cached) return cached;
-    const made = aesKey(fromB64(secret) as Bytes);
-    if (ready.size >= CACHED_PARTICIPANTS) ready.clear();
-    ready.set(secret, made);
-    return made;
+    const imported = aesKey(fromB64(clientSecret) as Bytes);
+    if (cache.size >= MAX_CACHED_SECRETS) cache.clear();
+    cache.set(clientSecret, imported);
+    return imported;
   };
 
   return {
@@ -98,15 +100,15 @@ export function createParticipants(
       const apiKey = /^bearer (.*)$/is.exec(authorization?.trim() ?? '')?.[1];
       if (!apiKey) return undefined;
       const keyHash = hashOf(apiKey);
-      const found = own.get(keyHash) ?? (await store.byKeyHash(keyHash));
+      const found = configuredByHash.get(keyHash) ?? (await store.byKeyHash(keyHash));
       if (!found) return undefined;
       const { siteId, roles, clientSecret } = found;
-      return { siteId, roles: new Set(roles), secret: await readyKey(clientSecret), keyHash };
+      return { siteId, roles: new Set(roles), secret: await importSecret(clientSecret), keyHash };
     },
     siteIds: async () => {
-      const ids = new Set([...[...own.values()].map(({ siteId }) => siteId), ...(await store.siteIds())]);
-      return [...ids].sort((a, b) => a - b);
+      const configuredIds = [...configuredByHash.values()].map(({ siteId }) => siteId);
+      return [...new Set([...configuredIds, ...(await store.siteIds())])].sort((a, b) => a - b);
     },
-    keep: () => store.put([...own.values()]),
+    storeConfigured: () => store.put([...configuredByHash.values()]),
   };
 }

@@ -1,8 +1,9 @@
 /**
- * The one operator of a database: what its first start has fixed for ever, and every later start must bring along.
+ * The settings that the first start on a database fixes, and that every later start must match.
  *
- * Another root secret, environment, scope or period would change every ID in silence, and with the IDs forget who has
- * opted out. So all four are kept, the root secret by its fingerprint, or itself where nobody gave one.
+ * Another root secret, environment, scope or rotation period would change every ID without notice, and recorded
+ * opt-outs would no longer be found. So the database stores all four; of the root secret only the fingerprint, unless
+ * the operator generated the secret itself.
  */
 
 import type { Database } from '../../database/contract.ts';
@@ -11,19 +12,20 @@ import { TokenError } from '../../token/index.ts';
 import type { Environment, Scope } from '../crypto/secrets.ts';
 import { createSecrets } from '../crypto/secrets.ts';
 
-/** What a start brings along. */
-export interface Newcomer {
-  /** Undefined: take the one that is kept, or make it. */
+/** What a start brings. */
+export interface InstallationSettings {
+  /** Undefined: use the stored root secret, or generate one. */
   readonly root: Bytes | undefined;
   readonly environment: Environment;
   readonly scope: Scope;
   /** Whole seconds. */
   readonly rotationPeriod: number;
-  /** The present instant, epoch ms: the operator's first where there was none before. */
+  /** The current instant, epoch ms. On the first start it becomes the operator's first instant. */
   readonly now: number;
 }
 
-interface Kept {
+/** What the database holds. */
+interface StoredInstallation {
   readonly environment: string;
   readonly scope: string;
   readonly period: number;
@@ -32,42 +34,46 @@ interface Kept {
   readonly epochAt: number;
 }
 
-const agree = (what: string, kept: unknown, got: unknown): void => {
-  if (kept !== got)
-    throw new TokenError('storage_failed', `database: it was made with ${what} ${kept}, and keeps it: got ${got}`);
+const requireSame = (name: string, stored: unknown, got: unknown): void => {
+  if (stored !== got)
+    throw new TokenError(
+      'storage_failed',
+      `database: expected ${name} ${stored}, with which this database was created, got ${got}`,
+    );
 };
 
 /**
- * Move in: be the first, or be as the first one was.
+ * Fix the settings of a new database, or check them against those of an existing one.
  *
  * @returns the root secret in force, and the operator's first instant, epoch ms.
- * @throws {TokenError} `storage_failed`: made with something else, or with a root secret that was not given now.
+ * @throws {TokenError} `storage_failed`: the database was created with other settings, or with a root secret that was
+ *   not given now.
  */
-export async function moveIn(
+export async function openInstallation(
   database: Database,
-  { root, environment, scope, rotationPeriod, now }: Newcomer,
+  { root, environment, scope, rotationPeriod, now }: InstallationSettings,
 ): Promise<{ root: Bytes; epochAt: number }> {
-  const mine = root ?? crypto.getRandomValues(new Uint8Array(32));
-  const { fingerprint } = createSecrets(mine, environment, scope);
-  // Of several that come at once the first one's row stands, and all read it.
+  const candidate = root ?? crypto.getRandomValues(new Uint8Array(32));
+  const { fingerprint } = createSecrets(candidate, environment, scope);
+  // If several nodes start at once, the first insert wins and all nodes read its row.
   await database.query(
     `INSERT INTO tessera_operator (environment, scope, rotation_period, fingerprint, root_secret, epoch_at)
       VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-    [environment, scope, rotationPeriod, fingerprint, root ? null : mine, now],
+    [environment, scope, rotationPeriod, fingerprint, root ? null : candidate, now],
   );
-  const [kept] = await database.query<Kept>(
+  const [stored] = await database.query<StoredInstallation>(
     `SELECT environment, scope, rotation_period AS period, fingerprint, root_secret AS root, epoch_at AS "epochAt"
       FROM tessera_operator`,
   );
-  if (!kept) throw new TokenError('storage_failed', 'database: the row of its operator is gone');
-  agree('environment', kept.environment, environment);
-  agree('scope', kept.scope, scope);
-  agree('rotation period', kept.period, rotationPeriod);
-  if (root) agree('a root secret of fingerprint', kept.fingerprint, fingerprint);
-  else if (!kept.root)
+  if (!stored) throw new TokenError('storage_failed', 'database: expected one row in tessera_operator, got none');
+  requireSame('environment', stored.environment, environment);
+  requireSame('scope', stored.scope, scope);
+  requireSame('rotation period', stored.period, rotationPeriod);
+  if (root) requireSame('a root secret with the fingerprint', stored.fingerprint, fingerprint);
+  else if (!stored.root)
     throw new TokenError(
       'storage_failed',
-      'database: it was made with a root secret of its owner: give the same one again',
+      'database: expected the root secret with which this database was created, got none',
     );
-  return { root: root ?? kept.root!, epochAt: kept.epochAt };
+  return { root: root ?? stored.root!, epochAt: stored.epochAt };
 }

@@ -1,10 +1,11 @@
 /**
- * The rate limit: so many requests a second and participant.
+ * The rate limit: a number of requests per second for each participant.
  *
- * It counts in real time, not by the operator's clock: a limit guards the machine, and a simulated year must not.
+ * It counts in real time, not by the operator's clock: the limit protects the machine, and a simulated clock must not
+ * lift it.
  */
 
-// Its own file, not the whole package: the whole wants the clusters of Node. Types come with the whole only.
+// Single files of the package: its main file imports Node's cluster module. The types come with the main file only.
 // @ts-expect-error
 import memory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
 // @ts-expect-error
@@ -15,32 +16,32 @@ type Package = typeof import('rate-limiter-flexible');
 const RateLimiterMemory = memory as Package['RateLimiterMemory'];
 const RateLimiterPostgres = postgres as Package['RateLimiterPostgres'];
 
-/** Counts requests by key. A database may bring one that several nodes share. */
-export interface Limiter {
-  /** Count one; how long to wait, ms, where it is one too many. */
+/** Counts requests by participant. */
+export interface RateLimit {
+  /** Count one request. Returns undefined if it is within the limit, else how long to wait, ms. */
   take(key: string): Promise<number | undefined>;
 }
 
-const limiterOf = (limiter: { consume(key: string): Promise<unknown> }): Limiter => ({
+const rateLimitOf = (limiter: { consume(key: string): Promise<unknown> }): RateLimit => ({
   take: async (key) => {
     try {
       await limiter.consume(key);
       return undefined;
-    } catch (refusal) {
-      if (refusal instanceof Error) throw refusal;
-      return (refusal as { msBeforeNext: number }).msBeforeNext;
+    } catch (rejection) {
+      if (rejection instanceof Error) throw rejection;
+      return (rejection as { msBeforeNext: number }).msBeforeNext;
     }
   },
 });
 
-/** Limit in the memory of this process. */
-export function memoryLimiter(perSecond: number): Limiter {
-  return limiterOf(new RateLimiterMemory({ points: perSecond, duration: 1 }));
+/** Create a rate limit that counts in the memory of this process. */
+export function memoryRateLimit(perSecond: number): RateLimit {
+  return rateLimitOf(new RateLimiterMemory({ points: perSecond, duration: 1 }));
 }
 
-/** Limit that all nodes on one PostgreSQL share: its table is made with the others. */
-export function sharedLimiter(database: Database, perSecond: number): Limiter {
-  return limiterOf(
+/** Create a rate limit that all nodes on one PostgreSQL share. Its table is one of `tables.ts`. */
+export function databaseRateLimit(database: Database, perSecond: number): RateLimit {
+  return rateLimitOf(
     new RateLimiterPostgres({
       storeClient: {
         query: async ({ text, values }: { text: string; values: Value[] }) => {
@@ -48,14 +49,14 @@ export function sharedLimiter(database: Database, perSecond: number): Limiter {
           return { rows, rowCount: rows.length };
         },
       },
-      // Of ours it only wants to be told that it need not ask for a connection first.
+      // Tells the package to call `query` directly instead of acquiring a connection first.
       storeType: 'pool',
       points: perSecond,
       duration: 1,
       tableName: 'tessera_rate_limits',
       tableCreated: true,
       keyPrefix: '',
-      // One row for each participant: there is nothing to clear.
+      // There is one row for each participant, so expired rows need no clearing.
       clearExpiredByTimeout: false,
     }),
   );

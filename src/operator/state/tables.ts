@@ -1,15 +1,15 @@
 /**
- * The operator's tables in a database. The list is only ever added to: see `database/migrations.ts`.
+ * The operator's tables. Migrations are only ever appended: see `database/migrations.ts`.
  *
- * | table | a row is |
+ * | table | one row is |
  * |---|---|
- * | `tessera_operator` | the one operator of this database: what must not change, and its first instant |
- * | `tessera_participants` | who may call: API key as keyed hash, client secret sealed |
+ * | `tessera_operator` | the only row: the settings that the first start fixed, and the operator's first instant |
+ * | `tessera_participants` | a participant: API key as keyed hash, client secret sealed |
  * | `tessera_opt_outs` | an opted-out user, by first-level hash |
- * | `tessera_raw_ids` | a raw ID that such a user had, has, or has next |
- * | `tessera_rate_limits` | what a participant has used up of the present second; need not outlive a crash |
+ * | `tessera_raw_ids` | a raw ID that an opted-out user had, has, or gets next |
+ * | `tessera_rate_limits` | the requests of a participant in the current second; unlogged, so a crash may lose it |
  *
- * Hashes are text, base64 or hexadecimal, compared byte by byte. Instants are epoch ms.
+ * Hashes are text in base64 or hexadecimal, compared byte by byte. Instants are epoch ms.
  */
 
 import type { Migrations } from '../../database/migrations.ts';

@@ -1,33 +1,33 @@
-/** Bytes laid out by offset: what a token is before it is sealed, and after it has been opened. Big-endian. */
+/** Big-endian integers at fixed offsets: the fields of a token before it is sealed and after it is opened. */
 
 import type { Bytes } from '../../token/bytes.ts';
-import { room } from '../crypto/node-builtins.ts';
+import { allocate } from '../crypto/node-builtins.ts';
 
-/** So many zeros to write on. */
-export function zeros(length: number): Bytes {
-  return room(length).fill(0);
+/** Allocate zeroed bytes. */
+export function zeroBytes(length: number): Bytes {
+  return allocate(length).fill(0);
 }
 
-/** Write a signed 32-bit integer at `at`. */
-export function putInt32(bytes: Uint8Array, at: number, value: number): void {
-  bytes[at] = value >> 24;
-  bytes[at + 1] = value >> 16;
-  bytes[at + 2] = value >> 8;
-  bytes[at + 3] = value;
+/** Write a signed 32-bit integer at `offset`. */
+export function writeInt32(bytes: Uint8Array, offset: number, value: number): void {
+  bytes[offset] = value >> 24;
+  bytes[offset + 1] = value >> 16;
+  bytes[offset + 2] = value >> 8;
+  bytes[offset + 3] = value;
 }
 
-/** Write a signed 64-bit integer at `at`; `value` is a safe integer, an instant in ms. */
-export function putInt64(bytes: Uint8Array, at: number, value: number): void {
-  putInt32(bytes, at, Math.floor(value / 2 ** 32));
-  putInt32(bytes, at + 4, value >>> 0);
+/** Write a signed 64-bit integer at `offset`; `value` is a safe integer, such as an instant in ms. */
+export function writeInt64(bytes: Uint8Array, offset: number, value: number): void {
+  writeInt32(bytes, offset, Math.floor(value / 2 ** 32));
+  writeInt32(bytes, offset + 4, value >>> 0);
 }
 
-/** Read a signed 32-bit integer at `at`. */
-export function getInt32(bytes: Uint8Array, at: number): number {
-  return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+/** Read a signed 32-bit integer at `offset`. */
+export function readInt32(bytes: Uint8Array, offset: number): number {
+  return (bytes[offset]! << 24) | (bytes[offset + 1]! << 16) | (bytes[offset + 2]! << 8) | bytes[offset + 3]!;
 }
 
-/** Read a signed 64-bit integer at `at`, as a number. */
-export function getInt64(bytes: Uint8Array, at: number): number {
-  return getInt32(bytes, at) * 2 ** 32 + (getInt32(bytes, at + 4) >>> 0);
+/** Read a signed 64-bit integer at `offset` as a number. */
+export function readInt64(bytes: Uint8Array, offset: number): number {
+  return readInt32(bytes, offset) * 2 ** 32 + (readInt32(bytes, offset + 4) >>> 0);
 }

@@ -1,44 +1,48 @@
 /**
- * The refresh token: everything that the operator must know again when it comes back, sealed. Nothing is stored.
+ * The refresh token. It contains everything that a refresh needs, so the operator stores no token.
  *
  * | offset | size | content |
  * |---|---|---|
  * | 0 | 1 | scope x 16 |
- * | 1 | 4 | refresh key id |
- * | 5 | 12 + 258 + 16 | iv, ciphertext, tag of the sealed part, AES-256-GCM |
+ * | 1 | 4 | refresh key ID |
+ * | 5 | 12 + 258 + 16 | iv, ciphertext and tag of the sealed part, AES-256-GCM |
  *
- * Sealed part: type[1], expires[8], created[8], site id[4], privacy bits[4], established[8], first-level hash[32],
- * response key[32], zeros to 258. The text is standard base64: 388 characters, always. Clients tell by that length
- * that the answer will be encrypted, and hold the token for opaque otherwise: the layout is this operator's own.
+ * Sealed part: type[1], expires[8], created[8], site ID[4], privacy bits[4], established[8], first-level hash[32],
+ * response key[32], zeros up to 258 bytes. The token is standard base64 and always 388 characters: clients recognise by
+ * this length that the answer to a refresh is encrypted. To clients the token is opaque, and these fields are this
+ * operator's own.
+ *
+ * @see docs/protocol.md, "Tokens"
  */
 
 import type { Bytes } from '../../token/bytes.ts';
 import { IV_LENGTH, TAG_LENGTH } from '../../token/cipher.ts';
 import type { DiiType } from '../../token/index.ts';
-import { sealer } from '../crypto/aes-gcm.ts';
-import { b64Text } from '../crypto/base64.ts';
-import type { KeyOf, TokenKey } from '../crypto/keys.ts';
+import { aesGcm } from '../crypto/aes-gcm.ts';
+import { encodeB64 } from '../crypto/base64.ts';
+import type { FindKey, TokenKey } from '../crypto/keys.ts';
 import type { Scope } from '../crypto/secrets.ts';
-import { diiTypeIn, typeByte } from './advertising-token.ts';
-import { getInt32, getInt64, putInt32, putInt64, zeros } from './byte-fields.ts';
+import { diiTypeOfByte, typeByte } from './advertising-token.ts';
+import { readInt32, readInt64, writeInt32, writeInt64, zeroBytes } from './byte-fields.ts';
 
 const HEAD = 5;
 const SEALED_PART = 258;
 const TOKEN_LENGTH = HEAD + IV_LENGTH + SEALED_PART + TAG_LENGTH;
-const FIELDS = 97;
+const FIELDS_END = 97;
 
-/** What a refresh token remembers. Instants are epoch ms. */
+/** Content of a refresh token. Instants are epoch ms. */
 export interface RefreshToken {
   readonly scope: Scope;
   readonly type: DiiType;
   readonly siteId: number;
   readonly privacyBits: number;
-  /** 32 bytes. */
+  /** First-level hash of the user, 32 bytes. */
   readonly firstLevel: Uint8Array;
+  /** When the user's first token was generated. Refreshes keep it. */
   readonly establishedAt: number;
   readonly createdAt: number;
   readonly expiresAt: number;
-  /** Key of the answer to the refresh of this token, 32 bytes. */
+  /** Key that seals the answer to the refresh of this token, 32 bytes. */
   readonly responseKey: Bytes;
 }
 
@@ -46,46 +50,50 @@ const scopeByte = (scope: Scope): number => typeByte(scope, 'email') & 0xf0;
 
 /** Seal a refresh token: 388 characters. */
 export async function sealRefreshToken(token: RefreshToken, key: TokenKey): Promise<string> {
-  const part = zeros(SEALED_PART);
+  const part = zeroBytes(SEALED_PART);
   part[0] = typeByte(token.scope, token.type);
-  putInt64(part, 1, token.expiresAt);
-  putInt64(part, 9, token.createdAt);
-  putInt32(part, 17, token.siteId);
-  putInt32(part, 21, token.privacyBits);
-  putInt64(part, 25, token.establishedAt);
+  writeInt64(part, 1, token.expiresAt);
+  writeInt64(part, 9, token.createdAt);
+  writeInt32(part, 17, token.siteId);
+  writeInt32(part, 21, token.privacyBits);
+  writeInt64(part, 25, token.establishedAt);
   part.set(token.firstLevel, 33);
   part.set(token.responseKey, 65);
 
-  const head = zeros(HEAD);
+  const head = zeroBytes(HEAD);
   head[0] = scopeByte(token.scope);
-  putInt32(head, 1, key.id);
-  return b64Text(await sealer.seal(key.secret, part, head));
+  writeInt32(head, 1, key.id);
+  return encodeB64(await aesGcm.seal(key.secret, part, head));
 }
 
 /**
  * Open a refresh token of this operator.
  *
- * @param bytes  the token, out of its base64.
- * @param keyOf  finds the key of a number; undefined where there is none.
- * @returns undefined for whatever is not a refresh token of `scope` under such keys.
+ * @param bytes    the token, decoded from base64.
+ * @param findKey  finds a refresh key by its number; undefined if there is none.
+ * @returns        undefined if `bytes` are not a refresh token of `scope` that these keys open.
  */
-export async function openRefreshToken(bytes: Bytes, scope: Scope, keyOf: KeyOf): Promise<RefreshToken | undefined> {
+export async function openRefreshToken(
+  bytes: Bytes,
+  scope: Scope,
+  findKey: FindKey,
+): Promise<RefreshToken | undefined> {
   if (bytes.length !== TOKEN_LENGTH) return undefined;
-  const key = bytes[0] === scopeByte(scope) ? keyOf(getInt32(bytes, 1)) : undefined;
+  const key = bytes[0] === scopeByte(scope) ? findKey(readInt32(bytes, 1)) : undefined;
   if (!key) return undefined;
-  const part = await sealer.open(key.secret, bytes.subarray(HEAD));
+  const part = await aesGcm.open(key.secret, bytes.subarray(HEAD));
   if (!part) return undefined;
-  // Another kind of sealed thing under the same key cannot pass: only refresh tokens are sealed under refresh keys.
-  if (part[0] !== typeByte(scope, diiTypeIn(part[0]!))) return undefined;
+  // Refresh keys seal refresh tokens only, so the fields need no further check than their type byte.
+  if (part[0] !== typeByte(scope, diiTypeOfByte(part[0]!))) return undefined;
   return {
     scope,
-    type: diiTypeIn(part[0]),
-    expiresAt: getInt64(part, 1),
-    createdAt: getInt64(part, 9),
-    siteId: getInt32(part, 17),
-    privacyBits: getInt32(part, 21),
-    establishedAt: getInt64(part, 25),
+    type: diiTypeOfByte(part[0]),
+    expiresAt: readInt64(part, 1),
+    createdAt: readInt64(part, 9),
+    siteId: readInt32(part, 17),
+    privacyBits: readInt32(part, 21),
+    establishedAt: readInt64(part, 25),
     firstLevel: part.subarray(33, 65),
-    responseKey: part.subarray(65, FIELDS),
+    responseKey: part.subarray(65, FIELDS_END),
   };
 }

@@ -1,61 +1,62 @@
 /**
- * Issuing token sets: one user, one site, one instant.
+ * Issues token sets and opens refresh tokens: supplies the two byte formats with keys, raw IDs and lifetimes.
  *
- * The layouts are in `advertising-token.ts` and `refresh-token.ts`; here they get keys, raw ID and lifetimes.
+ * It does not ask whether a user has opted out: the endpoints do.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
 import { type DiiType, toWire } from '../../token/index.ts';
-import { b64Text } from '../crypto/base64.ts';
+import { encodeB64 } from '../crypto/base64.ts';
 import type { Keys } from '../crypto/keys.ts';
 import { REFRESH } from '../crypto/keys.ts';
 import { randomBytes } from '../crypto/random.ts';
 import type { RawIds } from '../identity/raw-ids.ts';
-import type { Settings } from '../options.ts';
+import type { OperatorSettings } from '../options.ts';
 import { PRIVACY_BITS, sealAdvertisingToken } from './advertising-token.ts';
 import type { RefreshToken } from './refresh-token.ts';
 import { openRefreshToken, sealRefreshToken } from './refresh-token.ts';
 
-/** For whom a set is issued. */
-export interface Issue {
-  /** Site whose key seals the token, and which may validate it. */
+/** The user and the site of a token set. */
+export interface TokenSubject {
+  /** Site whose key seals the token and whose participants may validate it. */
   readonly siteId: number;
   readonly type: DiiType;
   /** First-level hash of the user, 32 bytes. */
   readonly user: Uint8Array;
-  /** Default: at the time of issue. A refresh passes on what it was given. */
+  /** Epoch ms. Default: the time of issue. A refresh passes on the value of the old token. */
   readonly establishedAt?: number;
+  /** Default: {@link PRIVACY_BITS}. A refresh passes on the value of the old token. */
   readonly privacyBits?: number;
 }
 
-/** What {@link createTokens} gives. */
-export interface Tokens {
-  /** Issue a token set at `at` (epoch ms), in its wire form. */
-  issue(issue: Issue, at: number): Promise<Record<string, string | number>>;
-  /** Open a refresh token, out of its base64, that was issued under these keys; undefined for anything else. */
+/** Issues and opens the tokens of one operator. */
+export interface TokenIssuer {
+  /** Issue a token set at `now` (epoch ms), with the member names of the wire. */
+  issue(subject: TokenSubject, now: number): Promise<Record<string, string | number>>;
+  /** Open a refresh token, decoded from base64; undefined if it is not one of this operator's. */
   openRefresh(token: Bytes): Promise<RefreshToken | undefined>;
 }
 
-/** Issue and open tokens. */
-export function createTokens(keys: Keys, rawIds: RawIds, settings: Settings): Tokens {
+/** Create a token issuer. */
+export function createTokenIssuer(keys: Keys, rawIds: RawIds, settings: OperatorSettings): TokenIssuer {
   const { scope, identityExpiresMs, refreshFromMs, refreshExpiresMs } = settings;
   return {
-    issue: async ({ siteId, type, user, establishedAt, privacyBits = PRIVACY_BITS }, at) => {
-      const shared = { scope, type, siteId, privacyBits, establishedAt: establishedAt ?? at, createdAt: at };
+    issue: async ({ siteId, type, user, establishedAt, privacyBits = PRIVACY_BITS }, now) => {
+      const shared = { scope, type, siteId, privacyBits, establishedAt: establishedAt ?? now, createdAt: now };
       const responseKey = randomBytes(32);
-      const expiresAt = at + identityExpiresMs;
-      const endsAt = at + refreshExpiresMs;
+      const expiresAt = now + identityExpiresMs;
+      const endsAt = now + refreshExpiresMs;
       return toWire({
         advertisingToken: await sealAdvertisingToken(
-          { ...shared, rawId: rawIds.bytesAt(user, at), expiresAt },
+          { ...shared, rawId: rawIds.bytesAt(user, now), expiresAt },
           { master: keys.master, site: keys.site(siteId) },
         ),
         refreshToken: await sealRefreshToken(
           { ...shared, firstLevel: user, expiresAt: endsAt, responseKey },
           keys.refresh,
         ),
-        responseKeyB64: b64Text(responseKey),
-        refreshAt: at + refreshFromMs,
+        responseKeyB64: encodeB64(responseKey),
+        refreshAt: now + refreshFromMs,
         expiresAt,
         endsAt,
       });
@@ -63,7 +64,6 @@ export function createTokens(keys: Keys, rawIds: RawIds, settings: Settings): To
     openRefresh: (token) =>
       openRefreshToken(token, scope, (id) => {
         const key = keys.byId(id);
-        // No other key ever sealed a refresh token.
         return key?.siteId === REFRESH ? key : undefined;
       }),
   };
