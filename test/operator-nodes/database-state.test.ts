@@ -13,8 +13,8 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((operator) => operator.close()));
 });
 
-/** A node under a clock that the test moves, which shows `at` when it starts. */
-const nodeOn = async (database: string, options: OperatorOptions = {}, at = NOON) => {
+/** Start a node on a database, with a clock that the test sets; it starts at `at`. */
+const startNode = async (database: string, options: OperatorOptions = {}, at = NOON) => {
   const clock = { at };
   const operator = createOperator({ now: () => clock.at, rootSecret: ROOT, database, ...options });
   open.push(operator);
@@ -23,7 +23,7 @@ const nodeOn = async (database: string, options: OperatorOptions = {}, at = NOON
   const answer = (path: string, init: RequestInit) => operator.fetch(new Request(`http://node.test${path}`, init));
   return { clock, operator, participant, ...createCalls(answer, participant, () => clock.at) };
 };
-type Node = Awaited<ReturnType<typeof nodeOn>>;
+type Node = Awaited<ReturnType<typeof startNode>>;
 
 const LOGOUT = '/v2/token/logout';
 const rawId = async (node: Node, email: string): Promise<string> =>
@@ -31,7 +31,7 @@ const rawId = async (node: Node, email: string): Promise<string> =>
 const optedOut = async (node: Node, ids: readonly unknown[]) =>
   (await node.call('/v2/optout/status', { advertising_ids: ids })).json.body.opted_out;
 
-const wholeText = async (place: string): Promise<string> => {
+const readTables = async (place: string): Promise<string> => {
   const database = await openDatabase(place);
   const tables = ['operator', 'participants', 'opt_outs', 'raw_ids', 'rate_limits'];
   const rows = await Promise.all(
@@ -42,39 +42,39 @@ const wholeText = async (place: string): Promise<string> => {
 };
 
 describe.each(KINDS)('on %s', (kind) => {
-  test('no API key, client secret, DII or given root secret is in a table', async () => {
+  test('no table contains an API key, client secret, DII or given root secret', async () => {
     const place = await freshPlace(kind);
     const clientSecret = toB64(new Uint8Array(32).fill(0xab));
-    const node = await nodeOn(place, { apiKey: 'an-api-key', clientSecret, rateLimit: 5 });
+    const node = await startNode(place, { apiKey: 'an-api-key', clientSecret, rateLimit: 5 });
     await node.call(LOGOUT, { email: 'leaver@example.com' });
     await rawId(node, 'user@example.com');
     await node.operator.close();
-    const text = await wholeText(place);
+    const text = await readTables(place);
     expect(text).toContain('GENERATOR');
     for (const secret of ['an-api-key', clientSecret, 'ab'.repeat(32), '07'.repeat(32), 'example.com'])
       expect(text).not.toContain(secret);
   });
 
-  test('a participant on record may call, until one with the same key and no role takes its place', async () => {
+  test('a stored participant may call until it is stored again without roles', async () => {
     const place = await freshPlace(kind);
     const leaked = { apiKey: 'leaked', clientSecret: toB64(new Uint8Array(32).fill(1)), siteId: 7 };
-    const first = await nodeOn(place, { participants: [{}, leaked] });
+    const first = await startNode(place, { participants: [{}, leaked] });
     const [, as] = first.operator.participants;
     await first.operator.close();
 
-    const second = await nodeOn(place);
+    const second = await startNode(place);
     expect((await second.call('/v2/token/generate', { email: 'user@example.com' }, { as: as! })).http).toBe(200);
     await second.operator.close();
 
-    const third = await nodeOn(place, { participants: [{}, { ...leaked, roles: [] }] });
+    const third = await startNode(place, { participants: [{}, { ...leaked, roles: [] }] });
     await third.operator.close();
-    const fourth = await nodeOn(place);
+    const fourth = await startNode(place);
     expect((await fourth.call('/v2/token/generate', { email: 'user@example.com' }, { as: as! })).http).toBe(401);
   });
 
-  test('a client secret that was moved to another row opens nothing', async () => {
+  test('a client secret copied to another row does not open there', async () => {
     const place = await freshPlace(kind);
-    const node = await nodeOn(place, { participants: [{}, { apiKey: 'one' }, { apiKey: 'two' }] });
+    const node = await startNode(place, { participants: [{}, { apiKey: 'one' }, { apiKey: 'two' }] });
     const [, one] = node.operator.participants;
     await node.operator.close();
     const database = await openDatabase(place);
@@ -83,39 +83,39 @@ describe.each(KINDS)('on %s', (kind) => {
         WHERE p.key_hash <> tessera_participants.key_hash LIMIT 1)`,
     );
     await database.close();
-    const again = await nodeOn(place);
+    const again = await startNode(place);
     expect((await again.call('/v2/token/generate', { email: 'user@example.com' }, { as: one! })).http).toBe(401);
   });
 
-  test('what is no raw ID is nobody’s, whatever characters are in it', async () => {
-    const node = await nodeOn(await freshPlace(kind));
+  test('strings that are not raw IDs match no user, whatever characters they contain', async () => {
+    const node = await startNode(await freshPlace(kind));
     const id = await rawId(node, 'leaver@example.com');
     await node.call(LOGOUT, { email: 'leaver@example.com' });
     const strange = ['\0', 'a\0b', '\ud800', "'; DROP TABLE tessera_raw_ids; --", '', id.slice(1), `${id} `];
     expect(await optedOut(node, [...strange, id])).toEqual([{ advertising_id: id, opted_out_since: NOON }]);
   });
 
-  test('the first day is that of the first start, and every ID since is found', async () => {
+  test('the first start fixes the first day, and every raw ID since is found', async () => {
     const place = await freshPlace(kind);
-    const first = await nodeOn(place, { rotationPeriod: 365 });
+    const first = await startNode(place, { rotationPeriod: 365 });
     const ids = new Set<string>();
     for (let step = 0; step < 5; step++) {
       ids.add(await rawId(first, 'leaver@example.com'));
       first.clock.at += 365_000;
     }
     await first.operator.close();
-    const second = await nodeOn(place, { rotationPeriod: 365 }, first.clock.at);
+    const second = await startNode(place, { rotationPeriod: 365 }, first.clock.at);
     await second.call(LOGOUT, { email: 'leaver@example.com' });
     expect(await optedOut(second, [...ids])).toHaveLength(5);
   });
 
-  test('an operator whose root secret the database keeps knows its credentials when it is ready', async () => {
+  test('an operator whose root secret is in the database has its credentials once it is ready', async () => {
     const place = await freshPlace(kind);
     const operator = createOperator({ database: place });
     open.push(operator);
     for (const name of ['participants', 'made', 'fingerprint'] as const)
       expect(() => operator[name]).toThrow(TypeError);
-    // A request may come at once: it waits.
+    // A request before `ready` waits.
     const answer = await operator.fetch(new Request('http://node.test/ops/healthcheck'));
     expect(await answer.text()).toBe('OK');
     const { made, fingerprint, inMemory } = operator;
@@ -128,12 +128,12 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 });
 
-test('nodes that extend the same opt-outs at the same time do no harm', async () => {
+test('several nodes may extend the same opt-outs at the same time', async () => {
   const place = await freshPlace('postgres');
-  const nodes = await Promise.all([nodeOn(place), nodeOn(place), nodeOn(place)]);
+  const nodes = await Promise.all([startNode(place), startNode(place), startNode(place)]);
   const emails = Array.from({ length: 1200 }, (_, at) => `leaver-${at}@example.com`);
-  // A twin that never hears of the opt-outs tells which ID everyone would have.
-  const twin = await nodeOn(await freshPlace('postgres'));
+  // An operator without the opt-outs maps the users to the raw IDs that they have.
+  const twin = await startNode(await freshPlace('postgres'));
   const idsAt = async (at: number): Promise<string[]> => {
     twin.clock.at = at;
     const { json } = await twin.call('/v3/identity/map', { email: emails });
@@ -148,8 +148,8 @@ test('nodes that extend the same opt-outs at the same time do no harm', async ()
     const now = await idsAt(at);
     for (const id of now) all.add(id);
     for (const node of nodes) node.clock.at = at;
-    const told = await Promise.all(nodes.map((node) => optedOut(node, now)));
-    for (const found of told) expect(found).toHaveLength(emails.length);
+    const answers = await Promise.all(nodes.map((node) => optedOut(node, now)));
+    for (const found of answers) expect(found).toHaveLength(emails.length);
   }
   expect(all.size).toBe(4 * emails.length);
   const whole = [...all];
@@ -161,11 +161,11 @@ test('nodes that extend the same opt-outs at the same time do no harm', async ()
     ).toBe(true);
 });
 
-test('nodes on one PostgreSQL count requests together, second by second', async () => {
+test('nodes on one PostgreSQL share the rate limit of each second', async () => {
   const place = await freshPlace('postgres');
-  const nodes = await Promise.all([nodeOn(place, { rateLimit: 3 }), nodeOn(place, { rateLimit: 3 })]);
+  const nodes = await Promise.all([startNode(place, { rateLimit: 3 }), startNode(place, { rateLimit: 3 })]);
   const ask = (node: number) => nodes[node]!.call('/v3/identity/map', { email: [] });
-  // A limit counts in real time, whatever the operator's clock says.
+  // The limit counts in real time, not by the operator's clock.
   vi.useFakeTimers({ toFake: ['Date'] });
   for (let second = 1; second <= 2; second++) {
     for (const node of [0, 1, 0]) expect((await ask(node)).http).toBe(200);
@@ -177,8 +177,8 @@ test('nodes on one PostgreSQL count requests together, second by second', async 
   }
 });
 
-describe('a state that cannot be opened', () => {
-  test('rejects `ready` and answers 503, without the password and without bringing the process down', async () => {
+describe('if the state cannot be opened', () => {
+  test('`ready` rejects and requests are answered 503, without an unhandled rejection and without the password', async () => {
     const lines: string[] = [];
     const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message);
     const place = (await freshPlace('postgres')).replace(/:\d+\//, ':1/');
@@ -191,22 +191,22 @@ describe('a state that cannot be opened', () => {
     expect(lines.join()).not.toContain(PASSWORD);
   });
 
-  test.each<[options: OperatorOptions, said: string]>([
-    [{ database: 5 as never }, 'database: expected text, got number'],
+  test.each<[options: OperatorOptions, message: string]>([
+    [{ database: 5 as never }, 'database: expected string, got number'],
     [{ database: 'mysql://secret@host' }, 'got mysql://'],
     [{ database: '' }, 'expected a folder or postgres://'],
-    [{ database: 'here', state: {} as never }, 'expected none where state is given'],
-  ])('is told of at once where the option is wrong', (options, said) => {
-    expect(() => createOperator(options)).toThrow(said);
+    [{ database: 'here', state: {} as never }, 'expected none, since the option state is given'],
+  ])('a wrong option throws at once: %j', (options, message) => {
+    expect(() => createOperator(options)).toThrow(message);
     expect(() => createOperator(options)).not.toThrow('secret');
   });
 });
 
-test('a node whose PostgreSQL goes away says so, fails softly, and comes back with it', async () => {
+test('while PostgreSQL is unreachable the health check answers 503 and requests 500; both recover with it', async () => {
   const place = await freshPlace('postgres');
   const lines: string[] = [];
   const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message);
-  const node = await nodeOn(place, { logger: { info: () => {}, warn: log, error: log } });
+  const node = await startNode(place, { logger: { info: () => {}, warn: log, error: log } });
   const name = new URL(place).pathname.slice(1);
   const admin = await openDatabase(place.replace(/[^/]+$/, 'postgres'));
   const health = async () => (await node.operator.fetch(new Request('http://node.test/ops/healthcheck'))).status;
@@ -224,9 +224,9 @@ test('a node whose PostgreSQL goes away says so, fails softly, and comes back wi
   expect((await node.call('/v2/token/generate', { email: 'leaver@example.com' })).json.status).toBe('optout');
 });
 
-test('a folder is left when the operator closes, and when its start fails', async () => {
+test('a folder is released when the operator closes and when its start fails', async () => {
   const place = await freshPlace('pglite');
-  await (await nodeOn(place)).operator.close();
-  await expect(nodeOn(place, { environment: 'production' })).rejects.toMatchObject({ code: 'storage_failed' });
-  await nodeOn(place);
+  await (await startNode(place)).operator.close();
+  await expect(startNode(place, { environment: 'production' })).rejects.toMatchObject({ code: 'storage_failed' });
+  await startNode(place);
 });

@@ -15,7 +15,7 @@ describe('since_timestamp', () => {
     ['2026-06-01T12:00', NOON],
     ['2026-06-01T12:00:00.5', NOON + 500],
     ['2026-06-01T12:00:00.123', NOON + 123],
-    // As Python writes it; nothing from before may be listed, so the rest of a millisecond counts as one.
+    // Microseconds, as Python writes them. Rounded up, so that no earlier rotation is listed.
     ['2026-06-01T12:00:00.123456', NOON + 124],
     ['2026-06-01T12:00:00.123000000', NOON + 123],
     ['2026-06-01T12:00:00.999999999', NOON + 1000],
@@ -47,16 +47,16 @@ describe('since_timestamp', () => {
     [true, undefined],
     [[], undefined],
     [{}, undefined],
-  ])('%j is read as %s', (value, at) => {
+  ])('%j is parsed as %s', (value, at) => {
     expect(parseSinceTimestamp(value)).toBe(at);
   });
 
   test.each<[what: string, payload: unknown, message: string]>([
     ['an empty payload', undefined, 'missing parameter since_timestamp'],
-    ['nothing', {}, 'missing parameter since_timestamp'],
+    ['no member', {}, 'missing parameter since_timestamp'],
     ['null', { since_timestamp: null }, 'missing parameter since_timestamp'],
     ['a time with a zone', { since_timestamp: '2026-06-01T12:00:00Z' }, INVALID],
-    ['a text', { since_timestamp: 'yesterday' }, INVALID],
+    ['a string that is not a time', { since_timestamp: 'yesterday' }, INVALID],
     ['a fraction of a millisecond', { since_timestamp: NOON + 0.5 }, INVALID],
   ])('%s is a client error', async (_, payload, message) => {
     const { http, json } = await createTestService().call(PATH, payload);
@@ -64,8 +64,8 @@ describe('since_timestamp', () => {
   });
 });
 
-describe('the list', () => {
-  test('of a day is about a 365th of all buckets, in the documented form, none older than asked for', async () => {
+describe('the list of rotated buckets', () => {
+  test('contains about 1/365 of all buckets for one day, in the documented form, none older than requested', async () => {
     const { json } = await createTestService().call(PATH, { since_timestamp: iso(NOON - DAY) });
     expect(json.status).toBe('success');
     expect(json.body.length).toBeGreaterThan(2870);
@@ -79,7 +79,7 @@ describe('the list', () => {
     expect(new Set(json.body.map((row: { bucket_id: string }) => row.bucket_id)).size).toBe(json.body.length);
   });
 
-  test('is the same for the same instant in either form', async () => {
+  test('is the same for a time as text and as a number', async () => {
     const service = createTestService();
     const [text, number] = await Promise.all([
       service.call(PATH, { since_timestamp: iso(NOON - DAY / 24) }),
@@ -89,13 +89,13 @@ describe('the list', () => {
     expect(text.json).toEqual(number.json);
   });
 
-  test('of a time to come is empty', async () => {
+  test('is empty for a future time', async () => {
     const service = createTestService();
     for (const since_timestamp of [NOON + 1000, '2999-01-01T00:00:00'])
       expect((await service.call(PATH, { since_timestamp })).json).toEqual({ status: 'success', body: [] });
   });
 
-  test('names the buckets that v2 map names, from the instant of their rotation on', async () => {
+  test('contains exactly the buckets of v2 map whose raw IDs have changed', async () => {
     const service = createTestService();
     const email = Array.from({ length: 2000 }, (_, at) => `user${at}@example.com`);
     const before = await service.call('/v2/identity/map', { email });
@@ -113,7 +113,7 @@ describe('the list', () => {
 });
 
 describe('a list of all buckets', () => {
-  const ask = async (service: ReturnType<typeof createTestService>, binary: boolean) => {
+  const request = async (service: ReturnType<typeof createTestService>, binary: boolean) => {
     const { apiKey, clientSecret } = service.participant;
     const body = await envelope({ since_timestamp: 0 }, clientSecret, service.now);
     return service.post(PATH, binary ? body : toB64(body), {
@@ -121,7 +121,7 @@ describe('a list of all buckets', () => {
       ...(binary ? { 'content-type': 'application/octet-stream' } : {}),
     });
   };
-  // The bytes of a whole answer, without ever holding it as objects.
+  // Opens an answer without parsing its JSON, which would hold a million objects.
   const open = async (service: ReturnType<typeof createTestService>, response: Response) => {
     const bytes = new Uint8Array(await response.arrayBuffer());
     const binary = response.headers.get('content-type') === 'application/octet-stream';
@@ -132,10 +132,10 @@ describe('a list of all buckets', () => {
   };
 
   test.each([true, false])(
-    'arrives whole, each bucket once, in bytes: %s',
+    'is complete and contains each bucket once, binary: %s',
     async (binary) => {
       const service = createTestService();
-      const { json, at } = await open(service, await ask(service, binary));
+      const { json, at } = await open(service, await request(service, binary));
       expect(at).toBe(NOON);
       const names = json.match(/"b[0-9a-f]{5}"/g)!;
       expect(names).toHaveLength(2 ** 20);
@@ -146,14 +146,14 @@ describe('a list of all buckets', () => {
     30_000,
   );
 
-  test('costs nothing while nobody reads it, and leaves its turn to the next when it is given up', async () => {
+  test('is not made while nobody reads it, and a cancelled reader releases the lock', async () => {
     const service = createTestService();
-    const unread = await Promise.all(Array.from({ length: 20 }, () => ask(service, true)));
+    const unread = await Promise.all(Array.from({ length: 20 }, () => request(service, true)));
     expect(unread.map(({ status }) => status)).toEqual(Array(20).fill(200));
-    const given = (await ask(service, true)).body!.getReader();
-    expect((await given.read()).value!.length).toBeGreaterThan(10_000);
-    const waiting = open(service, await ask(service, true));
-    await given.cancel();
+    const cancelled = (await request(service, true)).body!.getReader();
+    expect((await cancelled.read()).value!.length).toBeGreaterThan(10_000);
+    const waiting = open(service, await request(service, true));
+    await cancelled.cancel();
     expect((await waiting).json.length).toBeGreaterThan(60_000_000);
   }, 30_000);
 });

@@ -17,7 +17,7 @@ const SEALED = [
 const POSTED = [...SEALED, '/v2/token/refresh'];
 const MEBIBYTE = 1_048_576;
 
-describe('an API key opens what its roles allow', () => {
+describe('API keys and roles', () => {
   const ROLES: Record<string, string[]> = {
     '/v2/token/generate': ['GENERATOR'],
     '/v2/token/validate': ['GENERATOR'],
@@ -44,17 +44,17 @@ describe('an API key opens what its roles allow', () => {
   });
 
   test.each<[what: string, authorization: (key: string) => string | undefined, http: number]>([
-    ['no header', () => undefined, 401],
+    ['without a header', () => undefined, 401],
     ['an unknown key', () => 'Bearer somebody', 401],
     ['another scheme', (key) => `Basic ${key}`, 401],
     ['the key alone', (key) => key, 401],
     ['the scheme alone', () => 'Bearer', 401],
-    ['a key with more behind it', (key) => `Bearer ${key}x`, 401],
-    ['a key with less', (key) => `Bearer ${key.slice(1)}`, 401],
+    ['the key with a character appended', (key) => `Bearer ${key}x`, 401],
+    ['the key without its first character', (key) => `Bearer ${key.slice(1)}`, 401],
     ['two spaces', (key) => `Bearer  ${key}`, 401],
     ['the key', (key) => `Bearer ${key}`, 200],
-    ['the scheme in small letters', (key) => `bearer ${key}`, 200],
-    ['the scheme in capitals', (key) => `BEARER ${key}`, 200],
+    ['the scheme in lower case', (key) => `bearer ${key}`, 200],
+    ['the scheme in upper case', (key) => `BEARER ${key}`, 200],
     ['spaces around it', (key) => ` Bearer ${key} `, 200],
   ])('%s', async (_, authorization, http) => {
     const service = createTestService();
@@ -66,12 +66,12 @@ describe('an API key opens what its roles allow', () => {
       expect(await response.json()).toEqual({ status: 'unauthorized', message: 'API key missing or unknown' });
   });
 
-  test('who is calling is asked before what they say', async () => {
+  test('the API key is checked before the envelope', async () => {
     const response = await createTestService().post('/v2/token/generate', 'not an envelope');
     expect(response.status).toBe(401);
   });
 
-  test('the credentials of integration and production differ, and are not good for each other', async () => {
+  test("the derived credentials of integration and production differ, and neither environment accepts the other's", async () => {
     const [integration, production] = [createTestService(), createTestService({ environment: 'production' })];
     expect(integration.participant.apiKey).toMatch(/^UID2-C-I-101-[0-9a-f]{6}\.[A-Za-z0-9]{38}$/);
     expect(production.participant.apiKey).toMatch(/^UID2-C-P-101-[0-9a-f]{6}\.[A-Za-z0-9]{38}$/);
@@ -80,12 +80,12 @@ describe('an API key opens what its roles allow', () => {
     expect(http).toBe(401);
   });
 
-  test('credentials that are made are the same after a restart', () => {
+  test('derived credentials are the same after a restart', () => {
     expect(createTestService().participant).toEqual(createTestService().participant);
   });
 });
 
-describe('a body beyond 1,048,576 bytes is refused before anyone is asked who they are', () => {
+describe('a body beyond 1,048,576 bytes is refused before the API key is checked', () => {
   test.each(POSTED)('%s', async (path) => {
     const service = createTestService();
     const much = await service.post(path, new Uint8Array(MEBIBYTE + 1));
@@ -93,14 +93,14 @@ describe('a body beyond 1,048,576 bytes is refused before anyone is asked who th
     expect((await service.post(path, new Uint8Array(MEBIBYTE))).status).toBeLessThan(402);
   });
 
-  test('a length that is announced is believed', async () => {
-    // Not by way of a port: a client of Node would not send what is not so.
+  test('an announced length is refused without reading the body', async () => {
+    // Not over HTTP: Node's clients refuse to send a wrong content length.
     const headers = { 'content-length': `${MEBIBYTE + 1}` };
     const request = new Request(`${BASE}/v2/token/refresh`, { method: 'POST', body: 'x', headers });
     expect((await createTestService().operator.fetch(request)).status).toBe(413);
   });
 
-  test('a stream that does not end is cut', async () => {
+  test('an endless stream is cancelled', async () => {
     let pulled = 0;
     const body = new ReadableStream({
       pull: (controller) => {
@@ -114,13 +114,13 @@ describe('a body beyond 1,048,576 bytes is refused before anyone is asked who th
   });
 });
 
-describe('pages of any origin', () => {
+describe('CORS', () => {
   const preflight = (path: string, headers: Record<string, string>) =>
     createTestService().operator.fetch(new Request(BASE + path, { method: 'OPTIONS', headers }));
   const COMMON =
     'X-UID2-Client-Version,Access-Control-Request-Method,Access-Control-Allow-Credentials,Access-Control-Allow-Origin,Access-Control-Allow-Headers,Content-Type';
 
-  test.each([...POSTED, '/nowhere'])('may ask before they post to %s', async (path) => {
+  test.each([...POSTED, '/nowhere'])('answers a preflight request for %s', async (path) => {
     const response = await preflight(path, {
       origin: 'https://page.example',
       'access-control-request-method': 'POST',
@@ -140,13 +140,18 @@ describe('pages of any origin', () => {
 
   const origin = 'https://page.example';
   test.each<[what: string, path: string, init: RequestInit, http: number]>([
-    ['an error', '/v2/token/refresh', { method: 'POST', body: '%', headers: { origin } }, 400],
-    ['a refusal', '/v2/token/generate', { method: 'POST', body: '', headers: { origin } }, 401],
-    ['too much', '/v2/token/refresh', { method: 'POST', body: new Uint8Array(MEBIBYTE + 1), headers: { origin } }, 413],
+    ['a client error', '/v2/token/refresh', { method: 'POST', body: '%', headers: { origin } }, 400],
+    ['a missing API key', '/v2/token/generate', { method: 'POST', body: '', headers: { origin } }, 401],
+    [
+      'a body that is too large',
+      '/v2/token/refresh',
+      { method: 'POST', body: new Uint8Array(MEBIBYTE + 1), headers: { origin } },
+      413,
+    ],
     ['an unknown path', '/nowhere', { headers: { origin } }, 404],
     ['a wrong method', '/v2/token/refresh', { headers: { origin } }, 405],
-    ['health', '/ops/healthcheck', { headers: { origin } }, 200],
-  ])('may read %s', async (_, path, init, http) => {
+    ['the health check', '/ops/healthcheck', { headers: { origin } }, 200],
+  ])('a page may read the answer to %s', async (_, path, init, http) => {
     const response = await createTestService().operator.fetch(new Request(BASE + path, init));
     expect(response.status).toBe(http);
     expect(response.headers.get('access-control-allow-origin')).toBe(origin);
@@ -154,26 +159,26 @@ describe('pages of any origin', () => {
     expect(response.headers.get('vary')).toBe('Origin');
   });
 
-  test('without an origin, as from a file, are named as they name themselves', async () => {
+  test('the origin `null` of a file is repeated', async () => {
     const response = await preflight('/v2/token/refresh', { origin: 'null', 'access-control-request-method': 'POST' });
     expect(response.headers.get('access-control-allow-origin')).toBe('null');
   });
 
-  test('a caller that is no page is told nothing of pages', async () => {
+  test('an answer to a request without origin has no CORS headers', async () => {
     const response = await createTestService().post('/v2/token/refresh', '%');
     expect(response.headers.has('access-control-allow-origin')).toBe(false);
   });
 });
 
 describe('paths', () => {
-  test('a query and a doubled slash do not matter', async () => {
+  test('a query and repeated leading slashes are ignored', async () => {
     const service = createTestService();
     const { refresh_token } = await service.generate({ email: 'a@example.com' });
     for (const path of ['/v2/token/refresh?client=uid2-sdk-4.0.1', '//v2/token/refresh', '///v2/token/refresh?a=b'])
       expect((await service.post(path, refresh_token)).status).toBe(200);
   });
 
-  test('an unknown one is not found', async () => {
+  test('an unknown path is answered 404', async () => {
     const response = await createTestService().operator.fetch(new Request(`${BASE}/v2/token/refreshing`));
     expect([response.status, await response.text()]).toEqual([
       404,
@@ -183,25 +188,25 @@ describe('paths', () => {
   });
 
   test.each([...POSTED.map((path) => ['GET', path, 'POST']), ['POST', '/ops/healthcheck', 'GET']])(
-    '%s %s is a wrong method',
+    '%s %s is answered 405',
     async (method, path, allow) => {
       const response = await createTestService().operator.fetch(new Request(BASE + path, { method: method! }));
       expect([response.status, response.headers.get('allow'), await response.text()]).toEqual([405, allow, '']);
     },
   );
 
-  test('health is well', async () => {
+  test('the health check answers OK', async () => {
     const response = await createTestService().operator.fetch(new Request(`${BASE}/ops/healthcheck`));
     expect([response.status, await response.text()]).toEqual([200, 'OK']);
   });
 
-  test('a trace comes back', async () => {
+  test('the trace header is repeated', async () => {
     const response = await createTestService().post('/v2/token/refresh', '%', { 'x-amzn-trace-id': 'Root=1-5' });
     expect(response.headers.get('x-amzn-trace-id')).toBe('Root=1-5');
   });
 
   test.each(['/v2/identity/map', '/v2/identity/buckets'])(
-    '%s says when it is to be left, also in a refusal',
+    '%s announces its deprecation and its end, errors included',
     async (path) => {
       const service = createTestService();
       for (const { headers } of [
@@ -216,7 +221,7 @@ describe('paths', () => {
   );
 });
 
-test('a failure within is a 500 that says nothing', async () => {
+test('an unexpected failure is answered 500 and logged without the message of the error', async () => {
   const lines: string[] = [];
   const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message);
   const fail = async () => {

@@ -12,13 +12,13 @@ const SECRET = toB64(new Uint8Array(32).fill(1));
 let child: ChildProcess | undefined;
 afterAll(() => void child?.kill('SIGKILL'));
 
-/** Bytes of memory that the process holds; undefined where the system does not tell. */
+/** Resident memory of the process, bytes; undefined on systems without /proc. */
 const memory = async (): Promise<number | undefined> => {
   const text = await readFile(`/proc/${child!.pid}/statm`, 'utf8').catch(() => undefined);
   return text === undefined ? undefined : Number(text.split(' ')[1]) * 4096;
 };
 
-test('under a mixed load for some seconds nothing fails, and the memory stays what it was', async () => {
+test('under a mixed load for some seconds no request fails and the memory does not grow', async () => {
   child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', 'operator', '--port', '0'], {
     cwd: new URL('../..', import.meta.url),
     env: {
@@ -60,7 +60,7 @@ test('under a mixed load for some seconds nothing fails, and the memory stays wh
       await call('/v2/identity/buckets', { since_timestamp: Date.now() - 3_600_000 });
       await call('/v2/key/bidstream', undefined);
       await call('/v2/token/generate', {});
-      // A hundred users leave, again and again: their records do not pile up.
+      // A hundred users opt out repeatedly: repeated opt-outs must not add records.
       await call('/v2/token/logout', { email: `leaver${round % 100}@example.com` });
       await call('/v2/optout/status', { advertising_ids: Array.from({ length: 100 }, (_, at) => `${at}`) });
       count(await fetch(`${url}/metrics`));

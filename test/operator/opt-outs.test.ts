@@ -12,7 +12,7 @@ const status = async (service: ReturnType<typeof createTestService>, ids: unknow
   (await service.call(PATH, { advertising_ids: ids })).json.body.opted_out;
 
 describe('an opt-out', () => {
-  test('is honoured by generate, refresh and both maps, from then on and for ever', async () => {
+  test('is honoured by generate, refresh and both versions of map, without end', async () => {
     const service = createTestService();
     const set = await service.generate(user);
     await service.call(LOGOUT, { email: ' LEAVER@example.com' });
@@ -31,7 +31,7 @@ describe('an opt-out', () => {
     }
   });
 
-  test('is of one user alone, and of an email not of the same text as a phone', async () => {
+  test('concerns one user only', async () => {
     const service = createTestService();
     await service.call(LOGOUT, { phone: '+12345678902' });
     expect((await service.call('/v2/token/generate', { phone: '+12345678902' })).json.status).toBe('optout');
@@ -39,10 +39,10 @@ describe('an opt-out', () => {
   });
 
   test.each<[what: string, payload: unknown, reason: string]>([
-    ['nothing', undefined, 'exactly one of'],
+    ['an empty payload', undefined, 'exactly one of'],
     ['two DII', { email: 'a@b.c', phone: '+12345678901' }, 'exactly one of'],
-    ['no valid DII', { email: 'nobody' }, 'Invalid Identifier'],
-  ])('of %s is refused', async (_, payload, reason) => {
+    ['an invalid DII', { email: 'nobody' }, 'Invalid Identifier'],
+  ])('with %s is refused', async (_, payload, reason) => {
     const { http, json } = await createTestService().call(LOGOUT, payload);
     expect([http, json.status]).toEqual([400, 'invalid_token']);
     expect(json.message).toMatch(/^Invalid Token presented/);
@@ -51,7 +51,7 @@ describe('an opt-out', () => {
 });
 
 describe('the status of raw IDs', () => {
-  test('tells those of opted-out users, in order, doubles twice, since when in whole seconds', async () => {
+  test('lists those of opted-out users in the order of the request, duplicates twice, with whole seconds', async () => {
     const service = createTestService();
     const id = await rawId(service);
     const other = (await service.call('/v3/identity/map', { email: ['stayer@example.com'] })).json.body.email[0].u;
@@ -66,9 +66,9 @@ describe('the status of raw IDs', () => {
 
   test.each<[what: string, payload: unknown, message: string]>([
     ['an empty payload', undefined, 'Invalid request body'],
-    ['no list', {}, 'Required Parameter Missing: advertising_ids'],
+    ['no member', {}, 'Required Parameter Missing: advertising_ids'],
     ['null', { advertising_ids: null }, 'Required Parameter Missing: advertising_ids'],
-    ['a text', { advertising_ids: 'x' }, 'advertising_ids must be an array'],
+    ['a string', { advertising_ids: 'x' }, 'advertising_ids must be an array'],
     ['an object', { advertising_ids: {} }, 'advertising_ids must be an array'],
     ['5001 IDs', { advertising_ids: Array(5001).fill('x') }, 'Request payload is too large'],
   ])('%s is a client error', async (_, payload, message) => {
@@ -76,14 +76,14 @@ describe('the status of raw IDs', () => {
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);
   });
 
-  test('5000 IDs, and none, are answered', async () => {
+  test('5000 IDs and an empty list are accepted', async () => {
     const service = createTestService();
     expect(await status(service, Array(5000).fill('x'))).toEqual([]);
     expect(await status(service, [])).toEqual([]);
   });
 });
 
-describe('a raw ID is found whenever the user had it', () => {
+describe('an opt-out is found by every raw ID that the user had, has or gets', () => {
   const YEAR = 365 * DAY;
 
   test.each<[what: string, rotationPeriod: number, stepMs: number]>([
@@ -100,15 +100,15 @@ describe('a raw ID is found whenever the user had it', () => {
     }
     await service.call(LOGOUT, user);
     const since = Math.floor(service.now / 1000) * 1000;
-    const told = (await status(service, [...ids])) as { advertising_id: string; opted_out_since: number }[];
-    expect(told).toEqual([...ids].map((advertising_id) => ({ advertising_id, opted_out_since: since })));
+    const rows = (await status(service, [...ids])) as { advertising_id: string; opted_out_since: number }[];
+    expect(rows).toEqual([...ids].map((advertising_id) => ({ advertising_id, opted_out_since: since })));
 
-    // What the user would get later is known to a twin of the operator who never heard of the opt-out.
-    const twin = createTestService({ rotationPeriod });
+    // An operator without the opt-out maps the user to the later raw IDs.
+    const other = createTestService({ rotationPeriod });
     for (let step = 0; step < 8; step++) {
       service.now += stepMs;
-      twin.now = service.now;
-      const later = await rawId(twin);
+      other.now = service.now;
+      const later = await rawId(other);
       ids.add(later);
       expect(await status(service, [later])).toEqual([{ advertising_id: later, opted_out_since: since }]);
     }
@@ -117,12 +117,12 @@ describe('a raw ID is found whenever the user had it', () => {
   });
 });
 
-test('a raw ID from before a restart is found, where the state outlives the process', async () => {
+test('a raw ID from before a restart is found if the state outlives the process', async () => {
   const state = memoryState();
   const rotationPeriod = 365;
   const first = createTestService({ state, rotationPeriod });
   const id = await rawId(first);
-  // Nobody had opted out by then.
+  // No opt-out was recorded before the restart.
   const second = createTestService({ state, rotationPeriod, now: () => NOON + 4_000_000 });
   await second.call(LOGOUT, user, { at: NOON + 4_000_000 });
   const { json } = await second.call(PATH, { advertising_ids: [id] }, { at: NOON + 4_000_000 });

@@ -9,7 +9,7 @@ const NOT_B64 = { status: 'client_error', message: 'Invalid body: Body is not va
 const MISSING = { status: 'client_error', message: 'Invalid body: Body is missing.' };
 const PATH = '/v2/token/refresh';
 
-test('a refresh gives a whole new set, opened with the key of the one that was sent', async () => {
+test('a refresh returns a new set, sealed under the response key of the old one', async () => {
   const service = createTestService();
   const first = await service.generate({ email: 'user@example.com' });
   service.now += 900_000;
@@ -23,7 +23,7 @@ test('a refresh gives a whole new set, opened with the key of the one that was s
   await expect(openRefresh(answer.text, second.refresh_response_key)).rejects.toMatchObject({ code: 'decrypt_failed' });
 });
 
-test('rotation goes on through five generations, beyond the life of the first refresh token', async () => {
+test('a chain of refreshes outlives the first refresh token', async () => {
   const service = createTestService();
   let set = await service.generate({ phone: '+12345678902' });
   for (let generation = 2; generation <= 5; generation++) {
@@ -35,26 +35,26 @@ test('rotation goes on through five generations, beyond the life of the first re
   }
 });
 
-test('a refresh token can be used again: real pages send old ones', async () => {
+test('a refresh token can be used again, because real pages resend old ones', async () => {
   const service = createTestService();
   const set = await service.generate({ email: 'user@example.com' });
   expect((await service.refresh(set)).json.status).toBe('success');
   expect((await service.refresh(set)).json.status).toBe('success');
 });
 
-test('the answer is ASCII, for clients that read it byte by byte', async () => {
+test('the answer is ASCII, for clients that decode it byte by byte', async () => {
   const service = createTestService();
   const set = await service.generate({ email: 'É@exämple.com' });
   expect(JSON.stringify((await service.refresh(set)).json)).toMatch(/^[\x20-\x7e]+$/);
 });
 
-describe('who asks makes no difference', () => {
+describe('the caller makes no difference', () => {
   test.each<[who: string, headers: Record<string, string>]>([
-    ['nobody', {}],
+    ['no headers', {}],
     ['an unknown key', { authorization: 'Bearer nobody' }],
-    ['no bearer token', { authorization: 'Basic eDp5' }],
-    ['a page with its SDK', { 'x-uid2-client-version': 'PrebidJS-11', origin: 'https://page.example' }],
-    ['a form that is none', { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }],
+    ['another authorization scheme', { authorization: 'Basic eDp5' }],
+    ['a page that uses an SDK', { 'x-uid2-client-version': 'PrebidJS-11', origin: 'https://page.example' }],
+    ['the content type of a form', { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }],
   ])('%s', async (_, headers) => {
     const service = createTestService();
     const set = await service.generate({ email: 'user@example.com' });
@@ -76,7 +76,7 @@ describe('who asks makes no difference', () => {
   });
 });
 
-test('bytes are answered with bytes', async () => {
+test('a request in bytes is answered with bytes', async () => {
   const service = createTestService();
   const set = await service.generate({ email: 'user@example.com' });
   const response = await service.post(PATH, set.refresh_token, { 'content-type': 'Application/Octet-Stream' });
@@ -85,8 +85,8 @@ test('bytes are answered with bytes', async () => {
   expect(JSON.parse(await openRefresh(toB64(bytes), set.refresh_response_key)).status).toBe('success');
 });
 
-describe('refusals are plain JSON with 400', () => {
-  const other = async (change: (token: string) => string) => {
+describe('errors are plain JSON with status 400', () => {
+  const refreshChanged = async (change: (token: string) => string) => {
     const service = createTestService();
     const set = await service.generate({ email: 'user@example.com' });
     const response = await service.post(PATH, change(set.refresh_token));
@@ -98,21 +98,21 @@ describe('refusals are plain JSON with 400', () => {
 
   test.each<[what: string, change: (token: string) => string, json: object]>([
     ['an empty body', () => '', MISSING],
-    ['no base64', () => 'not base64!', NOT_B64],
+    ['not base64', () => 'not base64!', NOT_B64],
     ['a token in JSON', (token) => JSON.stringify({ refresh_token: token }), NOT_B64],
     ['a line break at the end', (token) => `${token}\n`, NOT_B64],
     ['the URL-safe alphabet', (token) => `-_${token.slice(2)}`, NOT_B64],
     ['padding that does not fit', (token) => `${token}=`, NOT_B64],
-    ['a shorter text', (token) => token.slice(4), INVALID],
-    ['a longer text', (token) => `${token}AAAA`, INVALID],
+    ['a shorter token', (token) => token.slice(4), INVALID],
+    ['a longer token', (token) => `${token}AAAA`, INVALID],
     ['an unknown key', (token) => swap(token, 4), INVALID],
     ['another scope', (token) => `E${token.slice(1)}`, INVALID],
     ['an altered byte', (token) => swap(token, 200), INVALID],
     ['an altered tag', (token) => swap(token, 387), INVALID],
-    ['388 characters of nothing', () => 'A'.repeat(388), INVALID],
+    ['388 characters that decode to zeros', () => 'A'.repeat(388), INVALID],
     ['an advertising token', () => 'A4AAAACB'.padEnd(218, 'x'), INVALID],
   ])('%s', async (_, change, json) => {
-    expect(await other(change)).toEqual([400, json]);
+    expect(await refreshChanged(change)).toEqual([400, json]);
   });
 
   test.each([
@@ -125,7 +125,7 @@ describe('refusals are plain JSON with 400', () => {
   });
 });
 
-test('a token is good in the very millisecond of its end, and not after', async () => {
+test('a token is valid in the millisecond of its expiry, and not after', async () => {
   const service = createTestService();
   const set = await service.generate({ email: 'user@example.com' });
   service.now = set.refresh_expires;
@@ -139,7 +139,7 @@ test('another node with the same root secret opens the token', async () => {
   expect((await createTestService({ rootSecret: toB64(ROOT) }).refresh(set)).json.status).toBe('success');
 });
 
-test('a token of an older generation of keys opens, one of a newer does not', async () => {
+test('a token under an older generation of keys opens, one under a newer does not', async () => {
   const old = await createTestService().generate({ email: 'user@example.com' });
   const newer = createTestService({ keyGeneration: 2 });
   const { json } = await newer.refresh(old);
@@ -149,7 +149,7 @@ test('a token of an older generation of keys opens, one of a newer does not', as
 });
 
 describe('an opted-out user', () => {
-  test('gets the word of it, sealed, and no token; an expired token is an expired token', async () => {
+  test('is answered optout, sealed and without tokens, but expired_token after the expiry', async () => {
     const service = createTestService();
     const set = await service.generate({ email: 'user@example.com' });
     service.now += 1000;

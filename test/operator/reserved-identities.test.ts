@@ -8,7 +8,7 @@ import { toB64 } from '../../src/token/bytes.ts';
 import { hashDii, hashTextOf } from '../../src/token/index.ts';
 import { createTestService, DAY, NOON, ROOT } from './fixtures.ts';
 
-// What a reserved identity does at generate, at map, and at a refresh of what generate gave.
+// Expected results of generate, map, and a refresh of the generated set; the last rows are ordinary identities.
 const RESERVED: [dii: string, generate: string, map: 'u' | 'e', refresh: string | undefined][] = [
   ['validate@example.com', 'success', 'u', 'success'],
   ['+12345678901', 'success', 'u', 'success'],
@@ -35,12 +35,12 @@ describe.each(RESERVED)('%s', (dii, generate, map, refresh) => {
     [`${form}_hash`, Buffer.from(hash, 'base64').toString('hex')],
   ];
 
-  test.each(forms)(`is answered ${generate} by generate as %s %s`, async (name, value) => {
+  test.each(forms)(`generate answers ${generate} to %s %s`, async (name, value) => {
     const answer = await createTestService().call('/v2/token/generate', { [name!]: value });
     expect([answer.http, answer.json.status, 'body' in answer.json]).toEqual([200, generate, generate === 'success']);
   });
 
-  test.each(forms)(`is ${map === 'u' ? 'mapped' : 'not mapped'} as %s %s`, async (name, value) => {
+  test.each(forms)(`both versions of map ${map === 'u' ? 'map' : 'do not map'} %s %s`, async (name, value) => {
     const service = createTestService();
     const v3 = await service.call('/v3/identity/map', { [name!]: [value] });
     expect(v3.json.body[name!][0]).toHaveProperty(map);
@@ -48,14 +48,14 @@ describe.each(RESERVED)('%s', (dii, generate, map, refresh) => {
     expect(v2.json.body).toHaveProperty(map === 'u' ? 'mapped.0.advertising_id' : 'unmapped.0.reason');
   });
 
-  test(`leads to ${refresh ?? 'nothing'} at a refresh`, async () => {
+  test(refresh ? `refresh answers ${refresh}` : 'generate issues no token to refresh', async () => {
     const service = createTestService();
     const { json } = await service.call('/v2/token/generate', { [form]: dii });
     if (refresh) expect((await service.refresh(json.body)).json.status).toBe(refresh);
   });
 });
 
-test('validate@example.com is never opted out, whatever is recorded', async () => {
+test('validate@example.com stays opted in after a recorded opt-out', async () => {
   const service = createTestService();
   await service.call('/v2/token/logout', { email: 'validate@example.com' });
   const set = await service.generate({ email: 'validate@example.com' });
@@ -64,7 +64,7 @@ test('validate@example.com is never opted out, whatever is recorded', async () =
   expect(json.body.email[0].u).toBeTypeOf('string');
 });
 
-test('a refresh token of optout@example.com, which no generate gives, leads to optout', async () => {
+test('a refresh token of optout@example.com, which generate never issues, is answered optout', async () => {
   const secrets = createSecrets(ROOT, 'integration', 'UID2');
   const rawIds = createRawIds(secrets, createSalts(secrets, 31_536_000));
   const responseKey = new Uint8Array(32).fill(1);

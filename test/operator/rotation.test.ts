@@ -24,28 +24,28 @@ const period = fc.oneof(
 /** An instant between 1990 and 2100, ms. */
 const instant = fc.integer({ min: Date.UTC(1990, 0), max: Date.UTC(2100, 0) });
 
-test('mixing is a bijection that separates neighbours', () => {
+test('mix is a bijection that separates neighbouring indexes', () => {
   const seen = new Uint8Array(BUCKETS);
   let far = 0;
   for (let index = 0; index < BUCKETS; index++) {
     const mixed = mix(index);
     seen[mixed]! += 1;
-    if (unmix(mixed) !== index) throw new Error(`${index} does not come back`);
+    if (unmix(mixed) !== index) throw new Error(`unmix: expected ${index}, got ${unmix(mixed)}`);
     if (Math.abs(mixed - mix((index + 1) % BUCKETS)) > BUCKETS / 100) far++;
   }
   expect(seen.every((times) => times === 1)).toBe(true);
   expect(far / BUCKETS).toBeGreaterThan(0.95);
 });
 
-describe('where a bucket stands', () => {
-  test('a rotation lasts one period: it began not after now, less than a period ago', () => {
+describe('the rotation of a bucket', () => {
+  test('lasts one period', () => {
     fc.assert(
       fc.property(bucket, period, instant, (index, seconds, at) => {
         const { rotation } = createSalts(secrets, seconds);
         const { number, startSeconds } = rotation(index, at);
         expect(startSeconds * 1000).toBeLessThanOrEqual(at);
         expect(startSeconds + seconds).toBeGreaterThan(Math.floor(at / 1000));
-        // The very millisecond at which it began is its own, the one before belongs to the last.
+        // The first millisecond belongs to the rotation, the one before it to the previous rotation.
         expect(rotation(index, startSeconds * 1000).number).toBe(number);
         expect(rotation(index, startSeconds * 1000 - 1).number).toBe(number - 1);
         expect(rotation(index, (startSeconds + seconds) * 1000).number).toBe(number + 1);
@@ -54,7 +54,7 @@ describe('where a bucket stands', () => {
     );
   });
 
-  test('r is whole seconds, always ahead, and no ID changes before it', () => {
+  test('has its refresh time in whole seconds and in the future, and does not change before it', () => {
     fc.assert(
       fc.property(bucket, period, instant, fc.double({ min: 0, max: 1, noNaN: true }), (index, seconds, at, share) => {
         const { rotation } = createSalts(secrets, seconds);
@@ -62,10 +62,10 @@ describe('where a bucket stands', () => {
         expect(Number.isInteger(refreshAtSeconds)).toBe(true);
         expect(refreshAtSeconds * 1000).toBeGreaterThan(at);
         expect(rotation(index, refreshAtSeconds * 1000 - 1).number).toBe(number);
-        // Any instant before r: the same rotation, and a later r than that instant.
+        // Any instant before the refresh time: the same rotation with the same refresh time.
         const between = at + Math.floor(share * (refreshAtSeconds * 1000 - 1 - at));
         expect(rotation(index, between)).toMatchObject({ number, refreshAtSeconds });
-        // A multiple of 30/365 of the period, rounded down to seconds, or the next rotation.
+        // The refresh time is a multiple of 30/365 of the period, rounded down to seconds, or the next rotation.
         const steps = ((refreshAtSeconds - startSeconds) * 365) / (30 * seconds);
         if (refreshAtSeconds !== startSeconds + seconds)
           expect(Math.ceil(steps - 1e-9) - steps).toBeLessThan((365 / (30 * seconds)) * 1.001);
@@ -75,7 +75,7 @@ describe('where a bucket stands', () => {
     );
   });
 
-  test('the ID before is told for 90/365 of the period, and not a millisecond longer', () => {
+  test('shows the previous ID for exactly 90/365 of the period', () => {
     fc.assert(
       fc.property(bucket, period, instant, (index, seconds, at) => {
         const { rotation } = createSalts(secrets, seconds);
@@ -90,7 +90,7 @@ describe('where a bucket stands', () => {
   });
 });
 
-describe('raw IDs through the years', () => {
+describe('raw IDs over many rotations', () => {
   const users = Array.from({ length: 40 }, (_, at) => {
     const user = new Uint8Array(32).fill(at * 6 + 1);
     user[1] = at * 37;
@@ -102,7 +102,7 @@ describe('raw IDs through the years', () => {
     ['365 s', 365, 7_000, 400],
     ['a day', 86_400, 1_000_000, 400],
   ])(
-    'with a period of %s: p is the ID of before, r keeps its promise, each ID lasts a period',
+    'with a period of %s: the previous ID is that of the last rotation, no ID changes before its refresh time, each lasts one period',
     (_, seconds, step, steps) => {
       const rawIds = createRawIds(secrets, createSalts(secrets, seconds));
       for (const user of users) {
@@ -113,7 +113,7 @@ describe('raw IDs through the years', () => {
           const now = rawIds.mappedAt(user, at);
           if (now.current !== last.current) {
             changes++;
-            // A change between two looks: the promise of the first ran out in between.
+            // The refresh time of the last answer lies between the two instants.
             expect(last.refreshAtSeconds * 1000).toBeLessThanOrEqual(at);
             before = last.current;
           }
@@ -134,7 +134,7 @@ describe('the list of rotated buckets', () => {
     return Array.from({ length: count }, (_, index) => row(index));
   };
 
-  test('each row is a bucket whose present rotation began in the span, in order of time, no bucket twice', () => {
+  test('contains buckets whose current rotation started in the time span, in order of time, none twice', () => {
     fc.assert(
       fc.property(period, instant, fc.double({ min: 0, max: 0.002, noNaN: true }), (seconds, at, share) => {
         const from = at - Math.floor(share * seconds * 1000);
@@ -143,9 +143,10 @@ describe('the list of rotated buckets', () => {
         expect(new Set(rows.map(({ bucket: index }) => index)).size).toBe(rows.length);
         let last = 0;
         for (const { bucket: index, startSeconds } of rows) {
-          if (salts.rotation(index, at).startSeconds !== startSeconds) throw new Error('not its present rotation');
+          if (salts.rotation(index, at).startSeconds !== startSeconds)
+            throw new Error(`bucket ${index}: expected the start of its current rotation, got ${startSeconds}`);
           if (startSeconds * 1000 < from || startSeconds * 1000 > at || startSeconds < last)
-            throw new Error('out of the span or its order');
+            throw new Error(`bucket ${index}: expected a later start in the time span, got ${startSeconds}`);
           last = startSeconds;
         }
       }),
@@ -153,7 +154,7 @@ describe('the list of rotated buckets', () => {
     );
   });
 
-  test('a bucket is in the list exactly if its ID at T - 1 ms was another', () => {
+  test('contains a bucket exactly if its raw ID 1 ms before the time span was different', () => {
     fc.assert(
       fc.property(period, instant, fc.double({ min: 0, max: 1, noNaN: true }), bucket, (seconds, at, share, index) => {
         const from = at - Math.floor(share * seconds * 1000);
@@ -161,7 +162,7 @@ describe('the list of rotated buckets', () => {
         const { count, row } = salts.rotatedSince(from, at);
         const changed = salts.rotation(index, from - 1).number !== salts.rotation(index, at).number;
         const { startSeconds } = salts.rotation(index, at);
-        // Found by halves: the rows are in order of time. Those of the same second are looked at one by one.
+        // Binary search: the rows are in order of time. Rows of the same second are compared one by one.
         let low = 0;
         let high = count;
         while (low < high) {
@@ -177,7 +178,7 @@ describe('the list of rotated buckets', () => {
     );
   });
 
-  test('of a period or more is all of them, of nothing is those of this very second', () => {
+  test('contains all buckets for one period or more, and those of the current second for an empty time span', () => {
     for (const seconds of [365, 1000, YEAR, 40 * YEAR]) {
       const { rotatedSince } = createSalts(secrets, seconds);
       expect(rotatedSince(NOON - seconds * 1000, NOON).count).toBe(BUCKETS);
@@ -189,7 +190,7 @@ describe('the list of rotated buckets', () => {
     }
   });
 
-  test('is a 365th of all buckets for every day of two years', () => {
+  test('contains 1/365 of all buckets for each day of two years', () => {
     const { rotatedSince } = createSalts(secrets, YEAR);
     let total = 0;
     for (let day = 0; day < 730; day++) {
@@ -200,7 +201,7 @@ describe('the list of rotated buckets', () => {
     expect(total).toBe(2 * BUCKETS);
   });
 
-  test('costs what is asked for: a row of a million is as near as one of ten', () => {
+  test('computes a row in constant time', () => {
     const { rotatedSince } = createSalts(secrets, YEAR);
     const start = performance.now();
     for (let time = 0; time < 10_000; time++) rotatedSince(0, NOON + time).row(1_000_000);

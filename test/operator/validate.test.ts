@@ -9,18 +9,18 @@ const EXACTLY_ONE =
   'Required Parameter Missing: exactly one of [email, email_hash, phone, phone_hash] must be specified';
 const user = { email: 'user@example.com' };
 
-test('a token is of the DII that it was generated from, in any of its forms, and of no other', async () => {
+test('a token matches the DII that it was generated from, in every form, and no other', async () => {
   const service = createTestService();
   const { advertising_token: token } = await service.generate(user);
-  const says = async (dii: object) => (await service.call(PATH, { token, ...dii })).json;
-  expect(await says(user)).toEqual({ status: 'success', body: true });
-  expect(await says({ email: ' User@Example.com' })).toEqual({ status: 'success', body: true });
-  expect(await says({ email_hash: 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ=' })).toMatchObject({ body: true });
-  expect(await says({ email: 'user2@example.com' })).toEqual({ status: 'success', body: false });
-  expect(await says({ phone: '+12345678901' })).toEqual({ status: 'success', body: false });
+  const validate = async (dii: object) => (await service.call(PATH, { token, ...dii })).json;
+  expect(await validate(user)).toEqual({ status: 'success', body: true });
+  expect(await validate({ email: ' User@Example.com' })).toEqual({ status: 'success', body: true });
+  expect(await validate({ email_hash: 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ=' })).toMatchObject({ body: true });
+  expect(await validate({ email: 'user2@example.com' })).toEqual({ status: 'success', body: false });
+  expect(await validate({ phone: '+12345678901' })).toEqual({ status: 'success', body: false });
 });
 
-test('neither expiry nor opt-out nor a refresh matters', async () => {
+test('expired, refreshed and opted-out tokens still match', async () => {
   const service = createTestService();
   const set = await service.generate(user);
   const refreshed = (await service.refresh(set)).json.body;
@@ -30,28 +30,28 @@ test('neither expiry nor opt-out nor a refresh matters', async () => {
     expect((await service.call(PATH, { token, ...user })).json.body).toBe(true);
 });
 
-test('a token from before the rotation of its salt bucket is of nobody', async () => {
+test('a token from before the last rotation of its salt bucket does not match', async () => {
   const service = createTestService({ rotationPeriod: 365, identityExpires: 3600 });
   const { advertising_token: token } = await service.generate(user);
   service.now += 365_000;
   expect((await service.call(PATH, { token, ...user })).json).toEqual({ status: 'success', body: false });
 });
 
-describe('refusals, in their order', () => {
+describe('errors, in the order of the checks', () => {
   const token = 'not a token';
   test.each<[what: string, payload: unknown, message: string]>([
     ['an empty payload', undefined, EXACTLY_ONE],
     ['no DII', { token }, EXACTLY_ONE],
-    ['two', { token, email: 'a@b.c', phone: '+12345678901' }, EXACTLY_ONE],
-    ['a DII that is none', { token, email: 'nobody' }, 'Invalid Identifier'],
+    ['two forms of DII', { token, email: 'a@b.c', phone: '+12345678901' }, EXACTLY_ONE],
+    ['an invalid DII', { token, email: 'nobody' }, 'Invalid Identifier'],
     ['no token', user, 'Invalid token'],
     ['a token that is null', { ...user, token: null }, 'Invalid token'],
     ['an empty token', { ...user, token: '' }, 'Invalid token'],
-    ['a short one', { ...user, token: 'A4' }, 'Invalid token'],
-    ['a number', { ...user, token: 12_345 }, 'Invalid token'],
-    ['an object', { ...user, token: { token } }, 'Invalid token'],
-    ['any text', { ...user, token }, 'Invalid token'],
-    ['a long text', { ...user, token: 'A4'.repeat(109) }, 'Invalid token'],
+    ['a short token', { ...user, token: 'A4' }, 'Invalid token'],
+    ['a number as token', { ...user, token: 12_345 }, 'Invalid token'],
+    ['an object as token', { ...user, token: { token } }, 'Invalid token'],
+    ['a string that is not a token', { ...user, token }, 'Invalid token'],
+    ['a string of the length of a token', { ...user, token: 'A4'.repeat(109) }, 'Invalid token'],
   ])('%s', async (_, payload, message) => {
     const { http, json } = await createTestService().call(PATH, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);
@@ -70,7 +70,7 @@ describe('refusals, in their order', () => {
   test('an altered token, and a percent-encoded one', async () => {
     const service = createTestService();
     const { advertising_token } = await service.generate(user);
-    // In the middle: the last characters hold spare bits that nobody reads.
+    // In the middle: the last character contains bits that base64 decoders ignore.
     const other = advertising_token[100] === 'A' ? 'B' : 'A';
     const altered = `${advertising_token.slice(0, 100)}${other}${advertising_token.slice(101)}`;
     for (const token of [altered, `${advertising_token}%3D`])
@@ -86,7 +86,7 @@ describe('refusals, in their order', () => {
   });
 });
 
-describe('the keys that bidders and sharers get', () => {
+describe('the key endpoints', () => {
   const KEYS = createKeys(createSecrets(ROOT, 'integration', 'UID2'), 2);
   const participants = [
     { siteId: 101, apiKey: 'publisher', roles: ['GENERATOR'] },
@@ -99,7 +99,7 @@ describe('the keys that bidders and sharers get', () => {
     return { service, publisher: publisher!, bidder: bidder!, sharer: sharer! };
   };
 
-  test('bidders open every token with what bidstream gives', async () => {
+  test('bidstream returns the keys that open the tokens of every site', async () => {
     const { service, publisher, bidder } = createServiceWithRoles();
     const { advertising_token } = await service.generate(user, { as: publisher });
     const { json } = await service.call('/v2/key/bidstream', undefined, { as: bidder });
@@ -126,7 +126,7 @@ describe('the keys that bidders and sharers get', () => {
     expect(json.body.site_data).toEqual([101, 102, 103].map((id) => ({ id, domain_names: [] })));
   });
 
-  test('sharers get their own site and the master', async () => {
+  test('sharing returns a SHARER the keys of its own site and the master keys', async () => {
     const { service, sharer } = createServiceWithRoles();
     const { json } = await service.call('/v2/key/sharing', undefined, { as: sharer });
     const { keys, site_data, ...rest } = json.body;
@@ -146,7 +146,7 @@ describe('the keys that bidders and sharers get', () => {
     expect(site_data).toEqual([{ id: 103, domain_names: [] }]);
   });
 
-  test('a bidder who asks for sharing gets all, and keyset numbers for its own and the master only', async () => {
+  test('sharing returns an ID_READER all keys, with keyset numbers only for its own site and the master', async () => {
     const { service, bidder } = createServiceWithRoles();
     const { json } = await service.call('/v2/key/sharing', undefined, { as: bidder });
     expect(json.body).not.toHaveProperty('max_sharing_lifetime_seconds');

@@ -1,60 +1,13 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { Credentials } from '../../src/operator/index.ts';
+import { describe, expect, test, vi } from 'vitest';
 import { BASE, createTestService } from './fixtures.ts';
 
-const LIMITED: [path: string, payload: object][] = [
-  ['/v3/identity/map', { email: [] }],
-  ['/v2/identity/map', { email: [] }],
-  ['/v2/identity/buckets', { since_timestamp: '2999-01-01T00:00:00' }],
-];
-
-describe('the rate limit', () => {
-  afterEach(() => void vi.useRealTimers());
-
-  test.each(LIMITED)(
-    'of %s answers 429 with Retry-After and nothing else, and lets in again later',
-    async (path, payload) => {
-      vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
-      const service = createTestService({ rateLimit: 2 });
-      const ask = async () => (await service.call(path, payload)).http;
-      expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429]);
-      const refused = await service.call(path, payload, { headers: { origin: 'https://page.example' } });
-      expect([refused.http, refused.text]).toEqual([429, '']);
-      expect(refused.headers.get('retry-after')).toBe('1');
-      expect(refused.headers.get('access-control-expose-headers')).toBe('Date, Retry-After');
-      expect(refused.headers.has('content-type')).toBe(false);
-      vi.advanceTimersByTime(1001);
-      expect(await ask()).toBe(200);
-    },
-  );
-
-  test('counts all limited endpoints together, and each participant alone', async () => {
-    const service = createTestService({ rateLimit: 2, participants: [{ siteId: 101 }, { siteId: 102 }] });
-    const ask = async (as: Credentials, [path, payload]: [string, object]) =>
-      (await service.call(path, payload, { as })).http;
-    const [first, second] = service.operator.participants as [Credentials, Credentials];
-    const asked = [];
-    for (const limited of LIMITED) asked.push(await ask(first, limited));
-    expect(asked).toEqual([200, 200, 429]);
-    expect(await ask(second, LIMITED[0]!)).toBe(200);
-  });
-
-  test('leaves the other endpoints alone, and strangers to their 401', async () => {
-    const service = createTestService({ rateLimit: 1 });
-    for (let time = 0; time < 5; time++) {
-      expect((await service.call('/v2/token/generate', { email: 'a@example.com' })).http).toBe(200);
-      expect((await service.post('/v3/identity/map', '')).status).toBe(401);
-    }
-  });
-});
-
-describe('what is written down', () => {
+describe('logs and metrics', () => {
   const secrets = (service: ReturnType<typeof createTestService>) => {
     const { apiKey, clientSecret } = service.participant;
     return ['user@example.com', '+12345678902', 'tMmiiTI7', apiKey, clientSecret, 'secret-in-the-path', 'BwcHBwcH'];
   };
 
-  test('is one line a request, with the route, HTTP status and status of the JSON', async () => {
+  test('a request is logged as one line with route, HTTP status and status of the JSON', async () => {
     const lines: [fields: object, message: string][] = [];
     const note = (fields: object, message: string) => void lines.push([fields, message]);
     const service = createTestService({ logger: { info: note, warn: note, error: note } });
@@ -74,7 +27,7 @@ describe('what is written down', () => {
     ]);
   });
 
-  test('holds no DII, token, key or secret, whatever is asked, and is told nowhere else', async () => {
+  test('logs and metrics contain no DII, token, key or secret, and nothing is written to the console', async () => {
     const written: string[] = [];
     const note = (...all: unknown[]) => void written.push(JSON.stringify(all));
     const spies = (['log', 'info', 'warn', 'error', 'debug'] as const).map((name) =>
@@ -110,7 +63,7 @@ describe('what is written down', () => {
     for (const spy of spies) spy.mockRestore();
   });
 
-  test('is counted for Prometheus', async () => {
+  test('requests, identifiers and validations are counted', async () => {
     const service = createTestService();
     const set = await service.generate({ email: 'user@example.com' });
     await service.call('/v2/token/validate', { token: set.advertising_token, email: 'user@example.com' });
@@ -135,7 +88,7 @@ describe('what is written down', () => {
       expect(text).toContain(line);
   });
 
-  test('of one operator is not mixed with another', async () => {
+  test('each operator has its own metrics', async () => {
     const [service, other] = [createTestService(), createTestService()];
     await service.post('/v2/token/refresh', '%');
     const text = await (await other.operator.fetch(new Request(`${BASE}/metrics`))).text();
