@@ -9,8 +9,8 @@ import assert from 'node:assert/strict';
 import { extract } from '@noble/hashes/hkdf.js';
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import { createSalts } from '../src/operator/salts.ts';
-import { createSecrets } from '../src/operator/secrets.ts';
+import { createSecrets } from '../src/operator/crypto/secrets.ts';
+import { createSalts } from '../src/operator/identity/salts.ts';
 import { aesKey } from '../src/token/cipher.ts';
 import { openResponse, sealRequest } from '../src/token/index.ts';
 import { compare, figure, type Measurement, timed } from './measure.ts';
@@ -70,7 +70,7 @@ const bareLoop = () => {
   return (): { u: string; p: string | null }[] => {
     const mapped: { u: string; p: string | null }[] = [];
     for (let i = 0; i < COUNT; i++) {
-      const { number, tellsPrevious } = rotations[i]!;
+      const { number, showsPrevious } = rotations[i]!;
       const first = sha(ascii(HASHES[i]! + firstSalt));
       const bucket = (first[0]! << 12) | (first[1]! << 4) | (first[2]! & 15);
       const text = b64(first);
@@ -80,7 +80,7 @@ const bareLoop = () => {
         .digest();
       const u = b64(sha(ascii(text + b64(salt))));
       let p: string | null = null;
-      if (tellsPrevious) {
+      if (showsPrevious) {
         salt = keyed
           ._cloneInto(keyedState)
           .update(ascii(`bucket/${bucket}/${number - 1}\x01`))

@@ -7,7 +7,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { OperatorOptions } from '../operator/index.ts';
-import { isObject } from '../operator/reply.ts';
+import { kindOf } from '../token/checks.ts';
 import type { Io } from './io.ts';
 import { warnOf, warnOfPassword } from './service.ts';
 
@@ -68,11 +68,11 @@ const configIn = async (file: string | undefined): Promise<Settings> => {
     // The message of a parser may quote the file, and the file may hold secrets.
     throw error instanceof RangeError ? error : new RangeError('--config: expected JSON, got other text');
   }
-  if (!isObject(config)) throw new TypeError('--config: expected a JSON object');
-  for (const name of Object.keys(config))
+  if (kindOf(config) !== 'object') throw new TypeError('--config: expected a JSON object');
+  for (const name of Object.keys(config as object))
     if (!(CONFIG_NAMES as readonly string[]).includes(name))
       throw new RangeError(`--config: expected one of ${CONFIG_NAMES.join(', ')}, got ${JSON.stringify(name)}`);
-  const { port, host, logLevel } = config;
+  const { port, host, logLevel } = config as Record<string, unknown>;
   // What no option of the operator checks. A host that is no text would be taken for something else by Node.
   if (port !== undefined && typeof port !== 'number') throw new TypeError(`port: expected number, got ${typeof port}`);
   if (host !== undefined && typeof host !== 'string') throw new TypeError(`host: expected text, got ${typeof host}`);

@@ -1,23 +1,27 @@
 /**
- * Creating an operator: the one file of this room that leads to the engines of the database, which are loaded only when
- * an option asks for one.
+ * Creates an operator with the project's own database engines, which are imported only if an option asks for one.
+ *
+ * It is the only file of the operator that reaches the engines, so all others also compile and run without Node.
  */
 
 import type { Operator } from './operator.ts';
-import { operatorOf } from './operator.ts';
+import { operatorFrom } from './operator.ts';
 import type { OperatorOptions } from './options.ts';
 import { resolveOptions } from './options.ts';
 
 /**
  * Create an operator.
  *
- * @throws {TypeError | RangeError} a wrong option, by name.
+ * It returns at once; requests wait until the state is open. With a database, await `ready` to learn of failures.
+ *
+ * @param options  every option has a default: see {@link OperatorOptions}.
+ * @throws {TypeError | RangeError} an option with a wrong type, an unknown name, or a value out of range.
  * @example
  * const operator = createOperator({ apiKey, clientSecret, siteId: 101, roles: ['GENERATOR'], rootSecret });
  * const response = await operator.fetch(new Request('http://localhost/v2/token/refresh', { method: 'POST', body: refreshToken }));
  */
 export function createOperator(options: OperatorOptions = {}): Operator {
-  return operatorOf(resolveOptions(options), async (place) =>
+  return operatorFrom(resolveOptions(options), async (place) =>
     (await import('../database/database.ts')).openDatabase(place),
   );
 }

@@ -1,12 +1,11 @@
 /**
- * Counting: what `GET /metrics` tells Prometheus.
+ * Metrics for Prometheus, as `GET /metrics` returns them.
  *
- * Labels are taken from short lists, never from a caller's text, so that nobody can fill the memory or read another's
- * values in them.
+ * Label values come from short fixed lists, never from a caller's input: a caller can neither fill the memory with new
+ * series nor put a secret into them.
  */
 
-// The parts, not the whole of prom-client: the whole wants clusters, sockets and processes, which only Node has. The parts
-// are shipped without types of their own.
+// Single files of the package: its main file imports Node's cluster module. The types come with the main file only.
 // @ts-expect-error
 import counter from 'prom-client/lib/counter.js';
 // @ts-expect-error
@@ -19,36 +18,36 @@ const Counter = counter as Prometheus['Counter'];
 const Histogram = histogram as Prometheus['Histogram'];
 const Registry = registry as Prometheus['Registry'];
 
-/** One answered request. */
-export interface Answered {
-  /** One of the well-known ones, or `other`. */
+/** An answered request. */
+export interface RequestRecord {
+  /** A standard method, or `other`. */
   readonly method: string;
-  /** A route, or `other`. */
+  /** A known route, or `other`. */
   readonly path: string;
   /** HTTP status. */
   readonly http: number;
-  /** `status` of the JSON; empty where there was none. */
+  /** `status` of the JSON; empty if the response has none. */
   readonly status: string;
   readonly seconds: number;
 }
 
-/** What became of one identifier of a mapping request. */
-export type Mapped = 'mapped' | 'optout' | 'invalid';
+/** Outcome for one identifier of a mapping request. */
+export type MappingOutcome = 'mapped' | 'optout' | 'invalid';
 
-/** What {@link createMetrics} gives. */
+/** Metrics of one operator. */
 export interface Metrics {
-  answered(request: Answered): void;
-  mapped(version: 'v2' | 'v3', results: Readonly<Record<Mapped, number>>): void;
-  validated(result: 'match' | 'mismatch' | 'unauthorized' | 'invalid_token'): void;
-  /** The text, and its content type. */
+  countRequest(request: RequestRecord): void;
+  countMapped(version: 'v2' | 'v3', outcomes: Readonly<Record<MappingOutcome, number>>): void;
+  countValidation(result: 'match' | 'mismatch' | 'unauthorized' | 'invalid_token'): void;
+  /** Return all metrics in the Prometheus text format, whose content type is `contentType`. */
   text(): Promise<string>;
   readonly contentType: string;
 }
 
-/** Counters of one operator. */
+/** Create the metrics of one operator. */
 export function createMetrics(): Metrics {
-  const all = new Registry();
-  const registers = [all];
+  const prometheus = new Registry();
+  const registers = [prometheus];
   const requests = new Counter({
     name: 'tessera_http_requests_total',
     help: 'Answered requests, by HTTP status and by status of the JSON.',
@@ -64,26 +63,26 @@ export function createMetrics(): Metrics {
   });
   const identifiers = new Counter({
     name: 'tessera_identifiers_mapped_total',
-    help: 'Identifiers of mapping requests, by what became of them.',
+    help: 'Identifiers of mapping requests, by result.',
     labelNames: ['version', 'result'],
     registers,
   });
   const validations = new Counter({
     name: 'tessera_tokens_validated_total',
-    help: 'Advertising tokens that were to be validated, by result.',
+    help: 'Validated advertising tokens, by result.',
     labelNames: ['result'],
     registers,
   });
   return {
-    answered: ({ method, path, http, status, seconds }) => {
+    countRequest: ({ method, path, http, status, seconds }) => {
       requests.inc({ method, path, http: `${http}`, status });
       durations.observe({ path }, seconds);
     },
-    mapped: (version, results) => {
-      for (const [result, count] of Object.entries(results)) identifiers.inc({ version, result }, count);
+    countMapped: (version, outcomes) => {
+      for (const [result, count] of Object.entries(outcomes)) identifiers.inc({ version, result }, count);
     },
-    validated: (result) => validations.inc({ result }),
-    text: () => all.metrics(),
-    contentType: all.contentType,
+    countValidation: (result) => validations.inc({ result }),
+    text: () => prometheus.metrics(),
+    contentType: prometheus.contentType,
   };
 }

@@ -1,8 +1,8 @@
 /**
- * `tessera-id/operator/node`: an operator behind a port of Node.
+ * `tessera-id/operator/node`: serves an operator over HTTP with Node.
  *
- * The only file of this room that knows of Node. It closes gracefully: no new connection, requests under way
- * answered, then the connections that are left idle are let go.
+ * It is the only file of the operator that imports `node:`. It closes gracefully: it accepts no new connection, answers
+ * the requests in progress, and closes idle connections.
  */
 
 /// <reference types="node" />
@@ -11,26 +11,26 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 
-/** Where to listen, and for how long to wait. */
+/** Options of {@link listen}. */
 export interface ListenOptions {
   /** 0 for any free port. Default: 8080. */
   readonly port?: number;
   /** Default: `127.0.0.1`. */
   readonly host?: string;
-  /** How long `close` waits for requests under way, ms, before it cuts them. Default: 10,000. */
+  /** How long `close` waits for requests in progress before it closes their connections, ms. Default: 10,000. */
   readonly graceMs?: number;
 }
 
-/** A listening operator. */
+/** A listening server. */
 export interface Listening {
   /** `http://HOST:PORT`, without a slash at the end. */
   readonly url: string;
   readonly port: number;
-  /** Stop: requests under way are answered first. The same promise for every call. */
+  /** Stop listening and answer the requests in progress. Returns the same promise for every call. */
   close(): Promise<void>;
 }
 
-// A request that is not all there by then is cut: headers, then all of it. An idle connection is kept for a while.
+// Limits against slow clients: for the headers of a request, for all of it, and for idle connections.
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 65_000;
@@ -38,11 +38,18 @@ const SOCKET_IDLE_MS = 120_000;
 const MAX_HEADER_BYTES = 16_384;
 
 /**
- * Put an operator behind a port.
+ * Serve an operator over HTTP.
  *
- * Hono's server puts lighter classes in the place of the process's Request and Response; they pass for the real ones.
+ * Hono's server replaces the global Request and Response of the process by lighter classes with the same interface.
  *
- * @throws the error of the port: in use (`EADDRINUSE`), not permitted (`EACCES`), no such address.
+ * @param operator  anything with a `fetch` method; `createOperator` returns one.
+ * @param options   port (default 8080), host (default 127.0.0.1), graceMs (default 10,000).
+ * @returns         the server, after it has started to listen.
+ * @throws {Error}  the error of Node, with its code: `EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`.
+ * @example
+ * const server = await listen(createOperator({ apiKey, clientSecret }), { port: 8080 });
+ * console.log(`listening on ${server.url}`);
+ * await server.close();
  */
 export async function listen(
   operator: { fetch(request: Request): Promise<Response> },
@@ -52,8 +59,8 @@ export async function listen(
   const server = createAdaptorServer({
     fetch: async (request: Request) => {
       const response = await operator.fetch(request);
-      // So that a connection under way ends with its answer, and does not idle on. After too long a body there is
-      // nothing else to do with it: the rest of the body still stands before the next request.
+      // While closing, the connection must not stay open after its answer. After a body that is too large it cannot be
+      // used again, because the unread rest of the body precedes the next request.
       if (closing || response.status === 413) response.headers.set('connection', 'close');
       return response;
     },
@@ -65,7 +72,8 @@ export async function listen(
     },
   }) as Server;
   server.setTimeout(SOCKET_IDLE_MS);
-  // Node's `closeIdleConnections` leaves those on which nothing was ever asked, and browsers open some in advance.
+  // Node's `closeIdleConnections` skips connections that never carried a request; browsers open such connections in
+  // advance. So idle sockets are tracked here.
   const idle = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     idle.add(socket);
@@ -93,9 +101,9 @@ export async function listen(
     port: bound,
     close: () => {
       closing ??= new Promise<void>((resolve, reject) => {
-        const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+        const timer = setTimeout(() => server.closeAllConnections(), graceMs);
         server.close((error) => {
-          clearTimeout(cut);
+          clearTimeout(timer);
           error ? reject(error) : resolve();
         });
         for (const socket of idle) socket.destroy();

@@ -1,83 +1,89 @@
 /**
- * The operator: options in, a function from Request to Response out. It answers as soon as its state is open.
+ * The operator object: starts the service in the background and answers requests once it runs.
  *
- * It runs on any host of Request and Response; `node.ts` puts it behind a port. Next: `opening.ts` starts it,
- * `routes.ts` answers.
+ * It runs on every host that has Request and Response; `node.ts` puts it behind a port. `start.ts` opens the state,
+ * `http/router.ts` answers.
  */
 
-import type { OpenDatabase, Opened } from './opening.ts';
-import { openOperator } from './opening.ts';
-import type { Settings } from './options.ts';
-import type { Credentials } from './roles.ts';
-import { routesOf } from './routes.ts';
-import { identityOf } from './service.ts';
+import { isTokenError } from '../token/index.ts';
+import { createRequestHandler } from './http/router.ts';
+import type { Credentials } from './identity/roles.ts';
+import type { OperatorSettings } from './options.ts';
+import { deriveSecrets } from './service.ts';
+import type { OpenDatabase } from './start.ts';
+import { startOperator } from './start.ts';
 
 /**
- * An operator. Where its root secret comes from the database, `participants`, `made` and `fingerprint` are known when
+ * An operator. If its root secret comes from the database, `participants`, `made` and `fingerprint` are known only after
  * `ready` has resolved, and throw a TypeError before.
  */
 export interface Operator {
-  /** Resolves when the state is open; rejects with a `TokenError` where it cannot be opened. Need not be waited for. */
+  /** Resolves when the state is open; rejects with a `TokenError` if it cannot be opened. May be ignored. */
   readonly ready: Promise<void>;
-  /** Answer one request, which waits for `ready`; never rejects. 503 to all where the state cannot be opened. */
+  /** Answer a request, after `ready`. Never rejects. Answers 503 if the state could not be opened. */
   fetch(request: Request): Promise<Response>;
-  /** Credentials of the participants that the options named; what they left out was made. Secret. */
+  /** Complete credentials of the participants that the options name. Secret. */
   readonly participants: readonly Credentials[];
-  /** Those of them of which something was made: nobody else knows it. Secret. */
+  /** Those of `participants` whose API key or client secret the operator derived, because the options left it out. Secret. */
   readonly made: readonly Credentials[];
-  /** The settings in force that are no secret. */
+  /** The settings in force that are not secret. */
   readonly settings: Pick<
-    Settings,
+    OperatorSettings,
     'environment' | 'scope' | 'identityExpiresMs' | 'refreshFromMs' | 'refreshExpiresMs' | 'rotationPeriod'
   >;
-  /** 16 hexadecimal digits that recognise the root secret. */
+  /** 16 hexadecimal digits that identify the root secret without revealing it. */
   readonly fingerprint: string;
-  /** Where the options gave neither database nor state, nothing of opt-outs and participants outlives the process. */
+  /** True if the options give neither database nor state: then opt-outs and participants end with the process. */
   readonly inMemory: boolean;
-  /** Let go of the state. Requests under way should have been answered. */
+  /** Release the state. Requests in progress should be finished first. Returns the same promise for every call. */
   close(): Promise<void>;
 }
 
-/** Make an operator of checked options. */
-export function operatorOf(settings: Settings, openDatabase: OpenDatabase): Operator {
-  let identity = settings.root && identityOf(settings, settings.root);
-  let answer: ReturnType<typeof routesOf> | undefined;
-  const opened = openOperator(settings, openDatabase).then((one: Opened) => {
-    identity = one.identity;
-    answer = routesOf(one.service);
-    return one;
-  });
-  const ready = opened.then(() => {});
-  ready.catch(() => settings.logger?.error({}, 'the state cannot be opened'));
-
-  const known = () => {
-    if (!identity) throw new TypeError('operator: expected to be ready, since its root secret comes from the database');
-    return identity;
-  };
+/** Create an operator from checked options. */
+export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatabase): Operator {
+  let derived = settings.root && deriveSecrets(settings, settings.root);
+  let handle: ((request: Request) => Promise<Response>) | undefined;
   let closing: Promise<void> | undefined;
+  const started = startOperator(settings, openDatabase).then((operator) => {
+    derived = operator.derived;
+    handle = createRequestHandler(operator.service);
+    return operator;
+  });
+  const ready = started.then(() => {});
+  ready.catch((error: unknown) => {
+    // Only messages of a TokenError are known to be free of secrets.
+    const reason = isTokenError(error) ? { reason: error.message } : {};
+    settings.logger?.error(reason, 'the state cannot be opened');
+  });
+
+  const requireDerived = () => {
+    if (!derived)
+      throw new TypeError('operator: expected `ready` to have resolved, since its root secret comes from the database');
+    return derived;
+  };
   const { environment, scope, identityExpiresMs, refreshFromMs, refreshExpiresMs, rotationPeriod } = settings;
   return {
     ready,
     fetch: async (request) => {
-      if (!answer) await ready.catch(() => {});
-      return answer ? answer(request) : new Response('not ready', { status: 503 });
+      if (!handle) await ready.catch(() => {});
+      return handle ? handle(request) : new Response('not ready', { status: 503 });
     },
     get participants() {
-      return known().credentials;
+      return requireDerived().credentials;
     },
     get made() {
-      return known().credentials.filter((_, at) => {
-        const { apiKey, clientSecret } = settings.participants[at]!;
+      return requireDerived().credentials.filter((_, index) => {
+        const { apiKey, clientSecret } = settings.participants[index]!;
         return apiKey === undefined || clientSecret === undefined;
       });
     },
     settings: { environment, scope, identityExpiresMs, refreshFromMs, refreshExpiresMs, rotationPeriod },
     get fingerprint() {
-      return known().secrets.fingerprint;
+      return requireDerived().secrets.fingerprint;
     },
     inMemory: settings.state === undefined && settings.database === undefined,
     close: () =>
-      (closing ??= opened.then(
+      (closing ??= started.then(
         ({ service }) => service.state.close(),
         () => {},
       )),

@@ -1,72 +1,77 @@
 /**
- * What an operator may be told at its creation, checked and completed.
+ * Options of an operator: checks them and fills in the defaults.
  *
- * Wrong options are a programmer's mistake: TypeError or RangeError naming option, expected and got, at once. A
- * secret is never shown in a message. Next: `operator.ts` builds the service from the settings.
+ * A wrong option is a programmer's mistake and throws at once: TypeError for a wrong type or an unknown name, RangeError
+ * for a value out of range. A message names the option, what was expected and what came, and never shows a secret.
  */
 
 import { placeOf } from '../database/place.ts';
 import type { Bytes } from '../token/bytes.ts';
+import { choiceFault, integerFault, kindOf, nameFault, typeFault } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
 import { parseHash } from '../token/index.ts';
-import { MAX_SITE_ID } from './keys.ts';
-import type { GivenCredentials } from './roles.ts';
-import { ROLES } from './roles.ts';
-import { LONGEST_PERIOD, SHORTEST_PERIOD } from './salts.ts';
-import type { Environment, Scope } from './secrets.ts';
-import type { State } from './state.ts';
+import { MAX_GENERATION, MAX_SITE_ID } from './crypto/keys.ts';
+import type { Environment, Scope } from './crypto/secrets.ts';
+import type { GivenCredentials } from './identity/roles.ts';
+import { ROLES } from './identity/roles.ts';
+import { MAX_PERIOD_SECONDS, MIN_PERIOD_SECONDS } from './identity/salts.ts';
+import type { State } from './state/state.ts';
 
-/** Where log lines go; a pino logger fits. Fields hold no DII, token, key or secret. */
+/** Where log lines go; a pino logger fits. Fields contain no DII, token, key or secret. */
 export interface Logger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
-/** Options of `createOperator`. Spans are seconds, as in the command line. */
+/**
+ * Options of `createOperator`. Durations are seconds, as on the command line. `apiKey`, `clientSecret`, `siteId` and
+ * `roles` are a shorthand for one participant.
+ */
 export interface OperatorOptions extends GivenCredentials {
   /** The clock, epoch ms. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** Who may call, besides the one of the shorthands `apiKey`, `clientSecret`, `siteId`, `roles`. What is left out is made. */
+  /** Who may call. What a participant leaves out is derived. Default: the participant of the shorthand. */
   readonly participants?: readonly GivenCredentials[] | undefined;
   /**
-   * 32 bytes or their base64: every ID, key and token comes from it. Default: random; kept in the database where there
-   * is one, else nothing outlives the process.
+   * 32 bytes, or their base64 or hexadecimal. Every ID, key and token derives from it. Default: random; stored in the
+   * database if there is one, else lost with the process.
    */
   readonly rootSecret?: Uint8Array | string | undefined;
   /** Default: `integration`. */
   readonly environment?: Environment | undefined;
   /** Default: `UID2`. */
   readonly scope?: Scope | undefined;
-  /** Life of an advertising token, s. Default: 3600 in integration, 86,400 in production. */
+  /** Lifetime of an advertising token, s. Default: 3600 in integration, 86,400 in production. */
   readonly identityExpires?: number | undefined;
-  /** Age from which a token set should be refreshed, s. Default: 900 in integration, 3600 in production. */
+  /** Age from which a client should refresh a token set, s. Default: 900 in integration, 3600 in production. */
   readonly refreshFrom?: number | undefined;
-  /** Life of a refresh token, s. Default: 86,400 in integration, 2,592,000 in production. */
+  /** Lifetime of a refresh token, s. Default: 86,400 in integration, 2,592,000 in production. */
   readonly refreshExpires?: number | undefined;
-  /** Whole seconds between two rotations of a salt bucket, 365 or more. Default: 31,536,000, a year. */
+  /** Time between two rotations of a salt bucket, whole s, 365 or more. Default: 31,536,000, one year. */
   readonly rotationPeriod?: number | undefined;
-  /** Requests a second and participant, at the mapping and bucket endpoints. Default: no limit. */
+  /** Requests per second for each participant, at the mapping and bucket endpoints. Default: no limit. */
   readonly rateLimit?: number | undefined;
   /** Identifiers in one mapping request. Default: 5000. */
   readonly maxBatchSize?: number | undefined;
-  /** Number of the newest generation of keys, 1 to 127: it seals, all up to it open. Default: 1. */
+  /** Number of the newest generation of keys, 1 to 127. It seals tokens; all generations up to it open them. Default: 1. */
   readonly keyGeneration?: number | undefined;
   /**
-   * Where what must last is kept: a folder (package `@electric-sql/pglite`), which one process has for itself, or
-   * `postgres://...` (package `pg`), which several nodes share. Default: memory, which ends with the process.
+   * Where participants and opt-outs are stored: a folder (package `@electric-sql/pglite`), for one process, or
+   * `postgres://...` (package `pg`), for several nodes. Default: memory, which ends with the process.
    */
   readonly database?: string | undefined;
-  /** In the place of `database`: a store of one's own. */
+  /** A store of your own, in place of `database`. */
   readonly state?: State | undefined;
-  /** Default: none, nothing is logged. */
+  /** Default: nothing is logged. */
   readonly logger?: Logger | undefined;
 }
 
-/** Options checked, with their defaults; spans in ms but for the rotation period. */
-export interface Settings {
+/** Checked options with their defaults. */
+export interface OperatorSettings {
   readonly now: () => number;
   readonly participants: readonly GivenCredentials[];
-  /** Undefined: the database keeps it. */
+  /** Undefined if the database stores it. */
   readonly root: Bytes | undefined;
   readonly environment: Environment;
   readonly scope: Scope;
@@ -87,48 +92,61 @@ const LIFETIMES = {
   integration: { identityExpires: 3600, refreshFrom: 900, refreshExpires: 86_400 },
   production: { identityExpires: 86_400, refreshFrom: 3600, refreshExpires: 2_592_000 },
 } as const;
+/** 1000 years: beyond it an instant may no longer be a valid date. */
+const MAX_LIFETIME_SECONDS = 31_557_600_000;
+const MAX_COUNT = 1_000_000;
+const SECRET_FORMS = '32 bytes, or their base64 or hexadecimal';
 
-const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
-
-const wrongType = (name: string, expected: string, got: unknown): never => {
-  throw new TypeError(`${name}: expected ${expected}, got ${kindOf(got)}`);
+const throwTypeIf = (fault: string | undefined): void => {
+  if (fault !== undefined) throw new TypeError(fault);
 };
-const outOfRange = (name: string, expected: string, got: unknown): never => {
-  throw new RangeError(`${name}: expected ${expected}, got ${got}`);
+const throwRangeIf = (fault: string | undefined): void => {
+  if (fault !== undefined) throw new RangeError(fault);
 };
+// A value of the right type is out of range, one of another type is of the wrong type.
+const throwFault = (fault: string | undefined, value: unknown, type: 'string' | 'number'): void =>
+  typeof value === type ? throwRangeIf(fault) : throwTypeIf(fault);
 
-const oneOf = <T extends string>(name: string, value: unknown, allowed: readonly T[]): T => {
-  if (typeof value !== 'string') wrongType(name, allowed.join(' or '), value);
-  return allowed.includes(value as T) ? (value as T) : outOfRange(name, allowed.join(' or '), JSON.stringify(value));
-};
-
-const whole = (name: string, value: unknown, least: number, most: number): number => {
-  if (typeof value !== 'number') return wrongType(name, 'number', value);
-  if (!Number.isInteger(value) || value < least || value > most)
-    outOfRange(name, `a whole number from ${least} to ${most}`, value);
-  return value;
+const choice = <T extends string>(name: string, value: unknown, choices: readonly T[]): T => {
+  throwFault(choiceFault(name, choices, value), value, 'string');
+  return value as T;
 };
 
-// A span of 1000 years keeps every instant a safe integer and a valid date.
-const MOST_SECONDS = 31_557_600_000;
-const spanMs = (name: string, value: unknown): number => {
-  if (typeof value !== 'number') return wrongType(name, 'seconds as a number', value);
-  if (!(value > 0 && value <= MOST_SECONDS)) outOfRange(name, 'seconds above 0', value);
-  return Math.max(1, Math.round(value * 1000));
+const integer = (name: string, value: unknown, least: number, most: number): number => {
+  throwFault(integerFault(name, least, most, value), value, 'number');
+  return value as number;
 };
 
-const bytes32 = (name: string, value: unknown): Bytes => {
-  const expected = '32 bytes or their base64';
-  if (value instanceof Uint8Array)
-    return value.length === 32 ? Uint8Array.from(value) : outOfRange(name, expected, `${value.length} bytes`);
-  if (typeof value !== 'string') return wrongType(name, expected, value);
-  return parseHash(value) ?? outOfRange(name, expected, `other text of ${value.length} characters`);
+// Unlike `typeFault` it accepts the empty string, which is out of range rather than of a wrong type.
+function requireString(name: string, value: unknown): asserts value is string {
+  if (typeof value !== 'string') throw new TypeError(expectedGot(name, 'string', kindOf(value)));
+}
+
+const lifetimeMs = (name: string, seconds: number): number => {
+  throwFault(typeFault(name, 'number', seconds), seconds, 'number');
+  if (seconds > MAX_LIFETIME_SECONDS)
+    throw new RangeError(expectedGot(name, `at most ${MAX_LIFETIME_SECONDS}`, seconds));
+  return Math.max(1, Math.round(seconds * 1000));
 };
 
-// All that may be given, by name: a misspelt option would be a default in silence.
-const CREDENTIALS = { apiKey: 0, clientSecret: 0, siteId: 0, roles: 0 } satisfies Record<keyof GivenCredentials, 0>;
-const OPTIONS = {
-  ...CREDENTIALS,
+const secretBytes = (name: string, value: unknown): Bytes => {
+  if (value instanceof Uint8Array) {
+    if (value.length !== 32) throw new RangeError(expectedGot(name, SECRET_FORMS, `${value.length} bytes`));
+    return Uint8Array.from(value);
+  }
+  if (typeof value !== 'string') throw new TypeError(expectedGot(name, SECRET_FORMS, kindOf(value)));
+  const bytes = parseHash(value);
+  if (!bytes) throw new RangeError(expectedGot(name, SECRET_FORMS, `another string of ${value.length} characters`));
+  return bytes;
+};
+
+// Unknown names are refused: a misspelt option would silently have its default. The types keep both lists complete.
+const CREDENTIAL_NAMES = { apiKey: 0, clientSecret: 0, siteId: 0, roles: 0 } satisfies Record<
+  keyof GivenCredentials,
+  0
+>;
+const OPTION_NAMES = {
+  ...CREDENTIAL_NAMES,
   now: 0,
   participants: 0,
   rootSecret: 0,
@@ -146,93 +164,95 @@ const OPTIONS = {
   logger: 0,
 } satisfies Record<keyof OperatorOptions, 0>;
 
-const knownNames = (where: string, given: object, known: object): void => {
-  for (const name of Object.keys(given)) {
-    if (!Object.hasOwn(known, name))
-      throw new TypeError(`${where}${name}: expected one of ${Object.keys(known).join(', ')}, got another name`);
-  }
-};
-
-// Credentials go unshown, also where they are wrong. What is left out is made later.
-const credentials = (name: string, given: GivenCredentials): GivenCredentials => {
-  knownNames(name, given, CREDENTIALS);
+// Checks credentials without showing them. What is left out is derived later.
+const checkCredentials = (path: string, given: GivenCredentials): void => {
+  throwTypeIf(nameFault(path, Object.keys(CREDENTIAL_NAMES), given));
   const { apiKey, clientSecret, siteId, roles } = given;
-  if (apiKey !== undefined && typeof apiKey !== 'string') wrongType(`${name}apiKey`, 'text', apiKey);
-  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
-    outOfRange(`${name}apiKey`, 'visible ASCII characters', `other text of ${apiKey.length} characters`);
-  if (clientSecret !== undefined) bytes32(`${name}clientSecret`, clientSecret);
-  if (siteId !== undefined) whole(`${name}siteId`, siteId, 1, MAX_SITE_ID);
-  if (roles !== undefined && !Array.isArray(roles)) wrongType(`${name}roles`, 'array of roles', roles);
-  for (const role of roles ?? []) oneOf(`${name}roles`, role, ROLES);
-  return given;
+  if (apiKey !== undefined) {
+    const name = `${path}apiKey`;
+    requireString(name, apiKey);
+    if (!/^[\x21-\x7e]+$/.test(apiKey))
+      throw new RangeError(
+        expectedGot(name, 'visible ASCII characters', `another string of ${apiKey.length} characters`),
+      );
+  }
+  if (clientSecret !== undefined) {
+    requireString(`${path}clientSecret`, clientSecret);
+    secretBytes(`${path}clientSecret`, clientSecret);
+  }
+  if (siteId !== undefined) integer(`${path}siteId`, siteId, 1, MAX_SITE_ID);
+  if (roles !== undefined) throwTypeIf(typeFault(`${path}roles`, 'array', roles));
+  for (const role of roles ?? []) choice(`${path}roles`, role, ROLES);
 };
 
-const databaseIn = ({ database, state }: OperatorOptions): string | undefined => {
+const databaseOption = ({ database, state }: OperatorOptions): string | undefined => {
   if (database === undefined) return undefined;
-  if (typeof database !== 'string') wrongType('database', 'text', database);
-  if (state !== undefined) outOfRange('database', 'none where state is given', 'both');
+  requireString('database', database);
+  if (state !== undefined) throw new RangeError('database: expected none, since the option state is given, got both');
   placeOf(database);
   return database;
 };
 
-const participantsOf = (options: OperatorOptions): readonly GivenCredentials[] => {
+const participantsOption = (options: OperatorOptions): readonly GivenCredentials[] => {
   const { participants, apiKey, clientSecret, siteId, roles } = options;
-  const shorthand = credentials('', { apiKey, clientSecret, siteId, roles });
+  const shorthand = { apiKey, clientSecret, siteId, roles };
+  checkCredentials('', shorthand);
   if (participants === undefined) return [shorthand];
-  if (!Array.isArray(participants)) return wrongType('participants', 'array', participants);
-  const listed = participants.map((one, at) =>
-    kindOf(one) === 'object'
-      ? credentials(`participants[${at}].`, one)
-      : wrongType(`participants[${at}]`, 'object', one),
-  );
-  return apiKey === undefined ? listed : [...listed, shorthand];
+  throwTypeIf(typeFault('participants', 'array', participants));
+  participants.forEach((given, index) => {
+    throwTypeIf(typeFault(`participants[${index}]`, 'object', given));
+    checkCredentials(`participants[${index}].`, given);
+  });
+  return apiKey === undefined ? participants : [...participants, shorthand];
+};
+
+const rootOption = ({ rootSecret, database }: OperatorOptions): Bytes | undefined => {
+  if (rootSecret !== undefined) return secretBytes('rootSecret', rootSecret);
+  return database === undefined ? crypto.getRandomValues(new Uint8Array(32)) : undefined;
+};
+
+const lifetimeOptions = (options: OperatorOptions, environment: Environment) => {
+  const lifetime = (name: keyof (typeof LIFETIMES)[Environment]): number =>
+    lifetimeMs(name, options[name] ?? LIFETIMES[environment][name]);
+  const identityExpiresMs = lifetime('identityExpires');
+  const refreshFromMs = lifetime('refreshFrom');
+  const refreshExpiresMs = lifetime('refreshExpires');
+  const limit = `identityExpires (${identityExpiresMs / 1000})`;
+  if (refreshFromMs > identityExpiresMs)
+    throw new RangeError(expectedGot('refreshFrom', `at most ${limit}`, refreshFromMs / 1000));
+  if (refreshExpiresMs < identityExpiresMs)
+    throw new RangeError(expectedGot('refreshExpires', `at least ${limit}`, refreshExpiresMs / 1000));
+  return { identityExpiresMs, refreshFromMs, refreshExpiresMs };
 };
 
 /**
- * Check options and complete them.
+ * Check options and fill in the defaults.
  *
- * @throws {TypeError} an option of the wrong type or of an unknown name.
- * @throws {RangeError} an option out of its range, or lifetimes not in the order refreshFrom, identityExpires, refreshExpires.
+ * @throws {TypeError}  an option with a wrong type or an unknown name.
+ * @throws {RangeError} an option out of its range, or lifetimes not in the order refreshFrom, identityExpires,
+ *   refreshExpires.
  */
-export function resolveOptions(options: OperatorOptions): Settings {
-  if (kindOf(options) !== 'object') wrongType('options', 'object', options);
-  knownNames('', options, OPTIONS);
-  const { now = Date.now, logger, state } = options;
-  if (typeof now !== 'function') wrongType('now', 'function', now);
-  if (logger !== undefined && typeof logger?.info !== 'function') wrongType('logger', 'logger', logger);
-  const environment = oneOf('environment', options.environment ?? 'integration', ['integration', 'production']);
-
-  const lifetimes = { ...LIFETIMES[environment] };
-  const span = (name: keyof typeof lifetimes): number => spanMs(name, options[name] ?? lifetimes[name]);
-  const identityExpiresMs = span('identityExpires');
-  const refreshFromMs = span('refreshFrom');
-  const refreshExpiresMs = span('refreshExpires');
-  if (refreshFromMs > identityExpiresMs)
-    outOfRange('refreshFrom', `at most identityExpires (${identityExpiresMs / 1000})`, refreshFromMs / 1000);
-  if (refreshExpiresMs < identityExpiresMs)
-    outOfRange('refreshExpires', `at least identityExpires (${identityExpiresMs / 1000})`, refreshExpiresMs / 1000);
-
-  const { rateLimit, rootSecret } = options;
-  const database = databaseIn(options);
+export function resolveOptions(options: OperatorOptions): OperatorSettings {
+  throwTypeIf(typeFault('options', 'object', options));
+  throwTypeIf(nameFault('', Object.keys(OPTION_NAMES), options));
+  const { now = Date.now, logger, state, rateLimit } = options;
+  throwTypeIf(typeFault('now', 'function', now));
+  if (logger !== undefined && typeof logger?.info !== 'function')
+    throw new TypeError(expectedGot('logger', 'an object with the methods info, warn and error', kindOf(logger)));
+  const environment = choice('environment', options.environment ?? 'integration', ['integration', 'production']);
+  const rotationPeriod = options.rotationPeriod ?? 31_536_000;
   return {
     now,
-    participants: participantsOf(options),
-    root:
-      rootSecret !== undefined
-        ? bytes32('rootSecret', rootSecret)
-        : database === undefined
-          ? crypto.getRandomValues(new Uint8Array(32))
-          : undefined,
     environment,
-    scope: oneOf('scope', options.scope ?? 'UID2', ['UID2', 'EUID']),
-    identityExpiresMs,
-    refreshFromMs,
-    refreshExpiresMs,
-    rotationPeriod: whole('rotationPeriod', options.rotationPeriod ?? 31_536_000, SHORTEST_PERIOD, LONGEST_PERIOD),
-    rateLimit: rateLimit === undefined ? undefined : whole('rateLimit', rateLimit, 1, 1_000_000),
-    maxBatchSize: whole('maxBatchSize', options.maxBatchSize ?? 5000, 1, 1_000_000),
-    keyGeneration: whole('keyGeneration', options.keyGeneration ?? 1, 1, 127),
-    database,
+    ...lifetimeOptions(options, environment),
+    database: databaseOption(options),
+    participants: participantsOption(options),
+    root: rootOption(options),
+    scope: choice('scope', options.scope ?? 'UID2', ['UID2', 'EUID']),
+    rotationPeriod: integer('rotationPeriod', rotationPeriod, MIN_PERIOD_SECONDS, MAX_PERIOD_SECONDS),
+    rateLimit: rateLimit === undefined ? undefined : integer('rateLimit', rateLimit, 1, MAX_COUNT),
+    maxBatchSize: integer('maxBatchSize', options.maxBatchSize ?? 5000, 1, MAX_COUNT),
+    keyGeneration: integer('keyGeneration', options.keyGeneration ?? 1, 1, MAX_GENERATION),
     state,
     logger,
   };

@@ -1,63 +1,67 @@
-/**
- * The parts of an operator, put together: what the endpoints work with.
- */
+/** Assembles the parts of an operator that the endpoints use. */
 
 import type { Bytes } from '../token/bytes.ts';
-import type { Keys } from './keys.ts';
-import { createKeys } from './keys.ts';
-import type { Limiter } from './limiter.ts';
-import { memoryLimiter } from './limiter.ts';
-import type { Turns } from './long-answer.ts';
-import { createTurns } from './long-answer.ts';
+import type { Keys } from './crypto/keys.ts';
+import { createKeys } from './crypto/keys.ts';
+import type { Secrets } from './crypto/secrets.ts';
+import { createSecrets } from './crypto/secrets.ts';
+import type { Mutex } from './http/long-response.ts';
+import { createMutex } from './http/long-response.ts';
+import type { OptOuts } from './identity/opt-outs.ts';
+import { createOptOuts } from './identity/opt-outs.ts';
+import type { Participants } from './identity/participants.ts';
+import { completeCredentials, createParticipants } from './identity/participants.ts';
+import type { RawIds } from './identity/raw-ids.ts';
+import { createRawIds } from './identity/raw-ids.ts';
+import { reservedIdentities } from './identity/reserved-identities.ts';
+import type { Credentials } from './identity/roles.ts';
+import type { Salts } from './identity/salts.ts';
+import { createSalts } from './identity/salts.ts';
 import type { Metrics } from './metrics.ts';
 import { createMetrics } from './metrics.ts';
-import type { OptOuts } from './opt-outs.ts';
-import { createOptOuts } from './opt-outs.ts';
-import type { Settings } from './options.ts';
-import type { Participants } from './participants.ts';
-import { completeCredentials, createParticipants } from './participants.ts';
-import type { RawIds } from './raw-ids.ts';
-import { createRawIds } from './raw-ids.ts';
-import { reservedIdentities } from './reserved.ts';
-import type { Credentials } from './roles.ts';
-import type { Salts } from './salts.ts';
-import { createSalts } from './salts.ts';
-import type { Secrets } from './secrets.ts';
-import { createSecrets } from './secrets.ts';
-import type { State } from './state.ts';
-import type { Tokens } from './tokens.ts';
-import { createTokens } from './tokens.ts';
+import type { OperatorSettings } from './options.ts';
+import type { RateLimit } from './state/rate-limit.ts';
+import { memoryRateLimit } from './state/rate-limit.ts';
+import type { State } from './state/state.ts';
+import type { TokenIssuer } from './tokens/token-issuer.ts';
+import { createTokenIssuer } from './tokens/token-issuer.ts';
 
+/** The parts of an operator. */
 export interface Service {
-  readonly settings: Settings;
+  readonly settings: OperatorSettings;
   readonly state: State;
   readonly keys: Keys;
   readonly salts: Salts;
   readonly rawIds: RawIds;
-  readonly tokens: Tokens;
+  readonly tokens: TokenIssuer;
   readonly optOuts: OptOuts;
   readonly participants: Participants;
   readonly metrics: Metrics;
-  /** Absent where the options set no limit. */
-  readonly limiter: Limiter | undefined;
-  readonly turns: Turns;
+  /** Undefined if the options set no limit. */
+  readonly rateLimit: RateLimit | undefined;
+  /** Held by the one long response that is being made and read. */
+  readonly longResponseMutex: Mutex;
 }
 
-/** What follows from settings and root secret alone. */
-export interface Identity {
+/** What follows from the settings and the root secret alone. */
+export interface DerivedSecrets {
   readonly secrets: Secrets;
-  /** Credentials of the participants that the options named, completed. */
+  /** Completed credentials of the participants that the options name. */
   readonly credentials: readonly Credentials[];
 }
 
-/** Who an operator is under a root secret. */
-export function identityOf({ environment, scope, participants }: Settings, root: Bytes): Identity {
+/** Derive the secrets and credentials of an operator from its root secret. */
+export function deriveSecrets({ environment, scope, participants }: OperatorSettings, root: Bytes): DerivedSecrets {
   const secrets = createSecrets(root, environment, scope);
-  return { secrets, credentials: participants.map((one) => completeCredentials(one, secrets, environment, scope)) };
+  return { secrets, credentials: participants.map((given) => completeCredentials(given, secrets, environment, scope)) };
 }
 
-/** Put an operator's parts together. */
-export function createService(settings: Settings, { secrets, credentials }: Identity, state: State): Service {
+/** Assemble the parts of an operator. */
+export function createService(
+  settings: OperatorSettings,
+  { secrets, credentials }: DerivedSecrets,
+  state: State,
+): Service {
   const { rotationPeriod, keyGeneration, rateLimit } = settings;
   const keys = createKeys(secrets, keyGeneration);
   const salts = createSalts(secrets, rotationPeriod);
@@ -68,7 +72,7 @@ export function createService(settings: Settings, { secrets, credentials }: Iden
     keys,
     salts,
     rawIds,
-    tokens: createTokens(keys, rawIds, settings),
+    tokens: createTokenIssuer(keys, rawIds, settings),
     optOuts: createOptOuts({
       store: state.optOuts,
       rawIds,
@@ -79,7 +83,7 @@ export function createService(settings: Settings, { secrets, credentials }: Iden
     }),
     participants: createParticipants(state.participants, credentials, secrets),
     metrics: createMetrics(),
-    limiter: rateLimit === undefined ? undefined : (state.limiter ?? memoryLimiter)(rateLimit),
-    turns: createTurns(),
+    rateLimit: rateLimit === undefined ? undefined : (state.limiter ?? memoryRateLimit)(rateLimit),
+    longResponseMutex: createMutex(),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Sets the scenes of `test/operator` on a database and behind a port: every createFixture is a node that listens, with tables of
- * its own in a schema of one database for the whole test file.
+ * Runs the operators of `test/operator` on a database and behind a port: each test service is a node that listens, with
+ * its own tables in its own schema of one database.
  */
 
 import { afterAll, beforeAll } from 'vitest';
@@ -8,12 +8,12 @@ import type { Database, Queries } from '../../src/database/index.ts';
 import { openDatabase } from '../../src/database/index.ts';
 import type { Listening } from '../../src/operator/node.ts';
 import { listen } from '../../src/operator/node.ts';
-import { operatorOf } from '../../src/operator/operator.ts';
+import { operatorFrom } from '../../src/operator/operator.ts';
 import { resolveOptions } from '../../src/operator/options.ts';
 import { freshPlace, type Kind } from '../database/places.ts';
-import { operatorHost } from '../operator/fixtures.ts';
+import { operatorRunner } from '../operator/fixtures.ts';
 
-/** A database within a database: all it does, it does in one schema. */
+/** Create a schema, and a view of the database in which every statement runs in that schema. */
 const inSchema = async (whole: Database, schema: string): Promise<Database> => {
   await whole.script(`CREATE SCHEMA ${schema}`);
   const transaction: Database['transaction'] = (work) =>
@@ -30,26 +30,27 @@ const inSchema = async (whole: Database, schema: string): Promise<Database> => {
   };
 };
 
-/** Set all scenes of this test file on one kind of database. */
-export const hostOperatorsOn = (kind: Kind): void => {
-  const inMemory = operatorHost.create;
-  const listening: Promise<Listening>[] = [];
-  let whole: Database;
+/** Run the operators of this test file on one kind of database. */
+export const runOperatorsOn = (kind: Kind): void => {
+  const runInMemory = operatorRunner.run;
+  const servers: Promise<Listening>[] = [];
+  let database: Database;
 
   beforeAll(async () => {
-    whole = await openDatabase(await freshPlace(kind));
-    operatorHost.create = (options) => {
-      // A store of its own is what such a createFixture is about.
-      if (options.state) return inMemory(options);
-      const name = `scene_${listening.length}`;
-      const operator = operatorOf(resolveOptions({ ...options, database: 'staged' }), () => inSchema(whole, name));
-      const node = operator.ready.then(() => listen(operator, { port: 0 }));
-      listening.push(node);
-      return { operator, fetch: async (path, init) => fetch(`${(await node).url}${path}`, init) };
+    database = await openDatabase(await freshPlace(kind));
+    operatorRunner.run = (options) => {
+      // A test that brings its own state tests that state.
+      if (options.state) return runInMemory(options);
+      const schema = `operator_${servers.length}`;
+      const settings = resolveOptions({ ...options, database: 'ignored' });
+      const operator = operatorFrom(settings, () => inSchema(database, schema));
+      const server = operator.ready.then(() => listen(operator, { port: 0 }));
+      servers.push(server);
+      return { operator, fetch: async (path, init) => fetch(`${(await server).url}${path}`, init) };
     };
   });
   afterAll(async () => {
-    await Promise.all(listening.map(async (node) => (await node).close()));
-    await whole.close();
+    await Promise.all(servers.map(async (server) => (await server).close()));
+    await database.close();
   });
 };

@@ -15,14 +15,14 @@ const statusOf = async (node: Node, email: string): Promise<string> =>
   (await node.call('/v2/token/generate', { email })).json.status;
 
 describe('two nodes on one PostgreSQL', () => {
-  const two = async (): Promise<[Node, Node]> => {
+  const startTwo = async (): Promise<[Node, Node]> => {
     const place = await freshPlace('postgres');
-    // At the same moment, on a database without a table: whoever comes first makes tables and root secret.
+    // Both start at once on an empty database: the first one creates the tables and the root secret.
     return Promise.all([startNode(['--database', place]), startNode(['--database', place])]);
   };
 
-  test('are one service: tokens, IDs and opt-outs of one hold at the other, from the next request on', async () => {
-    const [one, other] = await two();
+  test('share tokens, IDs and opt-outs from the next request on', async () => {
+    const [one, other] = await startTwo();
     const set = await one.generate({ email: 'user@example.com' });
     const refreshed = await other.refresh(set);
     expect(refreshed.json.status).toBe('success');
@@ -37,19 +37,19 @@ describe('two nodes on one PostgreSQL', () => {
     const waits: number[] = [];
     for (let at = 0; at < 20; at++) {
       const email = `leaver-${at}@example.com`;
-      const [told, asked] = at % 2 ? [one, other] : [other, one];
+      const [recorder, asked] = at % 2 ? [one, other] : [other, one];
       const leaver = await asked.generate({ email });
-      await optOut(told, email);
+      await optOut(recorder, email);
       const before = performance.now();
-      // No waiting, no second try: what has been acknowledged holds.
+      // Without waiting or retrying: the opt-out has been acknowledged.
       expect(await statusOf(asked, email)).toBe('optout');
       waits.push(performance.now() - before);
       expect((await asked.refresh(leaver)).json).toEqual({ status: 'optout' });
     }
-    console.log(`opt-out honoured by the other node: ${Math.max(...waits).toFixed(0)} ms at most after its answer`);
+    console.log(`the other node honours an opt-out within ${Math.max(...waits).toFixed(0)} ms of its acknowledgement`);
   });
 
-  test('make the same credentials where none are given, and know those that one was given', async () => {
+  test('derive the same credentials if none are given, and accept those that one node was given', async () => {
     const place = await freshPlace('postgres');
     const [one, other] = await Promise.all([
       startNode(['--database', place], {}),
@@ -64,7 +64,7 @@ describe('two nodes on one PostgreSQL', () => {
 });
 
 describe.each(KINDS)('on %s', (kind) => {
-  test('a restart opens every refresh token issued before, and knows who has opted out', async () => {
+  test('after a restart every earlier refresh token opens and every opt-out is honoured', async () => {
     const args = ['--database', await freshPlace(kind)];
     const one = await startNode(args);
     const emails = Array.from({ length: 20 }, (_, at) => `user-${at}@example.com`);
@@ -74,7 +74,7 @@ describe.each(KINDS)('on %s', (kind) => {
     await optOut(one, 'leaver@example.com');
     expect((await one.stop()).code).toBe(0);
 
-    // Without credentials: they are on record.
+    // Starts without credentials: they are stored.
     const again = await startNode(args, {});
     for (const set of sets) expect((await again.refresh(set)).json.status).toBe('success');
     expect((await again.refresh(leaver)).json).toEqual({ status: 'optout' });
@@ -83,28 +83,28 @@ describe.each(KINDS)('on %s', (kind) => {
     expect(status.json.body.opted_out).toHaveLength(1);
   });
 
-  test('a node killed in the middle of its work loses no opt-out that it has acknowledged', async () => {
+  test('a killed node loses no opt-out that it has acknowledged', async () => {
     const args = ['--database', await freshPlace(kind)];
     const one = await startNode(args);
     const acknowledged: string[] = [];
-    let enough = (): void => {};
-    const many = new Promise<void>((resolve) => {
-      enough = resolve;
+    let reachTarget = (): void => {};
+    const targetReached = new Promise<void>((resolve) => {
+      reachTarget = resolve;
     });
-    // Four callers that opt users out and ask for tokens in between, until nobody answers any more.
+    // Four callers generate tokens and record opt-outs until the node stops answering.
     const caller = async (name: number): Promise<void> => {
       for (let at = 0; ; at++) {
         const email = `leaver-${name}-${at}@example.com`;
         await one.generate({ email });
         await optOut(one, email);
         acknowledged.push(email);
-        if (acknowledged.length >= 200) enough();
+        if (acknowledged.length >= 200) reachTarget();
       }
     };
     const callers = [0, 1, 2, 3].map((name) => caller(name).catch((failure: unknown) => failure));
-    await many;
+    await targetReached;
     await one.kill();
-    // They have ended because the connection has, not because an answer was wrong.
+    // Each caller ended with a connection error, not with an unexpected answer.
     for (const failure of await Promise.all(callers)) expect(String(failure)).toMatch(/fetch failed|terminated/);
 
     const again = await startNode(args);
@@ -113,33 +113,33 @@ describe.each(KINDS)('on %s', (kind) => {
     expect(acknowledged.length).toBeGreaterThanOrEqual(200);
   });
 
-  test('what its first start has fixed, every later one must bring along', async () => {
+  test('a start with other settings than the first start is refused', async () => {
     const args = ['--database', await freshPlace(kind)];
     const root = { ...GIVEN, TESSERA_ROOT_SECRET: ROOT };
     await (await startNode(args, root)).stop();
-    const cases: [env: Record<string, string>, more: string[], said: RegExp][] = [
+    const cases: [env: Record<string, string>, more: string[], message: RegExp][] = [
       [
         { ...GIVEN, TESSERA_ROOT_SECRET: OTHER_ROOT },
         [],
-        /made with a root secret of fingerprint [0-9a-f]{16}, and keeps it: got [0-9a-f]{16}/,
+        /expected a root secret with the fingerprint [0-9a-f]{16}, with which .*, got [0-9a-f]{16}/,
       ],
-      [GIVEN, [], /made with a root secret of its owner: give the same one again/],
-      [root, ['--environment', 'production'], /made with environment integration, and keeps it: got production/],
-      [root, ['--scope', 'EUID'], /made with scope UID2, and keeps it: got EUID/],
-      [root, ['--rotation-period', '365'], /made with rotation period 31536000, and keeps it: got 365/],
+      [GIVEN, [], /expected the root secret with which this database was created, got none/],
+      [root, ['--environment', 'production'], /expected environment integration, .*, got production/],
+      [root, ['--scope', 'EUID'], /expected scope UID2, .*, got EUID/],
+      [root, ['--rotation-period', '365'], /expected rotation period 31536000, .*, got 365/],
     ];
-    for (const [env, more, said] of cases) {
+    for (const [env, more, message] of cases) {
       const { code, out, err } = await failNode([...args, ...more], env);
       expect([code, out]).toEqual([1, []]);
-      expect(err).toMatch(said);
+      expect(err).toMatch(message);
       for (const secret of [ROOT, OTHER_ROOT, GIVEN.TESSERA_CLIENT_SECRET]) expect(err).not.toContain(secret);
     }
     await (await startNode(args, root)).stop();
   });
 });
 
-describe('a node does not start', () => {
-  test('on a folder that another one has', async () => {
+describe('a start fails', () => {
+  test('on a folder that another process uses', async () => {
     const folder = await freshPlace('pglite');
     const one = await startNode(['--database', folder]);
     const { code, out, err } = await failNode(['--database', folder]);
@@ -149,7 +149,7 @@ describe('a node does not start', () => {
     await optOut(one, 'user@example.com');
   });
 
-  test('without its PostgreSQL, and shows no password', async () => {
+  test('if PostgreSQL cannot be reached, without showing the password', async () => {
     const place = (await freshPlace('postgres')).replace(/:\d+\//, ':1/');
     const { code, out, err } = await failNode(['--database', place]);
     expect([code, out]).toEqual([1, []]);
@@ -158,7 +158,7 @@ describe('a node does not start', () => {
     expect(err).not.toContain(PASSWORD);
   });
 
-  test('where its port is taken, and leaves the folder to the next one', async () => {
+  test('if the port is in use, and releases the folder', async () => {
     const { url } = await startNode([]);
     const folder = await emptyFolder();
     const { code, err } = await failNode(['--database', folder, '--port', new URL(url).port]);

@@ -1,9 +1,9 @@
-/** The endpoints once more: over HTTP, with their state in a database. */
+/** Runs the endpoint tests of `test/operator` over HTTP, with the state in a database. */
 
 import { describe } from 'vitest';
-import { hostOperatorsOn } from './fixtures.ts';
+import { runOperatorsOn } from './fixtures.ts';
 
-hostOperatorsOn('pglite');
+runOperatorsOn('pglite');
 
 describe('generate', async () => void (await import('../operator/generate.test.ts')));
 describe('refresh', async () => void (await import('../operator/refresh.test.ts')));
@@ -13,4 +13,5 @@ describe('opt-outs', async () => void (await import('../operator/opt-outs.test.t
 describe('tokens', async () => void (await import('../operator/tokens.test.ts')));
 describe('envelope', async () => void (await import('../operator/envelope.test.ts')));
 describe('http', async () => void (await import('../operator/http.test.ts')));
-describe('watch', async () => void (await import('../operator/watch.test.ts')));
+describe('rate limit', async () => void (await import('../operator/rate-limit.test.ts')));
+describe('logs and metrics', async () => void (await import('../operator/logs-and-metrics.test.ts')));

@@ -1,4 +1,4 @@
-/** Operator nodes as processes of their own: the command of `src/cli`, started, spoken to, stopped or killed. */
+/** Starts, calls, stops and kills operator nodes in their own processes, with the command of `src/cli`. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,11 +6,11 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 import type { Credentials } from '../../src/operator/index.ts';
-import { callsOf, type Fixture } from '../operator/fixtures.ts';
+import { type Calls, createCalls } from '../operator/fixtures.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A participant of all nodes, where a test names none; no secret. */
+/** The participant of a node for which a test names no other. For tests only. */
 export const PARTICIPANT = {
   apiKey: 'UID2-C-I-101-nodes0.of-the-tests',
   clientSecret: Buffer.alloc(32, 9).toString('base64'),
@@ -24,24 +24,24 @@ afterEach(async () => {
     if (child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
 });
 
-/** How a process ended. */
-export interface Ended {
+/** Exit code and output of a process. */
+export interface ExitResult {
   readonly code: number | null;
   readonly out: string[];
   readonly err: string;
 }
 
-/** A node that listens. */
-export interface Node extends Pick<Fixture, 'call' | 'post' | 'refresh' | 'generate'> {
+/** A listening node. */
+export interface Node extends Calls {
   readonly url: string;
   readonly out: readonly string[];
-  /** Ask it to stop, and wait until it has. */
-  stop(): Promise<Ended>;
-  /** Kill it: it has no time for anything. */
-  kill(): Promise<Ended>;
+  /** Stop it with SIGTERM and wait for its exit. */
+  stop(): Promise<ExitResult>;
+  /** Kill it with SIGKILL and wait for its exit. */
+  kill(): Promise<ExitResult>;
 }
 
-/** The environment of a node that is given its participant. */
+/** The environment variables that give a node its participant. */
 export const GIVEN = { TESSERA_API_KEY: PARTICIPANT.apiKey, TESSERA_CLIENT_SECRET: PARTICIPANT.clientSecret };
 
 const run = (args: readonly string[], env: Record<string, string>) => {
@@ -75,7 +75,7 @@ const run = (args: readonly string[], env: Record<string, string>) => {
       if (line.startsWith('listening on ')) resolve(line.slice('listening on '.length));
     });
   });
-  const ended = once(child, 'close').then((): Ended => ({ code: child.exitCode, out, err }));
+  const ended = once(child, 'close').then((): ExitResult => ({ code: child.exitCode, out, err }));
   return { child, out, listening, ended };
 };
 
@@ -85,10 +85,10 @@ export const startNode = async (args: readonly string[], env: Record<string, str
   const url = await Promise.race([
     listening,
     ended.then(({ err }) => {
-      throw new Error(`expected a node to listen, got: ${err}`);
+      throw new Error(`startNode: expected the node to listen, got: ${err}`);
     }),
   ]);
-  const end = (signal: NodeJS.Signals): Promise<Ended> => {
+  const end = (signal: NodeJS.Signals): Promise<ExitResult> => {
     child.kill(signal);
     return ended;
   };
@@ -97,12 +97,12 @@ export const startNode = async (args: readonly string[], env: Record<string, str
     out,
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
-    ...callsOf((path, init) => fetch(url + path, init), PARTICIPANT, Date.now),
+    ...createCalls((path, init) => fetch(url + path, init), PARTICIPANT, Date.now),
   };
 };
 
-/** Start a node that is expected to give up: one that listens instead is killed, and ends without a code. */
-export const failNode = (args: readonly string[], env: Record<string, string> = GIVEN): Promise<Ended> => {
+/** Start a node that is expected to fail. If it listens instead it is killed, and has no exit code. */
+export const failNode = (args: readonly string[], env: Record<string, string> = GIVEN): Promise<ExitResult> => {
   const { child, listening, ended } = run(args, env);
   void listening.then(() => child.kill('SIGKILL'));
   return ended;

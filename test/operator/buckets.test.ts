@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { sinceIn } from '../../src/operator/endpoints/buckets.ts';
+import { parseSinceTimestamp } from '../../src/operator/endpoints/buckets.ts';
 import { fromB64, toB64 } from '../../src/token/bytes.ts';
 import { aesKey } from '../../src/token/cipher.ts';
 import { openResponse } from '../../src/token/index.ts';
-import { createFixture, DAY, envelope, NOON } from './fixtures.ts';
+import { createTestService, DAY, envelope, NOON } from './fixtures.ts';
 
 const PATH = '/v2/identity/buckets';
 const INVALID = 'invalid date, must conform to ISO 8601';
@@ -15,7 +15,7 @@ describe('since_timestamp', () => {
     ['2026-06-01T12:00', NOON],
     ['2026-06-01T12:00:00.5', NOON + 500],
     ['2026-06-01T12:00:00.123', NOON + 123],
-    // As Python writes it; nothing from before may be listed, so the rest of a millisecond counts as one.
+    // Microseconds, as Python writes them. Rounded up, so that no earlier rotation is listed.
     ['2026-06-01T12:00:00.123456', NOON + 124],
     ['2026-06-01T12:00:00.123000000', NOON + 123],
     ['2026-06-01T12:00:00.999999999', NOON + 1000],
@@ -47,26 +47,26 @@ describe('since_timestamp', () => {
     [true, undefined],
     [[], undefined],
     [{}, undefined],
-  ])('%j is read as %s', (value, at) => {
-    expect(sinceIn(value)).toBe(at);
+  ])('%j is parsed as %s', (value, at) => {
+    expect(parseSinceTimestamp(value)).toBe(at);
   });
 
   test.each<[what: string, payload: unknown, message: string]>([
     ['an empty payload', undefined, 'missing parameter since_timestamp'],
-    ['nothing', {}, 'missing parameter since_timestamp'],
+    ['no member', {}, 'missing parameter since_timestamp'],
     ['null', { since_timestamp: null }, 'missing parameter since_timestamp'],
     ['a time with a zone', { since_timestamp: '2026-06-01T12:00:00Z' }, INVALID],
-    ['a text', { since_timestamp: 'yesterday' }, INVALID],
+    ['a string that is not a time', { since_timestamp: 'yesterday' }, INVALID],
     ['a fraction of a millisecond', { since_timestamp: NOON + 0.5 }, INVALID],
   ])('%s is a client error', async (_, payload, message) => {
-    const { http, json } = await createFixture().call(PATH, payload);
+    const { http, json } = await createTestService().call(PATH, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);
   });
 });
 
-describe('the list', () => {
-  test('of a day is about a 365th of all buckets, in the documented form, none older than asked for', async () => {
-    const { json } = await createFixture().call(PATH, { since_timestamp: iso(NOON - DAY) });
+describe('the list of rotated buckets', () => {
+  test('contains about 1/365 of all buckets for one day, in the documented form, none older than requested', async () => {
+    const { json } = await createTestService().call(PATH, { since_timestamp: iso(NOON - DAY) });
     expect(json.status).toBe('success');
     expect(json.body.length).toBeGreaterThan(2870);
     expect(json.body.length).toBeLessThan(2876);
@@ -79,29 +79,29 @@ describe('the list', () => {
     expect(new Set(json.body.map((row: { bucket_id: string }) => row.bucket_id)).size).toBe(json.body.length);
   });
 
-  test('is the same for the same instant in either form', async () => {
-    const one = createFixture();
+  test('is the same for a time as text and as a number', async () => {
+    const service = createTestService();
     const [text, number] = await Promise.all([
-      one.call(PATH, { since_timestamp: iso(NOON - DAY / 24) }),
-      one.call(PATH, { since_timestamp: NOON - DAY / 24 }),
+      service.call(PATH, { since_timestamp: iso(NOON - DAY / 24) }),
+      service.call(PATH, { since_timestamp: NOON - DAY / 24 }),
     ]);
     expect(text.json.body.length).toBeGreaterThan(100);
     expect(text.json).toEqual(number.json);
   });
 
-  test('of a time to come is empty', async () => {
-    const one = createFixture();
+  test('is empty for a future time', async () => {
+    const service = createTestService();
     for (const since_timestamp of [NOON + 1000, '2999-01-01T00:00:00'])
-      expect((await one.call(PATH, { since_timestamp })).json).toEqual({ status: 'success', body: [] });
+      expect((await service.call(PATH, { since_timestamp })).json).toEqual({ status: 'success', body: [] });
   });
 
-  test('names the buckets that v2 map names, from the instant of their rotation on', async () => {
-    const one = createFixture();
+  test('contains exactly the buckets of v2 map whose raw IDs have changed', async () => {
+    const service = createTestService();
     const email = Array.from({ length: 2000 }, (_, at) => `user${at}@example.com`);
-    const before = await one.call('/v2/identity/map', { email });
-    one.at += 7 * DAY;
-    const after = await one.call('/v2/identity/map', { email });
-    const { json } = await one.call(PATH, { since_timestamp: iso(before.at!) });
+    const before = await service.call('/v2/identity/map', { email });
+    service.now += 7 * DAY;
+    const after = await service.call('/v2/identity/map', { email });
+    const { json } = await service.call(PATH, { since_timestamp: iso(before.at!) });
     const rotated = new Set(json.body.map((row: { bucket_id: string }) => row.bucket_id));
     const rows = before.json.body.mapped.map((row: { bucket_id: string; advertising_id: string }, at: number) => ({
       named: rotated.has(row.bucket_id),
@@ -113,29 +113,29 @@ describe('the list', () => {
 });
 
 describe('a list of all buckets', () => {
-  const ask = async (one: ReturnType<typeof createFixture>, binary: boolean) => {
-    const { apiKey, clientSecret } = one.participant;
-    const body = await envelope({ since_timestamp: 0 }, clientSecret, one.at);
-    return one.post(PATH, binary ? body : toB64(body), {
+  const request = async (service: ReturnType<typeof createTestService>, binary: boolean) => {
+    const { apiKey, clientSecret } = service.participant;
+    const body = await envelope({ since_timestamp: 0 }, clientSecret, service.now);
+    return service.post(PATH, binary ? body : toB64(body), {
       authorization: `Bearer ${apiKey}`,
       ...(binary ? { 'content-type': 'application/octet-stream' } : {}),
     });
   };
-  // The bytes of a whole answer, without ever holding it as objects.
-  const open = async (one: ReturnType<typeof createFixture>, response: Response) => {
+  // Opens an answer without parsing its JSON, which would hold a million objects.
+  const open = async (service: ReturnType<typeof createTestService>, response: Response) => {
     const bytes = new Uint8Array(await response.arrayBuffer());
     const binary = response.headers.get('content-type') === 'application/octet-stream';
     const sealed = binary
       ? bytes
       : Uint8Array.from(Buffer.from(Buffer.from(bytes.buffer).toString('latin1'), 'base64'));
-    return openResponse(await aesKey(fromB64(one.participant.clientSecret)), sealed);
+    return openResponse(await aesKey(fromB64(service.participant.clientSecret)), sealed);
   };
 
   test.each([true, false])(
-    'arrives whole, each bucket once, in bytes: %s',
+    'is complete and contains each bucket once, binary: %s',
     async (binary) => {
-      const one = createFixture();
-      const { json, at } = await open(one, await ask(one, binary));
+      const service = createTestService();
+      const { json, at } = await open(service, await request(service, binary));
       expect(at).toBe(NOON);
       const names = json.match(/"b[0-9a-f]{5}"/g)!;
       expect(names).toHaveLength(2 ** 20);
@@ -146,14 +146,14 @@ describe('a list of all buckets', () => {
     30_000,
   );
 
-  test('costs nothing while nobody reads it, and leaves its turn to the next when it is given up', async () => {
-    const one = createFixture();
-    const unread = await Promise.all(Array.from({ length: 20 }, () => ask(one, true)));
+  test('is not made while nobody reads it, and a cancelled reader releases the lock', async () => {
+    const service = createTestService();
+    const unread = await Promise.all(Array.from({ length: 20 }, () => request(service, true)));
     expect(unread.map(({ status }) => status)).toEqual(Array(20).fill(200));
-    const given = (await ask(one, true)).body!.getReader();
-    expect((await given.read()).value!.length).toBeGreaterThan(10_000);
-    const waiting = open(one, await ask(one, true));
-    await given.cancel();
+    const cancelled = (await request(service, true)).body!.getReader();
+    expect((await cancelled.read()).value!.length).toBeGreaterThan(10_000);
+    const waiting = open(service, await request(service, true));
+    await cancelled.cancel();
     expect((await waiting).json.length).toBeGreaterThan(60_000_000);
   }, 30_000);
 });

@@ -1,16 +1,16 @@
 import { hkdfSync } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { b64Bytes, nativeB64, portableB64, readB64 } from '../../src/operator/base64.ts';
-import { createKeys, MASTER, MAX_SITE_ID, REFRESH } from '../../src/operator/keys.ts';
-import { getInt32, getInt64, putInt32, putInt64, zeros } from '../../src/operator/layout.ts';
-import { bucketOf, firstLevelHash, rawIdBytes } from '../../src/operator/raw-ids.ts';
-import { createSecrets } from '../../src/operator/secrets.ts';
+import { createNodeB64, decodeB64, encodeB64Ascii, portableB64 } from '../../src/operator/crypto/base64.ts';
+import { createKeys, MASTER, MAX_SITE_ID, REFRESH } from '../../src/operator/crypto/keys.ts';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import { bucketOf, firstLevelHash, rawIdBytes } from '../../src/operator/identity/raw-ids.ts';
+import { readInt32, readInt64, writeInt32, writeInt64, zeroBytes } from '../../src/operator/tokens/byte-fields.ts';
 import { int32, int64, toB64, toB64Url, toHex, utf8 } from '../../src/token/bytes.ts';
 import { hashDii } from '../../src/token/index.ts';
 import { ROOT } from './fixtures.ts';
 
-describe('from a DII to its raw ID, with the salts of the ecosystem (wire facts 10.4)', () => {
+describe('raw IDs under the salts of the ecosystem (docs/protocol.md, "Test vectors")', () => {
   const SALT = 'fOGY/aRE44peL23i+cE9MkJrzmEeNZZziNZBfq7qqk8=';
   const BUCKETS = ['vgv1BwiNRCW7F3VcNXHlZh+7oHJ4G4gCshbGcVOLnss=', 'vgv1BwiNRCW7F3VcNXHlZh+7oHJ4G4gCshbGcVOLnst='];
   test.each<[dii: string, firstLevel: string, index: number, bucket: number, rawId?: string]>([
@@ -41,30 +41,30 @@ describe('from a DII to its raw ID, with the salts of the ecosystem (wire facts 
     const user = firstLevelHash(hashDii(dii), SALT);
     expect(toB64(user)).toBe(firstLevel);
     expect(bucketOf(user)).toBe(index);
-    // That operator has five buckets, ours 2^20.
+    // The operator of the vectors has 5 buckets, this one 2^20.
     expect(index % 5).toBe(bucket);
     if (rawId) expect(toB64(rawIdBytes(user, BUCKETS[bucket]!))).toBe(rawId);
   });
 });
 
-describe('secrets from the root', () => {
+describe('derived secrets', () => {
   const secrets = createSecrets(ROOT, 'integration', 'UID2');
 
-  test('are HKDF-SHA-256 with environment and scope for salt, and the label for info', () => {
+  test('are HKDF-SHA-256 with environment and scope as salt and the label as info', () => {
     for (const label of ['first-level-salt', 'bucket/0/56', 'bucket/1048575/-1', 'master-key/1', 'site-key/101/127'])
       expect(toHex(secrets.derive(label))).toBe(
         toHex(new Uint8Array(hkdfSync('sha256', ROOT, 'tessera/1/integration/UID2', label, 32))),
       );
   });
 
-  test('are what they were: this vector stands in the documents', () => {
+  test('match the vector of docs/operator.md', () => {
     const root = Uint8Array.from({ length: 32 }, (_, at) => at);
     const { derive, fingerprint } = createSecrets(root, 'production', 'UID2');
     expect(toB64(derive('first-level-salt'))).toBe('jXE6Bb4Qop0H6QBTruNOauBYw8D3x1Gtnq3g5khXfwY=');
     expect(fingerprint).toBe('4d3a81814affdcd0');
   });
 
-  test('have nothing in common between environments, scopes and roots', () => {
+  test('differ between environments, scopes and roots', () => {
     const all = [
       secrets,
       createSecrets(ROOT, 'production', 'UID2'),
@@ -76,35 +76,35 @@ describe('secrets from the root', () => {
   });
 });
 
-describe('keys by number', () => {
+describe('key numbers', () => {
   const secrets = createSecrets(ROOT, 'integration', 'UID2');
 
-  test('every owner and generation has a number of its own, and is found by it', () => {
+  test('are unique for each owner and generation, and find the key', () => {
     const keys = createKeys(secrets, 3);
-    const all = [MASTER, REFRESH, 1, 2, 101, MAX_SITE_ID].flatMap((siteId) => keys.all(siteId));
+    const all = [MASTER, REFRESH, 1, 2, 101, MAX_SITE_ID].flatMap((siteId) => keys.generations(siteId));
     expect(new Set(all.map(({ id }) => id)).size).toBe(18);
     expect(new Set(all.map(({ secret }) => toB64(secret))).size).toBe(18);
     for (const key of all) expect(keys.byId(key.id)).toEqual(key);
     expect(Math.max(...all.map(({ id }) => id))).toBeLessThan(2 ** 31);
   });
 
-  test('the newest generation seals, and none after it is known', () => {
+  test('the newest generation seals, and no later one is found', () => {
     const keys = createKeys(secrets, 3);
     expect([keys.master.generation, keys.refresh.generation, keys.site(101).generation]).toEqual([3, 3, 3]);
     for (const id of [0, 4, 127, 128, 132, -1, -126]) expect(keys.byId(id)).toBeUndefined();
   });
 });
 
-describe('what is written for speed says what the token room says', () => {
+describe('the fast encoders agree with token/bytes.ts', () => {
   test('base64', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
-        for (const { text, urlText } of [nativeB64(Buffer), portableB64]) {
-          expect(text(bytes)).toBe(toB64(bytes));
-          expect(urlText(bytes)).toBe(toB64Url(bytes));
+        for (const { encode, encodeUrl } of [createNodeB64(Buffer), portableB64]) {
+          expect(encode(bytes)).toBe(toB64(bytes));
+          expect(encodeUrl(bytes)).toBe(toB64Url(bytes));
         }
-        for (const ascii of [b64Bytes(bytes), utf8(toB64(bytes).replace(/=+$/, ''))])
-          expect(Uint8Array.from(readB64(ascii)!)).toEqual(Uint8Array.from(bytes));
+        for (const ascii of [encodeB64Ascii(bytes), utf8(toB64(bytes).replace(/=+$/, ''))])
+          expect(Uint8Array.from(decodeB64(ascii)!)).toEqual(Uint8Array.from(bytes));
       }),
     );
   });
@@ -112,11 +112,11 @@ describe('what is written for speed says what the token room says', () => {
   test('integers', () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), fc.integer(), (long, short) => {
-        const bytes = zeros(12);
-        putInt64(bytes, 0, long);
-        putInt32(bytes, 8, short);
+        const bytes = zeroBytes(12);
+        writeInt64(bytes, 0, long);
+        writeInt32(bytes, 8, short);
         expect([...bytes]).toEqual([...int64(long), ...int32(short)]);
-        expect([getInt64(bytes, 0), getInt32(bytes, 8)]).toEqual([long, short]);
+        expect([readInt64(bytes, 0), readInt32(bytes, 8)]).toEqual([long, short]);
       }),
     );
   });

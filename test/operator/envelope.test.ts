@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { readB64 } from '../../src/operator/base64.ts';
+import { decodeB64 } from '../../src/operator/crypto/base64.ts';
 import { fromB64, toB64, utf8 } from '../../src/token/bytes.ts';
 import { aesKey } from '../../src/token/cipher.ts';
 import { openResponse, sealRequest } from '../../src/token/index.ts';
-import { createFixture, envelope, NOON } from './fixtures.ts';
+import { createTestService, envelope, NOON } from './fixtures.ts';
 
 const HINT =
   ' See https://unifiedid.com/docs/getting-started/gs-encryption-decryption for details on the request envelope format.';
@@ -20,29 +20,32 @@ const VERSION = (byte: number) =>
 
 const PATH = '/v2/token/generate';
 const OCTETS = 'application/octet-stream';
-const one = createFixture();
-const { apiKey, clientSecret } = one.participant;
+const service = createTestService();
+const { apiKey, clientSecret } = service.participant;
 const user = { email: 'user@example.com' };
 const good = await envelope(user, clientSecret, NOON);
 
 const post = (body: BodyInit | null, contentType?: string) =>
-  one.post(PATH, body, { authorization: `Bearer ${apiKey}`, ...(contentType ? { 'content-type': contentType } : {}) });
+  service.post(PATH, body, {
+    authorization: `Bearer ${apiKey}`,
+    ...(contentType ? { 'content-type': contentType } : {}),
+  });
 const altered = (at: number, byte: number): Uint8Array<ArrayBuffer> => {
   const bytes = good.slice();
   bytes[at] = byte;
   return bytes;
 };
-const stranger = toB64(new Uint8Array(32).fill(9));
+const otherSecret = toB64(new Uint8Array(32).fill(9));
 
-describe('an envelope that is none is a client error, told in the order of the checks', () => {
+describe('a malformed envelope is a client error, in the order of the checks', () => {
   test.each<[what: string, body: () => BodyInit | Promise<BodyInit>, message: string, contentType?: string]>([
-    ['nothing', () => '', MISSING],
-    ['nothing, as bytes', () => new Uint8Array(), MISSING, OCTETS],
+    ['an empty body', () => '', MISSING],
+    ['an empty body, as bytes', () => new Uint8Array(), MISSING, OCTETS],
     ['JSON', () => JSON.stringify(user), JSON_BODY],
     ['JSON, as bytes', () => JSON.stringify({ ...user, and: 'so on and so on and so on' }), JSON_BODY, OCTETS],
     ['short JSON, as bytes', () => '{"email":"a@b"}', JSON_BODY, OCTETS],
     ['a JSON array', () => '["user@example.com"]', BASE64],
-    ['no base64', () => '%%%', BASE64],
+    ['not base64', () => '%%%', BASE64],
     ['base64 with a line break at its end', () => `${toB64(good)}\n`, BASE64],
     ['base64 with a space', () => toB64(good).replace(/^..../, '$& '), BASE64],
     ['URL-safe base64', () => `-_${toB64(good).slice(2)}`, BASE64],
@@ -52,14 +55,14 @@ describe('an envelope that is none is a client error, told in the order of the c
     ['version 2', () => toB64(altered(0, 2)), VERSION(2)],
     ['version 255, as bytes', () => altered(0, 255), VERSION(255), OCTETS],
     ['an altered byte', () => toB64(altered(40, good[40]! ^ 1)), KEY],
-    ['another secret', async () => toB64(await envelope(user, stranger, NOON)), KEY],
-    ['another secret, as bytes', () => envelope(user, stranger, NOON), KEY, OCTETS],
+    ['another secret', async () => toB64(await envelope(user, otherSecret, NOON)), KEY],
+    ['another secret, as bytes', () => envelope(user, otherSecret, NOON), KEY, OCTETS],
     ['a JSON array inside', async () => toB64(await envelope([user], clientSecret, NOON)), PAYLOAD],
     ['a JSON number inside', async () => toB64(await envelope(5, clientSecret, NOON)), PAYLOAD],
     ['a JSON null inside', async () => toB64(await envelope(null, clientSecret, NOON)), PAYLOAD],
     ['garbage inside', async () => toB64(await envelope('{', clientSecret, NOON)), PAYLOAD],
-    ['text of bytes, wrong for the declared type', () => good, BASE64],
-    ['base64 of an altered envelope, under the type of bytes', () => toB64(altered(0, 2)), VERSION(2), OCTETS],
+    ['bytes without the content type for them', () => good, BASE64],
+    ['base64 of an altered envelope, with the content type for bytes', () => toB64(altered(0, 2)), VERSION(2), OCTETS],
   ])('%s', async (_, body, message, contentType) => {
     const response = await post(await body(), contentType);
     expect(response.status).toBe(400);
@@ -67,8 +70,8 @@ describe('an envelope that is none is a client error, told in the order of the c
     expect(await response.json()).toEqual({ status: 'client_error', message });
   });
 
-  test('a payload that is no UTF-8', async () => {
-    // Sealed by hand: the project's own functions seal text only.
+  test('a payload that is not UTF-8', async () => {
+    // Sealed with Web Crypto: the project's functions seal strings only.
     const key = await crypto.subtle.importKey('raw', fromB64(clientSecret), 'AES-GCM', false, ['encrypt']);
     const plain = new Uint8Array(18).fill(0xff);
     new DataView(plain.buffer).setBigInt64(0, BigInt(NOON));
@@ -79,7 +82,7 @@ describe('an envelope that is none is a client error, told in the order of the c
   });
 });
 
-describe('the clock of a caller may differ by less than two minutes, either way', () => {
+describe('the time in an envelope may differ by less than two minutes in either direction', () => {
   test.each<[differs: number, accepted: boolean]>([
     [0, true],
     [119_999, true],
@@ -88,11 +91,11 @@ describe('the clock of a caller may differ by less than two minutes, either way'
     [-120_000, false],
     [86_400_000, false],
   ])('%d ms: %s', async (differs, accepted) => {
-    const { http, json } = await one.call(PATH, user, { at: NOON + differs });
+    const { http, json } = await service.call(PATH, user, { at: NOON + differs });
     expect([http, json.message]).toEqual(accepted ? [200, undefined] : [400, TIME]);
   });
 
-  test('a time at the edge of 64 bits is out of it too', async () => {
+  test('an extreme time is refused', async () => {
     const sealed = await sealRequest(await aesKey(fromB64(clientSecret)), {
       at: Number.MIN_SAFE_INTEGER,
       nonce: new Uint8Array(8),
@@ -102,7 +105,7 @@ describe('the clock of a caller may differ by less than two minutes, either way'
   });
 });
 
-describe('bytes are asked for by one content type only', () => {
+describe('only the content type application/octet-stream selects bytes', () => {
   const read = async (response: Response) => {
     const body = new Uint8Array(await response.arrayBuffer());
     const binary = response.headers.get('content-type') === OCTETS;
@@ -143,9 +146,9 @@ test('an answer repeats the nonce of its request, and a repeated request is answ
   }
 });
 
-describe('the envelopes of the Java SDK open (wire facts 10.2)', () => {
+describe('envelopes of the Java SDK open (docs/protocol.md, "Test vectors")', () => {
   const at = 1_667_885_597_644;
-  const java = createFixture({
+  const java = createTestService({
     now: () => at,
     apiKey: 'java',
     clientSecret: 'ioG3wKxAokmp+rERx6A4kM/13qhyolUXIu14WN16Spo=',
@@ -186,6 +189,6 @@ test.each<[text: string, length: number | undefined]>([
   ['QUJ\u0100', undefined],
   ['Q Q=', undefined],
   ['QU\nI', undefined],
-])('base64 %j is read as %s bytes', (text, length) => {
-  expect(readB64(utf8(text))?.length).toBe(length);
+])('base64 %j decodes to %s bytes', (text, length) => {
+  expect(decodeB64(utf8(text))?.length).toBe(length);
 });

@@ -1,6 +1,7 @@
 /**
- * An operator under a clock that a test moves, and a participant who calls it: the client's half of the protocol,
- * written from the wire facts and sharing nothing with the server room.
+ * An operator with a clock that the test sets, and a participant who calls it.
+ *
+ * The client half of the protocol is written here from the protocol's rules, and shares no code with `src/server`.
  */
 
 import type { Credentials, Operator, OperatorOptions } from '../../src/operator/index.ts';
@@ -14,47 +15,56 @@ export const BASE = 'http://operator.test';
 export const NOON = Date.UTC(2026, 5, 1, 12);
 export const SECOND = 1000;
 export const DAY = 86_400_000;
-/** A root secret for tests: no secret. */
+/** A root secret for tests only. */
 export const ROOT = new Uint8Array(32).fill(7);
 
 export interface Answer {
+  /** HTTP status. */
   readonly http: number;
   readonly headers: Headers;
-  /** JSON: opened where the answer was sealed. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of it
+  /** JSON of the body, opened if it was sealed. */
+  // biome-ignore lint/suspicious/noExplicitAny: each test asserts the shape it expects
   readonly json: any;
-  /** Time of the answer's envelope, epoch ms; absent from plain answers and refresh answers. */
+  /** Time in the answer's envelope, epoch ms. Plain answers and refresh answers have none. */
   readonly at?: number;
   readonly nonce?: Uint8Array;
-  /** The body as it came. */
+  /** The body as received. */
   readonly text: string;
 }
 
 export interface CallOptions {
+  /** Default: the participant of the service. */
   readonly as?: Credentials;
-  /** Clock of the caller. Default: the operator's. */
+  /** Time in the request's envelope, epoch ms. Default: the service's clock. */
   readonly at?: number;
+  /** Send bytes rather than base64. Default: false. */
   readonly binary?: boolean;
   readonly headers?: Record<string, string>;
 }
 
-export interface Fixture {
-  readonly operator: Operator;
-  /** The operator's clock. */
-  at: number;
-  /** The participant of the options. */
-  readonly participant: Credentials;
-  /** Seal `payload`, post it and open the answer. Undefined: an envelope without payload. */
+/** The calls of a participant. */
+export interface Calls {
+  /** Seal `payload`, post it and open the answer. Undefined sends an envelope without payload. */
   call(path: string, payload: unknown, options?: CallOptions): Promise<Answer>;
   /** Post a body as it is. */
   post(path: string, body: BodyInit | null, headers?: Record<string, string>): Promise<Response>;
-  /** Post a refresh token and open the answer. */
-  // biome-ignore lint/suspicious/noExplicitAny: a wire token set
+  /** Post the refresh token of a set and open the answer. */
+  // biome-ignore lint/suspicious/noExplicitAny: a token set as on the wire
   refresh(set: any, headers?: Record<string, string>): Promise<Answer>;
-  // biome-ignore lint/suspicious/noExplicitAny: a wire token set
+  /** Generate a token set; rejects if the status is not `success`. */
+  // biome-ignore lint/suspicious/noExplicitAny: a token set as on the wire
   generate(payload: unknown, options?: CallOptions): Promise<any>;
 }
 
+export interface TestService extends Calls {
+  readonly operator: Operator;
+  /** The operator's clock, epoch ms. A test may set it. */
+  now: number;
+  /** The first participant of the options. */
+  readonly participant: Credentials;
+}
+
+/** Seal a request. A string is sealed as it is, any other payload as JSON. */
 export const envelope = async (payload: unknown, secretB64: string, at: number): Promise<Uint8Array<ArrayBuffer>> =>
   sealRequest(await aesKey(fromB64(secretB64)), {
     at,
@@ -62,10 +72,8 @@ export const envelope = async (payload: unknown, secretB64: string, at: number):
     json: payload === undefined ? '' : typeof payload === 'string' ? payload : JSON.stringify(payload),
   });
 
-type Calls = Pick<Fixture, 'call' | 'post' | 'refresh' | 'generate'>;
-
-/** The calls of a participant, over whatever carries requests. `now` is the participant's clock. */
-export const callsOf = (
+/** Create the calls of a participant. `fetch` carries the requests, `now` is the participant's clock. */
+export const createCalls = (
   fetch: (path: string, init: RequestInit) => Promise<Response>,
   participant: Credentials,
   now: () => number,
@@ -83,8 +91,8 @@ export const callsOf = (
     const text = new TextDecoder().decode(bytes);
     const shared = { http: response.status, headers: response.headers, text };
     if (response.status !== 200) return { ...shared, json: text && JSON.parse(text) };
-    const plain = await openResponse(await aesKey(fromB64(as.clientSecret)), binary ? bytes : fromB64(text));
-    return { ...shared, json: JSON.parse(plain.json), at: plain.at, nonce: plain.nonce };
+    const message = await openResponse(await aesKey(fromB64(as.clientSecret)), binary ? bytes : fromB64(text));
+    return { ...shared, json: JSON.parse(message.json), at: message.at, nonce: message.nonce };
   };
 
   return {
@@ -96,42 +104,42 @@ export const callsOf = (
       const json = JSON.parse(response.status === 200 ? await openRefresh(text, set.refresh_response_key) : text);
       return { http: response.status, headers: response.headers, json, text };
     },
-    generate: async (payload, given) => {
-      const { json } = await call('/v2/token/generate', payload, given);
-      if (json.status !== 'success') throw new Error(`expected a token set, got ${json.status}`);
+    generate: async (payload, options) => {
+      const { json } = await call('/v2/token/generate', payload, options);
+      if (json.status !== 'success') throw new Error(`generate: expected success, got ${json.status}`);
       return json.body;
     },
   };
 };
 
-/** An operator, and how its requests get there. */
-export interface HostedOperator {
+/** An operator, and how requests reach it. */
+export interface RunningOperator {
   readonly operator: Operator;
   fetch(path: string, init: RequestInit): Promise<Response>;
 }
 
-/** Where scenes are set. By default in this process and in memory; `test/operator-nodes` sets them elsewhere. */
-export const operatorHost = {
-  create: (options: OperatorOptions): HostedOperator => {
+/** How `createTestService` runs an operator: in this process and in memory. `test/operator-nodes` replaces `run`. */
+export const operatorRunner = {
+  run: (options: OperatorOptions): RunningOperator => {
     const operator = createOperator(options);
     return { operator, fetch: (path, init) => operator.fetch(new Request(BASE + path, init)) };
   },
 };
 
-/** An operator at {@link NOON} with all roles for one participant, unless the options say otherwise. */
-export const createFixture = (options: OperatorOptions = {}): Fixture => {
-  const state = { at: NOON };
-  const { operator, fetch } = operatorHost.create({ now: () => state.at, rootSecret: ROOT, ...options });
+/** Create an operator at {@link NOON}, by default with one participant that has all roles. */
+export const createTestService = (options: OperatorOptions = {}): TestService => {
+  const clock = { now: NOON };
+  const { operator, fetch } = operatorRunner.run({ now: () => clock.now, rootSecret: ROOT, ...options });
   const participant = operator.participants[0]!;
   return {
     operator,
     participant,
-    get at() {
-      return state.at;
+    get now() {
+      return clock.now;
     },
-    set at(at) {
-      state.at = at;
+    set now(now) {
+      clock.now = now;
     },
-    ...callsOf(fetch, participant, () => state.at),
+    ...createCalls(fetch, participant, () => clock.now),
   };
 };

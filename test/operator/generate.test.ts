@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hashTextOf, parseTokenSet } from '../../src/token/index.ts';
-import { createFixture, NOON } from './fixtures.ts';
+import { createTestService, NOON } from './fixtures.ts';
 
 const EXACTLY_ONE =
   'Required Parameter Missing: exactly one of [email, email_hash, phone, phone_hash] must be specified';
@@ -8,7 +8,7 @@ const PATH = '/v2/token/generate';
 const hash = hashTextOf('email', 'user@example.com')!;
 const hex = Buffer.from(hash, 'base64').toString('hex');
 
-describe('generate takes exactly one DII', () => {
+describe('generate requires exactly one DII', () => {
   test.each<[what: string, payload: unknown, message: string]>([
     ['an empty payload', undefined, EXACTLY_ONE],
     ['no member', {}, EXACTLY_ONE],
@@ -18,17 +18,17 @@ describe('generate takes exactly one DII', () => {
     ['an email and its own hash', { email: 'user@example.com', email_hash: hash }, EXACTLY_ONE],
     ['an empty email', { email: '' }, 'Invalid Identifier'],
     ['an email without a domain', { email: 'user@' }, 'Invalid Identifier'],
-    ['an email of two domains', { email: 'a@b@c' }, 'Invalid Identifier'],
+    ['an email with two at signs', { email: 'a@b@c' }, 'Invalid Identifier'],
     ['a phone number of nine digits', { phone: '+123456789' }, 'Invalid Identifier'],
     ['a phone number with spaces', { phone: '+ 1234 56789' }, 'Invalid Identifier'],
     ['a hash without padding', { email_hash: hash.slice(0, 43) }, 'Invalid Identifier'],
     ['a hash of 33 bytes', { email_hash: 'A'.repeat(44) }, 'Invalid Identifier'],
     ['a hash of 63 hexadecimal digits', { phone_hash: hex.slice(1) }, 'Invalid Identifier'],
-    ['a number for an email', { email: 5 }, 'Invalid Identifier'],
-    ['an array for an email', { email: ['user@example.com'] }, 'Invalid Identifier'],
-    ['an object for a phone', { phone: { number: '+12345678901' } }, 'Invalid Identifier'],
+    ['a number as email', { email: 5 }, 'Invalid Identifier'],
+    ['an array as email', { email: ['user@example.com'] }, 'Invalid Identifier'],
+    ['an object as phone', { phone: { number: '+12345678901' } }, 'Invalid Identifier'],
   ])('%s is a client error', async (_, payload, message) => {
-    const answer = await createFixture().call(PATH, payload);
+    const answer = await createTestService().call(PATH, payload);
     expect([answer.http, answer.json]).toEqual([400, { status: 'client_error', message }]);
     expect(answer.headers.get('content-type')).toBe('application/json');
   });
@@ -41,30 +41,33 @@ describe('generate takes exactly one DII', () => {
     ['an email hash in upper-case hexadecimal', { email_hash: hex.toUpperCase() }],
     ['a phone number', { phone: '+12345678901' }],
     ['a phone hash', { phone_hash: hash }],
-    ['a form beside one that is null', { email: 'user@example.com', phone: null }],
-    ['a member that nobody knows', { email: 'user@example.com', policy: 1, optout_check: 1 }],
+    ['one form while another is null', { email: 'user@example.com', phone: null }],
+    ['unknown members', { email: 'user@example.com', policy: 1, optout_check: 1 }],
   ])('%s is answered with a token set', async (_, payload) => {
-    const answer = await createFixture().call(PATH, payload);
+    const answer = await createTestService().call(PATH, payload);
     expect(answer.http).toBe(200);
     expect(answer.json.status).toBe('success');
     expect(() => parseTokenSet(answer.json.body)).not.toThrow();
   });
 });
 
-describe('the consent of a user', () => {
+describe('the TCF consent string', () => {
   const TCF = `C${'Ab0_-'.repeat(8)}`;
   const generate = async (scope: 'UID2' | 'EUID', tcf_consent_string: unknown) =>
-    (await createFixture({ scope }).call(PATH, { email: 'user@example.com', tcf_consent_string })).json;
+    (await createTestService({ scope }).call(PATH, { email: 'user@example.com', tcf_consent_string })).json;
 
-  test.each([TCF, `${TCF}.YAAAAAAAAAA`, null])('%j passes where the scope is EUID', async (consent) => {
+  test.each([TCF, `${TCF}.YAAAAAAAAAA`, null])('%j is accepted in scope EUID', async (consent) => {
     expect((await generate('EUID', consent)).status).toBe('success');
   });
 
-  test.each(['', 'C', `B${TCF}`, `${TCF}.`, `${TCF}+`, ` ${TCF}`, 5, {}])('%j is refused there', async (consent) => {
-    expect(await generate('EUID', consent)).toEqual({ status: 'client_error', message: 'User consent is invalid' });
-  });
+  test.each(['', 'C', `B${TCF}`, `${TCF}.`, `${TCF}+`, ` ${TCF}`, 5, {}])(
+    '%j is refused in scope EUID',
+    async (consent) => {
+      expect(await generate('EUID', consent)).toEqual({ status: 'client_error', message: 'User consent is invalid' });
+    },
+  );
 
-  test('is nothing that UID2 asks for', async () => {
+  test('is ignored in scope UID2', async () => {
     expect((await generate('UID2', 'no consent string')).status).toBe('success');
   });
 });
@@ -72,7 +75,7 @@ describe('the consent of a user', () => {
 describe('a token set', () => {
   test('has the lifetimes of its environment', async () => {
     const times = async (environment: 'integration' | 'production') => {
-      const { refresh_from, identity_expires, refresh_expires } = await createFixture({ environment }).generate({
+      const { refresh_from, identity_expires, refresh_expires } = await createTestService({ environment }).generate({
         email: 'user@example.com',
       });
       return [refresh_from, identity_expires, refresh_expires].map((at) => (at - NOON) / 1000);
@@ -81,8 +84,8 @@ describe('a token set', () => {
     expect(await times('production')).toEqual([3600, 86_400, 2_592_000]);
   });
 
-  test('has the lifetimes that the options set, to the millisecond', async () => {
-    const { refresh_from, identity_expires, refresh_expires } = await createFixture({
+  test('has the lifetimes of the options, to the millisecond', async () => {
+    const { refresh_from, identity_expires, refresh_expires } = await createTestService({
       refreshFrom: 0.5,
       identityExpires: 2,
       refreshExpires: 7.25,
@@ -90,8 +93,8 @@ describe('a token set', () => {
     expect([refresh_from - NOON, identity_expires - NOON, refresh_expires - NOON]).toEqual([500, 2000, 7250]);
   });
 
-  test('has texts of the lengths that clients expect, and another response key each time', async () => {
-    const { generate } = createFixture();
+  test('has strings of the lengths that clients expect, and its own response key', async () => {
+    const { generate } = createTestService();
     const sets = [await generate({ email: 'a@example.com' }), await generate({ phone: '+12345678901' })];
     for (const set of sets) {
       expect(Object.keys(set).sort()).toEqual([
@@ -114,25 +117,25 @@ describe('a token set', () => {
     ['UID2', 'phone', 'B4'],
     ['EUID', 'email', 'E4'],
     ['EUID', 'phone', 'F4'],
-  ] as const)('of scope %s for an %s begins with %s%s', async (scope, form, start) => {
-    const set = await createFixture({ scope }).generate({
+  ] as const)('in scope %s for an %s starts with %s', async (scope, form, start) => {
+    const set = await createTestService({ scope }).generate({
       [form]: form === 'email' ? 'user@example.com' : '+12345678901',
     });
     expect(set.advertising_token.slice(0, 2)).toBe(start);
   });
 });
 
-test('the answer repeats the nonce and bears the instant at which it was made', async () => {
-  const one = createFixture();
-  const { at, nonce } = await one.call(PATH, { email: 'user@example.com' }, { at: NOON - 30_000 });
+test('the answer repeats the nonce of the request and contains the time of the operator', async () => {
+  const service = createTestService();
+  const { at, nonce } = await service.call(PATH, { email: 'user@example.com' }, { at: NOON - 30_000 });
   expect(at).toBe(NOON);
   expect(nonce).toHaveLength(8);
 });
 
-test('a clock that moves during a request does not move its answer', async () => {
+test('the clock is read once for each request', async () => {
   let at = NOON;
-  const one = createFixture({ now: () => at++ });
-  const answer = await one.call(PATH, { email: 'user@example.com' }, { at: NOON });
+  const service = createTestService({ now: () => at++ });
+  const answer = await service.call(PATH, { email: 'user@example.com' }, { at: NOON });
   expect(answer.json.body.refresh_from - answer.at!).toBe(900_000);
   expect(answer.json.body.refresh_expires - answer.at!).toBe(86_400_000);
 });

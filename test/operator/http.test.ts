@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createOperator } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
-import { BASE, createFixture, envelope, NOON } from './fixtures.ts';
+import { BASE, createTestService, envelope, NOON } from './fixtures.ts';
 
 const SEALED = [
   '/v2/token/generate',
@@ -17,7 +17,7 @@ const SEALED = [
 const POSTED = [...SEALED, '/v2/token/refresh'];
 const MEBIBYTE = 1_048_576;
 
-describe('an API key opens what its roles allow', () => {
+describe('API keys and roles', () => {
   const ROLES: Record<string, string[]> = {
     '/v2/token/generate': ['GENERATOR'],
     '/v2/token/validate': ['GENERATOR'],
@@ -33,7 +33,7 @@ describe('an API key opens what its roles allow', () => {
 
   test.each(SEALED)('%s', async (path) => {
     for (const role of all) {
-      const { http, json } = await createFixture({ roles: [role] }).call(path, {});
+      const { http, json } = await createTestService({ roles: [role] }).call(path, {});
       if (ROLES[path]!.includes(role)) expect(http).not.toBe(401);
       else
         expect([http, json]).toEqual([
@@ -44,35 +44,35 @@ describe('an API key opens what its roles allow', () => {
   });
 
   test.each<[what: string, authorization: (key: string) => string | undefined, http: number]>([
-    ['no header', () => undefined, 401],
+    ['without a header', () => undefined, 401],
     ['an unknown key', () => 'Bearer somebody', 401],
     ['another scheme', (key) => `Basic ${key}`, 401],
     ['the key alone', (key) => key, 401],
     ['the scheme alone', () => 'Bearer', 401],
-    ['a key with more behind it', (key) => `Bearer ${key}x`, 401],
-    ['a key with less', (key) => `Bearer ${key.slice(1)}`, 401],
+    ['the key with a character appended', (key) => `Bearer ${key}x`, 401],
+    ['the key without its first character', (key) => `Bearer ${key.slice(1)}`, 401],
     ['two spaces', (key) => `Bearer  ${key}`, 401],
     ['the key', (key) => `Bearer ${key}`, 200],
-    ['the scheme in small letters', (key) => `bearer ${key}`, 200],
-    ['the scheme in capitals', (key) => `BEARER ${key}`, 200],
+    ['the scheme in lower case', (key) => `bearer ${key}`, 200],
+    ['the scheme in upper case', (key) => `BEARER ${key}`, 200],
     ['spaces around it', (key) => ` Bearer ${key} `, 200],
   ])('%s', async (_, authorization, http) => {
-    const one = createFixture();
-    const header = authorization(one.participant.apiKey);
-    const body = toB64(await envelope({ email: 'a@example.com' }, one.participant.clientSecret, NOON));
-    const response = await one.post('/v2/token/generate', body, header ? { authorization: header } : {});
+    const service = createTestService();
+    const header = authorization(service.participant.apiKey);
+    const body = toB64(await envelope({ email: 'a@example.com' }, service.participant.clientSecret, NOON));
+    const response = await service.post('/v2/token/generate', body, header ? { authorization: header } : {});
     expect(response.status).toBe(http);
     if (http === 401)
       expect(await response.json()).toEqual({ status: 'unauthorized', message: 'API key missing or unknown' });
   });
 
-  test('who is calling is asked before what they say', async () => {
-    const response = await createFixture().post('/v2/token/generate', 'not an envelope');
+  test('the API key is checked before the envelope', async () => {
+    const response = await createTestService().post('/v2/token/generate', 'not an envelope');
     expect(response.status).toBe(401);
   });
 
-  test('the credentials of integration and production differ, and are not good for each other', async () => {
-    const [integration, production] = [createFixture(), createFixture({ environment: 'production' })];
+  test("the derived credentials of integration and production differ, and neither environment accepts the other's", async () => {
+    const [integration, production] = [createTestService(), createTestService({ environment: 'production' })];
     expect(integration.participant.apiKey).toMatch(/^UID2-C-I-101-[0-9a-f]{6}\.[A-Za-z0-9]{38}$/);
     expect(production.participant.apiKey).toMatch(/^UID2-C-P-101-[0-9a-f]{6}\.[A-Za-z0-9]{38}$/);
     expect(production.participant.clientSecret).not.toBe(integration.participant.clientSecret);
@@ -80,27 +80,27 @@ describe('an API key opens what its roles allow', () => {
     expect(http).toBe(401);
   });
 
-  test('credentials that are made are the same after a restart', () => {
-    expect(createFixture().participant).toEqual(createFixture().participant);
+  test('derived credentials are the same after a restart', () => {
+    expect(createTestService().participant).toEqual(createTestService().participant);
   });
 });
 
-describe('a body beyond 1,048,576 bytes is refused before anyone is asked who they are', () => {
+describe('a body beyond 1,048,576 bytes is refused before the API key is checked', () => {
   test.each(POSTED)('%s', async (path) => {
-    const one = createFixture();
-    const much = await one.post(path, new Uint8Array(MEBIBYTE + 1));
+    const service = createTestService();
+    const much = await service.post(path, new Uint8Array(MEBIBYTE + 1));
     expect([much.status, await much.text()]).toEqual([413, 'Request Too Long']);
-    expect((await one.post(path, new Uint8Array(MEBIBYTE))).status).toBeLessThan(402);
+    expect((await service.post(path, new Uint8Array(MEBIBYTE))).status).toBeLessThan(402);
   });
 
-  test('a length that is announced is believed', async () => {
-    // Not by way of a port: a client of Node would not send what is not so.
+  test('an announced length is refused without reading the body', async () => {
+    // Not over HTTP: Node's clients refuse to send a wrong content length.
     const headers = { 'content-length': `${MEBIBYTE + 1}` };
     const request = new Request(`${BASE}/v2/token/refresh`, { method: 'POST', body: 'x', headers });
-    expect((await createFixture().operator.fetch(request)).status).toBe(413);
+    expect((await createTestService().operator.fetch(request)).status).toBe(413);
   });
 
-  test('a stream that does not end is cut', async () => {
+  test('an endless stream is cancelled', async () => {
     let pulled = 0;
     const body = new ReadableStream({
       pull: (controller) => {
@@ -109,18 +109,18 @@ describe('a body beyond 1,048,576 bytes is refused before anyone is asked who th
       },
     });
     const request = new Request(`${BASE}/v2/token/refresh`, { method: 'POST', body, duplex: 'half' } as RequestInit);
-    expect((await createFixture().operator.fetch(request)).status).toBe(413);
+    expect((await createTestService().operator.fetch(request)).status).toBe(413);
     expect(pulled).toBeLessThan(15);
   });
 });
 
-describe('pages of any origin', () => {
+describe('CORS', () => {
   const preflight = (path: string, headers: Record<string, string>) =>
-    createFixture().operator.fetch(new Request(BASE + path, { method: 'OPTIONS', headers }));
+    createTestService().operator.fetch(new Request(BASE + path, { method: 'OPTIONS', headers }));
   const COMMON =
     'X-UID2-Client-Version,Access-Control-Request-Method,Access-Control-Allow-Credentials,Access-Control-Allow-Origin,Access-Control-Allow-Headers,Content-Type';
 
-  test.each([...POSTED, '/nowhere'])('may ask before they post to %s', async (path) => {
+  test.each([...POSTED, '/nowhere'])('answers a preflight request for %s', async (path) => {
     const response = await preflight(path, {
       origin: 'https://page.example',
       'access-control-request-method': 'POST',
@@ -140,41 +140,46 @@ describe('pages of any origin', () => {
 
   const origin = 'https://page.example';
   test.each<[what: string, path: string, init: RequestInit, http: number]>([
-    ['an error', '/v2/token/refresh', { method: 'POST', body: '%', headers: { origin } }, 400],
-    ['a refusal', '/v2/token/generate', { method: 'POST', body: '', headers: { origin } }, 401],
-    ['too much', '/v2/token/refresh', { method: 'POST', body: new Uint8Array(MEBIBYTE + 1), headers: { origin } }, 413],
+    ['a client error', '/v2/token/refresh', { method: 'POST', body: '%', headers: { origin } }, 400],
+    ['a missing API key', '/v2/token/generate', { method: 'POST', body: '', headers: { origin } }, 401],
+    [
+      'a body that is too large',
+      '/v2/token/refresh',
+      { method: 'POST', body: new Uint8Array(MEBIBYTE + 1), headers: { origin } },
+      413,
+    ],
     ['an unknown path', '/nowhere', { headers: { origin } }, 404],
     ['a wrong method', '/v2/token/refresh', { headers: { origin } }, 405],
-    ['health', '/ops/healthcheck', { headers: { origin } }, 200],
-  ])('may read %s', async (_, path, init, http) => {
-    const response = await createFixture().operator.fetch(new Request(BASE + path, init));
+    ['the health check', '/ops/healthcheck', { headers: { origin } }, 200],
+  ])('a page may read the answer to %s', async (_, path, init, http) => {
+    const response = await createTestService().operator.fetch(new Request(BASE + path, init));
     expect(response.status).toBe(http);
     expect(response.headers.get('access-control-allow-origin')).toBe(origin);
     expect(response.headers.get('access-control-expose-headers')).toBe('Date, Retry-After');
     expect(response.headers.get('vary')).toBe('Origin');
   });
 
-  test('without an origin, as from a file, are named as they name themselves', async () => {
+  test('the origin `null` of a file is repeated', async () => {
     const response = await preflight('/v2/token/refresh', { origin: 'null', 'access-control-request-method': 'POST' });
     expect(response.headers.get('access-control-allow-origin')).toBe('null');
   });
 
-  test('a caller that is no page is told nothing of pages', async () => {
-    const response = await createFixture().post('/v2/token/refresh', '%');
+  test('an answer to a request without origin has no CORS headers', async () => {
+    const response = await createTestService().post('/v2/token/refresh', '%');
     expect(response.headers.has('access-control-allow-origin')).toBe(false);
   });
 });
 
 describe('paths', () => {
-  test('a query and a doubled slash do not matter', async () => {
-    const one = createFixture();
-    const { refresh_token } = await one.generate({ email: 'a@example.com' });
+  test('a query and repeated leading slashes are ignored', async () => {
+    const service = createTestService();
+    const { refresh_token } = await service.generate({ email: 'a@example.com' });
     for (const path of ['/v2/token/refresh?client=uid2-sdk-4.0.1', '//v2/token/refresh', '///v2/token/refresh?a=b'])
-      expect((await one.post(path, refresh_token)).status).toBe(200);
+      expect((await service.post(path, refresh_token)).status).toBe(200);
   });
 
-  test('an unknown one is not found', async () => {
-    const response = await createFixture().operator.fetch(new Request(`${BASE}/v2/token/refreshing`));
+  test('an unknown path is answered 404', async () => {
+    const response = await createTestService().operator.fetch(new Request(`${BASE}/v2/token/refreshing`));
     expect([response.status, await response.text()]).toEqual([
       404,
       '<html><body><h1>Resource not found</h1></body></html>',
@@ -183,40 +188,40 @@ describe('paths', () => {
   });
 
   test.each([...POSTED.map((path) => ['GET', path, 'POST']), ['POST', '/ops/healthcheck', 'GET']])(
-    '%s %s is a wrong method',
+    '%s %s is answered 405',
     async (method, path, allow) => {
-      const response = await createFixture().operator.fetch(new Request(BASE + path, { method: method! }));
+      const response = await createTestService().operator.fetch(new Request(BASE + path, { method: method! }));
       expect([response.status, response.headers.get('allow'), await response.text()]).toEqual([405, allow, '']);
     },
   );
 
-  test('health is well', async () => {
-    const response = await createFixture().operator.fetch(new Request(`${BASE}/ops/healthcheck`));
+  test('the health check answers OK', async () => {
+    const response = await createTestService().operator.fetch(new Request(`${BASE}/ops/healthcheck`));
     expect([response.status, await response.text()]).toEqual([200, 'OK']);
   });
 
-  test('a trace comes back', async () => {
-    const response = await createFixture().post('/v2/token/refresh', '%', { 'x-amzn-trace-id': 'Root=1-5' });
+  test('the trace header is repeated', async () => {
+    const response = await createTestService().post('/v2/token/refresh', '%', { 'x-amzn-trace-id': 'Root=1-5' });
     expect(response.headers.get('x-amzn-trace-id')).toBe('Root=1-5');
   });
 
   test.each(['/v2/identity/map', '/v2/identity/buckets'])(
-    '%s says when it is to be left, also in a refusal',
+    '%s announces its deprecation and its end, errors included',
     async (path) => {
-      const one = createFixture();
+      const service = createTestService();
       for (const { headers } of [
-        await one.call(path, { since_timestamp: NOON, email: [] }),
-        await one.post(path, ''),
+        await service.call(path, { since_timestamp: NOON, email: [] }),
+        await service.post(path, ''),
       ]) {
         expect(headers.get('deprecation')).toBe('@1782777600');
         expect(headers.get('sunset')).toBe('Tue, 30 Jun 2026 00:00:00 GMT');
       }
-      expect((await one.call('/v3/identity/map', {})).headers.has('sunset')).toBe(false);
+      expect((await service.call('/v3/identity/map', {})).headers.has('sunset')).toBe(false);
     },
   );
 });
 
-test('a failure within is a 500 that says nothing', async () => {
+test('an unexpected failure is answered 500 and logged without the message of the error', async () => {
   const lines: string[] = [];
   const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message);
   const fail = async () => {
@@ -230,11 +235,11 @@ test('a failure within is a 500 that says nothing', async () => {
       close: fail,
     },
   });
-  const one = createFixture();
+  const service = createTestService();
   const request = new Request(`${BASE}/v2/token/generate`, {
     method: 'POST',
     body: '',
-    headers: { authorization: `Bearer ${one.participant.apiKey}` },
+    headers: { authorization: `Bearer ${service.participant.apiKey}` },
   });
   const response = await operator.fetch(request);
   expect([response.status, await response.json()]).toEqual([500, { status: 'unknown', message: 'Unknown error' }]);

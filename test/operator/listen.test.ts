@@ -5,7 +5,7 @@ import type { Listening } from '../../src/operator/node.ts';
 import { listen } from '../../src/operator/node.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { openRefresh } from '../../src/token/index.ts';
-import { createFixture, envelope, NOON } from './fixtures.ts';
+import { createTestService, envelope, NOON } from './fixtures.ts';
 
 const open: Listening[] = [];
 const start = async (...given: Parameters<typeof listen>): Promise<Listening> => {
@@ -14,15 +14,15 @@ const start = async (...given: Parameters<typeof listen>): Promise<Listening> =>
   return listening;
 };
 afterEach(async () => {
-  await Promise.all(open.splice(0).map((one) => one.close()));
+  await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
-describe('an operator behind a port', () => {
-  test('generates and refreshes over HTTP, for a caller whose base ends with a slash too', async () => {
-    const one = createFixture();
-    const { url, port } = await start(one.operator, { port: 0 });
+describe('listen', () => {
+  test('serves generate and refresh, with repeated leading slashes too', async () => {
+    const service = createTestService();
+    const { url, port } = await start(service.operator, { port: 0 });
     expect(url).toBe(`http://127.0.0.1:${port}`);
-    const { apiKey, clientSecret } = one.participant;
+    const { apiKey, clientSecret } = service.participant;
     const generated = await fetch(`${url}/v2/token/generate`, {
       method: 'POST',
       body: await envelope({ email: 'user@example.com' }, clientSecret, NOON),
@@ -30,7 +30,7 @@ describe('an operator behind a port', () => {
     });
     expect([generated.status, generated.headers.get('content-type')]).toEqual([200, 'application/octet-stream']);
 
-    const set = await one.generate({ email: 'user@example.com' });
+    const set = await service.generate({ email: 'user@example.com' });
     const refreshed = await fetch(`${url}//v2/token/refresh`, {
       method: 'POST',
       body: set.refresh_token,
@@ -43,8 +43,8 @@ describe('an operator behind a port', () => {
     expect(JSON.parse(json).status).toBe('success');
   });
 
-  test('refuses too much, announced or streamed, and goes on', async () => {
-    const { url } = await start(createFixture().operator, { port: 0 });
+  test('refuses a body that is too large, announced or streamed, and serves the next request', async () => {
+    const { url } = await start(createTestService().operator, { port: 0 });
     const much = new Uint8Array(1_048_577);
     expect((await fetch(`${url}/v2/token/refresh`, { method: 'POST', body: much })).status).toBe(413);
     const body = new ReadableStream({
@@ -70,8 +70,8 @@ describe('an operator behind a port', () => {
     expect((await fetch(`${url}/ops/healthcheck`)).status).toBe(200);
   });
 
-  test('is not brought down by a caller who hangs up or talks nonsense', async () => {
-    const { url, port } = await start(createFixture().operator, { port: 0 });
+  test('survives callers that disconnect, send no HTTP or send headers that are too large', async () => {
+    const { url, port } = await start(createTestService().operator, { port: 0 });
     await new Promise<void>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => {
         socket.write('POST /v2/token/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: 388\r\n\r\nAAAA');
@@ -79,11 +79,11 @@ describe('an operator behind a port', () => {
       });
       socket.on('close', () => resolve());
     });
-    const told = await new Promise<string>((resolve) => {
+    const answer = await new Promise<string>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => socket.write('nonsense\r\n\r\n'));
       socket.on('data', (bytes) => resolve(bytes.toString()));
     });
-    expect(told).toMatch(/^HTTP\/1\.1 400/);
+    expect(answer).toMatch(/^HTTP\/1\.1 400/);
     const headers = await new Promise<number>((resolve, reject) => {
       const headers = { 'x-long': 'x'.repeat(20_000) };
       httpRequest(`${url}/ops/healthcheck`, { headers }, (answer) => resolve(answer.statusCode!))
@@ -94,33 +94,33 @@ describe('an operator behind a port', () => {
     expect((await fetch(`${url}/ops/healthcheck`)).status).toBe(200);
   });
 
-  test('a list of all buckets arrives, and one that is given up half-way leaves the turn to the next', async () => {
-    const one = createFixture();
-    const { url } = await start(one.operator, { port: 0 });
-    const ask = async (signal?: AbortSignal) =>
+  test('serves a list of all buckets after another reader has disconnected half-way', async () => {
+    const service = createTestService();
+    const { url } = await start(service.operator, { port: 0 });
+    const request = async (signal?: AbortSignal) =>
       fetch(`${url}/v2/identity/buckets`, {
         method: 'POST',
-        body: toB64(await envelope({ since_timestamp: 0 }, one.participant.clientSecret, NOON)),
-        headers: { authorization: `Bearer ${one.participant.apiKey}` },
+        body: toB64(await envelope({ since_timestamp: 0 }, service.participant.clientSecret, NOON)),
+        headers: { authorization: `Bearer ${service.participant.apiKey}` },
         signal: signal ?? null,
       });
     const stop = new AbortController();
-    const reader = (await ask(stop.signal)).body!.getReader();
+    const reader = (await request(stop.signal)).body!.getReader();
     await reader.read();
     stop.abort();
-    expect((await (await ask()).text()).length).toBeGreaterThan(80_000_000);
+    expect((await (await request()).text()).length).toBeGreaterThan(80_000_000);
   }, 30_000);
 
-  test('says why it cannot listen', async () => {
-    const { port } = await start(createFixture().operator, { port: 0 });
-    await expect(listen(createFixture().operator, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
-    await expect(listen(createFixture().operator, { port: 70_000 })).rejects.toThrow(RangeError);
+  test('rejects with the error of the port', async () => {
+    const { port } = await start(createTestService().operator, { port: 0 });
+    await expect(listen(createTestService().operator, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await expect(listen(createTestService().operator, { port: 70_000 })).rejects.toThrow(RangeError);
   });
 });
 
 describe('closing', () => {
-  /** An operator that answers when it is told to. */
-  const slow = () => {
+  /** Create an operator that answers when the test calls `answer`. */
+  const createSlowOperator = () => {
     let answer = (): void => {};
     let arrived = (): void => {};
     const held = new Promise<void>((resolve) => {
@@ -137,8 +137,8 @@ describe('closing', () => {
     return { fetch, came, answer: () => answer() };
   };
 
-  test('answers what is under way, takes nothing new, and ends kept-alive connections', async () => {
-    const operator = slow();
+  test('answers requests in progress, accepts no new connection, and ends kept-alive connections', async () => {
+    const operator = createSlowOperator();
     const listening = await start(operator, { port: 0 });
     const underWay = fetch(listening.url);
     await operator.came;
@@ -150,15 +150,15 @@ describe('closing', () => {
     expect([await response.text(), response.headers.get('connection')]).toEqual(['done', 'close']);
     const before = performance.now();
     await closed;
-    // Well before the time for which an idle connection would be kept.
+    // Long before the keep-alive timeout.
     expect(performance.now() - before).toBeLessThan(2000);
   });
 
-  test('does not wait for a connection on which nothing was asked', async () => {
-    const listening = await start(createFixture().operator, { port: 0 });
+  test('closes a connection that never carried a request', async () => {
+    const listening = await start(createTestService().operator, { port: 0 });
     const socket = connect(listening.port, '127.0.0.1');
     await new Promise((resolve) => socket.once('connect', resolve));
-    // So that the other side has it too.
+    // After an answer on another connection the server has accepted the idle one.
     await fetch(`${listening.url}/ops/healthcheck`);
     const ended = new Promise((resolve) => socket.once('close', resolve));
     const before = performance.now();
@@ -167,8 +167,8 @@ describe('closing', () => {
     expect(performance.now() - before).toBeLessThan(2000);
   });
 
-  test('cuts what does not end in time', async () => {
-    const operator = slow();
+  test('closes connections whose requests take longer than graceMs', async () => {
+    const operator = createSlowOperator();
     const listening = await start(operator, { port: 0, graceMs: 20 });
     const underWay = fetch(listening.url);
     const failed = expect(underWay).rejects.toThrow();

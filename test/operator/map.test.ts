@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hashTextOf } from '../../src/token/index.ts';
-import { createFixture, NOON } from './fixtures.ts';
+import { createTestService, NOON } from './fixtures.ts';
 
 const V3 = '/v3/identity/map';
 const V2 = '/v2/identity/map';
@@ -14,8 +14,8 @@ const INVALID = { e: 'invalid identifier' };
 const hash = hashTextOf('email', 'user@example.com')!;
 
 describe('version 3', () => {
-  test('answers every form in the order of its list, whatever came of each, and doubles twice', async () => {
-    const { http, json } = await createFixture().call(V3, {
+  test('answers each form in the order of its list, with one row for each duplicate', async () => {
+    const { http, json } = await createTestService().call(V3, {
       phone: ['+12345678902', 'nobody', '+00000000000'],
       email: ['nobody', 'user@example.com', 'optout@example.com', 'USER@example.com', 'user@example.com'],
       email_hash: [hash, hash.slice(1)],
@@ -31,10 +31,10 @@ describe('version 3', () => {
     expect(Object.keys(json.body).sort()).toEqual(['email', 'email_hash', 'phone', 'phone_hash']);
   });
 
-  test('an ID is 44 characters of base64, `p` is there also as null, `r` is whole seconds ahead', async () => {
-    const one = createFixture();
+  test('`u` is 44 characters of base64, `p` may be null, `r` is in whole seconds and in the future', async () => {
+    const service = createTestService();
     const email = Array.from({ length: 200 }, (_, at) => `user${at}@example.com`);
-    const { json } = await one.call(V3, { email });
+    const { json } = await service.call(V3, { email });
     let previous = 0;
     for (const { u, p, r, ...rest } of json.body.email) {
       expect(rest).toEqual({});
@@ -53,11 +53,11 @@ describe('version 3', () => {
     expect(previous).toBeLessThan(80);
   });
 
-  test('a token is for the ID that map tells', async () => {
-    const one = createFixture();
-    const { json } = await one.call(V3, { email: ['user@example.com'], phone: ['+12345678902'] });
+  test('both versions return the same raw ID', async () => {
+    const service = createTestService();
+    const { json } = await service.call(V3, { email: ['user@example.com'], phone: ['+12345678902'] });
     expect(json.body.email[0].u).not.toBe(json.body.phone[0].u);
-    const v2 = await one.call(V2, { email: ['user@example.com'] });
+    const v2 = await service.call(V2, { email: ['user@example.com'] });
     expect(v2.json.body.mapped[0].advertising_id).toBe(json.body.email[0].u);
   });
 
@@ -65,15 +65,15 @@ describe('version 3', () => {
     ['an empty payload', undefined, MISSING],
     ['no member', {}, MISSING],
     ['an unknown member', { email: [], policy: 1 }, FORMAT],
-    ['an unknown member alone', { emails: ['a@b.c'] }, FORMAT],
-    ['a text in place of a list', { email: 'user@example.com' }, FORMAT],
+    ['only an unknown member', { emails: ['a@b.c'] }, FORMAT],
+    ['a string in place of a list', { email: 'user@example.com' }, FORMAT],
     ['an object in place of a list', { email: {} }, FORMAT],
     ['a null in a list', { email: ['user@example.com', null] }, FORMAT],
     ['an object in a list', { email: [{ email: 'user@example.com' }] }, FORMAT],
     ['a list in a list', { phone: [['+12345678901']] }, FORMAT],
-    ['a member of the prototype', { constructor: [] }, FORMAT],
+    ['a name of Object.prototype', { constructor: [] }, FORMAT],
   ])('%s is a client error', async (_, payload, message) => {
-    const { http, json } = await createFixture().call(V3, payload);
+    const { http, json } = await createTestService().call(V3, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);
   });
 
@@ -81,21 +81,21 @@ describe('version 3', () => {
     ['null', { email: null }, EMPTY],
     ['an empty list', { phone_hash: [] }, EMPTY],
     ['four empty lists', EMPTY, EMPTY],
-    ['scalars, as the texts that they are', { email: [5, true, ''] }, { ...EMPTY, email: [INVALID, INVALID, INVALID] }],
+    ['scalars, converted to strings', { email: [5, true, ''] }, { ...EMPTY, email: [INVALID, INVALID, INVALID] }],
   ])('%s is answered', async (_, payload, body) => {
-    expect((await createFixture().call(V3, payload)).json).toEqual({ status: 'success', body });
+    expect((await createTestService().call(V3, payload)).json).toEqual({ status: 'success', body });
   });
 
-  test('bytes are answered with bytes', async () => {
-    const { json, headers } = await createFixture().call(V3, { email: ['nobody'] }, { binary: true });
+  test('a request in bytes is answered with bytes', async () => {
+    const { json, headers } = await createTestService().call(V3, { email: ['nobody'] }, { binary: true });
     expect(headers.get('content-type')).toBe('application/octet-stream');
     expect(json.body.email).toEqual([INVALID]);
   });
 });
 
 describe('version 2', () => {
-  test('tells the mapped and the unmapped apart, each in order and as it was sent', async () => {
-    const { http, json } = await createFixture().call(V2, {
+  test('separates mapped from unmapped identifiers, in order and as sent', async () => {
+    const { http, json } = await createTestService().call(V2, {
       email: [' User@example.com', 'nobody', 'user@example.com', 'optout@example.com', 'nobody'],
       phone: [],
     });
@@ -116,56 +116,56 @@ describe('version 2', () => {
     expect(bucket_id).toMatch(/^b[0-9a-f]{5}$/);
   });
 
-  test('says nothing of unmapped ones where there are none', async () => {
-    const { json } = await createFixture().call(V2, { email_hash: [hash] });
+  test('omits `unmapped` if every identifier is mapped', async () => {
+    const { json } = await createTestService().call(V2, { email_hash: [hash] });
     expect(Object.keys(json.body)).toEqual(['mapped']);
   });
 
   test.each<[what: string, payload: unknown, message: string]>([
     ['an empty payload', undefined, EXACTLY_ONE],
     ['no member', {}, EXACTLY_ONE],
-    ['an unknown member alone', { policy: 1 }, EXACTLY_ONE],
+    ['only an unknown member', { policy: 1 }, EXACTLY_ONE],
     ['two lists', { email: ['a@b.c'], phone: ['+12345678901'] }, EXACTLY_ONE],
-    ['a text in place of a list', { email: 'a@b.c' }, 'email must be an array'],
-    ['two texts in place of lists', { phone: '1', email_hash: '2' }, 'email_hash must be an array'],
-    ['a text beside a list', { email: ['a@b.c'], phone_hash: '' }, 'phone_hash must be an array'],
+    ['a string in place of a list', { email: 'a@b.c' }, 'email must be an array'],
+    ['two strings in place of lists', { phone: '1', email_hash: '2' }, 'email_hash must be an array'],
+    ['a string next to a list', { email: ['a@b.c'], phone_hash: '' }, 'phone_hash must be an array'],
     ['a null in a list', { email: ['a@b.c', null] }, 'email must be an array of strings'],
     ['an object in a list', { phone: [{}] }, 'phone must be an array of strings'],
   ])('%s is a client error', async (_, payload, message) => {
-    const { http, json } = await createFixture().call(V2, payload);
+    const { http, json } = await createTestService().call(V2, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);
   });
 
   test.each<[what: string, payload: object]>([
     ['an empty list', { email: [] }],
     ['empty lists', EMPTY],
-    ['an empty list, null and a member that nobody knows', { email: [], phone: null, optout_check: 1 }],
+    ['an empty list, null and an unknown member', { email: [], phone: null, optout_check: 1 }],
   ])('%s is answered with nothing mapped', async (_, payload) => {
-    expect((await createFixture().call(V2, payload)).json).toEqual({ status: 'success', body: { mapped: [] } });
+    expect((await createTestService().call(V2, payload)).json).toEqual({ status: 'success', body: { mapped: [] } });
   });
 
-  test('a scalar is the text that it is', async () => {
-    const { json } = await createFixture().call(V2, { email: [5] });
+  test('a scalar is converted to a string', async () => {
+    const { json } = await createTestService().call(V2, { email: [5] });
     expect(json.body.unmapped).toEqual([{ identifier: '5', reason: 'invalid identifier' }]);
   });
 });
 
-describe('a batch has a largest size', () => {
+describe('the batch size is limited', () => {
   const message = (most: number, got: number) =>
     `Request payload is too large: expected at most ${most} identifiers, got ${got}`;
 
-  test.each([V3, V2])('%s: 5000 hashes are mapped, one more is refused', async (path) => {
-    const one = createFixture();
+  test.each([V3, V2])('%s maps 5000 hashes and refuses 5001', async (path) => {
+    const service = createTestService();
     const many = Array.from({ length: 5001 }, () => hash);
-    expect((await one.call(path, { email_hash: many.slice(1) })).http).toBe(200);
-    const { http, json } = await one.call(path, { email_hash: many });
+    expect((await service.call(path, { email_hash: many.slice(1) })).http).toBe(200);
+    const { http, json } = await service.call(path, { email_hash: many });
     expect([http, json]).toEqual([400, { status: 'client_error', message: message(5000, 5001) }]);
   });
 
-  test('all lists count together', async () => {
-    const one = createFixture({ maxBatchSize: 3 });
-    expect((await one.call(V3, { email: ['a', 'b'], phone: ['c'] })).http).toBe(200);
-    const { json } = await one.call(V3, { email: ['a', 'b'], phone: ['c'], email_hash: ['d'] });
+  test('all lists are counted together', async () => {
+    const service = createTestService({ maxBatchSize: 3 });
+    expect((await service.call(V3, { email: ['a', 'b'], phone: ['c'] })).http).toBe(200);
+    const { json } = await service.call(V3, { email: ['a', 'b'], phone: ['c'], email_hash: ['d'] });
     expect(json.message).toBe(message(3, 4));
   });
 });

@@ -4,34 +4,38 @@ import { createOperator } from '../../src/operator/index.ts';
 
 const secret = 'ZZZZ-not-a-secret-ZZZZ';
 
-describe('wrong options are told at creation: name, expected and got', () => {
+describe('createOperator refuses wrong options and names the option, what was expected and what came', () => {
   test.each<[options: unknown, error: typeof TypeError | typeof RangeError, message: string]>([
     [null, TypeError, 'options: expected object, got null'],
     ['x', TypeError, 'options: expected object, got string'],
     [
       { rateLimits: 5 },
       TypeError,
-      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, maxBatchSize, keyGeneration, database, state, logger, got another name',
+      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, maxBatchSize, keyGeneration, database, state, logger, got an unknown name',
     ],
     [
       { participants: [{ siteID: 7 }] },
       TypeError,
-      'participants[0].siteID: expected one of apiKey, clientSecret, siteId, roles, got another name',
+      'participants[0].siteID: expected one of apiKey, clientSecret, siteId, roles, got an unknown name',
     ],
     [{ toString: 5 }, TypeError, 'toString: expected one of'],
     [{ now: 5 }, TypeError, 'now: expected function, got number'],
-    [{ logger: console.log }, TypeError, 'logger: expected logger, got function'],
+    [
+      { logger: console.log },
+      TypeError,
+      'logger: expected an object with the methods info, warn and error, got function',
+    ],
     [{ environment: 'test' }, RangeError, 'environment: expected integration or production, got "test"'],
     [{ environment: 1 }, TypeError, 'environment: expected integration or production, got number'],
     [{ scope: 'uid2' }, RangeError, 'scope: expected UID2 or EUID, got "uid2"'],
-    [{ identityExpires: '5' }, TypeError, 'identityExpires: expected seconds as a number, got string'],
-    [{ identityExpires: 0 }, RangeError, 'identityExpires: expected seconds above 0, got 0'],
-    [{ refreshFrom: -1 }, RangeError, 'refreshFrom: expected seconds above 0, got -1'],
-    [{ refreshExpires: Number.NaN }, RangeError, 'refreshExpires: expected seconds above 0, got NaN'],
+    [{ identityExpires: '5' }, TypeError, 'identityExpires: expected number, got string'],
+    [{ identityExpires: 0 }, RangeError, 'identityExpires: expected finite number above 0, got 0'],
+    [{ refreshFrom: -1 }, RangeError, 'refreshFrom: expected finite number above 0, got -1'],
+    [{ refreshExpires: Number.NaN }, RangeError, 'refreshExpires: expected finite number above 0, got NaN'],
     [
       { refreshExpires: Number.POSITIVE_INFINITY },
       RangeError,
-      'refreshExpires: expected seconds above 0, got Infinity',
+      'refreshExpires: expected finite number above 0, got Infinity',
     ],
     [{ identityExpires: 5 }, RangeError, 'refreshFrom: expected at most identityExpires (5), got 900'],
     [{ refreshExpires: 60 }, RangeError, 'refreshExpires: expected at least identityExpires (3600), got 60'],
@@ -42,27 +46,33 @@ describe('wrong options are told at creation: name, expected and got', () => {
       'rotationPeriod: expected a whole number from 365 to 4294967295, got 400.5',
     ],
     [{ rateLimit: 0 }, RangeError, 'rateLimit: expected a whole number from 1 to 1000000, got 0'],
-    [{ rateLimit: '5' }, TypeError, 'rateLimit: expected number, got string'],
+    [{ rateLimit: '5' }, TypeError, 'rateLimit: expected a whole number from 1 to 1000000, got string'],
     [{ maxBatchSize: 0.5 }, RangeError, 'maxBatchSize: expected a whole number from 1 to 1000000, got 0.5'],
     [{ keyGeneration: 128 }, RangeError, 'keyGeneration: expected a whole number from 1 to 127, got 128'],
-    [{ rootSecret: 5 }, TypeError, 'rootSecret: expected 32 bytes or their base64, got number'],
-    [{ rootSecret: new Uint8Array(31) }, RangeError, 'rootSecret: expected 32 bytes or their base64, got 31 bytes'],
+    [{ rootSecret: 5 }, TypeError, 'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got number'],
+    [
+      { rootSecret: new Uint8Array(31) },
+      RangeError,
+      'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got 31 bytes',
+    ],
     [
       { rootSecret: secret },
       RangeError,
-      'rootSecret: expected 32 bytes or their base64, got other text of 22 characters',
+      'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got another string of 22 characters',
     ],
-    [{ apiKey: 5 }, TypeError, 'apiKey: expected text, got number'],
-    [{ apiKey: 'a b' }, RangeError, 'apiKey: expected visible ASCII characters, got other text of 3 characters'],
-    [{ apiKey: '' }, RangeError, 'apiKey: expected visible ASCII characters, got other text of 0 characters'],
+    [{ apiKey: 5 }, TypeError, 'apiKey: expected string, got number'],
+    [{ apiKey: 'a b' }, RangeError, 'apiKey: expected visible ASCII characters, got another string of 3 characters'],
+    [{ apiKey: '' }, RangeError, 'apiKey: expected visible ASCII characters, got another string of 0 characters'],
     [
       { clientSecret: secret },
       RangeError,
-      'clientSecret: expected 32 bytes or their base64, got other text of 22 characters',
+      'clientSecret: expected 32 bytes, or their base64 or hexadecimal, got another string of 22 characters',
     ],
+    [{ clientSecret: new Uint8Array(32) }, TypeError, 'clientSecret: expected string, got object'],
+    [{ refreshExpires: 1e12 }, RangeError, 'refreshExpires: expected at most 31557600000, got 1000000000000'],
     [{ siteId: 0 }, RangeError, 'siteId: expected a whole number from 1 to 16777213, got 0'],
     [{ siteId: 2 ** 31 }, RangeError, 'siteId: expected a whole number from 1 to 16777213, got 2147483648'],
-    [{ roles: 'MAPPER' }, TypeError, 'roles: expected array of roles, got string'],
+    [{ roles: 'MAPPER' }, TypeError, 'roles: expected array, got string'],
     [
       { roles: ['ADMIN'] },
       RangeError,
@@ -73,7 +83,7 @@ describe('wrong options are told at creation: name, expected and got', () => {
     [
       { participants: [{ siteId: 1, clientSecret: secret }] },
       RangeError,
-      'participants[0].clientSecret: expected 32 bytes or their base64, got other text of 22 characters',
+      'participants[0].clientSecret: expected 32 bytes, or their base64 or hexadecimal, got another string of 22 characters',
     ],
   ])('%j', (options, error, message) => {
     const create = () => createOperator(options as OperatorOptions);
@@ -84,12 +94,12 @@ describe('wrong options are told at creation: name, expected and got', () => {
 });
 
 describe('participants', () => {
-  const made = (options: OperatorOptions) => createOperator({ rootSecret: new Uint8Array(32), ...options });
+  const create = (options: OperatorOptions) => createOperator({ rootSecret: new Uint8Array(32), ...options });
 
-  test('without any, one is made with all roles', () => {
-    const { participants, made: told } = made({});
+  test('without any, a participant with all roles is derived', () => {
+    const { participants, made } = create({});
     expect(participants).toHaveLength(1);
-    expect(told).toEqual(participants);
+    expect(made).toEqual(participants);
     expect(participants[0]).toMatchObject({
       siteId: 101,
       roles: ['GENERATOR', 'MAPPER', 'ID_READER', 'SHARER', 'OPTOUT'],
@@ -97,26 +107,26 @@ describe('participants', () => {
     expect(Buffer.from(participants[0]!.clientSecret, 'base64')).toHaveLength(32);
   });
 
-  test('what is given is kept, what is left out is made, and only that is told as made', () => {
+  test('what is given is kept, what is left out is derived, and `made` lists only participants with derived parts', () => {
     const clientSecret = Buffer.alloc(32, 1).toString('base64');
-    const { participants, made: told } = made({
+    const { participants, made } = create({
       participants: [{ apiKey: 'one', clientSecret, siteId: 7, roles: ['MAPPER'] }, { siteId: 8 }],
       apiKey: 'three',
     });
     expect(participants[0]).toEqual({ apiKey: 'one', clientSecret, siteId: 7, roles: ['MAPPER'] });
     expect(participants.map(({ siteId }) => siteId)).toEqual([7, 8, 101]);
-    expect(told).toEqual(participants.slice(1));
+    expect(made).toEqual(participants.slice(1));
   });
 
-  test('a secret in hexadecimal is the same secret', () => {
+  test('a client secret may be hexadecimal', () => {
     const clientSecret = Buffer.alloc(32, 1).toString('hex');
-    expect(made({ apiKey: 'one', clientSecret }).participants[0]!.clientSecret).toBe(
+    expect(create({ apiKey: 'one', clientSecret }).participants[0]!.clientSecret).toBe(
       Buffer.alloc(32, 1).toString('base64'),
     );
   });
 });
 
-test('settings that are no secret can be read', () => {
+test('settings without secrets are readable', () => {
   const operator = createOperator({ environment: 'production', rootSecret: new Uint8Array(32) });
   expect(operator.settings).toEqual({
     environment: 'production',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { toB64 } from '../../src/token/bytes.ts';
 import { openRefresh } from '../../src/token/index.ts';
-import { createFixture, DAY, NOON, ROOT } from './fixtures.ts';
+import { createTestService, DAY, NOON, ROOT } from './fixtures.ts';
 
 const INVALID = { status: 'invalid_token', message: 'Invalid Token presented' };
 const EXPIRED = { status: 'expired_token', message: 'Expired Token presented' };
@@ -9,87 +9,87 @@ const NOT_B64 = { status: 'client_error', message: 'Invalid body: Body is not va
 const MISSING = { status: 'client_error', message: 'Invalid body: Body is missing.' };
 const PATH = '/v2/token/refresh';
 
-test('a refresh gives a whole new set, opened with the key of the one that was sent', async () => {
-  const one = createFixture();
-  const first = await one.generate({ email: 'user@example.com' });
-  one.at += 900_000;
-  const answer = await one.refresh(first);
+test('a refresh returns a new set, sealed under the response key of the old one', async () => {
+  const service = createTestService();
+  const first = await service.generate({ email: 'user@example.com' });
+  service.now += 900_000;
+  const answer = await service.refresh(first);
   expect(answer.http).toBe(200);
   expect(answer.headers.get('content-type')).toBe('text/plain');
   const second = answer.json.body;
-  expect(second.refresh_from).toBe(one.at + 900_000);
+  expect(second.refresh_from).toBe(service.now + 900_000);
   for (const name of ['advertising_token', 'refresh_token', 'refresh_response_key'])
     expect(second[name]).not.toBe(first[name]);
   await expect(openRefresh(answer.text, second.refresh_response_key)).rejects.toMatchObject({ code: 'decrypt_failed' });
 });
 
-test('rotation goes on through five generations, beyond the life of the first refresh token', async () => {
-  const one = createFixture();
-  let set = await one.generate({ phone: '+12345678902' });
+test('a chain of refreshes outlives the first refresh token', async () => {
+  const service = createTestService();
+  let set = await service.generate({ phone: '+12345678902' });
   for (let generation = 2; generation <= 5; generation++) {
-    one.at += DAY / 2;
-    const { json } = await one.refresh(set);
+    service.now += DAY / 2;
+    const { json } = await service.refresh(set);
     expect(json.status).toBe('success');
-    expect(json.body.refresh_expires).toBe(one.at + DAY);
+    expect(json.body.refresh_expires).toBe(service.now + DAY);
     set = json.body;
   }
 });
 
-test('a refresh token can be used again: real pages send old ones', async () => {
-  const one = createFixture();
-  const set = await one.generate({ email: 'user@example.com' });
-  expect((await one.refresh(set)).json.status).toBe('success');
-  expect((await one.refresh(set)).json.status).toBe('success');
+test('a refresh token can be used again, because real pages resend old ones', async () => {
+  const service = createTestService();
+  const set = await service.generate({ email: 'user@example.com' });
+  expect((await service.refresh(set)).json.status).toBe('success');
+  expect((await service.refresh(set)).json.status).toBe('success');
 });
 
-test('the answer is ASCII, for clients that read it byte by byte', async () => {
-  const one = createFixture();
-  const set = await one.generate({ email: 'É@exämple.com' });
-  expect(JSON.stringify((await one.refresh(set)).json)).toMatch(/^[\x20-\x7e]+$/);
+test('the answer is ASCII, for clients that decode it byte by byte', async () => {
+  const service = createTestService();
+  const set = await service.generate({ email: 'É@exämple.com' });
+  expect(JSON.stringify((await service.refresh(set)).json)).toMatch(/^[\x20-\x7e]+$/);
 });
 
-describe('who asks makes no difference', () => {
+describe('the caller makes no difference', () => {
   test.each<[who: string, headers: Record<string, string>]>([
-    ['nobody', {}],
+    ['no headers', {}],
     ['an unknown key', { authorization: 'Bearer nobody' }],
-    ['no bearer token', { authorization: 'Basic eDp5' }],
-    ['a page with its SDK', { 'x-uid2-client-version': 'PrebidJS-11', origin: 'https://page.example' }],
-    ['a form that is none', { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }],
+    ['another authorization scheme', { authorization: 'Basic eDp5' }],
+    ['a page that uses an SDK', { 'x-uid2-client-version': 'PrebidJS-11', origin: 'https://page.example' }],
+    ['the content type of a form', { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }],
   ])('%s', async (_, headers) => {
-    const one = createFixture();
-    const set = await one.generate({ email: 'user@example.com' });
-    expect((await one.refresh(set, headers)).json.status).toBe('success');
-    one.at += DAY + 1;
-    expect(await one.refresh(set, headers)).toMatchObject({ http: 400, json: EXPIRED });
+    const service = createTestService();
+    const set = await service.generate({ email: 'user@example.com' });
+    expect((await service.refresh(set, headers)).json.status).toBe('success');
+    service.now += DAY + 1;
+    expect(await service.refresh(set, headers)).toMatchObject({ http: 400, json: EXPIRED });
   });
 
   test('a participant of another site', async () => {
-    const one = createFixture({
+    const service = createTestService({
       participants: [
         { siteId: 101, apiKey: 'key-of-101' },
         { siteId: 102, apiKey: 'key-of-102' },
       ],
     });
-    const set = await one.generate({ email: 'user@example.com' });
-    const { json } = await one.refresh(set, { authorization: 'Bearer key-of-102' });
+    const set = await service.generate({ email: 'user@example.com' });
+    const { json } = await service.refresh(set, { authorization: 'Bearer key-of-102' });
     expect(json.status).toBe('success');
   });
 });
 
-test('bytes are answered with bytes', async () => {
-  const one = createFixture();
-  const set = await one.generate({ email: 'user@example.com' });
-  const response = await one.post(PATH, set.refresh_token, { 'content-type': 'Application/Octet-Stream' });
+test('a request in bytes is answered with bytes', async () => {
+  const service = createTestService();
+  const set = await service.generate({ email: 'user@example.com' });
+  const response = await service.post(PATH, set.refresh_token, { 'content-type': 'Application/Octet-Stream' });
   expect(response.headers.get('content-type')).toBe('application/octet-stream');
   const bytes = new Uint8Array(await response.arrayBuffer());
   expect(JSON.parse(await openRefresh(toB64(bytes), set.refresh_response_key)).status).toBe('success');
 });
 
-describe('refusals are plain JSON with 400', () => {
-  const other = async (change: (token: string) => string) => {
-    const one = createFixture();
-    const set = await one.generate({ email: 'user@example.com' });
-    const response = await one.post(PATH, change(set.refresh_token));
+describe('errors are plain JSON with status 400', () => {
+  const refreshChanged = async (change: (token: string) => string) => {
+    const service = createTestService();
+    const set = await service.generate({ email: 'user@example.com' });
+    const response = await service.post(PATH, change(set.refresh_token));
     expect(response.headers.get('content-type')).toBe('application/json');
     return [response.status, await response.json()];
   };
@@ -98,21 +98,21 @@ describe('refusals are plain JSON with 400', () => {
 
   test.each<[what: string, change: (token: string) => string, json: object]>([
     ['an empty body', () => '', MISSING],
-    ['no base64', () => 'not base64!', NOT_B64],
+    ['not base64', () => 'not base64!', NOT_B64],
     ['a token in JSON', (token) => JSON.stringify({ refresh_token: token }), NOT_B64],
     ['a line break at the end', (token) => `${token}\n`, NOT_B64],
     ['the URL-safe alphabet', (token) => `-_${token.slice(2)}`, NOT_B64],
     ['padding that does not fit', (token) => `${token}=`, NOT_B64],
-    ['a shorter text', (token) => token.slice(4), INVALID],
-    ['a longer text', (token) => `${token}AAAA`, INVALID],
+    ['a shorter token', (token) => token.slice(4), INVALID],
+    ['a longer token', (token) => `${token}AAAA`, INVALID],
     ['an unknown key', (token) => swap(token, 4), INVALID],
     ['another scope', (token) => `E${token.slice(1)}`, INVALID],
     ['an altered byte', (token) => swap(token, 200), INVALID],
     ['an altered tag', (token) => swap(token, 387), INVALID],
-    ['388 characters of nothing', () => 'A'.repeat(388), INVALID],
+    ['388 characters that decode to zeros', () => 'A'.repeat(388), INVALID],
     ['an advertising token', () => 'A4AAAACB'.padEnd(218, 'x'), INVALID],
   ])('%s', async (_, change, json) => {
-    expect(await other(change)).toEqual([400, json]);
+    expect(await refreshChanged(change)).toEqual([400, json]);
   });
 
   test.each([
@@ -120,43 +120,43 @@ describe('refusals are plain JSON with 400', () => {
     ['environment', { environment: 'production' }],
     ['scope', { scope: 'EUID' }],
   ] as const)('a token of another %s', async (_, options) => {
-    const set = await createFixture().generate({ email: 'user@example.com' });
-    expect(await createFixture(options).refresh(set)).toMatchObject({ http: 400, json: INVALID });
+    const set = await createTestService().generate({ email: 'user@example.com' });
+    expect(await createTestService(options).refresh(set)).toMatchObject({ http: 400, json: INVALID });
   });
 });
 
-test('a token is good in the very millisecond of its end, and not after', async () => {
-  const one = createFixture();
-  const set = await one.generate({ email: 'user@example.com' });
-  one.at = set.refresh_expires;
-  expect((await one.refresh(set)).json.status).toBe('success');
-  one.at++;
-  expect(await one.refresh(set)).toMatchObject({ http: 400, json: EXPIRED });
+test('a token is valid in the millisecond of its expiry, and not after', async () => {
+  const service = createTestService();
+  const set = await service.generate({ email: 'user@example.com' });
+  service.now = set.refresh_expires;
+  expect((await service.refresh(set)).json.status).toBe('success');
+  service.now++;
+  expect(await service.refresh(set)).toMatchObject({ http: 400, json: EXPIRED });
 });
 
 test('another node with the same root secret opens the token', async () => {
-  const set = await createFixture({ rootSecret: ROOT }).generate({ email: 'user@example.com' });
-  expect((await createFixture({ rootSecret: toB64(ROOT) }).refresh(set)).json.status).toBe('success');
+  const set = await createTestService({ rootSecret: ROOT }).generate({ email: 'user@example.com' });
+  expect((await createTestService({ rootSecret: toB64(ROOT) }).refresh(set)).json.status).toBe('success');
 });
 
-test('a token of an older generation of keys opens, one of a newer does not', async () => {
-  const old = await createFixture().generate({ email: 'user@example.com' });
-  const newer = createFixture({ keyGeneration: 2 });
+test('a token under an older generation of keys opens, one under a newer does not', async () => {
+  const old = await createTestService().generate({ email: 'user@example.com' });
+  const newer = createTestService({ keyGeneration: 2 });
   const { json } = await newer.refresh(old);
   expect(json.status).toBe('success');
   expect((await newer.refresh(json.body)).json.status).toBe('success');
-  expect(await createFixture().refresh(json.body)).toMatchObject({ http: 400, json: INVALID });
+  expect(await createTestService().refresh(json.body)).toMatchObject({ http: 400, json: INVALID });
 });
 
 describe('an opted-out user', () => {
-  test('gets the word of it, sealed, and no token; an expired token is an expired token', async () => {
-    const one = createFixture();
-    const set = await one.generate({ email: 'user@example.com' });
-    one.at += 1000;
-    expect((await one.call('/v2/token/logout', { email: 'USER@example.com' })).json.body).toEqual({ optout: 'OK' });
-    const answer = await one.refresh(set);
+  test('is answered optout, sealed and without tokens, but expired_token after the expiry', async () => {
+    const service = createTestService();
+    const set = await service.generate({ email: 'user@example.com' });
+    service.now += 1000;
+    expect((await service.call('/v2/token/logout', { email: 'USER@example.com' })).json.body).toEqual({ optout: 'OK' });
+    const answer = await service.refresh(set);
     expect([answer.http, answer.json]).toEqual([200, { status: 'optout' }]);
-    one.at = NOON + 2 * DAY;
-    expect(await one.refresh(set)).toMatchObject({ http: 400, json: EXPIRED });
+    service.now = NOON + 2 * DAY;
+    expect(await service.refresh(set)).toMatchObject({ http: 400, json: EXPIRED });
   });
 });

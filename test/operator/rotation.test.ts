@@ -1,8 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createRawIds } from '../../src/operator/raw-ids.ts';
-import { BUCKETS, createSalts, LONGEST_PERIOD, mix, SHORTEST_PERIOD, unmix } from '../../src/operator/salts.ts';
-import { createSecrets } from '../../src/operator/secrets.ts';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import { createRawIds } from '../../src/operator/identity/raw-ids.ts';
+import {
+  BUCKETS,
+  createSalts,
+  MAX_PERIOD_SECONDS,
+  MIN_PERIOD_SECONDS,
+  mix,
+  unmix,
+} from '../../src/operator/identity/salts.ts';
 import { DAY, NOON, ROOT } from './fixtures.ts';
 
 const secrets = createSecrets(ROOT, 'integration', 'UID2');
@@ -10,80 +17,80 @@ const YEAR = 31_536_000;
 
 const bucket = fc.integer({ min: 0, max: BUCKETS - 1 });
 const period = fc.oneof(
-  fc.constantFrom(SHORTEST_PERIOD, 366, 86_400, BUCKETS - 1, BUCKETS, BUCKETS + 1, YEAR, LONGEST_PERIOD),
-  fc.integer({ min: SHORTEST_PERIOD, max: 10_000 }),
-  fc.integer({ min: SHORTEST_PERIOD, max: LONGEST_PERIOD }),
+  fc.constantFrom(MIN_PERIOD_SECONDS, 366, 86_400, BUCKETS - 1, BUCKETS, BUCKETS + 1, YEAR, MAX_PERIOD_SECONDS),
+  fc.integer({ min: MIN_PERIOD_SECONDS, max: 10_000 }),
+  fc.integer({ min: MIN_PERIOD_SECONDS, max: MAX_PERIOD_SECONDS }),
 );
 /** An instant between 1990 and 2100, ms. */
 const instant = fc.integer({ min: Date.UTC(1990, 0), max: Date.UTC(2100, 0) });
 
-test('mixing is a bijection that separates neighbours', () => {
+test('mix is a bijection that separates neighbouring indexes', () => {
   const seen = new Uint8Array(BUCKETS);
   let far = 0;
   for (let index = 0; index < BUCKETS; index++) {
     const mixed = mix(index);
     seen[mixed]! += 1;
-    if (unmix(mixed) !== index) throw new Error(`${index} does not come back`);
+    if (unmix(mixed) !== index) throw new Error(`unmix: expected ${index}, got ${unmix(mixed)}`);
     if (Math.abs(mixed - mix((index + 1) % BUCKETS)) > BUCKETS / 100) far++;
   }
   expect(seen.every((times) => times === 1)).toBe(true);
   expect(far / BUCKETS).toBeGreaterThan(0.95);
 });
 
-describe('where a bucket stands', () => {
-  test('a rotation lasts one period: it began not after now, less than a period ago', () => {
+describe('the rotation of a bucket', () => {
+  test('lasts one period', () => {
     fc.assert(
       fc.property(bucket, period, instant, (index, seconds, at) => {
         const { rotation } = createSalts(secrets, seconds);
-        const { number, since } = rotation(index, at);
-        expect(since * 1000).toBeLessThanOrEqual(at);
-        expect(since + seconds).toBeGreaterThan(Math.floor(at / 1000));
-        // The very millisecond at which it began is its own, the one before belongs to the last.
-        expect(rotation(index, since * 1000).number).toBe(number);
-        expect(rotation(index, since * 1000 - 1).number).toBe(number - 1);
-        expect(rotation(index, (since + seconds) * 1000).number).toBe(number + 1);
+        const { number, startSeconds } = rotation(index, at);
+        expect(startSeconds * 1000).toBeLessThanOrEqual(at);
+        expect(startSeconds + seconds).toBeGreaterThan(Math.floor(at / 1000));
+        // The first millisecond belongs to the rotation, the one before it to the previous rotation.
+        expect(rotation(index, startSeconds * 1000).number).toBe(number);
+        expect(rotation(index, startSeconds * 1000 - 1).number).toBe(number - 1);
+        expect(rotation(index, (startSeconds + seconds) * 1000).number).toBe(number + 1);
       }),
       { numRuns: 2000 },
     );
   });
 
-  test('r is whole seconds, always ahead, and no ID changes before it', () => {
+  test('has its refresh time in whole seconds and in the future, and does not change before it', () => {
     fc.assert(
       fc.property(bucket, period, instant, fc.double({ min: 0, max: 1, noNaN: true }), (index, seconds, at, share) => {
         const { rotation } = createSalts(secrets, seconds);
-        const { number, refreshAt, since } = rotation(index, at);
-        expect(Number.isInteger(refreshAt)).toBe(true);
-        expect(refreshAt * 1000).toBeGreaterThan(at);
-        expect(rotation(index, refreshAt * 1000 - 1).number).toBe(number);
-        // Any instant before r: the same rotation, and a later r than that instant.
-        const between = at + Math.floor(share * (refreshAt * 1000 - 1 - at));
-        expect(rotation(index, between)).toMatchObject({ number, refreshAt });
-        // A multiple of 30/365 of the period, rounded down to seconds, or the next rotation.
-        const steps = ((refreshAt - since) * 365) / (30 * seconds);
-        if (refreshAt !== since + seconds)
+        const { number, refreshAtSeconds, startSeconds } = rotation(index, at);
+        expect(Number.isInteger(refreshAtSeconds)).toBe(true);
+        expect(refreshAtSeconds * 1000).toBeGreaterThan(at);
+        expect(rotation(index, refreshAtSeconds * 1000 - 1).number).toBe(number);
+        // Any instant before the refresh time: the same rotation with the same refresh time.
+        const between = at + Math.floor(share * (refreshAtSeconds * 1000 - 1 - at));
+        expect(rotation(index, between)).toMatchObject({ number, refreshAtSeconds });
+        // The refresh time is a multiple of 30/365 of the period, rounded down to seconds, or the next rotation.
+        const steps = ((refreshAtSeconds - startSeconds) * 365) / (30 * seconds);
+        if (refreshAtSeconds !== startSeconds + seconds)
           expect(Math.ceil(steps - 1e-9) - steps).toBeLessThan((365 / (30 * seconds)) * 1.001);
-        expect(refreshAt).toBeLessThanOrEqual(since + seconds);
+        expect(refreshAtSeconds).toBeLessThanOrEqual(startSeconds + seconds);
       }),
       { numRuns: 2000 },
     );
   });
 
-  test('the ID before is told for 90/365 of the period, and not a millisecond longer', () => {
+  test('shows the previous ID for exactly 90/365 of the period', () => {
     fc.assert(
       fc.property(bucket, period, instant, (index, seconds, at) => {
         const { rotation } = createSalts(secrets, seconds);
-        const { since } = rotation(index, at);
-        const end = Math.ceil((since * 365 + 90 * seconds) * (1000 / 365));
-        expect(rotation(index, since * 1000).tellsPrevious).toBe(true);
-        expect(rotation(index, end - 1).tellsPrevious).toBe(true);
-        expect(rotation(index, end + 1).tellsPrevious).toBe(false);
+        const { startSeconds } = rotation(index, at);
+        const end = Math.ceil((startSeconds * 365 + 90 * seconds) * (1000 / 365));
+        expect(rotation(index, startSeconds * 1000).showsPrevious).toBe(true);
+        expect(rotation(index, end - 1).showsPrevious).toBe(true);
+        expect(rotation(index, end + 1).showsPrevious).toBe(false);
       }),
       { numRuns: 1000 },
     );
   });
 });
 
-describe('raw IDs through the years', () => {
+describe('raw IDs over many rotations', () => {
   const users = Array.from({ length: 40 }, (_, at) => {
     const user = new Uint8Array(32).fill(at * 6 + 1);
     user[1] = at * 37;
@@ -95,7 +102,7 @@ describe('raw IDs through the years', () => {
     ['365 s', 365, 7_000, 400],
     ['a day', 86_400, 1_000_000, 400],
   ])(
-    'with a period of %s: p is the ID of before, r keeps its promise, each ID lasts a period',
+    'with a period of %s: the previous ID is that of the last rotation, no ID changes before its refresh time, each lasts one period',
     (_, seconds, step, steps) => {
       const rawIds = createRawIds(secrets, createSalts(secrets, seconds));
       for (const user of users) {
@@ -106,12 +113,12 @@ describe('raw IDs through the years', () => {
           const now = rawIds.mappedAt(user, at);
           if (now.current !== last.current) {
             changes++;
-            // A change between two looks: the promise of the first ran out in between.
-            expect(last.refreshAt * 1000).toBeLessThanOrEqual(at);
+            // The refresh time of the last answer lies between the two instants.
+            expect(last.refreshAtSeconds * 1000).toBeLessThanOrEqual(at);
             before = last.current;
           }
           if (before !== undefined && now.previous !== undefined) expect(now.previous).toBe(before);
-          expect(now.refreshAt * 1000).toBeGreaterThan(at);
+          expect(now.refreshAtSeconds * 1000).toBeGreaterThan(at);
           last = now;
         }
         const periods = (steps * step) / (seconds * 1000);
@@ -127,7 +134,7 @@ describe('the list of rotated buckets', () => {
     return Array.from({ length: count }, (_, index) => row(index));
   };
 
-  test('each row is a bucket whose present rotation began in the span, in order of time, no bucket twice', () => {
+  test('contains buckets whose current rotation started in the time span, in order of time, none twice', () => {
     fc.assert(
       fc.property(period, instant, fc.double({ min: 0, max: 0.002, noNaN: true }), (seconds, at, share) => {
         const from = at - Math.floor(share * seconds * 1000);
@@ -135,41 +142,43 @@ describe('the list of rotated buckets', () => {
         const rows = listed(seconds, from, at);
         expect(new Set(rows.map(({ bucket: index }) => index)).size).toBe(rows.length);
         let last = 0;
-        for (const { bucket: index, since } of rows) {
-          if (salts.rotation(index, at).since !== since) throw new Error('not its present rotation');
-          if (since * 1000 < from || since * 1000 > at || since < last) throw new Error('out of the span or its order');
-          last = since;
+        for (const { bucket: index, startSeconds } of rows) {
+          if (salts.rotation(index, at).startSeconds !== startSeconds)
+            throw new Error(`bucket ${index}: expected the start of its current rotation, got ${startSeconds}`);
+          if (startSeconds * 1000 < from || startSeconds * 1000 > at || startSeconds < last)
+            throw new Error(`bucket ${index}: expected a later start in the time span, got ${startSeconds}`);
+          last = startSeconds;
         }
       }),
       { numRuns: 200 },
     );
   });
 
-  test('a bucket is in the list exactly if its ID at T - 1 ms was another', () => {
+  test('contains a bucket exactly if its raw ID 1 ms before the time span was different', () => {
     fc.assert(
       fc.property(period, instant, fc.double({ min: 0, max: 1, noNaN: true }), bucket, (seconds, at, share, index) => {
         const from = at - Math.floor(share * seconds * 1000);
         const salts = createSalts(secrets, seconds);
         const { count, row } = salts.rotatedSince(from, at);
         const changed = salts.rotation(index, from - 1).number !== salts.rotation(index, at).number;
-        const { since } = salts.rotation(index, at);
-        // Found by halves: the rows are in order of time. Those of the same second are looked at one by one.
+        const { startSeconds } = salts.rotation(index, at);
+        // Binary search: the rows are in order of time. Rows of the same second are compared one by one.
         let low = 0;
         let high = count;
         while (low < high) {
           const middle = (low + high) >> 1;
-          if (row(middle).since < since) low = middle + 1;
+          if (row(middle).startSeconds < startSeconds) low = middle + 1;
           else high = middle;
         }
         let found = false;
-        for (; low < count && row(low).since === since; low++) found ||= row(low).bucket === index;
+        for (; low < count && row(low).startSeconds === startSeconds; low++) found ||= row(low).bucket === index;
         expect(found).toBe(changed);
       }),
       { numRuns: 1000 },
     );
   });
 
-  test('of a period or more is all of them, of nothing is those of this very second', () => {
+  test('contains all buckets for one period or more, and those of the current second for an empty time span', () => {
     for (const seconds of [365, 1000, YEAR, 40 * YEAR]) {
       const { rotatedSince } = createSalts(secrets, seconds);
       expect(rotatedSince(NOON - seconds * 1000, NOON).count).toBe(BUCKETS);
@@ -181,7 +190,7 @@ describe('the list of rotated buckets', () => {
     }
   });
 
-  test('is a 365th of all buckets for every day of two years', () => {
+  test('contains 1/365 of all buckets for each day of two years', () => {
     const { rotatedSince } = createSalts(secrets, YEAR);
     let total = 0;
     for (let day = 0; day < 730; day++) {
@@ -192,7 +201,7 @@ describe('the list of rotated buckets', () => {
     expect(total).toBe(2 * BUCKETS);
   });
 
-  test('costs what is asked for: a row of a million is as near as one of ten', () => {
+  test('computes a row in constant time', () => {
     const { rotatedSince } = createSalts(secrets, YEAR);
     const start = performance.now();
     for (let time = 0; time < 10_000; time++) rotatedSince(0, NOON + time).row(1_000_000);

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { openAdvertisingToken, sealAdvertisingToken } from '../../src/operator/advertising-token.ts';
-import { createKeys } from '../../src/operator/keys.ts';
-import { openRefreshToken, sealRefreshToken } from '../../src/operator/refresh-token.ts';
-import { nativeSealer, portableSealer } from '../../src/operator/seal.ts';
-import { createSecrets } from '../../src/operator/secrets.ts';
+import { createNodeAesGcm, portableAesGcm } from '../../src/operator/crypto/aes-gcm.ts';
+import { createKeys } from '../../src/operator/crypto/keys.ts';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import { openAdvertisingToken, sealAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
+import { openRefreshToken, sealRefreshToken } from '../../src/operator/tokens/refresh-token.ts';
 import { fromB64, fromHex, toB64, utf8 } from '../../src/token/bytes.ts';
 import { openAes } from '../../src/token/cipher.ts';
-import { createFixture, NOON, ROOT } from './fixtures.ts';
+import { createTestService, NOON, ROOT } from './fixtures.ts';
 
-describe('the advertising token of the ecosystem (wire facts 10.3)', () => {
+describe('an advertising token of the ecosystem (docs/protocol.md, "Test vectors")', () => {
   const TOKEN =
     'AIAAAACkOqJj9VoxXJNnuX3v-ymceRf8_Av0vA5asOj9YBZJc1kV1vHdmb0AIjlzWnFF-gxIlgXqhRFhPo3iXpugPBl3gv4GKnGkw-Zgm2QqMsDPPLpMCYiWrIUqHPm8hQiq9PuTU-Ba9xecRsSIAN0WCwKLwA_EDVdzmnLJu64dQoeYmuu3u1G2EuTkuMrevmP98tJqSUePKwnfK73-0Zdshw';
   const KEYS = new Map([
@@ -16,7 +16,7 @@ describe('the advertising token of the ecosystem (wire facts 10.3)', () => {
     [165, { secret: fromHex('20fb07c2849afa56ca74681d83c08bd730a40b41e26ea70e6c33fe7d41181785') }],
   ]);
 
-  test('opens under its keys', async () => {
+  test('opens with its keys', async () => {
     expect(await openAdvertisingToken(TOKEN, (id) => KEYS.get(id))).toMatchObject({
       scope: 'UID2',
       type: 'email',
@@ -33,10 +33,10 @@ describe('the advertising token of the ecosystem (wire facts 10.3)', () => {
     ['cut short', TOKEN.slice(0, -1), [164, 165]],
     ['of another version', `AH${TOKEN.slice(2)}`, [164, 165]],
     ['with padding', `${TOKEN}==`, [164, 165]],
-    ['with percent signs', `${TOKEN}%3D`, [164, 165]],
+    ['with percent-encoded padding', `${TOKEN}%3D`, [164, 165]],
     ['in standard base64', TOKEN.replaceAll('-', '+').replaceAll('_', '/'), [164, 165]],
-    ['that is empty', '', [164, 165]],
-    ['that is short', 'AIAA', [164, 165]],
+    ['an empty string', '', [164, 165]],
+    ['a short string', 'AIAA', [164, 165]],
   ])('does not open %s', async (_, text, known) => {
     expect(await openAdvertisingToken(text, (id) => (known.includes(id) ? KEYS.get(id) : undefined))).toBeUndefined();
   });
@@ -44,7 +44,7 @@ describe('the advertising token of the ecosystem (wire facts 10.3)', () => {
 
 const keys = createKeys(createSecrets(ROOT, 'integration', 'UID2'), 1);
 
-test('an advertising token says what was put into it, also with a raw ID of 33 bytes', async () => {
+test('an advertising token opens to the content that was sealed, with a raw ID of 32 or 33 bytes', async () => {
   for (const length of [32, 33]) {
     const token = {
       scope: 'EUID',
@@ -62,7 +62,7 @@ test('an advertising token says what was put into it, also with a raw ID of 33 b
   }
 });
 
-test('the layout of an advertising token is the one of the wire facts, byte by byte', async () => {
+test('an advertising token has the byte fields of docs/protocol.md, "Tokens"', async () => {
   const token = await sealAdvertisingToken(
     {
       scope: 'UID2',
@@ -94,7 +94,7 @@ test('the layout of an advertising token is the one of the wire facts, byte by b
   );
 });
 
-test('a refresh token says what was put into it', async () => {
+test('a refresh token opens to the content that was sealed', async () => {
   const token = {
     scope: 'UID2',
     type: 'phone',
@@ -112,42 +112,42 @@ test('a refresh token says what was put into it', async () => {
   expect(await openRefreshToken(fromB64(text), 'EUID', keys.byId)).toBeUndefined();
 });
 
-test('a refresh keeps who and where and since when, and renews the rest', async () => {
-  const one = createFixture({ siteId: 4711 });
-  const set = await one.generate({ phone: '+12345678902' });
-  one.at += 900_000;
-  const { json } = await one.refresh(set);
+test('a refresh keeps site, DII type, privacy bits, raw ID and the time of establishment, and renews the other times', async () => {
+  const service = createTestService({ siteId: 4711 });
+  const set = await service.generate({ phone: '+12345678902' });
+  service.now += 900_000;
+  const { json } = await service.refresh(set);
   const open = (text: string) => openAdvertisingToken(text, keys.byId);
   const [first, second] = [await open(set.advertising_token), await open(json.body.advertising_token)];
   expect(first).toMatchObject({ siteId: 4711, type: 'phone', privacyBits: 1, establishedAt: NOON, createdAt: NOON });
-  expect(second).toEqual({ ...first, createdAt: one.at, expiresAt: one.at + 3_600_000 });
+  expect(second).toEqual({ ...first, createdAt: service.now, expiresAt: service.now + 3_600_000 });
 });
 
 describe.each([
-  ['native', nativeSealer(await import('node:crypto'))],
-  ['portable', portableSealer],
-])('the %s sealer', (_, one) => {
+  ['Node', createNodeAesGcm(await import('node:crypto'))],
+  ['portable', portableAesGcm],
+])('AES-GCM, %s implementation', (_, implementation) => {
   const key = new Uint8Array(32).fill(1);
-  const plain = utf8('said');
+  const plain = utf8('plain text');
 
-  test('opens what the others sealed', async () => {
-    for (const other of [portableSealer, nativeSealer(await import('node:crypto'))])
-      expect(await one.open(key, await other.seal(key, plain))).toEqual(plain);
-    expect(await openAes(key, await one.seal(key, plain))).toEqual(plain);
+  test('opens what the other implementations have sealed', async () => {
+    for (const other of [portableAesGcm, createNodeAesGcm(await import('node:crypto'))])
+      expect(await implementation.open(key, await other.seal(key, plain))).toEqual(plain);
+    expect(await openAes(key, await implementation.seal(key, plain))).toEqual(plain);
   });
 
-  test('puts a head before the sealed bytes, and never uses an IV twice', async () => {
-    const sealed = await Promise.all(Array.from({ length: 2000 }, () => one.seal(key, plain, utf8('head'))));
+  test('puts the head before the sealed bytes and never repeats an IV', async () => {
+    const sealed = await Promise.all(Array.from({ length: 2000 }, () => implementation.seal(key, plain, utf8('head'))));
     for (const bytes of sealed) expect(toB64(bytes.subarray(0, 4))).toBe('aGVhZA==');
     expect(new Set(sealed.map((bytes) => toB64(bytes.subarray(4, 16)))).size).toBe(2000);
   });
 
-  test('opens nothing that was altered, cut or sealed under another key', async () => {
-    const sealed = await one.seal(key, plain);
-    const bent = sealed.slice();
-    bent[20]! ^= 1;
-    for (const bytes of [bent, sealed.slice(0, 27), sealed.slice(1), new Uint8Array()])
-      expect(await one.open(key, bytes)).toBeUndefined();
-    expect(await one.open(new Uint8Array(32), sealed)).toBeUndefined();
+  test('does not open bytes that were altered, shortened or sealed under another key', async () => {
+    const sealed = await implementation.seal(key, plain);
+    const altered = sealed.slice();
+    altered[20]! ^= 1;
+    for (const bytes of [altered, sealed.slice(0, 27), sealed.slice(1), new Uint8Array()])
+      expect(await implementation.open(key, bytes)).toBeUndefined();
+    expect(await implementation.open(new Uint8Array(32), sealed)).toBeUndefined();
   });
 });

@@ -1,59 +1,59 @@
 import { describe, expect, test } from 'vitest';
-import { openAdvertisingToken } from '../../src/operator/advertising-token.ts';
-import { createKeys } from '../../src/operator/keys.ts';
-import { createSecrets } from '../../src/operator/secrets.ts';
-import { createFixture, DAY, NOON, ROOT } from './fixtures.ts';
+import { createKeys } from '../../src/operator/crypto/keys.ts';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import { openAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
+import { createTestService, DAY, NOON, ROOT } from './fixtures.ts';
 
 const PATH = '/v2/token/validate';
 const EXACTLY_ONE =
   'Required Parameter Missing: exactly one of [email, email_hash, phone, phone_hash] must be specified';
 const user = { email: 'user@example.com' };
 
-test('a token is of the DII that it was generated from, in any of its forms, and of no other', async () => {
-  const one = createFixture();
-  const { advertising_token: token } = await one.generate(user);
-  const says = async (dii: object) => (await one.call(PATH, { token, ...dii })).json;
-  expect(await says(user)).toEqual({ status: 'success', body: true });
-  expect(await says({ email: ' User@Example.com' })).toEqual({ status: 'success', body: true });
-  expect(await says({ email_hash: 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ=' })).toMatchObject({ body: true });
-  expect(await says({ email: 'user2@example.com' })).toEqual({ status: 'success', body: false });
-  expect(await says({ phone: '+12345678901' })).toEqual({ status: 'success', body: false });
+test('a token matches the DII that it was generated from, in every form, and no other', async () => {
+  const service = createTestService();
+  const { advertising_token: token } = await service.generate(user);
+  const validate = async (dii: object) => (await service.call(PATH, { token, ...dii })).json;
+  expect(await validate(user)).toEqual({ status: 'success', body: true });
+  expect(await validate({ email: ' User@Example.com' })).toEqual({ status: 'success', body: true });
+  expect(await validate({ email_hash: 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ=' })).toMatchObject({ body: true });
+  expect(await validate({ email: 'user2@example.com' })).toEqual({ status: 'success', body: false });
+  expect(await validate({ phone: '+12345678901' })).toEqual({ status: 'success', body: false });
 });
 
-test('neither expiry nor opt-out nor a refresh matters', async () => {
-  const one = createFixture();
-  const set = await one.generate(user);
-  const refreshed = (await one.refresh(set)).json.body;
-  await one.call('/v2/token/logout', user);
-  one.at += 2 * DAY;
+test('expired, refreshed and opted-out tokens still match', async () => {
+  const service = createTestService();
+  const set = await service.generate(user);
+  const refreshed = (await service.refresh(set)).json.body;
+  await service.call('/v2/token/logout', user);
+  service.now += 2 * DAY;
   for (const { advertising_token: token } of [set, refreshed])
-    expect((await one.call(PATH, { token, ...user })).json.body).toBe(true);
+    expect((await service.call(PATH, { token, ...user })).json.body).toBe(true);
 });
 
-test('a token from before the rotation of its salt bucket is of nobody', async () => {
-  const one = createFixture({ rotationPeriod: 365, identityExpires: 3600 });
-  const { advertising_token: token } = await one.generate(user);
-  one.at += 365_000;
-  expect((await one.call(PATH, { token, ...user })).json).toEqual({ status: 'success', body: false });
+test('a token from before the last rotation of its salt bucket does not match', async () => {
+  const service = createTestService({ rotationPeriod: 365, identityExpires: 3600 });
+  const { advertising_token: token } = await service.generate(user);
+  service.now += 365_000;
+  expect((await service.call(PATH, { token, ...user })).json).toEqual({ status: 'success', body: false });
 });
 
-describe('refusals, in their order', () => {
+describe('errors, in the order of the checks', () => {
   const token = 'not a token';
   test.each<[what: string, payload: unknown, message: string]>([
     ['an empty payload', undefined, EXACTLY_ONE],
     ['no DII', { token }, EXACTLY_ONE],
-    ['two', { token, email: 'a@b.c', phone: '+12345678901' }, EXACTLY_ONE],
-    ['a DII that is none', { token, email: 'nobody' }, 'Invalid Identifier'],
+    ['two forms of DII', { token, email: 'a@b.c', phone: '+12345678901' }, EXACTLY_ONE],
+    ['an invalid DII', { token, email: 'nobody' }, 'Invalid Identifier'],
     ['no token', user, 'Invalid token'],
     ['a token that is null', { ...user, token: null }, 'Invalid token'],
     ['an empty token', { ...user, token: '' }, 'Invalid token'],
-    ['a short one', { ...user, token: 'A4' }, 'Invalid token'],
-    ['a number', { ...user, token: 12_345 }, 'Invalid token'],
-    ['an object', { ...user, token: { token } }, 'Invalid token'],
-    ['any text', { ...user, token }, 'Invalid token'],
-    ['a long text', { ...user, token: 'A4'.repeat(109) }, 'Invalid token'],
+    ['a short token', { ...user, token: 'A4' }, 'Invalid token'],
+    ['a number as token', { ...user, token: 12_345 }, 'Invalid token'],
+    ['an object as token', { ...user, token: { token } }, 'Invalid token'],
+    ['a string that is not a token', { ...user, token }, 'Invalid token'],
+    ['a string of the length of a token', { ...user, token: 'A4'.repeat(109) }, 'Invalid token'],
   ])('%s', async (_, payload, message) => {
-    const { http, json } = await createFixture().call(PATH, payload);
+    const { http, json } = await createTestService().call(PATH, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);
   });
 
@@ -62,47 +62,47 @@ describe('refusals, in their order', () => {
     ['environment', { environment: 'production' }],
     ['scope', { scope: 'EUID' }],
   ] as const)('a token of another %s', async (_, options) => {
-    const { advertising_token } = await createFixture(options).generate(user);
-    const { http, json } = await createFixture().call(PATH, { token: advertising_token, ...user });
+    const { advertising_token } = await createTestService(options).generate(user);
+    const { http, json } = await createTestService().call(PATH, { token: advertising_token, ...user });
     expect([http, json.message]).toEqual([400, 'Invalid token']);
   });
 
   test('an altered token, and a percent-encoded one', async () => {
-    const one = createFixture();
-    const { advertising_token } = await one.generate(user);
-    // In the middle: the last characters hold spare bits that nobody reads.
+    const service = createTestService();
+    const { advertising_token } = await service.generate(user);
+    // In the middle: the last character contains bits that base64 decoders ignore.
     const other = advertising_token[100] === 'A' ? 'B' : 'A';
     const altered = `${advertising_token.slice(0, 100)}${other}${advertising_token.slice(101)}`;
     for (const token of [altered, `${advertising_token}%3D`])
-      expect((await one.call(PATH, { token, ...user })).json.message).toBe('Invalid token');
+      expect((await service.call(PATH, { token, ...user })).json.message).toBe('Invalid token');
   });
 
   test("another site's token", async () => {
-    const one = createFixture({ participants: [{ siteId: 101 }, { siteId: 102 }] });
-    const [mine, other] = one.operator.participants;
-    const { advertising_token: token } = await one.generate(user, { as: mine! });
-    const { http, json } = await one.call(PATH, { token, ...user }, { as: other! });
+    const service = createTestService({ participants: [{ siteId: 101 }, { siteId: 102 }] });
+    const [mine, other] = service.operator.participants;
+    const { advertising_token: token } = await service.generate(user, { as: mine! });
+    const { http, json } = await service.call(PATH, { token, ...user }, { as: other! });
     expect([http, json]).toEqual([400, { status: 'client_error', message: 'Unauthorised to validate token' }]);
   });
 });
 
-describe('the keys that bidders and sharers get', () => {
-  const SECRETS = createKeys(createSecrets(ROOT, 'integration', 'UID2'), 2);
+describe('the key endpoints', () => {
+  const KEYS = createKeys(createSecrets(ROOT, 'integration', 'UID2'), 2);
   const participants = [
     { siteId: 101, apiKey: 'publisher', roles: ['GENERATOR'] },
     { siteId: 102, apiKey: 'bidder', roles: ['ID_READER'] },
     { siteId: 103, apiKey: 'sharer', roles: ['SHARER'] },
   ] as const;
-  const cast = () => {
-    const one = createFixture({ participants, keyGeneration: 2 });
-    const [publisher, bidder, sharer] = one.operator.participants;
-    return { one, publisher: publisher!, bidder: bidder!, sharer: sharer! };
+  const createServiceWithRoles = () => {
+    const service = createTestService({ participants, keyGeneration: 2 });
+    const [publisher, bidder, sharer] = service.operator.participants;
+    return { service, publisher: publisher!, bidder: bidder!, sharer: sharer! };
   };
 
-  test('bidders open every token with what bidstream gives', async () => {
-    const { one, publisher, bidder } = cast();
-    const { advertising_token } = await one.generate(user, { as: publisher });
-    const { json } = await one.call('/v2/key/bidstream', undefined, { as: bidder });
+  test('bidstream returns the keys that open the tokens of every site', async () => {
+    const { service, publisher, bidder } = createServiceWithRoles();
+    const { advertising_token } = await service.generate(user, { as: publisher });
+    const { json } = await service.call('/v2/key/bidstream', undefined, { as: bidder });
     expect(json.body).toMatchObject({
       max_bidstream_lifetime_seconds: 3610,
       identity_scope: 'UID2',
@@ -116,8 +116,8 @@ describe('the keys that bidders and sharers get', () => {
     );
     expect(await openAdvertisingToken(advertising_token, (id) => keys.get(id))).toMatchObject({ siteId: 101 });
     const ids = json.body.keys.map(({ id }: { id: number }) => id);
-    expect(ids).toEqual([-1, 101, 102, 103].flatMap((site) => SECRETS.all(site).map(({ id }) => id)));
-    expect(ids).not.toContain(SECRETS.refresh.id);
+    expect(ids).toEqual([-1, 101, 102, 103].flatMap((site) => KEYS.generations(site).map(({ id }) => id)));
+    expect(ids).not.toContain(KEYS.refresh.id);
     for (const key of json.body.keys) {
       expect(Object.keys(key).sort()).toEqual(['activates', 'created', 'expires', 'id', 'secret']);
       expect(key.activates).toBeLessThan(NOON / 1000);
@@ -126,9 +126,9 @@ describe('the keys that bidders and sharers get', () => {
     expect(json.body.site_data).toEqual([101, 102, 103].map((id) => ({ id, domain_names: [] })));
   });
 
-  test('sharers get their own site and the master', async () => {
-    const { one, sharer } = cast();
-    const { json } = await one.call('/v2/key/sharing', undefined, { as: sharer });
+  test('sharing returns a SHARER the keys of its own site and the master keys', async () => {
+    const { service, sharer } = createServiceWithRoles();
+    const { json } = await service.call('/v2/key/sharing', undefined, { as: sharer });
     const { keys, site_data, ...rest } = json.body;
     expect(rest).toEqual({
       caller_site_id: 103,
@@ -140,15 +140,15 @@ describe('the keys that bidders and sharers get', () => {
       allow_clock_skew_seconds: 1800,
     });
     expect(keys.map(({ id, keyset_id }: Record<string, number>) => [id, keyset_id])).toEqual([
-      ...SECRETS.all(-1).map(({ id }) => [id, 9_999_999]),
-      ...SECRETS.all(103).map(({ id }) => [id, 10_000_103]),
+      ...KEYS.generations(-1).map(({ id }) => [id, 9_999_999]),
+      ...KEYS.generations(103).map(({ id }) => [id, 10_000_103]),
     ]);
     expect(site_data).toEqual([{ id: 103, domain_names: [] }]);
   });
 
-  test('a bidder who asks for sharing gets all, and keyset numbers for its own and the master only', async () => {
-    const { one, bidder } = cast();
-    const { json } = await one.call('/v2/key/sharing', undefined, { as: bidder });
+  test('sharing returns an ID_READER all keys, with keyset numbers only for its own site and the master', async () => {
+    const { service, bidder } = createServiceWithRoles();
+    const { json } = await service.call('/v2/key/sharing', undefined, { as: bidder });
     expect(json.body).not.toHaveProperty('max_sharing_lifetime_seconds');
     const sets = new Set(json.body.keys.map(({ keyset_id }: Record<string, number>) => keyset_id));
     expect(sets).toEqual(new Set([9_999_999, 10_000_102, undefined]));

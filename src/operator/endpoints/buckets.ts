@@ -1,42 +1,46 @@
-/** `POST /v2/identity/buckets` (deprecated): the salt buckets whose present rotation began at some time or later. */
+/**
+ * `POST /v2/identity/buckets` (deprecated): the salt buckets whose current rotation started at a given time or later.
+ *
+ * @see docs/protocol.md, "Endpoints"
+ */
 
-import { clientError, written } from '../reply.ts';
-import { writeRows } from './bucket-rows.ts';
-import { DEPRECATED, type Endpoint } from './endpoint.ts';
+import { writeBucketList } from './bucket-list.ts';
+import { DEPRECATION_HEADERS, type Endpoint } from './endpoint.ts';
+import { clientError, writtenSuccess } from './result.ts';
 
-// YYYY-MM-DDThh:mm, then seconds, then up to nine digits of their fraction. No zone: it is UTC.
+// YYYY-MM-DDThh:mm, optionally seconds, optionally up to nine fractional digits. UTC, without a zone.
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?$/;
 
+// From this many rows on, about 1 MB, an answer is made while it is read.
+const LONG_LIST_ROWS = 16_384;
+
 /**
- * Read `since_timestamp`.
+ * Parse `since_timestamp`: a whole number of epoch ms, or a date and time in UTC.
  *
- * @returns epoch ms, rounded up, so that nothing from before is listed; undefined where it is no such time.
+ * @returns epoch ms, rounded up so that no earlier rotation is listed; undefined if the value is malformed.
  */
-export function sinceIn(value: unknown): number | undefined {
+export function parseSinceTimestamp(value: unknown): number | undefined {
   if (Number.isSafeInteger(value)) return value as number;
   const [, minute, seconds = '00', fraction = ''] = (typeof value === 'string' && DATE_TIME.exec(value)) || [];
   if (minute === undefined) return undefined;
-  const whole = `${minute}:${seconds}.000Z`;
-  const at = Date.parse(whole);
-  // A day that the month does not have would become one of the next.
-  if (Number.isNaN(at) || new Date(at).toISOString() !== whole) return undefined;
+  const wholeSeconds = `${minute}:${seconds}.000Z`;
+  const at = Date.parse(wholeSeconds);
+  // `Date.parse` accepts 30 February as a day in March: the comparison refuses it.
+  if (Number.isNaN(at) || new Date(at).toISOString() !== wholeSeconds) return undefined;
   return at + Math.ceil(Number(`0.${fraction}0`) * 1000);
 }
 
 export const buckets: Endpoint = {
   path: '/v2/identity/buckets',
   roles: ['MAPPER'],
-  limited: true,
-  headers: DEPRECATED,
-  answer: ({ at, payload }, { salts }) => {
+  rateLimited: true,
+  headers: DEPRECATION_HEADERS,
+  handle: ({ now, payload }, { salts }) => {
     const value = payload?.since_timestamp ?? undefined;
     if (value === undefined) return clientError('missing parameter since_timestamp');
-    const since = sinceIn(value);
+    const since = parseSinceTimestamp(value);
     if (since === undefined) return clientError('invalid date, must conform to ISO 8601');
-    const rotated = salts.rotatedSince(since, at);
-    return written(() => writeRows(rotated), rotated.count > MANY_ROWS);
+    const rotated = salts.rotatedSince(since, now);
+    return writtenSuccess(() => writeBucketList(rotated), rotated.count > LONG_LIST_ROWS);
   },
 };
-
-/** Rows, about 1 MB of them, from which on an answer waits for its turn. */
-const MANY_ROWS = 16_384;

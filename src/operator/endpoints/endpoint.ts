@@ -1,34 +1,35 @@
 /**
- * What an endpoint is: a path, the roles that open it, and a function from an opened request to a reply.
+ * The interface of a sealed endpoint: a path, the roles that may call it, and a function from an opened request to a
+ * result.
  *
- * It knows neither HTTP nor encryption; `sealed-route.ts` does both, the same way for all of them.
+ * An endpoint knows neither HTTP nor encryption: `http/sealed-route.ts` does both for all of them.
  */
 
-import type { Participant } from '../participants.ts';
-import type { Reply } from '../reply.ts';
-import type { Role } from '../roles.ts';
+import type { Participant } from '../identity/participants.ts';
+import type { Role } from '../identity/roles.ts';
 import type { Service } from '../service.ts';
+import type { EndpointResult } from './result.ts';
 
-/** One request, opened. */
-export interface Call {
-  /** The instant of the request, epoch ms: the same for all that is computed, and for the envelope of the answer. */
-  readonly at: number;
+/** An opened request. */
+export interface EndpointCall {
+  /** The time of the request, epoch ms. Everything in the answer refers to it. */
+  readonly now: number;
   readonly participant: Participant;
-  /** The JSON object; undefined where the envelope held none. */
+  /** The JSON object; undefined if the envelope is empty. */
   readonly payload: Record<string, unknown> | undefined;
 }
 
-/** An endpoint whose requests and answers are sealed under the caller's secret. */
+/** An endpoint whose requests and answers are sealed under the participant's client secret. */
 export interface Endpoint {
   readonly path: string;
-  /** Any of these opens it. */
+  /** A participant needs one of these roles. */
   readonly roles: readonly Role[];
   /** Whether the rate limit counts its requests. */
-  readonly limited?: boolean;
-  /** Go with every answer, also with a refusal. */
+  readonly rateLimited?: boolean;
+  /** Headers of every answer, errors included. */
   readonly headers?: Readonly<Record<string, string>>;
-  answer(call: Call, service: Service): Promise<Reply> | Reply;
+  handle(call: EndpointCall, service: Service): Promise<EndpointResult> | EndpointResult;
 }
 
-/** Headers of an endpoint that is to be left by 30 June 2026: RFC 9745 and RFC 8594. */
-export const DEPRECATED = { deprecation: '@1782777600', sunset: 'Tue, 30 Jun 2026 00:00:00 GMT' };
+/** Headers of an endpoint that ends on 30 June 2026: `Deprecation` (RFC 9745) and `Sunset` (RFC 8594). */
+export const DEPRECATION_HEADERS = { deprecation: '@1782777600', sunset: 'Tue, 30 Jun 2026 00:00:00 GMT' };

@@ -1,16 +1,20 @@
-/** `POST /v2/token/logout`: record that a user has opted out, here and for all who ask from now on. */
+/**
+ * `POST /v2/token/logout`: records that a user has opted out.
+ *
+ * @see docs/protocol.md, "Opt-out"
+ */
 
-import { refuse, success } from '../reply.ts';
 import type { Endpoint } from './endpoint.ts';
-import { oneDii } from './one-dii.ts';
+import { requestDii } from './request-dii.ts';
+import { badRequest, success } from './result.ts';
 
 export const logout: Endpoint = {
   path: '/v2/token/logout',
   roles: ['OPTOUT'],
-  answer: async ({ at, payload }, { rawIds, optOuts }) => {
-    const dii = oneDii(payload);
-    if ('http' in dii) return refuse('invalid_token', `Invalid Token presented: ${dii.json.message}`);
-    await optOuts.record(rawIds.firstLevel(dii.hash), at);
+  handle: async ({ now, payload }, { rawIds, optOuts }) => {
+    const dii = requestDii(payload);
+    if ('httpStatus' in dii) return badRequest('invalid_token', `Invalid Token presented: ${dii.json.message}`);
+    await optOuts.record(rawIds.firstLevel(dii.hash), now);
     return success({ optout: 'OK' });
   },
 };

@@ -1,43 +1,43 @@
 /**
- * `POST /v2/token/refresh`: a newer token set for a refresh token, or the word that the user has opted out.
+ * `POST /v2/token/refresh`: exchanges a refresh token for a new token set, or answers that the user has opted out.
  *
- * Unlike the others it takes no key and no envelope: the body is the token, the answer is sealed under the response
- * key inside it, as JSON alone. Tokens are not single use: real pages send old ones again.
+ * The request has no API key and no envelope: its body is the refresh token. The answer is JSON sealed under the response
+ * key inside the token, without time and nonce. A token can be used again, because real pages resend old ones.
  *
- * @see shared wire facts 2, and 11 rows 7 to 9 and 19
+ * @see docs/protocol.md, "Refresh"
  */
 
 import type { Bytes } from '../../token/bytes.ts';
-import { readB64 } from '../base64.ts';
-import type { Reply } from '../reply.ts';
-import { clientError, OPTOUT, refuse, success } from '../reply.ts';
-import { BODY_MISSING, NOT_BASE64 } from '../request.ts';
+import { decodeB64 } from '../crypto/base64.ts';
+import { BODY_MISSING, NOT_BASE64 } from '../http/request-envelope.ts';
 import type { Service } from '../service.ts';
+import type { EndpointResult } from './result.ts';
+import { badRequest, clientError, OPTOUT, success } from './result.ts';
 
 export const REFRESH_PATH = '/v2/token/refresh';
 
 /**
  * Answer a refresh.
  *
- * @param body  as it came.
- * @param at    the instant of the request, epoch ms.
- * @returns     the reply, and for 200 the key to seal it under.
+ * @param body  the body as received.
+ * @param now   the time of the request, epoch ms.
+ * @returns     the result, and for a 200 the key that seals it.
  */
 export async function refresh(
   body: Uint8Array,
-  at: number,
+  now: number,
   { tokens, optOuts }: Service,
-): Promise<{ readonly reply: Reply; readonly key?: Bytes }> {
-  if (body.length === 0) return { reply: clientError(BODY_MISSING) };
-  const bytes = readB64(body);
-  if (!bytes) return { reply: clientError(NOT_BASE64) };
+): Promise<{ readonly result: EndpointResult; readonly responseKey?: Bytes }> {
+  if (body.length === 0) return { result: clientError(BODY_MISSING) };
+  const bytes = decodeB64(body);
+  if (!bytes) return { result: clientError(NOT_BASE64) };
   const token = await tokens.openRefresh(bytes);
-  if (!token) return { reply: refuse('invalid_token', 'Invalid Token presented') };
-  // Before the opt-out: an expired token of an opted-out user is an expired token.
-  if (token.expiresAt < at) return { reply: refuse('expired_token', 'Expired Token presented') };
-  const { firstLevel: user, responseKey: key, type, siteId, establishedAt, privacyBits } = token;
-  const reply = (await optOuts.atRefresh(user))
+  if (!token) return { result: badRequest('invalid_token', 'Invalid Token presented') };
+  // Before the opt-out: the expired token of an opted-out user is answered as expired.
+  if (token.expiresAt < now) return { result: badRequest('expired_token', 'Expired Token presented') };
+  const { firstLevel: user, responseKey, type, siteId, establishedAt, privacyBits } = token;
+  const result = (await optOuts.isOptedOutAtRefresh(user))
     ? OPTOUT
-    : success(await tokens.issue({ siteId, type, user, establishedAt, privacyBits }, at));
-  return { reply, key };
+    : success(await tokens.issue({ siteId, type, user, establishedAt, privacyBits }, now));
+  return { result, responseKey };
 }

@@ -1,34 +1,37 @@
 /**
- * `POST /v2/token/validate`: was this advertising token generated from this DII?
+ * `POST /v2/token/validate`: tells whether an advertising token was generated from a DII.
  *
- * Neither expiry nor opt-out matters; a token issued before the last rotation of its salt bucket validates as false.
+ * Expiry and opt-outs are not considered. A token issued before the last rotation of its salt bucket does not match.
+ *
+ * @see docs/protocol.md, "Endpoints"
  */
 
-import { openAdvertisingToken } from '../advertising-token.ts';
-import { clientError, success } from '../reply.ts';
+import { openAdvertisingToken } from '../tokens/advertising-token.ts';
 import type { Endpoint } from './endpoint.ts';
-import { oneDii, textIn } from './one-dii.ts';
+import { requestDii, stringMember } from './request-dii.ts';
+import { clientError, success } from './result.ts';
 
-const same = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, at) => byte === b[at]);
+const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((byte, index) => byte === b[index]);
 
 export const validate: Endpoint = {
   path: '/v2/token/validate',
   roles: ['GENERATOR'],
-  answer: async ({ at, participant, payload }, { settings, keys, rawIds, metrics }) => {
-    const dii = oneDii(payload);
-    if ('http' in dii) return dii;
-    const token = await openAdvertisingToken(textIn(payload, 'token') ?? '', keys.byId);
+  handle: async ({ now, participant, payload }, { settings, keys, rawIds, metrics }) => {
+    const dii = requestDii(payload);
+    if ('httpStatus' in dii) return dii;
+    const token = await openAdvertisingToken(stringMember(payload, 'token') ?? '', keys.byId);
     if (!token || token.scope !== settings.scope) {
-      metrics.validated('invalid_token');
+      metrics.countValidation('invalid_token');
       return clientError('Invalid token');
     }
-    // The owner of the key that sealed it, rather than the number that is written in it.
+    // The site that owns the sealing key, not the site ID that the token contains.
     if (keys.byId(token.siteKeyId)?.siteId !== participant.siteId) {
-      metrics.validated('unauthorized');
+      metrics.countValidation('unauthorized');
       return clientError('Unauthorised to validate token');
     }
-    const match = same(token.rawId, rawIds.bytesAt(rawIds.firstLevel(dii.hash), at));
-    metrics.validated(match ? 'match' : 'mismatch');
+    const match = sameBytes(token.rawId, rawIds.bytesAt(rawIds.firstLevel(dii.hash), now));
+    metrics.countValidation(match ? 'match' : 'mismatch');
     return success(match);
   },
 };

@@ -1,0 +1,54 @@
+/**
+ * Node's synchronous crypto and pooled buffers, where the host has them (Node, Bun, Deno, some edge hosts).
+ *
+ * `process.getBuiltinModule` finds them without an import of `node:`, so the operator also loads on hosts that lack
+ * them. There both are undefined, and the callers fall back to what every host has.
+ */
+
+import { type Bytes, utf8 } from '../../token/bytes.ts';
+
+interface NodeCipher {
+  update(bytes: Uint8Array): Bytes;
+  final(): Uint8Array;
+}
+
+/** The part of `node:crypto` that the operator uses. */
+export interface NodeCrypto {
+  createCipheriv(algorithm: 'aes-256-gcm', key: Uint8Array, iv: Uint8Array): NodeCipher & { getAuthTag(): Uint8Array };
+  createDecipheriv(
+    algorithm: 'aes-256-gcm',
+    key: Uint8Array,
+    iv: Uint8Array,
+  ): NodeCipher & { setAuthTag(tag: Uint8Array): unknown };
+}
+
+/** An instance of Node's `Buffer`. */
+export type NodeBytes = Bytes & { toString(encoding: 'base64' | 'base64url'): string };
+
+/** The part of Node's `Buffer` that the operator uses. */
+export interface NodeBuffer {
+  allocUnsafe(length: number): NodeBytes;
+  from(bytes: Uint8Array): NodeBytes;
+  from(text: string, encoding: 'utf8'): NodeBytes;
+  isBuffer(bytes: Uint8Array): boolean;
+}
+
+const builtin = (name: string): unknown => {
+  const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } };
+  return process?.getBuiltinModule?.(name);
+};
+
+export const nodeCrypto = builtin('node:crypto') as NodeCrypto | undefined;
+export const nodeBuffer = (builtin('node:buffer') as { Buffer: NodeBuffer } | undefined)?.Buffer;
+
+/**
+ * Allocate bytes with arbitrary content; the caller must write all of them.
+ *
+ * Node cuts them from a pool. A typed array of more than 64 bytes takes five times as long to allocate.
+ */
+export const allocate: (length: number) => Bytes = nodeBuffer
+  ? (length) => nodeBuffer.allocUnsafe(length)
+  : (length) => new Uint8Array(length);
+
+/** Encode a string as UTF-8. */
+export const utf8Bytes: (text: string) => Bytes = nodeBuffer ? (text) => nodeBuffer.from(text, 'utf8') : utf8;

@@ -1,0 +1,47 @@
+/** The wire form of salt buckets: their names, and the JSON list of rotated ones. */
+
+import type { Bytes } from '../../token/bytes.ts';
+import type { RotatedBuckets } from '../identity/salts.ts';
+
+/** Return the name of a bucket: `b` and five hexadecimal digits. Clients must treat it as opaque. */
+export function bucketName(bucket: number): string {
+  return `b${bucket.toString(16).padStart(5, '0')}`;
+}
+
+// `last_updated` is UTC without a zone, with three fractional digits.
+const formatSeconds = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, -1);
+
+// Rows are encoded in chunks: a million short strings would take more memory than the answer. Between two chunks other
+// requests are served.
+const ROWS_PER_CHUNK = 2048;
+const nextTask = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
+const chunkText = ({ count, row }: RotatedBuckets, from: number): string => {
+  let text = '';
+  for (let index = from; index < Math.min(from + ROWS_PER_CHUNK, count); index++) {
+    const { bucket, startSeconds } = row(index);
+    const comma = index ? ',' : '';
+    text += `${comma}{"bucket_id":"${bucketName(bucket)}","last_updated":"${formatSeconds(startSeconds)}"}`;
+  }
+  return text;
+};
+
+// No row is longer, in any year that a Date can hold.
+const MAX_ROW_BYTES = 72;
+
+/** Write the whole JSON of a successful answer in UTF-8. */
+export async function writeBucketList(buckets: RotatedBuckets): Promise<Bytes> {
+  const encoder = new TextEncoder();
+  const bytes = new Uint8Array(MAX_ROW_BYTES * (buckets.count + 1));
+  let length = 0;
+  const write = (text: string): void => {
+    length += encoder.encodeInto(text, bytes.subarray(length)).written;
+  };
+  write('{"status":"success","body":[');
+  for (let from = 0; from < buckets.count; from += ROWS_PER_CHUNK) {
+    if (from) await nextTask();
+    write(chunkText(buckets, from));
+  }
+  write(']}');
+  return bytes.subarray(0, length);
+}

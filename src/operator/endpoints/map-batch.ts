@@ -1,0 +1,61 @@
+/** Maps a list of identifiers at one instant: the common part of both versions of the mapping endpoint. */
+
+import { type DiiForm, hashOf } from '../../token/index.ts';
+import type { MappedId } from '../identity/raw-ids.ts';
+import type { MappingOutcome } from '../metrics.ts';
+import type { Service } from '../service.ts';
+import type { EndpointResult } from './result.ts';
+import { clientError } from './result.ts';
+
+/** The raw ID of an identifier, or why it has none, in the words of the wire. */
+export type MapResult = MappedId | 'optout' | 'invalid identifier';
+
+/** An identifier and its form. */
+export interface Identifier {
+  readonly form: DiiForm;
+  readonly text: string;
+}
+
+/** Return the error for a batch of more than `maxBatchSize` identifiers; undefined if it is not too large. */
+export function batchSizeError(count: number, { settings }: Service): EndpointResult | undefined {
+  return count > settings.maxBatchSize
+    ? clientError(`Request payload is too large: expected at most ${settings.maxBatchSize} identifiers, got ${count}`)
+    : undefined;
+}
+
+/** Read an element of a list as a string: numbers and booleans are converted, null, objects and arrays are refused. */
+export function stringElement(element: unknown): string | undefined {
+  if (typeof element === 'string') return element;
+  return element === null || typeof element === 'object' ? undefined : String(element);
+}
+
+/** Map identifiers at `now` (epoch ms). Returns one result for each, in their order. */
+export async function mapBatch(
+  identifiers: readonly Identifier[],
+  now: number,
+  version: 'v2' | 'v3',
+  { rawIds, optOuts, metrics }: Service,
+): Promise<MapResult[]> {
+  const users = identifiers.map(({ form, text }) => {
+    const hash = hashOf(form, text);
+    return hash && rawIds.firstLevel(hash);
+  });
+  // One query for the whole batch.
+  const optedOut = await optOuts.areOptedOut(users.filter((user) => user !== undefined));
+  const counts: Record<MappingOutcome, number> = { mapped: 0, optout: 0, invalid: 0 };
+  let validCount = 0;
+  const results = users.map((user): MapResult => {
+    if (!user) {
+      counts.invalid++;
+      return 'invalid identifier';
+    }
+    if (optedOut[validCount++]) {
+      counts.optout++;
+      return 'optout';
+    }
+    counts.mapped++;
+    return rawIds.mappedAt(user, now);
+  });
+  metrics.countMapped(version, counts);
+  return results;
+}

@@ -1,0 +1,38 @@
+/** Reads the DII of a request to generate, validate or logout: exactly one, in any of the four forms. */
+
+import { DII_FORMS, type DiiType, diiTypeOf, hashOf } from '../../token/index.ts';
+import type { EndpointCall } from './endpoint.ts';
+import type { EndpointResult } from './result.ts';
+import { clientError } from './result.ts';
+
+/** The DII of a request. */
+export interface RequestDii {
+  readonly type: DiiType;
+  /** SHA-256 of the normalised DII, 32 bytes. */
+  readonly hash: Uint8Array;
+}
+
+/** Message for a request that needs exactly one form of DII. */
+export const EXACTLY_ONE = `Required Parameter Missing: exactly one of [${DII_FORMS.join(', ')}] must be specified`;
+
+/**
+ * Read a member of the payload as a string. Null counts as absent, numbers and booleans are converted, and an object or
+ * array becomes the empty string, which no rule accepts.
+ */
+export function stringMember(payload: EndpointCall['payload'], name: string): string | undefined {
+  const value = payload?.[name] ?? undefined;
+  if (value === undefined || typeof value === 'string') return value;
+  return typeof value === 'object' ? '' : String(value);
+}
+
+/** Read the DII of a request. Returns an error if there is none, more than one, or an invalid one. */
+export function requestDii(payload: EndpointCall['payload']): RequestDii | EndpointResult {
+  const found = DII_FORMS.flatMap((form) => {
+    const text = stringMember(payload, form);
+    return text === undefined ? [] : [{ form, text }];
+  });
+  const [first] = found;
+  if (!first || found.length > 1) return clientError(EXACTLY_ONE);
+  const hash = hashOf(first.form, first.text);
+  return hash ? { type: diiTypeOf(first.form), hash } : clientError('Invalid Identifier');
+}

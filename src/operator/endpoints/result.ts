@@ -1,0 +1,48 @@
+/**
+ * What an endpoint returns: HTTP status and JSON.
+ *
+ * Only a 200 is sealed. The JSON of an error never has the status `success` or `optout`, because real pages trust it as
+ * they trust a sealed answer.
+ *
+ * @see docs/protocol.md, "Server behaviour"
+ */
+
+import type { Bytes } from '../../token/bytes.ts';
+
+/** The result of a request to an endpoint. */
+export interface EndpointResult {
+  readonly httpStatus: 200 | 400 | 401;
+  readonly json: { readonly status: string; readonly body?: unknown; readonly message?: string };
+  /** Writes the JSON of a successful answer in UTF-8, in place of `json`, if it may be too large for a string. */
+  readonly writeJson?: (() => Promise<Bytes>) | undefined;
+  /** Whether `writeJson` writes so much that the answer must be made while it is read: see `http/long-response.ts`. */
+  readonly isLong?: boolean;
+}
+
+/** The answer for a user who has opted out. */
+export const OPTOUT: EndpointResult = { httpStatus: 200, json: { status: 'optout' } };
+
+/** Build a successful result with a body. */
+export function success(body: unknown): EndpointResult {
+  return { httpStatus: 200, json: { status: 'success', body } };
+}
+
+/** Build a successful result whose whole JSON `writeJson` writes. */
+export function writtenSuccess(writeJson: () => Promise<Bytes>, isLong: boolean): EndpointResult {
+  return { httpStatus: 200, json: { status: 'success' }, writeJson, isLong };
+}
+
+/** Build a 400 with the given status. */
+export function badRequest(status: string, message: string): EndpointResult {
+  return { httpStatus: 400, json: { status, message } };
+}
+
+/** Build a 400 with the status `client_error`. */
+export function clientError(message: string): EndpointResult {
+  return badRequest('client_error', message);
+}
+
+/** Build a 401. */
+export function unauthorized(message: string): EndpointResult {
+  return { httpStatus: 401, json: { status: 'unauthorized', message } };
+}

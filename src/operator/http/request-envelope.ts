@@ -1,0 +1,109 @@
+/**
+ * Opens the envelope in a request body, which is bytes or base64.
+ *
+ * A body is never parsed as a form, whatever its content type: real clients send base64 as
+ * `application/x-www-form-urlencoded`, and form parsing would damage it.
+ *
+ * @see docs/protocol.md, "Envelopes"
+ */
+
+import type { Bytes } from '../../token/bytes.ts';
+import { kindOf } from '../../token/checks.ts';
+import type { AesKey } from '../../token/cipher.ts';
+import { isTokenError, type Message, openRequest, REQUEST_VERSION, SMALLEST_REQUEST } from '../../token/index.ts';
+import { decodeB64 } from '../crypto/base64.ts';
+import type { EndpointResult } from '../endpoints/result.ts';
+import { clientError } from '../endpoints/result.ts';
+
+/** A request whose envelope is open. */
+export interface OpenedRequest {
+  /** The JSON object; undefined if the envelope is empty. */
+  readonly payload: Record<string, unknown> | undefined;
+  /** 8 bytes, repeated in the answer. */
+  readonly nonce: Bytes;
+  /** Whether to answer with bytes rather than base64. */
+  readonly binary: boolean;
+}
+
+const ENCRYPTION_PAGE = 'https://unifiedid.com/docs/getting-started/gs-encryption-decryption';
+const HINT = ` See ${ENCRYPTION_PAGE} for details on the request envelope format.`;
+const MESSAGES = {
+  missing: 'Invalid body: Body is missing.',
+  json: `Invalid body: The request body is unencrypted JSON. It must be an encrypted request envelope. See ${ENCRYPTION_PAGE}#encryption-and-decryption-code-examples for encryption and decryption code examples.`,
+  base64: 'Invalid body: Body is not valid base64.',
+  short: `Invalid body: Body too short. Check encryption method.${HINT}`,
+  key: `Invalid body: Check encryption key (ClientSecret).${HINT}`,
+  time: 'Invalid timestamp: Request too old or client time drift.',
+  payload: 'Invalid payload in body: Data is not valid json string.',
+};
+/** Message for a body that is not base64, at an endpoint without envelope. */
+export const NOT_BASE64 = MESSAGES.base64;
+/** Message for an empty body. */
+export const BODY_MISSING = MESSAGES.missing;
+
+/** The time in an envelope must differ by less than this from the operator's, ms. */
+export const CLOCK_WINDOW_MS = 120_000;
+
+// Bytes that are not UTF-8 become replacement characters, which neither JSON nor base64 accepts here.
+const decodeText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+
+const parseObject = (text: string): Record<string, unknown> | undefined => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return kindOf(value) === 'object' ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const openEnvelope = async (
+  bytes: Bytes,
+  key: AesKey,
+  now: number,
+): Promise<Omit<OpenedRequest, 'binary'> | EndpointResult> => {
+  const malformed = (message: string): EndpointResult =>
+    clientError(parseObject(decodeText(bytes)) ? MESSAGES.json : message);
+  if (bytes.length === 0) return clientError(MESSAGES.missing);
+  if (bytes.length < SMALLEST_REQUEST) return malformed(MESSAGES.short);
+  if (bytes[0] !== REQUEST_VERSION)
+    return malformed(
+      `Invalid body: Invalid request envelope format version: received ${bytes[0]}, must be ${REQUEST_VERSION}.${HINT}`,
+    );
+  let message: Message;
+  try {
+    message = await openRequest(key, bytes);
+  } catch (error) {
+    return clientError(isTokenError(error) && error.code === 'decrypt_failed' ? MESSAGES.key : MESSAGES.payload);
+  }
+  if (!(Math.abs(now - message.at) < CLOCK_WINDOW_MS)) return clientError(MESSAGES.time);
+  const payload = message.json === '' ? undefined : parseObject(message.json);
+  if (message.json !== '' && !payload) return clientError(MESSAGES.payload);
+  return { payload, nonce: message.nonce };
+};
+
+/**
+ * Open the body of a sealed request.
+ *
+ * @param binary  whether the content type announces bytes. Base64 is accepted nevertheless, and answered with base64.
+ * @param now     the operator's time, epoch ms.
+ * @returns       the opened request, or the error to answer.
+ */
+export async function openBody(
+  body: Bytes,
+  binary: boolean,
+  key: AesKey,
+  now: number,
+): Promise<OpenedRequest | EndpointResult> {
+  if (binary) {
+    const fromBytes = await openEnvelope(body, key, now);
+    if ('nonce' in fromBytes) return { ...fromBytes, binary };
+    const decoded = decodeB64(body);
+    if (!decoded?.length) return fromBytes;
+    const fromB64 = await openEnvelope(decoded, key, now);
+    return 'nonce' in fromB64 ? { ...fromB64, binary: false } : fromB64;
+  }
+  const decoded = decodeB64(body);
+  if (!decoded) return clientError(parseObject(decodeText(body)) ? MESSAGES.json : MESSAGES.base64 + HINT);
+  const opened = await openEnvelope(decoded, key, now);
+  return 'nonce' in opened ? { ...opened, binary } : opened;
+}

@@ -1,0 +1,64 @@
+/**
+ * Builds responses: plain JSON, sealed bytes, or an error without JSON.
+ *
+ * Headers stay plain objects until the end: Node's server writes them as they are, while a `Headers` object would be
+ * built and taken apart for every response.
+ */
+
+import type { Bytes } from '../../token/bytes.ts';
+import { encodeB64 } from '../crypto/base64.ts';
+import type { EndpointResult } from '../endpoints/result.ts';
+
+/** A request and what is known about its response so far. */
+export interface Exchange {
+  readonly request: Request;
+  /** Headers of the response, whatever its status. */
+  readonly headers: Record<string, string>;
+  /** `status` of the JSON, for log and metrics; empty if the response has none. */
+  status: string;
+}
+
+const OCTET_STREAM = 'application/octet-stream';
+
+/** Tell whether the content type asks for bytes. With a parameter, such as a charset, it does not. */
+export function isBinary({ headers }: Request): boolean {
+  return headers.get('content-type')?.toLowerCase() === OCTET_STREAM;
+}
+
+/** Build the response to a body beyond the size limit. */
+export function bodyTooLarge({ headers }: Exchange): Response {
+  return new Response('Request Too Long', {
+    status: 413,
+    headers: { ...headers, 'content-type': 'text/plain; charset=UTF-8' },
+  });
+}
+
+/** Build the response to a request beyond the rate limit; the next one is accepted in `waitMs`. */
+export function rateLimited({ headers }: Exchange, waitMs: number): Response {
+  return new Response(null, {
+    status: 429,
+    headers: { ...headers, 'retry-after': `${Math.max(1, Math.ceil(waitMs / 1000))}` },
+  });
+}
+
+/** Build a response of plain JSON: every error has this form. */
+export function plainResponse(
+  exchange: Exchange,
+  { httpStatus, json }: Pick<EndpointResult, 'json'> & { httpStatus: number },
+): Response {
+  exchange.status = json.status;
+  return new Response(JSON.stringify(json), {
+    status: httpStatus,
+    headers: { ...exchange.headers, 'content-type': 'application/json' },
+  });
+}
+
+/** Build a response of sealed content. `body` is bytes if `binary`, else their base64. */
+export function bodyResponse({ headers }: Exchange, body: BodyInit, binary: boolean): Response {
+  return new Response(body, { headers: { ...headers, 'content-type': binary ? OCTET_STREAM : 'text/plain' } });
+}
+
+/** Build a response of sealed bytes, as they are if `binary`, else as base64. */
+export function sealedResponse(exchange: Exchange, sealed: Bytes, binary: boolean): Response {
+  return bodyResponse(exchange, binary ? sealed : encodeB64(sealed), binary);
+}

@@ -1,0 +1,129 @@
+/**
+ * The operator as a function from Request to Response: routing, CORS, metrics, log.
+ *
+ * Sealed endpoints are in `sealed-route.ts`; a refresh is handled here, before the router.
+ */
+
+import { Hono } from 'hono';
+import { isTokenError } from '../../token/index.ts';
+import { aesGcm } from '../crypto/aes-gcm.ts';
+import { utf8Bytes } from '../crypto/node-builtins.ts';
+import { REFRESH_PATH, refresh } from '../endpoints/refresh.ts';
+import { SEALED_ENDPOINTS } from '../endpoints/sealed-endpoints.ts';
+import { validate } from '../endpoints/validate.ts';
+import type { Service } from '../service.ts';
+import { corsHeaders, preflightHeaders } from './cors.ts';
+import { readBody } from './request-body.ts';
+import type { Exchange } from './response.ts';
+import { bodyTooLarge, isBinary, plainResponse, sealedResponse } from './response.ts';
+import { sealedRoute } from './sealed-route.ts';
+
+// Hono hands its bindings to the route handlers as `c.env`.
+interface RouterEnv {
+  Bindings: Exchange;
+}
+
+// Any string can be a method; log and metrics contain only these.
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const HEALTH_PATH = '/ops/healthcheck';
+const METRICS_PATH = '/metrics';
+const GET_PATHS = [HEALTH_PATH, METRICS_PATH];
+const PATHS = new Set([...SEALED_ENDPOINTS.map(({ path }) => path), REFRESH_PATH, ...GET_PATHS]);
+const TRACE_HEADER = 'x-amzn-trace-id';
+
+/**
+ * Return the path of a request without its query. `Request.url` is always absolute and normalised. Clients whose base
+ * URL ends with a slash send two slashes before the path.
+ */
+const pathOf = ({ url }: Request): string => {
+  let start = url.indexOf('/', url.indexOf('//') + 2);
+  while (url[start + 1] === '/') start++;
+  const end = url.slice(start).search(/[?#]/);
+  return url.slice(start, end < 0 ? undefined : start + end);
+};
+
+const refreshRoute =
+  (service: Service) =>
+  async (exchange: Exchange): Promise<Response> => {
+    const body = await readBody(exchange.request);
+    if (!body) return bodyTooLarge(exchange);
+    const { result, responseKey } = await refresh(body, service.settings.now(), service);
+    if (!responseKey) return plainResponse(exchange, result);
+    exchange.status = result.json.status;
+    const sealed = await aesGcm.seal(responseKey, utf8Bytes(JSON.stringify(result.json)));
+    return sealedResponse(exchange, sealed, isBinary(exchange.request));
+  };
+
+/** Create the router for every path but a refresh. */
+const createRouter = (service: Service): Hono<RouterEnv> => {
+  const app = new Hono<RouterEnv>({ getPath: pathOf });
+  for (const endpoint of SEALED_ENDPOINTS) {
+    const handle = sealedRoute(endpoint, service);
+    app.post(endpoint.path, ({ env }) => handle(env));
+  }
+  app.get(HEALTH_PATH, async (c) => {
+    try {
+      await service.state.check?.();
+      return c.text('OK', 200, c.env.headers);
+    } catch {
+      return c.text('database cannot be reached', 503, c.env.headers);
+    }
+  });
+  app.get(METRICS_PATH, async (c) =>
+    c.body(await service.metrics.text(), 200, { ...c.env.headers, 'content-type': service.metrics.contentType }),
+  );
+  for (const path of PATHS)
+    app.all(path, (c) => c.body(null, 405, { ...c.env.headers, allow: GET_PATHS.includes(path) ? 'GET' : 'POST' }));
+  app.notFound((c) => c.html('<html><body><h1>Resource not found</h1></body></html>', 404, c.env.headers));
+  // `respond` below answers failures, together with those of a refresh.
+  app.onError((error) => {
+    throw error;
+  });
+  return app;
+};
+
+/** Create the request handler of an operator. It never rejects. */
+export function createRequestHandler(service: Service): (request: Request) => Promise<Response> {
+  const { metrics } = service;
+  const { logger } = service.settings;
+  const router = createRouter(service);
+  const handleRefresh = refreshRoute(service);
+
+  const respond = async (exchange: Exchange, path: string): Promise<Response> => {
+    const { request, headers } = exchange;
+    const preflight = preflightHeaders(request, path === validate.path);
+    if (preflight) return new Response(null, { status: 204, headers: { ...headers, ...preflight } });
+    try {
+      // Every open page sends refreshes, so they are by far the most frequent requests: they skip the router.
+      if (path === REFRESH_PATH && request.method === 'POST') return await handleRefresh(exchange);
+      return await router.fetch(request, exchange);
+    } catch (error) {
+      // The message of a foreign error may quote a caller's input, so only its name is logged. Messages of a TokenError
+      // are free of secrets.
+      const name = error instanceof Error ? error.name : typeof error;
+      logger?.error({ error: name, ...(isTokenError(error) && { reason: error.message }) }, 'unexpected failure');
+      return plainResponse(exchange, { httpStatus: 500, json: { status: 'unknown', message: 'Unknown error' } });
+    }
+  };
+
+  return async (request) => {
+    const startedAt = performance.now();
+    const path = pathOf(request);
+    const headers = corsHeaders(request);
+    const trace = request.headers.get(TRACE_HEADER);
+    if (trace) headers[TRACE_HEADER] = trace;
+    const exchange = { request, headers, status: '' };
+    const response = await respond(exchange, path);
+    const record = {
+      method: METHODS.includes(request.method) ? request.method : 'other',
+      // A known route, never the path as received: that may contain anything.
+      path: PATHS.has(path) ? path : 'other',
+      http: response.status,
+      status: exchange.status,
+      seconds: (performance.now() - startedAt) / 1000,
+    };
+    metrics.countRequest(record);
+    logger?.info(record, 'answered');
+    return response;
+  };
+}

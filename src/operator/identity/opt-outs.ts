@@ -1,0 +1,103 @@
+/**
+ * Opt-outs: records them, answers who has opted out, and finds them by any raw ID that the user ever had.
+ *
+ * A user is known by the first-level hash. The store also holds the user's raw IDs, from the operator's first day to
+ * the rotation after the current one, and they are extended as time passes. So a caller who holds an old ID, the
+ * current one or the next one learns of the opt-out. An opt-out is never lifted.
+ *
+ * @see docs/protocol.md, "Opt-out"
+ */
+
+import { fromB64 } from '../../token/bytes.ts';
+import { encodeB64 } from '../crypto/base64.ts';
+import type { ExtendedOptOut, OptOutStore } from '../state/state.ts';
+import type { RawIds } from './raw-ids.ts';
+import { bucketOf } from './raw-ids.ts';
+import type { ReservedPurpose } from './reserved-identities.ts';
+import type { Salts } from './salts.ts';
+
+/** Opt-outs of one operator. Users are first-level hashes, 32 bytes; instants are epoch ms. */
+export interface OptOuts {
+  /** Tell which of these users have opted out, in their order. */
+  areOptedOut(users: readonly Uint8Array[]): Promise<boolean[]>;
+  /** Tell whether a refresh answers `optout` for this user. */
+  isOptedOutAtRefresh(user: Uint8Array): Promise<boolean>;
+  /** Record an opt-out. A user who has opted out before keeps the earlier time. */
+  record(user: Uint8Array, now: number): Promise<void>;
+  /** Return when the owner of each raw ID opted out, rounded down to whole seconds; undefined if there is no opt-out. */
+  sinceByRawId(rawIds: readonly string[], now: number): Promise<readonly (number | undefined)[]>;
+}
+
+// Records extended in one statement: about 1 ms of hashing.
+const EXTEND_BATCH_SIZE = 500;
+
+/** Create the opt-outs of an operator. `rotationPeriod` in s, `startedAt` in epoch ms. */
+export function createOptOuts(parts: {
+  store: OptOutStore;
+  rawIds: RawIds;
+  salts: Salts;
+  reserved: ReadonlyMap<string, ReservedPurpose>;
+  rotationPeriod: number;
+  startedAt: number;
+}): OptOuts {
+  const { store, rawIds, salts, reserved, rotationPeriod, startedAt } = parts;
+  // How often records are checked for extension: about daily with a period of one year.
+  const checkIntervalMs = Math.floor((rotationPeriod * 1000) / 365);
+  let nextCheckAt = Number.NEGATIVE_INFINITY;
+  let extending: Promise<void> | undefined;
+  // Fix the operator's first day at its start rather than at the first opt-out. If the store fails now, `record` tries
+  // again.
+  store.epochAt(startedAt).catch(() => {});
+
+  const areOptedOut = async (users: readonly string[]): Promise<boolean[]> => {
+    const since = await store.since(users);
+    return users.map((user, index) => {
+      const purpose = reserved.get(user);
+      return purpose ? purpose === 'optout' : since[index] !== undefined;
+    });
+  };
+
+  // A record with the raw IDs from `firstRotation` to the rotation after the one at `at`.
+  const recordOf = (user: Uint8Array, since: number, firstRotation: number, at: number): ExtendedOptOut => {
+    const { number, startSeconds } = salts.rotation(bucketOf(user), at);
+    const ids: string[] = [];
+    for (let rotation = firstRotation; rotation <= number + 1; rotation++) ids.push(rawIds.during(user, rotation));
+    const extendAt = (startSeconds + rotationPeriod) * 1000;
+    return { user: encodeB64(user), since, through: number + 1, extendAt, rawIds: ids };
+  };
+
+  const extendRecords = async (now: number): Promise<void> => {
+    // Includes what becomes due before the next check. An extended record is not due again.
+    for (;;) {
+      const due = await store.due(now + checkIntervalMs, EXTEND_BATCH_SIZE);
+      if (due.length === 0) break;
+      await store.put(
+        due.map(({ user, since, through, extendAt }) =>
+          recordOf(fromB64(user), since, through + 1, Math.max(now, extendAt)),
+        ),
+      );
+    }
+    nextCheckAt = now + checkIntervalMs;
+  };
+
+  return {
+    areOptedOut: (users) => areOptedOut(users.map(encodeB64)),
+    isOptedOutAtRefresh: async (user) => {
+      const text = encodeB64(user);
+      return reserved.get(text) === 'refreshOptout' || (await areOptedOut([text]))[0] === true;
+    },
+    record: async (user, now) => {
+      // Starts one rotation before the first day: mapping answers of that day contained its ID as the previous one.
+      const firstDay = Math.min(await store.epochAt(startedAt), now);
+      const firstRotation = salts.rotation(bucketOf(user), firstDay).number - 1;
+      await store.put([recordOf(user, Math.floor(now / 1000) * 1000, firstRotation, now)]);
+    },
+    sinceByRawId: async (ids, now) => {
+      if (now >= nextCheckAt)
+        await (extending ??= extendRecords(now).finally(() => {
+          extending = undefined;
+        }));
+      return store.sinceByRawId(ids);
+    },
+  };
+}

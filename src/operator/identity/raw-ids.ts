@@ -1,0 +1,97 @@
+/**
+ * From the hash of a DII to its raw ID: first-level hash, bucket, bucket salt, raw ID.
+ *
+ * The operator knows a user by the first-level hash: refresh tokens and opt-outs hold it, never the DII or its
+ * unsalted hash. `salts.ts` decides which salt a bucket has at an instant.
+ *
+ * @see docs/protocol.md, "Raw IDs and salt buckets"
+ */
+
+import { sha256 } from '@noble/hashes/sha2.js';
+import { type Bytes, utf8 } from '../../token/bytes.ts';
+import { b64Length, encodeB64, encodeB64Ascii, writeB64 } from '../crypto/base64.ts';
+import { allocate } from '../crypto/node-builtins.ts';
+import type { Secrets } from '../crypto/secrets.ts';
+import type { Salts } from './salts.ts';
+
+// One hash object for all calls, reset from an untouched one: creating another takes half as long as the hashing.
+const untouched = sha256.create();
+const hasher = sha256.create();
+
+// Both levels are SHA-256(base64 of `bytes`, salt text).
+const saltedHash = (bytes: Uint8Array, saltText: Uint8Array): Bytes => {
+  const saltOffset = b64Length(bytes.length);
+  const message = allocate(saltOffset + saltText.length);
+  writeB64(bytes, message);
+  message.set(saltText, saltOffset);
+  return untouched._cloneInto(hasher).update(message).digest() as Bytes;
+};
+
+/**
+ * Compute the first-level hash: SHA-256(base64 of `hash`, salt text), 32 bytes.
+ *
+ * @param hash      SHA-256 of the normalised DII, 32 bytes.
+ * @param saltText  hashed as text, without decoding its base64.
+ */
+export function firstLevelHash(hash: Uint8Array, saltText: string): Bytes {
+  return saltedHash(hash, utf8(saltText));
+}
+
+/** Return the index of a user's bucket, 20 bits: byte 0, byte 1 and the lower half of byte 2. */
+export function bucketOf(firstLevel: Uint8Array): number {
+  return (firstLevel[0]! << 12) | (firstLevel[1]! << 4) | (firstLevel[2]! & 0x0f);
+}
+
+/** Compute a raw ID: SHA-256(base64 of the first-level hash, bucket salt text), 32 bytes. */
+export function rawIdBytes(firstLevel: Uint8Array, bucketSaltText: string): Bytes {
+  return saltedHash(firstLevel, utf8(bucketSaltText));
+}
+
+/** The raw ID of a user at an instant, as the mapping endpoints report it. */
+export interface MappedId {
+  /** Base64 of 32 bytes. */
+  readonly current: string;
+  /** Raw ID of the previous rotation, for 90/365 of the period after a rotation. */
+  readonly previous: string | undefined;
+  /** Unix time in s, always in the future. `current` does not change before it. */
+  readonly refreshAtSeconds: number;
+  readonly bucket: number;
+}
+
+/** Raw IDs of one environment. Users are first-level hashes, 32 bytes. */
+export interface RawIds {
+  /** Compute the first-level hash of a DII's hash. */
+  firstLevel(hash: Uint8Array): Bytes;
+  /** Return the raw ID in force at `at` (epoch ms), 32 bytes. */
+  bytesAt(user: Uint8Array, at: number): Bytes;
+  /** Return the raw ID in force at `at` (epoch ms) with what a mapping answer says about it. */
+  mappedAt(user: Uint8Array, at: number): MappedId;
+  /** Return the raw ID of one rotation of the user's bucket, base64. */
+  during(user: Uint8Array, rotation: number): string;
+}
+
+/** Create the raw IDs of one environment. */
+export function createRawIds(secrets: Secrets, salts: Salts): RawIds {
+  const firstLevelSalt = encodeB64Ascii(secrets.derive('first-level-salt'));
+  const bytesDuring = (user: Uint8Array, bucket: number, rotation: number): Bytes =>
+    saltedHash(user, encodeB64Ascii(salts.salt(bucket, rotation)));
+
+  return {
+    firstLevel: (hash) => saltedHash(hash, firstLevelSalt),
+    bytesAt: (user, at) => {
+      const bucket = bucketOf(user);
+      return bytesDuring(user, bucket, salts.rotation(bucket, at).number);
+    },
+    mappedAt: (user, at) => {
+      const bucket = bucketOf(user);
+      const { number, refreshAtSeconds, showsPrevious } = salts.rotation(bucket, at);
+      return {
+        current: encodeB64(bytesDuring(user, bucket, number)),
+        previous: showsPrevious ? encodeB64(bytesDuring(user, bucket, number - 1)) : undefined,
+        refreshAtSeconds,
+        bucket,
+      };
+    },
+    during: (user, rotation) => encodeB64(bytesDuring(user, bucketOf(user), rotation)),
+  };
+}

@@ -1,0 +1,35 @@
+/**
+ * Reserved identities: email addresses and phone numbers with fixed behaviour, for testing an integration.
+ *
+ * They are recognised by first-level hash, so their hashed forms behave the same.
+ *
+ * | purpose | generate | map | refresh |
+ * |---|---|---|---|
+ * | validate | success, even after an opt-out | mapped | success |
+ * | optout | optout | optout | optout |
+ * | refreshOptout | success | mapped | optout |
+ *
+ * @see docs/protocol.md, "Opt-out"
+ */
+
+import { toB64 } from '../../token/bytes.ts';
+import { hashDii } from '../../token/index.ts';
+import type { RawIds } from './raw-ids.ts';
+
+/** Behaviour of a reserved identity. */
+export type ReservedPurpose = 'validate' | 'optout' | 'refreshOptout';
+
+const IDENTITIES: Record<ReservedPurpose, readonly string[]> = {
+  validate: ['validate@example.com', '+12345678901'],
+  optout: ['optout@example.com', '+00000000000'],
+  refreshOptout: ['refresh-optout@example.com', '+00000000002'],
+};
+
+/** Return the purpose of each reserved identity by its first-level hash (base64). */
+export function reservedIdentities(rawIds: RawIds): ReadonlyMap<string, ReservedPurpose> {
+  return new Map(
+    (Object.keys(IDENTITIES) as ReservedPurpose[]).flatMap((purpose) =>
+      IDENTITIES[purpose].map((dii) => [toB64(rawIds.firstLevel(hashDii(dii))), purpose] as const),
+    ),
+  );
+}

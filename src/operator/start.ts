@@ -1,0 +1,60 @@
+/** Starts an operator: opens its state, derives its secrets, and stores the participants of its options. */
+
+import type { Database } from '../database/contract.ts';
+import { migrate } from '../database/migrations.ts';
+import type { OperatorSettings } from './options.ts';
+import type { DerivedSecrets, Service } from './service.ts';
+import { createService, deriveSecrets } from './service.ts';
+import { databaseState } from './state/database-state.ts';
+import { openInstallation } from './state/installation.ts';
+import { memoryState } from './state/memory-state.ts';
+import type { State } from './state/state.ts';
+import { TABLES } from './state/tables.ts';
+
+/** Opens a database by folder or URL. Injected, because the operator itself knows neither files nor sockets. */
+export type OpenDatabase = (place: string) => Promise<Database>;
+
+/** An operator that can answer requests. */
+export interface StartedOperator {
+  readonly derived: DerivedSecrets;
+  readonly service: Service;
+}
+
+const openDatabaseState = async (
+  database: Database,
+  settings: OperatorSettings,
+): Promise<{ derived: DerivedSecrets; state: State }> => {
+  await migrate(database, TABLES);
+  const { root, epochAt } = await openInstallation(database, { ...settings, now: settings.now() });
+  const derived = deriveSecrets(settings, root);
+  return { derived, state: databaseState(database, derived.secrets, epochAt) };
+};
+
+const startService = async (
+  settings: OperatorSettings,
+  derived: DerivedSecrets,
+  state: State,
+): Promise<StartedOperator> => {
+  const service = createService(settings, derived, state);
+  await service.participants.storeConfigured();
+  return { derived, service };
+};
+
+/**
+ * Start an operator. If the start fails, the database is closed again.
+ *
+ * @throws {TokenError} `storage_failed`, from the database.
+ */
+export async function startOperator(settings: OperatorSettings, openDatabase: OpenDatabase): Promise<StartedOperator> {
+  // Without a database the settings always contain a root secret, given or random.
+  if (settings.database === undefined)
+    return startService(settings, deriveSecrets(settings, settings.root!), settings.state ?? memoryState());
+  const database = await openDatabase(settings.database);
+  try {
+    const { derived, state } = await openDatabaseState(database, settings);
+    return await startService(settings, derived, state);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * The settings that the first start on a database fixes, and that every later start must match.
+ *
+ * Another root secret, environment, scope or rotation period would change every ID without notice, and recorded
+ * opt-outs would no longer be found. So the database stores all four; of the root secret only the fingerprint, unless
+ * the operator generated the secret itself.
+ */
+
+import type { Database } from '../../database/contract.ts';
+import type { Bytes } from '../../token/bytes.ts';
+import { TokenError } from '../../token/index.ts';
+import type { Environment, Scope } from '../crypto/secrets.ts';
+import { createSecrets } from '../crypto/secrets.ts';
+
+/** What a start brings. */
+export interface InstallationSettings {
+  /** Undefined: use the stored root secret, or generate one. */
+  readonly root: Bytes | undefined;
+  readonly environment: Environment;
+  readonly scope: Scope;
+  /** Whole seconds. */
+  readonly rotationPeriod: number;
+  /** The current instant, epoch ms. On the first start it becomes the operator's first instant. */
+  readonly now: number;
+}
+
+/** What the database holds. */
+interface StoredInstallation {
+  readonly environment: string;
+  readonly scope: string;
+  readonly period: number;
+  readonly fingerprint: string;
+  readonly root: Bytes | null;
+  readonly epochAt: number;
+}
+
+const requireSame = (name: string, stored: unknown, got: unknown): void => {
+  if (stored !== got)
+    throw new TokenError(
+      'storage_failed',
+      `database: expected ${name} ${stored}, with which this database was created, got ${got}`,
+    );
+};
+
+/**
+ * Fix the settings of a new database, or check them against those of an existing one.
+ *
+ * @returns the root secret in force, and the operator's first instant, epoch ms.
+ * @throws {TokenError} `storage_failed`: the database was created with other settings, or with a root secret that was
+ *   not given now.
+ */
+export async function openInstallation(
+  database: Database,
+  { root, environment, scope, rotationPeriod, now }: InstallationSettings,
+): Promise<{ root: Bytes; epochAt: number }> {
+  const candidate = root ?? crypto.getRandomValues(new Uint8Array(32));
+  const { fingerprint } = createSecrets(candidate, environment, scope);
+  // If several nodes start at once, the first insert wins and all nodes read its row.
+  await database.query(
+    `INSERT INTO tessera_operator (environment, scope, rotation_period, fingerprint, root_secret, epoch_at)
+      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+    [environment, scope, rotationPeriod, fingerprint, root ? null : candidate, now],
+  );
+  const [stored] = await database.query<StoredInstallation>(
+    `SELECT environment, scope, rotation_period AS period, fingerprint, root_secret AS root, epoch_at AS "epochAt"
+      FROM tessera_operator`,
+  );
+  if (!stored) throw new TokenError('storage_failed', 'database: expected one row in tessera_operator, got none');
+  requireSame('environment', stored.environment, environment);
+  requireSame('scope', stored.scope, scope);
+  requireSame('rotation period', stored.period, rotationPeriod);
+  if (root) requireSame('a root secret with the fingerprint', stored.fingerprint, fingerprint);
+  else if (!stored.root)
+    throw new TokenError(
+      'storage_failed',
+      'database: expected the root secret with which this database was created, got none',
+    );
+  return { root: root ?? stored.root!, epochAt: stored.epochAt };
+}

@@ -1,0 +1,52 @@
+/**
+ * The operator's tables. Migrations are only ever appended: see `database/migrations.ts`.
+ *
+ * | table | one row is |
+ * |---|---|
+ * | `tessera_operator` | the only row: the settings that the first start fixed, and the operator's first instant |
+ * | `tessera_participants` | a participant: API key as keyed hash, client secret sealed |
+ * | `tessera_opt_outs` | an opted-out user, by first-level hash |
+ * | `tessera_raw_ids` | a raw ID that an opted-out user had, has, or gets next |
+ * | `tessera_rate_limits` | the requests of a participant in the current second; unlogged, so a crash may lose it |
+ *
+ * Hashes are text in base64 or hexadecimal, compared byte by byte. Instants are epoch ms.
+ */
+
+import type { Migrations } from '../../database/migrations.ts';
+
+export const TABLES: Migrations = {
+  room: 'operator',
+  steps: [
+    `CREATE TABLE tessera_operator (
+      one integer PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+      environment text NOT NULL,
+      scope text NOT NULL,
+      rotation_period bigint NOT NULL,
+      fingerprint text NOT NULL,
+      root_secret bytea,
+      epoch_at bigint NOT NULL
+    );
+    CREATE TABLE tessera_participants (
+      key_hash text COLLATE "C" PRIMARY KEY,
+      sealed_secret bytea NOT NULL,
+      site_id bigint NOT NULL,
+      roles text[] NOT NULL
+    );
+    CREATE TABLE tessera_opt_outs (
+      user_hash text COLLATE "C" PRIMARY KEY,
+      since bigint NOT NULL,
+      through bigint NOT NULL,
+      extend_at bigint NOT NULL
+    );
+    CREATE INDEX tessera_opt_outs_extend_at ON tessera_opt_outs (extend_at);
+    CREATE TABLE tessera_raw_ids (
+      raw_id text COLLATE "C" PRIMARY KEY,
+      user_hash text COLLATE "C" NOT NULL
+    );
+    CREATE UNLOGGED TABLE tessera_rate_limits (
+      key text COLLATE "C" PRIMARY KEY,
+      points integer NOT NULL,
+      expire bigint
+    );`,
+  ],
+};

@@ -1,0 +1,70 @@
+/**
+ * Issues token sets and opens refresh tokens: supplies the two byte formats with keys, raw IDs and lifetimes.
+ *
+ * It does not ask whether a user has opted out: the endpoints do.
+ */
+
+import type { Bytes } from '../../token/bytes.ts';
+import { type DiiType, toWire } from '../../token/index.ts';
+import { encodeB64 } from '../crypto/base64.ts';
+import type { Keys } from '../crypto/keys.ts';
+import { REFRESH } from '../crypto/keys.ts';
+import { randomBytes } from '../crypto/random.ts';
+import type { RawIds } from '../identity/raw-ids.ts';
+import type { OperatorSettings } from '../options.ts';
+import { PRIVACY_BITS, sealAdvertisingToken } from './advertising-token.ts';
+import type { RefreshToken } from './refresh-token.ts';
+import { openRefreshToken, sealRefreshToken } from './refresh-token.ts';
+
+/** The user and the site of a token set. */
+export interface TokenSubject {
+  /** Site whose key seals the token and whose participants may validate it. */
+  readonly siteId: number;
+  readonly type: DiiType;
+  /** First-level hash of the user, 32 bytes. */
+  readonly user: Uint8Array;
+  /** Epoch ms. Default: the time of issue. A refresh passes on the value of the old token. */
+  readonly establishedAt?: number;
+  /** Default: {@link PRIVACY_BITS}. A refresh passes on the value of the old token. */
+  readonly privacyBits?: number;
+}
+
+/** Issues and opens the tokens of one operator. */
+export interface TokenIssuer {
+  /** Issue a token set at `now` (epoch ms), with the member names of the wire. */
+  issue(subject: TokenSubject, now: number): Promise<Record<string, string | number>>;
+  /** Open a refresh token, decoded from base64; undefined if it is not one of this operator's. */
+  openRefresh(token: Bytes): Promise<RefreshToken | undefined>;
+}
+
+/** Create a token issuer. */
+export function createTokenIssuer(keys: Keys, rawIds: RawIds, settings: OperatorSettings): TokenIssuer {
+  const { scope, identityExpiresMs, refreshFromMs, refreshExpiresMs } = settings;
+  return {
+    issue: async ({ siteId, type, user, establishedAt, privacyBits = PRIVACY_BITS }, now) => {
+      const shared = { scope, type, siteId, privacyBits, establishedAt: establishedAt ?? now, createdAt: now };
+      const responseKey = randomBytes(32);
+      const expiresAt = now + identityExpiresMs;
+      const endsAt = now + refreshExpiresMs;
+      return toWire({
+        advertisingToken: await sealAdvertisingToken(
+          { ...shared, rawId: rawIds.bytesAt(user, now), expiresAt },
+          { master: keys.master, site: keys.site(siteId) },
+        ),
+        refreshToken: await sealRefreshToken(
+          { ...shared, firstLevel: user, expiresAt: endsAt, responseKey },
+          keys.refresh,
+        ),
+        responseKeyB64: encodeB64(responseKey),
+        refreshAt: now + refreshFromMs,
+        expiresAt,
+        endsAt,
+      });
+    },
+    openRefresh: (token) =>
+      openRefreshToken(token, scope, (id) => {
+        const key = keys.byId(id);
+        return key?.siteId === REFRESH ? key : undefined;
+      }),
+  };
+}

@@ -1,0 +1,232 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { openDatabase } from '../../src/database/index.ts';
+import type { Operator, OperatorOptions } from '../../src/operator/index.ts';
+import { createOperator } from '../../src/operator/index.ts';
+import { toB64 } from '../../src/token/bytes.ts';
+import { freshPlace, KINDS } from '../database/places.ts';
+import { PASSWORD } from '../database/postgres-server.ts';
+import { createCalls, DAY, NOON, ROOT } from '../operator/fixtures.ts';
+
+const open: Operator[] = [];
+afterEach(async () => {
+  vi.useRealTimers();
+  await Promise.all(open.splice(0).map((operator) => operator.close()));
+});
+
+/** Start a node on a database, with a clock that the test sets; it starts at `at`. */
+const startNode = async (database: string, options: OperatorOptions = {}, at = NOON) => {
+  const clock = { at };
+  const operator = createOperator({ now: () => clock.at, rootSecret: ROOT, database, ...options });
+  open.push(operator);
+  await operator.ready;
+  const participant = operator.participants[0]!;
+  const answer = (path: string, init: RequestInit) => operator.fetch(new Request(`http://node.test${path}`, init));
+  return { clock, operator, participant, ...createCalls(answer, participant, () => clock.at) };
+};
+type Node = Awaited<ReturnType<typeof startNode>>;
+
+const LOGOUT = '/v2/token/logout';
+const rawId = async (node: Node, email: string): Promise<string> =>
+  (await node.call('/v3/identity/map', { email: [email] })).json.body.email[0].u;
+const optedOut = async (node: Node, ids: readonly unknown[]) =>
+  (await node.call('/v2/optout/status', { advertising_ids: ids })).json.body.opted_out;
+
+const readTables = async (place: string): Promise<string> => {
+  const database = await openDatabase(place);
+  const tables = ['operator', 'participants', 'opt_outs', 'raw_ids', 'rate_limits'];
+  const rows = await Promise.all(
+    tables.map((table) => database.query(`SELECT t::text AS row FROM tessera_${table} t`)),
+  );
+  await database.close();
+  return JSON.stringify(rows);
+};
+
+describe.each(KINDS)('on %s', (kind) => {
+  test('no table contains an API key, client secret, DII or given root secret', async () => {
+    const place = await freshPlace(kind);
+    const clientSecret = toB64(new Uint8Array(32).fill(0xab));
+    const node = await startNode(place, { apiKey: 'an-api-key', clientSecret, rateLimit: 5 });
+    await node.call(LOGOUT, { email: 'leaver@example.com' });
+    await rawId(node, 'user@example.com');
+    await node.operator.close();
+    const text = await readTables(place);
+    expect(text).toContain('GENERATOR');
+    for (const secret of ['an-api-key', clientSecret, 'ab'.repeat(32), '07'.repeat(32), 'example.com'])
+      expect(text).not.toContain(secret);
+  });
+
+  test('a stored participant may call until it is stored again without roles', async () => {
+    const place = await freshPlace(kind);
+    const leaked = { apiKey: 'leaked', clientSecret: toB64(new Uint8Array(32).fill(1)), siteId: 7 };
+    const first = await startNode(place, { participants: [{}, leaked] });
+    const [, as] = first.operator.participants;
+    await first.operator.close();
+
+    const second = await startNode(place);
+    expect((await second.call('/v2/token/generate', { email: 'user@example.com' }, { as: as! })).http).toBe(200);
+    await second.operator.close();
+
+    const third = await startNode(place, { participants: [{}, { ...leaked, roles: [] }] });
+    await third.operator.close();
+    const fourth = await startNode(place);
+    expect((await fourth.call('/v2/token/generate', { email: 'user@example.com' }, { as: as! })).http).toBe(401);
+  });
+
+  test('a client secret copied to another row does not open there', async () => {
+    const place = await freshPlace(kind);
+    const node = await startNode(place, { participants: [{}, { apiKey: 'one' }, { apiKey: 'two' }] });
+    const [, one] = node.operator.participants;
+    await node.operator.close();
+    const database = await openDatabase(place);
+    await database.query(
+      `UPDATE tessera_participants SET sealed_secret = (SELECT sealed_secret FROM tessera_participants p
+        WHERE p.key_hash <> tessera_participants.key_hash LIMIT 1)`,
+    );
+    await database.close();
+    const again = await startNode(place);
+    expect((await again.call('/v2/token/generate', { email: 'user@example.com' }, { as: one! })).http).toBe(401);
+  });
+
+  test('strings that are not raw IDs match no user, whatever characters they contain', async () => {
+    const node = await startNode(await freshPlace(kind));
+    const id = await rawId(node, 'leaver@example.com');
+    await node.call(LOGOUT, { email: 'leaver@example.com' });
+    const strange = ['\0', 'a\0b', '\ud800', "'; DROP TABLE tessera_raw_ids; --", '', id.slice(1), `${id} `];
+    expect(await optedOut(node, [...strange, id])).toEqual([{ advertising_id: id, opted_out_since: NOON }]);
+  });
+
+  test('the first start fixes the first day, and every raw ID since is found', async () => {
+    const place = await freshPlace(kind);
+    const first = await startNode(place, { rotationPeriod: 365 });
+    const ids = new Set<string>();
+    for (let step = 0; step < 5; step++) {
+      ids.add(await rawId(first, 'leaver@example.com'));
+      first.clock.at += 365_000;
+    }
+    await first.operator.close();
+    const second = await startNode(place, { rotationPeriod: 365 }, first.clock.at);
+    await second.call(LOGOUT, { email: 'leaver@example.com' });
+    expect(await optedOut(second, [...ids])).toHaveLength(5);
+  });
+
+  test('an operator whose root secret is in the database has its credentials once it is ready', async () => {
+    const place = await freshPlace(kind);
+    const operator = createOperator({ database: place });
+    open.push(operator);
+    for (const name of ['participants', 'made', 'fingerprint'] as const)
+      expect(() => operator[name]).toThrow(TypeError);
+    // A request before `ready` waits.
+    const answer = await operator.fetch(new Request('http://node.test/ops/healthcheck'));
+    expect(await answer.text()).toBe('OK');
+    const { made, fingerprint, inMemory } = operator;
+    expect([made.length, inMemory]).toEqual([1, false]);
+    await operator.close();
+    const again = createOperator({ database: place });
+    open.push(again);
+    await again.ready;
+    expect([again.made, again.fingerprint]).toEqual([made, fingerprint]);
+  });
+});
+
+test('several nodes may extend the same opt-outs at the same time', async () => {
+  const place = await freshPlace('postgres');
+  const nodes = await Promise.all([startNode(place), startNode(place), startNode(place)]);
+  const emails = Array.from({ length: 1200 }, (_, at) => `leaver-${at}@example.com`);
+  // An operator without the opt-outs maps the users to the raw IDs that they have.
+  const twin = await startNode(await freshPlace('postgres'));
+  const idsAt = async (at: number): Promise<string[]> => {
+    twin.clock.at = at;
+    const { json } = await twin.call('/v3/identity/map', { email: emails });
+    return json.body.email.map(({ u }: { u: string }) => u);
+  };
+  for (let at = 0; at < emails.length; at += 100)
+    await Promise.all(emails.slice(at, at + 100).map((email, n) => nodes[n % 3]!.call(LOGOUT, { email })));
+
+  const all = new Set(await idsAt(NOON));
+  for (let year = 1; year <= 3; year++) {
+    const at = NOON + year * 365 * DAY;
+    const now = await idsAt(at);
+    for (const id of now) all.add(id);
+    for (const node of nodes) node.clock.at = at;
+    const answers = await Promise.all(nodes.map((node) => optedOut(node, now)));
+    for (const found of answers) expect(found).toHaveLength(emails.length);
+  }
+  expect(all.size).toBe(4 * emails.length);
+  const whole = [...all];
+  for (const part of [whole.slice(0, 2400), whole.slice(2400)])
+    expect(
+      (await optedOut(nodes[0]!, part)).every(
+        ({ opted_out_since }: { opted_out_since: number }) => opted_out_since === NOON,
+      ),
+    ).toBe(true);
+});
+
+test('nodes on one PostgreSQL share the rate limit of each second', async () => {
+  const place = await freshPlace('postgres');
+  const nodes = await Promise.all([startNode(place, { rateLimit: 3 }), startNode(place, { rateLimit: 3 })]);
+  const ask = (node: number) => nodes[node]!.call('/v3/identity/map', { email: [] });
+  // The limit counts in real time, not by the operator's clock.
+  vi.useFakeTimers({ toFake: ['Date'] });
+  for (let second = 1; second <= 2; second++) {
+    for (const node of [0, 1, 0]) expect((await ask(node)).http).toBe(200);
+    for (const node of [0, 1]) {
+      const { http, headers, text } = await ask(node);
+      expect([http, headers.get('retry-after'), text]).toEqual([429, '1', '']);
+    }
+    vi.advanceTimersByTime(1000);
+  }
+});
+
+describe('if the state cannot be opened', () => {
+  test('`ready` rejects and requests are answered 503, without an unhandled rejection and without the password', async () => {
+    const lines: string[] = [];
+    const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message);
+    const place = (await freshPlace('postgres')).replace(/:\d+\//, ':1/');
+    const operator = createOperator({ database: place, logger: { info: log, warn: log, error: log } });
+    const answer = await operator.fetch(new Request('http://node.test/ops/healthcheck'));
+    expect(answer.status).toBe(503);
+    await expect(operator.ready).rejects.toMatchObject({ code: 'storage_failed' });
+    await operator.close();
+    expect(lines).toHaveLength(1);
+    expect(lines.join()).not.toContain(PASSWORD);
+  });
+
+  test.each<[options: OperatorOptions, message: string]>([
+    [{ database: 5 as never }, 'database: expected string, got number'],
+    [{ database: 'mysql://secret@host' }, 'got mysql://'],
+    [{ database: '' }, 'expected a folder or postgres://'],
+    [{ database: 'here', state: {} as never }, 'expected none, since the option state is given'],
+  ])('a wrong option throws at once: %j', (options, message) => {
+    expect(() => createOperator(options)).toThrow(message);
+    expect(() => createOperator(options)).not.toThrow('secret');
+  });
+});
+
+test('while PostgreSQL is unreachable the health check answers 503 and requests 500; both recover with it', async () => {
+  const place = await freshPlace('postgres');
+  const lines: string[] = [];
+  const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message);
+  const node = await startNode(place, { logger: { info: () => {}, warn: log, error: log } });
+  const name = new URL(place).pathname.slice(1);
+  const admin = await openDatabase(place.replace(/[^/]+$/, 'postgres'));
+  const health = async () => (await node.operator.fetch(new Request('http://node.test/ops/healthcheck'))).status;
+  expect(await health()).toBe(200);
+  await admin.script(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+  await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+  expect(await health()).toBe(503);
+  const { http, json } = await node.call(LOGOUT, { email: 'leaver@example.com' });
+  expect([http, json]).toEqual([500, { status: 'unknown', message: 'Unknown error' }]);
+  expect(lines.join()).toContain('is not currently accepting connections');
+  await admin.script(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+  await admin.close();
+  expect(await health()).toBe(200);
+  await node.call(LOGOUT, { email: 'leaver@example.com' });
+  expect((await node.call('/v2/token/generate', { email: 'leaver@example.com' })).json.status).toBe('optout');
+});
+
+test('a folder is released when the operator closes and when its start fails', async () => {
+  const place = await freshPlace('pglite');
+  await (await startNode(place)).operator.close();
+  await expect(startNode(place, { environment: 'production' })).rejects.toMatchObject({ code: 'storage_failed' });
+  await startNode(place);
+});
