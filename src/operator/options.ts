@@ -5,7 +5,7 @@
  * secret is never shown in a message. Next: `operator.ts` builds the service from the settings.
  */
 
-import { placeOf } from '../database/place.ts';
+import { locationKind } from '../database/location.ts';
 import type { Bytes } from '../token/bytes.ts';
 import { parseHash } from '../token/index.ts';
 import { MAX_SITE_ID } from './keys.ts';
@@ -171,7 +171,7 @@ const databaseIn = ({ database, state }: OperatorOptions): string | undefined =>
   if (database === undefined) return undefined;
   if (typeof database !== 'string') wrongType('database', 'text', database);
   if (state !== undefined) outOfRange('database', 'none where state is given', 'both');
-  placeOf(database);
+  locationKind(database);
   return database;
 };
 

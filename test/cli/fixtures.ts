@@ -47,7 +47,7 @@ export const tessera = async (args: readonly string[], given: Given = {}) => {
     },
     out: (line) => out.push(line),
     err: (line) => err.push(line),
-    drained: async () => {},
+    flushed: async () => {},
     stopped: () => given.stopped ?? new Promise(() => {}),
     terminal: given.terminal ? (terminal as unknown as NodeJS.WriteStream) : undefined,
     outIsTerminal: given.outIsTerminal,

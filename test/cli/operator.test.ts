@@ -33,7 +33,7 @@ const tessera = async (
   const code = await run(args, {
     env,
     stdin: async function* () {},
-    drained: async () => {},
+    flushed: async () => {},
     out: (line) => {
       out.push(line);
       if (line.startsWith('listening on ')) ready(line.slice('listening on '.length));

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { privateFile } from '../../src/cli/private-file.ts';
+import { createPrivateFile } from '../../src/cli/map/private-file.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -17,7 +17,7 @@ const gone = (path: string) => stat(path).catch((error) => error.code);
 describe('a private file', () => {
   test('holds what was written in order, also by those who did not wait', async () => {
     const path = join(folder, 'order.csv');
-    const file = await privateFile('--rejects', path);
+    const file = await createPrivateFile('--rejects', path);
     const lines = Array.from({ length: 5000 }, (_, i) => `${i},${'x'.repeat(60)}\n`);
     await Promise.all(lines.map((line) => file.write(line)));
     await file.close();
@@ -30,7 +30,7 @@ describe('a private file', () => {
     const other = join(folder, 'other.txt');
     await writeFile(other, 'theirs');
     await symlink(other, path);
-    await expect(privateFile('--rejects', path)).rejects.toThrow(
+    await expect(createPrivateFile('--rejects', path)).rejects.toThrow(
       '--rejects: expected a file that can be written, got EEXIST',
     );
     expect(await readFile(other, 'utf8')).toBe('theirs');
@@ -38,11 +38,11 @@ describe('a private file', () => {
 
   test('that is not kept is gone, but not one that has taken its place', async () => {
     const path = join(folder, 'place.csv');
-    await (await privateFile('--rejects', path)).close(false);
+    await (await createPrivateFile('--rejects', path)).close(false);
     expect(await gone(path)).toBe('ENOENT');
 
-    const first = await privateFile('--rejects', path);
-    const second = await privateFile('--rejects', path);
+    const first = await createPrivateFile('--rejects', path);
+    const second = await createPrivateFile('--rejects', path);
     await second.write('of the second');
     await first.close(false);
     await second.close();

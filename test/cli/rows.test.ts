@@ -2,9 +2,9 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { inputOf } from '../../src/cli/input.ts';
+import { openRows } from '../../src/cli/csv-rows.ts';
+import { openInput } from '../../src/cli/input.ts';
 import type { Io } from '../../src/cli/io.ts';
-import { openRows } from '../../src/cli/rows.ts';
 
 const ioOf = (pieces: Iterable<string | Uint8Array>): Io => ({
   env: {},
@@ -13,13 +13,13 @@ const ioOf = (pieces: Iterable<string | Uint8Array>): Io => ({
   },
   out: () => {},
   err: () => {},
-  drained: async () => {},
+  flushed: async () => {},
   stopped: () => new Promise(() => {}),
 });
 
 /** Each row as its line and its fields; a broken one with a mark before. */
 const rowsOf = async (pieces: string | Iterable<string | Uint8Array>, delimiter?: string) => {
-  const input = await inputOf('-', ioOf(typeof pieces === 'string' ? [pieces] : pieces));
+  const input = await openInput('-', ioOf(typeof pieces === 'string' ? [pieces] : pieces));
   const found: (string | number)[][] = [];
   for await (const rows of (await openRows(input, delimiter)).rows)
     for (const { line, fields, broken } of rows) found.push([...(broken ? ['broken'] : []), line, ...fields]);

@@ -63,7 +63,7 @@ const tessera = async (args: string[], given: Given = {}) => {
     },
     out: (line) => out.push(line),
     err: (line) => err.push(line),
-    drained: async () => void drained++,
+    flushed: async () => void drained++,
     stopped: () => new Promise(() => {}),
   });
   return { code, out, err: err.join('\n'), drained };
