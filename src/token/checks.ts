@@ -76,7 +76,8 @@ export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
   try {
     url = new URL(value);
   } catch {
-    const isHost = /^[\w.-]+$/.test(value);
+    // Lower case with a dot: an API key in the wrong place has capitals.
+    const isHost = /^([a-z\d-]+\.)+[a-z]{2,24}$|^localhost$/.test(value);
     return refuse(isHost ? `"${value}" without a scheme` : 'a string that is not an absolute URL');
   }
   if (url.username || url.password) refuse('a URL with a user or password');

@@ -15,7 +15,7 @@ afterAll(() => rm(folder, { recursive: true }));
 const gone = (path: string) => stat(path).catch((error) => error.code);
 
 describe('a private file', () => {
-  test('holds what was written in order, also by those who did not wait', async () => {
+  test('keeps the order of writes that are not awaited', async () => {
     const path = join(folder, 'order.csv');
     const file = await createPrivateFile('--rejects', path);
     const lines = Array.from({ length: 5000 }, (_, i) => `${i},${'x'.repeat(60)}\n`);
@@ -25,7 +25,7 @@ describe('a private file', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  test('does not go through a link to a file of somebody else', async () => {
+  test('does not follow a link to another file', async () => {
     const path = join(folder, 'link.csv');
     const other = join(folder, 'other.txt');
     await writeFile(other, 'theirs');
@@ -36,7 +36,7 @@ describe('a private file', () => {
     expect(await readFile(other, 'utf8')).toBe('theirs');
   });
 
-  test('that is not kept is gone, but not one that has taken its place', async () => {
+  test('is deleted if it is not kept, unless another file has taken its name', async () => {
     const path = join(folder, 'place.csv');
     await (await createPrivateFile('--rejects', path)).close(false);
     expect(await gone(path)).toBe('ENOENT');
