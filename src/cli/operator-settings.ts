@@ -6,7 +6,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { OperatorOptions } from '../operator/index.ts';
-import { choiceFault, kindOf, typeFault } from '../token/checks.ts';
+import { choiceFault, kindOf } from '../token/checks.ts';
 import type { Io } from './io.ts';
 import { warnAboutPassword, warnAboutSecret } from './service-options.ts';
 
@@ -77,7 +77,7 @@ const readConfig = async (file: string | undefined): Promise<OperatorSettings> =
   const { port, host, logLevel } = settings;
   const fault =
     (port !== undefined && typeof port !== 'number' && `port: expected number, got ${kindOf(port)}`) ||
-    (host !== undefined && typeFault('host', 'string', host)) ||
+    (host !== undefined && typeof host !== 'string' && `host: expected string, got ${kindOf(host)}`) ||
     (logLevel !== undefined && choiceFault('logLevel', LOG_LEVELS, logLevel));
   if (fault) throw new RangeError(fault);
   return settings;

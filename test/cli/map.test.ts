@@ -174,9 +174,7 @@ describe('tessera map FILE', () => {
     ] as const) {
       const { code, out, err, asked } = await map(['-', ...(line === 3 ? ['--column', 'key'] : [])], { stdin: [text] });
       expect([code, out, asked]).toEqual([2, [], []]);
-      expect(err).toBe(
-        `error: line ${line}: a hash does not say what it is of: name it by --type email_hash or --type phone_hash`,
-      );
+      expect(err).toBe(`error: line ${line}: expected --type email_hash or --type phone_hash for a hash, got neither`);
     }
     // Further down it is one invalid row.
     const { code, json } = await mapJson(['-', '--rejects', fixture.path('untold.csv')], {
@@ -209,8 +207,8 @@ describe('tessera map FILE', () => {
     [['--column', 'email'], 'id,email,email\n1,w1@example.com,', '--column: expected one column of that name, got 2'],
     [['--column', '3'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 3'],
     [['--column', '0'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 0'],
-    [[], 'phone,email\n+15550001006,w1@example.com', 'got 2 columns, 2 of them known'],
-    [[], '1,w1@example.com', 'got 2 columns, 0 of them known'],
+    [[], 'phone,email\n+15550001006,w1@example.com', 'got none for 2 columns, 2 of them known'],
+    [[], '1,w1@example.com', 'got none for 2 columns, 0 of them known'],
     [
       ['--delimiter', ',,'],
       'email',
@@ -535,7 +533,7 @@ describe('stored mappings', () => {
     expect(await stored(database)).toHaveLength(2);
     const shown = await map(['--export', '-'], { database, outIsTerminal: true });
     expect([shown.code, shown.out]).toEqual([2, []]);
-    expect(shown.err).toContain('hashes are not shown on a terminal');
+    expect(shown.err).toContain('got a terminal, which must not show hashes');
   });
 
   test('--forget deletes one person, in any form, and prints whether there was a mapping', async () => {
@@ -569,7 +567,7 @@ describe('stored mappings', () => {
       stdin: [`email\n${two[0]}\nnobody\n\nelsewhere@example.com\n${two[1]}\n`],
     });
     expect([code, JSON.parse(out[0]!)]).toEqual([2, { forgotten: 2, unknown: 1, rejected: 1 }]);
-    expect(err).toBe('line 3: expected an email address\nerror: expected DII on every line, got 1 without');
+    expect(err).toBe('line 3: expected an email address\nerror: --forget: expected DII on every line, got 1 without');
     expect(await stored(database)).toEqual([]);
   });
 
@@ -598,7 +596,7 @@ describe('stored mappings', () => {
     const database = fixture.path('slip-of-the-pen');
     const { code, out, err } = await map(args, { database });
     expect([code, out]).toEqual([2, []]);
-    expect(err).toContain('--database: expected a folder with mappings, got one that is not there');
+    expect(err).toContain('--database: expected a folder with mappings, got one that does not exist');
     expect(await stat(database).catch((e) => e.code)).toBe('ENOENT');
   });
 });
@@ -608,11 +606,14 @@ describe('wrong use of map', () => {
     [[], 'expected one of FILE, --due, --check-optouts, --counts, --export, --forget, --forget-all, got none of them'],
     [['-', '--due'], 'got FILE and --due'],
     [['--counts', '--forget-all'], 'got --counts and --forget-all'],
-    [['--due', '--column', '1'], '--column: expected with FILE or --forget -, got --due'],
-    [['--due', '--rejects', 'x'], '--rejects: expected with FILE, got --due'],
-    [['--counts', '--type', 'email'], '--type: expected with FILE or --forget or --forget -, got --counts'],
-    [['--forget', 'x@example.com', '--delimiter', ';'], '--delimiter: expected with FILE or --forget -, got --forget'],
-    [['--check-optouts', '--v2'], '--v2: expected with FILE or --due or --counts, got --check-optouts'],
+    [['--due', '--column', '1'], '--column: expected together with FILE or --forget -, got --due'],
+    [['--due', '--rejects', 'x'], '--rejects: expected together with FILE, got --due'],
+    [['--counts', '--type', 'email'], '--type: expected together with FILE or --forget or --forget -, got --counts'],
+    [
+      ['--forget', 'x@example.com', '--delimiter', ';'],
+      '--delimiter: expected together with FILE or --forget -, got --forget',
+    ],
+    [['--check-optouts', '--v2'], '--v2: expected together with FILE or --due or --counts, got --check-optouts'],
   ])('%j', async (args, said) => {
     const { code, out, err, asked } = await map(args);
     expect([code, out, asked]).toEqual([2, [], []]);

@@ -120,7 +120,7 @@ export async function forget(dii: string, options: MapOptions & DiiRowOptions, i
           } else if (await mappings.forget(one)) forgotten++;
           else unknown++;
       print({ forgotten, unknown, rejected }, options, io);
-      if (rejected) throw new RangeError(`--forget: expected DII on every line, got ${rejected} lines without`);
+      if (rejected) throw new RangeError(`--forget: expected DII on every line, got ${rejected} without`);
     });
   }
   const found = parseDii(dii, options.type);
