@@ -1,40 +1,40 @@
 /**
- * Which column of a file a verb reads: by the name or the number that was given, else by what its first line says.
+ * Chooses the column of a file that a verb reads: by name or number, or by a known name in the first line.
  *
- * Before: `rows.ts`. No message shows a field: the first line may be somebody's address already.
+ * No message quotes a field: the first line may hold a person's address.
  */
 
-/** A column that was chosen. */
+/** The chosen column. */
 export interface Column {
-  /** From 0 on. */
+  /** From 0. */
   readonly index: number;
-  /** The first line, where it names the columns and is no row. */
+  /** The first line, if it names the columns. */
   readonly header: readonly string[] | undefined;
 }
 
-/** Letters and digits of a name: `E-Mail address` and `email_address` differ no more than people do who write them. */
-export function plainName(name: string): string {
+/** Reduce a name to letters and digits, so that `E-Mail address` equals `email_address`. */
+export function normalizeName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }
 
-const named = (first: readonly string[], name: string): number => {
-  for (const as of [(field: string) => field.trim(), plainName]) {
-    const found = first.flatMap((field, index) => (as(field) === as(name) ? [index] : []));
+const findByName = (first: readonly string[], name: string): number => {
+  for (const normalize of [(field: string) => field.trim(), normalizeName]) {
+    const found = first.flatMap((field, index) => (normalize(field) === normalize(name) ? [index] : []));
     if (found.length === 1) return found[0]!;
     if (found.length > 1) throw new RangeError(`--column: expected one column of that name, got ${found.length}`);
   }
   throw new RangeError(
-    `--column: expected a name in the first line, got another; it has ${first.length}, which also go by number, from 1`,
+    `--column: expected a name in the first line or a number from 1 to ${first.length}, got another name`,
   );
 };
 
 /**
  * Choose a column.
  *
- * @param first  the first row; undefined where there is none, and so nothing to miss.
- * @param given  a name; or a number, from 1 on.
- * @param known  names that are looked for where none is given, as {@link plainName} makes them.
- * @throws {RangeError} there is none, or more than one.
+ * @param first  the first row; undefined for an empty file.
+ * @param given  a name, or a number from 1.
+ * @param known  names to search for if none is given, as {@link normalizeName} returns them.
+ * @throws {RangeError} if no column fits, or more than one.
  */
 export function columnOf(
   first: readonly string[] | undefined,
@@ -42,7 +42,7 @@ export function columnOf(
   known: readonly string[],
 ): Column {
   if (!first) return { index: 0, header: undefined };
-  const isKnown = (field: string | undefined) => known.includes(plainName(field ?? ''));
+  const isKnown = (field: string | undefined) => known.includes(normalizeName(field ?? ''));
   const at = (index: number): Column => ({ index, header: isKnown(first[index]) ? first : undefined });
   if (given !== undefined && /^\d+$/.test(given)) {
     const number = Number(given);
@@ -50,12 +50,12 @@ export function columnOf(
       throw new RangeError(`--column: expected a number from 1 to ${first.length}, got ${number}`);
     return at(number - 1);
   }
-  if (given !== undefined) return { index: named(first, given), header: first };
+  if (given !== undefined) return { index: findByName(first, given), header: first };
   if (first.length === 1) return at(0);
   const found = first.flatMap((field, index) => (isKnown(field) ? [index] : []));
   if (found.length !== 1)
     throw new RangeError(
-      `--column: expected it where not one of several columns has a known name (${known.join(', ')}), got ${first.length} columns, ${found.length} of them known`,
+      `--column: expected a name or number, as not exactly one column has a known name (${known.join(', ')}); got none for ${first.length} columns, ${found.length} of them known`,
     );
   return at(found[0]!);
 }

@@ -1,34 +1,33 @@
 /// <reference types="node" />
 /**
- * Reading what a verb was pointed to: a file, or standard input where its name is `-`. As text, piece by piece, and
- * never more in memory than was asked for.
+ * Reads a file, or standard input for the name `-`, as text, piece by piece.
  *
- * No message shows the name: who takes a file for a token has typed a token. Next: `rows.ts` makes rows of the text.
+ * No message quotes the name: a user may have typed a token in place of a file.
  */
 
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Io } from './io.ts';
 
-/** Characters that a row, or the whole of a small file, may have. */
-export const MOST_CHARACTERS = 65_536;
+/** Highest number of characters of a row, or of a whole small file. */
+export const MAX_CHARACTERS = 65_536;
 
-/** What a verb reads. */
+/** The input of a verb. */
 export interface Input {
-  /** How many bytes there are; undefined where nobody knows, as with a pipe. */
+  /** Size, bytes; undefined if unknown, as for a pipe. */
   readonly totalBytes: number | undefined;
-  /** How many of them were read so far. */
+  /** Bytes read so far. */
   readonly readBytes: number;
   /**
-   * The text, without a byte order mark. To be read once.
+   * The text, without a byte order mark. Can be read once.
    *
-   * @throws {RangeError} it cannot be read, or is no text.
+   * @throws {RangeError} if it cannot be read or is not text.
    * @throws the reason of `signal`.
    */
   readonly pieces: AsyncIterable<string>;
 }
 
-// By its first two bytes. Spreadsheets save UTF-16 under names such as "Unicode text", always with its mark.
+// Detected by the first two bytes. Spreadsheets save "Unicode text" as UTF-16, always with a byte order mark.
 const decoderOf = ([one, two]: Uint8Array): TextDecoder => {
   if (one === 0x1f && two === 0x8b) throw new RangeError('FILE: expected text, got gzip: zcat FILE | tessera ... -');
   if (one === 0xff && two === 0xfe) return new TextDecoder('utf-16le');
@@ -36,10 +35,10 @@ const decoderOf = ([one, two]: Uint8Array): TextDecoder => {
   return new TextDecoder();
 };
 
-/** Open `file`, or standard input for `-`. `signal` ends the reading, also while it waits. */
-export async function inputOf(file: string, io: Io, signal?: AbortSignal): Promise<Input> {
-  // One that is not there is told by the reading.
-  const found = file === '-' ? undefined : await stat(file).catch(() => undefined);
+/** Open `file`, or standard input for `-`. `signal` cancels reading, even while it waits. */
+export async function openInput(file: string, io: Io, signal?: AbortSignal): Promise<Input> {
+  // Reading reports a missing file.
+  const stats = file === '-' ? undefined : await stat(file).catch(() => undefined);
   let readBytes = 0;
   async function* pieces(): AsyncGenerator<string, void, undefined> {
     let decoder: TextDecoder | undefined;
@@ -55,13 +54,13 @@ export async function inputOf(file: string, io: Io, signal?: AbortSignal): Promi
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof RangeError) throw error;
-      const { code = 'a failure' } = error as NodeJS.ErrnoException;
+      const { code = 'a read failure' } = error as NodeJS.ErrnoException;
       throw new RangeError(`FILE: expected a readable file, got ${code}`);
     }
     yield decoder ? decoder.decode() : new TextDecoder().decode(first);
   }
   return {
-    totalBytes: found?.isFile() ? found.size : undefined,
+    totalBytes: stats?.isFile() ? stats.size : undefined,
     get readBytes() {
       return readBytes;
     },
@@ -70,21 +69,21 @@ export async function inputOf(file: string, io: Io, signal?: AbortSignal): Promi
 }
 
 /**
- * The JSON in `file`.
+ * Read and parse the JSON in `file`.
  *
- * @throws {RangeError} it cannot be read, is too long, or is no JSON.
+ * @throws {RangeError} if it cannot be read, is too long, or is not JSON.
  */
-export async function jsonIn(file: string, io: Io): Promise<unknown> {
+export async function readJson(file: string, io: Io): Promise<unknown> {
   let text = '';
-  for await (const piece of (await inputOf(file, io)).pieces) {
+  for await (const piece of (await openInput(file, io)).pieces) {
     text += piece;
-    if (text.length > MOST_CHARACTERS)
-      throw new RangeError(`FILE: expected a token set, got more than ${MOST_CHARACTERS} characters`);
+    if (text.length > MAX_CHARACTERS)
+      throw new RangeError(`FILE: expected a token set, got more than ${MAX_CHARACTERS} characters`);
   }
   try {
     return JSON.parse(text);
   } catch {
-    // A parser quotes what it chokes on.
+    // The message of JSON.parse quotes the input.
     throw new RangeError('FILE: expected JSON, got other text');
   }
 }

@@ -1,23 +1,26 @@
 /// <reference types="node" />
+/**
+ * What a verb may use of its process. Tests pass their own.
+ */
 
-/** Exit code of a verb that a signal has stopped before its end, as a shell would say it. */
+/** Exit code of a verb that a signal has stopped: 128 + SIGINT, as shells report it. */
 export const STOPPED = 130;
 
-/** What a verb may touch of its process; a test brings its own. */
+/** Environment, streams and signals of a process. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Standard input, read only by a verb that was told to. `signal` ends the reading, also while it waits. */
+  /** Standard input. `signal` cancels reading, even while it waits. */
   stdin(signal?: AbortSignal): AsyncIterable<Uint8Array | string>;
-  /** Write a line to standard output: what the verb is for. */
+  /** Write a line to standard output: results. */
   out(line: string): void;
-  /** Resolves when standard output takes more: a verb that writes without end waits for it now and then. */
-  drained(): Promise<void>;
+  /** Resolves when standard output accepts more data. Verbs with long output await it, to bound memory. */
+  flushed(): Promise<void>;
   /** Write a line to standard error: warnings, failures, logs. */
   err(line: string): void;
-  /** Standard error where it is a terminal that can draw: how far a long job is. */
+  /** Standard error, if it is a terminal that can show a progress line. */
   readonly terminal?: NodeJS.WriteStream | undefined;
-  /** Whether standard output is a terminal: DII is not written there. */
+  /** Whether standard output is a terminal: hashes are not printed there. */
   readonly outIsTerminal?: boolean | undefined;
-  /** Resolves when the process is asked to stop. */
+  /** Resolves when a signal asks the process to stop. */
   stopped(): Promise<void>;
 }

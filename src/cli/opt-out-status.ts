@@ -1,67 +1,64 @@
 /**
- * `tessera optouts FILE`: which raw IDs of a file belong to users who have opted out.
- *
- * Before: `rows.ts`, `columns.ts`.
+ * `tessera optouts FILE`: prints the raw IDs of a file whose users have opted out.
  */
 
 import { columnOf } from './columns.ts';
-import { csvLine, instantText } from './csv.ts';
-import { type Input, inputOf } from './input.ts';
+import { csvLine, formatInstant, openRows } from './csv-rows.ts';
+import { type Input, openInput } from './input.ts';
 import type { Io } from './io.ts';
-import { startProgress } from './progress.ts';
-import type { RowFlags } from './row-flags.ts';
-import { openRows } from './rows.ts';
-import { clientOf, type ServiceFlags } from './service.ts';
+import { createProgressLine } from './progress.ts';
+import type { RowOptions } from './row-options.ts';
+import { clientOf, type ServiceOptions } from './service-options.ts';
 
-// As `plainName` makes them.
+// As `normalizeName` returns them.
 const NAMES = ['rawid', 'advertisingid'];
 
-async function* rawIdsIn(input: Input, { column, delimiter }: RowFlags): AsyncGenerator<string, void, undefined> {
-  const { top, rows } = await openRows(input, delimiter);
-  const { index, header } = columnOf(top?.fields, column, NAMES);
+async function* rawIdsIn(input: Input, { column, delimiter }: RowOptions): AsyncGenerator<string, void, undefined> {
+  const { first, rows } = await openRows(input, delimiter);
+  const { index, header } = columnOf(first?.fields, column, NAMES);
   for await (const some of rows)
     for (const { line, fields } of some) {
       const rawId = fields[index]?.trim();
-      // An exported mapping of somebody who has opted out has none.
-      if (!rawId || (header && line === top?.line)) continue;
-      // An address that got into the wrong file must not be sent.
+      // The field is empty in the exported mapping of an opted-out user.
+      if (!rawId || (header && line === first?.line)) continue;
+      // Do not send an address from a wrong file.
       if (!/^[\w+/=-]{1,256}$/.test(rawId)) throw new RangeError(`line ${line}: expected a raw ID, got other text`);
       yield rawId;
     }
 }
 
-/** Print those who have opted out. */
-export async function optOutStatus(file: string, flags: RowFlags & ServiceFlags, io: Io): Promise<void> {
+/** Print the raw IDs whose users have opted out. */
+export async function optOutStatus(file: string, flags: RowOptions & ServiceOptions, io: Io): Promise<void> {
   const client = clientOf(flags, io);
-  const input = await inputOf(file, io);
-  let asked = 0;
+  const input = await openInput(file, io);
+  let checked = 0;
   let found = 0;
-  // The results would be drawn over where they go to a terminal too, and they show how far it is.
-  const line = startProgress('raw IDs', io.outIsTerminal ? { ...io, terminal: undefined } : io);
+  // Results on the same terminal would overwrite the line, and show the progress themselves.
+  const line = createProgressLine('raw IDs', io.outIsTerminal ? { ...io, terminal: undefined } : io);
   async function* counted(): AsyncGenerator<string, void, undefined> {
     for await (const rawId of rawIdsIn(input, flags)) {
-      asked++;
+      checked++;
       yield rawId;
     }
   }
-  // Not before the file has turned out to be one of raw IDs.
-  let head = flags.json ? undefined : 'rawId,optedOutAt';
-  const outHead = (): void => {
-    if (head !== undefined) io.out(head);
-    head = undefined;
+  // Printed with the first results: a wrong file must produce no output.
+  let header = flags.json ? undefined : 'rawId,optedOutAt';
+  const printHeader = (): void => {
+    if (header !== undefined) io.out(header);
+    header = undefined;
   };
   try {
     for await (const batch of client.optOutStatus(counted()).batches()) {
       found += batch.length;
-      line.show(asked, input.readBytes, input.totalBytes);
-      outHead();
+      line.show(checked, input.readBytes, input.totalBytes);
+      printHeader();
       for (const optedOut of batch)
-        io.out(flags.json ? JSON.stringify(optedOut) : csvLine([optedOut.rawId, instantText(optedOut.optedOutAt)]));
-      await io.drained();
+        io.out(flags.json ? JSON.stringify(optedOut) : csvLine([optedOut.rawId, formatInstant(optedOut.optedOutAt)]));
+      await io.flushed();
     }
-    outHead();
+    printHeader();
   } finally {
     line.stop();
   }
-  if (!flags.json) io.err(`${found} of ${asked} have opted out`);
+  if (!flags.json) io.err(`${found} of ${checked} have opted out`);
 }

@@ -1,14 +1,14 @@
 /// <reference types="node" />
 /**
- * The verbs of the command line, and what an exit code says.
+ * The list of verbs, and the exit code of a command line.
  *
- * Every verb calls one function of another room; it knows no protocol itself.
+ * Each verb calls one function of another folder; this folder knows no protocol.
  */
 
 import { readFile } from 'node:fs/promises';
 import { Command, CommanderError } from 'commander';
 import { type Io, STOPPED } from './io.ts';
-import { mapCommand } from './map.ts';
+import { mapCommand } from './map/command.ts';
 import { operatorCommand } from './operator.ts';
 import { bucketsCommand, optOutsCommand } from './raw-ids.ts';
 import { generateCommand, optOutCommand, refreshCommand, validateCommand } from './tokens.ts';
@@ -24,20 +24,20 @@ const VERBS = [
   optOutsCommand,
 ];
 
-/** Done; the service refused or could not start; wrong use; stopped by a signal before the end. */
+/** 0 done; 1 the service refused or could not start; 2 wrong use; 130 stopped by a signal. */
 export type ExitCode = 0 | 1 | 2 | typeof STOPPED;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-// Two folders up from the source as from what is built of it.
-const versionOf = async (): Promise<string> =>
+// Two folders up, in `src/` as in `dist/`.
+const readVersion = async (): Promise<string> =>
   JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')).version;
 
-/** Commander's words without the arguments that they quote: those may be DII, a token or a secret. */
-const cleared = (words: string, args: readonly string[]): string => {
-  let text = words;
+/** Remove the arguments that a message of commander quotes: they may be DII, a token or a secret. */
+const redactArguments = (message: string, args: readonly string[]): string => {
+  let text = message;
   for (const arg of args) {
-    // Verbs and the names of options may be told, values may not.
+    // Names of verbs and options may stay, values may not.
     const [name = ''] = /^-{0,2}[a-z][a-z-]{0,30}(?=$|=)/.exec(arg) ?? [];
     if (name !== arg) text = text.replaceAll(`'${arg}'`, `'${name.startsWith('-') ? name : '...'}'`);
   }
@@ -47,23 +47,23 @@ const cleared = (words: string, args: readonly string[]): string => {
 /** Run one command line. Never rejects. */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
   const program = new Command('tessera')
-    .version(await versionOf(), '--version', 'print the version')
+    .version(await readVersion(), '--version', 'print the version')
     .description('Identity tokens on one machine: the operator and the tools around it')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => io.out(text.trimEnd()),
       writeErr: (text) => io.err(text.trimEnd()),
-      outputError: (text, write) => write(cleared(text, args)),
+      outputError: (text, write) => write(redactArguments(text, args)),
     });
   for (const verb of VERBS) program.addCommand(verb(io).copyInheritedSettings(program));
   try {
     await program.parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
-    // Commander has said what was wrong, and also "throws" after printing help.
+    // Commander has already printed the error. It also throws after printing help, with exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 || error.exitCode === STOPPED ? error.exitCode : 2;
     io.err(`error: ${messageOf(error)}`);
-    // Wrong arguments are told by these two, here as everywhere.
+    // TypeError and RangeError mean wrong arguments.
     return error instanceof TypeError || error instanceof RangeError ? 2 : 1;
   }
 }

@@ -1,20 +1,20 @@
 /**
- * The verbs about raw IDs that are stored already: `buckets`, `optouts`. Both print CSV, or JSON for machines.
+ * The verbs about stored raw IDs: `buckets` and `optouts`. Both print CSV, or JSON with `--json`.
  */
 
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Io } from './io.ts';
-import { type RowFlags, withRows } from './row-flags.ts';
-import { clientOf, print, type ServiceFlags, serviceVerb } from './service.ts';
+import { addRowOptions, type RowOptions } from './row-options.ts';
+import { clientOf, print, type ServiceOptions, serviceVerb } from './service-options.ts';
 
-interface BucketsFlags extends ServiceFlags {
+interface BucketsOptions extends ServiceOptions {
   readonly since: number;
 }
 
 const DATE_TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
-/** An instant of a command line, epoch ms; UTC where it names no zone, as everywhere at the service. */
-const instant = (text: string): number => {
+/** Parse an instant to epoch ms; UTC if it has no zone, as in the service's own date-times. */
+const parseInstant = (text: string): number => {
   if (/^\d{13}$/.test(text)) return Number(text);
   const found = DATE_TIME.exec(text);
   const at = found ? Date.parse(text.includes('T') && !found[1] ? `${text}Z` : text) : Number.NaN;
@@ -23,33 +23,39 @@ const instant = (text: string): number => {
   return at;
 };
 
-/** The verb `buckets`. */
+/** Create the verb `buckets`. */
 export function bucketsCommand(io: Io): Command {
   return serviceVerb('buckets', 'list the salt buckets that have rotated, for version 2 (role MAPPER)', 'print JSON')
-    .requiredOption('--since <instant>', 'rotated at or after it: UTC date-time, or epoch milliseconds', instant)
-    .action(async (flags: BucketsFlags) => {
+    .requiredOption(
+      '--since <instant>',
+      'list buckets rotated at or after it: UTC date-time, or epoch milliseconds',
+      parseInstant,
+    )
+    .action(async (flags: BucketsOptions) => {
       const answer = await clientOf(flags, io).rotatedBuckets(flags.since);
       if (flags.json) return print(answer, flags, io);
-      const { csvLine, instantText } = await import('./csv.ts');
+      const { csvLine, formatInstant } = await import('./csv-rows.ts');
       io.out('bucketId,rotatedAt');
-      // There are a million.
+      // The list may hold a million buckets.
       for (const { bucketId, rotatedAt } of answer.buckets) {
-        io.out(csvLine([bucketId, instantText(rotatedAt)]));
-        await io.drained();
+        io.out(csvLine([bucketId, formatInstant(rotatedAt)]));
+        await io.flushed();
       }
-      io.err(`${answer.buckets.length} rotated; next time: --since ${new Date(answer.answeredAt).toISOString()}`);
+      io.err(
+        `${answer.buckets.length} rotated; for the next call: --since ${new Date(answer.answeredAt).toISOString()}`,
+      );
     });
 }
 
-/** The verb `optouts`. */
+/** Create the verb `optouts`. */
 export function optOutsCommand(io: Io): Command {
-  return withRows(
+  return addRowOptions(
     serviceVerb(
       'optouts',
       'list those of the raw IDs whose users have opted out (role MAPPER)',
       'print JSON lines',
-    ).argument('<file>', 'CSV, or one raw ID a line; - for standard input'),
-  ).action(async (file: string, flags: RowFlags & ServiceFlags) =>
+    ).argument('<file>', 'CSV, or one raw ID per line; - for standard input'),
+  ).action(async (file: string, flags: RowOptions & ServiceOptions) =>
     (await import('./opt-out-status.ts')).optOutStatus(file, flags, io),
   );
 }

@@ -1,39 +1,39 @@
 /**
- * What a database does, whichever engine it is.
+ * The interface of a database, for both engines. It knows nothing of either engine.
  *
- * The dialect is PostgreSQL's. Both engines take and give the same values:
+ * The dialect is PostgreSQL's. Both engines accept and return the same values:
  *
  * | SQL | in | out |
  * |---|---|---|
- * | `bigint`, `integer` | number | number, so whole numbers up to 2^53 |
+ * | `bigint`, `integer` | number | number: whole numbers up to 2^53 |
  * | `text` | string, without U+0000 | string |
  * | `bytea` | Uint8Array | Uint8Array |
  * | `boolean` | boolean | boolean |
- * | `jsonb` | text of JSON, as `$1::text::jsonb` | what the JSON says |
+ * | `jsonb` | JSON as a string, with `$1::text::jsonb` | the parsed value |
  * | arrays of these | array | array |
  * | NULL | null | null |
  *
  * Instants are `bigint`, epoch ms.
  */
 
-/** A value of a parameter. */
+/** The value of a parameter. */
 export type Value = null | boolean | number | string | Uint8Array | readonly Value[];
 
-/** One row of an answer. */
+/** One row of a result. */
 export type Row = Record<string, unknown>;
 
-/** Where statements go: a database, or a transaction of it. */
+/** Runs statements: a database, or one of its transactions. */
 export interface Queries {
   /**
-   * Run one statement and read its rows. A statement alone is a transaction of its own.
+   * Run one statement and return its rows. A single statement is its own transaction.
    *
-   * @param sql     one statement; `$1`, `$2` stand for the parameters.
-   * @throws {TokenError} `storage_failed`; `closed` after `close`. No parameter, row or password is in the message.
+   * @param sql     one statement, with `$1`, `$2` for the parameters.
+   * @throws {TokenError} `storage_failed`; `closed` after `close`. The message holds no parameter, row or password.
    * @example
    * const [found] = await database.query<{ since: number }>('SELECT since FROM opt_outs WHERE owner = $1', [owner]);
    */
   query<R extends object = Row>(sql: string, params?: readonly Value[]): Promise<R[]>;
-  /** Run statements without parameters, separated by semicolons, all or none. */
+  /** Run several statements, separated by semicolons and without parameters, all or none. */
   script(sql: string): Promise<void>;
 }
 
@@ -41,11 +41,17 @@ export interface Queries {
 export interface Database extends Queries {
   readonly kind: 'pglite' | 'postgres';
   /**
-   * Run several statements all or none (read committed). What `work` throws undoes them, and is thrown on.
+   * Run a transaction (read committed). If `work` throws, everything is rolled back and the error is rethrown.
    *
-   * Inside, only the given queries may be used: the database itself may wait for this transaction to end.
+   * `work` must use only the `queries` it is given: the database itself may wait for this transaction to end.
+   *
+   * @example
+   * await database.transaction(async ({ query }) => {
+   *   await query('UPDATE accounts SET balance = balance - $1 WHERE id = 1', [amount]);
+   *   await query('UPDATE accounts SET balance = balance + $1 WHERE id = 2', [amount]);
+   * });
    */
   transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
-  /** Let statements under way end, then let go. The same promise for every call. */
+  /** Wait for the statements in flight, then disconnect. Every call returns the same promise. */
   close(): Promise<void>;
 }

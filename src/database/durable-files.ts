@@ -1,10 +1,10 @@
 /**
- * PGlite's files, written as a database writes: what is committed is on the disk, and nobody else may read it.
+ * Makes the files of PGlite durable and private: a committed transaction is on the disk, and only the owner may read it.
  *
- * PGlite starts PostgreSQL with `-F`, which turns fsync off, and its file system answers fsync without doing anything:
- * a killed process loses nothing, a power cut may lose or tear anything. So fsync is turned on, and given a meaning. It
- * unpacks most files with leave for everybody to read and write them: that is taken away. Tests count the calls and look
- * at the modes: this reaches into PGlite's file system, whose shape is nobody's promise.
+ * PGlite starts PostgreSQL with `-F`, which disables fsync, and the fsync of its file system does nothing. A killed process
+ * loses nothing, but a power failure may lose or damage any file. This file enables fsync and implements it. PGlite also
+ * creates most files readable and writable for everybody; this file removes those permissions. It patches PGlite's internal
+ * file system, which is not a documented interface: tests count the fsync calls and check the modes.
  */
 
 import { closeSync, fsyncSync, openSync } from 'node:fs';
@@ -14,7 +14,7 @@ import type { loadPglite } from './packages.ts';
 
 type Pglite = Awaited<ReturnType<typeof loadPglite>>;
 
-/** An open file of Emscripten's NODEFS: `nfd` is the descriptor in Node, which folders have none of. */
+/** An open file of Emscripten's NODEFS. `nfd` is the descriptor in Node; folders have none. */
 interface Stream {
   readonly nfd?: number;
   readonly node: unknown;
@@ -32,7 +32,7 @@ interface NodeFiles {
 }
 
 const syncPath = (path: string): void => {
-  // There a folder cannot be opened, and need not be.
+  // Windows cannot open a folder, and does not need to sync one.
   if (process.platform === 'win32') return;
   const file = openSync(path, 'r');
   try {
@@ -42,23 +42,26 @@ const syncPath = (path: string): void => {
   }
 };
 
-// The owner's bits, and those that say what it is.
-const OWNERS = ~0o077;
+// The owner's permissions and the file type.
+const OWNER_BITS = ~0o077;
 
 const keepPrivate = ({ node_ops: ops }: NodeFiles): void => {
   const { mknod, setattr } = ops;
-  ops.mknod = (parent, name, mode, device) => mknod(parent, name, mode & OWNERS, device);
+  ops.mknod = (parent, name, mode, device) => mknod(parent, name, mode & OWNER_BITS, device);
   ops.setattr = (node, attributes) =>
-    setattr(node, typeof attributes.mode === 'number' ? { ...attributes, mode: attributes.mode & OWNERS } : attributes);
+    setattr(
+      node,
+      typeof attributes.mode === 'number' ? { ...attributes, mode: attributes.mode & OWNER_BITS } : attributes,
+    );
 };
 
-/** Options of PGlite for a folder whose commits are on the disk when they are acknowledged, and private. */
-export function durable({ PGlite, NodeFS }: Pglite, folder: string) {
+/** PGlite options for a folder that is private, and whose commits are on the disk when they are acknowledged. */
+export function durableOptions({ PGlite, NodeFS }: Pglite, folder: string) {
   const files = new NodeFS(folder);
   const init = files.init.bind(files);
   files.init = async (...args) => {
-    const made = await init(...args);
-    made.emscriptenOpts.preRun?.push((module) => {
+    const result = await init(...args);
+    result.emscriptenOpts.preRun?.push((module) => {
       const { NODEFS } = module as unknown as { NODEFS: NodeFiles };
       keepPrivate(NODEFS);
       NODEFS.stream_ops.fsync = ({ nfd, node }) => {
@@ -67,22 +70,22 @@ export function durable({ PGlite, NodeFS }: Pglite, folder: string) {
         return 0;
       };
     });
-    return made;
+    return result;
   };
   return {
     fs: files,
     startParams: [
       ...PGlite.defaultStartParams.filter((param) => param !== '-F'),
-      // Its fdatasync never reaches the file system.
+      // PGlite does not pass fdatasync on to the file system.
       ...['-c', 'wal_sync_method=fsync'],
     ],
   };
 }
 
-/** Put a folder on the disk, with all that is in it and its own name. */
+/** Sync a folder with all its contents, and its entry in the parent folder. */
 export async function syncFolder(folder: string): Promise<void> {
-  const found = await readdir(folder, { recursive: true, withFileTypes: true });
-  for (const entry of found) syncPath(join(entry.parentPath, entry.name));
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  for (const entry of entries) syncPath(join(entry.parentPath, entry.name));
   syncPath(folder);
   syncPath(dirname(folder));
 }

@@ -1,14 +1,13 @@
 /**
- * One process per folder: two PGlite on one folder silently lose each other's rows.
+ * Lets one process at a time open a folder: two instances of PGlite on one folder silently lose each other's rows.
  *
- * Whoever wants the folder puts down a file of its own, with a name that is never used again, and then looks at the
- * files of the others. Is one of them alive, the own file is taken away again: of two that come at once, at least one
- * sees the other. What a dead process has left is removed. Since no name is used twice, nobody can remove a live file
- * in the belief that it is the dead one.
+ * A process writes a lock file with a unique name, then reads the lock files of the others. If one of their processes is
+ * running, it removes its own file again: of two processes that start at once, at least one sees the other. Lock files of ended
+ * processes are removed. As names are unique, no process can remove the file of a running one by mistake.
  *
- * Dead means: the process is gone; or its number is now that of a process that started at another time; or the machine
- * has been started anew. Where none of it can be looked up (another machine, another container), it means that the file
- * has not been touched for a while: its owner touches it regularly.
+ * A process has ended if no process has its number, if the process with that number started at another time, or if the machine
+ * has been rebooted since. On another machine or in another container none of this can be checked: then a process counts as
+ * ended if it has not updated the time of its file for a minute.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -18,22 +17,23 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { TokenError } from '../token/index.ts';
 import type { ProcessIdentity } from './process-identity.ts';
-import { isRunning, whoIAm } from './process-identity.ts';
+import { currentProcess, isRunning } from './process-identity.ts';
 
 const NAME = /^in-use-[0-9a-f-]{36}\.json$/;
-const TOUCH_MS = 10_000;
-/** Untouched for this long, ms, a file whose owner cannot be looked up is taken for dead. */
-export const UNTOUCHED_MS = 60_000;
+const UPDATE_INTERVAL_MS = 10_000;
+/** Age, ms, at which a lock file counts as abandoned if its process cannot be checked. */
+export const ABANDONED_AFTER_MS = 60_000;
 const TRIES = 4;
 
-/** A folder taken. */
+/** The lock of a folder. */
 export interface FolderLock {
-  /** Whether it still is ours: the file may have been removed by hand, or in the belief that we are dead. */
-  held(): boolean;
+  /** Tell whether this process still holds it: the file may have been removed by hand, or as abandoned. */
+  isHeld(): boolean;
+  /** Remove the lock file. */
   release(): Promise<void>;
 }
 
-const ownerIn = (text: string): Partial<ProcessIdentity> => {
+const parseOwner = (text: string): Partial<ProcessIdentity> => {
   try {
     return JSON.parse(text) ?? {};
   } catch {
@@ -41,22 +41,22 @@ const ownerIn = (text: string): Partial<ProcessIdentity> => {
   }
 };
 
-const named = ({ pid, host }: Partial<ProcessIdentity>): string =>
+const describe = ({ pid, host }: Partial<ProcessIdentity>): string =>
   pid === process.pid && host === hostname() ? 'this process' : `process ${pid} on ${host}`;
 
-// Who is alive in the folder besides us, in words; undefined for nobody. Removes what the dead have left.
-const othersIn = async (folder: string, own: string): Promise<string | undefined> => {
-  // By the clock of the file system, which may be another machine's.
+// Find another running process that has the folder. Removes the lock files of ended processes.
+const findOther = async (folder: string, own: string): Promise<string | undefined> => {
+  // The clock of the file system, which may be on another machine.
   const now = (await stat(join(folder, own))).mtimeMs;
   for (const name of (await readdir(folder)).filter((found) => NAME.test(found) && found !== own)) {
     const path = join(folder, name);
     try {
-      const owner = ownerIn(await readFile(path, 'utf8'));
-      const untouchedMs = now - (await stat(path)).mtimeMs;
-      if (await isRunning(owner, untouchedMs < UNTOUCHED_MS)) return named(owner);
+      const owner = parseOwner(await readFile(path, 'utf8'));
+      const ageMs = now - (await stat(path)).mtimeMs;
+      if (await isRunning(owner, ageMs < ABANDONED_AFTER_MS)) return describe(owner);
       await rm(path, { force: true });
     } catch (error) {
-      // Gone in the meantime: its owner is done.
+      // ENOENT: its process has released the lock in the meantime.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }
@@ -64,23 +64,23 @@ const othersIn = async (folder: string, own: string): Promise<string | undefined
 };
 
 /**
- * Take a folder for this process.
+ * Lock a folder for this process.
  *
- * @throws {TokenError} `storage_failed`: somebody else has it.
+ * @throws {TokenError} `storage_failed` if another process holds it.
  */
 export async function lockFolder(folder: string): Promise<FolderLock> {
   const own = `in-use-${randomUUID()}.json`;
   const path = join(folder, own);
-  const text = JSON.stringify(await whoIAm());
+  const text = JSON.stringify(await currentProcess());
   let other: string | undefined;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
-    // Renamed into sight: nobody ever reads half of it.
+    // Written under another name first, so that no process reads an incomplete file.
     await writeFile(`${path}.new`, text, { mode: 0o600 });
     await rename(`${path}.new`, path);
-    other = await othersIn(folder, own);
-    if (other === undefined) return keep(path);
+    other = await findOther(folder, own);
+    if (other === undefined) return holdLock(path);
     await rm(path, { force: true });
-    // Two that came at the same time have sent each other away: not again at the same time.
+    // Two processes that started at once may both give up: a random wait separates their next attempts.
     await wait(Math.random() * 30 * attempt);
   }
   throw new TokenError(
@@ -89,20 +89,20 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
   );
 }
 
-const keep = (path: string): FolderLock => {
-  let held = true;
-  const touching = setInterval(() => {
+const holdLock = (path: string): FolderLock => {
+  let isHeld = true;
+  const updating = setInterval(() => {
     const now = new Date();
     utimes(path, now, now).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') held = false;
+      if (error.code === 'ENOENT') isHeld = false;
     });
-  }, TOUCH_MS);
-  touching.unref();
+  }, UPDATE_INTERVAL_MS);
+  updating.unref();
   return {
-    held: () => held,
+    isHeld: () => isHeld,
     release: async () => {
-      held = false;
-      clearInterval(touching);
+      isHeld = false;
+      clearInterval(updating);
       await rm(path, { force: true });
     },
   };

@@ -1,23 +1,24 @@
 /**
- * Schemas that grow: every room brings a list of scripts, numbered by their order from 1, and each is run once.
+ * Creates and updates tables. Each owner of tables has a list of scripts, numbered by their order from 1; each script runs once.
  *
- * A list is only ever added to. Several nodes may start at once: they take turns.
+ * Scripts may be appended to a list, never changed. Several processes may start at once: an advisory lock makes them take turns.
  */
 
 import { TokenError } from '../token/index.ts';
 import type { Database } from './contract.ts';
 
-/** A room's tables: the scripts that make and change them, oldest first. */
+/** The scripts that create and change the tables of one owner, oldest first. */
 export interface Migrations {
-  /** Its name: `operator`, `mapping`. */
-  readonly room: string;
+  /** Name of the owner: `operator`, `mapping`. */
+  readonly name: string;
   readonly steps: readonly string[];
 }
 
-// The advisory lock of whoever changes tables: any number, as long as it is always the same.
-const TURN = 0x7e55e7a;
+// Key of the advisory lock. The number is arbitrary but must never change.
+const LOCK_KEY = 0x7e55e7a;
 
-const LEDGER = `CREATE TABLE tessera_migrations (
+// The column `room` holds the name of the owner: existing databases have it.
+const CREATE_TABLE = `CREATE TABLE tessera_migrations (
   room text NOT NULL,
   number integer NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT now(),
@@ -25,32 +26,33 @@ const LEDGER = `CREATE TABLE tessera_migrations (
 )`;
 
 /**
- * Bring a room's tables up to date; all of it or nothing.
+ * Bring the tables of one owner up to date, all or none.
  *
- * @throws {TokenError} `storage_failed` where a newer version has been there before.
+ * @throws {TokenError} `storage_failed` if a newer version of Tessera has already changed them.
+ * @example await migrate(database, { name: 'mapping', steps: ['CREATE TABLE ...', 'ALTER TABLE ...'] });
  */
-export function migrate(database: Database, { room, steps }: Migrations): Promise<void> {
+export function migrate(database: Database, { name, steps }: Migrations): Promise<void> {
   return database.transaction(async (queries) => {
-    // Held to the end of the transaction. Every statement after it sees what the one before us has done.
-    await queries.query('SELECT pg_advisory_xact_lock($1::bigint)::text', [TURN]);
-    // Looked for first: a user who may not create tables can still run on those that are there.
-    const [ledger] = await queries.query<{ there: boolean }>(
-      "SELECT to_regclass('tessera_migrations') IS NOT NULL AS there",
+    // Held until the end of the transaction. The statements after it see what the process before has committed.
+    await queries.query('SELECT pg_advisory_xact_lock($1::bigint)::text', [LOCK_KEY]);
+    // Not CREATE TABLE IF NOT EXISTS: that fails for a user without the right to create tables, even if the table exists.
+    const [table] = await queries.query<{ exists: boolean }>(
+      "SELECT to_regclass('tessera_migrations') IS NOT NULL AS exists",
     );
-    if (!ledger?.there) await queries.script(LEDGER);
+    if (!table?.exists) await queries.script(CREATE_TABLE);
     const [last] = await queries.query<{ number: number }>(
       'SELECT coalesce(max(number), 0) AS number FROM tessera_migrations WHERE room = $1',
-      [room],
+      [name],
     );
     const done = last?.number ?? 0;
     if (done > steps.length)
       throw new TokenError(
         'storage_failed',
-        `database: the tables of ${room} are at version ${done}, expected ${steps.length} at most: a newer version of Tessera made them`,
+        `database: the tables of ${name}: expected version ${steps.length} or lower, got ${done}, written by a newer version of Tessera`,
       );
     for (let number = done + 1; number <= steps.length; number++) {
       await queries.script(steps[number - 1]!);
-      await queries.query('INSERT INTO tessera_migrations (room, number) VALUES ($1, $2)', [room, number]);
+      await queries.query('INSERT INTO tessera_migrations (room, number) VALUES ($1, $2)', [name, number]);
     }
   });
 }

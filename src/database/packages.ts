@@ -1,22 +1,25 @@
-/** The packages of the engines, which are the user's to install: loaded when they are first asked for. */
+/**
+ * Loads the packages of the engines when they are first needed. They are optional dependencies, which the user installs.
+ */
 
 import { TokenError } from '../token/index.ts';
 
-const load = async <T>(what: string, name: string, loaded: () => Promise<T>): Promise<T> => {
+const load = async <T>(location: string, name: string, importPackage: () => Promise<T>): Promise<T> => {
   try {
-    return await loaded();
+    return await importPackage();
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error;
-    // It is there, and misses something of its own.
+    // The package itself is installed; one of its dependencies is missing.
     if (!message.includes(name)) throw error;
     throw new TokenError(
       'storage_failed',
-      `database: ${what} needs the package ${name}, which is not installed: npm install ${name}`,
+      `database: ${location} needs the package ${name}, which is not installed: npm install ${name}`,
     );
   }
 };
 
+/** Load PGlite with its file system for Node. */
 export function loadPglite() {
   return load('a folder', '@electric-sql/pglite', async () => ({
     ...(await import('@electric-sql/pglite')),
@@ -24,6 +27,7 @@ export function loadPglite() {
   }));
 }
 
+/** Load `pg`. It is a CommonJS module: its exports may arrive as `default`. */
 export function loadPg() {
   return load('a postgres:// URL', 'pg', async () => {
     const module = await import('pg');

@@ -1,11 +1,11 @@
 /**
- * PGlite: PostgreSQL inside this process, its files in a folder that nobody else may open meanwhile.
+ * PGlite: PostgreSQL inside this process, with its files in a folder that no other process may open at the same time.
  *
- * | in the folder | what |
+ * | in the folder | content |
  * |---|---|
  * | `pglite/` | the files of PostgreSQL |
- * | `pglite.new/` | the same, while they are first made: put in place whole |
- * | `in-use-*.json` | who has it open: see `folder-lock.ts` |
+ * | `pglite.new/` | the same while they are being created; renamed when complete |
+ * | `in-use-*.json` | the process that has the folder open: see `folder-lock.ts` |
  */
 
 import { chmod, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
@@ -13,65 +13,65 @@ import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import { TokenError } from '../token/index.ts';
 import type { Database, Queries, Row, Value } from './contract.ts';
-import { durable, syncFolder } from './durable-files.ts';
-import { failure } from './failure.ts';
+import { durableOptions, syncFolder } from './durable-files.ts';
+import { storageError } from './engine-errors.ts';
 import { lockFolder } from './folder-lock.ts';
+import { createOperationTracker } from './operation-tracker.ts';
 import { loadPglite } from './packages.ts';
-import { underWay } from './under-way.ts';
-import { watch } from './watch.ts';
+import { guardTransaction } from './transaction-guard.ts';
 
-const PRIVATE = 0o700;
-// Number of the type in PostgreSQL's catalogue. By itself PGlite makes large ones BigInt.
+const PRIVATE_MODE = 0o700;
+// OID of the type in PostgreSQL. By default PGlite parses large values as BigInt.
 const INT8 = 20;
 
 type Pglite = Awaited<ReturnType<typeof loadPglite>>;
 
 const start = (pglite: Pglite, folder: string): Promise<PGlite> =>
-  pglite.PGlite.create({ ...durable(pglite, folder), parsers: { [INT8]: Number } });
+  pglite.PGlite.create({ ...durableOptions(pglite, folder), parsers: { [INT8]: Number } });
 
-// Making a database takes seconds, and half of one cannot be told from a broken one.
-const make = async (pglite: Pglite, files: string): Promise<void> => {
-  const fresh = `${files}.new`;
-  await rm(fresh, { recursive: true, force: true });
-  await mkdir(fresh, { mode: PRIVATE });
-  await (await start(pglite, fresh)).close();
-  await syncFolder(fresh);
-  await rename(fresh, files);
+// Creating a database takes seconds. An incomplete one would look like a damaged one, so it is created under another name.
+const create = async (pglite: Pglite, files: string): Promise<void> => {
+  const temporary = `${files}.new`;
+  await rm(temporary, { recursive: true, force: true });
+  await mkdir(temporary, { mode: PRIVATE_MODE });
+  await (await start(pglite, temporary)).close();
+  await syncFolder(temporary);
+  await rename(temporary, files);
 };
 
-const opened = async (pglite: Pglite, files: string): Promise<PGlite> => {
-  const there = await stat(files).catch(() => undefined);
-  if (there) await chmod(files, PRIVATE);
-  else await make(pglite, files);
+const openFiles = async (pglite: Pglite, files: string): Promise<PGlite> => {
+  const exists = await stat(files).catch(() => undefined);
+  if (exists) await chmod(files, PRIVATE_MODE);
+  else await create(pglite, files);
   try {
     return await start(pglite, files);
   } catch {
     const version = await readFile(join(files, 'PG_VERSION'), 'utf8').catch(() => 'unknown');
     throw new TokenError(
       'storage_failed',
-      `database: the files in ${files} cannot be opened: expected what this version of PGlite has written, got version ${version.trim()} of PostgreSQL, or damaged files`,
+      `database: cannot open the files in ${files}: expected the format of the installed PGlite, got that of PostgreSQL ${version.trim()}, or damaged files`,
     );
   }
 };
 
-/** Open a folder; it is made where there is none. */
+/** Open a folder; create it if it is missing. */
 export async function openPglite(folder: string): Promise<Database> {
   const pglite = await loadPglite();
   let lock: Awaited<ReturnType<typeof lockFolder>> | undefined;
   let engine: PGlite;
   try {
-    await mkdir(folder, { recursive: true, mode: PRIVATE });
+    await mkdir(folder, { recursive: true, mode: PRIVATE_MODE });
     lock = await lockFolder(folder);
-    engine = await opened(pglite, join(folder, 'pglite'));
+    engine = await openFiles(pglite, join(folder, 'pglite'));
   } catch (error) {
     await lock?.release();
-    throw failure(error, `cannot open the folder ${folder}`);
+    throw storageError(error, `cannot open the folder ${folder}`);
   }
 
-  const { run, end } = underWay();
-  const begin = <T>(work: () => Promise<T>): Promise<T> =>
-    run(() => {
-      if (lock.held()) return work();
+  const tracker = createOperationTracker();
+  const run = <T>(operation: () => Promise<T>): Promise<T> =>
+    tracker.run(() => {
+      if (lock.isHeld()) return operation();
       throw new TokenError('storage_failed', `database: another process has taken the folder ${folder}`);
     });
   const queriesOn = (target: Pick<PGlite, 'query' | 'exec'>): Queries => ({
@@ -79,49 +79,49 @@ export async function openPglite(folder: string): Promise<Database> {
       try {
         return (await target.query<R>(sql, [...params])).rows;
       } catch (error) {
-        throw failure(error, 'a statement failed');
+        throw storageError(error, 'a statement failed');
       }
     },
     script: async (sql) => {
       try {
         await target.exec(sql);
       } catch (error) {
-        throw failure(error, 'a script failed');
+        throw storageError(error, 'a script failed');
       }
     },
   });
-  const alone = queriesOn(engine);
+  const queries = queriesOn(engine);
 
   const transaction = async <T>(work: (queries: Queries) => Promise<T>): Promise<T> => {
-    let own: { readonly error: unknown } | undefined;
+    let thrownByWork: { readonly error: unknown } | undefined;
     try {
       return await engine.transaction(async (inner) => {
-        const watched = watch(queriesOn(inner));
+        const guarded = guardTransaction(queriesOn(inner));
         try {
-          const result = await work(watched);
-          watched.stillGood();
+          const result = await work(guarded);
+          guarded.assertNoneFailed();
           return result;
         } catch (error) {
-          own = { error };
+          thrownByWork = { error };
           throw error;
         }
       });
     } catch (error) {
-      // What the work threw is its own; the rest comes from the engine.
-      throw own ? own.error : failure(error, 'a transaction failed');
+      // Errors of `work` are rethrown as they are; the others come from the engine.
+      throw thrownByWork ? thrownByWork.error : storageError(error, 'a transaction failed');
     }
   };
 
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
-    await end();
+    await tracker.close();
     await engine.close().finally(() => lock.release());
   };
   return {
     kind: 'pglite',
-    query: (sql, params) => begin(() => alone.query(sql, params)),
-    script: (sql) => begin(() => alone.script(sql)),
-    transaction: (work) => begin(() => transaction(work)),
+    query: (sql, params) => run(() => queries.query(sql, params)),
+    script: (sql) => run(() => queries.script(sql)),
+    transaction: (work) => run(() => transaction(work)),
     close: () => (closing ??= close()),
   };
 }

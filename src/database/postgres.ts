@@ -1,21 +1,21 @@
 /**
- * PostgreSQL by URL, through a pool of connections of the `pg` package.
+ * PostgreSQL by URL, through the connection pool of the `pg` package.
  *
- * Any number of processes may share one. What the URL leaves out comes from the environment, as everywhere with
- * PostgreSQL: `PGPASSWORD` keeps a password out of command lines.
+ * Any number of processes may share a database. `pg` reads what the URL leaves out from the usual environment variables:
+ * `PGPASSWORD` keeps a password out of command lines.
  */
 
 import type { PoolClient } from 'pg';
 import type { Database, Queries, Row, Value } from './contract.ts';
-import { failure } from './failure.ts';
+import { storageError } from './engine-errors.ts';
+import { createOperationTracker } from './operation-tracker.ts';
 import { loadPg } from './packages.ts';
-import { underWay } from './under-way.ts';
-import { watch } from './watch.ts';
+import { guardTransaction } from './transaction-guard.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
-const CONNECTIONS = 10;
+const MAX_CONNECTIONS = 10;
 
-// Numbers of types in PostgreSQL's catalogue.
+// OIDs of types in PostgreSQL.
 const INT8 = 20;
 const INT8_ARRAY = 1016;
 const BYTEA = 17;
@@ -25,8 +25,8 @@ type Types = Parameters<typeof import('pg').types.getTypeParser>[0];
 
 const plainBytes = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** Open a pool and see that the server answers. */
-export async function openPostgres(url: string, connections = CONNECTIONS): Promise<Database> {
+/** Open a pool and check that the server answers. */
+export async function openPostgres(url: string, connections = MAX_CONNECTIONS): Promise<Database> {
   const { Pool, types } = await loadPg();
   const parserOf = (type: number, format?: 'text') => types.getTypeParser(type as Types, format) as unknown;
   const parseBytes = parserOf(BYTEA) as (text: string) => Uint8Array;
@@ -44,14 +44,14 @@ export async function openPostgres(url: string, connections = CONNECTIONS): Prom
       try {
         return (await target.query(sql, [...params])).rows as R[];
       } catch (error) {
-        throw failure(error, 'a statement failed');
+        throw storageError(error, 'a statement failed');
       }
     },
     script: async (sql) => {
       try {
         await target.query(sql);
       } catch (error) {
-        throw failure(error, 'a script failed');
+        throw storageError(error, 'a script failed');
       }
     },
   });
@@ -60,24 +60,24 @@ export async function openPostgres(url: string, connections = CONNECTIONS): Prom
     try {
       return await pool.connect();
     } catch (error) {
-      throw failure(error, 'cannot connect to PostgreSQL');
+      throw storageError(error, 'cannot connect to PostgreSQL');
     }
   };
 
   const transaction = async <T>(work: (queries: Queries) => Promise<T>): Promise<T> => {
     const client = await connect();
-    // A connection that breaks between two statements says so in this event, which kills the process when unheard.
+    // A connection that breaks between two statements emits this event. Without a listener it would end the process.
     let broken: Error | undefined;
     const onError = (error: Error): void => {
       broken = error;
     };
     client.on('error', onError);
     const queries = queriesOn(client);
-    const watched = watch(queries);
+    const guarded = guardTransaction(queries);
     try {
       await queries.script('BEGIN ISOLATION LEVEL READ COMMITTED');
-      const result = await work(watched);
-      watched.stillGood();
+      const result = await work(guarded);
+      guarded.assertNoneFailed();
       await queries.script('COMMIT');
       return result;
     } catch (error) {
@@ -87,7 +87,7 @@ export async function openPostgres(url: string, connections = CONNECTIONS): Prom
       throw error;
     } finally {
       client.off('error', onError);
-      // A broken one is not put back.
+      // With an error, the pool discards the connection.
       client.release(broken);
     }
   };
@@ -103,7 +103,7 @@ export async function openPostgres(url: string, connections = CONNECTIONS): Prom
         parsers.get(type) ?? parserOf(type, format)) as typeof types.getTypeParser,
     },
   });
-  // An idle connection broke: the pool has let it go, and makes another one when it is needed.
+  // The pool replaces an idle connection that breaks. Without a listener the event would end the process.
   pool.on('error', () => {});
   try {
     (await connect()).release();
@@ -112,14 +112,14 @@ export async function openPostgres(url: string, connections = CONNECTIONS): Prom
     throw error;
   }
 
-  const { run, end } = underWay();
-  const alone = queriesOn(pool);
+  const { run, close: waitForOperations } = createOperationTracker();
+  const queries = queriesOn(pool);
   let closing: Promise<void> | undefined;
   return {
     kind: 'postgres',
-    query: (sql, params) => run(() => alone.query(sql, params)),
-    script: (sql) => run(() => alone.script(sql)),
+    query: (sql, params) => run(() => queries.query(sql, params)),
+    script: (sql) => run(() => queries.script(sql)),
     transaction: (work) => run(() => transaction(work)),
-    close: () => (closing ??= end().then(() => pool.end())),
+    close: () => (closing ??= waitForOperations().then(() => pool.end())),
   };
 }

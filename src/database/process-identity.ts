@@ -1,17 +1,19 @@
-/** Which process this is, told so that another one can find out whether it still runs. */
+/**
+ * Identifies a process, so that another process can find out whether it is still running.
+ */
 
 import { readFile, readlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 
-/** A process. What this system does not tell is null. */
+/** A process. Fields that the system does not offer are null (`/proc` exists on Linux alone). */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it started, in the kernel's own count: tells it from a later process of the same number. */
+  /** Start time in the kernel's clock ticks: distinguishes it from a later process with the same number. */
   readonly startedAt: string | null;
   readonly host: string;
-  /** Which start of the machine. */
+  /** ID of the boot of the machine. */
   readonly boot: string | null;
-  /** In whose count `pid` is: a container has its own. */
+  /** PID namespace of `pid`: each container has its own. */
   readonly pidSpace: string | null;
 }
 
@@ -21,29 +23,29 @@ const orNull = (found: Promise<string>): Promise<string | null> =>
     () => null,
   );
 
-// Fields 3 and 22 of /proc/PID/stat. The name before them is in brackets, and may hold brackets and spaces itself.
-const lookUp = async (pid: number): Promise<{ state: string | null; start: string | null }> => {
+// Fields 3 and 22 of /proc/PID/stat. The name before them is in brackets and may itself hold brackets and spaces.
+const readStat = async (pid: number): Promise<{ state: string | null; start: string | null }> => {
   const text = await orNull(readFile(`/proc/${pid}/stat`, 'utf8'));
   const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ') ?? [];
   return { state: fields[0] ?? null, start: fields[19] ?? null };
 };
-// Dead, and only waiting for its parent to look.
-const ZOMBIES = ['Z', 'X'];
+// The process has ended; its parent has not read its exit code yet.
+const ENDED_STATES = ['Z', 'X'];
 
-/** This process. */
-export async function whoIAm(): Promise<ProcessIdentity> {
+/** Identify this process. */
+export async function currentProcess(): Promise<ProcessIdentity> {
   return {
     pid: process.pid,
-    startedAt: (await lookUp(process.pid)).start,
+    startedAt: (await readStat(process.pid)).start,
     host: hostname(),
     boot: await orNull(readFile('/proc/sys/kernel/random/boot_id', 'utf8')),
     pidSpace: await orNull(readlink('/proc/self/ns/pid')),
   };
 }
 
-const answers = (pid: number): boolean => {
+const exists = (pid: number): boolean => {
   try {
-    // Signal 0 is none: it only asks.
+    // Signal 0 sends nothing; it only checks that the process exists.
     process.kill(pid, 0);
     return true;
   } catch (error) {
@@ -52,17 +54,17 @@ const answers = (pid: number): boolean => {
 };
 
 /**
- * Whether a process still runs.
+ * Tell whether a process is still running.
  *
- * @param owner     what {@link whoIAm} has said in it.
- * @param believed  the answer where it cannot be looked up from here.
+ * @param owner     the result of {@link currentProcess} in that process.
+ * @param fallback  the result for a process of another machine or container, which cannot be checked.
  */
-export async function isRunning(owner: Partial<ProcessIdentity>, believed: boolean): Promise<boolean> {
+export async function isRunning(owner: Partial<ProcessIdentity>, fallback: boolean): Promise<boolean> {
   const { pid, startedAt, host, boot, pidSpace } = owner;
-  const self = await whoIAm();
-  if (!Number.isSafeInteger(pid) || host !== self.host || pidSpace !== self.pidSpace) return believed;
-  if (boot !== self.boot || !answers(pid!)) return false;
-  const { state, start } = await lookUp(pid!);
-  if (state !== null && ZOMBIES.includes(state)) return false;
+  const self = await currentProcess();
+  if (!Number.isSafeInteger(pid) || host !== self.host || pidSpace !== self.pidSpace) return fallback;
+  if (boot !== self.boot || !exists(pid!)) return false;
+  const { state, start } = await readStat(pid!);
+  if (state !== null && ENDED_STATES.includes(state)) return false;
   return startedAt === null || start === null || startedAt === start;
 }

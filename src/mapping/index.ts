@@ -1,5 +1,7 @@
-/** `tessera-id/mapping`: raw IDs of an advertiser's or data provider's users, stored, kept up to date, taken away. */
+/** `tessera-id/mapping`: stores the raw IDs of an advertiser's or data provider's users, and keeps them up to date. */
+
 export type { Database } from '../database/contract.ts';
+export { createMappings } from './mappings.ts';
 export type {
   Counts,
   DueOptions,
@@ -12,5 +14,4 @@ export type {
   MappingsOptions,
   Progress,
   Summary,
-} from './contract.ts';
-export { createMappings } from './mappings.ts';
+} from './types.ts';

@@ -1,149 +1,222 @@
 /**
- * A job: rows of a source are put down as pending on one side, and claimed, asked for and written on the other, both at
- * the same time. A due run is a job without a source.
+ * Runs a job: it stores the items of a source as pending, while workers claim pending rows, request their mappings and write
+ * the answers. A due run is a job without a source.
  *
- * The order of things within a chunk is what makes a job safe to kill: claim, ask and write are one transaction, so a
- * row is either as it was or as the service has answered. Before: `mappings.ts`.
+ * Claim, request and write are one transaction, so a job may be killed at any point: a row is either unchanged or holds the
+ * whole answer of the service.
  */
 
 import type { Database } from '../database/contract.ts';
 import type { Dii, Source } from '../server/index.ts';
-import type { Answer, Ask } from './ask.ts';
-import { lookFrom } from './buckets.ts';
-import { byIndex } from './by-index.ts';
-import type { DueOptions, Invalid, Progress, Summary } from './contract.ts';
+import { type ChunkQueue, createChunkQueue } from './chunk-queue.ts';
+import {
+  addPending,
+  claimRows,
+  countRows,
+  type RemapCondition,
+  type RowSelection,
+  waitForClaims,
+  writeAnswers,
+} from './job-rows.ts';
 import { diiOf } from './key.ts';
-import { type Again, claim, countWanted, putDown, type Wanted, waitForOthers, write } from './rows.ts';
-import { BATCH, batchesOf } from './source.ts';
-import { createSupply } from './supply.ts';
+import type { AnsweredRow, RequestMappings } from './mapping-request.ts';
+import { keepCheckedFrom } from './rotated-buckets.ts';
+import { BATCH_SIZE, batchesOf } from './source-batches.ts';
+import { indexedTransaction } from './tables.ts';
+import type { DueOptions, Invalid, Summary } from './types.ts';
 
-/** What every job of a store works with. */
-export interface Works {
+/** What all jobs of a store use. */
+export interface JobContext {
   readonly database: Database;
-  readonly ask: Ask;
-  /** Batches under way at once. */
+  readonly requestMappings: RequestMappings;
+  /** Number of batches in flight. */
   readonly workers: number;
 }
 
-/** What a job is to do. */
-export interface Work extends Pick<DueOptions, 'onProgress' | 'onInvalid'> {
-  readonly source?: { readonly items: Source<Dii>; again(): Again };
-  readonly wanted: Wanted;
+/** What a job has to do. */
+export interface Job extends Pick<DueOptions, 'onProgress' | 'onInvalid'> {
+  readonly source?: { readonly items: Source<Dii>; remapCondition(): RemapCondition };
+  readonly selection: RowSelection;
   readonly signal: AbortSignal;
 }
 
-/** A promise that is kept when it is told to be. */
-const createBell = (): { readonly rung: Promise<void>; ring(): void } => {
-  let ring = () => {};
-  const rung = new Promise<void>((resolve) => {
-    ring = resolve;
+/** Whether and why a job stops early. */
+interface Stop {
+  readonly isStopped: boolean;
+  /** Resolves when the job has to stop. */
+  readonly stopped: Promise<void>;
+  /** Stop the job; the first error counts. */
+  fail(error: unknown): void;
+  /** Throw the reason of the signal or the first error. Removes the listener of the signal. */
+  finish(): void;
+}
+
+const createStop = (signal: AbortSignal): Stop => {
+  let failure: { readonly error: unknown } | undefined;
+  let stop = () => {};
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve;
   });
-  return { rung, ring };
+  signal.addEventListener('abort', stop, { once: true });
+  return {
+    get isStopped() {
+      return failure !== undefined || signal.aborted;
+    },
+    stopped,
+    fail: (error) => {
+      failure ??= { error };
+      stop();
+    },
+    finish: () => {
+      signal.removeEventListener('abort', stop);
+      signal.throwIfAborted();
+      if (failure) throw failure.error;
+    },
+  };
+};
+
+/** The counts of a job, which it reports to the caller. */
+const createReport = ({ source, onProgress, onInvalid }: Job) => {
+  const counts = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
+  // Rows that were selected when the job began: all rows of a due run, or the rows that an earlier run has left pending.
+  let selected = 0;
+  // The source holds the rows of an earlier run too. They count by their answer, not as kept.
+  const summary = (): Summary => (source ? { ...counts, kept: Math.max(0, counts.kept - selected) } : { ...counts });
+  const progress = (): void => onProgress?.({ ...summary(), ...(!source && { total: selected }) });
+  const addInvalid = async (found: Invalid): Promise<void> => {
+    counts.invalid++;
+    await onInvalid?.(found);
+  };
+  return {
+    summary,
+    addInvalid,
+    setSelected: (count: number) => {
+      selected = count;
+    },
+    addRead: (read: number, kept: number): void => {
+      counts.read += read;
+      counts.kept += kept;
+      if (read > 0) progress();
+    },
+    addAnswers: async (rows: readonly AnsweredRow[]): Promise<void> => {
+      for (const row of rows) {
+        if (row.state !== 'invalid') counts[row.state]++;
+        else await addInvalid({ dii: diiOf(row), index: undefined, reason: row.reason! });
+      }
+      progress();
+    },
+  };
+};
+
+/** A job that is running. */
+interface RunningJob {
+  readonly context: JobContext;
+  readonly job: Job;
+  /** Rows that one transaction claims. */
+  readonly chunkSize: number;
+  readonly queue: ChunkQueue;
+  readonly report: ReturnType<typeof createReport>;
+  readonly stop: Stop;
+}
+
+/** Store the items of the source as pending. */
+const readSource = async ({
+  context: { database },
+  job: { source },
+  queue,
+  report,
+  stop,
+}: RunningJob): Promise<void> => {
+  if (!source) return;
+  for await (const { read, keys, isEarly } of batchesOf(source.items, report.addInvalid)) {
+    if (stop.isStopped) return;
+    const condition = source.remapCondition();
+    const added =
+      keys.length > 0 ? await indexedTransaction(database, (queries) => addPending(queries, keys, condition)) : 0;
+    if (stop.isStopped) return;
+    queue.add(added);
+    if (isEarly) queue.flush();
+    report.addRead(read, keys.length - added);
+  }
+};
+
+/** Claim a chunk, request its mappings and write them. Returns the number of rows claimed. */
+const processChunk = async ({
+  context,
+  job: { selection, signal },
+  chunkSize,
+  report,
+}: RunningJob): Promise<number> => {
+  const { database, requestMappings } = context;
+  const result = await indexedTransaction(database, async (queries) => {
+    const keys = await claimRows(queries, selection, chunkSize);
+    if (keys.length === 0) return { claimed: 0, rows: [] };
+    const { rows, failure } = await requestMappings(keys, signal);
+    if (rows.length > 0) await writeAnswers(queries, rows);
+    const inBuckets = rows.filter(({ bucketId }) => bucketId !== null);
+    // A loop: Math.min(...values) fails for many thousand values.
+    const oldest = inBuckets.reduce((at, { answeredAt }) => Math.min(at, answeredAt), Number.POSITIVE_INFINITY);
+    if (inBuckets.length > 0) await keepCheckedFrom(queries, oldest);
+    // The transaction commits: it keeps the batches before a failed one.
+    return { claimed: keys.length, rows, failure };
+  });
+  if (result.rows.length > 0) await report.addAnswers(result.rows);
+  if (result.failure) throw result.failure.error;
+  return result.claimed;
+};
+
+/** Process chunks until the source has ended and no selected row is free. */
+const runWorker = async (running: RunningJob): Promise<void> => {
+  const { chunkSize, queue, stop } = running;
+  // Rows that earlier runs have left pending come first; they are not in the queue.
+  let hasLeftovers = true;
+  while (!stop.isStopped) {
+    if (!hasLeftovers) await queue.next();
+    const { isEnded } = queue;
+    const claimed = await processChunk(running);
+    if (isEnded && claimed === 0) return;
+    hasLeftovers &&= claimed === chunkSize;
+  }
+};
+
+/** Run workers until no selected row is left, not even one that another process has claimed and released. */
+const runWorkers = async (running: RunningJob, count: number): Promise<void> => {
+  const { context, job, stop } = running;
+  const isRowLeft = (): Promise<boolean> =>
+    Promise.race([
+      indexedTransaction(context.database, (queries) => waitForClaims(queries, job.selection)),
+      // A job that has to stop does not wait for the claims of other processes.
+      stop.stopped.then(() => false),
+    ]);
+  do {
+    await Promise.all(Array.from({ length: count }, () => runWorker(running).catch(stop.fail)));
+  } while (!stop.isStopped && (await isRowLeft()));
 };
 
 /**
- * Do a job to its end.
+ * Run a job to its end.
  *
- * @throws the first failure, after everything that was under way has come to its own end, or the reason of the signal.
+ * @throws the first failure, after all transactions in flight have ended, or the reason of the signal.
  */
-export async function runJob({ database, ask, workers }: Works, work: Work): Promise<Summary> {
-  const { source, wanted, signal, onProgress, onInvalid } = work;
-  // PGlite has one transaction at a time: it takes what several of PostgreSQL's would.
-  const [parallel, chunk] = database.kind === 'pglite' ? [1, workers * BATCH] : [workers, BATCH];
-  const supply = createSupply(chunk);
-  const tally = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
-  // Rows that were to be asked for when the job began: of a due run all of them, else what an earlier run has left.
-  let waiting = 0;
-  let failed: { readonly error: unknown } | undefined;
-  const stop = createBell();
-  const stopped = (): boolean => failed !== undefined || signal.aborted;
-
-  const fail = (error: unknown): void => {
-    failed ??= { error };
-    stop.ring();
-  };
-  // What was left is in the source again, and stored already; it counts by its answer.
-  const summary = (): Summary => (source ? { ...tally, kept: Math.max(0, tally.kept - waiting) } : { ...tally });
-  const tell = (): void => onProgress?.({ ...summary(), ...(!source && { total: waiting }) } satisfies Progress);
-  const refuse = async (found: Invalid): Promise<void> => {
-    tally.invalid++;
-    await onInvalid?.(found);
-  };
-
-  const read = async (): Promise<void> => {
-    if (!source) return;
-    for await (const { read, keys, early } of batchesOf(source.items, refuse)) {
-      if (stopped()) return;
-      const put = keys.length > 0 ? await byIndex(database, (queries) => putDown(queries, keys, source.again())) : 0;
-      if (stopped()) return;
-      tally.read += read;
-      tally.kept += keys.length - put;
-      supply.add(put);
-      if (early) supply.release();
-      if (read > 0) tell();
-    }
-  };
-
-  const note = async (answers: readonly Answer[]): Promise<void> => {
-    for (const answer of answers) {
-      if (answer.state !== 'invalid') tally[answer.state]++;
-      else await refuse({ dii: diiOf(answer), index: undefined, reason: answer.reason! });
-    }
-    tell();
-  };
-
-  // Claims a chunk, asks and writes; how many rows there were.
-  const doChunk = async (): Promise<number> => {
-    const done = await byIndex(database, async (queries) => {
-      const keys = await claim(queries, wanted, chunk);
-      if (keys.length === 0) return { claimed: 0, answers: [] };
-      const { answers, failure } = await ask(keys, signal);
-      if (answers.length > 0) await write(queries, answers);
-      const ofV2 = answers.filter(({ bucketId }) => bucketId !== null).map(({ answeredAt }) => answeredAt);
-      if (ofV2.length > 0)
-        await lookFrom(
-          queries,
-          ofV2.reduce((a, b) => Math.min(a, b)),
-        );
-      // Whole batches before a failed one are kept.
-      return { claimed: keys.length, answers, failure };
-    });
-    if (done.answers.length > 0) await note(done.answers);
-    if (done.failure) throw done.failure.error;
-    return done.claimed;
-  };
-
-  const keepClaiming = async (): Promise<void> => {
-    // At first, what others have left.
-    let more = true;
-    while (!stopped()) {
-      if (!more) await supply.next();
-      const { ended } = supply;
-      const count = await doChunk();
-      if (ended && count === 0) return;
-      more &&= count === chunk;
-    }
-  };
-  // Nobody else's chunk is waited for once this job is to stop.
-  const isLeft = (): Promise<boolean> =>
-    Promise.race([byIndex(database, (queries) => waitForOthers(queries, wanted)), stop.rung.then(() => false)]);
-  const claimAll = async (): Promise<void> => {
-    do {
-      await Promise.all(Array.from({ length: parallel }, () => keepClaiming().catch(fail)));
-    } while (!stopped() && (await isLeft()));
-  };
-
-  signal.throwIfAborted();
-  signal.addEventListener('abort', stop.ring, { once: true });
+export async function runJob(context: JobContext, job: Job): Promise<Summary> {
+  const { database, workers } = context;
+  job.signal.throwIfAborted();
+  // PGlite runs one transaction at a time: it processes in one chunk what PostgreSQL processes in several.
+  const [workerCount, chunkSize] = database.kind === 'pglite' ? [1, workers * BATCH_SIZE] : [workers, BATCH_SIZE];
+  const stop = createStop(job.signal);
+  const report = createReport(job);
+  const running: RunningJob = { context, job, chunkSize, queue: createChunkQueue(chunkSize), report, stop };
   try {
-    if (source || onProgress) waiting = await byIndex(database, (queries) => countWanted(queries, wanted));
-    // A source that keeps us waiting cannot be stopped, but need not be waited for.
-    const reading = Promise.race([read(), stop.rung]).catch(fail).finally(supply.end);
-    await Promise.all([reading, claimAll().catch(fail)]);
-  } finally {
-    signal.removeEventListener('abort', stop.ring);
+    if (job.source || job.onProgress)
+      report.setSelected(await indexedTransaction(database, (queries) => countRows(queries, job.selection)));
+    // A source that never produces its next item cannot be cancelled, but the job need not wait for it.
+    const reading = Promise.race([readSource(running), stop.stopped])
+      .catch(stop.fail)
+      .finally(running.queue.end);
+    await Promise.all([reading, runWorkers(running, workerCount).catch(stop.fail)]);
+  } catch (error) {
+    stop.fail(error);
   }
-  signal.throwIfAborted();
-  if (failed) throw failed.error;
-  return summary();
+  stop.finish();
+  return report.summary();
 }

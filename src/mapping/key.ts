@@ -1,23 +1,22 @@
 /**
- * Under what a person's mapping is stored: the type of the DII and its hash. This is where plain addresses and numbers
- * end: nothing behind it ever sees one.
+ * The key of a stored mapping: the type of the DII and its hash. Plain addresses and numbers do not get past this file.
  */
 
 import { sentDii } from '../server/dii.ts';
 import type { Dii } from '../server/index.ts';
 import { type DiiType, diiTypeOf, hashTextOf } from '../token/index.ts';
 
-/** Type, and base64 of the 32 bytes of the hash. */
+/** Key of a mapping. `hash` is base64 of 32 bytes. */
 export interface Key {
   readonly type: DiiType;
   readonly hash: string;
 }
 
 /**
- * The key of DII in any of its four forms; a hash in hexadecimal digits has the same one.
+ * Compute the key of DII in any of its four forms. A hash may be base64 or hexadecimal.
  *
- * @returns undefined for an address, a number or a hash that is not valid.
- * @throws {TypeError} no DII at all; the value is not shown.
+ * @returns undefined if the address, number or hash is not valid.
+ * @throws {TypeError} if it is not DII at all. The message does not quote the value.
  */
 export function keyOf(dii: Dii): Key | undefined {
   const { form, value } = sentDii(dii, 'none');
@@ -25,7 +24,7 @@ export function keyOf(dii: Dii): Key | undefined {
   return hash === undefined ? undefined : { type: diiTypeOf(form), hash };
 }
 
-/** A key as DII, the way it is sent. */
+/** Convert a key to the DII that is sent. */
 export function diiOf({ type, hash }: Key): Dii {
   return type === 'email' ? { emailHash: hash } : { phoneHash: hash };
 }

@@ -1,58 +1,59 @@
 /**
- * Stored mappings: what binds database, client and clock together, and hands the acts out.
+ * Stored mappings: connects database, client and clock, and offers the methods.
  *
- * Each act is in a file of its own: `job.ts` maps, `buckets.ts` looks for what has rotated, `opt-outs.ts` for who has
- * opted out, `store.ts` reads and deletes.
+ * Each method is one function of another file: `job.ts` maps, `rotated-buckets.ts` marks mappings of rotated buckets,
+ * `opt-outs.ts` checks opt-outs, `stored-rows.ts` reads and deletes.
  */
 
 import type { Database } from '../database/contract.ts';
 import { openDatabase } from '../database/database.ts';
 import { migrate } from '../database/migrations.ts';
-import { type UnderWay, underWay } from '../database/under-way.ts';
+import { createOperationTracker, type OperationTracker } from '../database/operation-tracker.ts';
 import { checkSource } from '../server/batch.ts';
 import { TokenError } from '../token/index.ts';
-import { createAsk } from './ask.ts';
-import { lookAtBuckets } from './buckets.ts';
-import { createServiceClock } from './clock.ts';
-import type { Mappings, MappingsOptions, Summary } from './contract.ts';
-import { runJob, type Work } from './job.ts';
+import { type Job, runJob } from './job.ts';
+import type { RowSelection } from './job-rows.ts';
 import { keyOf } from './key.ts';
+import { createMappingRequest } from './mapping-request.ts';
 import { checkOptOuts } from './opt-outs.ts';
-import { type Settings, settingsOf } from './options.ts';
-import type { Wanted } from './rows.ts';
-import { counts, find, forget, forgetAll, pages, tidy } from './store.ts';
+import { type MappingSettings, settingsOf } from './options.ts';
+import { markRotatedBuckets } from './rotated-buckets.ts';
+import { createServiceClock } from './service-clock.ts';
+import { counts, find, forget, forgetAll, pages, vacuumIfNeeded } from './stored-rows.ts';
 import { TABLES } from './tables.ts';
+import type { Mappings, MappingsOptions, Summary } from './types.ts';
 
-const openStore = async ({ database: place, workers }: Settings): Promise<Database> => {
-  // A connection for each worker, one for the source, one for whoever asks meanwhile.
-  const database = typeof place === 'string' ? await openDatabase(place, { connections: workers + 2 }) : place;
+const openTables = async ({ database: given, workers }: MappingSettings): Promise<Database> => {
+  // One connection for each worker, one for the source, one for other calls during a job.
+  const database = typeof given === 'string' ? await openDatabase(given, { connections: workers + 2 }) : given;
   try {
     await migrate(database, TABLES);
     return database;
   } catch (error) {
-    if (typeof place === 'string') await database.close();
+    if (typeof given === 'string') await database.close();
     throw error;
   }
 };
 
-const mappingsIn = (database: Database, settings: Settings, { run, end }: UnderWay): Mappings => {
+const mappingsIn = (database: Database, settings: MappingSettings, tracker: OperationTracker): Mappings => {
+  const { run } = tracker;
   const { client, version, bucketMarginMs: marginMs, workers } = settings;
   const clock = createServiceClock(settings.now);
-  const works = { database, ask: createAsk(client, version, clock), workers };
+  const context = { database, requestMappings: createMappingRequest(client, version, clock), workers };
   const closing = new AbortController();
   let closed: Promise<void> | undefined;
 
   const signalOf = (outer: AbortSignal | undefined): AbortSignal =>
     outer ? AbortSignal.any([outer, closing.signal]) : closing.signal;
 
-  const look = async (signal: AbortSignal): Promise<void> => {
+  const checkBuckets = async (signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted();
-    if (version === 2) await lookAtBuckets({ database, client, clock, marginMs, signal });
+    if (version === 2) await markRotatedBuckets({ database, client, clock, marginMs, signal });
   };
 
-  const finish = async (work: Work): Promise<Summary> => {
-    const summary = await runJob(works, work);
-    await tidy(database, summary.mapped + summary.optedOut + summary.invalid);
+  const runAndVacuum = async (job: Job): Promise<Summary> => {
+    const summary = await runJob(context, job);
+    await vacuumIfNeeded(database, summary.mapped + summary.optedOut + summary.invalid);
     return summary;
   };
 
@@ -61,18 +62,22 @@ const mappingsIn = (database: Database, settings: Settings, { run, end }: UnderW
       run(async () => {
         checkSource('source', items);
         const signal = signalOf(outer);
-        await look(signal);
-        const started = clock.local();
-        const again = () => ({ dueAt: clock.at(started), answeredBefore: clock.at(started), version });
-        return finish({ ...rest, signal, source: { items, again }, wanted: { what: 'askedFor' } });
+        await checkBuckets(signal);
+        const startedAt = clock.localNow();
+        // Converted at each use: an answer in between may correct the clock.
+        const remapCondition = () => {
+          const at = clock.toServiceTime(startedAt);
+          return { dueAt: at, answeredBefore: at, version };
+        };
+        return runAndVacuum({ ...rest, signal, source: { items, remapCondition }, selection: { kind: 'requested' } });
       }),
     mapDue: ({ signal: outer, ...rest } = {}) =>
       run(async () => {
         const signal = signalOf(outer);
-        await look(signal);
-        const started = clock.local();
-        const wanted: Wanted = { what: 'due', until: () => clock.at(started), version };
-        return finish({ ...rest, signal, wanted });
+        await checkBuckets(signal);
+        const startedAt = clock.localNow();
+        const selection: RowSelection = { kind: 'due', until: () => clock.toServiceTime(startedAt), version };
+        return runAndVacuum({ ...rest, signal, selection });
       }),
     checkOptOuts: ({ signal, ...rest } = {}) =>
       run(() => checkOptOuts({ ...rest, database, client, clock, signal: signalOf(signal) })),
@@ -89,7 +94,7 @@ const mappingsIn = (database: Database, settings: Settings, { run, end }: UnderW
         }
       },
     }),
-    counts: () => run(() => counts(database, clock.at(clock.local()), version)),
+    counts: () => run(() => counts(database, clock.now(), version)),
     forget: (dii) =>
       run(async () => {
         const key = keyOf(dii);
@@ -98,8 +103,8 @@ const mappingsIn = (database: Database, settings: Settings, { run, end }: UnderW
     forgetAll: () => run(() => forgetAll(database)),
     close: () => {
       closed ??= (async () => {
-        closing.abort(new TokenError('closed', 'mappings: closed'));
-        await end();
+        closing.abort(new TokenError('closed', 'mappings: expected open mappings, got ones that have been closed'));
+        await tracker.close();
         if (typeof settings.database === 'string') await database.close();
       })();
       return closed;
@@ -108,10 +113,10 @@ const mappingsIn = (database: Database, settings: Settings, { run, end }: UnderW
 };
 
 /**
- * Open stored mappings; their tables are made where there are none.
+ * Open stored mappings. Creates their tables if they are missing.
  *
- * @throws {TypeError | RangeError} a wrong option, by name.
- * @throws {TokenError} `storage_failed`, from the database.
+ * @throws {TypeError | RangeError} a wrong option: the message names it, what was expected and what came.
+ * @throws {TokenError} `storage_failed` if the database cannot be opened.
  * @example
  * const client = createClient({ baseUrl, apiKey, clientSecret });
  * const mappings = await createMappings({ client, database: './mappings' });
@@ -120,5 +125,5 @@ const mappingsIn = (database: Database, settings: Settings, { run, end }: UnderW
  */
 export async function createMappings(options: MappingsOptions): Promise<Mappings> {
   const settings = settingsOf(options);
-  return mappingsIn(await openStore(settings), settings, underWay());
+  return mappingsIn(await openTables(settings), settings, createOperationTracker());
 }

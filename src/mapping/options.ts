@@ -1,11 +1,15 @@
-/** What mappings are made from: the options, their defaults, and the refusal of wrong ones at creation. */
+/**
+ * Options of stored mappings: their defaults, and the check that runs when they are created.
+ */
 
 import type { Database } from '../database/contract.ts';
-import { kindOf, MOST_PARALLEL, refuse, wholeNumber } from '../server/options.ts';
-import type { MappingClient, MappingsOptions } from './contract.ts';
+import { checkInteger, MAX_CONCURRENCY, throwIf } from '../server/options.ts';
+import { kindOf, typeFault } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
+import type { MappingClient, MappingsOptions } from './types.ts';
 
-/** Checked options, every default filled in. */
-export interface Settings {
+/** Checked options, with all defaults. */
+export interface MappingSettings {
   readonly client: MappingClient;
   readonly database: string | Database;
   readonly version: 2 | 3;
@@ -16,25 +20,28 @@ export interface Settings {
 
 const HOUR_MS = 3_600_000;
 /** Longest margin, ms: a year, in which every bucket rotates. */
-const LONGEST_MARGIN_MS = 365 * 24 * HOUR_MS;
-const withFunctions = <T>(option: string, expected: string, value: T, names: readonly (keyof T & string)[]): T => {
-  if (typeof value !== 'object' || value === null) return refuse(option, expected, kindOf(value));
+const MAX_MARGIN_MS = 365 * 24 * HOUR_MS;
+
+const checkMethods = <T>(option: string, expected: string, value: T, names: readonly (keyof T & string)[]): T => {
+  if (typeof value !== 'object' || value === null) throw new TypeError(expectedGot(option, expected, kindOf(value)));
   const missing = names.find((name) => typeof value[name] !== 'function');
-  return missing === undefined ? value : refuse(option, expected, `an object without ${missing}()`);
+  if (missing !== undefined) throw new TypeError(expectedGot(option, expected, `an object without ${missing}()`));
+  return value;
 };
 
 /**
- * Check options and fill in defaults.
+ * Check the options of stored mappings and fill in the defaults.
  *
- * @throws {TypeError} naming the option, what was expected and what came; never showing a password.
+ * @throws {TypeError} naming the option, what was expected and what came; never quoting a password.
  */
-export function settingsOf(options: MappingsOptions): Settings {
-  if (typeof options !== 'object' || options === null) return refuse('options', 'object', kindOf(options));
+export function settingsOf(options: MappingsOptions): MappingSettings {
+  throwIf(typeFault('options', 'object', options));
   const { client, database, version = 3, bucketMarginMs = HOUR_MS, workers = 4, now = Date.now } = options;
   if (version !== 2 && version !== 3)
-    refuse('version', '2 or 3', typeof version === 'number' ? `${version}` : kindOf(version));
+    throw new TypeError(expectedGot('version', '2 or 3', typeof version === 'number' ? version : kindOf(version)));
+  throwIf(typeFault('now', 'function', now));
   return {
-    client: withFunctions('client', 'a client of tessera-id/server', client, [
+    client: checkMethods('client', 'a client of tessera-id/server', client, [
       'mapIdentities',
       'mapIdentitiesV2',
       'rotatedBuckets',
@@ -43,15 +50,15 @@ export function settingsOf(options: MappingsOptions): Settings {
     database:
       typeof database === 'string'
         ? database
-        : withFunctions('database', 'a folder, postgres://user:password@host:port/name or an open database', database, [
+        : checkMethods('database', 'a folder, postgres://user:password@host:port/name or an open database', database, [
             'query',
             'script',
             'transaction',
             'close',
           ]),
     version,
-    bucketMarginMs: wholeNumber('bucketMarginMs', bucketMarginMs, 0, LONGEST_MARGIN_MS),
-    workers: wholeNumber('workers', workers, 1, MOST_PARALLEL),
-    now: typeof now === 'function' ? now : refuse('now', 'function', kindOf(now)),
+    bucketMarginMs: checkInteger('bucketMarginMs', bucketMarginMs, 0, MAX_MARGIN_MS),
+    workers: checkInteger('workers', workers, 1, MAX_CONCURRENCY),
+    now,
   };
 }

@@ -1,27 +1,31 @@
 /**
- * The tables of stored mappings. The list is only ever added to: see `database/migrations.ts`.
+ * The tables of stored mappings, and the transactions that use their indexes. Scripts are appended, never changed: see
+ * `database/migrations.ts`.
  *
- * | table | a row is |
+ * | table | content |
  * |---|---|
- * | `tessera_mappings` | one person's email address or phone number, by hash, and its mapping |
- * | `tessera_mapping_buckets` | one: until when rotated salt buckets were looked at (version 2) |
- * | `tessera_mapping_upkeep` | one: rows written since the table was last tidied up (PGlite alone) |
+ * | `tessera_mappings` | one row per email address or phone number: its hash and its mapping |
+ * | `tessera_mapping_buckets` | one row: the time up to which rotated salt buckets have been checked (version 2) |
+ * | `tessera_mapping_upkeep` | one row: number of rows written since the last VACUUM (PGlite alone) |
  *
- * Hashes and raw IDs are base64 text, compared byte by byte. Instants are epoch ms, by the service's clock.
+ * Hashes and raw IDs are base64 strings, compared byte by byte. Instants are epoch ms by the service's clock.
  *
- * `due_at` says from when on a row is to be asked for: an instant, null for never, {@link ASKED_FOR} or {@link ROTATED}.
- * It is the whole queue: a partial index over it, and another over the buckets, are why a due run costs by what is due.
+ * `due_at` is the time from which a row is to be mapped again: an instant, null for never, {@link REQUESTED} or
+ * {@link ROTATED}. It is the queue of all jobs. Partial indexes on it and on the buckets make the cost of a due run depend on
+ * the number of due rows, not on the size of the table.
  */
 
+import type { Database, Queries } from '../database/contract.ts';
 import type { Migrations } from '../database/migrations.ts';
 
-/** `due_at` of a row that a source of `map` holds, and that nobody has asked for yet. */
-export const ASKED_FOR = 0;
+/** `due_at` of a row that a source of `map` holds and that has not been requested yet. */
+export const REQUESTED = 0;
 /** `due_at` of a row whose salt bucket has rotated. */
 export const ROTATED = 1;
 
+/** The scripts that create the tables. */
 export const TABLES: Migrations = {
-  room: 'mapping',
+  name: 'mapping',
   steps: [
     `CREATE TABLE tessera_mappings (
       type text COLLATE "C" NOT NULL,
@@ -48,3 +52,18 @@ export const TABLES: Migrations = {
     INSERT INTO tessera_mapping_upkeep DEFAULT VALUES;`,
   ],
 };
+
+/**
+ * Run a transaction that finds rows through indexes.
+ *
+ * The planners prefer to read the whole table: PGlite never runs ANALYZE by itself, and PostgreSQL underestimates the cost of a
+ * full scan for a few thousand rows.
+ */
+export function indexedTransaction<T>(database: Database, work: (queries: Queries) => Promise<T>): Promise<T> {
+  return database.transaction(async (queries) => {
+    await queries.script(
+      'SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off',
+    );
+    return work(queries);
+  });
+}

@@ -5,7 +5,7 @@
  * for a value out of range. A message names the option, what was expected and what came, and never shows a secret.
  */
 
-import { placeOf } from '../database/place.ts';
+import { locationKind } from '../database/location.ts';
 import type { Bytes } from '../token/bytes.ts';
 import { choiceFault, integerFault, kindOf, nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
@@ -189,7 +189,7 @@ const databaseOption = ({ database, state }: OperatorOptions): string | undefine
   if (database === undefined) return undefined;
   requireString('database', database);
   if (state !== undefined) throw new RangeError('database: expected none, since the option state is given, got both');
-  placeOf(database);
+  locationKind(database);
   return database;
 };
 

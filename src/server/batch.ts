@@ -1,78 +1,82 @@
 /**
- * A list of any length in pieces that the service takes: cut by count and bytes, worked on side by side, joined in
- * order. At most as many pieces are in memory as may be in flight, however long the list.
+ * Splits a list of any length into batches that fit into one request, processes them in parallel and returns the results in
+ * order. Memory holds at most as many batches as may be in flight.
  *
- * It knows nothing of what a piece is sent as: `bulk.ts` says so, `results.ts` hands the joined pieces out.
+ * It does not know how a batch is sent: `bulk.ts` does. `results.ts` gives the results to the caller.
  */
 
 import { utf8 } from '../token/bytes.ts';
+import { kindOf } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
 
-/** What the bulk methods read: an array, a generator, the lines of a file, rows of a database. */
+/** Input of the bulk methods: an array, a generator, the lines of a file, rows of a database. */
 export type Source<T> = Iterable<T> | AsyncIterable<T>;
 
-/** @throws {TypeError} for what is no source, before anything is read; named `name`. */
+/**
+ * Check, before anything is read, that a value is an iterable object. A string is refused.
+ *
+ * @param name  the argument, for the message.
+ * @throws {TypeError} for any other value.
+ */
 export function checkSource(name: string, source: unknown): void {
-  const listed =
+  const isIterable =
     typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
-  if (!listed)
-    throw new TypeError(
-      `${name}: expected iterable or async iterable, got ${source === null ? 'null' : typeof source}`,
-    );
+  if (!isIterable) throw new TypeError(expectedGot(name, 'iterable or async iterable', kindOf(source)));
 }
 
-/** Items that the service takes in one request. */
-export const MOST_ITEMS = 5_000;
-/** Bytes that the service takes in one request: 1 MB in the narrower reading. */
-export const MOST_BYTES = 1_000_000;
+/** Highest number of items in one request. */
+export const MAX_ITEMS = 5_000;
+/** Highest number of bytes in one request. The limit of the service is 1 MB; this is the stricter reading of it. */
+export const MAX_BYTES = 1_000_000;
 
-/** Bytes of `text` and a comma in JSON, UTF-8. */
+/** Count the bytes of `text` with quotes and a comma, as JSON in UTF-8. */
 export function jsonBytes(text: string): number {
   return /^[\w+/=@. -]*$/.test(text) ? text.length + 3 : utf8(JSON.stringify(text)).length + 1;
 }
 
-/** What one request has room for. */
-export interface Room {
-  /** Take the room for one more item of `bytes`, unless there is none: then false. */
-  take(bytes: number): boolean;
+/** The free space of one request. */
+export interface Capacity {
+  /** Reserve space for one more item of `bytes`. Returns false, and reserves nothing, if it does not fit. */
+  reserve(bytes: number): boolean;
 }
 
-/** Room for {@link MOST_ITEMS} items of `mostBytes` in all. */
-export function createRoom(mostBytes: number): Room {
+/** Create the capacity of a request: {@link MAX_ITEMS} items with `maxBytes` in total. */
+export function createCapacity(maxBytes: number): Capacity {
   let items = 0;
-  let filled = 0;
+  let usedBytes = 0;
   return {
-    take: (bytes) => {
-      if (items === MOST_ITEMS || filled + bytes > mostBytes) return false;
+    reserve: (bytes) => {
+      if (items === MAX_ITEMS || usedBytes + bytes > maxBytes) return false;
       items++;
-      filled += bytes;
+      usedBytes += bytes;
       return true;
     },
   };
 }
 
-/** A batch as far as it is filled. */
+/** A batch that is being filled. */
 export interface Batch<S> {
   /**
-   * Put one more item in, unless there is no room for it: then false. An empty batch has room for any.
+   * Add one more item. Returns false, and adds nothing, if the batch is full. An empty batch accepts any item.
    *
-   * Items go into a few long arrays: an object for each of a hundred thousand in flight would be moved about by the
-   * garbage collector until the answer is there.
+   * Items go into a few long arrays. With one object for each of a hundred thousand items in flight, the garbage collector
+   * copies all of them several times.
    */
   add(item: S): boolean;
 }
 
 /**
- * Cut a source into batches.
+ * Split a source into batches.
  *
- * @param start  makes an empty batch.
- * @throws what the source or the batch throws, after the whole batches before it.
+ * @param start  creates an empty batch.
+ * @throws what the source or the batch throws, after the full batches before it.
  */
 export async function* batchesOf<S, B extends Batch<S>>(
   source: Source<S>,
   start: () => B,
 ): AsyncGenerator<B, void, undefined> {
   let batch: B | undefined;
-  /** Put an item in; gives the batch that had no room for it. */
+  /** Add an item; returns the batch before it if that is full now. */
   const put = (item: S): B | undefined => {
     if (batch?.add(item)) return undefined;
     const full = batch;
@@ -86,7 +90,7 @@ export async function* batchesOf<S, B extends Batch<S>>(
       if (full) yield full;
     }
   } else {
-    // Not awaited: a promise for each of a million array elements would be most of the time.
+    // `for await` would create a promise for each array element, which takes longer than all the rest.
     for (const item of source) {
       const full = put(item);
       if (full) yield full;
@@ -95,97 +99,108 @@ export async function* batchesOf<S, B extends Batch<S>>(
   if (batch) yield batch;
 }
 
-/** A batch under way; once it has an end, `take` gives its result or throws its failure. */
+/** A batch in flight. `read` is set when it has finished: it returns the result or throws the failure. */
 interface Slot<R> {
-  /** One for each batch: Node warns of a leak where one signal has more than ten listeners. */
+  /** One for each batch: Node warns of a leak if one signal has more than ten listeners. */
   readonly controller: AbortController;
-  take?: () => R;
+  read?: () => R;
 }
 
+/** The batches in flight or waiting to be read, in order. */
+const createSlots = <R>() => {
+  const slots: Slot<R>[] = [];
+  let notify = () => {};
+  return {
+    /** Start a task behind the others. */
+    start: (task: (signal: AbortSignal) => Promise<() => R>) => {
+      const slot: Slot<R> = { controller: new AbortController() };
+      slots.push(slot);
+      const finish = (read: () => R) => {
+        slot.read = read;
+        notify();
+      };
+      task(slot.controller.signal).then(finish, (e) =>
+        finish(() => {
+          throw e;
+        }),
+      );
+    },
+    /** Remove the first slot if it has finished. */
+    shift: (): (() => R) | undefined => (slots[0]?.read ? slots.shift()!.read : undefined),
+    abort: (reason: unknown) => {
+      for (const { controller } of slots) controller.abort(reason);
+    },
+    /** Resolves at the next change. `Promise.race` over a promise that lives as long as the job would keep every result. */
+    changed: () =>
+      new Promise<void>((resolve) => {
+        notify = resolve;
+      }),
+    notify: () => notify(),
+    get length() {
+      return slots.length;
+    },
+  };
+};
+
 /**
- * Work on batches side by side and give the results in the order of the batches.
+ * Process batches in parallel and yield the results in the order of the batches.
  *
- * A result that is ready is given out even while the source keeps the next batch waiting. A failure is thrown in its
- * place of the order; whatever is still in flight is then aborted, as it is when the reader stops.
+ * A finished result is yielded even while the source has not produced the next batch. A failure is thrown at its position in
+ * the order. The remaining work is aborted after a failure, and when the reader stops early.
  *
- * @param most  batches in flight or waiting to be read.
- * @param work  gets a signal that aborts with `outer` and when the reading ends early. It gives a function that is called
- *   when the reader gets there: what waits for its turn may wait in a smaller form.
+ * @param max   highest number of batches in flight or waiting to be read.
+ * @param work  gets a signal that aborts with `outer` and when reading ends early. Returns a function that is called when the
+ *   reader reaches the result, so that waiting results may stay in a smaller form.
  * @throws the first failure of source or work, or the reason of `outer`.
  */
 export async function* inOrder<B, R>(
   batches: AsyncGenerator<B, void, undefined>,
-  most: number,
+  max: number,
   outer: AbortSignal | undefined,
   work: (batch: B, signal: AbortSignal) => Promise<() => R>,
 ): AsyncGenerator<R, void, undefined> {
   outer?.throwIfAborted();
-  const slots: Slot<R>[] = [];
-  let pulling = false;
-  let ended = false;
-  let closed = false;
-  // Told of every change. No `Promise.race` over a promise that lives as long as the job: it would hold each result.
-  let wake = () => {};
-  const abort = (reason: unknown) => {
-    for (const { controller } of slots) controller.abort(reason);
-  };
+  const slots = createSlots<R>();
+  let isPulling = false;
+  let isEnded = false;
+  let isClosed = false;
   const onAbort = () => {
-    abort(outer?.reason);
-    wake();
+    slots.abort(outer?.reason);
+    slots.notify();
   };
   outer?.addEventListener('abort', onAbort);
 
-  const settle = (slot: Slot<R>, take: () => R) => {
-    slot.take = take;
-    wake();
-  };
-  const start = (begin: (signal: AbortSignal) => Promise<() => R>) => {
-    const slot: Slot<R> = { controller: new AbortController() };
-    slots.push(slot);
-    begin(slot.controller.signal).then(
-      (take) => settle(slot, take),
-      (e) =>
-        settle(slot, () => {
-          throw e;
-        }),
-    );
-  };
   const pull = async () => {
-    pulling = true;
+    isPulling = true;
     try {
       const { value, done } = await batches.next();
-      if (done) ended = true;
-      else if (!closed) start((signal) => work(value, signal));
+      if (done) isEnded = true;
+      else if (!isClosed) slots.start((signal) => work(value, signal));
     } catch (e) {
-      // The source failed: what it gave before comes first.
-      ended = true;
-      start(() => Promise.reject(e));
+      // The source failed: the results of the batches before come first.
+      isEnded = true;
+      slots.start(() => Promise.reject(e));
     }
-    pulling = false;
-    wake();
+    isPulling = false;
+    slots.notify();
   };
 
   try {
     for (;;) {
       outer?.throwIfAborted();
-      if (!ended && !pulling && slots.length < most) pull();
-      const take = slots[0]?.take;
-      if (take) {
-        slots.shift();
-        yield take();
-      } else if (slots.length > 0 || pulling) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      } else return;
+      if (!isEnded && !isPulling && slots.length < max) pull();
+      const read = slots.shift();
+      if (read) yield read();
+      else if (slots.length > 0 || isPulling) await slots.changed();
+      else return;
     }
   } finally {
-    closed = true;
+    isClosed = true;
     outer?.removeEventListener('abort', onAbort);
-    abort(new DOMException('the reading ended', 'AbortError'));
+    slots.abort(new DOMException('reading has ended', 'AbortError'));
     const closing = batches.return();
-    // A source that is still asked for its next item would hold the reader up.
-    if (pulling) closing.catch(() => {});
+    // A source that has not produced its next item yet must not block the reader.
+    if (isPulling) closing.catch(() => {});
     else await closing;
   }
 }

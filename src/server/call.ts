@@ -1,100 +1,115 @@
 /**
- * One request to the service and its answer: seal, send, check, open, parse. One attempt; `retry.ts` makes more of it.
+ * One request to the service: encrypt, send, check, decrypt, parse. `retry.ts` repeats it.
  *
- * It knows envelopes and HTTP, not what the endpoints say: that is `endpoints.ts`.
+ * It knows envelopes (`docs/protocol.md`, "Envelopes") and HTTP, not the fields of the endpoints.
  */
 
 import { type Bytes, fromB64, toB64 } from '../token/bytes.ts';
+import { kindOf, MAX_TIMER_MS } from '../token/checks.ts';
 import { type AesKey, aesKey } from '../token/cipher.ts';
 import { NONCE_LENGTH, openRefresh, openResponse, sealRequest } from '../token/envelope.ts';
-import { TokenError } from '../token/errors.ts';
+import { type ErrorCode, TokenError } from '../token/errors.ts';
 import { withDeadline } from './deadline.ts';
-import { LONGEST_TIMER_MS, type Settings, wholeNumber } from './options.ts';
-import { cleared, refusalOf } from './refusal.ts';
+import { type ClientSettings, checkInteger } from './options.ts';
+import { requestName } from './paths.ts';
+import { redacted, responseError } from './response-errors.ts';
 
-/** What every method takes last. */
+/** Options of every method of the client. */
 export interface CallOptions {
-  /** Gives the call up: it rejects with the signal's reason. */
+  /** Cancels the call: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** In place of the client's own time-out, ms. */
+  /** Replaces the time limit of the client, ms. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** {@link CallOptions} with the time-out filled in. */
+/** {@link CallOptions} with the time limit filled in. */
 export interface CallLimits {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number;
 }
 
-/** An opened 200 answer: its status is `success` or `optout`. */
-export interface Opened {
+/** A decrypted and parsed 200 answer whose status is `success` or `optout`. */
+export interface ServiceAnswer {
   readonly status: 'success' | 'optout';
   readonly body: unknown;
-  /** The service's clock when it answered, epoch ms; undefined for a refresh, which carries none. */
+  /** The service's clock when it answered, epoch ms; undefined for a refresh, whose answer carries no time. */
   readonly answeredAt: number | undefined;
 }
 
 /**
- * An answer that is parsed when it is read.
+ * A value that is parsed when the function is called.
  *
- * Until then it is text. What is parsed early and waits for its turn is some ten thousand objects for each batch, and
- * even read and forgotten they stay: whatever promise handed them over has outlived the request, and holds them until
- * the whole heap is collected.
+ * Until then it is one string. Answers that wait for their turn would otherwise be some ten thousand objects each, and the
+ * promises that delivered them would keep those objects in memory until a full garbage collection.
  */
-export type Unread<T> = () => T;
+export type Lazy<T> = () => T;
 
-/** One attempt at an endpoint. Both reject, or throw when the answer is read, with the TokenErrors that {@link createCall} lists. */
+/** One attempt at an endpoint. Rejects, or throws while parsing, with the TokenErrors that {@link createCall} lists. */
 export interface Call {
-  /** Send a payload in a sealed envelope. */
-  sealed(path: string, payload: unknown, options: CallLimits): Promise<Unread<Opened>>;
-  /** Send a refresh token as it is; the answer is sealed under the key of its set. */
-  refresh(path: string, token: string, responseKeyB64: string, options: CallLimits): Promise<Opened>;
+  /** Send a payload in an encrypted envelope. */
+  sealed(path: string, payload: unknown, options: CallLimits): Promise<Lazy<ServiceAnswer>>;
+  /** Send a refresh token unencrypted; the answer is encrypted with the response key of its set. */
+  refresh(path: string, token: string, responseKeyB64: string, options: CallLimits): Promise<ServiceAnswer>;
 }
 
 const BINARY = 'application/octet-stream';
 
-const parse = (path: string, json: string, answeredAt: number | undefined): Opened => {
+/** Make the error for a 200 answer that cannot be used. */
+export function unusableAnswer(path: string, fault: string, cause?: unknown): TokenError {
+  return errorAt200('malformed_response', path, fault, cause);
+}
+
+const errorAt200 = (code: ErrorCode, path: string, fault: string, cause?: unknown): TokenError =>
+  new TokenError(code, `${requestName(path)} answered 200: ${fault}`, { status: 200, cause });
+
+const parse = (path: string, json: string, answeredAt: number | undefined): ServiceAnswer => {
   let answer: unknown;
   try {
     answer = JSON.parse(json);
   } catch {
-    throw new TokenError('malformed_response', `${path}: expected JSON in the answer, got other text`, { status: 200 });
+    throw unusableAnswer(path, 'expected JSON, got other text');
   }
   const { status, body, message } = (answer ?? {}) as Record<string, unknown>;
   if (status === 'success' || status === 'optout') return { status, body, answeredAt };
-  if (typeof status !== 'string')
-    throw new TokenError('malformed_response', `${path}: expected a status, got ${typeof status}`, { status: 200 });
-  const words = [`${path} answered ${cleared(status)}`, ...(typeof message === 'string' ? [cleared(message)] : [])];
-  throw new TokenError('client_error', words.join(': '), { status: 200 });
+  if (typeof status !== 'string') throw unusableAnswer(path, `status: expected string, got ${kindOf(status)}`);
+  const explanation = typeof message === 'string' ? `: ${redacted(message)}` : '';
+  throw errorAt200('client_error', path, `status: expected success or optout, got ${redacted(status)}${explanation}`);
 };
 
-const bytesOf = (path: string, text: string): Bytes => {
+const decodeB64 = (path: string, text: string): Bytes => {
   try {
     return fromB64(text);
   } catch {
-    throw new TokenError('malformed_response', `${path}: expected base64, got other text`, { status: 200 });
+    throw unusableAnswer(path, 'expected base64, got other text');
   }
 };
 
-// What is wrong with a 200 answer is told with its status, as every other refusal.
-const at200 = async <T>(path: string, opening: Promise<T>): Promise<T> => {
+// The errors of `token/envelope.ts` know neither the request nor the status.
+const withRequest = async <T>(path: string, decrypting: Promise<T>): Promise<T> => {
   try {
-    return await opening;
+    return await decrypting;
   } catch (e) {
     if (!(e instanceof TokenError)) throw e;
-    throw new TokenError(e.code, `${path}: ${e.message}`, { status: 200, cause: e.cause });
+    throw errorAt200(e.code, path, e.message, e.cause);
   }
+};
+
+// Node's `fetch` throws "fetch failed"; the reason is the code of its cause, for example ECONNREFUSED.
+const networkError = (path: string, cause: unknown): TokenError => {
+  const code = (cause as { cause?: { code?: unknown } } | undefined)?.cause?.code;
+  const reason = typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : 'a network failure';
+  return new TokenError('network', `${requestName(path)}: expected an answer, got ${reason}`, { cause });
 };
 
 /**
- * The two ways of calling the service.
+ * Create the two ways of calling the service.
  *
  * @throws {TokenError} (each call) `network`; `timeout`; `unauthorized` 401; `rate_limited` 429; `client_error`,
  *   `clock_skew`, `refresh_rejected` 400; `http_status` any other; and for a 200: `malformed_response`,
- *   `decrypt_failed`, `nonce_mismatch`, `client_error` where its status is neither `success` nor `optout`.
+ *   `decrypt_failed`, `nonce_mismatch`, `client_error` if its status is neither `success` nor `optout`.
  */
-export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Settings): Call {
-  // The key, not its promise: on Workers a promise belongs to the request that made it.
+export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: ClientSettings): Call {
+  // The key, not its promise: a promise on Cloudflare Workers belongs to the request that created it.
   let key: AesKey | undefined;
 
   const post = async <T>(
@@ -103,12 +118,11 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Sett
     signal: AbortSignal,
     read: (response: Response) => Promise<T>,
   ): Promise<T> => {
-    const lost = (cause: unknown) => new TokenError('network', `${path}: no answer came through`, { cause });
     const headers = {
       authorization: `Bearer ${apiKey}`,
       'content-type': typeof body === 'string' ? 'text/plain' : BINARY,
     };
-    // `manual`: a redirect is an error here, and Workers know no `redirect: 'error'`.
+    // With `manual` a redirect arrives as a 3xx answer and fails here. Cloudflare Workers do not support `error`.
     const init: RequestInit = { method: 'POST', headers, body, signal, redirect: 'manual' };
     let response: Response;
     let answer: T | string;
@@ -116,15 +130,15 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Sett
       response = await fetch(baseUrl + path, init);
       answer = response.status === 200 ? await read(response) : await response.text();
     } catch (cause) {
-      throw lost(cause);
+      throw networkError(path, cause);
     }
-    if (response.status !== 200) throw refusalOf(path, response, answer as string, now());
+    if (response.status !== 200) throw responseError(path, response, answer as string, now());
     return answer as T;
   };
 
   return {
     sealed: (path, payload, { signal: outer, timeoutMs }) =>
-      withDeadline(timeoutMs, outer, async (signal) => {
+      withDeadline(requestName(path), timeoutMs, outer, async (signal) => {
         key ??= await aesKey(secret);
         const nonce = crypto.getRandomValues(new Uint8Array(NONCE_LENGTH));
         const envelope = await sealRequest(key, { at: now(), nonce, json: JSON.stringify(payload) });
@@ -133,25 +147,25 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Sett
             ? new Uint8Array(await response.arrayBuffer())
             : response.text(),
         );
-        const bytes = typeof answer === 'string' ? bytesOf(path, answer) : answer;
-        const opened = await at200(path, openResponse(key, bytes));
-        if (opened.nonce.some((byte, i) => byte !== nonce[i]))
-          throw new TokenError('nonce_mismatch', `${path}: the answer belongs to another request`, { status: 200 });
-        return () => parse(path, opened.json, opened.at);
+        const bytes = typeof answer === 'string' ? decodeB64(path, answer) : answer;
+        const message = await withRequest(path, openResponse(key, bytes));
+        if (message.nonce.some((byte, i) => byte !== nonce[i]))
+          throw errorAt200('nonce_mismatch', path, 'expected the nonce of this request, got another');
+        return () => parse(path, message.json, message.at);
       }),
 
     refresh: (path, token, responseKeyB64, { signal: outer, timeoutMs }) =>
-      withDeadline(timeoutMs, outer, async (signal) => {
+      withDeadline(requestName(path), timeoutMs, outer, async (signal) => {
         const answer = await post(path, token, signal, (response) => response.text());
-        return parse(path, await at200(path, openRefresh(answer, responseKeyB64)), undefined);
+        return parse(path, await withRequest(path, openRefresh(answer, responseKeyB64)), undefined);
       }),
   };
 }
 
-/** The options of one call, its time-out checked and filled in. */
+/** Check the options of one call and fill in the time limit. */
 export function callOptions(given: CallOptions | undefined, timeoutMs: number): CallLimits {
   return {
     signal: given?.signal,
-    timeoutMs: wholeNumber('timeoutMs', given?.timeoutMs ?? timeoutMs, 1, LONGEST_TIMER_MS),
+    timeoutMs: checkInteger('timeoutMs', given?.timeoutMs ?? timeoutMs, 1, MAX_TIMER_MS),
   };
 }

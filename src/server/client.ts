@@ -1,59 +1,63 @@
 /**
- * The client of a publisher's, an advertiser's or a data provider's server: one short method per endpoint.
+ * The client for the server of a publisher, an advertiser or a data provider: one short method per endpoint.
  *
- * It holds the API key and the client secret, so it belongs on a server, never in a page. What each method sends is
- * in the endpoint files, how it is sent in `call.ts`; the methods for many are bound together in `bulk.ts`.
+ * It holds the API key and the client secret, so it belongs on a server, never in a page. The endpoint files define what
+ * each method sends, `call.ts` how it is sent; `bulk.ts` holds the methods for many users.
  */
 
-import { type BulkClient, createBulk } from './bulk.ts';
+import { typeFault } from '../token/checks.ts';
+import { type BulkClient, createBulkClient } from './bulk.ts';
 import { type CallOptions, callOptions, createCall } from './call.ts';
 import { type Dii, sentDii } from './dii.ts';
 import { generate, optOut, type Refreshable, refresh, type TokenResult, validate } from './endpoints.ts';
-import { type ClientOptions, settingsOf } from './options.ts';
+import { type ClientOptions, settingsOf, throwIf } from './options.ts';
 
 /**
- * Every promise and every reading rejects with a TokenError (codes: {@link createCall}), with the reason of an aborted
- * `signal`, or with a TypeError for wrong arguments.
+ * A client. Every promise and every iteration rejects with a TokenError (codes: {@link createCall}), with the reason of an
+ * aborted `signal`, or with a TypeError for wrong arguments.
  */
 export interface Client extends BulkClient {
   /**
    * Make a token set for a user.
    *
-   * @throws {TokenError} `client_error` also for an email that is not valid, before anything is sent.
+   * @throws {TokenError} `client_error`, without a request, if the email address is not valid.
    * @example
    * const result = await client.generate({ email: 'user@example.com' });
    * if (result.status === 'success') page.send(answerOf(result));
    */
   generate(dii: Dii, options?: CallOptions): Promise<TokenResult>;
   /**
-   * Tell whether an advertising token of this participant was generated from `dii`.
+   * Tell whether an advertising token of this participant was generated from `dii`. For tests and troubleshooting.
    *
-   * For tests and troubleshooting. A token that is malformed or another participant's is a `client_error`.
+   * @throws {TokenError} `client_error` if the token is malformed or belongs to another participant.
+   * @example const isTheirs = await client.validate(advertisingToken, { email: 'user@example.com' });
    */
   validate(advertisingToken: string, dii: Dii, options?: CallOptions): Promise<boolean>;
   /**
-   * Exchange a refresh token for a newer set. Its response key must be the one that came with it.
+   * Exchange a refresh token for a newer set. `responseKeyB64` must come from the same set.
    *
-   * @throws {TokenError} `refresh_rejected` the service says that the token is invalid or has expired.
+   * @throws {TokenError} `refresh_rejected` if the token is invalid or has expired.
+   * @example const result = await client.refresh(tokens);
    */
   refresh(tokens: Refreshable, options?: CallOptions): Promise<TokenResult>;
   /**
-   * Record that a user has opted out, for every participant. For services that take opt-outs (role OPTOUT).
+   * Record that a user has opted out, for every participant. The key needs the role OPTOUT.
    *
-   * @throws {TokenError} `client_error` also for an email that is not valid, before anything is sent.
+   * @throws {TokenError} `client_error`, without a request, if the email address is not valid.
+   * @example await client.optOut({ email: 'user@example.com' });
    */
   optOut(dii: Dii, options?: CallOptions): Promise<void>;
 }
 
-const aText = (name: string, value: unknown): string => {
-  if (typeof value === 'string' && value) return value;
-  throw new TypeError(`${name}: expected text, got ${value === '' ? 'empty text' : typeof value}`);
+const checkString = (name: string, value: unknown): string => {
+  throwIf(typeFault(name, 'string', value));
+  return value as string;
 };
 
 /**
  * Create a client.
  *
- * @throws {TypeError} a wrong option: names it, what was expected and what came.
+ * @throws {TypeError} a wrong option: the message names it, what was expected and what came.
  * @example
  * const client = createClient({ baseUrl: 'https://operator.example', apiKey, clientSecret });
  */
@@ -64,13 +68,13 @@ export function createClient(options: ClientOptions): Client {
   const sent = (dii: Dii) => sentDii(dii, settings.hashLocally);
 
   return {
-    ...createBulk(settings, call),
+    ...createBulkClient(settings, call),
     generate: async (dii, given) => generate(call, sent(dii), limits(given)),
     validate: async (advertisingToken, dii, given) =>
-      validate(call, aText('advertisingToken', advertisingToken), sent(dii), limits(given)),
+      validate(call, checkString('advertisingToken', advertisingToken), sent(dii), limits(given)),
     refresh: async (tokens, given) => {
-      const refreshToken = aText('tokens.refreshToken', tokens?.refreshToken);
-      const responseKeyB64 = aText('tokens.responseKeyB64', tokens?.responseKeyB64);
+      const refreshToken = checkString('tokens.refreshToken', tokens?.refreshToken);
+      const responseKeyB64 = checkString('tokens.responseKeyB64', tokens?.responseKeyB64);
       return refresh(call, { refreshToken, responseKeyB64 }, limits(given));
     },
     optOut: async (dii, given) => optOut(call, sent(dii), limits(given)),

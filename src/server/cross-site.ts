@@ -1,29 +1,31 @@
 /**
- * Whether a request may come from the page that it comes from: the guard of `handler.ts` against other sites that
- * would use a visitor's cookies.
+ * Protects `handler.ts` against requests from pages of other sites, which would carry the visitor's cookies.
  *
- * Callers that are no browser name no origin and are let in: they carry no visitor's cookies but their own.
+ * Callers other than browsers send no `Origin` and are allowed: they have no cookies of a visitor.
  */
 
+import { kindOf } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
+
 /**
- * Origins as browsers write them.
+ * Check a list of origins and return them as a set.
  *
- * @throws {TypeError} one that is not `scheme://host[:port]`.
+ * @throws {TypeError} if one is not written as browsers do: `scheme://host[:port]`.
  */
 export function checkOrigins(origins: readonly string[]): ReadonlySet<string> {
-  if (!Array.isArray(origins)) throw new TypeError(`origins: expected array, got ${typeof origins}`);
+  if (!Array.isArray(origins)) throw new TypeError(expectedGot('origins', 'array', kindOf(origins)));
   for (const origin of origins) {
-    let written: string | undefined;
+    let normalised: string | undefined;
     try {
-      written = new URL(origin).origin;
+      normalised = new URL(origin).origin;
     } catch {}
-    if (written !== origin)
+    if (normalised !== origin)
       throw new TypeError(`origins: expected each as 'https://host', without a path, got '${origin}'`);
   }
   return new Set(origins);
 }
 
-// A TLS proxy may speak plain http to this server: the same host under https is the same site.
+// Behind a proxy that terminates TLS, this server sees http while the page is on https.
 const isOwn = (origin: string, address: string): boolean => {
   const own = new URL(address);
   return origin === own.origin || origin === `https://${own.host}`;
@@ -32,10 +34,10 @@ const isOwn = (origin: string, address: string): boolean => {
 /**
  * Tell whether a page of this site, or of a configured origin, sent the request.
  *
- * `Sec-Fetch-Site` decides where a browser sends it (it needs https or loopback): pages cannot forge it, and it is
- * right behind any proxy. Older browsers and plain http leave `Origin`, compared with the address that this server sees.
+ * Browsers send `Sec-Fetch-Site` to https and loopback addresses; pages cannot forge it, and no proxy makes it wrong. Without
+ * it (older browsers, plain http), `Origin` is compared with the address that this server sees.
  */
-export function mayCall(request: Request, origins: ReadonlySet<string>): boolean {
+export function isAllowedCaller(request: Request, origins: ReadonlySet<string>): boolean {
   const origin = request.headers.get('origin');
   if (origin !== null && origins.has(origin)) return true;
   const site = request.headers.get('sec-fetch-site');

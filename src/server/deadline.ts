@@ -1,23 +1,25 @@
 /**
- * One deadline over a whole piece of work, and a caller's AbortSignal beside it.
+ * One time limit for a whole task, combined with the caller's AbortSignal.
  *
- * It knows nothing of HTTP. The work is raced, not only told: a `fetch` that ignores its signal cannot hang a caller.
+ * It knows nothing of HTTP. The limit is raced against the task: a `fetch` that ignores its signal cannot block a caller.
  */
 
 import { TokenError } from '../token/errors.ts';
 
 /**
- * Do `work` within `timeoutMs`.
+ * Run `task` within `timeoutMs`.
  *
+ * @param name   starts the message of the time-out, for example `generate: POST /v2/token/generate`.
  * @param outer  the caller's signal.
- * @param work   gets a signal that aborts at the deadline or with `outer`.
+ * @param task   gets a signal that aborts at the deadline or with `outer`.
  * @throws {TokenError} `timeout` at the deadline.
- * @throws the reason of `outer` once that is aborted.
+ * @throws the reason of `outer` as soon as it is aborted.
  */
 export async function withDeadline<T>(
+  name: string,
   timeoutMs: number,
   outer: AbortSignal | undefined,
-  work: (signal: AbortSignal) => Promise<T>,
+  task: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   outer?.throwIfAborted();
   const controller = new AbortController();
@@ -28,12 +30,13 @@ export async function withDeadline<T>(
       controller.abort(reason);
     };
   });
-  const timer = setTimeout(() => stop(new TokenError('timeout', `no answer within ${timeoutMs} ms`)), timeoutMs);
+  const onTimeout = () => stop(new TokenError('timeout', `${name}: no answer within ${timeoutMs} ms`));
+  const timer = setTimeout(onTimeout, timeoutMs);
   const onAbort = () => stop(outer?.reason);
-  // Linked by hand: `AbortSignal.any` keeps its result alive as long as the caller's signal lives.
+  // Not `AbortSignal.any`: it keeps its result in memory as long as the caller's signal lives.
   outer?.addEventListener('abort', onAbort);
   try {
-    return await Promise.race([work(controller.signal), stopped]);
+    return await Promise.race([task(controller.signal), stopped]);
   } finally {
     clearTimeout(timer);
     outer?.removeEventListener('abort', onAbort);

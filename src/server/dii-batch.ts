@@ -1,58 +1,55 @@
 /**
- * DII for one mapping request: the values of each form, as they are sent, and the place in the batch that each came from.
+ * DII for one mapping request: the values to send, grouped by form, with the position in the batch that each belongs to.
  *
- * It knows nothing of the endpoints: `mapping.ts` sends a batch and puts the answers in their places.
+ * It knows nothing of the endpoints: `mapping.ts` sends a batch and assigns the answers.
  */
 
 import type { DiiForm } from '../token/dii.ts';
-import { type Batch, createRoom, jsonBytes } from './batch.ts';
+import { type Batch, createCapacity, jsonBytes } from './batch.ts';
 import { type Dii, type HashLocally, sentDii } from './dii.ts';
 
-/** DII of one form: `values[i]` is what is sent of `diis[places[i]]`. */
-export interface Lane {
+/** The values of one form: `values[i]` is sent for `diis[positions[i]]`. */
+export interface FormValues {
   readonly form: DiiForm;
   readonly values: readonly string[];
-  readonly places: readonly number[];
+  readonly positions: readonly number[];
 }
 
 /** DII for one request, in the order of the source. */
 export interface DiiBatch<D extends Dii> extends Batch<D> {
-  /** The very objects that the source gave. */
+  /** The objects of the source themselves. */
   readonly diis: readonly D[];
-  /**
-   * One for each form that the batch holds. DII in none of them is not sent: local hashing found it to be not valid, or
-   * no request has room for it.
-   */
-  readonly lanes: readonly Lane[];
+  /** One entry for each form in the batch. DII that is not in any of them is not sent: it is not valid, or longer than a request. */
+  readonly forms: readonly FormValues[];
 }
 
-/** An empty batch of DII, for a request with room for `mostBytes` of it. */
-export function createDiiBatch<D extends Dii>(mostBytes: number, hashLocally: HashLocally): DiiBatch<D> {
-  const room = createRoom(mostBytes);
+/** Create an empty batch of DII for a request that holds `maxBytes` of it. */
+export function createDiiBatch<D extends Dii>(maxBytes: number, hashLocally: HashLocally): DiiBatch<D> {
+  const capacity = createCapacity(maxBytes);
   const diis: D[] = [];
-  const lanes: { form: DiiForm; values: string[]; places: number[] }[] = [];
+  const forms: { form: DiiForm; values: string[]; positions: number[] }[] = [];
 
-  const laneOf = (form: DiiForm) => {
-    for (const lane of lanes) if (lane.form === form) return lane;
-    const lane = { form, values: [], places: [] };
-    lanes.push(lane);
-    return lane;
+  const entryOf = (form: DiiForm) => {
+    for (const entry of forms) if (entry.form === form) return entry;
+    const entry = { form, values: [], positions: [] };
+    forms.push(entry);
+    return entry;
   };
 
   return {
     diis,
-    lanes,
+    forms,
     add: (dii) => {
       const { form, value } = sentDii(dii, hashLocally);
       const bytes = value === undefined ? 0 : jsonBytes(value);
-      // What no request has room for cannot be a valid address or number.
-      const isSent = value !== undefined && bytes <= mostBytes;
-      if (!room.take(isSent ? bytes : 0)) return false;
-      const place = diis.push(dii) - 1;
+      // A value longer than a whole request cannot be a valid address or number.
+      const isSent = value !== undefined && bytes <= maxBytes;
+      if (!capacity.reserve(isSent ? bytes : 0)) return false;
+      const position = diis.push(dii) - 1;
       if (!isSent) return true;
-      const lane = laneOf(form);
-      lane.values.push(value);
-      lane.places.push(place);
+      const entry = entryOf(form);
+      entry.values.push(value);
+      entry.positions.push(position);
       return true;
     },
   };

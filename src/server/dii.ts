@@ -1,12 +1,13 @@
 /**
- * DII as a caller hands it over, and the form in which it leaves: hashed in this process unless told otherwise.
+ * DII as the caller passes it, and the choice of the form in which it is sent: hashed in this process, or as it is.
  *
- * The rules of normalising and hashing are `token/dii.ts`; this file only chooses. Next: `endpoints.ts`, `batch.ts`.
+ * The rules of normalisation and hashing are in `token/dii.ts`.
  */
 
+import { kindOf } from '../token/checks.ts';
 import { type DiiForm, type DiiType, hashTextOf } from '../token/dii.ts';
 
-/** One person's email address or phone number, or the base64 SHA-256 of either: exactly one of the four. */
+/** The email address or phone number of one person, or the base64 SHA-256 of either: exactly one of the four. */
 export type Dii =
   | {
       readonly email: string;
@@ -36,16 +37,16 @@ export type Dii =
 /**
  * Which DII is normalised and hashed before it leaves this process.
  *
- * - `emails` (default): email addresses; phone numbers go as they are.
+ * - `emails` (default): email addresses. Phone numbers are sent as they are.
  * - `all`: both.
- * - `none`: nothing; the service does it.
+ * - `none`: neither. The service normalises and hashes.
  */
 export type HashLocally = 'emails' | 'all' | 'none';
 
 const KEYS = ['email', 'emailHash', 'phone', 'phoneHash'] as const;
-const EXPECTED = `DII: expected exactly one of ${KEYS.join(', ')} as text`;
+const EXPECTED = `DII: expected exactly one of ${KEYS.join(', ')} as a string`;
 
-/** DII as it goes to the service; `value` is undefined where local hashing found it to be no valid DII. */
+/** DII as it is sent to the service. `value` is undefined if local normalisation has found that it is not valid. */
 export interface SentDii {
   readonly form: DiiForm;
   readonly value: string | undefined;
@@ -53,23 +54,23 @@ export interface SentDii {
 
 const hashed = (type: DiiType, value: string): SentDii => ({ form: `${type}_hash`, value: hashTextOf(type, value) });
 
-const wrong = (got: string): TypeError => new TypeError(`${EXPECTED}, got ${got}`);
+const diiError = (got: string): TypeError => new TypeError(`${EXPECTED}, got ${got}`);
 
-const wrongMember = (dii: Readonly<Record<string, unknown>>): TypeError => {
+const fieldError = (dii: Readonly<Record<string, unknown>>): TypeError => {
   const given = KEYS.filter((key) => dii[key] !== undefined);
   const [key] = given;
-  if (given.length !== 1) return wrong(given.slice(0, 2).join(' and ') || 'none of them');
-  return wrong(`${key} as ${dii[key!] === null ? 'null' : typeof dii[key!]}`);
+  if (given.length !== 1) return diiError(given.slice(0, 2).join(' and ') || 'none of them');
+  return diiError(`${key} as ${kindOf(dii[key!])}`);
 };
 
 /**
  * Choose the form in which `dii` is sent.
  *
- * @throws {TypeError} not an object, none or more than one of the four, or no text; the value is never shown.
+ * @throws {TypeError} if it is not an object with exactly one of the four as a string. The value is never in the message.
  */
 export function sentDii(dii: Dii, hashLocally: HashLocally): SentDii {
-  if (typeof dii !== 'object' || dii === null) throw wrong(dii === null ? 'null' : typeof dii);
-  // Name by name: a loop over the names takes as long as all the rest of what is done for a row.
+  if (typeof dii !== 'object' || dii === null) throw diiError(kindOf(dii));
+  // No loop over the names: it would double the time for a row.
   const { email, emailHash, phone, phoneHash } = dii;
   const given =
     Number(email !== undefined) +
@@ -77,7 +78,7 @@ export function sentDii(dii: Dii, hashLocally: HashLocally): SentDii {
     Number(phone !== undefined) +
     Number(phoneHash !== undefined);
   const value: unknown = email ?? emailHash ?? phone ?? phoneHash;
-  if (given !== 1 || typeof value !== 'string') throw wrongMember(dii);
+  if (given !== 1 || typeof value !== 'string') throw fieldError(dii);
   if (emailHash !== undefined) return { form: 'email_hash', value };
   if (phoneHash !== undefined) return { form: 'phone_hash', value };
   if (email !== undefined) return hashLocally === 'none' ? { form: 'email', value } : hashed('email', value);

@@ -1,44 +1,48 @@
 /**
- * The other end of a page's `provide` and `data-provide`: a Request/Response function that says who is signed in,
- * generates a token set for that user, and answers it as JSON.
+ * The server side of a page's `provide` or `data-provide`: a function from Request to Response that generates a token set for
+ * the signed-in user and answers it as JSON.
  *
- * It knows nothing of sessions and cookies: the host says who the user is. Which callers it lets in: `cross-site.ts`.
+ * It knows nothing of login sessions and cookies: the host tells it who the user is. `cross-site.ts` decides which pages may
+ * call it.
  */
 
-import { isTokenError, type TokenError } from '../token/errors.ts';
+import { kindOf, typeFault } from '../token/checks.ts';
+import { expectedGot, isTokenError, type TokenError } from '../token/errors.ts';
 import type { Client } from './client.ts';
-import { checkOrigins, mayCall } from './cross-site.ts';
+import { checkOrigins, isAllowedCaller } from './cross-site.ts';
 import type { Dii } from './dii.ts';
 import { answerOf } from './endpoints.ts';
+import { throwIf } from './options.ts';
 
+/** Options of `tokenHandler`. */
 export interface TokenHandlerOptions<Context extends unknown[] = []> {
-  /** Makes the token sets; only its `generate` is used. */
+  /** The client; only `generate` is used. */
   readonly client: Pick<Client, 'generate'>;
   /**
-   * Who is signed in: the DII of that user, or null for nobody. Read it from your own session (a cookie, a header),
-   * never from the body or the address of the request: anyone could ask for anyone's tokens.
+   * Returns the DII of the signed-in user, or null if nobody is signed in. Read it from your own login session (a cookie, a
+   * header), never from the body or the URL of the request: otherwise anyone could request the tokens of anyone else.
    *
-   * @param context  whatever the handler was called with after the request: a route's context, an environment.
+   * @param context  the further arguments of the handler: the context of a route, an environment.
    */
   readonly user: (request: Request, ...context: Context) => Dii | null | undefined | Promise<Dii | null | undefined>;
   /**
-   * Further origins whose pages may call, such as `https://www.publisher.example`: pages on another origin than this
-   * handler's, or its own public origin where a proxy hides it and browsers are old or pages are plain http. Pages on
-   * these origins may also read the answer (CORS, with credentials).
+   * Further origins whose pages may call, for example `https://www.publisher.example`. Needed for pages on another origin than
+   * the handler; also for its own public origin if a proxy hides it and the browser sends no `Sec-Fetch-Site`. Pages on these
+   * origins may read the answer (CORS, with credentials). Default: none.
    */
   readonly origins?: readonly string[] | undefined;
-  /** Hears what went wrong; the page is told nothing but the status. Errors of a client are TokenErrors. */
+  /** Called with every failure; the page gets the status alone. Failures of the client are TokenErrors. */
   readonly onError?: ((error: unknown, request: Request) => unknown) | undefined;
-  /** Time for the service to answer, ms. Default: the client's. */
+  /** Time limit of the request to the service, ms. Default: the client's `timeoutMs`. */
   readonly timeoutMs?: number | undefined;
 }
 
-// The status that a page is told: 504 too late, 503 come back later, 502 any other fault of the service.
+// The status for the page: 504 after a time-out, 503 if the service is busy, 502 for any other failure of the service.
 const statusFor = ({ code, status }: TokenError): number =>
   code === 'timeout' ? 504 : code === 'rate_limited' || status === 503 ? 503 : 502;
 
 /**
- * Make the handler of one address, such as `/tessera/tokens`.
+ * Create the request handler of one URL, for example `/tessera/tokens`.
  *
  * | request | answer |
  * |---|---|
@@ -49,28 +53,28 @@ const statusFor = ({ code, status }: TokenError): number =>
  * | the host's `user` failed | 500 |
  * | the service failed | 502, 503 (with `Retry-After` where known), 504 |
  *
- * Every answer is `no-store`; every refusal has the body `{ "status": "error" }` and no more.
+ * Every answer is `no-store`. Every failure has the body `{ "status": "error" }` and nothing else.
  *
- * @throws {TypeError} a wrong option.
+ * @throws {TypeError} a wrong option: the message names it, what was expected and what came.
  * @example
- * // Hono, and anything else that calls with a Request. Next: export const POST = tokens.
+ * // Hono, and every framework that passes a Request. Next.js: export const POST = tokens.
  * const tokens = tokenHandler({ client, user: async (request) => (await sessionOf(request))?.emailOfUser ?? null });
  * app.post('/tessera/tokens', (c) => tokens(c.req.raw));
  * @example
- * // Express, through `getRequestListener` of @hono/node-server, which makes a Request of Node's.
+ * // Express, with `getRequestListener` of @hono/node-server, which converts Node's request to a Request.
  * app.use('/tessera/tokens', (req, res) => getRequestListener((request) => tokens(request, req.user))(req, res));
  */
 export function tokenHandler<Context extends unknown[] = []>(
   options: TokenHandlerOptions<Context>,
 ): (request: Request, ...context: Context) => Promise<Response> {
   const { client, user, onError, timeoutMs } = options;
-  if (typeof client?.generate !== 'function') throw new TypeError('client: expected a client, got none');
-  if (typeof user !== 'function') throw new TypeError(`user: expected function, got ${typeof user}`);
-  if (onError !== undefined && typeof onError !== 'function')
-    throw new TypeError(`onError: expected function, got ${typeof onError}`);
+  if (typeof client?.generate !== 'function')
+    throw new TypeError(expectedGot('client', 'a client of createClient', kindOf(client)));
+  throwIf(typeFault('user', 'function', user));
+  if (onError !== undefined) throwIf(typeFault('onError', 'function', onError));
   const origins = checkOrigins(options.origins ?? []);
 
-  // A listener that throws or rejects must take neither the answer nor the process down with it.
+  // A listener that throws or rejects must not affect the answer or the process.
   const report = (error: unknown, request: Request) => {
     (async () => onError?.(error, request))().catch(() => {});
   };
@@ -81,20 +85,20 @@ export function tokenHandler<Context extends unknown[] = []>(
         status,
         headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
       });
-    const refuse = (status: number, headers?: Record<string, string>) => reply(status, { status: 'error' }, headers);
+    const fail = (status: number, headers?: Record<string, string>) => reply(status, { status: 'error' }, headers);
 
-    if (request.method !== 'POST') return refuse(405, { allow: 'POST' });
-    if (!mayCall(request, origins)) return refuse(403);
+    if (request.method !== 'POST') return fail(405, { allow: 'POST' });
+    if (!isAllowedCaller(request, origins)) return fail(403);
     try {
       const dii = await user(request, ...context);
       if (dii === null || dii === undefined) return reply(204);
       return reply(200, answerOf(await client.generate(dii, { timeoutMs })));
     } catch (error) {
       report(error, request);
-      if (!isTokenError(error)) return refuse(500);
+      if (!isTokenError(error)) return fail(500);
       const wait = error.retryAfterMs;
       const status = statusFor(error);
-      return refuse(status, status === 503 && wait !== undefined ? { 'retry-after': `${Math.ceil(wait / 1000)}` } : {});
+      return fail(status, status === 503 && wait !== undefined ? { 'retry-after': `${Math.ceil(wait / 1000)}` } : {});
     }
   };
 

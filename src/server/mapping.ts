@@ -1,56 +1,57 @@
 /**
- * The mapping endpoints, versions 3 and 2: what a batch sends and how its answer reads. An answer that does not fit
- * what was sent fails the whole batch.
+ * The mapping endpoints, versions 3 and 2: what a batch sends and how its answer is read. An answer that does not match the
+ * request fails the whole batch.
  *
- * They send through the function that `bulk.ts` gives them, with its retries and its gate.
+ * Requests go through the function that `bulk.ts` passes in, which retries and limits their number in flight.
  */
 
-import type { Opened, Unread } from './call.ts';
+import { kindOf } from '../token/checks.ts';
+import { type Lazy, type ServiceAnswer, unusableAnswer } from './call.ts';
 import type { Dii } from './dii.ts';
-import type { DiiBatch, Lane } from './dii-batch.ts';
-import { malformed } from './endpoints.ts';
+import type { DiiBatch, FormValues } from './dii-batch.ts';
+import { PATHS } from './paths.ts';
 import type { Rows } from './results.ts';
 
-const MAP = '/v3/identity/map';
-const MAP_V2 = '/v2/identity/map';
+const MAP = PATHS.mapIdentities;
+const MAP_V2 = PATHS.mapIdentitiesV2;
 
-/** Send one payload until there is an answer. */
-export type Send = (path: string, payload: unknown) => Promise<Unread<Opened>>;
+/** Send one payload, with retries, and return its answer. */
+export type Send = (path: string, payload: unknown) => Promise<Lazy<ServiceAnswer>>;
 
 /**
- * DII without a raw ID: the user has opted out, or the DII is not valid (`reason` is the service's word for it).
+ * The result for DII without a raw ID: the user has opted out, or the DII is not valid (`reason`, in the words of the service).
  *
- * `answeredAt` is the service's clock when it answered, epoch ms; undefined for DII that was not sent, for local hashing
- * found it to be not valid.
+ * `answeredAt` is the service's clock when it answered, epoch ms; undefined for DII that was not sent because local
+ * normalisation had found that it is not valid.
  */
 export type Unmapped<D> =
   | { readonly dii: D; readonly status: 'optout'; readonly answeredAt: number }
   | { readonly dii: D; readonly status: 'unmapped'; readonly reason: string; readonly answeredAt: number | undefined };
 
-/** Result of version 3. `dii` is the very object that the source gave. */
+/** Result of version 3. `dii` is the object of the source itself. */
 export type MapResult<D extends Dii = Dii> =
   | {
       readonly dii: D;
       readonly status: 'mapped';
       readonly rawId: string;
-      /** The raw ID before, for 90 days after a rotation; else null. */
+      /** The previous raw ID, for 90 days after a rotation; else null. */
       readonly previousRawId: string | null;
-      /** The raw ID holds until then; map again from then on. Epoch ms. */
+      /** End of the raw ID's validity, epoch ms: map again from then on. */
       readonly remapAt: number;
       /** The service's clock when it answered, epoch ms. */
       readonly answeredAt: number;
     }
   | Unmapped<D>;
 
-/** Result of version 2. `dii` is the very object that the source gave. */
+/** Result of version 2. `dii` is the object of the source itself. */
 export type MapResultV2<D extends Dii = Dii> =
   | {
       readonly dii: D;
       readonly status: 'mapped';
       readonly rawId: string;
-      /** The salt bucket: map again once `rotatedBuckets` names it with a time after `answeredAt`. */
+      /** The salt bucket: map again when `rotatedBuckets` lists it with a time after `answeredAt`. */
       readonly bucketId: string;
-      /** The service's clock when it answered, epoch ms: store this, not the local time. */
+      /** The service's clock when it answered, epoch ms. Store it instead of the local time. */
       readonly answeredAt: number;
     }
   | Unmapped<D>;
@@ -58,93 +59,93 @@ export type MapResultV2<D extends Dii = Dii> =
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
 
-/** An array of the answer, or a `malformed_response`. */
+/** Return `value` if it is an array, else throw a `malformed_response`. */
 export function arrayOf(path: string, name: string, value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw malformed(path, `${name}: expected array, got ${typeof value}`);
+  if (!Array.isArray(value)) throw unusableAnswer(path, `${name}: expected array, got ${kindOf(value)}`);
   return value;
 }
 
-/** A text of the answer, or a `malformed_response`. */
-export function textOf(path: string, name: string, value: unknown): string {
-  if (typeof value !== 'string' || !value) throw malformed(path, `${name}: expected text, got ${typeof value}`);
+/** Return `value` if it is a string that is not empty, else throw a `malformed_response`. */
+export function stringOf(path: string, name: string, value: unknown): string {
+  if (typeof value !== 'string' || !value) throw unusableAnswer(path, `${name}: expected string, got ${kindOf(value)}`);
   return value;
 }
 
 const unmapped = <D extends Dii>(dii: D, reason: string, answeredAt: number): Unmapped<D> =>
   reason === 'optout' ? { dii, status: 'optout', answeredAt } : { dii, status: 'unmapped', reason, answeredAt };
 
-// DII that is not sent is answered here, in the service's words.
-const refusedHere = <D extends Dii>(dii: D): Unmapped<D> => ({
+// The reason is the one that the service gives.
+const invalidHere = <D extends Dii>(dii: D): Unmapped<D> => ({
   dii,
   status: 'unmapped',
   reason: 'invalid identifier',
   answeredAt: undefined,
 });
 
-/** One answer of version 3: a raw ID, or a reason why there is none. */
-type Answer =
+/** One element of a version 3 answer: a raw ID, or the reason why there is none. */
+type Element =
   | { readonly u: string; readonly p?: string | null; readonly r: number; readonly e?: null }
   | { readonly e: string };
 
-const NOTHING_SENT: Opened = { status: 'success', body: {}, answeredAt: undefined };
+const NOTHING_SENT: ServiceAnswer = { status: 'success', body: {}, answeredAt: undefined };
 
-const answerOf = (element: unknown): Answer => {
+const checkElement = (element: unknown): Element => {
   const { u, p, r, e } = fieldsOf(element);
-  if (e !== undefined && e !== null) textOf(MAP, 'e', e);
+  if (e !== undefined && e !== null) stringOf(MAP, 'e', e);
   else {
-    textOf(MAP, 'u', u);
-    if (p !== undefined && p !== null) textOf(MAP, 'p', p);
-    if (typeof r !== 'number' || !Number.isFinite(r)) throw malformed(MAP, `r: expected seconds, got ${typeof r}`);
+    stringOf(MAP, 'u', u);
+    if (p !== undefined && p !== null) stringOf(MAP, 'p', p);
+    if (typeof r !== 'number' || !Number.isFinite(r))
+      throw unusableAnswer(MAP, `r: expected epoch seconds, got ${kindOf(r)}`);
   }
-  return element as Answer;
+  return element as Element;
 };
 
-const resultOf = <D extends Dii>(dii: D, answer: Answer | undefined, answeredAt: number): MapResult<D> => {
-  if (!answer) return refusedHere(dii);
-  if (answer.e !== undefined && answer.e !== null) return unmapped(dii, answer.e, answeredAt);
-  const { u: rawId, p = null, r } = answer;
+const resultOf = <D extends Dii>(dii: D, element: Element | undefined, answeredAt: number): MapResult<D> => {
+  if (!element) return invalidHere(dii);
+  if (element.e !== undefined && element.e !== null) return unmapped(dii, element.e, answeredAt);
+  const { u: rawId, p = null, r } = element;
   return { dii, status: 'mapped', rawId, previousRawId: p, remapAt: r * 1000, answeredAt };
 };
 
 /**
- * Map a batch by version 3: all forms in one request, answers matched by position.
+ * Map a batch with version 3: all forms in one request, answers matched by position.
  *
- * @throws {TokenError} `malformed_response` (when the answer is read) another number of answers than of DII, or an
- *   answer that is none.
+ * @throws {TokenError} `malformed_response`, when the answer is read, if it does not hold one valid element for each DII.
  */
 export async function mapBatch<D extends Dii>(
   send: Send,
-  { diis, lanes }: DiiBatch<D>,
-): Promise<Unread<Rows<MapResult<D>>>> {
-  const payload = Object.fromEntries(lanes.map(({ form, values }) => [form, values]));
-  const read = lanes.length > 0 ? await send(MAP, payload) : () => NOTHING_SENT;
+  { diis, forms }: DiiBatch<D>,
+): Promise<Lazy<Rows<MapResult<D>>>> {
+  const payload = Object.fromEntries(forms.map(({ form, values }) => [form, values]));
+  const read = forms.length > 0 ? await send(MAP, payload) : () => NOTHING_SENT;
   return () => {
     const { body, answeredAt } = read();
-    // Nothing where nothing was sent.
-    const answers = new Array<Answer | undefined>(diis.length);
-    for (const { form, values, places } of lanes) {
+    // Stays undefined for DII that was not sent.
+    const found = new Array<Element | undefined>(diis.length);
+    for (const { form, values, positions } of forms) {
       const elements = arrayOf(MAP, form, fieldsOf(body)[form]);
       if (elements.length !== values.length)
-        throw malformed(MAP, `${form}: expected ${values.length} results, got ${elements.length}`);
-      for (let i = 0; i < elements.length; i++) answers[places[i]!] = answerOf(elements[i]);
+        throw unusableAnswer(MAP, `${form}: expected ${values.length} results, got ${elements.length}`);
+      for (let i = 0; i < elements.length; i++) found[positions[i]!] = checkElement(elements[i]);
     }
-    return { length: diis.length, at: (i) => resultOf(diis[i]!, answers[i], answeredAt!) };
+    return { length: diis.length, at: (i) => resultOf(diis[i]!, found[i], answeredAt!) };
   };
 }
 
 type MatchV2 = <D extends Dii>(dii: D) => MapResultV2<D>;
 
-// One form of a version 2 batch: results come keyed by the identifier as sent, in two lists.
-const matchesOf = ({ form, values }: Lane, { body, answeredAt }: Opened): Map<string, MatchV2> => {
+// The answer to one form of a version 2 batch: two lists of results, with the identifiers that were sent.
+const matchesOf = ({ form, values }: FormValues, { body, answeredAt }: ServiceAnswer): Map<string, MatchV2> => {
   const lists = fieldsOf(body);
   const mapped = arrayOf(MAP_V2, 'mapped', lists['mapped']);
   const others = arrayOf(MAP_V2, 'unmapped', lists['unmapped'] ?? []);
   const matches = new Map<string, MatchV2>();
   for (const element of mapped) {
     const { identifier, advertising_id, bucket_id } = fieldsOf(element);
-    const rawId = textOf(MAP_V2, 'advertising_id', advertising_id);
-    const bucketId = textOf(MAP_V2, 'bucket_id', bucket_id);
-    matches.set(textOf(MAP_V2, 'identifier', identifier), (dii) => ({
+    const rawId = stringOf(MAP_V2, 'advertising_id', advertising_id);
+    const bucketId = stringOf(MAP_V2, 'bucket_id', bucket_id);
+    matches.set(stringOf(MAP_V2, 'identifier', identifier), (dii) => ({
       dii,
       status: 'mapped',
       rawId,
@@ -154,38 +155,39 @@ const matchesOf = ({ form, values }: Lane, { body, answeredAt }: Opened): Map<st
   }
   for (const element of others) {
     const { identifier, reason } = fieldsOf(element);
-    const word = textOf(MAP_V2, 'reason', reason);
-    // An empty text is a DII that a caller may well send.
-    if (typeof identifier !== 'string') throw malformed(MAP_V2, `identifier: expected text, got ${typeof identifier}`);
-    matches.set(identifier, (dii) => unmapped(dii, word, answeredAt!));
+    const why = stringOf(MAP_V2, 'reason', reason);
+    // A caller may have sent an empty string as DII.
+    if (typeof identifier !== 'string')
+      throw unusableAnswer(MAP_V2, `identifier: expected string, got ${kindOf(identifier)}`);
+    matches.set(identifier, (dii) => unmapped(dii, why, answeredAt!));
   }
   const answered = mapped.length + others.length;
   if (answered !== values.length)
-    throw malformed(MAP_V2, `${form}: expected ${values.length} results, got ${answered}`);
+    throw unusableAnswer(MAP_V2, `${form}: expected ${values.length} results, got ${answered}`);
   return matches;
 };
 
 /**
- * Map a batch by version 2, which takes one form in a request: as many requests as the batch has forms.
+ * Map a batch with version 2, which accepts one form per request: one request for each form of the batch.
  *
- * @throws {TokenError} `malformed_response` another number of answers than of DII, or a DII without one.
+ * @throws {TokenError} `malformed_response`, when the answer is read, if it does not hold one result for each DII.
  */
 export async function mapBatchV2<D extends Dii>(
   send: Send,
-  { diis, lanes }: DiiBatch<D>,
-): Promise<Unread<Rows<MapResultV2<D>>>> {
-  const payloads = lanes.map(({ form, values }) => ({ [form]: values }));
+  { diis, forms }: DiiBatch<D>,
+): Promise<Lazy<Rows<MapResultV2<D>>>> {
+  const payloads = forms.map(({ form, values }) => ({ [form]: values }));
   const reads = await Promise.all(payloads.map((payload) => send(MAP_V2, payload)));
   return () => {
-    const answers = new Array<MatchV2 | undefined>(diis.length);
-    lanes.forEach((lane, i) => {
-      const matches = matchesOf(lane, reads[i]!());
-      lane.places.forEach((place, j) => {
-        const match = matches.get(lane.values[j]!);
-        if (!match) throw malformed(MAP_V2, `${lane.form}: expected a result for each DII, got none for one`);
-        answers[place] = match;
+    const found = new Array<MatchV2 | undefined>(diis.length);
+    forms.forEach((sent, i) => {
+      const matches = matchesOf(sent, reads[i]!());
+      sent.positions.forEach((position, j) => {
+        const match = matches.get(sent.values[j]!);
+        if (!match) throw unusableAnswer(MAP_V2, `${sent.form}: expected a result for each DII, got none for one`);
+        found[position] = match;
       });
     });
-    return { length: diis.length, at: (i) => (answers[i] ?? refusedHere)(diis[i]!) };
+    return { length: diis.length, at: (i) => (found[i] ?? invalidHere)(diis[i]!) };
   };
 }

@@ -1,62 +1,68 @@
 /**
- * What a client is made from: the options, their defaults, and the refusal of wrong ones at creation.
+ * Options of a client: their types, their defaults, and the check that runs when a client is created.
  *
- * Next: `client.ts` hands the checked settings to `call.ts`.
+ * The checks themselves are in `token/checks.ts`. This file knows nothing of requests: `client.ts` passes the checked
+ * settings to `call.ts`.
  */
 
 import { type Bytes, fromB64 } from '../token/bytes.ts';
+import { choiceFault, integerFault, kindOf, MAX_TIMER_MS, parseBaseUrl, typeFault } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
 import type { HashLocally } from './dii.ts';
 
-/** The part of `fetch` that is used. */
+/** The part of `fetch` that the client uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
- * How failed attempts of the bulk methods are tried again (429, 408, 425, 5xx, network, time-out).
+ * How the bulk methods retry a failed request (network failure, time-out, 408, 425, 429, 5xx).
  *
- * A `Retry-After` is waited for up to five minutes. A longer one is not: the error goes to the caller at once, with the
- * time as its `retryAfterMs`.
+ * A `Retry-After` of up to five minutes is respected. A longer one fails at once: the error carries it as `retryAfterMs`.
  */
 export interface RetryOptions {
-  /** Attempts in all, the first included; 1: never again. Default 6. */
+  /** Total number of attempts, 1 to 100; 1 disables retries. Default 6. */
   readonly tries?: number | undefined;
-  /** Upper end of the first wait, ms; doubled for each further one. The wait is random below it. Default 500. */
+  /** Upper limit of the first wait, ms; it doubles with each attempt. The wait is random below the limit. Default 500. */
   readonly firstMs?: number | undefined;
-  /** Upper end that no wait exceeds, but for a longer `Retry-After`, ms. Default 30,000. */
+  /** Upper limit of every wait, ms, unless `Retry-After` asks for a longer one. Default 30,000. */
   readonly maxMs?: number | undefined;
 }
 
+/** Options of `createClient`. */
 export interface ClientOptions {
-  /** Where the service is: https; http only on loopback, or with `allowInsecure`. A path is kept. */
+  /** Address of the service: https; http only for this machine, or with `allowInsecure`. A path is kept. */
   readonly baseUrl: string;
-  /** The API key of this environment. */
+  /** API key of the participant, in the environment that `baseUrl` names. */
   readonly apiKey: string;
-  /** The client secret of this environment: base64 of 32 bytes. */
+  /** Client secret that belongs to the API key: base64 of 32 bytes. */
   readonly clientSecret: string;
   /** Which DII is hashed before it leaves this process. Default `emails`. */
   readonly hashLocally?: HashLocally | undefined;
-  /** Time for one `generate`, `validate` or `refresh`, ms, from connecting to the opened answer. Default 10,000. */
+  /** Time limit of one `generate`, `validate`, `refresh` or `optOut`, ms. Default 10,000. */
   readonly timeoutMs?: number | undefined;
-  /** Time for one attempt of a bulk method (mapping, buckets, opt-out status), ms. Default 60,000. */
+  /** Time limit of one attempt of a bulk method (mapping, buckets, opt-out status), ms. Default 60,000. */
   readonly bulkTimeoutMs?: number | undefined;
-  /** Mapping batches in flight, 1 to 20, over all runs of this client. Default 20; halved under 429, raised again. */
+  /**
+   * Highest number of mapping requests in flight, 1 to 20, shared by all calls of this client. Default 20. A 429 halves the
+   * number, later successes raise it again.
+   */
   readonly concurrency?: number | undefined;
   readonly retry?: RetryOptions | undefined;
   /**
-   * How sealed bytes travel. Default `binary`; `text` (base64, a third longer) for a service or a proxy that
-   * does not let `application/octet-stream` through.
+   * Encoding of encrypted bodies. Default `binary`; use `text` (base64, a third longer) if the service or a proxy rejects
+   * `application/octet-stream`.
    */
   readonly envelope?: 'binary' | 'text' | undefined;
-  /** Used in place of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: Fetch | undefined;
-  /** The clock, epoch ms; the service refuses requests that are about two minutes off. Default `Date.now`. */
+  /** The clock, epoch ms. The service refuses requests that are about two minutes off. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** Allow plain http to another machine: for tests in a closed network. Default false. */
+  /** Allow plain http to another machine, for tests in a closed network. Default false. */
   readonly allowInsecure?: boolean | undefined;
 }
 
-/** Checked options, every default filled in. */
-export interface Settings {
-  /** Without a slash at its end. */
+/** Checked options, with all defaults. */
+export interface ClientSettings {
+  /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly secret: Bytes;
@@ -70,97 +76,74 @@ export interface Settings {
   readonly now: () => number;
 }
 
-/** The longest span that a timer takes, ms; a longer one would fire at once. */
-export const LONGEST_TIMER_MS = 2 ** 31 - 1;
-/** Parallel mapping batches that the service recommends at most. */
-export const MOST_PARALLEL = 20;
+/** Highest number of parallel mapping requests that the service recommends. */
+export const MAX_CONCURRENCY = 20;
 
-/** What came, in words that show nothing of it. */
-export function kindOf(value: unknown): string {
-  return value === null ? 'null' : Array.isArray(value) ? 'array' : value === '' ? 'empty text' : typeof value;
+/** Throw a TypeError if a check has found a fault. */
+export function throwIf(fault: string | undefined): void {
+  if (fault !== undefined) throw new TypeError(fault);
 }
 
-/** Throw a TypeError that names the option. */
-export function refuse(option: string, expected: string, got: string): never {
-  throw new TypeError(`${option}: expected ${expected}, got ${got}`);
+/** Return `value` if it is a whole number from `least` to `most`, else throw a TypeError that names the option. */
+export function checkInteger(name: string, value: number, least: number, most: number): number {
+  throwIf(integerFault(name, least, most, value));
+  return value;
 }
 
-const oneOf = <T extends string>(option: string, choices: readonly T[], value: T): T =>
-  choices.includes(value)
-    ? value
-    : refuse(option, choices.join(', '), typeof value === 'string' ? `'${value}'` : kindOf(value));
-
-/** A whole number from `least` to `most`, or a TypeError that names the option. */
-export function wholeNumber(option: string, value: number, least: number, most: number): number {
-  return Number.isInteger(value) && value >= least && value <= most
-    ? value
-    : refuse(option, `a whole number from ${least} to ${most}`, typeof value === 'number' ? `${value}` : kindOf(value));
-}
-
-const aFunction = <T>(option: string, value: T): T =>
-  typeof value === 'function' ? value : refuse(option, 'function', kindOf(value));
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
-
-const checkBaseUrl = (value: unknown, allowInsecure: boolean): string => {
-  if (typeof value !== 'string' || !value) return refuse('baseUrl', 'absolute URL', kindOf(value));
-  let url: URL;
-  try {
-    url = new URL(value);
-  } catch {
-    return refuse('baseUrl', 'absolute URL', 'text that is none');
-  }
-  if (url.username || url.password || url.search || url.hash)
-    refuse('baseUrl', 'URL without user, query or fragment', 'one with them');
-  const secure = url.protocol === 'https:' || (url.protocol === 'http:' && (allowInsecure || isLoopback(url.hostname)));
-  if (!secure) refuse('baseUrl', 'https (http on loopback, or with allowInsecure: true)', url.protocol);
-  return url.href.replace(/\/+$/, '');
+const checkChoice = <T extends string>(name: string, choices: readonly T[], value: T): T => {
+  throwIf(choiceFault(name, choices, value));
+  return value;
 };
 
-// Printable ASCII: anything else would make `fetch` throw an error that shows the header, and so the key.
-const checkApiKey = (value: unknown): string =>
-  typeof value !== 'string' || !value
-    ? refuse('apiKey', 'text', kindOf(value))
-    : /^[\x21-\x7e]+$/.test(value)
-      ? value
-      : refuse('apiKey', 'printable ASCII without spaces', 'other characters in it');
+const checkFunction = <T>(name: string, value: T): T => {
+  throwIf(typeFault(name, 'function', value));
+  return value;
+};
+
+// `fetch` rejects other characters with an error that quotes the header, and with it the key.
+const checkApiKey = (value: unknown): string => {
+  throwIf(typeFault('apiKey', 'string', value));
+  if (/^[\x21-\x7e]+$/.test(value as string)) return value as string;
+  throw new TypeError(expectedGot('apiKey', 'printable ASCII without spaces', 'a string with other characters'));
+};
 
 const checkSecret = (value: unknown): Bytes => {
-  if (typeof value !== 'string' || !value) return refuse('clientSecret', 'base64 of 32 bytes', kindOf(value));
+  const refuse = (got: string) => new TypeError(expectedGot('clientSecret', 'base64 of 32 bytes', got));
+  if (typeof value !== 'string' || !value) throw refuse(kindOf(value));
   let bytes: Bytes;
   try {
     bytes = fromB64(value);
   } catch {
-    return refuse('clientSecret', 'base64 of 32 bytes', 'text that is no base64');
+    throw refuse('a string that is not base64');
   }
-  return bytes.length === 32 ? bytes : refuse('clientSecret', 'base64 of 32 bytes', `${bytes.length} bytes`);
+  if (bytes.length !== 32) throw refuse(`${bytes.length} bytes`);
+  return bytes;
 };
 
 /**
- * Check options and fill in defaults.
+ * Check the options of a client and fill in the defaults.
  *
- * @throws {TypeError} naming the option, what was expected and what came; never showing key or secret.
+ * @throws {TypeError} naming the option, what was expected and what came; never quoting the key or the secret.
  */
-export function settingsOf(options: ClientOptions): Settings {
-  if (typeof options !== 'object' || options === null) refuse('options', 'object', kindOf(options));
+export function settingsOf(options: ClientOptions): ClientSettings {
+  throwIf(typeFault('options', 'object', options));
   const { tries = 6, firstMs = 500, maxMs = 30_000 } = options.retry ?? {};
   return {
-    baseUrl: checkBaseUrl(options.baseUrl, options.allowInsecure === true),
+    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure),
     apiKey: checkApiKey(options.apiKey),
     secret: checkSecret(options.clientSecret),
-    hashLocally: oneOf('hashLocally', ['emails', 'all', 'none'], options.hashLocally ?? 'emails'),
-    timeoutMs: wholeNumber('timeoutMs', options.timeoutMs ?? 10_000, 1, LONGEST_TIMER_MS),
-    bulkTimeoutMs: wholeNumber('bulkTimeoutMs', options.bulkTimeoutMs ?? 60_000, 1, LONGEST_TIMER_MS),
-    concurrency: wholeNumber('concurrency', options.concurrency ?? MOST_PARALLEL, 1, MOST_PARALLEL),
+    hashLocally: checkChoice('hashLocally', ['emails', 'all', 'none'], options.hashLocally ?? 'emails'),
+    timeoutMs: checkInteger('timeoutMs', options.timeoutMs ?? 10_000, 1, MAX_TIMER_MS),
+    bulkTimeoutMs: checkInteger('bulkTimeoutMs', options.bulkTimeoutMs ?? 60_000, 1, MAX_TIMER_MS),
+    concurrency: checkInteger('concurrency', options.concurrency ?? MAX_CONCURRENCY, 1, MAX_CONCURRENCY),
     retry: {
-      tries: wholeNumber('retry.tries', tries, 1, 100),
-      firstMs: wholeNumber('retry.firstMs', firstMs, 0, LONGEST_TIMER_MS),
-      maxMs: wholeNumber('retry.maxMs', maxMs, 0, LONGEST_TIMER_MS),
+      tries: checkInteger('retry.tries', tries, 1, 100),
+      firstMs: checkInteger('retry.firstMs', firstMs, 0, MAX_TIMER_MS),
+      maxMs: checkInteger('retry.maxMs', maxMs, 0, MAX_TIMER_MS),
     },
-    binary: oneOf('envelope', ['binary', 'text'], options.envelope ?? 'binary') === 'binary',
-    // Looked up at each call, and called without `this`: Workers refuse any other.
-    fetch: options.fetch ? aFunction('fetch', options.fetch) : (url, init) => fetch(url, init),
-    now: options.now ? aFunction('now', options.now) : Date.now,
+    binary: checkChoice('envelope', ['binary', 'text'], options.envelope ?? 'binary') === 'binary',
+    // The global is read at each call, so that a test may replace it. Cloudflare Workers reject a `fetch` called on an object.
+    fetch: options.fetch ? checkFunction('fetch', options.fetch) : (url, init) => fetch(url, init),
+    now: options.now ? checkFunction('now', options.now) : Date.now,
   };
 }

@@ -1,30 +1,29 @@
 /**
- * What the bulk methods give: results to read one by one, batch by batch, or all at once.
+ * Results of the bulk methods, to read one by one, batch by batch, or all at once.
  *
- * Nothing is asked of the service before the reading starts. The step before is `batch.ts`.
+ * No request is sent before reading starts. It knows nothing of the endpoints: `batch.ts` produces the batches.
  */
 
 /**
- * Results in the order of the source. Each reading goes through the source, and asks the service, afresh.
+ * Results in the order of the source. Each iteration reads the source and sends the requests again.
  *
  * @example for await (const { dii, ...result } of client.mapIdentities(rows)) await store(dii, result);
  */
 export interface Results<T> extends AsyncIterable<T> {
-  /** The same in arrays of up to 5,000, as they were sent: for writing many at once. */
+  /** Iterate over arrays of up to 5,000 results, one for each request: to write many at once. */
   batches(): AsyncIterable<readonly T[]>;
-  /** All of them in one array, for lists that fit in memory. */
+  /** Read all results into one array. */
   toArray(): Promise<T[]>;
 }
 
 /**
- * Results of one batch: all are checked, each is made when it is read.
+ * Results of one batch. All are checked already; each object is created when it is read.
  *
- * Made all at once, those that wait for their reader would be moved about by the garbage collector, which takes longer
- * than making them.
+ * Creating all objects at once is slower: the garbage collector copies those that wait for their reader.
  */
 export interface Rows<T> {
   readonly length: number;
-  /** The result at `index`, which is below `length`. */
+  /** Create the result at `index`, 0 to `length - 1`. */
   at(index: number): T;
 }
 
@@ -34,21 +33,21 @@ type Step<T> = IteratorResult<T, undefined>;
 const NO_ROWS: Rows<never> = {
   length: 0,
   at: () => {
-    throw new RangeError('no rows');
+    throw new RangeError('index: expected none in an empty batch, got one');
   },
 };
 
 /**
- * The results of batches, one by one.
+ * Iterate over the results of batches one by one.
  *
- * By hand: an async generator makes several promises more for each, which takes longer than mapping it. Like one, it
- * answers in the order in which it is asked, also where it is asked again before it has answered.
+ * Not an async generator: that creates several more promises for each result, which takes longer than mapping it. Like a
+ * generator, it answers overlapping calls in the order in which they were made.
  */
 const eachOf = <T>(batches: Batches<T>): AsyncIterableIterator<T, undefined> => {
   let batch: Rows<T> = NO_ROWS;
   let next = 0;
-  /** The newest step that has to wait; none while the batch at hand has items. */
-  let waiting: Promise<Step<T>> | undefined;
+  /** The last call that waits for a batch; undefined while the current batch has results. */
+  let pending: Promise<Step<T>> | undefined;
 
   const one = async (): Promise<Step<T>> => {
     while (next === batch.length) {
@@ -66,18 +65,18 @@ const eachOf = <T>(batches: Batches<T>): AsyncIterableIterator<T, undefined> => 
     return { value: undefined, done: true };
   };
   const inTurn = (step: () => Promise<Step<T>>): Promise<Step<T>> => {
-    const coming = waiting ? waiting.then(step, step) : step();
-    const settled = () => {
-      if (waiting === coming) waiting = undefined;
+    const result = pending ? pending.then(step, step) : step();
+    const onSettled = () => {
+      if (pending === result) pending = undefined;
     };
-    waiting = coming;
-    coming.then(settled, settled);
-    return coming;
+    pending = result;
+    result.then(onSettled, onSettled);
+    return result;
   };
 
   return {
     next: () =>
-      waiting || next === batch.length ? inTurn(one) : Promise.resolve({ value: batch.at(next++), done: false }),
+      pending || next === batch.length ? inTurn(one) : Promise.resolve({ value: batch.at(next++), done: false }),
     return: () => inTurn(close),
     [Symbol.asyncIterator]() {
       return this;
@@ -91,7 +90,7 @@ const listOf = <T>(rows: Rows<T>): T[] => {
   return list;
 };
 
-/** Results from a way of starting to read them in batches. */
+/** Create results from a function that starts reading batches. */
 export function resultsOf<T>(read: () => Batches<T>): Results<T> {
   return {
     async *batches() {

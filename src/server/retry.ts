@@ -1,29 +1,28 @@
 /**
- * Trying again: which failures pass, how long to wait, and no longer than the caller's signal allows.
+ * Retries: which failures are temporary, how long to wait between attempts, and the loop that runs them.
  *
- * It knows nothing of what is tried. The bulk methods use it; a page's `generate` fails fast instead.
+ * It knows nothing of what an attempt does. The bulk methods use it; `generate` and the other calls for one user fail at
+ * once, because a page waits for them.
  */
 
+import { MAX_TIMER_MS } from '../token/checks.ts';
 import { isTokenError, type TokenError } from '../token/errors.ts';
-import { LONGEST_TIMER_MS } from './options.ts';
 
-/** A `Retry-After` beyond this is not waited for, ms: the error goes to the caller, who sees `retryAfterMs`. */
-export const LONGEST_RETRY_AFTER_MS = 300_000;
+/** Longest `Retry-After` that is waited for, ms. After a longer one the error goes to the caller, with `retryAfterMs`. */
+export const MAX_RETRY_AFTER_MS = 300_000;
 
-const PASSING = new Set(['network', 'timeout', 'rate_limited']);
+const TEMPORARY_CODES = new Set(['network', 'timeout', 'rate_limited']);
 
-/** Whether the same request may well succeed later: network, time-out, 429, 408, 425, 5xx. */
-export function isPassing(e: unknown): e is TokenError {
-  return (
-    isTokenError(e) &&
-    (PASSING.has(e.code) ||
-      (e.code === 'http_status' &&
-        (e.status === 408 || e.status === 425 || (e.status !== undefined && e.status >= 500))))
-  );
+/** Tell whether the same request may succeed later: network failure, time-out, 408, 425, 429, 5xx. */
+export function isTemporary(e: unknown): e is TokenError {
+  if (!isTokenError(e)) return false;
+  if (TEMPORARY_CODES.has(e.code)) return true;
+  const { status } = e;
+  return e.code === 'http_status' && status !== undefined && (status === 408 || status === 425 || status >= 500);
 }
 
-/** Wait `ms`; rejects with the reason of `signal` once that is aborted. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Wait `ms`. Rejects with the reason of `signal` as soon as it is aborted. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const onAbort = () => {
@@ -39,28 +38,30 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * The wait before the next try, ms: random below a ceiling that doubles (full jitter), so that many callers spread
- * out. After a `Retry-After` it is that time and a random bit of the first span more.
+ * Compute the wait before the next attempt, ms.
  *
- * @param failures  how many tries have failed so far, 1 or more.
+ * Without `retryAfterMs` the wait is random below a limit that doubles with each failure (full jitter). With it, the wait is
+ * that time plus a random part of the first limit.
+ *
+ * @param failures  number of failed attempts so far, 1 or more.
  */
-export function waitMs(
+export function retryDelayMs(
   failures: number,
   { firstMs, maxMs }: { readonly firstMs: number; readonly maxMs: number },
   retryAfterMs?: number,
 ): number {
   return retryAfterMs === undefined
     ? Math.random() * Math.min(maxMs, firstMs * 2 ** (failures - 1))
-    : Math.min(retryAfterMs + Math.random() * Math.min(maxMs, firstMs), LONGEST_TIMER_MS);
+    : Math.min(retryAfterMs + Math.random() * Math.min(maxMs, firstMs), MAX_TIMER_MS);
 }
 
 /**
- * Do `attempt` until it succeeds, fails for good, or `tries` are used up.
+ * Run `attempt` until it succeeds, fails with an error that is not temporary, or has run `tries` times.
  *
- * @param attempt  starts afresh each time: a sealed request carries its time, and an old one would be refused.
+ * @param attempt  encrypts a new request each time: the service refuses one whose timestamp is old.
  * @throws what the last attempt threw, or the reason of `signal`.
  */
-export async function retried<T>(
+export async function withRetries<T>(
   attempt: () => Promise<T>,
   retry: { readonly tries: number; readonly firstMs: number; readonly maxMs: number },
   signal: AbortSignal,
@@ -69,8 +70,8 @@ export async function retried<T>(
     try {
       return await attempt();
     } catch (e) {
-      if (!isPassing(e) || failures >= retry.tries || (e.retryAfterMs ?? 0) > LONGEST_RETRY_AFTER_MS) throw e;
-      await pause(waitMs(failures, retry, e.retryAfterMs), signal);
+      if (!isTemporary(e) || failures >= retry.tries || (e.retryAfterMs ?? 0) > MAX_RETRY_AFTER_MS) throw e;
+      await sleep(retryDelayMs(failures, retry, e.retryAfterMs), signal);
     }
   }
 }

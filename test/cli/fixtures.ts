@@ -1,4 +1,4 @@
-/** A real operator behind a port, and the command line beside it: for the verbs that read files and keep mappings. */
+/** A real operator on a port, and a command line that uses it: for the verbs that read files and store mappings. */
 
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -14,12 +14,12 @@ import { PASSWORD } from '../database/postgres-server.ts';
 
 export const SECRET = Buffer.alloc(32, 7).toString('base64');
 
-/** What a command line is given. */
+/** The environment and streams of a command line. */
 export interface Given {
   readonly env?: Record<string, string>;
   readonly stdin?: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
   readonly stopped?: Promise<void>;
-  /** Standard error is a terminal: what was drawn is in `drawn`. */
+  /** Standard error is a terminal; `drawn` holds its output. */
   readonly terminal?: boolean;
   readonly outIsTerminal?: boolean;
 }
@@ -41,13 +41,13 @@ export const tessera = async (args: readonly string[], given: Given = {}) => {
       (async () => {
         for await (const piece of given.stdin ?? []) if (!stream.write(piece)) await once(stream, 'drain');
         stream.end();
-        // What nobody reads any more fails, and is nobody's business.
+        // Writing fails if the command has stopped reading.
       })().catch(() => {});
       return stream;
     },
     out: (line) => out.push(line),
     err: (line) => err.push(line),
-    drained: async () => {},
+    flushed: async () => {},
     stopped: () => given.stopped ?? new Promise(() => {}),
     terminal: given.terminal ? (terminal as unknown as NodeJS.WriteStream) : undefined,
     outIsTerminal: given.outIsTerminal,
@@ -58,19 +58,19 @@ export const tessera = async (args: readonly string[], given: Given = {}) => {
 export interface Fixture {
   readonly env: Record<string, string>;
   readonly client: Client;
-  /** Paths that were asked for since the last look. */
+  /** The paths that were requested since the last call. */
   asked(): string[];
-  /** Answers in the place of the operator while it is set. */
+  /** While set, answers in place of the operator. */
   answer: ((request: Request) => Promise<Response> | Response) | undefined;
-  /** A name in a folder of this fixture. */
+  /** The path of a name in the folder of this fixture. */
   path(name: string): string;
   /** Write a file. */
   file(name: string, content: string | Uint8Array): Promise<string>;
-  /** The text of a file; undefined where there is none. */
+  /** The text of a file; undefined if it does not exist. */
   text(path: string): Promise<string | undefined>;
-  /** A place for mappings in which nothing is yet, on PostgreSQL. */
+  /** An empty PostgreSQL database. */
   database(): Promise<string>;
-  /** A folder for them. */
+  /** An empty PGlite folder. */
   databaseFolder(): Promise<string>;
   close(): Promise<void>;
 }
@@ -81,7 +81,7 @@ export const createFixture = async (): Promise<Fixture> => {
     rootSecret: SECRET,
     apiKey: 'key-of-all',
     clientSecret: SECRET,
-    // Looked up at each call: a test may put another clock in its place.
+    // Read at each call: a test may replace the clock.
     now: () => Date.now(),
   });
   let asked: string[] = [];
@@ -94,7 +94,7 @@ export const createFixture = async (): Promise<Fixture> => {
     },
     { port: 0 },
   );
-  // As people are told to do it: the password in the environment.
+  // The password comes from the environment, as the documentation recommends.
   process.env['PGPASSWORD'] = PASSWORD;
   const fixture: Fixture = {
     env: { TESSERA_BASE_URL: listening.url, TESSERA_API_KEY: 'key-of-all', TESSERA_CLIENT_SECRET: SECRET },

@@ -1,4 +1,4 @@
-/** `tessera map` as a process of its own: signals, kills, terminals, memory. */
+/** `tessera map` in its own process: signals, kills, terminals, memory. */
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { createFixture, type Fixture, tessera } from './fixtures.ts';
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-// Named in full: not all run in this folder.
+// Absolute paths: some processes run in another folder.
 const COMMAND = ['--import', `file://${ROOT}node_modules/tsx/dist/loader.mjs`, `${ROOT}src/cli/main.ts`];
 
 let fixture: Fixture;
@@ -22,7 +22,7 @@ afterAll(() => fixture.close());
 
 const envOf = () => ({ PATH: process.env.PATH ?? '', PGPASSWORD: process.env['PGPASSWORD'] ?? '', ...fixture.env });
 
-/** A process of the command, and what it has said. */
+/** A process of the command, with its output. */
 const start = (args: readonly string[], node: readonly string[] = []) => {
   const child = spawn(process.execPath, [...node, ...COMMAND, ...args], { cwd: ROOT, env: envOf() });
   const said = { out: '', err: '' };
@@ -43,7 +43,7 @@ const countsOf = async (database: string) => {
   return JSON.parse(out[0]!);
 };
 
-/** Ends once the service was asked so often to map something. */
+/** Resolves after this number of mapping requests. */
 const underWay = (times = 1) => {
   let seen = 0;
   return vi.waitUntil(
@@ -56,16 +56,16 @@ const underWay = (times = 1) => {
 };
 
 describe('the process of tessera map', () => {
-  test('killed in the middle, and killed again, it goes on to the mapping of an unbroken run', async () => {
+  test('a run that was killed twice ends with the mappings of an uninterrupted one', async () => {
     const [broken, whole] = await Promise.all([fixture.databaseFolder(), fixture.databaseFolder()]);
     const path = await fixture.file('people.txt', people);
     for (const asked of [1, 2]) {
-      // One worker asks for 5,000 at once.
+      // One worker requests 5,000 rows at once.
       const { child, exit } = start(['map', path, '--workers', '1', '--database', broken]);
       await underWay(asked);
       child.kill('SIGKILL');
       expect(await exit).toEqual([null, 'SIGKILL']);
-      // What it had asked for may still be answered.
+      // The request in flight may still be answered.
       fixture.asked();
     }
     const { said, exit } = start(['map', path, '--database', broken, '--json']);
@@ -86,7 +86,7 @@ describe('the process of tessera map', () => {
     ['SIGTERM', 'database'],
   ] as const)('%s stops it cleanly, with a summary and 130', async (signal, kind) => {
     const database = await fixture[kind]();
-    // A pipe that nobody closes.
+    // A pipe that stays open.
     const rejects = fixture.path(`${signal}.csv`);
     const { child, said, exit } = start([
       'map',
@@ -107,12 +107,12 @@ describe('the process of tessera map', () => {
     expect(JSON.parse(said.out)).toMatchObject({ done: false });
     expect(said.err).toMatch(/stopped\n$/);
     expect(said.err).not.toContain('@example.com');
-    // A folder was let go of.
+    // The lock of the folder was released.
     const { mapped, pending } = await countsOf(database);
     expect(mapped + pending).toBeGreaterThan(0);
   });
 
-  test('on a terminal it draws, and leaves one line behind; the mappings are in a folder of the present one', async () => {
+  test('draws on a terminal and leaves one line; the mappings are in a folder below the current one', async () => {
     const cwd = fixture.path('present');
     await mkdir(cwd);
     const path = await fixture.file('few.txt', people.slice(0, 20_000));
@@ -126,7 +126,7 @@ describe('the process of tessera map', () => {
     expect((await stat(`${cwd}/tessera-mappings`)).mode & 0o777).toBe(0o700);
   });
 
-  test('without the package of PGlite it says what to install, and reads nothing', async () => {
+  test('names the package to install if PGlite is missing, and reads nothing', async () => {
     const missing = `export const resolve = (name, context, next) => {
       if (!name.startsWith('@electric-sql/pglite')) return next(name, context);
       throw Object.assign(new Error('Cannot find package ' + name), { code: 'ERR_MODULE_NOT_FOUND' });
@@ -145,9 +145,9 @@ describe('the process of tessera map', () => {
     expect(await stat(fixture.path('one.rejects.csv')).catch((e) => e.code)).toBe('ENOENT');
   });
 
-  test('of 100 MB it has a small part in memory', async () => {
+  test('maps 100 MB in bounded memory', async () => {
     const database = await fixture.database();
-    // Few people, and much that is said of them; the heap has not room for all of it.
+    // Few people with long rows; the heap is smaller than the file.
     const { child, said, exit } = start(
       ['map', '-', '--column', 'email', '--json', '--rejects', '/dev/null', '--database', database],
       ['--max-old-space-size=64'],

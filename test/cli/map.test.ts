@@ -1,4 +1,4 @@
-/** The verb `map`, against the real operator behind a port, on PostgreSQL; on PGlite see `map-process.test.ts`. */
+/** The verb `map`, against the real operator on a port, with PostgreSQL. `map-process.test.ts` uses PGlite. */
 
 import { stat } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -26,17 +26,17 @@ afterEach(() => {
 
 const isStored = (arg: string) => ['--due', '--export', '--forget'].includes(arg);
 
-/** `tessera map`, on the database that all tests share unless they say otherwise. */
+/** Run `tessera map`, by default on the database that all tests share. */
 const map = async (args: readonly string[], { database = place, ...given }: Given & { database?: string } = {}) => {
   fixture.asked();
-  // Nothing is left in the folder of the tests.
+  // The tests leave no file behind.
   const rejects = args.includes('-') && !args.some((arg) => arg.startsWith('--rejects') || isStored(arg));
   const more = ['--database', database, ...(rejects ? ['--rejects', fixture.path('stdin.rejects.csv')] : [])];
   const result = await tessera(['map', ...args, ...more], { env: fixture.env, ...given });
   return { ...result, asked: fixture.asked() };
 };
 
-/** The same, and what is told to machines. */
+/** Run `tessera map --json` and parse its output. */
 const mapJson = async (args: readonly string[], given: Given & { database?: string } = {}) => {
   const { out, ...result } = await map([...args, '--json'], given);
   expect(out).toHaveLength(1);
@@ -58,7 +58,7 @@ const keyOf = ({ email, phone, ...hash }: Dii) =>
       ? emailHash(email)
       : phoneHash(phone!);
 
-/** Each is stored as the service maps it. */
+/** Expect each DII to be stored as the service maps it. */
 const expectStored = async (dii: readonly Dii[]) => {
   const mappings = await createMappings({ client: fixture.client, database: place });
   try {
@@ -83,7 +83,7 @@ const hidden = (text: string, ...secrets: string[]) => {
 };
 
 describe('tessera map FILE', () => {
-  test('maps a column of a CSV file, stores it, and says what came of it', async () => {
+  test('maps and stores a column of a CSV file, and prints a summary', async () => {
     const path = await fixture.file(
       'people.csv',
       'id,email,name\n1,One@Example.com,"O, ne"\n2,two@example.com,\n1,one@example.com,\n',
@@ -96,7 +96,7 @@ describe('tessera map FILE', () => {
     await expectStored([{ email: 'one@example.com' }, { email: 'two@example.com' }]);
   });
 
-  test('run again, it asks for nothing that is stored, and tells machines the same in one object', async () => {
+  test('a second run requests no stored row; --json prints the summary as one object', async () => {
     const path = await fixture.file('again.txt', 'again1@example.com\nagain2@example.com\n');
     expect((await mapJson([path])).json).toMatchObject({ rows: 2, mapped: 2, kept: 0 });
     const { code, err, json, asked } = await mapJson([path]);
@@ -113,7 +113,7 @@ describe('tessera map FILE', () => {
     });
   });
 
-  test('takes standard input, in pieces that cut characters and lines', async () => {
+  test('reads standard input in pieces that split characters and lines', async () => {
     const bytes = Buffer.from('\ufeffname;email\r\nJosé;stdin1@example.com\r\nJosé;stdin2@example.com');
     const stdin = Array.from(bytes, (byte) => Uint8Array.of(byte));
     const { code, json } = await mapJson(['-'], { stdin });
@@ -121,7 +121,7 @@ describe('tessera map FILE', () => {
     await expectStored([{ email: 'stdin1@example.com' }, { email: 'stdin2@example.com' }]);
   });
 
-  test('an empty file, and one of a header alone, are done at once', async () => {
+  test('sends nothing for an empty file or a header alone', async () => {
     for (const [i, content] of ['', '\n\n', 'email\n', 'id,email\r\n'].entries()) {
       const { code, json, asked } = await mapJson([await fixture.file(`empty-${i}.csv`, content)]);
       expect([code, json.rows, asked]).toEqual([0, 0, []]);
@@ -129,7 +129,7 @@ describe('tessera map FILE', () => {
     expect((await mapJson(['-', '--column', 'email'])).json.rows).toBe(0);
   });
 
-  test('tells addresses and numbers apart by their looks', async () => {
+  test('detects addresses and numbers', async () => {
     const { json } = await mapJson(['-'], { stdin: ['+15550001001\n looks@example.com \n+looks@example.com\n'] });
     expect(json).toMatchObject({ rows: 3, mapped: 3 });
     await expectStored([{ phone: '+15550001001' }, { email: 'looks@example.com' }, { email: '+looks@example.com' }]);
@@ -155,18 +155,18 @@ describe('tessera map FILE', () => {
     ],
     ['the name of the column: email, of hashes', [], `id;email\n1;${HEX}`, { email: 'hex@example.com' }],
     [
-      'a name that says nothing, and --type',
+      '--type, for an unknown column name',
       ['--type', 'phone', '--column', 'x'],
       'y,x\n,+15550001005',
       { phone: '+15550001005' },
     ],
-  ])('knows what it maps by %s', async (_, args, text, dii) => {
+  ])('detects the type by %s', async (_, args, text, dii) => {
     const { code, json } = await mapJson(['-', ...args], { stdin: [text] });
     expect([code, json.mapped, json.rejected]).toEqual([0, 1, 0]);
     await expectStored([dii]);
   });
 
-  test('hashes of nobody knows what are wrong use, told by the line', async () => {
+  test('hashes of unknown type exit with 2; the message names the line', async () => {
     const hash = emailHash('untold@example.com');
     for (const [text, line] of [
       [`${hash}\n`, 1],
@@ -174,11 +174,9 @@ describe('tessera map FILE', () => {
     ] as const) {
       const { code, out, err, asked } = await map(['-', ...(line === 3 ? ['--column', 'key'] : [])], { stdin: [text] });
       expect([code, out, asked]).toEqual([2, [], []]);
-      expect(err).toBe(
-        `error: line ${line}: a hash does not say what it is of: name it by --type email_hash or --type phone_hash`,
-      );
+      expect(err).toBe(`error: line ${line}: expected --type email_hash or --type phone_hash for a hash, got neither`);
     }
-    // In the middle of a long file it is one bad row.
+    // Further down it is one invalid row.
     const { code, json } = await mapJson(['-', '--rejects', fixture.path('untold.csv')], {
       stdin: [`untold@example.com\n${hash}\n`],
     });
@@ -193,7 +191,7 @@ describe('tessera map FILE', () => {
     [['--type', 'email'], 'phone,email\n+15550001006,col5@example.com', 'col5@example.com'],
     [['--delimiter', ':'], 'id:email,x\n1:col6@example.com', 'col6@example.com'],
     [['--delimiter', 'tab', '--column', '2'], 'a,b\tcol7@example.com', 'col7@example.com'],
-  ])('takes the column that %j says', async (args, text, email) => {
+  ])('reads the column that %j names', async (args, text, email) => {
     const stdin = [args.includes(':') ? text.replace('email,x', 'email') : text];
     const { code, json } = await mapJson(['-', ...args], { stdin });
     expect([code, json.rows, json.mapped, json.rejected]).toEqual([0, 1, 1, 0]);
@@ -204,13 +202,13 @@ describe('tessera map FILE', () => {
     [
       ['--column', 'mail'],
       'id,email\n1,w1@example.com',
-      '--column: expected a name in the first line, got another; it has 2',
+      '--column: expected a name in the first line or a number from 1 to 2, got another name',
     ],
     [['--column', 'email'], 'id,email,email\n1,w1@example.com,', '--column: expected one column of that name, got 2'],
     [['--column', '3'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 3'],
     [['--column', '0'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 0'],
-    [[], 'phone,email\n+15550001006,w1@example.com', 'got 2 columns, 2 of them known'],
-    [[], '1,w1@example.com', 'got 2 columns, 0 of them known'],
+    [[], 'phone,email\n+15550001006,w1@example.com', 'got none for 2 columns, 2 of them known'],
+    [[], '1,w1@example.com', 'got none for 2 columns, 0 of them known'],
     [
       ['--delimiter', ',,'],
       'email',
@@ -226,7 +224,7 @@ describe('tessera map FILE', () => {
     hidden(err);
   });
 
-  test('a file that cannot be read is wrong use, and makes no database', async () => {
+  test('an unreadable file exits with 2 and creates no database', async () => {
     for (const [path, got] of [
       [fixture.path('nowhere.csv'), 'ENOENT'],
       [fixture.path(''), 'EISDIR'],
@@ -237,7 +235,7 @@ describe('tessera map FILE', () => {
     expect(await stat(fixture.path('not-made')).catch((e) => e.code)).toBe('ENOENT');
   });
 
-  test('a place that is no database is wrong use, and a folder that is none of ours a failure', async () => {
+  test('an unsupported database exits with 2, a database that fails to open with 1', async () => {
     const path = await fixture.file('one.txt', 'place@example.com');
     expect(await map([path], { database: 'mysql://localhost/x' })).toMatchObject({
       code: 2,
@@ -252,7 +250,7 @@ describe('tessera map FILE', () => {
   });
 });
 
-describe('bad rows', () => {
+describe('invalid rows', () => {
   const BAD = [
     'id,email,note',
     '1,good1@example.com,',
@@ -270,14 +268,14 @@ describe('bad rows', () => {
     'line,reason,id,email,note',
     '3,expected an email address,2,nobody,"a ""note"""',
     '4,"expected 2 columns or more, got 1",3',
-    '5,"expected a value, got none",4,,"two\nlines"',
+    '5,"expected a value, got an empty field",4,,"two\nlines"',
     '7,"expected UTF-8, got other bytes",5,jos\ufffd@example.com,',
     '8,expected an email address,6,x@y@example.com,',
     '10,"expected CSV, got a quote that is never closed, or closed in the middle","""8,open@example.com,"',
     '',
   ].join('\n');
 
-  test('go with line and reason into a file beside the input that only its owner reads, and the job goes on', async () => {
+  test('are written with line and reason to a private file beside the input, and the job continues', async () => {
     const path = await fixture.file('bad.csv', BAD);
     const { code, out, err } = await map([path]);
     expect([code, err, out]).toEqual([
@@ -290,7 +288,7 @@ describe('bad rows', () => {
     hidden(out[0]! + err, 'nobody');
   });
 
-  test('go where --rejects says, in the place of what was there and was open to all', async () => {
+  test('replace the file that --rejects names, with mode 0600', async () => {
     const path = await fixture.file('bad.csv', BAD);
     const rejects = await fixture.file('old-rejects.csv', 'x'.repeat(10_000));
     expect((await stat(rejects)).mode & 0o077).not.toBe(0);
@@ -300,7 +298,7 @@ describe('bad rows', () => {
     expect((await stat(rejects)).mode & 0o777).toBe(0o600);
   });
 
-  test('put right, they are a file to map', async () => {
+  test('can be corrected and mapped', async () => {
     const path = await fixture.file('right.csv', 'id,email\n1,right at example.com\n');
     const { json } = await mapJson([path]);
     const text = (await fixture.text(json.rejects))!.replace(' at ', '@');
@@ -309,7 +307,7 @@ describe('bad rows', () => {
     await expectStored([{ email: 'right@example.com' }]);
   });
 
-  test('of a file without a header are told by the numbers of the columns', async () => {
+  test('of a file without a header have numbered columns', async () => {
     const path = await fixture.file('plain.txt', 'plain@example.com\n555-1234\n');
     const { json } = await mapJson([path]);
     expect(await fixture.text(json.rejects)).toBe(
@@ -326,7 +324,7 @@ describe('bad rows', () => {
     );
   });
 
-  test('that are none leave no file, and none of an earlier run', async () => {
+  test('do not exist: no file remains, not even of an earlier run', async () => {
     const path = await fixture.file('mended.csv', 'nobody\n');
     const { json } = await mapJson([path]);
     expect(await fixture.text(json.rejects)).toContain('nobody');
@@ -335,23 +333,20 @@ describe('bad rows', () => {
     expect(await fixture.text(json.rejects)).toBeUndefined();
   });
 
-  test('never go over the file that is read', async () => {
+  test('never overwrite the input', async () => {
     const path = await fixture.file('precious.csv', BAD);
     const { code, err } = await map([path, '--rejects', path]);
-    expect([code, err]).toEqual([
-      2,
-      'error: --rejects: expected a file that can be written, got the file that is read',
-    ]);
+    expect([code, err]).toEqual([2, 'error: --rejects: expected a file that can be written, got the input file']);
     expect(await fixture.text(path)).toBe(BAD);
   });
 
-  test('may be thrown away', async () => {
+  test('may be written to /dev/null', async () => {
     const { json } = await mapJson(['-', '--rejects', '/dev/null'], { stdin: ['nobody\n', 'devnull@example.com\n'] });
     expect(json).toMatchObject({ mapped: 1, rejected: 1, rejects: '/dev/null' });
     expect((await stat('/dev/null')).isCharacterDevice()).toBe(true);
   });
 
-  test('that the service refuses are known by their hashes', async () => {
+  test('that the service refuses are listed by their hashes', async () => {
     const service = scriptedService((seen, signal) =>
       opened(
         { status: 'success', body: { email_hash: seen.payload.email_hash.map(() => ({ e: 'invalid identifier' })) } },
@@ -369,19 +364,19 @@ describe('bad rows', () => {
   });
 });
 
-describe('a job that ends before its end', () => {
-  test('says so where the service refuses, and what was done', async () => {
+describe('an interrupted job', () => {
+  test('prints the error of the service and a summary', async () => {
     const path = await fixture.file('unauthorized.txt', 'unauthorized@example.com\nnobody\n');
     const { code, json, err } = await mapJson([path], { env: { ...fixture.env, TESSERA_API_KEY: 'key-of-nobody' } });
     expect([code, json]).toEqual([1, expect.objectContaining({ done: false, mapped: 0, rejected: 1 })]);
-    expect(err).toMatch(/^error: \/v3\/identity\/map answered 401/);
+    expect(err).toMatch(/^error: mapIdentities: POST \/v3\/identity\/map answered 401/);
     hidden(err, 'nobody');
-    // The same command goes on.
+    // The same command continues.
     expect((await mapJson([path])).json).toMatchObject({ done: true, mapped: 1 });
     await expectStored([{ email: 'unauthorized@example.com' }]);
   });
 
-  test('stops at a signal, though standard input keeps it waiting, and goes on when it is run again', async () => {
+  test('stops at a signal while waiting for standard input, and continues in the next run', async () => {
     let stop = () => {};
     const stopped = new Promise<void>((resolve) => {
       stop = resolve;
@@ -415,7 +410,7 @@ describe('a job that ends before its end', () => {
     expect(JSON.parse(counts[0]!)).toMatchObject({ mapped: 6000, pending: 0 });
   });
 
-  test('stopped before the first line, it has done nothing', async () => {
+  test('stops before the first line without any request', async () => {
     const never = async function* () {
       await new Promise(() => {});
       yield '';
@@ -428,7 +423,7 @@ describe('a job that ends before its end', () => {
 describe('stored mappings', () => {
   const two = ['first@example.com', 'second@example.com'];
 
-  /** A database of its own with two people in it. */
+  /** A separate database with two people. */
   const filled = async (...args: string[]) => {
     const database = await fixture.database();
     const { json } = await mapJson(['-', ...args], { database, stdin: [two.join('\n')] });
@@ -441,7 +436,7 @@ describe('stored mappings', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: at });
   };
 
-  test('--due maps again what is due, and nothing else', async () => {
+  test('--due maps the due rows again, and no others', async () => {
     const database = await filled();
     const { code, json, err, asked } = await mapJson(['--due'], { database });
     expect([code, err, asked]).toEqual([0, '', []]);
@@ -461,9 +456,9 @@ describe('stored mappings', () => {
     expect((await mapJson(['--due'], { database })).asked).toEqual([]);
   });
 
-  test('--v2 stores buckets, and maps again what is in one that has rotated', async () => {
+  test('--v2 stores buckets, and maps the rows of rotated buckets again', async () => {
     const database = await fixture.database();
-    // So many that some of their buckets rotate within three days.
+    // Enough rows that some of their buckets rotate within three days.
     const emails = Array.from({ length: 3000 }, (_, i) => `v2-${i}@example.com`);
     const { json } = await mapJson(['-', '--v2'], { database, stdin: [emails.join('\n')] });
     expect(json).toMatchObject({ done: true, mapped: 3000 });
@@ -486,7 +481,7 @@ describe('stored mappings', () => {
     expect(after.map(({ hash, rawId }) => [hash, rawId])).toEqual([...fresh]);
   });
 
-  test('--check-optouts takes the raw IDs of those away who have opted out', async () => {
+  test('--check-optouts removes the raw IDs of users who have opted out', async () => {
     const database = await filled();
     await fixture.client.optOut({ email: two[0]! });
     try {
@@ -513,7 +508,7 @@ describe('stored mappings', () => {
     ]);
   });
 
-  test('--export writes CSV that only its owner reads, which optouts takes', async () => {
+  test('--export writes a private CSV file that optouts reads', async () => {
     const database = await filled();
     const path = fixture.path('export.csv');
     const { code, out, err } = await map(['--export', path], { database });
@@ -531,17 +526,17 @@ describe('stored mappings', () => {
     expect([optouts.code, optouts.err]).toEqual([0, '0 of 2 have opted out']);
   });
 
-  test('--export - goes to a pipe, as CSV or JSON lines, and to no terminal', async () => {
+  test('--export - writes CSV or JSON lines to a pipe, never to a terminal', async () => {
     const database = await filled();
     const { code, out } = await map(['--export', '-'], { database });
     expect([code, out.length]).toEqual([0, 3]);
     expect(await stored(database)).toHaveLength(2);
     const shown = await map(['--export', '-'], { database, outIsTerminal: true });
     expect([shown.code, shown.out]).toEqual([2, []]);
-    expect(shown.err).toContain('hashes are not shown on a terminal');
+    expect(shown.err).toContain('got a terminal, which must not show hashes');
   });
 
-  test('--forget deletes one person, in any form, and says whether there was anything', async () => {
+  test('--forget deletes one person, in any form, and prints whether there was a mapping', async () => {
     const database = await filled();
     const forget = async (...args: string[]) => {
       const { code, out } = await map(['--forget', ...args, '--json'], { database });
@@ -565,25 +560,25 @@ describe('stored mappings', () => {
     }
   });
 
-  test('--forget - deletes those on standard input, and says which lines it could not read', async () => {
+  test('--forget - deletes the people on standard input, and names the invalid lines', async () => {
     const database = await filled();
     const { code, out, err } = await map(['--forget', '-', '--json'], {
       database,
       stdin: [`email\n${two[0]}\nnobody\n\nelsewhere@example.com\n${two[1]}\n`],
     });
     expect([code, JSON.parse(out[0]!)]).toEqual([2, { forgotten: 2, unknown: 1, rejected: 1 }]);
-    expect(err).toBe('line 3: expected an email address\nerror: expected DII on every line, got 1 without');
+    expect(err).toBe('line 3: expected an email address\nerror: --forget: expected DII on every line, got 1 without');
     expect(await stored(database)).toEqual([]);
   });
 
-  test('--forget-all deletes everybody', async () => {
+  test('--forget-all deletes all mappings', async () => {
     const database = await filled();
     const { code, out } = await map(['--forget-all', '--json'], { database });
     expect([code, out]).toEqual([0, ['{"forgotten":2}']]);
     expect(await stored(database)).toEqual([]);
   });
 
-  test.each(['--counts', '--forget-all', '--export'])('%s needs no service and no key', async (flag) => {
+  test.each(['--counts', '--forget-all', '--export'])('%s needs no address and no key', async (flag) => {
     const database = await filled();
     const args = flag === '--export' ? [flag, fixture.path('offline.csv')] : [flag];
     const { code, asked } = await map(args, { database, env: {} });
@@ -597,11 +592,11 @@ describe('stored mappings', () => {
     ['--export', '-'],
     ['--forget', 'x@example.com'],
     ['--forget-all'],
-  ])('%s of a folder that is not there is wrong use, and makes none', async (...args) => {
+  ])('%s with a missing folder exits with 2 and does not create it', async (...args) => {
     const database = fixture.path('slip-of-the-pen');
     const { code, out, err } = await map(args, { database });
     expect([code, out]).toEqual([2, []]);
-    expect(err).toContain('--database: expected a folder with mappings, got one that is not there');
+    expect(err).toContain('--database: expected a folder with mappings, got one that does not exist');
     expect(await stat(database).catch((e) => e.code)).toBe('ENOENT');
   });
 });
@@ -611,11 +606,14 @@ describe('wrong use of map', () => {
     [[], 'expected one of FILE, --due, --check-optouts, --counts, --export, --forget, --forget-all, got none of them'],
     [['-', '--due'], 'got FILE and --due'],
     [['--counts', '--forget-all'], 'got --counts and --forget-all'],
-    [['--due', '--column', '1'], '--column: expected with FILE or --forget -, got --due'],
-    [['--due', '--rejects', 'x'], '--rejects: expected with FILE, got --due'],
-    [['--counts', '--type', 'email'], '--type: expected with FILE or --forget or --forget -, got --counts'],
-    [['--forget', 'x@example.com', '--delimiter', ';'], '--delimiter: expected with FILE or --forget -, got --forget'],
-    [['--check-optouts', '--v2'], '--v2: expected with FILE or --due or --counts, got --check-optouts'],
+    [['--due', '--column', '1'], '--column: expected together with FILE or --forget -, got --due'],
+    [['--due', '--rejects', 'x'], '--rejects: expected together with FILE, got --due'],
+    [['--counts', '--type', 'email'], '--type: expected together with FILE or --forget or --forget -, got --counts'],
+    [
+      ['--forget', 'x@example.com', '--delimiter', ';'],
+      '--delimiter: expected together with FILE or --forget -, got --forget',
+    ],
+    [['--check-optouts', '--v2'], '--v2: expected together with FILE or --due or --counts, got --check-optouts'],
   ])('%j', async (args, said) => {
     const { code, out, err, asked } = await map(args);
     expect([code, out, asked]).toEqual([2, [], []]);
@@ -635,7 +633,7 @@ describe('wrong use of map', () => {
 describe('on a terminal', () => {
   const lines = Array.from({ length: 500 }, (_, i) => `terminal-${i}@example.com\n`);
 
-  test('a bar says how far a file is, how fast, and is gone at the end', async () => {
+  test('shows a bar with progress and rate for a file, and clears it', async () => {
     const path = await fixture.file('terminal.txt', lines.join(''));
     const { drawn, out, err } = await map([path], { terminal: true });
     expect(drawn).toContain('[');
@@ -647,13 +645,13 @@ describe('on a terminal', () => {
     hidden(drawn);
   });
 
-  test('of standard input it says how many and how fast: nobody knows how much is to come', async () => {
+  test('shows rows and rate without a bar for standard input', async () => {
     const { drawn } = await map(['-', '--json'], { terminal: true, stdin: lines });
     expect(drawn).toContain('500 rows');
     expect(drawn).not.toContain('%');
   });
 
-  test('a due run and a look for opt-outs know their end', async () => {
+  test('shows a bar for a due run and for a check of opt-outs', async () => {
     for (const flag of ['--due', '--check-optouts']) {
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31 * DAY });
       const { code, drawn } = await map([flag], { terminal: true });
@@ -662,16 +660,16 @@ describe('on a terminal', () => {
     }
   });
 
-  test('optouts has one too, but not through what it prints on the same terminal', async () => {
+  test('shows a bar for optouts, unless it prints its results on the same terminal', async () => {
     const path = await fixture.file('ids.txt', 'rawId\nid-1\nid-2\nid-3\n');
-    // One user has opted out, so that there is an answer to count by.
+    // One user has opted out, so that there is a result.
     const drawnWith = async (outIsTerminal: boolean) =>
       (await tessera(['optouts', path], { env: fixture.env, terminal: true, outIsTerminal })).drawn;
     expect(await drawnWith(false)).toContain('raw IDs');
     expect(await drawnWith(true)).toBe('');
   });
 
-  test('there is none where standard error is none', async () => {
+  test('shows nothing if standard error is not a terminal', async () => {
     const { drawn, err } = await map([await fixture.file('quiet.txt', lines.join(''))]);
     expect([drawn, err]).toEqual(['', '']);
   });

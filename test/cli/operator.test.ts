@@ -16,7 +16,7 @@ const file = async (name: string, content: string | Uint8Array): Promise<string>
   return path;
 };
 
-/** Run a command line; `whileReady` is called with the address when the port is open, and then it is told to stop. */
+/** Run a command line. Calls `whileReady` with the address when the port is open, then stops the command. */
 const tessera = async (
   args: string[],
   {
@@ -33,7 +33,7 @@ const tessera = async (
   const code = await run(args, {
     env,
     stdin: async function* () {},
-    drained: async () => {},
+    flushed: async () => {},
     out: (line) => {
       out.push(line);
       if (line.startsWith('listening on ')) ready(line.slice('listening on '.length));
@@ -48,7 +48,7 @@ const SECRET = Buffer.alloc(32, 7).toString('base64');
 const OTHER = Buffer.alloc(32, 8).toString('base64');
 
 describe('tessera operator', () => {
-  test('makes credentials, prints them, then exactly one line when it is ready, and stops when it is told to', async () => {
+  test('creates and prints credentials, prints one line when it is ready, and stops at a signal', async () => {
     const { code, out, err } = await tessera(['operator', '--port', '0'], {
       whileReady: async (url) => {
         expect(await (await fetch(`${url}/ops/healthcheck`)).text()).toBe('OK');
@@ -62,19 +62,19 @@ describe('tessera operator', () => {
       'roles: ',
       'listening on http://127.0.0.1:',
     ]);
-    expect(err).toContain('warning: no root secret given');
+    expect(err).toContain('warning: expected a root secret, got none');
     expect(err).toContain('warning: opt-outs are kept in memory');
   });
 
-  test('prints no credentials that it was given, and no warning about the environment', async () => {
+  test('prints no given credentials, and no warning about the environment', async () => {
     const env = { TESSERA_API_KEY: 'key-of-env', TESSERA_CLIENT_SECRET: SECRET, TESSERA_ROOT_SECRET: OTHER };
     const { code, out, err } = await tessera(['operator', '--port', '0', '--log-level', 'silent'], { env });
     expect(code).toBe(0);
     expect(out).toEqual([expect.stringMatching(/^listening on http:\/\/127\.0\.0\.1:\d+$/)]);
-    expect(err).toBe('warning: opt-outs are kept in memory: they end with this process');
+    expect(err).toBe('warning: opt-outs are kept in memory and end with this process');
   });
 
-  test('takes a secret on the command line with a warning that does not repeat it', async () => {
+  test('accepts a secret on the command line with a warning that does not quote it', async () => {
     const args = ['operator', '--port', '0', '--api-key', 'key-of-line', '--client-secret', SECRET];
     const { code, out, err } = await tessera(args);
     expect([code, out]).toEqual([0, [expect.stringMatching(/^listening/)]]);
@@ -84,7 +84,7 @@ describe('tessera operator', () => {
     expect(err).not.toContain('key-of-line');
   });
 
-  test('makes the same credentials from the same root secret, however that is given', async () => {
+  test('derives the same credentials from the same root secret, whichever way it is given', async () => {
     const args = (...more: string[]) => ['operator', '--port', '0', ...more];
     const env = { TESSERA_ROOT_SECRET: SECRET };
     const credentials = async (run: ReturnType<typeof tessera>) => (await run).out.slice(0, 4);
@@ -103,11 +103,11 @@ describe('tessera operator', () => {
     expect(await credentials(tessera(args(), { env: { TESSERA_ROOT_SECRET: OTHER } }))).not.toEqual(wanted);
     const named = await file('named.json', JSON.stringify({ rootSecretFile: await file('other.txt', OTHER) }));
     expect(await credentials(tessera(args('--config', named)))).not.toEqual(wanted);
-    // The environment goes before the file of --config, also where that names a file.
+    // The environment takes precedence over a secret file that --config names.
     expect(await credentials(tessera(args('--config', named), { env }))).toEqual(wanted);
   });
 
-  test('hands its options on: what the line says goes before the file', async () => {
+  test('prefers options on the command line to the file', async () => {
     const config = await file(
       'options.json',
       JSON.stringify({
@@ -127,7 +127,7 @@ describe('tessera operator', () => {
     expect(out).toContain('roles: MAPPER');
   });
 
-  test('writes one JSON line a request on standard error, without what was asked', async () => {
+  test('logs one JSON line per request on standard error, without its content', async () => {
     const { err } = await tessera(['operator', '--port', '0'], {
       whileReady: (url) =>
         fetch(`${url}/v2/token/refresh?email=user@example.com`, { method: 'POST', body: 'user@example.com' }),
@@ -139,7 +139,7 @@ describe('tessera operator', () => {
     expect(err).not.toContain('user@example.com');
   });
 
-  test('prints an address of the sixth version in brackets', async () => {
+  test('prints an IPv6 address in brackets', async () => {
     const { out } = await tessera(['operator', '--port', '0', '--host', '::1']);
     expect(out.at(-1)).toMatch(/^listening on http:\/\/\[::1\]:\d+$/);
   });
@@ -160,30 +160,26 @@ describe('tessera operator', () => {
     ['a log level that is none', () => ['--log-level', 'loud'], 'Allowed choices'],
     ['an argument too many', () => ['now'], 'too many arguments'],
     [
-      'a database of another kind',
+      'an unsupported database',
       () => ['--database', 'mysql://ZZZZ-not-a-secret@host'],
       'expected a folder or postgres://',
     ],
     [
-      'a root secret that is not there',
+      'a missing root secret file',
       () => ['--root-secret-file', '/nowhere/at/all'],
       '--root-secret-file: expected a readable file, got ENOENT',
     ],
-    [
-      'a root secret that is none',
-      (at) => ['--root-secret-file', join(at, 'short.txt')],
-      'rootSecret: expected 32 bytes',
-    ],
+    ['a malformed root secret', (at) => ['--root-secret-file', join(at, 'short.txt')], 'rootSecret: expected 32 bytes'],
     ['a file that is no JSON', (at) => ['--config', join(at, 'short.txt')], '--config: expected JSON'],
     ['a file of another kind', (at) => ['--config', join(at, 'list.json')], '--config: expected a JSON object'],
     ['a misspelt name in the file', (at) => ['--config', join(at, 'misspelt.json')], 'got "identityExpire"'],
-    ['a host that is no text', (at) => ['--config', join(at, 'host.json')], 'host: expected text, got number'],
+    ['a host that is no text', (at) => ['--config', join(at, 'host.json')], 'host: expected string, got number'],
     [
-      'a log level that is none, in the file',
+      'an unknown log level in the file',
       (at) => ['--config', join(at, 'level.json')],
-      'logLevel: expected one of',
+      'logLevel: expected info or warn or error or silent',
     ],
-  ])('%s is wrong use', async (_, args, said) => {
+  ])('%s exits with 2', async (_, args, said) => {
     await file('short.txt', 'ZZZZ-not-a-secret');
     await file('list.json', '[]');
     await file('misspelt.json', '{"identityExpire":5}');
@@ -195,7 +191,7 @@ describe('tessera operator', () => {
     expect(err).not.toContain('ZZZZ-not-a-secret');
   });
 
-  test('a port that is taken is a failure, not wrong use', async () => {
+  test('a port in use exits with 1', async () => {
     let second: Awaited<ReturnType<typeof tessera>> | undefined;
     await tessera(['operator', '--port', '0'], {
       whileReady: async (url) => {
@@ -203,7 +199,7 @@ describe('tessera operator', () => {
       },
     });
     expect(second).toMatchObject({ code: 1, err: expect.stringContaining('EADDRINUSE') });
-    // Nothing was promised: no credentials of an operator that does not run.
+    // No credentials are printed for an operator that does not run.
     expect(second!.out).toEqual([]);
   });
 });

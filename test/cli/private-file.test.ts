@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { privateFile } from '../../src/cli/private-file.ts';
+import { createPrivateFile } from '../../src/cli/map/private-file.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -15,9 +15,9 @@ afterAll(() => rm(folder, { recursive: true }));
 const gone = (path: string) => stat(path).catch((error) => error.code);
 
 describe('a private file', () => {
-  test('holds what was written in order, also by those who did not wait', async () => {
+  test('keeps the order of writes that are not awaited', async () => {
     const path = join(folder, 'order.csv');
-    const file = await privateFile('--rejects', path);
+    const file = await createPrivateFile('--rejects', path);
     const lines = Array.from({ length: 5000 }, (_, i) => `${i},${'x'.repeat(60)}\n`);
     await Promise.all(lines.map((line) => file.write(line)));
     await file.close();
@@ -25,24 +25,24 @@ describe('a private file', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  test('does not go through a link to a file of somebody else', async () => {
+  test('does not follow a link to another file', async () => {
     const path = join(folder, 'link.csv');
     const other = join(folder, 'other.txt');
     await writeFile(other, 'theirs');
     await symlink(other, path);
-    await expect(privateFile('--rejects', path)).rejects.toThrow(
+    await expect(createPrivateFile('--rejects', path)).rejects.toThrow(
       '--rejects: expected a file that can be written, got EEXIST',
     );
     expect(await readFile(other, 'utf8')).toBe('theirs');
   });
 
-  test('that is not kept is gone, but not one that has taken its place', async () => {
+  test('is deleted if it is not kept, unless another file has taken its name', async () => {
     const path = join(folder, 'place.csv');
-    await (await privateFile('--rejects', path)).close(false);
+    await (await createPrivateFile('--rejects', path)).close(false);
     expect(await gone(path)).toBe('ENOENT');
 
-    const first = await privateFile('--rejects', path);
-    const second = await privateFile('--rejects', path);
+    const first = await createPrivateFile('--rejects', path);
+    const second = await createPrivateFile('--rejects', path);
     await second.write('of the second');
     await first.close(false);
     await second.close();

@@ -1,10 +1,10 @@
-/** Rows of a file: where each begins, and what a row that is none costs. */
+/** Rows of a file: their line numbers, and malformed rows. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { inputOf } from '../../src/cli/input.ts';
+import { openRows } from '../../src/cli/csv-rows.ts';
+import { openInput } from '../../src/cli/input.ts';
 import type { Io } from '../../src/cli/io.ts';
-import { openRows } from '../../src/cli/rows.ts';
 
 const ioOf = (pieces: Iterable<string | Uint8Array>): Io => ({
   env: {},
@@ -13,13 +13,13 @@ const ioOf = (pieces: Iterable<string | Uint8Array>): Io => ({
   },
   out: () => {},
   err: () => {},
-  drained: async () => {},
+  flushed: async () => {},
   stopped: () => new Promise(() => {}),
 });
 
-/** Each row as its line and its fields; a broken one with a mark before. */
+/** Each row as its line and its fields; a malformed one with a mark before. */
 const rowsOf = async (pieces: string | Iterable<string | Uint8Array>, delimiter?: string) => {
-  const input = await inputOf('-', ioOf(typeof pieces === 'string' ? [pieces] : pieces));
+  const input = await openInput('-', ioOf(typeof pieces === 'string' ? [pieces] : pieces));
   const found: (string | number)[][] = [];
   for await (const rows of (await openRows(input, delimiter)).rows)
     for (const { line, fields, broken } of rows) found.push([...(broken ? ['broken'] : []), line, ...fields]);
@@ -37,7 +37,7 @@ describe('rows', () => {
       ],
     ],
     [
-      'a last line without an end',
+      'a last line without a line break',
       'a\nb',
       [
         [1, 'a'],
@@ -47,7 +47,7 @@ describe('rows', () => {
     ['nothing', '', []],
     ['empty lines alone', '\n\r\n\n', []],
     [
-      'empty lines, which count',
+      'empty lines, which count as lines',
       '\n\na\n\n\nb\n',
       [
         [3, 'a'],
@@ -67,7 +67,7 @@ describe('rows', () => {
     ['quoted fields', '"a,1","b ""2"""\n', [[1, 'a,1', 'b "2"']]],
     ['quoted fields with white space around', ' "a" , "b" \n', [[1, 'a', 'b']]],
     [
-      'a field of several lines: a row is where it begins',
+      'a field of several lines: a row has the number of its first line',
       '"a\nb\r\nc",1\nd,2\n',
       [
         [1, 'a\nb\r\nc', '1'],
@@ -75,7 +75,7 @@ describe('rows', () => {
       ],
     ],
     [
-      'a quote within a field, which is a character',
+      'a quote within a field, which is an ordinary character',
       '5" pipe,a\nb,c\n',
       [
         [1, '5" pipe', 'a'],
@@ -101,7 +101,7 @@ describe('rows', () => {
       ],
     ],
     [
-      'one on the first line',
+      'an unclosed quote on the first line',
       '"a,1\nb,2\n',
       [
         ['broken', 1, '"a,1'],
@@ -109,7 +109,7 @@ describe('rows', () => {
       ],
     ],
     [
-      'one on the last line',
+      'an unclosed quote on the last line',
       'a,1\n"b',
       [
         [1, 'a', '1'],
@@ -118,7 +118,7 @@ describe('rows', () => {
     ],
   ])('are read from %s', async (_, text, rows) => {
     expect(await rowsOf(text)).toEqual(rows);
-    // However the text is cut on its way.
+    // For every way to split the text into pieces.
     expect(await rowsOf(Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte)))).toEqual(rows);
   });
 
@@ -131,15 +131,15 @@ describe('rows', () => {
     ['"a,b,c";d', ['a,b,c', 'd']],
     ['a\t\tb', ['a', '', 'b']],
     ['a b', ['a b']],
-  ])('are divided by what the first line has most of: %j', async (line, fields) => {
+  ])('are split at the most frequent delimiter of the first line: %j', async (line, fields) => {
     expect(await rowsOf(`${line}\n`)).toEqual([[1, ...fields]]);
   });
 
-  test('are divided by what was given', async () => {
+  test('are split at the given delimiter', async () => {
     expect(await rowsOf('a,b:c,d\n', ':')).toEqual([[1, 'a,b', 'c,d']]);
   });
 
-  test.each(['utf-16le', 'utf-16be'] as const)('are read from %s with its mark', async (encoding) => {
+  test.each(['utf-16le', 'utf-16be'] as const)('are read from %s with a byte order mark', async (encoding) => {
     const bytes = Buffer.from('\ufeffname\temail\nJosé\ta@b\n', 'utf16le');
     if (encoding === 'utf-16be') bytes.swap16();
     expect(await rowsOf([bytes])).toEqual([
@@ -148,12 +148,12 @@ describe('rows', () => {
     ]);
   });
 
-  test('gzip is told from text', async () => {
+  test('gzip is refused', async () => {
     await expect(rowsOf([Uint8Array.of(0x1f, 0x8b, 8, 0)])).rejects.toThrow('FILE: expected text, got gzip');
   });
 
-  test('of more characters than a row has are refused, and those of a quote cost one line', async () => {
-    await expect(rowsOf(['x'.repeat(70_000)])).rejects.toThrow('FILE: expected lines, got one of more than 65536');
+  test('that are too long are refused, and an unclosed quote costs one line', async () => {
+    await expect(rowsOf(['x'.repeat(70_000)])).rejects.toThrow('FILE: expected lines of at most 65536');
     const lines = Array.from({ length: 9000 }, (_, i) => `line ${i},x\n`);
     const rows = await rowsOf(['a,b\n', '"open,c\n', ...lines]);
     expect(rows.slice(0, 3)).toEqual([
@@ -165,8 +165,8 @@ describe('rows', () => {
     expect(rows.at(-1)).toEqual([9002, 'line 8999', 'x']);
   });
 
-  test('have the line on which they begin, whatever is in them, and however the text is cut', async () => {
-    // What a spreadsheet would write: every second field quoted.
+  test('have the number of their first line, for any content and any pieces', async () => {
+    // Every second field is quoted, as spreadsheets do.
     const field = fc.string({ unit: fc.constantFrom('a', 'b', ' ', ',', '"', '\n', 'é') });
     const rows = fc.array(fc.array(field, { minLength: 2, maxLength: 3 }), { minLength: 1, maxLength: 8 });
     await fc.assert(
@@ -192,7 +192,7 @@ describe('rows', () => {
     );
   });
 
-  test('of any text are found: no line twice, and in order', async () => {
+  test('of any text have increasing line numbers', async () => {
     const text = fc.string({ unit: fc.constantFrom('a', ',', '"', '"', '\n', '\r', ' ') });
     await fc.assert(
       fc.asyncProperty(text, async (given) => {

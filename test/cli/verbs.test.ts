@@ -1,4 +1,4 @@
-/** The verbs that ask a service, against the real operator behind a port. */
+/** The verbs that call the service, against the real operator on a port. */
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ let listening: Listening;
 let folder: string;
 let env: Record<string, string>;
 let client: Client;
-/** Paths that were asked for, and how often. */
+/** The paths that were requested. */
 let asked: string[] = [];
 
 beforeAll(async () => {
@@ -54,7 +54,7 @@ interface Given {
 const tessera = async (args: string[], given: Given = {}) => {
   const out: string[] = [];
   const err: string[] = [];
-  let drained = 0;
+  let flushed = 0;
   asked = [];
   const code = await run(args, {
     env: given.env ?? env,
@@ -63,10 +63,10 @@ const tessera = async (args: string[], given: Given = {}) => {
     },
     out: (line) => out.push(line),
     err: (line) => err.push(line),
-    drained: async () => void drained++,
+    flushed: async () => void flushed++,
     stopped: () => new Promise(() => {}),
   });
-  return { code, out, err: err.join('\n'), drained };
+  return { code, out, err: err.join('\n'), flushed };
 };
 
 const file = async (name: string, content: string): Promise<string> => {
@@ -105,13 +105,13 @@ describe('tessera generate', () => {
     expect(asked).toEqual(['/v2/token/generate']);
   });
 
-  test('takes the same person in each form for the same', async () => {
+  test('treats all forms of an address as the same person', async () => {
     const { advertisingToken } = await tokensOf();
     const { out } = await tessera(['validate', advertisingToken, '--email-hash', hash('email', EMAIL), '--json']);
     expect(out).toEqual(['{"status":"success","body":true}']);
   });
 
-  test('prints the answer for an opted-out user, which is no failure', async () => {
+  test('prints the answer for an opted-out user and exits with 0', async () => {
     expect(await tessera(['generate', 'optout@example.com', '--json'])).toMatchObject({
       code: 0,
       out: ['{"status":"optout"}'],
@@ -119,12 +119,12 @@ describe('tessera generate', () => {
     });
   });
 
-  test('prints over several lines for people, on one for machines', async () => {
+  test('prints indented JSON, and one line with --json', async () => {
     expect((await tessera(['generate', EMAIL])).out[0]).toContain('\n  "body": {');
     expect((await tessera(['generate', EMAIL, '--json'])).out[0]).not.toContain('\n');
   });
 
-  test('takes secrets on the command line before the environment, with a warning that does not repeat them', async () => {
+  test('prefers secrets on the command line to the environment, with a warning that does not quote them', async () => {
     const args = ['generate', EMAIL, '--api-key', 'key-of-all', '--client-secret', SECRET, '--base-url', listening.url];
     const other = { TESSERA_BASE_URL: 'https://nowhere.example', TESSERA_API_KEY: 'x', TESSERA_CLIENT_SECRET: 'y' };
     const { code, err } = await tessera(args, { env: other });
@@ -136,7 +136,7 @@ describe('tessera generate', () => {
 });
 
 describe('tessera validate', () => {
-  test('tells whether the token is this user’s; both are answers', async () => {
+  test('prints whether the token belongs to this user, and exits with 0 either way', async () => {
     const { advertisingToken } = await tokensOf();
     for (const [email, body] of [
       [EMAIL, true],
@@ -148,7 +148,7 @@ describe('tessera validate', () => {
     expect(asked).toEqual(['/v2/token/validate']);
   });
 
-  test('a token that is none is refused by the service', async () => {
+  test('the service refuses a malformed token', async () => {
     const { code, out, err } = await tessera(['validate', 'ZZZZ-no-token', EMAIL]);
     expect([code, out]).toEqual([1, []]);
     expect(err).toContain('Invalid token');
@@ -157,7 +157,7 @@ describe('tessera validate', () => {
 });
 
 describe('tessera refresh', () => {
-  test('takes what generate printed, from a file', async () => {
+  test('reads the output of generate from a file', async () => {
     const { out } = await tessera(['generate', EMAIL]);
     const before = parseAnswer(JSON.parse(out[0]!));
     const result = await tessera(['refresh', await file('set.json', out[0]!), '--json']);
@@ -168,14 +168,14 @@ describe('tessera refresh', () => {
     expect(asked).toEqual(['/v2/token/refresh']);
   });
 
-  test('takes the set alone, from standard input, in pieces that cut characters', async () => {
+  test('reads a token set from standard input, in pieces that split characters', async () => {
     const { out } = await tessera(['generate', EMAIL, '--json']);
     const bytes = Buffer.from(JSON.stringify({ ...JSON.parse(out[0]!).body, note: 'ü' }));
     const stdin = Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
     expect((await tessera(['refresh', '-'], { stdin })).code).toBe(0);
   });
 
-  test('takes token and key from the command line, with a warning', async () => {
+  test('accepts token and key on the command line, with a warning', async () => {
     const { refreshToken, responseKeyB64 } = await tokensOf();
     const { code, out, err } = await tessera(['refresh', refreshToken, '--response-key', responseKeyB64]);
     expect([code, JSON.parse(out[0]!).status]).toEqual([0, 'success']);
@@ -183,7 +183,7 @@ describe('tessera refresh', () => {
     expect(err).not.toContain(responseKeyB64);
   });
 
-  test('a refused token and a wrong key are refusals that show neither', async () => {
+  test('a refused token and a wrong key exit with 1 and are not quoted', async () => {
     const { refreshToken, responseKeyB64 } = await tokensOf();
     const wrong = await tessera(['refresh', refreshToken, '--response-key', SECRET]);
     const refused = await tessera(['refresh', 'ZZZZ-no-token', '--response-key', responseKeyB64]);
@@ -205,7 +205,7 @@ describe('tessera refresh', () => {
     expect(err).not.toContain('ZZZZ');
   });
 
-  test('a token without its key is taken for a file, and is not shown', async () => {
+  test('a token without --response-key is read as a file name and not quoted', async () => {
     const { refreshToken } = await tokensOf();
     for (const argument of [refreshToken, 'ZZZZ', folder]) {
       const { code, err } = await tessera(['refresh', argument]);
@@ -216,14 +216,14 @@ describe('tessera refresh', () => {
 });
 
 describe('tessera optout', () => {
-  test('records an opt-out that generate knows from then on', async () => {
+  test('records an opt-out that generate respects', async () => {
     expect((await tessera(['generate', 'leaving@example.com', '--json'])).out[0]).toContain('success');
     const { code, out, err } = await tessera(['optout', 'Leaving@example.com', '--json']);
     expect([code, out, err, asked]).toEqual([0, ['{"status":"success"}'], '', ['/v2/token/logout']]);
     expect((await tessera(['generate', 'leaving@example.com', '--json'])).out).toEqual(['{"status":"optout"}']);
   });
 
-  test('without the role it is refused', async () => {
+  test('is refused without the role', async () => {
     const mapper = { ...env, TESSERA_API_KEY: 'key-of-mapper', TESSERA_CLIENT_SECRET: MAPPER_SECRET };
     const { code, out, err } = await tessera(['optout', EMAIL], { env: mapper });
     expect([code, out]).toEqual([1, []]);
@@ -232,17 +232,17 @@ describe('tessera optout', () => {
 });
 
 describe('tessera buckets', () => {
-  // One of the million rotates every half a minute.
+  // One of the million buckets rotates about every 30 seconds.
   const FROM = Math.floor(Date.now() / 86_400_000 - 1) * 86_400_000;
   const DAY = new Date(FROM).toISOString().slice(0, 10);
 
-  test('prints CSV, and on standard error where to go on', async () => {
+  test('prints CSV, and the next --since on standard error', async () => {
     const { code, out, err } = await tessera(['buckets', '--since', DAY]);
     expect([code, out[0], asked]).toEqual([0, 'bucketId,rotatedAt', ['/v2/identity/buckets']]);
     expect(out.length).toBeGreaterThan(100);
     for (const line of out.slice(1)) expect(line).toMatch(/^[\w+/=-]+,\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-    expect(err).toMatch(new RegExp(`^${out.length - 1} rotated; next time: --since \\d{4}-.*Z$`));
-    // What it says is taken.
+    expect(err).toMatch(new RegExp(`^${out.length - 1} rotated; for the next call: --since \\d{4}-.*Z$`));
+    // The printed value is accepted.
     const since = err.split(' ').at(-1)!;
     expect((await tessera(['buckets', '--since', since])).code).toBe(0);
   });
@@ -254,7 +254,7 @@ describe('tessera buckets', () => {
       expect([code, err, out.length]).toEqual([0, '', 1]);
       const { answeredAt, buckets } = await client.rotatedBuckets(FROM);
       const printed = JSON.parse(out[0]!);
-      // The next one may rotate in between.
+      // Another bucket may rotate in between.
       const { length } = printed.buckets;
       expect(buckets.length - length).toBeLessThanOrEqual(2);
       const sorted = (list: { bucketId: string; rotatedAt: number }[]) =>
@@ -286,7 +286,7 @@ describe('tessera optouts', () => {
   };
   let leftBefore = '';
 
-  test('prints those of a file who have opted out, as CSV', async () => {
+  test('prints the opted-out raw IDs of a file as CSV', async () => {
     const { stays, left } = await ids();
     const path = await file('ids.txt', `\ufeff${stays}\r\n\r\n  ${left}  \r\n${stays}`);
     const { code, out, err } = await tessera(['optouts', path]);
@@ -295,19 +295,19 @@ describe('tessera optouts', () => {
     expect(out[1]!.startsWith(left)).toBe(true);
   });
 
-  test('prints JSON lines for machines, also for a last line that ends', async () => {
+  test('prints JSON lines with --json, with and without a final line break in the input', async () => {
     const { left } = await ids();
     const { code, out, err } = await tessera(['optouts', '-', '--json'], { stdin: [`${left}\n`] });
     expect([code, err]).toEqual([0, '']);
     expect(out.map((line) => JSON.parse(line))).toEqual([{ rawId: left, optedOutAt: expect.any(Number) }]);
   });
 
-  test('an empty file asks nothing', async () => {
+  test('sends nothing for an empty file', async () => {
     const { code, out, err } = await tessera(['optouts', '-']);
     expect([code, out, err, asked]).toEqual([0, ['rawId,optedOutAt'], '0 of 0 have opted out', []]);
   });
 
-  test('streams: no more is read ahead than is under way', async () => {
+  test('streams: reads no further ahead than the batches in flight', async () => {
     const { left } = await ids();
     const ahead: number[] = [];
     const stdin = (function* () {
@@ -316,20 +316,23 @@ describe('tessera optouts', () => {
         yield `${left}\n`.repeat(1000);
       }
     })();
-    const { code, out, drained } = await tessera(['optouts', '-', '--json'], { stdin });
-    expect([code, out.length, asked.length, drained]).toEqual([0, 20_000, 4, 4]);
+    const { code, out, flushed } = await tessera(['optouts', '-', '--json'], { stdin });
+    expect([code, out.length, asked.length, flushed]).toEqual([0, 20_000, 4, 4]);
     expect(Math.max(...ahead)).toBeLessThanOrEqual(10);
   });
 
-  test('a line that is no raw ID is wrong use, told by its number, and is not sent', async () => {
+  test('a line that is not a raw ID exits with 2, is named by its number and not sent', async () => {
     const { left } = await ids();
     const { code, out, err } = await tessera(['optouts', '-'], { stdin: [`${left}\n\n${EMAIL}\n`] });
     expect([code, out, err, asked]).toEqual([2, [], 'error: line 3: expected a raw ID, got other text', []]);
     const long = await tessera(['optouts', '-'], { stdin: Array(100).fill('x'.repeat(1000)) });
-    expect([long.code, long.err]).toEqual([2, 'error: FILE: expected lines, got one of more than 65536 characters']);
+    expect([long.code, long.err]).toEqual([
+      2,
+      'error: FILE: expected lines of at most 65536 characters, got a longer one',
+    ]);
   });
 
-  test('a file that is not there is wrong use', async () => {
+  test('a missing file exits with 2', async () => {
     const { code, err } = await tessera(['optouts', join(folder, 'nowhere')]);
     expect([code, err]).toEqual([2, 'error: FILE: expected a readable file, got ENOENT']);
   });
@@ -350,15 +353,15 @@ describe('every verb', () => {
     for (const secret of [EMAIL, 'ZZZZ', SECRET, MAPPER_SECRET, 'key-of']) expect(text).not.toContain(secret);
   };
 
-  test.each(VERBS)('%s: a key that the service does not know is a refusal', async (verb, args) => {
-    // A refresh is carried by its token, not by the key.
+  test.each(VERBS)('%s: an unknown API key exits with 1', async (verb, args) => {
+    // The service checks the token of a refresh, not the API key.
     const { code, err } = await tessera([verb, ...args], { env: { ...env, TESSERA_API_KEY: 'key-of-nobody' }, stdin });
     expect(code).toBe(1);
     expect(err).toContain(verb === 'refresh' ? 'answered 400' : 'answered 401');
     hidden(err);
   });
 
-  test.each(VERBS)('%s: without address, key or secret it is wrong use', async (verb, args) => {
+  test.each(VERBS)('%s: a missing address, key or secret exits with 2', async (verb, args) => {
     for (const name of Object.keys(env)) {
       const { code, out, err } = await tessera([verb, ...args], { env: { ...env, [name]: '' }, stdin });
       expect([code, out, asked]).toEqual([2, [], []]);
@@ -367,10 +370,10 @@ describe('every verb', () => {
     }
   });
 
-  test.each(VERBS)('%s: an address, key or secret that is none is wrong use', async (verb, args) => {
+  test.each(VERBS)('%s: a malformed address, key or secret exits with 2 and is not quoted', async (verb, args) => {
     for (const [name, value, said] of [
-      ['TESSERA_BASE_URL', 'ZZZZ', 'baseUrl: expected absolute URL'],
-      ['TESSERA_BASE_URL', 'http://operator.example', 'baseUrl: expected https'],
+      ['TESSERA_BASE_URL', 'ZZZZ', 'baseUrl: expected an absolute https URL'],
+      ['TESSERA_BASE_URL', 'http://operator.example', 'baseUrl: expected an absolute https URL'],
       ['TESSERA_API_KEY', 'ZZZZ ü', 'apiKey: expected printable ASCII'],
       ['TESSERA_CLIENT_SECRET', 'ZZZZ', 'clientSecret: expected base64 of 32 bytes'],
     ] as const) {
@@ -381,7 +384,7 @@ describe('every verb', () => {
     }
   });
 
-  test.each(VERBS)('%s: an option or argument too many is wrong use, and shows no value', async (verb, args) => {
+  test.each(VERBS)('%s: an unknown option or extra argument exits with 2 and is not quoted', async (verb, args) => {
     for (const more of [['--api-kye=ZZZZ'], [EMAIL, EMAIL, EMAIL], ['-ZZZZ'], ["--o'ZZZZ=ZZZZ"], ['--json=ZZZZ']]) {
       const { code, out, err } = await tessera([verb, ...args, ...more], { stdin });
       expect([code, out, asked]).toEqual([2, [], []]);
@@ -389,13 +392,13 @@ describe('every verb', () => {
     }
   });
 
-  test.each(['generate', 'optout', 'validate'])('%s: not exactly one DII is wrong use', async (verb) => {
+  test.each(['generate', 'optout', 'validate'])('%s: none or several DII exit with 2', async (verb) => {
     const lead = verb === 'validate' ? ['ZZZZ-token'] : [];
     for (const [args, said] of [
       [[], 'expected exactly one, as an argument or by --email, --phone, --email-hash, --phone-hash, got 0'],
       [[EMAIL, '--phone', '+12345678901'], 'got 2'],
       [['--email', EMAIL, '--email-hash', 'ZZZZ'], 'got 2'],
-      [['ZZZZ'], 'DII: expected an @ or a leading +'],
+      [['ZZZZ'], 'DII: expected an email address, a phone number with a leading +'],
     ] as const) {
       const { code, err } = await tessera([verb, ...lead, ...args]);
       expect([code, asked]).toEqual([2, []]);
@@ -404,7 +407,7 @@ describe('every verb', () => {
     }
   });
 
-  test.each(['generate', 'optout', 'validate'])('%s: DII that is not valid is refused, and not shown', async (verb) => {
+  test.each(['generate', 'optout', 'validate'])('%s: invalid DII exits with 1 and is not quoted', async (verb) => {
     const lead = verb === 'validate' ? [(await tokensOf()).advertisingToken] : [];
     for (const args of [['ZZZZ@'], ['+ZZZZ'], ['--phone', '555-ZZZZ'], ['--email-hash', 'ZZZZ']]) {
       const { code, out, err } = await tessera([verb, ...lead, ...args]);
@@ -414,11 +417,11 @@ describe('every verb', () => {
     }
   });
 
-  test('a service that is not there is a failure, not wrong use', async () => {
+  test('an unreachable service exits with 1', async () => {
     const gone = await listen(operator, { port: 0 });
     await gone.close();
     const { code, err } = await tessera(['generate', EMAIL], { env: { ...env, TESSERA_BASE_URL: gone.url } });
-    expect([code, err]).toEqual([1, 'error: /v2/token/generate: no answer came through']);
+    expect([code, err]).toEqual([1, 'error: generate: POST /v2/token/generate: expected an answer, got ECONNREFUSED']);
   });
 });
 
@@ -428,7 +431,7 @@ describe('tessera', () => {
     expect(await tessera(['--version'])).toMatchObject({ code: 0, out: [version], err: '' });
   });
 
-  test('what it does not know it does not repeat', async () => {
+  test('an unknown verb is not quoted', async () => {
     const { code, err } = await tessera(["o'user@example.com"]);
     expect(code).toBe(2);
     expect(err).not.toContain('user@');

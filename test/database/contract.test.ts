@@ -17,7 +17,7 @@ describe.each(KINDS)('%s', (kind) => {
     return database;
   };
 
-  test('says what it is, and closes once however often it is asked', async () => {
+  test('has a kind, and closes once for several calls', async () => {
     const database = await start();
     expect(database.kind).toBe(kind);
     await Promise.all([database.close(), database.close()]);
@@ -26,7 +26,7 @@ describe.each(KINDS)('%s', (kind) => {
     await expect(database.transaction(async () => 1)).rejects.toMatchObject({ code: 'closed' });
   });
 
-  test('gives back what it was given', async () => {
+  test('returns the values it was given', async () => {
     const database = await start();
     const row = {
       big: 2 ** 53 - 1,
@@ -49,7 +49,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect((back!.blobs as unknown[])[0]!.constructor).toBe(Uint8Array);
   });
 
-  test('keeps JSON, counts in numbers, and returns the rows of a change', async () => {
+  test('stores JSON, counts as numbers, and returns the rows of a change', async () => {
     const database = await start();
     await database.script('CREATE TABLE t (id integer PRIMARY KEY, more jsonb); CREATE INDEX ON t (id)');
     const change = 'INSERT INTO t VALUES ($1, $2::text::jsonb) RETURNING id, more';
@@ -80,7 +80,7 @@ describe.each(KINDS)('%s', (kind) => {
     };
     const ids = (database: Database) => database.query('SELECT id FROM t ORDER BY id');
 
-    test('is kept whole, and answers what its work answers', async () => {
+    test('commits all its statements and returns the result of its work', async () => {
       const database = await table();
       const answer = await database.transaction(async ({ query, script }) => {
         await query('INSERT INTO t VALUES ($1)', [1]);
@@ -91,7 +91,7 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await ids(database)).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
     });
 
-    test('is undone by what its work throws, which comes out as it was', async () => {
+    test('rolls back if its work throws, and rethrows that error', async () => {
       const database = await table();
       const thrown = new RangeError('mine');
       const work = database.transaction(async ({ query }) => {
@@ -102,7 +102,7 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await ids(database)).toEqual([]);
     });
 
-    test('is undone by a failed statement, also where the work makes light of it', async () => {
+    test('rolls back after a failed statement, even if its work catches the error', async () => {
       const database = await table();
       const work = database.transaction(async ({ query }) => {
         await query('INSERT INTO t VALUES (1)');
@@ -113,7 +113,7 @@ describe.each(KINDS)('%s', (kind) => {
       await database.query('INSERT INTO t VALUES (1)');
     });
 
-    test('does not see half of another, whoever comes first', async () => {
+    test('does not see the statements of an uncommitted one', async () => {
       const database = await table();
       await database.query('INSERT INTO t VALUES (0)');
       const raise = database.transaction.bind(undefined, async ({ query }) => {
@@ -124,7 +124,7 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await ids(database)).toEqual([{ id: 20 }]);
     });
 
-    test('leaves rows that another holds to that one: workers share a job', async () => {
+    test('skips rows that another has locked: workers share a job', async () => {
       const database = await table();
       await database.query('INSERT INTO t SELECT generate_series(1, 40)');
       const done: number[] = [];
@@ -140,7 +140,7 @@ describe.each(KINDS)('%s', (kind) => {
       expect(done.sort((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, n) => n + 1));
     });
 
-    test('under way is not cut off by closing', async () => {
+    test('completes before closing does', async () => {
       const place = await freshPlace(kind);
       const database = await start(place);
       await database.script('CREATE TABLE t (id integer)');
@@ -155,7 +155,7 @@ describe.each(KINDS)('%s', (kind) => {
     });
   });
 
-  test('keeps what it has acknowledged for whoever opens it next', async () => {
+  test('still holds acknowledged rows when it is opened again', async () => {
     const place = await freshPlace(kind);
     const first = await start(place);
     await first.script('CREATE TABLE t (id integer)');
@@ -164,14 +164,14 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await (await start(place)).query('SELECT count(*) AS n FROM t')).toEqual([{ n: 100 }]);
   });
 
-  test('says of a failure what it was, and nothing that was given', async () => {
+  test('describes a failure without the parameters', async () => {
     const database = await start();
     await database.script('CREATE TABLE t (id integer PRIMARY KEY, word text); INSERT INTO t VALUES (1)');
     const failures: [sql: string, params: (string | number)[], said: string][] = [
       ['SELECT nothing FROM t', [], 'column "nothing" does not exist (42703)'],
       ['INSERT INTO t VALUES ($1, $2)', [1, 'DII'], 'duplicate key value violates unique constraint "t_pkey" (23505)'],
-      ['SELECT $1::text::integer', ['DII'], 'a value that does not fit (22P02)'],
-      ['SELECT $1::text', ['DII\0'], 'a value that does not fit (22021)'],
+      ['SELECT $1::text::integer', ['DII'], 'an invalid value (22P02)'],
+      ['SELECT $1::text', ['DII\0'], 'an invalid value (22021)'],
       ['SELECT $1::bigint', ['DII'], ''],
       ['SELECT DII FROM', [], 'syntax error'],
     ];
@@ -188,13 +188,13 @@ describe.each(KINDS)('%s', (kind) => {
   describe('migrations', () => {
     const steps = ['CREATE TABLE a (id integer); CREATE TABLE b (id integer)', 'ALTER TABLE a ADD COLUMN word text'];
 
-    test('are run once each, in order, for each room by itself', async () => {
+    test('run once each, in order, for each owner', async () => {
       const place = await freshPlace(kind);
       const database = await start(place);
-      await migrate(database, { room: 'one', steps: steps.slice(0, 1) });
-      await migrate(database, { room: 'one', steps });
-      await migrate(database, { room: 'one', steps });
-      await migrate(database, { room: 'two', steps: ['CREATE TABLE c (id integer)'] });
+      await migrate(database, { name: 'one', steps: steps.slice(0, 1) });
+      await migrate(database, { name: 'one', steps });
+      await migrate(database, { name: 'one', steps });
+      await migrate(database, { name: 'two', steps: ['CREATE TABLE c (id integer)'] });
       await database.query("INSERT INTO a VALUES (1, 'word')");
       expect(await database.query('SELECT room, number FROM tessera_migrations ORDER BY room, number')).toEqual([
         { room: 'one', number: 1 },
@@ -203,19 +203,19 @@ describe.each(KINDS)('%s', (kind) => {
       ]);
     });
 
-    test('that fail leave nothing behind', async () => {
+    test('that fail change nothing', async () => {
       const database = await start();
-      const failing = migrate(database, { room: 'one', steps: [...steps, 'CREATE TABLE nothing (('] });
+      const failing = migrate(database, { name: 'one', steps: [...steps, 'CREATE TABLE nothing (('] });
       await expect(failing).rejects.toMatchObject({ code: 'storage_failed' });
-      await migrate(database, { room: 'one', steps });
+      await migrate(database, { name: 'one', steps });
       expect(await database.query('SELECT * FROM a')).toEqual([]);
     });
 
-    test('of a newer version are not gone back upon', async () => {
+    test('refuse tables of a newer version', async () => {
       const database = await start();
-      await migrate(database, { room: 'one', steps });
-      await expect(migrate(database, { room: 'one', steps: steps.slice(0, 1) })).rejects.toThrow(
-        'the tables of one are at version 2, expected 1 at most',
+      await migrate(database, { name: 'one', steps });
+      await expect(migrate(database, { name: 'one', steps: steps.slice(0, 1) })).rejects.toThrow(
+        'the tables of one: expected version 1 or lower, got 2',
       );
     });
 
@@ -223,7 +223,7 @@ describe.each(KINDS)('%s', (kind) => {
       const place = await freshPlace(kind);
       const several =
         kind === 'postgres' ? await Promise.all([start(place), start(place), start(place)]) : [await start(place)];
-      await Promise.all([...several, ...several].map((database) => migrate(database, { room: 'one', steps })));
+      await Promise.all([...several, ...several].map((database) => migrate(database, { name: 'one', steps })));
       expect(await several[0]!.query('SELECT number FROM tessera_migrations ORDER BY number')).toHaveLength(2);
     });
   });
@@ -232,11 +232,11 @@ describe.each(KINDS)('%s', (kind) => {
 const inspected = (error: unknown): string =>
   JSON.stringify([error, Object.getOwnPropertyNames(error), (error as Error).message, String((error as Error).cause)]);
 
-describe('a place', () => {
+describe('a location', () => {
   test.each<[place: string, said: string]>([
-    ['', 'got no name'],
+    ['', 'got an empty string'],
     ['mysql://user:secret@host/name', 'got mysql://'],
-    ['postgres://user:secret@host:port/name', 'got a URL that cannot be read'],
+    ['postgres://user:secret@host:port/name', 'got a malformed URL'],
   ])('%s is refused', async (place, said) => {
     const error = await openDatabase(place).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(RangeError);
@@ -246,8 +246,8 @@ describe('a place', () => {
   });
 });
 
-describe('a PostgreSQL', () => {
-  test('that is not there, or does not know us, is told of without the password', async () => {
+describe('a PostgreSQL server', () => {
+  test('that is unreachable or refuses the login is reported without the password', async () => {
     const url = await freshPlace('postgres');
     const cases: [url: string, said: RegExp][] = [
       [url.replace(/:\d+\//, ':1/'), /cannot connect to PostgreSQL: connect ECONNREFUSED 127\.0\.0\.1:1$/],
@@ -263,7 +263,7 @@ describe('a PostgreSQL', () => {
     }
   });
 
-  test('that cuts its connections is connected to again', async () => {
+  test('is connected to again after it has closed the connections', async () => {
     const url = await freshPlace('postgres');
     const [database, other] = [await openDatabase(url), await openDatabase(url)];
     open.push(database, other);

@@ -1,4 +1,4 @@
-/** Before the tests that need a database: one PostgreSQL for all of them, and one PGlite folder to copy. */
+/** Global setup of the database tests: one PostgreSQL server for all of them, and one PGlite folder to copy. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** URL of the server's own database: see `freshPlace`. */
     postgresUrl: string;
-    /** A PGlite folder as it was just made. Making one takes seconds, a copy a tenth of one. */
+    /** A new PGlite folder. Creating one takes seconds, copying one a tenth of a second. */
     pgliteFolder: string;
   }
 }

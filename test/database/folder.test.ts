@@ -7,9 +7,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { lockFolder, UNTOUCHED_MS } from '../../src/database/folder-lock.ts';
+import { ABANDONED_AFTER_MS, lockFolder } from '../../src/database/folder-lock.ts';
 import { openDatabase } from '../../src/database/index.ts';
-import { whoIAm } from '../../src/database/process-identity.ts';
+import { currentProcess } from '../../src/database/process-identity.ts';
 import { emptyFolder, freshPlace } from './places.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -22,7 +22,7 @@ afterEach(async () => {
     if (child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
 });
 
-/** A process that writes into a folder, and what it has said. */
+/** A process that writes into a folder, with its output. */
 const writer = (folder: string) => {
   const child = spawn(process.execPath, ['--import', 'tsx', WRITER, folder], { stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);
@@ -51,7 +51,7 @@ const writer = (folder: string) => {
 const lockFiles = async (folder: string) => (await readdir(folder)).filter((name) => name.startsWith('in-use-'));
 
 describe('one folder, one process', () => {
-  test('a second process is refused, and told of PostgreSQL; the first goes on', async () => {
+  test('a second process is refused with a hint at PostgreSQL; the first continues', async () => {
     const folder = await freshPlace('pglite');
     const database = await openDatabase(folder);
     const second = await writer(folder).ended();
@@ -65,7 +65,7 @@ describe('one folder, one process', () => {
     await (await openDatabase(folder)).close();
   });
 
-  test('a process killed while it writes leaves a folder with every row that was acknowledged', async () => {
+  test('a process killed while writing loses no acknowledged row', async () => {
     const folder = await freshPlace('pglite');
     let acknowledged = 0;
     for (let round = 1; round <= 2; round++) {
@@ -79,13 +79,13 @@ describe('one folder, one process', () => {
     }
     const database = await openDatabase(folder);
     const [row] = await database.query<{ n: number; last: number }>('SELECT count(*) AS n, max(id) AS last FROM rows');
-    // One more may have been written and not yet told.
+    // One more may have been written but not acknowledged.
     expect([acknowledged, acknowledged + 1]).toContain(row!.last);
     expect(row!.n).toBe(row!.last);
     await database.close();
   });
 
-  test('of many that come at once one gets it at most, and somebody does in the end', async () => {
+  test('of many that try at once at most one gets the folder, and one does in the end', async () => {
     const folder = await emptyFolder();
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(folder)));
     const locks = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
@@ -97,23 +97,26 @@ describe('one folder, one process', () => {
   });
 });
 
-describe('what somebody else has left', () => {
+describe('the lock file of another process', () => {
   const left = async (changes: object | string, untouchedMs = 0): Promise<{ folder: string; path: string }> => {
     const folder = await emptyFolder();
     const path = join(folder, `in-use-${crypto.randomUUID()}.json`);
-    await writeFile(path, typeof changes === 'string' ? changes : JSON.stringify({ ...(await whoIAm()), ...changes }));
+    await writeFile(
+      path,
+      typeof changes === 'string' ? changes : JSON.stringify({ ...(await currentProcess()), ...changes }),
+    );
     const then = new Date(Date.now() - untouchedMs);
     await utimes(path, then, then);
     return { folder, path };
   };
-  // The number of a process that has just ended.
+  // The PID of a process that has just ended.
   const gone = async (): Promise<number> => {
     const child = spawn('true');
     await once(child, 'exit');
     return child.pid!;
   };
-  const YOUNG = UNTOUCHED_MS - 10_000;
-  const OLD = UNTOUCHED_MS + 10_000;
+  const YOUNG = ABANDONED_AFTER_MS - 10_000;
+  const OLD = ABANDONED_AFTER_MS + 10_000;
 
   test.each<[what: string, changes: () => Promise<object | string> | object | string, untouchedMs: number]>([
     ['a process that is gone', async () => ({ pid: await gone() }), 0],
@@ -136,30 +139,30 @@ describe('what somebody else has left', () => {
     ['another machine', { host: 'elsewhere', pid: 5 }, YOUNG, 'in use by process 5 on elsewhere'],
     ['another container', { pidSpace: 'pid:[1]', pid: 5 }, YOUNG, 'in use by process 5 on '],
     ['nobody knows whom', 'not JSON', YOUNG, 'in use by'],
-  ])('%s, is left alone', async (_, changes, untouchedMs, said) => {
+  ])('%s, stays in force', async (_, changes, untouchedMs, said) => {
     const { folder, path } = await left(changes, untouchedMs);
     await expect(lockFolder(folder)).rejects.toThrow(said);
     expect(await lockFiles(folder)).toEqual([path.slice(folder.length + 1)]);
   });
 });
 
-test('who has a folder touches it, and notices when it is taken away', async () => {
+test('the owner updates its lock file, and notices when the file is removed', async () => {
   const folder = await emptyFolder();
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const lock = await lockFolder(folder);
   const path = join(folder, (await lockFiles(folder))[0]!);
   await utimes(path, 1, 1);
-  vi.advanceTimersByTime(UNTOUCHED_MS / 2);
+  vi.advanceTimersByTime(ABANDONED_AFTER_MS / 2);
   await vi.waitFor(async () => expect((await stat(path)).mtimeMs).toBeGreaterThan(1000));
-  expect(lock.held()).toBe(true);
+  expect(lock.isHeld()).toBe(true);
   fs.rmSync(path);
-  vi.advanceTimersByTime(UNTOUCHED_MS / 2);
-  await vi.waitFor(() => expect(lock.held()).toBe(false));
+  vi.advanceTimersByTime(ABANDONED_AFTER_MS / 2);
+  await vi.waitFor(() => expect(lock.isHeld()).toBe(false));
   await lock.release();
 });
 
 describe('a folder', () => {
-  test('is made where there is none, for its owner alone, also after half a one was left', async () => {
+  test('is created for its owner alone, even after an incomplete creation', async () => {
     const folder = join(await emptyFolder(), 'deep', 'data');
     await mkdir(join(folder, 'pglite.new', 'base'), { recursive: true, mode: 0o700 });
     fs.chmodSync(folder, 0o755);
@@ -176,22 +179,22 @@ describe('a folder', () => {
     expect(open).toEqual([]);
   });
 
-  test('that is no folder, or holds something else, is told of', async () => {
+  test('that is a file, or holds other files, is reported', async () => {
     const folder = await emptyFolder();
     await writeFile(join(folder, 'file'), '');
     await expect(openDatabase(join(folder, 'file'))).rejects.toMatchObject({ code: 'storage_failed' });
     await mkdir(join(folder, 'pglite'));
     await writeFile(join(folder, 'pglite', 'PG_VERSION'), '12\n');
-    await expect(openDatabase(folder)).rejects.toThrow('got version 12 of PostgreSQL, or damaged files');
+    await expect(openDatabase(folder)).rejects.toThrow('got that of PostgreSQL 12, or damaged files');
     expect(await lockFiles(folder)).toEqual([]);
   });
 
-  test('has every commit on the disk when it is acknowledged', async () => {
+  test('syncs every commit before acknowledging it', async () => {
     const database = await openDatabase(await freshPlace('pglite'));
     await database.script('CREATE TABLE t (id integer)');
     const settings = "SELECT current_setting('fsync') || current_setting('synchronous_commit') AS both";
     expect(await database.query(settings)).toEqual([{ both: 'onon' }]);
-    // The module that PGlite's files go through as well.
+    // PGlite writes its files through the same module.
     const synced = vi.spyOn(fs, 'fsyncSync');
     const { syncBuiltinESMExports } = await import('node:module');
     syncBuiltinESMExports();
@@ -211,7 +214,7 @@ test.each([
   ['@electric-sql/pglite', './nowhere', 'a folder'],
   ['pg', 'postgres://user:secret@127.0.0.1:1/name', 'a postgres:// URL'],
 ])('without %s the error says what to install', async (name, place, what) => {
-  // A loader that knows everything but this one package.
+  // A module loader that finds every package but this one.
   const hooks = `export const resolve = (specifier, context, next) => {
     if (specifier === ${JSON.stringify(name)}) {
       throw Object.assign(new Error("Cannot find package '" + specifier + "'"), { code: 'ERR_MODULE_NOT_FOUND' });
@@ -230,7 +233,7 @@ test.each([
   );
 });
 
-test('the names of who has it are told in a file, without anything else', async () => {
+test('a lock file identifies its process and holds nothing else', async () => {
   const folder = await emptyFolder();
   const lock = await lockFolder(folder);
   const told = JSON.parse(await readFile(join(folder, (await lockFiles(folder))[0]!), 'utf8'));

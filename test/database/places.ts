@@ -1,4 +1,4 @@
-/** Places for databases, empty ones, one for each test; all are gone at the end of the test file. */
+/** Empty locations for databases, one for each test, removed at the end of the test file. */
 
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,14 +14,14 @@ afterAll(async () => {
   await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true, force: true })));
 });
 
-/** A folder that is there and empty. */
+/** Create an empty folder. */
 export const emptyFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-test-'));
   folders.push(folder);
   return folder;
 };
 
-/** A name for `openDatabase` where nobody has been before. */
+/** Create an unused location for `openDatabase`. */
 export const freshPlace = async (kind: Kind): Promise<string> => {
   if (kind === 'pglite') {
     const folder = await emptyFolder();

@@ -1,7 +1,7 @@
 /**
- * A real PostgreSQL for the tests: Debian's, on loopback, with its files in a folder that is gone afterwards.
+ * Starts a real PostgreSQL for the tests: Debian's, on loopback, in a temporary folder.
  *
- * Where it is not installed it is installed; where that fails the tests fail, and say why.
+ * As root it installs PostgreSQL if it is missing. The tests fail with the reason if that fails.
  */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
@@ -21,7 +21,7 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** In the URLs of the tests, and in no message. */
+/** Password in the URLs of the tests; no message may contain it. */
 export const PASSWORD = 'kept-out-of-messages';
 
 const INSTALLED = '/usr/lib/postgresql';
@@ -59,7 +59,7 @@ const findOrInstall = async (): Promise<string> => {
   });
 };
 
-/** PostgreSQL refuses to run as root: as whom it runs then. */
+/** The user to run as: PostgreSQL refuses to run as root. */
 const unprivileged = async (): Promise<{ uid?: number; gid?: number }> => {
   if (process.getuid?.() !== 0) return {};
   for (const user of ['postgres', 'nobody']) {
@@ -69,7 +69,7 @@ const unprivileged = async (): Promise<{ uid?: number; gid?: number }> => {
       );
       return { uid: uid!, gid: gid! };
     } catch {
-      // No such user.
+      // The user does not exist.
     }
   }
   throw new Error('expected a user postgres or nobody to run PostgreSQL as, found neither');
@@ -84,7 +84,7 @@ const freePort = async (): Promise<number> => {
   return port;
 };
 
-// Resolves when it takes connections; rejects with its last words when it ends instead.
+// Resolves when the server accepts connections; rejects with its last lines if it ends.
 const ready = async (server: ChildProcess): Promise<void> => {
   const said: string[] = [];
   for await (const line of createInterface({ input: server.stderr! })) {
@@ -118,7 +118,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
       listen_addresses: '127.0.0.1',
       port,
       unix_socket_directories: '',
-      // What is killed in these tests is never the server.
+      // The tests kill clients, never the server.
       fsync: 'off',
       shared_buffers: '32MB',
     };
@@ -128,7 +128,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
       await ready(server);
       return { server, port };
     } catch (error) {
-      // Somebody else may have taken the port meanwhile.
+      // Another process may have taken the port in the meantime.
       if (attempt === 3) throw error;
       return start(attempt + 1);
     }
@@ -142,7 +142,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
     stop: async () => {
       process.off('exit', atExit);
       const ended = once(server, 'exit');
-      // "Fast": whoever is still connected is sent away.
+      // "Fast" shutdown: disconnects the clients.
       server.kill('SIGINT');
       await ended;
       await rm(folder, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 /**
- * A process that has a folder open: says `open`, and then the number of each row when it has been acknowledged, until it
- * is killed. Fails with the message of the error where it may not have it.
+ * A process that opens a folder: prints `open`, then the number of each acknowledged row until it is killed. Prints the message
+ * of the error and exits with 1 if it cannot open the folder.
  */
 
 import { openDatabase } from '../../src/database/index.ts';

@@ -1,4 +1,4 @@
-/** What stored mappings promise, on both engines, against the operator. */
+/** The behaviour of stored mappings on both engines, against the real operator. */
 
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/index.ts';
@@ -6,12 +6,12 @@ import type { Invalid, MappingState, Mappings, Progress } from '../../src/mappin
 import type { Dii } from '../../src/server/index.ts';
 import { hashTextOf } from '../../src/token/index.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
-import { DAY, fixture, mostAsked, NOON, people, type Service, service, stored } from './fixtures.ts';
+import { DAY, fixture, maxRequests, NOON, people, type Service, service, stored } from './fixtures.ts';
 
 const hashOfEmail = (email: string): string => hashTextOf('email', email)!;
 const OPTED_OUT = { email: 'optout@example.com' };
 
-/** Two of those stored whom a due run a day later asks for. */
+/** Two stored people whom a due run one day later requests. */
 const dueInADay = async (its: Service, mappings: Mappings): Promise<[Dii, Dii]> => {
   const since = its.at;
   its.at += DAY;
@@ -25,7 +25,7 @@ const dueInADay = async (its: Service, mappings: Mappings): Promise<[Dii, Dii]> 
 };
 
 describe.each(KINDS)('mappings on %s', (kind) => {
-  test('store what the service says of each address and number, by its hash', async () => {
+  test('store the answer for each address and number under its hash', async () => {
     const { mappings, service } = await fixture(kind);
     const diis: Dii[] = [
       { email: 'Jane.Doe+news@Gmail.com' },
@@ -50,7 +50,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(await mappings.find({ email: 'nobody' })).toBeUndefined();
   });
 
-  test('ask once for a person, in whatever form and however often', async () => {
+  test('request a person once, in any form and number', async () => {
     const { mappings, service } = await fixture(kind);
     const hash = hashOfEmail('user@example.com');
     const forms: Dii[] = [
@@ -64,7 +64,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(service.asked.hashes).toEqual([hash]);
   });
 
-  test('tell of what is not valid, with its place, and store nothing of it', async () => {
+  test('report invalid items with their position, and do not store them', async () => {
     const { mappings, service } = await fixture(kind);
     const [good, ...bad] = [
       { email: 'user@example.com' },
@@ -82,13 +82,13 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(service.asked.hashes).toHaveLength(1);
   });
 
-  test('take sources of any kind and length, and tell how far they are', async () => {
+  test('accept sources of any kind and length, and report progress', async () => {
     const { mappings, service } = await fixture(kind, { workers: 2 });
     let someAreMapped = () => {};
     const untilSomeAreMapped = new Promise<void>((resolve) => {
       someAreMapped = resolve;
     });
-    // Mapping does not wait for the whole source: this one would wait for ever.
+    // Mapping starts before the source has ended: this source waits for it.
     async function* source() {
       for (const dii of people(12_000)) yield dii;
       await untilSomeAreMapped;
@@ -106,14 +106,14 @@ describe.each(KINDS)('mappings on %s', (kind) => {
       expect(mapped).toBeGreaterThanOrEqual(told[i - 1]?.mapped ?? 0);
       expect(read).toBeGreaterThanOrEqual(mapped);
     }
-    expect(mostAsked(service.asked)).toBe(1);
+    expect(maxRequests(service.asked)).toBe(1);
     const all = await stored(mappings);
     expect(all).toHaveLength(23_456);
     expect(all.map(({ hash }) => hash)).toEqual(all.map(({ hash }) => hash).sort());
     expect(await mappings.counts()).toEqual({ mapped: 23_456, optedOut: 0, invalid: 0, pending: 0, due: 0 });
   });
 
-  test('map what there is of a source that keeps them waiting, before its end', async () => {
+  test('map the items of a slow source before its end', async () => {
     const { mappings } = await fixture(kind);
     let mappedAll = () => {};
     const untilAllAreMapped = new Promise<void>((resolve) => {
@@ -129,26 +129,26 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(await mappings.map(source(), { onProgress })).toMatchObject({ read: 5_010, mapped: 5_010 });
   });
 
-  test('count what an earlier run has left by its answer, not as stored as well', async () => {
+  test('count rows that an earlier run left pending by their answer, not as kept', async () => {
     const { mappings, service } = await fixture(kind);
     service.fault = () => new Response('no', { status: 500 });
     await expect(mappings.map(people(30))).rejects.toMatchObject({ code: 'http_status' });
     service.fault = undefined;
-    // One of them twice, and five more.
+    // One of them is a duplicate, five are new.
     const source = [...people(30), ...people(1), ...people(5, 30)];
     expect(await mappings.map(source)).toEqual({ read: 36, kept: 1, mapped: 35, optedOut: 0, invalid: 0 });
   });
 
-  test('map nothing of an empty source', async () => {
+  test('map nothing for an empty source', async () => {
     const { mappings, service } = await fixture(kind);
     expect(await mappings.map([])).toEqual({ read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 });
     expect(await mappings.mapDue()).toEqual({ read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 });
     expect(service.asked).toEqual({ hashes: [], since: [] });
   });
 
-  test('know an opted-out user, without any raw ID', async () => {
+  test('store an opted-out user without a raw ID', async () => {
     const { mappings, service } = await fixture(kind);
-    // The service's clock counts, also where it says nothing else.
+    // The service's clock is used even if the answer holds nothing else.
     service.aheadMs = 80_000;
     expect(await mappings.map([OPTED_OUT])).toMatchObject({ mapped: 0, optedOut: 1 });
     expect(await mappings.find(OPTED_OUT)).toEqual({
@@ -164,7 +164,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
   });
 
   test.each([2, 3] as const)(
-    'take the raw IDs of a user away who has opted out meanwhile (version %i)',
+    'remove the raw IDs of a user who has opted out in the meantime (version %i)',
     async (version) => {
       const { mappings, service } = await fixture(kind, { version });
       await mappings.map(people(3_000));
@@ -180,7 +180,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
         bucketId: null,
       });
       expect(await mappings.find(stays)).toMatchObject({ state: 'mapped', rawId: expect.any(String) });
-      // No due run asks for an opted-out user.
+      // Due runs do not request opted-out users.
       expect(service.asked.hashes.filter((hash) => hash === gone.emailHash)).toHaveLength(2);
       service.at += DAY;
       await mappings.mapDue();
@@ -188,14 +188,14 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     },
   );
 
-  test('find a user who has opted in again, when their DII is mapped explicitly', async () => {
+  test('map a user who has opted in again if the source holds their DII', async () => {
     const { mappings, service: its, place } = await fixture(kind);
     const [person] = people(1) as [Dii];
     await its.client.optOut(person);
     its.at += 1000;
     expect(await mappings.map([person])).toMatchObject({ mapped: 0, optedOut: 1 });
     await mappings.close();
-    // The same operator, which has forgotten all opt-outs.
+    // The same operator without its opt-outs.
     const later = service();
     later.at = NOON + DAY;
     const again = await later.open(place);
@@ -204,7 +204,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(await again.find(person)).toMatchObject({ state: 'mapped', rawId: expect.any(String) });
   });
 
-  test('look for opt-outs among all that is stored, when asked to', async () => {
+  test('check all stored raw IDs for opt-outs on request', async () => {
     const { mappings, service } = await fixture(kind);
     const diis = people(5_100);
     await mappings.map(diis);
@@ -219,7 +219,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(await mappings.checkOptOuts()).toMatchObject({ read: 5_098, optedOut: 0 });
   });
 
-  test('forget one person, or all of them', async () => {
+  test('delete one person, or all', async () => {
     const { mappings, service } = await fixture(kind, { version: 2 });
     const [one, ...others] = people(5_200) as [Dii, ...Dii[]];
     await mappings.map([one, ...others]);
@@ -230,13 +230,13 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(await mappings.forgetAll()).toBe(5_199);
     expect(await stored(mappings)).toEqual([]);
     expect(await mappings.forgetAll()).toBe(0);
-    // Nobody is left whose bucket would be of interest.
+    // Without rows no bucket needs to be checked.
     service.at += DAY;
     await mappings.mapDue();
     expect(service.asked.since).toEqual([]);
   });
 
-  test('give out entries of one state', async () => {
+  test('return the entries of one state', async () => {
     const { mappings } = await fixture(kind);
     await mappings.map([OPTED_OUT, ...people(3), { phone: '+12345678901' }]);
     const found = async (state: MappingState) => {
@@ -249,7 +249,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(await found('pending')).toEqual([]);
   });
 
-  test('keep what is stored when they are opened again, and leave an open database open', async () => {
+  test('keep their rows when they are opened again, and leave a given database open', async () => {
     const its = service();
     const place = await freshPlace(kind);
     const first = await its.open(place);

@@ -1,4 +1,4 @@
-/** What is due, and when: two years of days, under both versions, with clocks that differ and buckets that rotate. */
+/** Due runs: two years of days, with both versions, clocks that differ and buckets that rotate. */
 
 import { describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/index.ts';
@@ -9,7 +9,7 @@ import { DAY, fixture, NOON, people, type Service, service, stored } from './fix
 
 const HOUR = DAY / 24;
 
-/** What the service would say of everybody at this very moment, by hash. */
+/** The current answer of the service for all people, by hash. */
 const freshMap = async ({ client }: Service, diis: readonly Dii[], version: 2 | 3) => {
   const results = version === 3 ? client.mapIdentities(diis) : client.mapIdentitiesV2(diis);
   const all = new Map<string, object>();
@@ -29,11 +29,11 @@ const storedFacts = async (mappings: Mappings, version: 2 | 3) => {
   return all;
 };
 
-/** People by their hashes: mapped many times, they are hashed once. */
+/** People by their hashes, so that repeated runs hash them once. */
 const hashed = async (mappings: Mappings): Promise<Dii[]> =>
   (await stored(mappings)).map(({ hash }) => ({ emailHash: hash }));
 
-// Version 2 reads a list of 3,000 buckets a day: two years of that on one engine are enough.
+// Version 2 reads a list of 3,000 buckets a day, which is slow: one engine covers two years.
 const SPANS = [
   { kind: 'pglite', version: 3, days: 730 },
   { kind: 'pglite', version: 2, days: 146 },
@@ -42,7 +42,7 @@ const SPANS = [
 ] as const;
 
 test.each(SPANS)(
-  '$days days of due runs on $kind store what a fresh map of everybody gives (version $version)',
+  '$days days of due runs on $kind store the result of a new map of all people (version $version)',
   async ({ kind, version, days }) => {
     const { mappings, service: its } = await fixture(kind, { version });
     await mappings.map(people(1_200));
@@ -50,7 +50,7 @@ test.each(SPANS)(
     let optedOut = 0;
     let answers = 0;
     for (let day = 1; day <= days; day++) {
-      // Never at the same time of the day, and the clock of the host is off by up to a minute and a half.
+      // At varying times of the day, with a local clock that is off by up to 90 seconds.
       its.at = NOON + day * DAY + ((day * 7_919) % 50) * (HOUR / 10);
       its.aheadMs = ((day * 37) % 181) * 1000 - 90_000;
       if (day % 100 === 0) await its.client.optOut(diis[optedOut++]!);
@@ -60,7 +60,7 @@ test.each(SPANS)(
       if (day % 73 === 0) expect(await storedFacts(mappings, version)).toEqual(await freshMap(its, diis, version));
     }
     expect(optedOut).toBe(Math.floor(days / 100));
-    // Once in a rotation at least; not each day by far.
+    // At least once per rotation, but far less than once a day.
     const asked = answers / diis.length;
     expect(asked).toBeGreaterThan((days / 365) * 0.8);
     expect(asked).toBeLessThan((days / 365) * (version === 3 ? 16 : 1.4));
@@ -69,7 +69,7 @@ test.each(SPANS)(
 );
 
 describe.each(KINDS)('due runs on %s', (kind) => {
-  test('ask for what is due at its very instant, and for nothing before', async () => {
+  test('request rows exactly from their due time on', async () => {
     const { mappings, service: its } = await fixture(kind);
     await mappings.map(people(200));
     const first = (await stored(mappings)).map(({ remapAt }) => remapAt!).sort((a, b) => a - b)[0]!;
@@ -84,7 +84,7 @@ describe.each(KINDS)('due runs on %s', (kind) => {
     expect(await mappings.mapDue()).toMatchObject({ mapped: 0 });
   });
 
-  test('are part of mapping, for those in the source alone', async () => {
+  test('are part of mapping, for the rows of the source', async () => {
     const { mappings, service: its } = await fixture(kind);
     await mappings.map(people(20));
     its.at += 31 * DAY;
@@ -93,7 +93,7 @@ describe.each(KINDS)('due runs on %s', (kind) => {
     expect(await mappings.mapDue()).toMatchObject({ mapped: 15 });
   });
 
-  test('end also where the service names instants that have passed, or its clock and ours differ', async () => {
+  test('end even if the service returns past times or the clocks differ', async () => {
     const { mappings, service: its, place } = await fixture(kind);
     const mapIdentities = (diis: readonly Dii[], options: object) => ({
       batches: async function* () {
@@ -117,7 +117,7 @@ test.each([2, 3] as const)('no due run reads the whole table (version %i)', asyn
   await mappings.close();
   const database = await openDatabase(place, { connections: 1 });
   const reads = async () => {
-    // What a connection has counted is known to the others once it has ended.
+    // PostgreSQL publishes the statistics of a connection when it ends.
     await vi.waitFor(
       async () => {
         const others = 'SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()';
@@ -148,7 +148,7 @@ test.each([2, 3] as const)('no due run reads the whole table (version %i)', asyn
   await database.close();
 });
 
-test('a PGlite folder does not grow for ever', async () => {
+test('a PGlite folder stops growing', async () => {
   const database = await openDatabase(await freshPlace('pglite'));
   const its = service();
   const mappings = await its.open(database);
@@ -169,7 +169,7 @@ test('a PGlite folder does not grow for ever', async () => {
 });
 
 describe('rotated buckets', () => {
-  test('are asked for from an hour before the last look on, by the service’s time', async () => {
+  test('are requested from an hour before the last check, by the service’s time', async () => {
     const { mappings, service: its } = await fixture('postgres', { version: 2 });
     its.aheadMs = 80_000;
     await mappings.map(people(3));
@@ -180,7 +180,7 @@ describe('rotated buckets', () => {
     expect(its.asked.since).toEqual([NOON - HOUR, NOON + DAY - HOUR]);
   });
 
-  test('find a mapping that was answered within the margin after the rotation, once more and not again', async () => {
+  test('cause one more request for a mapping that was answered within the margin after the rotation', async () => {
     const { mappings, service: its } = await fixture('postgres', { version: 2 });
     await mappings.map(people(2_000));
     const bucketOf = new Map((await stored(mappings)).map(({ bucketId, hash }) => [bucketId!, hash]));
@@ -191,7 +191,7 @@ describe('rotated buckets', () => {
     its.at = rotatedAt + HOUR / 2;
     await mappings.mapDue();
     expect(askedFor()).toBe(2);
-    // Answered half an hour after the rotation: another node may have answered with the salt before.
+    // Answered half an hour after the rotation: another node may have used the previous salt.
     its.at = rotatedAt + DAY;
     await mappings.mapDue();
     expect(askedFor()).toBe(3);
@@ -200,7 +200,7 @@ describe('rotated buckets', () => {
     expect(askedFor()).toBe(3);
   });
 
-  test('are looked for before the lot of a source is mapped', async () => {
+  test('are requested before the source is mapped', async () => {
     const { mappings, service: its } = await fixture('postgres', { version: 2 });
     const diis = people(2_000);
     await mappings.map(diis);
@@ -213,7 +213,7 @@ describe('rotated buckets', () => {
 });
 
 describe.each(KINDS)('from version 2 to 3 on %s', (kind) => {
-  test('a due run maps everything again, which keeps its raw ID until then', async () => {
+  test('a due run maps all rows again; they keep their raw ID until then', async () => {
     const { service: its, place, mappings } = await fixture(kind, { version: 2 });
     await mappings.map([...people(300), { phone: '+12345678901' }]);
     const before = await stored(mappings);
@@ -222,7 +222,7 @@ describe.each(KINDS)('from version 2 to 3 on %s', (kind) => {
     expect(await stored(v3)).toEqual(before);
     expect(await v3.counts()).toMatchObject({ mapped: 301, due: 301 });
     its.asked.hashes.length = 0;
-    // On request: those of a source.
+    // A map covers the rows of its source.
     expect(await v3.map(people(100))).toMatchObject({ kept: 0, mapped: 100 });
     expect(await v3.counts()).toMatchObject({ mapped: 301, due: 201 });
     expect(await v3.mapDue()).toMatchObject({ mapped: 201 });
@@ -233,7 +233,7 @@ describe.each(KINDS)('from version 2 to 3 on %s', (kind) => {
     expect(await v3.mapDue()).toMatchObject({ mapped: 0 });
   });
 
-  test('and back, what version 3 has mapped stays until its time', async () => {
+  test('in the other direction, mappings of version 3 stay until their time', async () => {
     const { service: its, mappings, place } = await fixture(kind);
     await mappings.map(people(50));
     await mappings.close();

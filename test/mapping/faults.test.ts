@@ -1,4 +1,4 @@
-/** What goes wrong, and what is left of it: nothing half-written, nothing lost, no hash in any message. */
+/** Failures: nothing is half-written, nothing is lost, no message holds a hash. */
 
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/index.ts';
@@ -6,18 +6,18 @@ import { createMappings } from '../../src/mapping/index.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
 import { isTokenError } from '../../src/token/index.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
-import { fixture, mostAsked, NOON, people, type Service, service, stored } from './fixtures.ts';
+import { fixture, maxRequests, NOON, people, type Service, service, stored } from './fixtures.ts';
 
 const mapPath = '/v3/identity/map';
 
-/** Refuse each request for mappings of which `refused` says so, by its number from 1. */
+/** Refuse the mapping requests for which `refused` returns true; requests are numbered from 1. */
 const refuse = (its: Service, refused: (request: number) => boolean): void => {
   let count = 0;
   its.fault = (request) =>
     new URL(request.url).pathname === mapPath && refused(++count) ? new Response('no', { status: 500 }) : undefined;
 };
 
-/** The client of `its`, and a service that calls some hashes invalid. */
+/** The client of `its`, with a service that refuses some hashes as invalid. */
 const picky = (its: Service, invalid: (hash: string) => boolean): Client => ({
   ...its.client,
   mapIdentities: ((diis: readonly Dii[], options: object) => ({
@@ -40,15 +40,15 @@ const errorOf = async (promise: Promise<unknown>): Promise<Error> => {
 };
 
 describe.each(KINDS)('on %s', (kind) => {
-  test('a failed batch is told after the others have come to their end, and a later run goes on', async () => {
+  test('a failed batch rejects after the other batches have ended, and a later run continues', async () => {
     const { mappings, service: its } = await fixture(kind, { workers: 3 });
     refuse(its, (request) => request === 2);
     const diis = people(30_000);
     const error = await errorOf(mappings.map(diis));
     expect(error).toMatchObject({ code: 'http_status', status: 500 });
-    expect(error.message).toBe('/v3/identity/map answered 500');
+    expect(error.message).toBe('mapIdentities: POST /v3/identity/map answered 500');
     const { mapped, pending } = await mappings.counts();
-    // Whole batches, or none of it.
+    // Whole batches only.
     expect(mapped % 5_000).toBe(0);
     expect(mapped).toBeGreaterThan(0);
     expect(pending).toBeGreaterThan(0);
@@ -57,11 +57,11 @@ describe.each(KINDS)('on %s', (kind) => {
     its.asked.hashes.length = 0;
     expect(await mappings.map(diis)).toMatchObject({ read: 30_000, kept: mapped, mapped: 30_000 - mapped });
     expect(its.asked.hashes).toHaveLength(30_000 - mapped);
-    expect(mostAsked(its.asked)).toBe(1);
+    expect(maxRequests(its.asked)).toBe(1);
     expect(await mappings.counts()).toMatchObject({ mapped: 30_000, pending: 0 });
   });
 
-  test('a service that refuses everything leaves what was stored as it was', async () => {
+  test('a service that refuses everything changes no stored row', async () => {
     const { mappings, service: its } = await fixture(kind);
     await mappings.map(people(20));
     const before = await stored(mappings);
@@ -73,7 +73,7 @@ describe.each(KINDS)('on %s', (kind) => {
     expect(await mappings.mapDue()).toMatchObject({ mapped: 20 });
   });
 
-  test('a hash that the service calls invalid holds up no other, and is told', async () => {
+  test('a hash that the service refuses is reported, the others are mapped', async () => {
     const { service: its, place, mappings } = await fixture(kind);
     await mappings.close();
     const diis = people(10);
@@ -88,7 +88,7 @@ describe.each(KINDS)('on %s', (kind) => {
     expect(await careful.mapDue()).toMatchObject({ mapped: 0, invalid: 0 });
   });
 
-  test('a source that fails is told of; what it gave before is kept for the next run', async () => {
+  test('a source that throws rejects the job; its earlier items stay pending for the next run', async () => {
     const { mappings } = await fixture(kind);
     const broken = new Error('the file is gone');
     function* source() {
@@ -101,16 +101,16 @@ describe.each(KINDS)('on %s', (kind) => {
     expect(await mappings.mapDue()).toMatchObject({ mapped: pending });
   });
 
-  test('an item that is no DII at all is told by its place, not by its value', async () => {
+  test('an item that is not DII is named by its position, not its value', async () => {
     const { mappings } = await fixture(kind);
     const error = await errorOf(mappings.map([...people(2), { mail: 'user@example.com' } as never]));
     expect(error).toBeInstanceOf(TypeError);
     expect(error.message).toBe(
-      'source: item 2: DII: expected exactly one of email, emailHash, phone, phoneHash as text, got none of them',
+      'source: item 2: DII: expected exactly one of email, emailHash, phone, phoneHash as a string, got none of them',
     );
   });
 
-  test('a job is given up by its signal, also while its source keeps it waiting', async () => {
+  test('a signal cancels a job that waits for its source', async () => {
     const { mappings, service: its } = await fixture(kind);
     const stop = new AbortController();
     const reason = new Error('enough');
@@ -133,7 +133,7 @@ describe.each(KINDS)('on %s', (kind) => {
     expect(its.asked.hashes.length).toBeGreaterThanOrEqual(20_000);
   });
 
-  test('a job is given up while the service keeps it waiting, and its rows stay', async () => {
+  test('a signal cancels a job that waits for the service, and its rows stay', async () => {
     const { mappings, service: its } = await fixture(kind);
     const stop = new AbortController();
     its.fault = (request) =>
@@ -145,7 +145,7 @@ describe.each(KINDS)('on %s', (kind) => {
     expect(await mappings.counts()).toMatchObject({ mapped: 0, pending: 10 });
   });
 
-  test('what the functions of the caller throw ends the job', async () => {
+  test('a callback that throws ends the job with its error', async () => {
     const { mappings } = await fixture(kind);
     const broken = new Error('no space for rejects');
     const fail = () => {
@@ -157,7 +157,7 @@ describe.each(KINDS)('on %s', (kind) => {
     expect(await mappings.counts()).toMatchObject({ mapped: 3, pending: 0 });
   });
 
-  test('closing ends jobs under way with `closed`', async () => {
+  test('closing rejects running jobs with `closed`', async () => {
     const { mappings, service: its, place } = await fixture(kind);
     let closing: Promise<void> | undefined;
     const job = mappings.map(people(30_000), {
@@ -202,7 +202,7 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 });
 
-test('several jobs at once on the same mappings do no row twice', async () => {
+test('several concurrent jobs request no row twice', async () => {
   for (const kind of KINDS) {
     const { mappings, service: its } = await fixture(kind);
     const diis = people(12_000);
@@ -213,7 +213,7 @@ test('several jobs at once on the same mappings do no row twice', async () => {
   }
 });
 
-test('wrong options are refused by name', async () => {
+test('a wrong option is named', async () => {
   const { client } = service();
   const good = { client, database: './nowhere' };
   const refused = async (options: object) => (await errorOf(createMappings({ ...good, ...options }))).message;

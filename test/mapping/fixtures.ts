@@ -1,4 +1,4 @@
-/** An operator under a clock that a test moves, a client of it that remembers what it asked for, and stored mappings. */
+/** An operator with a controllable clock, a client that records its requests, and stored mappings. */
 
 import { onTestFinished } from 'vitest';
 import type { Mapping, MappingClient, Mappings, MappingsOptions } from '../../src/mapping/index.ts';
@@ -8,23 +8,23 @@ import { type Client, createClient, type Dii } from '../../src/server/index.ts';
 import { freshPlace, type Kind } from '../database/places.ts';
 import { BASE, DAY, NOON, ROOT } from '../operator/fixtures.ts';
 
-/** A year: what the operator does by default. */
+/** The operator's default rotation period: a year, seconds. */
 export const PERIOD = 31_536_000;
 
-/** Email addresses that are nobody's. */
+/** Invented email addresses. */
 export const people = (count: number, from = 0): Dii[] =>
   Array.from({ length: count }, (_, i) => ({ email: `person-${from + i}@example.com` }));
 
-/** What a client was asked to ask the service for. */
+/** The recorded requests of a client. */
 export interface Asked {
-  /** Each hash as often as it was sent for mapping. */
+  /** The hashes sent for mapping, with repetitions. */
   readonly hashes: string[];
-  /** Each `since` of the questions after buckets. */
+  /** The `since` of each bucket request. */
   readonly since: number[];
 }
 
-/** `client`, and what goes through it. */
-export const remembering = (client: Client): { readonly client: Client; readonly asked: Asked } => {
+/** Wrap `client` to record its requests. */
+export const recording = (client: Client): { readonly client: Client; readonly asked: Asked } => {
   const asked: Asked = { hashes: [], since: [] };
   const noted = <D extends Dii>(diis: readonly D[]): readonly D[] => {
     for (const dii of diis) asked.hashes.push((dii.emailHash ?? dii.phoneHash)!);
@@ -44,17 +44,17 @@ export const remembering = (client: Client): { readonly client: Client; readonly
   };
 };
 
-/** A service and a participant of it. */
+/** An operator and one of its participants. */
 export interface Service {
   /** The operator's clock. */
   at: number;
-  /** How far the client's clock is ahead of it, ms. */
+  /** How far the participant's clock is ahead of the operator's, ms. */
   aheadMs: number;
   readonly client: Client;
   readonly asked: Asked;
   /** The clock of the participant. */
   now(): number;
-  /** Answers in the place of the operator while it is set: for faults. */
+  /** While set, answers in place of the operator. */
   fault: ((request: Request) => Promise<Response> | Response | undefined) | undefined;
   /** Mappings of the participant; closed at the end of the test. */
   open(database: MappingsOptions['database'], options?: Partial<MappingsOptions>): Promise<Mappings>;
@@ -70,7 +70,7 @@ export const service = (options: OperatorOptions = {}): Service => {
     ...options,
   });
   const { apiKey, clientSecret } = operator.participants[0]!;
-  const { client, asked } = remembering(
+  const { client, asked } = recording(
     createClient({
       baseUrl: BASE.replace('http:', 'https:'),
       apiKey,
@@ -104,22 +104,22 @@ export const service = (options: OperatorOptions = {}): Service => {
   return state;
 };
 
-/** Mappings in a fresh place, with a service of their own. */
+/** Mappings in a new database, with their own service. */
 export const fixture = async (kind: Kind, options: Partial<MappingsOptions> = {}) => {
   const its = service();
   const place = await freshPlace(kind);
   return { service: its, place, mappings: await its.open(place, options) };
 };
 
-/** All that is stored, in order. */
+/** All stored mappings, in order. */
 export const stored = async (mappings: Mappings): Promise<Mapping[]> => {
   const all: Mapping[] = [];
   for await (const mapping of mappings.entries()) all.push(mapping);
   return all;
 };
 
-/** How often the most asked hash was asked for; 0 for none. */
-export const mostAsked = ({ hashes }: Asked): number => {
+/** The number of requests for the most requested hash; 0 for none. */
+export const maxRequests = ({ hashes }: Asked): number => {
   const times = new Map<string, number>();
   for (const hash of hashes) times.set(hash, (times.get(hash) ?? 0) + 1);
   return Math.max(0, ...times.values());

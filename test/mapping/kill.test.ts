@@ -1,4 +1,4 @@
-/** Jobs in processes of their own: killed at any point and run again; several on one database. */
+/** Jobs in separate processes: killed at any point and run again; several on one database. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ const PATIENCE_MS = 120_000 + 3 * ROWS;
 const children: ChildProcess[] = [];
 let node: Listening;
 let service: { readonly baseUrl: string; readonly apiKey: string; readonly clientSecret: string };
-/** DII that the service has mapped, in all. */
+/** Total number of DII that the service has mapped. */
 let asked: () => Promise<number>;
 
 beforeEach(async () => {
@@ -45,7 +45,7 @@ interface Told extends Partial<Summary> {
   readonly done?: Summary;
 }
 
-/** Start a process that is about to map. */
+/** Start a process that maps on request. */
 const startMapper = async (database: string, count = ROWS) => {
   const child = spawn(
     process.execPath,
@@ -79,7 +79,7 @@ const startMapper = async (database: string, count = ROWS) => {
   };
 };
 
-/** One line for each row: a million of them are compared as text. */
+/** One line for each row, so that a million rows are compared as one string. */
 const textOf = async (database: string): Promise<string> => {
   const mappings = await createMappings({ client: createClient({ ...service, now: () => NOON }), database });
   const rows = (await stored(mappings)).map((mapping) => Object.values(mapping).join());
@@ -88,7 +88,7 @@ const textOf = async (database: string): Promise<string> => {
 };
 
 let undisturbedText: Promise<string> | undefined;
-/** What a job that nothing has disturbed stores: the same for every test, since operator and clock are. */
+/** The result of an uninterrupted job, which is the same for all tests. */
 const undisturbed = (): Promise<string> => (undisturbedText ??= mapUndisturbed());
 const mapUndisturbed = async (): Promise<string> => {
   const database = await freshPlace('postgres');
@@ -99,10 +99,10 @@ const mapUndisturbed = async (): Promise<string> => {
 };
 
 test.each(KINDS)(
-  'a job that is killed again and again ends with the mappings of an undisturbed one (%s)',
+  'a job that was killed several times ends with the mappings of an uninterrupted one (%s)',
   async (kind) => {
     const database = await freshPlace(kind);
-    // While it still reads, and near the end.
+    // While it reads the source, and near the end.
     for (const share of [0.01, 0.6]) {
       const mapper = await startMapper(database);
       mapper.go();
@@ -114,11 +114,11 @@ test.each(KINDS)(
     last.go();
     const { read, kept, mapped, invalid } = await last.done();
     expect({ read, invalid }).toEqual({ read: ROWS, invalid: 0 });
-    // What was left pending is not told of as stored and as mapped.
+    // Pending rows of the killed runs are not counted twice.
     expect(kept + mapped).toBe(ROWS);
-    // Some of it was stored.
+    // The killed runs had stored some rows.
     expect(kept).toBeGreaterThan(0);
-    // What was stored was not asked for again.
+    // Stored rows were not requested again.
     expect((await asked()) - before).toBeLessThan(ROWS);
     expect(await textOf(database)).toBe(await undisturbed());
   },
@@ -126,7 +126,7 @@ test.each(KINDS)(
 );
 
 test(
-  'two workers on one PostgreSQL share a job, and no row is asked for twice',
+  'two processes on one PostgreSQL share a job, and no row is requested twice',
   async () => {
     const database = await freshPlace('postgres');
     const mappers = await Promise.all([startMapper(database), startMapper(database)]);
@@ -142,7 +142,7 @@ test(
 );
 
 test(
-  'of two workers the one that is left does what the other was killed over',
+  'if one of two processes is killed, the other completes its rows',
   async () => {
     const database = await freshPlace('postgres');
     const [killed, left] = await Promise.all([startMapper(database), startMapper(database)]);

@@ -1,6 +1,6 @@
 /**
- * A process that maps people who are nobody: says `{"ready":true}`, waits for a line on its input, maps, says how many
- * are mapped after each chunk, and at its end what it has come to. Killed in between by the test.
+ * A process that maps invented people: prints `{"ready":true}`, waits for a line on its input, maps, and prints the progress after
+ * each chunk and the summary at the end. The test kills it in between.
  */
 
 import { createInterface } from 'node:readline';
@@ -8,7 +8,7 @@ import { createMappings } from '../../src/mapping/index.ts';
 import { createClient } from '../../src/server/index.ts';
 
 const { database, service, count, at } = JSON.parse(process.argv[2]!);
-const say = (said: object): void => console.log(JSON.stringify(said));
+const print = (value: object): void => console.log(JSON.stringify(value));
 
 function* people(): Generator<{ email: string }> {
   for (let i = 0; i < count; i++) yield { email: `person-${i}@example.com` };
@@ -16,10 +16,10 @@ function* people(): Generator<{ email: string }> {
 
 const now = () => at;
 const mappings = await createMappings({ client: createClient({ ...service, now }), database, now, workers: 1 });
-say({ ready: true });
+print({ ready: true });
 for await (const _ of createInterface({ input: process.stdin })) break;
-const done = await mappings.map(people(), { onProgress: say });
-// Before it says so: somebody else wants the folder then.
+const done = await mappings.map(people(), { onProgress: print });
+// Close first: the test opens the folder when it reads the summary.
 await mappings.close();
-say({ done });
+print({ done });
 process.exit();

@@ -1,4 +1,4 @@
-/** What is on the disk, and who may read it. */
+/** The content and the permissions of the files. */
 
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { hashTextOf } from '../../src/token/index.ts';
 import { emptyFolder } from '../database/places.ts';
 import { people, service } from './fixtures.ts';
 
-/** Files below a folder that hold a text. */
+/** The files below a folder that contain a string. */
 const filesWith = async (folder: string, text: string): Promise<string[]> => {
   const found: string[] = [];
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
@@ -17,7 +17,7 @@ const filesWith = async (folder: string, text: string): Promise<string[]> => {
   return found;
 };
 
-test('a folder is its owner’s alone, and holds no address, no number and no plain form of either', async () => {
+test('a folder is private and holds no plain address or number', async () => {
   const folder = join(await emptyFolder(), 'mappings');
   const mappings = await service().open(folder);
   await mappings.map([...people(3), { phone: '+12345678901' }, { email: 'No One' }]);
@@ -28,6 +28,6 @@ test('a folder is its owner’s alone, and holds no address, no number and no pl
   }
   for (const text of ['person-1', 'example.com', '12345678901', 'No One'])
     expect(await filesWith(folder, text)).toEqual([]);
-  // The search does find what is there.
+  // The search itself works.
   expect(await filesWith(folder, hashTextOf('email', 'person-1@example.com')!)).not.toEqual([]);
 });

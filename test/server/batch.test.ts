@@ -2,40 +2,40 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   batchesOf,
-  createRoom,
+  createCapacity,
   inOrder as inOrderOf,
   jsonBytes,
-  MOST_ITEMS,
+  MAX_ITEMS,
   type Source,
 } from '../../src/server/batch.ts';
 import { rejectionOf } from './scripted-service.ts';
 
-/** Starts batches of numbers, each of `bytes`, in requests of `mostBytes`. */
+/** Starts batches of numbers: each number counts as `bytes`, a request holds `maxBytes`. */
 const sized =
-  (bytes: number, mostBytes = 1e9) =>
+  (bytes: number, maxBytes = 1e9) =>
   () => {
-    const room = createRoom(mostBytes);
+    const capacity = createCapacity(maxBytes);
     const items: number[] = [];
     return {
       items,
       add: (item: number) => {
-        const taken = room.take(bytes);
-        if (taken) items.push(item);
-        return taken;
+        const isAdded = capacity.reserve(bytes);
+        if (isAdded) items.push(item);
+        return isAdded;
       },
     };
   };
-/** Numbers cut into batches of them. */
-const cut = async (source: Source<number>, bytes: number, mostBytes?: number): Promise<number[][]> =>
-  (await listOf(batchesOf(source, sized(bytes, mostBytes)))).map(({ items }) => items);
-/** {@link inOrderOf} where a result is there as soon as it is worked out. */
+/** Split numbers into batches. */
+const split = async (source: Source<number>, bytes: number, maxBytes?: number): Promise<number[][]> =>
+  (await listOf(batchesOf(source, sized(bytes, maxBytes)))).map(({ items }) => items);
+/** {@link inOrderOf} with results that need no parsing. */
 const inOrder = <B, R>(
   batches: AsyncGenerator<B, void, undefined>,
-  most: number,
+  max: number,
   outer: AbortSignal | undefined,
   work: (batch: B, signal: AbortSignal) => Promise<R>,
 ) =>
-  inOrderOf(batches, most, outer, async (batch, signal) => {
+  inOrderOf(batches, max, outer, async (batch, signal) => {
     const result = await work(batch, signal);
     return () => result;
   });
@@ -47,7 +47,7 @@ const listOf = async <T>(source: AsyncIterable<T>): Promise<T[]> => {
 };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A source that tells whether it has been closed and how far it was read. */
+/** A source that records how far it was read and whether it was closed. */
 const watched = (count: number) => {
   const state = { read: 0, closed: false };
   function* source() {
@@ -61,16 +61,16 @@ const watched = (count: number) => {
 };
 
 describe('batchesOf', () => {
-  test('cuts at 5,000 items', async () => {
-    const lengths = async (count: number) => (await cut(numbers(count), 1)).map((batch) => batch.length);
+  test('splits at 5,000 items', async () => {
+    const lengths = async (count: number) => (await split(numbers(count), 1)).map((batch) => batch.length);
     expect(await lengths(0)).toEqual([]);
-    expect(await lengths(MOST_ITEMS)).toEqual([5000]);
+    expect(await lengths(MAX_ITEMS)).toEqual([5000]);
     expect(await lengths(12_001)).toEqual([5000, 5000, 2001]);
   });
 
-  test('cuts before the bytes would be more than allowed', async () => {
-    expect(await cut(numbers(5), 10, 20)).toEqual([[0, 1], [2, 3], [4]]);
-    expect(await cut(numbers(3), 10, 19)).toEqual([[0], [1], [2]]);
+  test('splits before a batch exceeds the byte limit', async () => {
+    expect(await split(numbers(5), 10, 20)).toEqual([[0, 1], [2, 3], [4]]);
+    expect(await split(numbers(3), 10, 19)).toEqual([[0], [1], [2]]);
   });
 
   test.each<[string, () => Source<number>]>([
@@ -85,12 +85,12 @@ describe('batchesOf', () => {
     ],
     ['a stream', () => new Blob(['0,1,2']).stream() as never],
   ])('reads %s', async (name, source) => {
-    const batches = await cut(source(), 1);
+    const batches = await split(source(), 1);
     expect(batches).toHaveLength(1);
     if (name !== 'a stream') expect(batches[0]).toEqual([0, 1, 2]);
   });
 
-  test('does not close a source that failed by itself', async () => {
+  test('does not close a source that has thrown', async () => {
     let closed = 0;
     const failing: AsyncIterable<number> = {
       [Symbol.asyncIterator]: () => ({
@@ -98,11 +98,11 @@ describe('batchesOf', () => {
         return: async () => ({ value: closed++, done: true }),
       }),
     };
-    expect((await rejectionOf(cut(failing, 1))).message).toBe('disk');
+    expect((await rejectionOf(split(failing, 1))).message).toBe('disk');
     expect(closed).toBe(0);
   });
 
-  test('closes a source that is not read to its end, and one whose items are refused', async () => {
+  test('closes the source if the reader stops early or an item is refused', async () => {
     const left = watched(100_000);
     for await (const _ of batchesOf(left.source, sized(1))) break;
     expect(left.state.closed).toBe(true);
@@ -117,7 +117,7 @@ describe('batchesOf', () => {
   });
 });
 
-test('jsonBytes is what a text and a comma take in JSON, whatever is in it', () => {
+test('jsonBytes equals the bytes that one more string adds to a JSON array, for any string', () => {
   const text = fc.oneof(fc.string({ unit: 'binary' }), fc.string(), fc.base64String());
   fc.assert(
     fc.property(text, (given) => {
@@ -127,13 +127,13 @@ test('jsonBytes is what a text and a comma take in JSON, whatever is in it', () 
   );
 });
 
-/** Batches of one number each. */
+/** One batch per number. */
 async function* each(source: Source<number>) {
   for await (const item of source) yield item;
 }
 
 describe('inOrder', () => {
-  test('gives results in the order of the batches, whatever finishes first', async () => {
+  test('yields results in the order of the batches, whichever finishes first', async () => {
     const ends: (() => void)[] = [];
     const work = (n: number) => new Promise<number>((resolve) => ends.push(() => resolve(n)));
     const results = listOf(inOrder(each(numbers(4)), 4, undefined, work));
@@ -142,7 +142,7 @@ describe('inOrder', () => {
     expect(await results).toEqual([0, 1, 2, 3]);
   });
 
-  test('asks for a result when the reader gets to it, not before', async () => {
+  test('parses a result when the reader reaches it, not before', async () => {
     const taken: number[] = [];
     const work = async (n: number) => () => taken.push(n);
     const reading = inOrderOf(each(numbers(3)), 3, undefined, work);
@@ -153,7 +153,7 @@ describe('inOrder', () => {
     expect(taken).toEqual([0, 1, 2]);
   });
 
-  test('a result that turns out to be none when it is read is a failure in its place', async () => {
+  test('a result that fails to parse is thrown at its position', async () => {
     const work = async (n: number) => () => {
       if (n === 2) throw new Error('third');
       return n;
@@ -169,7 +169,7 @@ describe('inOrder', () => {
     expect(state.closed).toBe(true);
   });
 
-  test('holds no more batches than allowed, however slow the reader', async () => {
+  test('holds no more batches than allowed if the reader is slow', async () => {
     const { state, source } = watched(1000);
     let inside = 0;
     let most = 0;
@@ -190,7 +190,7 @@ describe('inOrder', () => {
     expect(most).toBe(5);
   });
 
-  test('does not wait for a slow source before giving what is ready', async () => {
+  test('yields a finished result while the source is still producing the next batch', async () => {
     async function* slow() {
       yield 0;
       await new Promise(() => {});
@@ -199,7 +199,7 @@ describe('inOrder', () => {
     expect(await reading.next()).toEqual({ value: 0, done: false });
   });
 
-  test('throws a failure in its place and aborts what is in flight behind it', async () => {
+  test('throws a failure at its position and aborts the batches behind it', async () => {
     const signals: AbortSignal[] = [];
     const work = async (n: number, signal: AbortSignal) => {
       signals.push(signal);
@@ -223,7 +223,7 @@ describe('inOrder', () => {
     expect(state.closed).toBe(true);
   });
 
-  test('a source that fails: everything before it comes first', async () => {
+  test('the failure of a source comes after the results of the items before it', async () => {
     function* failing() {
       yield* numbers(3);
       throw new Error('disk');
@@ -236,7 +236,7 @@ describe('inOrder', () => {
     expect(got).toEqual([0, 1, 2]);
   });
 
-  test('a reader that stops early aborts the work and closes the source', async () => {
+  test('a reader that stops early aborts the batches in flight and closes the source', async () => {
     const signals: AbortSignal[] = [];
     const { state, source } = watched(1000);
     const work = async (n: number, signal: AbortSignal) => {
@@ -244,12 +244,12 @@ describe('inOrder', () => {
       return n;
     };
     for await (const n of inOrder(each(source), 3, undefined, work)) if (n === 1) break;
-    // Those of results that were read are done with.
+    // The first two were read and have finished.
     expect(signals.slice(2).every((signal) => signal.aborted)).toBe(true);
     expect(state.closed).toBe(true);
   });
 
-  test('a batch that comes after the reader has gone is not worked on', async () => {
+  test('a batch that arrives after the reader has stopped is not processed', async () => {
     let give = () => {};
     async function* late() {
       yield 0;
@@ -266,7 +266,7 @@ describe('inOrder', () => {
     expect(worked).toEqual([0]);
   });
 
-  test('an abort rejects with its reason, also while the source or the work hangs', async () => {
+  test('an abort rejects with its reason, even if the source or the work never settles', async () => {
     const hanging = new Promise<never>(() => {});
     async function* stuck() {
       await hanging;
@@ -285,7 +285,7 @@ describe('inOrder', () => {
     }
   });
 
-  test('a failure that nobody reads any more is not unhandled', async () => {
+  test('a failure after the reader has stopped is not an unhandled rejection', async () => {
     const unhandled: unknown[] = [];
     const listen = (e: unknown) => unhandled.push(e);
     process.on('unhandledRejection', listen);

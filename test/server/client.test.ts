@@ -32,8 +32,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('what is sent', () => {
-  test('a sealed POST with the key as bearer, the local time, and no redirect followed', async () => {
+describe('requests', () => {
+  test('an encrypted POST with the API key as bearer token and the local time; redirects are not followed', async () => {
     const { client, seen, inits } = clientOf(success);
     await client.generate({ email: EMAIL });
     expect(seen[0]!.path).toBe('/v2/token/generate');
@@ -43,14 +43,14 @@ describe('what is sent', () => {
     expect(inits[0]).toMatchObject({ method: 'POST', redirect: 'manual' });
   });
 
-  test('each request has a nonce of its own', async () => {
+  test('each request has its own nonce', async () => {
     const { client, seen } = clientOf(success);
     await client.generate({ email: EMAIL });
     await client.generate({ email: EMAIL });
     expect(seen[0]!.nonce).not.toEqual(seen[1]!.nonce);
   });
 
-  test('emails are hashed by default, other forms go as they are', async () => {
+  test('emails are hashed by default, other forms are sent as they are', async () => {
     const { client, seen } = clientOf(success);
     await client.generate({ email: EMAIL });
     await client.generate({ phone: '+12345678901' });
@@ -82,7 +82,7 @@ describe('what is sent', () => {
     expect(service.seen[0]!.headers.get('content-type')).toBe('text/plain');
   });
 
-  test('an email that is not valid is a client_error without a call', async () => {
+  test('an invalid email is a client_error and sends nothing', async () => {
     const { client, seen } = clientOf(success);
     const e = await rejectionOf(client.generate({ email: 'nobody-at-all' }));
     expect(e.code).toBe('client_error');
@@ -102,23 +102,23 @@ describe('what is sent', () => {
     const { client, seen } = clientOf(success);
     const e = await rejectionOf(client.generate(dii as never));
     expect(e).toBeInstanceOf(TypeError);
-    expect(e.message).toBe(`DII: expected exactly one of email, emailHash, phone, phoneHash as text, ${got}`);
+    expect(e.message).toBe(`DII: expected exactly one of email, emailHash, phone, phoneHash as a string, ${got}`);
     expect(seen).toEqual([]);
   });
 });
 
 describe('generate', () => {
-  test('gives the parsed set', async () => {
+  test('returns the parsed set', async () => {
     const { client } = clientOf(success);
     expect(await client.generate({ email: EMAIL })).toEqual({ status: 'success', tokens: parseTokenSet(SET) });
   });
 
-  test('gives optout as a result', async () => {
+  test('returns optout as a result', async () => {
     const { client } = clientOf(opened({ status: 'optout' }));
     expect(await client.generate({ email: EMAIL })).toEqual({ status: 'optout' });
   });
 
-  test('answerOf gives what a session takes: the wire names', async () => {
+  test('answerOf returns the wire names that a session reads', async () => {
     const { client } = clientOf(success, opened({ status: 'optout' }));
     const first = answerOf(await client.generate({ email: EMAIL }));
     expect(first).toEqual({ status: 'success', body: SET });
@@ -128,7 +128,7 @@ describe('generate', () => {
 });
 
 describe('validate', () => {
-  test.each([true, false])('gives %s', async (body) => {
+  test.each([true, false])('returns %s', async (body) => {
     const { client, seen } = clientOf(opened({ status: 'success', body }));
     expect(await client.validate('token', { email: EMAIL })).toBe(body);
     expect(seen[0]).toMatchObject({ path: '/v2/token/validate', payload: { token: 'token', email_hash: EMAIL_HASH } });
@@ -148,13 +148,13 @@ describe('validate', () => {
 describe('refresh', () => {
   const set = parseTokenSet(SET);
 
-  test('sends the refresh token as it is and opens the answer with the key of its set', async () => {
+  test('sends the refresh token unencrypted and decrypts the answer with the response key of its set', async () => {
     const { client, seen } = clientOf(refreshed({ status: 'success', body: SET }));
     expect(await client.refresh(set)).toEqual({ status: 'success', tokens: set });
     expect(seen[0]).toMatchObject({ path: '/v2/token/refresh', payload: SET.refresh_token });
   });
 
-  test('gives optout as a result', async () => {
+  test('returns optout as a result', async () => {
     const { client } = clientOf(refreshed({ status: 'optout' }));
     expect(await client.refresh({ refreshToken: 'token', responseKeyB64: RESPONSE_KEY })).toEqual({ status: 'optout' });
   });
@@ -163,53 +163,50 @@ describe('refresh', () => {
     const { client } = clientOf(plain(400, { status, message: 'Expired Token presented' }));
     const e = await rejectionOf(client.refresh(set));
     expect(e).toMatchObject({ code: 'refresh_rejected', status: 400 });
-    expect(e.message).toBe(`/v2/token/refresh answered 400: ${status}: Expired Token presented`);
+    expect(e.message).toBe(`refresh: POST /v2/token/refresh answered 400: ${status}: Expired Token presented`);
   });
 
-  test('an answer under another key is decrypt_failed', async () => {
+  test('an answer encrypted with another key is decrypt_failed', async () => {
     const { client } = clientOf(refreshed({ status: 'success', body: SET }, SECRET));
     expect(await rejectionOf(client.refresh(set))).toMatchObject({ code: 'decrypt_failed', status: 200 });
   });
 
-  test('tokens without token or key are a TypeError', async () => {
+  test('a set without refresh token or response key is a TypeError', async () => {
     const { client } = clientOf(success);
     expect((await rejectionOf(client.refresh({ refreshToken: 'token' } as never))).message).toBe(
-      'tokens.responseKeyB64: expected text, got undefined',
+      'tokens.responseKeyB64: expected string, got undefined',
     );
     expect(await rejectionOf(client.refresh(undefined as never))).toBeInstanceOf(TypeError);
   });
 });
 
 describe('optOut', () => {
-  test('sends the DII as generate does, and gives nothing', async () => {
+  test('sends the DII as generate does, and returns nothing', async () => {
     const { client, seen } = clientOf(opened({ status: 'success', body: { optout: 'OK' } }));
     expect(await client.optOut({ email: EMAIL })).toBeUndefined();
     expect(seen[0]).toMatchObject({ path: '/v2/token/logout', payload: { email_hash: EMAIL_HASH } });
   });
 
-  test.each([[undefined], [{ optout: 'LATER' }], ['OK']])(
-    'a body that is %j is no opt-out: malformed_response',
-    async (body) => {
-      const { client } = clientOf(opened({ status: 'success', body }));
-      expect(await rejectionOf(client.optOut({ email: EMAIL }))).toMatchObject({ code: 'malformed_response' });
-    },
-  );
+  test.each([[undefined], [{ optout: 'LATER' }], ['OK']])('the body %j is a malformed_response', async (body) => {
+    const { client } = clientOf(opened({ status: 'success', body }));
+    expect(await rejectionOf(client.optOut({ email: EMAIL }))).toMatchObject({ code: 'malformed_response' });
+  });
 
-  test('what the service calls invalid_token here is a client_error', async () => {
+  test('an invalid_token answer is a client_error here', async () => {
     const { client } = clientOf(plain(400, { status: 'invalid_token', message: 'Invalid Token presented' }));
     const e = await rejectionOf(client.optOut({ phone: '555' }));
     expect(e).toMatchObject({ code: 'client_error', status: 400 });
     expect(e.message).toContain('Invalid Token presented');
   });
 
-  test('an email that is not valid is a client_error without a call', async () => {
+  test('an invalid email is a client_error and sends nothing', async () => {
     const { client, seen } = clientOf(success);
     expect(await rejectionOf(client.optOut({ email: 'nobody' }))).toMatchObject({ code: 'client_error' });
     expect(seen).toEqual([]);
   });
 });
 
-describe('answers that fail', () => {
+describe('failures', () => {
   const faults: [string, Step, { code: string; status?: number }][] = [
     ['401 without a message', plain(401, { status: 'unauthorized' }), { code: 'unauthorized', status: 401 }],
     ['400', plain(400, { status: 'client_error', message: 'Nope' }), { code: 'client_error', status: 400 }],
@@ -247,14 +244,14 @@ describe('answers that fail', () => {
     expect(e).toMatchObject(expected);
   });
 
-  test('the service’s message is passed on', async () => {
+  test('the error carries the message of the service', async () => {
     const { client } = clientOf(plain(400, { status: 'client_error', message: 'Required Parameter Missing: x' }));
     expect((await rejectionOf(client.generate({ email: EMAIL }))).message).toBe(
-      '/v2/token/generate answered 400: client_error: Required Parameter Missing: x',
+      'generate: POST /v2/token/generate answered 400: client_error: Required Parameter Missing: x',
     );
   });
 
-  test('links to documentation stay in a message; addresses, numbers, hashes and keys do not', async () => {
+  test('addresses, numbers, hashes and keys are removed from the message of the service, links are not', async () => {
     const link = 'https://unifiedid.com/docs/getting-started/gs-encryption-decryption for details';
     const secrets = ['user@example.com', '+12345678901', EMAIL_HASH, API_KEY, SECRET];
     const { client } = clientOf(plain(400, { status: 'client_error', message: `See ${link} ${secrets.join(' ')}` }));
@@ -263,7 +260,7 @@ describe('answers that fail', () => {
     for (const secret of secrets) expect(message).not.toContain(secret);
   });
 
-  test('half an answer is no result', async () => {
+  test('a truncated answer is decrypt_failed', async () => {
     const half: Step = async (seen, signal) => {
       const whole = new Uint8Array(await (await success(seen, signal)).arrayBuffer());
       return new Response(whole.subarray(0, whole.length / 2), {
@@ -274,7 +271,7 @@ describe('answers that fail', () => {
     expect(await rejectionOf(client.generate({ email: EMAIL }))).toMatchObject({ code: 'decrypt_failed' });
   });
 
-  test('no error shows key, secret or DII', async () => {
+  test('no error contains a key, secret or DII', async () => {
     for (const [, step] of faults) {
       const { client } = clientOf(step);
       const e = await rejectionOf(client.generate({ email: EMAIL }));
@@ -288,26 +285,26 @@ describe('answers that fail', () => {
 describe('the clock', () => {
   const stale = { status: 'client_error', message: 'Invalid timestamp: Request too old or client time drift.' };
 
-  test('a refused timestamp is clock_skew and says by how much, where the service tells its time', async () => {
+  test('a refused timestamp is clock_skew; the message says by how much if there is a Date header', async () => {
     const { client } = clientOf(plain(400, stale, { date: new Date(NOW - 180_000).toUTCString() }));
     const e = await rejectionOf(client.generate({ email: EMAIL }));
     expect(e).toMatchObject({ code: 'clock_skew', status: 400 });
     expect(e.message).toMatch(/Invalid timestamp.*; the local clock is 180 s ahead of the service's$/);
   });
 
-  test('a refused timestamp is clock_skew without a Date header too', async () => {
+  test('a refused timestamp is clock_skew without a Date header', async () => {
     const { client } = clientOf(plain(400, stale));
     expect(await rejectionOf(client.generate({ email: EMAIL }))).toMatchObject({ code: 'clock_skew' });
   });
 
-  test('a 400 without a reason is clock_skew where the Date header is far off', async () => {
+  test('a 400 without a message is clock_skew if the Date header is far off', async () => {
     const { client } = clientOf(plain(400, '', { date: new Date(NOW + 600_000).toUTCString() }));
     const e = await rejectionOf(client.generate({ email: EMAIL }));
     expect(e).toMatchObject({ code: 'clock_skew' });
     expect(e.message).toContain("600 s behind the service's");
   });
 
-  test('a 400 with another reason stays client_error, whatever the Date', async () => {
+  test('a 400 with another message stays client_error, whatever the Date header says', async () => {
     const other = plain(
       400,
       { status: 'client_error', message: 'Nope' },
@@ -318,7 +315,7 @@ describe('the clock', () => {
   });
 });
 
-describe('Retry-After of a 429 is in the error', () => {
+describe('retryAfterMs of a 429', () => {
   test.each([
     ['7', 7000],
     [new Date(NOW + 9000).toUTCString(), 9000],
@@ -331,7 +328,7 @@ describe('Retry-After of a 429 is in the error', () => {
     expect((e as TokenError).retryAfterMs).toBe(retryAfterMs);
   });
 
-  test('a date is read by the clock of the service where it tells its own', async () => {
+  test('a date is read relative to the Date header of the service', async () => {
     const headers = {
       'retry-after': new Date(NOW + 609_000).toUTCString(),
       date: new Date(NOW + 600_000).toUTCString(),
@@ -342,18 +339,21 @@ describe('Retry-After of a 429 is in the error', () => {
 });
 
 describe('time-out and abort', () => {
-  test('a silent service is a timeout after timeoutMs, and its request is aborted', async () => {
+  test('a service that does not answer is a timeout after timeoutMs, and the request is aborted', async () => {
     vi.useFakeTimers();
     const { client, inits } = clientOf(silent);
     const rejection = rejectionOf(client.generate({ email: EMAIL }, { timeoutMs: 250 }));
     await vi.waitFor(() => expect(inits).toHaveLength(1));
     expect((inits[0]!.signal as AbortSignal).aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(250);
-    expect(await rejection).toMatchObject({ code: 'timeout', message: 'no answer within 250 ms' });
+    expect(await rejection).toMatchObject({
+      code: 'timeout',
+      message: 'generate: POST /v2/token/generate: no answer within 250 ms',
+    });
     expect((inits[0]!.signal as AbortSignal).aborted).toBe(true);
   });
 
-  test('the deadline holds while the body comes, and where fetch ignores its signal', async () => {
+  test('the time limit includes the body, and holds if fetch ignores its signal', async () => {
     vi.useFakeTimers();
     const dripping: Step = () => new Response(new ReadableStream({ pull: () => new Promise(() => {}) }));
     for (const step of [dripping, () => new Promise<Response>(() => {})]) {
@@ -365,14 +365,14 @@ describe('time-out and abort', () => {
     }
   });
 
-  test('no timer is left after an answer', async () => {
+  test('no timer remains after an answer', async () => {
     vi.useFakeTimers();
     const { client } = clientOf(success);
     await client.generate({ email: EMAIL });
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('nothing stays behind on a signal that outlives the call', async () => {
+  test('no listener remains on the caller’s signal', async () => {
     const { signal } = new AbortController();
     const listeners = new Set<unknown>();
     vi.spyOn(signal, 'addEventListener').mockImplementation((_, listener) => void listeners.add(listener));
@@ -394,7 +394,7 @@ describe('time-out and abort', () => {
     expect((inits[0]!.signal as AbortSignal).aborted).toBe(true);
   });
 
-  test('a signal that is aborted already sends nothing', async () => {
+  test('a signal that is already aborted sends nothing', async () => {
     const { client, inits } = clientOf(success);
     expect(await rejectionOf(client.generate({ email: EMAIL }, { signal: AbortSignal.abort() }))).toMatchObject({
       name: 'AbortError',
@@ -402,7 +402,7 @@ describe('time-out and abort', () => {
     expect(inits).toEqual([]);
   });
 
-  test('a wrong time-out is a TypeError', async () => {
+  test('a wrong timeoutMs is a TypeError', async () => {
     const { client } = clientOf(success);
     expect(await rejectionOf(client.generate({ email: EMAIL }, { timeoutMs: -1 }))).toBeInstanceOf(TypeError);
   });

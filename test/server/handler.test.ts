@@ -26,7 +26,7 @@ afterEach(() => {
 });
 
 describe('answers', () => {
-  test('a signed-in user gets the generate answer as JSON, never stored', async () => {
+  test('a signed-in user gets the generate answer as JSON, with no-store', async () => {
     const { post, errors } = handlerOf(success);
     const response = await post({ 'sec-fetch-site': 'same-origin' });
     expect(response.status).toBe(200);
@@ -45,7 +45,7 @@ describe('answers', () => {
     expect(await response.json()).toEqual({ status: 'optout' });
   });
 
-  test.each([null, undefined])('nobody signed in (%s) is 204 without a body and without a call', async (nobody) => {
+  test.each([null, undefined])('no signed-in user (%s) is 204 without a body and without a request', async (nobody) => {
     const { post, seen } = handlerOf(success, { user: async () => nobody });
     const response = await post();
     expect(response.status).toBe(204);
@@ -54,7 +54,7 @@ describe('answers', () => {
     expect(seen).toEqual([]);
   });
 
-  test('the host reads the user from the request, and from what the route passed on', async () => {
+  test('the host reads the user from the request and from the further arguments', async () => {
     const service = scriptedService(success);
     const users: string[] = [];
     const handler = tokenHandler({
@@ -69,7 +69,7 @@ describe('answers', () => {
     expect(users).toEqual(['id=1 of-user']);
   });
 
-  test.each(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'])('%s is 405 and says what is allowed', async (method) => {
+  test.each(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'])('%s is 405 with an Allow header', async (method) => {
     const { handler, seen } = handlerOf(success);
     const response = await handler(new Request(URL_OF_HANDLER, { method }));
     expect(response.status).toBe(405);
@@ -79,7 +79,7 @@ describe('answers', () => {
   });
 });
 
-describe('who may call', () => {
+describe('callers', () => {
   const INSIDE = 'http://10.0.0.7:3000/tessera/tokens';
   test.each<[string, Record<string, string>, string, number]>([
     [
@@ -96,7 +96,7 @@ describe('who may call', () => {
     ],
     ['a page of this origin, older browser', { origin: 'https://www.publisher.example' }, URL_OF_HANDLER, 200],
     [
-      'a page of this host, TLS ended before',
+      'a page of this host, behind a proxy that terminates TLS',
       { origin: 'https://www.publisher.example' },
       URL_OF_HANDLER.replace('https', 'http'),
       200,
@@ -104,7 +104,7 @@ describe('who may call', () => {
     ['a server or an app, no browser', {}, URL_OF_HANDLER, 200],
     ['the visitor, no page', { 'sec-fetch-site': 'none' }, URL_OF_HANDLER, 200],
     [
-      'no page, it says, but an origin',
+      'Sec-Fetch-Site none with an origin',
       { 'sec-fetch-site': 'none', origin: 'https://evil.example' },
       URL_OF_HANDLER,
       403,
@@ -120,7 +120,7 @@ describe('who may call', () => {
     ],
     ['a sandboxed frame', { origin: 'null' }, URL_OF_HANDLER, 403],
     ['plain http towards https', { origin: 'http://www.publisher.example' }, URL_OF_HANDLER, 403],
-    ['an origin that only begins alike', { origin: 'https://www.publisher.example.evil.example' }, URL_OF_HANDLER, 403],
+    ['an origin with the same prefix', { origin: 'https://www.publisher.example.evil.example' }, URL_OF_HANDLER, 403],
     ['older browser, behind a proxy that hides the host', { origin: 'https://www.publisher.example' }, INSIDE, 403],
   ])('%s', async (_, headers, url, status) => {
     const asked: string[] = [];
@@ -144,7 +144,7 @@ describe('who may call', () => {
     expect(response.headers.get('vary')).toBe('origin');
   });
 
-  test('with configured origins another site still may not, and learns nothing', async () => {
+  test('configured origins do not allow other sites', async () => {
     const { post } = handlerOf(success, { origins: ['https://app.publisher.example'] });
     const response = await post({ origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' });
     expect(response.status).toBe(403);
@@ -152,14 +152,14 @@ describe('who may call', () => {
     expect(await response.json()).toEqual({ status: 'error' });
   });
 
-  test('without configured origins no page of another origin can read', async () => {
+  test('without configured origins there are no CORS headers', async () => {
     const { post } = handlerOf(success);
     const response = await post({ origin: 'https://www.publisher.example' });
     expect(response.headers.get('access-control-allow-origin')).toBeNull();
   });
 });
 
-describe('failures: a status for the page, the error for the host', () => {
+describe('failures: the page gets a status, the host the error', () => {
   test.each<[string, Step, number, string]>([
     ['unauthorized', plain(401, { status: 'unauthorized' }), 502, 'unauthorized'],
     ['a refused DII', plain(400, { status: 'client_error', message: 'Invalid Identifier' }), 502, 'client_error'],
@@ -177,7 +177,7 @@ describe('failures: a status for the page, the error for the host', () => {
     expect(errors).toEqual([expect.objectContaining({ name: 'TokenError', code })]);
   });
 
-  test('silence is 504 after the time-out', async () => {
+  test('no answer of the service is 504 after timeoutMs', async () => {
     vi.useFakeTimers();
     const { post, errors, seen } = handlerOf(() => new Promise<Response>(() => {}), { timeoutMs: 5000 });
     const answer = post();
@@ -192,7 +192,7 @@ describe('failures: a status for the page, the error for the host', () => {
     expect((await post()).headers.get('retry-after')).toBe('7');
   });
 
-  test('a host that cannot tell the user is 500', async () => {
+  test('a `user` function that rejects is 500', async () => {
     const fault = new Error('session store is down');
     const { post, errors } = handlerOf(success, { user: () => Promise.reject(fault) });
     const response = await post();
@@ -201,13 +201,13 @@ describe('failures: a status for the page, the error for the host', () => {
     expect(errors).toEqual([fault]);
   });
 
-  test('a host that gives no DII is 500', async () => {
+  test('a `user` function that returns something else than DII is 500', async () => {
     const { post, errors } = handlerOf(success, { user: () => 'user@example.com' as never });
     expect((await post()).status).toBe(500);
     expect(errors).toEqual([expect.any(TypeError)]);
   });
 
-  test('a listener that throws changes nothing', async () => {
+  test('an onError that throws changes nothing', async () => {
     const { post } = handlerOf(plain(500), {
       onError: () => {
         throw new Error('logger is down');
@@ -216,7 +216,7 @@ describe('failures: a status for the page, the error for the host', () => {
     expect((await post()).status).toBe(502);
   });
 
-  test('no answer shows key, secret or DII', async () => {
+  test('no answer contains a key, secret or DII', async () => {
     const leaky = plain(400, { status: 'client_error', message: `${API_KEY} ${SECRET} ${DII.email}` });
     for (const step of [leaky, success, plain(401)]) {
       const response = await handlerOf(step).post();
@@ -229,7 +229,7 @@ describe('failures: a status for the page, the error for the host', () => {
 describe('wrong options are TypeErrors', () => {
   const client = { generate: () => Promise.reject(new TokenError('network', '')) };
   test.each<[object, string]>([
-    [{ user: () => null }, 'client: expected a client, got none'],
+    [{ user: () => null }, 'client: expected a client of createClient, got undefined'],
     [{ client }, 'user: expected function, got undefined'],
     [{ client, user: () => null, onError: 'log' }, 'onError: expected function, got string'],
     [{ client, user: () => null, origins: 'https://a.example' }, 'origins: expected array, got string'],

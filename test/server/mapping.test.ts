@@ -7,7 +7,7 @@ import { NOW, opened, optionsFor, plain, rejectionOf, type Step, scriptedService
 
 const LATER = NOW / 1000 + 86_400;
 
-/** Version 3 answers: every value is mapped to `u:` and itself, but those that hold a reason. */
+/** Version 3 answers: each value is mapped to `u:` and itself, unless it is a reason. */
 const answerV3 = (value: string) =>
   value.includes('invalid')
     ? { e: 'invalid identifier' }
@@ -40,7 +40,7 @@ const clientOf = (steps: Step[], options: Partial<ClientOptions> = {}) => {
   return { ...service, client };
 };
 const phones = (count: number): Dii[] => Array.from({ length: count }, (_, i) => ({ phone: `+${1_000_000_000 + i}` }));
-/** A step that holds its answers until it is let go; `held` counts how many were in flight at once. */
+/** A step that holds its answers until it is released; `held` counts the requests in flight. */
 const holding = (answer: Step) => {
   const held = { now: 0, most: 0 };
   let release = () => {};
@@ -63,7 +63,7 @@ afterEach(() => {
 });
 
 describe('mapIdentities', () => {
-  test('maps all four forms in one request and gives each result with the very object that it belongs to', async () => {
+  test('maps all four forms in one request and returns each result with the source object', async () => {
     const { client, seen } = clientOf([mapper]);
     const source = [
       { phone: '+12345678901', row: 1 },
@@ -114,7 +114,7 @@ describe('mapIdentities', () => {
     });
   });
 
-  test('emails are hashed by default, and one that is not valid is not sent', async () => {
+  test('emails are hashed by default, and an invalid one is not sent', async () => {
     const { client, seen } = clientOf([mapper], { hashLocally: undefined });
     const results = await client.mapIdentities([{ email: 'nobody' }, { email: ' User@example.com' }]).toArray();
     const hash = hashTextOf('email', 'user@example.com');
@@ -128,21 +128,21 @@ describe('mapIdentities', () => {
     expect(results[1]).toMatchObject({ status: 'mapped', rawId: `u:${hash}` });
   });
 
-  test('nothing is sent for an empty list, nor for one without valid DII', async () => {
+  test('nothing is sent for a list without valid DII', async () => {
     const { client, seen } = clientOf([mapper], { hashLocally: 'all' });
     expect(await client.mapIdentities([]).toArray()).toEqual([]);
     expect(await client.mapIdentities([{ phone: '555' }]).toArray()).toMatchObject([{ status: 'unmapped' }]);
     expect(seen).toEqual([]);
   });
 
-  test('nothing is sent before the reading starts', async () => {
+  test('nothing is sent before reading starts', async () => {
     const { client, seen } = clientOf([mapper]);
     client.mapIdentities(phones(3));
     await new Promise((resolve) => setImmediate(resolve));
     expect(seen).toEqual([]);
   });
 
-  test('12,001 are sent as 5,000, 5,000 and 2,001, and come back in order', async () => {
+  test('12,001 items are sent as 5,000, 5,000 and 2,001, and results keep the order', async () => {
     const { client, seen } = clientOf([mapper]);
     const source = phones(12_001);
     const results: object[] = [];
@@ -151,7 +151,7 @@ describe('mapIdentities', () => {
     expect(idsOf(results)).toEqual(source.map(({ phone }) => `u:${phone}`));
   });
 
-  test('batches() gives whole batches', async () => {
+  test('batches() yields one array per request', async () => {
     const { client } = clientOf([mapper]);
     const lengths: number[] = [];
     for await (const batch of client.mapIdentities(phones(7000)).batches()) lengths.push(batch.length);
@@ -168,7 +168,7 @@ describe('mapIdentities', () => {
     const source = Array.from({ length: 2500 }, (_, i) => ({ email: email(i) }));
     expect(await client.mapIdentities(source).toArray()).toHaveLength(2500);
     expect(seen.length).toBeGreaterThan(1);
-    // All but the last are filled, too, to nine tenths at least.
+    // All but the last are at least nine tenths full.
     const [, ...filled] = seen.map(({ length }) => length).sort((a, b) => a - b);
     for (const length of filled) {
       expect(length).toBeLessThanOrEqual(1_000_000);
@@ -176,15 +176,15 @@ describe('mapIdentities', () => {
     }
   });
 
-  test('a batch that would be 1 MB of DII to the byte leaves room for what is around it', async () => {
+  test('the limit of 1 MB includes the envelope and the field names', async () => {
     const { client, seen } = clientOf([mapper]);
-    // In JSON 1,000 bytes each, quotes and comma counted.
+    // 1,000 bytes each in JSON, with quotes and comma.
     const source = Array.from({ length: 1000 }, (_, i) => ({ email: `${i}@`.padEnd(997, 'x') }));
     await client.mapIdentities(source).toArray();
     expect(Math.max(...seen.map(({ length }) => length))).toBeLessThanOrEqual(1_000_000);
   });
 
-  test('DII that no request has room for is unmapped, and the rest goes on', async () => {
+  test('DII longer than a request is unmapped, the others are mapped', async () => {
     const { client, seen } = clientOf([mapper]);
     const results = await client
       .mapIdentities([{ email: `${'x'.repeat(1e6)}@b.c` }, { phone: '+12345678901' }])
@@ -193,7 +193,7 @@ describe('mapIdentities', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('at most `concurrency` requests are in flight, over all runs of a client', async () => {
+  test('at most `concurrency` requests are in flight, over all calls of a client', async () => {
     const { step, held, release } = holding(mapper);
     const { client, seen } = clientOf([step], { concurrency: 3 });
     const run = () => client.mapIdentities(phones(30_000)).toArray();
@@ -205,7 +205,7 @@ describe('mapIdentities', () => {
     expect(held.most).toBe(3);
   });
 
-  test('a source without end is read no further than its results', async () => {
+  test('an endless source is not read far ahead of its results', async () => {
     let given = 0;
     function* endless() {
       for (;;) yield { phone: `+${1_000_000_000 + given++}` };
@@ -223,14 +223,14 @@ describe('faults while mapping', () => {
     ['500', plain(500)],
     ['503', plain(503, '', { 'retry-after': '0' })],
     ['a broken connection', () => Promise.reject(new TypeError('fetch failed'))],
-  ])('%s is tried again, sealed afresh', async (_, fault) => {
+  ])('%s is retried with a newly encrypted request', async (_, fault) => {
     const { client, seen } = clientOf([fault, fault, mapper]);
     expect(idsOf(await client.mapIdentities(phones(2)).toArray())).toEqual(['u:+1000000000', 'u:+1000000001']);
     expect(seen).toHaveLength(3);
     expect(seen[0]!.nonce).not.toEqual(seen[2]!.nonce);
   });
 
-  test('a service that hangs is tried again after the time-out of one attempt', async () => {
+  test('a service that does not answer is retried after bulkTimeoutMs', async () => {
     vi.useFakeTimers();
     const silent: Step = () => new Promise<Response>(() => {});
     const { client, seen } = clientOf([silent, mapper], { bulkTimeoutMs: 4000 });
@@ -242,7 +242,7 @@ describe('faults while mapping', () => {
     expect(await results).toHaveLength(1);
   });
 
-  test('Retry-After is waited for', async () => {
+  test('Retry-After is respected', async () => {
     vi.useFakeTimers();
     const { client, seen } = clientOf([plain(429, '', { 'retry-after': '30' }), mapper]);
     const results = client.mapIdentities(phones(1)).toArray();
@@ -254,7 +254,7 @@ describe('faults while mapping', () => {
     expect(await results).toHaveLength(1);
   });
 
-  test('a Retry-After that is too long for anyone to wait goes to the caller at once', async () => {
+  test('a Retry-After of more than five minutes is thrown to the caller at once', async () => {
     const seconds = fc.oneof(fc.bigInt({ min: 301n, max: 10n ** 9n }), fc.bigInt({ min: 10n ** 9n, max: 10n ** 400n }));
     await fc.assert(
       fc.asyncProperty(seconds, async (retryAfter) => {
@@ -267,7 +267,7 @@ describe('faults while mapping', () => {
     );
   });
 
-  test('the last failure is thrown once the tries are used up, after the batches before it', async () => {
+  test('the last failure is thrown when the tries are used up, after the results before it', async () => {
     const third: Step = (seen, signal) =>
       seen.payload.phone.includes('+1000010000') ? plain(500)(seen, signal) : mapper(seen, signal);
     const { client } = clientOf([third], { retry: { tries: 3, firstMs: 0 } });
@@ -289,7 +289,7 @@ describe('faults while mapping', () => {
     ['a result without u', { phone: [answerV3('1'), { p: null, r: LATER }] }],
     ['a result without r', { phone: [answerV3('1'), { u: 'u', p: null }] }],
     ['a number as p', { phone: [answerV3('1'), { u: 'u', p: 5, r: LATER }] }],
-  ])('%s fails the whole batch, untried again', async (_, body) => {
+  ])('%s fails the whole batch without a retry', async (_, body) => {
     const { client, seen } = clientOf([answering(body)]);
     const got: object[] = [];
     const reading = async () => {
@@ -300,14 +300,14 @@ describe('faults while mapping', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('a reason that is new to this client is passed on', async () => {
+  test('an unknown reason is passed on', async () => {
     const { client } = clientOf([answering({ phone: [{ e: 'moved to Mars' }] })]);
     expect(await client.mapIdentities(phones(1)).toArray()).toMatchObject([
       { status: 'unmapped', reason: 'moved to Mars' },
     ]);
   });
 
-  test('wrong DII in the source is a TypeError after the whole batches before it', async () => {
+  test('wrong DII in the source is a TypeError after the full batches before it', async () => {
     const { client } = clientOf([mapper]);
     let read = 0;
     const reading = async () => {
@@ -317,12 +317,12 @@ describe('faults while mapping', () => {
     expect(read).toBe(0);
   });
 
-  test.each([[null], [undefined], ['+12345678901'], [5]])('%s is no source: TypeError at once', (source) => {
+  test.each([[null], [undefined], ['+12345678901'], [5]])('%s as a source is a TypeError at once', (source) => {
     const { client } = clientOf([mapper]);
     expect(() => client.mapIdentities(source as never)).toThrow(TypeError);
   });
 
-  test('an abort ends the run with its reason and the requests with it', async () => {
+  test('an abort rejects with its reason and aborts the requests', async () => {
     const silent: Step = () => new Promise<Response>(() => {});
     const { client, inits } = clientOf([silent]);
     const controller = new AbortController();
@@ -334,7 +334,7 @@ describe('faults while mapping', () => {
     expect((inits[0]!.signal as AbortSignal).aborted).toBe(true);
   });
 
-  test('under 429 fewer requests are in flight, and more again after', async () => {
+  test('a 429 lowers the number of requests in flight, successes raise it again', async () => {
     const busy = holding(plain(429));
     const calm = holding(mapper);
     let asked = 0;
@@ -351,7 +351,7 @@ describe('faults while mapping', () => {
 });
 
 describe('mapIdentitiesV2', () => {
-  test('gives raw ID, bucket and the service’s time, in the order of the source, duplicates too', async () => {
+  test('returns raw ID, bucket and the service’s time in the order of the source, with duplicates', async () => {
     const { client, seen } = clientOf([mapperV2]);
     const source = [{ phone: '+1' }, { phone: 'optout' }, { phone: '+12' }, { phone: 'invalid' }, { phone: '+1' }];
     expect(await client.mapIdentitiesV2(source).toArray()).toEqual([
@@ -364,11 +364,11 @@ describe('mapIdentitiesV2', () => {
     expect(seen.map(({ path }) => path)).toEqual(['/v2/identity/map']);
   });
 
-  test('sends each form of a mixed list in a request of its own', async () => {
+  test('sends one request per form of a mixed list', async () => {
     const { client, seen } = clientOf([mapperV2]);
     const source = [{ phone: '+1' }, { email: 'a@b.c' }, { phone: '+2' }];
     expect(idsOf(await client.mapIdentitiesV2(source).toArray())).toEqual(['u:+1', 'u:a@b.c', 'u:+2']);
-    // The requests are sealed side by side: either may be sent first.
+    // The requests are encrypted in parallel: either may be sent first.
     const sent = seen.map(({ payload }) => payload);
     expect(sent).toHaveLength(2);
     expect(sent).toEqual(expect.arrayContaining([{ phone: ['+1', '+2'] }, { email: ['a@b.c'] }]));
@@ -390,7 +390,7 @@ describe('mapIdentitiesV2', () => {
   });
 });
 
-test('hashes travel as they were given: hex stays hex', async () => {
+test('hashes are sent as they were given: hex stays hex', async () => {
   const hex = 'b4c9a289323b21a01c3e940f150eb9b8c542587f1abfd8f0e1cc1ffc5e475514';
   const { client, seen } = clientOf([mapper], { hashLocally: 'all' });
   await client.mapIdentities([{ emailHash: hex }, { emailHash: toB64(fromHex(hex)) }]).toArray();

@@ -10,7 +10,7 @@ import { sealRequest } from '../../src/token/envelope.ts';
 import { parseAnswer } from '../../src/token/token-set.ts';
 import { API_KEY, NOW, rejectionOf, SECRET } from './scripted-service.ts';
 
-/** An operator and a client of it; `clock.at` is the operator's, the client's is `offsetMs` off. */
+/** An operator and a client of it. `clock.at` is the operator's clock; the client's clock is `offsetMs` ahead. */
 const live = () => {
   const clock = { at: NOW, offsetMs: 0 };
   const operator = createOperator({
@@ -38,7 +38,7 @@ const tokensOf = async (client: ReturnType<typeof live>['client'], email = 'user
   return result.tokens;
 };
 
-/** Opt a user out, as a participant with the role OPTOUT does. */
+/** Record an opt-out as a participant with the role OPTOUT. */
 const optOut = async ({ fetch }: ReturnType<typeof live>['options'], at: number, email: string) => {
   const key = await aesKey(fromB64(SECRET));
   const body = await sealRequest(key, { at, nonce: new Uint8Array(8), json: JSON.stringify({ email }) });
@@ -49,7 +49,7 @@ const optOut = async ({ fetch }: ReturnType<typeof live>['options'], at: number,
 
 describe('generate', () => {
   test.each(['binary', 'text'] as const)(
-    'gives a set with the times of the operator (%s envelopes)',
+    'returns a set with the times of the operator (%s envelopes)',
     async (envelope) => {
       const { options } = live();
       const result = await createClient({ ...options, envelope }).generate({ email: 'user@example.com' });
@@ -62,7 +62,7 @@ describe('generate', () => {
   );
 
   test.each(['emails', 'all', 'none'] as const)(
-    'knows an opted-out user in each form (hashLocally: %s)',
+    'recognises an opted-out user in each form (hashLocally: %s)',
     async (hashLocally) => {
       const { options } = live();
       const client = createClient({ ...options, hashLocally });
@@ -75,7 +75,7 @@ describe('generate', () => {
   );
 
   test.each([{ email: 'nobody' }, { phone: '555-555-5555' }, { emailHash: 'short' }] as const)(
-    'the operator’s refusal of %j is client_error with its message',
+    '%j is a client_error with the message of the operator',
     async (dii) => {
       const client = createClient({ ...live().options, hashLocally: 'none' });
       const e = await rejectionOf(client.generate(dii));
@@ -107,7 +107,7 @@ describe('generate', () => {
 });
 
 describe('refresh', () => {
-  test('rotates through generations', async () => {
+  test('refreshes the refreshed set again', async () => {
     const { client, clock } = live();
     let tokens = await tokensOf(client);
     for (let generation = 0; generation < 5; generation++) {
@@ -120,7 +120,7 @@ describe('refresh', () => {
     }
   });
 
-  test('an opt-out since is a result', async () => {
+  test('a later opt-out is a result', async () => {
     const { client } = live();
     expect(await client.refresh(await tokensOf(client, 'refresh-optout@example.com'))).toEqual({ status: 'optout' });
   });
@@ -137,7 +137,7 @@ describe('refresh', () => {
     expect(forged.message).toContain('invalid_token');
   });
 
-  test('the key of another set does not open the answer', async () => {
+  test('the response key of another set is decrypt_failed', async () => {
     const { client } = live();
     const [first, second] = [await tokensOf(client), await tokensOf(client)];
     expect(await rejectionOf(client.refresh({ ...first, responseKeyB64: second.responseKeyB64 }))).toMatchObject({
@@ -155,7 +155,7 @@ describe('validate', () => {
     expect(await client.validate(advertisingToken, { email: 'other@example.com' })).toBe(false);
   });
 
-  test('a token that is none is client_error', async () => {
+  test('a malformed token is client_error', async () => {
     const e = await rejectionOf(live().client.validate('no token', { email: 'user@example.com' }));
     expect(e).toMatchObject({ code: 'client_error', status: 400 });
     expect(e.message).toContain('Invalid token');
@@ -175,14 +175,14 @@ describe('mapping', () => {
   const STATUSES = ['mapped', 'mapped', 'optout', 'unmapped', 'mapped', 'unmapped', 'unmapped'];
 
   test.each(['emails', 'all', 'none'] as const)(
-    'version 3 gives the same whoever hashes (hashLocally: %s)',
+    'version 3 returns the same results for every hashLocally (%s)',
     async (hashLocally) => {
       const { options, client } = live();
       const results = await createClient({ ...options, hashLocally })
         .mapIdentities(SOURCE)
         .toArray();
       expect(results.map(({ status }) => status)).toEqual(STATUSES);
-      // What is found not valid here is not sent, and so not answered at any time.
+      // DII that local normalisation refuses is not sent, so it has no time of an answer.
       const untimed = (list: typeof results) =>
         list.map((result) => (result.status === 'unmapped' ? { ...result, answeredAt: undefined } : result));
       expect(untimed(results)).toEqual(untimed(await client.mapIdentities(SOURCE).toArray()));
@@ -196,7 +196,7 @@ describe('mapping', () => {
     },
   );
 
-  test('version 2 gives the raw IDs of version 3, each with its bucket', async () => {
+  test('version 2 returns the raw IDs of version 3, each with its bucket', async () => {
     const { client } = live();
     const v2 = await client.mapIdentitiesV2(SOURCE).toArray();
     const v3 = await client.mapIdentities(SOURCE).toArray();
@@ -207,7 +207,7 @@ describe('mapping', () => {
     expect(v2[0]).toMatchObject({ bucketId: expect.any(String), answeredAt: NOW });
   });
 
-  test('20,000 come back in order, in batches that the operator takes', async () => {
+  test('20,000 results keep the order, in batches that the operator accepts', async () => {
     const { client } = live();
     const source = Array.from({ length: 20_000 }, (_, i) => ({ phone: `+${1_000_000_000 + i}` }));
     const all = await client.mapIdentities(source).toArray();
@@ -216,7 +216,7 @@ describe('mapping', () => {
     expect(all[12_345]).toEqual(alone[0]);
   });
 
-  test('after a rotation the bucket is listed and the raw ID is another', async () => {
+  test('after a rotation the bucket is listed and the raw ID has changed', async () => {
     const { client, clock } = live();
     const map = async () => {
       const [result] = await client.mapIdentitiesV2([{ email: 'user@example.com' }]).toArray();
@@ -227,7 +227,7 @@ describe('mapping', () => {
     const quiet = await client.rotatedBuckets(before.answeredAt);
     expect(quiet).toMatchObject({ answeredAt: clock.at });
     expect(quiet.buckets.map(({ bucketId }) => bucketId)).not.toContain(before.bucketId);
-    // A whole period on every bucket has rotated once.
+    // After a whole period every bucket has rotated once.
     clock.at += 86_400_000;
     const after = await map();
     expect(after.bucketId).toBe(before.bucketId);
@@ -240,7 +240,7 @@ describe('mapping', () => {
     }
   });
 
-  test('without the role it is unauthorized, and nothing is tried again', async () => {
+  test('without the role it is unauthorized and not retried', async () => {
     const { options } = live();
     const operator = createOperator({ apiKey: API_KEY, clientSecret: SECRET, siteId: 101, roles: ['GENERATOR'] });
     let calls = 0;
@@ -255,7 +255,7 @@ describe('mapping', () => {
 });
 
 describe('optOutStatus', () => {
-  test('finds the raw IDs of those who have opted out since', async () => {
+  test('finds the raw IDs of users who have opted out since', async () => {
     const { client, options, clock } = live();
     const source = ['a@example.com', 'b@example.com', 'c@example.com'].map((email) => ({ email }));
     const ids = (await client.mapIdentities(source).toArray()).map((result) =>
@@ -275,7 +275,7 @@ describe('optOutStatus', () => {
 });
 
 describe('tokenHandler', () => {
-  test('gives a page a set that can be refreshed, and optout for who has opted out', async () => {
+  test('answers a refreshable set, and optout for an opted-out user', async () => {
     const { client } = live();
     const handler = tokenHandler({ client, user: (request) => ({ email: request.headers.get('x-user')! }) });
     const post = (user: string) =>

@@ -10,7 +10,7 @@ const clientOf = (...steps: Step[]) => {
 describe('rotatedBuckets', () => {
   const bucket = (last_updated: unknown) => ({ bucket_id: 'b1', last_updated });
 
-  test('asks in UTC without a zone, and gives instants and the service’s time', async () => {
+  test('sends UTC without a zone, and returns epoch ms and the service’s time', async () => {
     const body = [bucket('2026-05-31T23:59:59'), { bucket_id: 'b2', last_updated: '2026-06-01T00:00:00.123' }];
     const { client, seen } = clientOf(opened({ status: 'success', body }, { at: NOW + 7 }));
     expect(await client.rotatedBuckets(Date.UTC(2026, 4, 31, 1, 2, 3, 4))).toEqual({
@@ -26,7 +26,7 @@ describe('rotatedBuckets', () => {
     });
   });
 
-  test('takes a Date', async () => {
+  test('accepts a Date', async () => {
     const { client, seen } = clientOf(opened({ status: 'success', body: [] }));
     expect((await client.rotatedBuckets(new Date(NOW))).buckets).toEqual([]);
     expect(seen[0]!.payload).toEqual({ since_timestamp: '2026-06-01T12:00:00.000' });
@@ -54,7 +54,7 @@ describe('rotatedBuckets', () => {
     expect(await rejectionOf(client.rotatedBuckets(NOW))).toMatchObject({ code: 'malformed_response', status: 200 });
   });
 
-  test('429 and 5xx are tried again', async () => {
+  test('429 and 5xx are retried', async () => {
     const { client, seen } = clientOf(plain(429), plain(502), opened({ status: 'success', body: [] }));
     await client.rotatedBuckets(NOW);
     expect(seen).toHaveLength(3);
@@ -68,7 +68,7 @@ describe('rotatedBuckets', () => {
     },
   );
 
-  test('an abort ends it', async () => {
+  test('an abort rejects', async () => {
     const { client } = clientOf(() => new Promise<Response>(() => {}));
     const controller = new AbortController();
     const rejection = rejectionOf(client.rotatedBuckets(NOW, { signal: controller.signal }));
@@ -87,7 +87,7 @@ describe('optOutStatus', () => {
     return opened({ status: 'success', body: { opted_out } })(seen, signal);
   };
 
-  test('gives those that have opted out, and since when', async () => {
+  test('returns those that have opted out, and when', async () => {
     const { client, seen } = clientOf(status);
     expect(await client.optOutStatus(['id-6', 'id-7', 'id-17']).toArray()).toEqual([
       { rawId: 'id-7', optedOutAt: NOW - 1000 },
@@ -99,7 +99,7 @@ describe('optOutStatus', () => {
     });
   });
 
-  test('sends batches of 5,000 one after the other, also over two runs of a client', async () => {
+  test('sends batches of 5,000 one after the other, over two calls of a client', async () => {
     let inside = 0;
     let most = 0;
     const slow: Step = async (seen, signal) => {
@@ -117,7 +117,7 @@ describe('optOutStatus', () => {
     expect(most).toBe(1);
   });
 
-  test('a failed batch is tried again, and the order stays', async () => {
+  test('a failed batch is retried, and results keep the order', async () => {
     const { client } = clientOf(plain(503), status, plain(429), status);
     const found = await client.optOutStatus(ids(6000)).toArray();
     expect(found.map(({ rawId }) => rawId)).toEqual(ids(6000).filter((id) => id.endsWith('7')));
@@ -134,7 +134,7 @@ describe('optOutStatus', () => {
     expect(await rejectionOf(client.optOutStatus(['x']).toArray())).toMatchObject({ code: 'malformed_response' });
   });
 
-  test('text and other things are no list of raw IDs', async () => {
+  test('a string, an object and a list of other values are TypeErrors', async () => {
     const { client } = clientOf(status);
     expect(() => client.optOutStatus('id-7' as never)).toThrow(TypeError);
     expect(await rejectionOf(client.optOutStatus([7] as never).toArray())).toBeInstanceOf(TypeError);

@@ -5,7 +5,7 @@ import { rejectionOf } from './scripted-service.ts';
 
 const rowsOf = (batch: readonly number[]): Rows<number> => ({ length: batch.length, at: (i) => batch[i]! });
 
-/** Results of batches that come one turn of the loop apart; a batch `fail` is a failure. `state` tells of the source. */
+/** Results of batches that arrive one event-loop turn apart; the batch `fail` is a failure. `state` describes the source. */
 const resultsIn = (batches: readonly (readonly number[] | 'fail')[]) => {
   const state = { read: 0, closed: false };
   const results = resultsOf(async function* () {
@@ -23,13 +23,13 @@ const resultsIn = (batches: readonly (readonly number[] | 'fail')[]) => {
   return { state, results };
 };
 
-/** The same as the language would read them. */
+/** The same results from an async generator. */
 async function* plainly(batches: AsyncIterable<readonly number[]>) {
   for await (const batch of batches) yield* batch;
 }
 
 describe('results one by one', () => {
-  test('steps taken together or after one another end as those of an async generator, and in the same order', async () => {
+  test('overlapping and successive calls settle as those of an async generator, in the same order', async () => {
     const batch = fc.oneof(
       { weight: 5, arbitrary: fc.array(fc.nat(), { maxLength: 4 }) },
       fc.constant('fail' as const),
@@ -61,7 +61,7 @@ describe('results one by one', () => {
     );
   });
 
-  test('a reader that stops closes the source and reads no more of it', async () => {
+  test('a reader that stops closes the source', async () => {
     const { state, results } = resultsIn([[1, 2], [3], [4]]);
     const read: number[] = [];
     for await (const n of results) if (read.push(n) === 3) break;
@@ -69,7 +69,7 @@ describe('results one by one', () => {
     expect(state).toEqual({ read: 2, closed: true });
   });
 
-  test('a failure comes after everything before it, and the reading has ended then', async () => {
+  test('a failure comes after the results before it and ends the iteration', async () => {
     const iterator = resultsIn([[1], 'fail', [2]]).results[Symbol.asyncIterator]();
     expect(await iterator.next()).toEqual({ value: 1, done: false });
     expect((await rejectionOf(iterator.next())).message).toBe('failed');
@@ -77,7 +77,7 @@ describe('results one by one', () => {
   });
 });
 
-test('batches, one by one and all at once give the same', async () => {
+test('batches(), iteration and toArray() return the same results', async () => {
   const batches = [[1, 2], [], [3]];
   const { results } = resultsIn(batches);
   const read: (readonly number[])[] = [];

@@ -1,7 +1,7 @@
 /**
- * A service that answers by script: it opens what the client sealed, and answers as the test says, faults included.
+ * A scripted service: it decrypts what the client sends and gives the answers, or faults, that the test lists.
  *
- * It seals with `src/token`, so it speaks the real bytes; what the real operator says is tested against the operator.
+ * It encrypts with `src/token`, so the bytes are real. `operator.test.ts` tests the client against the real operator.
  */
 
 import type { ClientOptions } from '../../src/server/index.ts';
@@ -14,7 +14,7 @@ export const SECRET = toB64(new Uint8Array(32).fill(7));
 export const RESPONSE_KEY = toB64(new Uint8Array(32).fill(9));
 export const API_KEY = 'UID2-C-T-999-abcdef.key-that-nobody-may-see-in-an-error';
 
-/** What the service got: the opened payload, or the raw body of a refresh. */
+/** A request that arrived: the decrypted payload, or the raw body of a refresh. */
 export interface Seen {
   readonly path: string;
   readonly headers: Headers;
@@ -27,12 +27,12 @@ export interface Seen {
   readonly payload: any;
 }
 
-/** One answer; it may throw (a lost connection) or never come. */
+/** One answer. It may throw (a lost connection) or never settle. */
 export type Step = (seen: Seen, signal: AbortSignal) => Response | Promise<Response>;
 
 const key = () => aesKey(fromB64(SECRET));
 
-/** Sealed 200 answer to `seen`. */
+/** Encrypted 200 answer to `seen`. */
 export const opened =
   (json: unknown, { at = NOW, nonce }: { at?: number; nonce?: Bytes } = {}): Step =>
   async (seen) => {
@@ -43,13 +43,13 @@ export const opened =
       : new Response(toB64(bytes), { headers: { 'content-type': 'text/plain' } });
   };
 
-/** Sealed 200 answer to a refresh. */
+/** Encrypted 200 answer to a refresh. */
 export const refreshed =
   (json: unknown, responseKey = RESPONSE_KEY): Step =>
   async () =>
     new Response(toB64(await sealRefresh(await aesKey(fromB64(responseKey)), JSON.stringify(json))));
 
-/** Plain answer. */
+/** Unencrypted answer. */
 export const plain =
   (status: number, body: unknown = '', headers: Record<string, string> = {}): Step =>
   () =>
@@ -60,7 +60,7 @@ export const broken: Step = () => {
   throw new TypeError('fetch failed');
 };
 
-/** An answer that never comes; it ends with the signal, as `fetch` does. */
+/** No answer: rejects when the signal aborts, as `fetch` does. */
 export const silent: Step = (_, signal) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
@@ -76,7 +76,7 @@ const seenOf = async (url: string, init: RequestInit): Promise<Seen> => {
   return { ...common, sealed, at, nonce, payload: JSON.parse(json) };
 };
 
-/** A service that goes through `steps` and stays with the last one. `seen` lists what it got. */
+/** A service that answers with `steps` in turn and repeats the last one. `seen` lists the requests. */
 export const scriptedService = (...steps: Step[]) => {
   const seen: Seen[] = [];
   const inits: RequestInit[] = [];
@@ -91,7 +91,7 @@ export const scriptedService = (...steps: Step[]) => {
   return { fetch, seen, inits };
 };
 
-/** Options of a client of a scripted service. */
+/** Client options for a scripted service. */
 export const optionsFor = (service: { fetch: ClientOptions['fetch'] }): ClientOptions => ({
   baseUrl: 'https://operator.example',
   apiKey: API_KEY,

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
 import { createFixture, offline, openLoaded, openTwoTabs, recordOf, restoreGlobals, success } from './fixtures.ts';
 
 let testNumber = 0;

@@ -15,7 +15,7 @@
 import type { Migrations } from '../../database/migrations.ts';
 
 export const TABLES: Migrations = {
-  room: 'operator',
+  name: 'operator',
   steps: [
     `CREATE TABLE tessera_operator (
       one integer PRIMARY KEY DEFAULT 1 CHECK (one = 1),

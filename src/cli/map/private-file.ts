@@ -1,16 +1,16 @@
 /// <reference types="node" />
 /**
- * A file that only its owner may read, for what is somebody's address, number or hash.
+ * A file that only its owner may read, for addresses, numbers and hashes.
  */
 
 import { type FileHandle, lstat, open, rm, stat } from 'node:fs/promises';
 
-const CHUNK = 65_536;
+const BUFFER_LENGTH = 65_536;
 
-/** A file under way. */
+/** An open file. */
 export interface PrivateFile {
   write(text: string): Promise<void>;
-  /** `keep` false: delete it. */
+  /** Write the rest and close; delete the file if `keep` is false. */
   close(keep?: boolean): Promise<void>;
 }
 
@@ -20,44 +20,44 @@ const isSame = async (one: string, other: string): Promise<boolean> => {
 };
 
 /**
- * Make a file of mode 0600, in the place of one that was there. A device such as `/dev/null` is written to as it is.
+ * Create a file of mode 0600. Replaces a file of that name; writes to a device such as `/dev/null` as it is.
  *
- * @param flag    the option that names it.
- * @param source  what is read at the same time, and must not be overwritten.
- * @throws {RangeError} it cannot be made.
+ * @param flag    the option that names the file, for messages.
+ * @param source  the path of the input, which must not be overwritten.
+ * @throws {RangeError} if it cannot be created.
  */
-export async function privateFile(flag: string, path: string, source?: string): Promise<PrivateFile> {
+export async function createPrivateFile(flag: string, path: string, source?: string): Promise<PrivateFile> {
   let handle: FileHandle;
   try {
-    if (source !== undefined && (await isSame(path, source))) throw { code: 'the file that is read' };
+    if (source !== undefined && (await isSame(path, source))) throw { code: 'the input file' };
     const found = await lstat(path).catch(() => undefined);
-    // A mode counts only for what is new. What others have open stays theirs.
+    // The mode applies to new files only, and another process may have the old file open.
     if (found?.isFile()) await rm(path);
     const isDevice = found?.isCharacterDevice() || found?.isFIFO();
     handle = await open(path, isDevice ? 'w' : 'wx', 0o600);
   } catch (error) {
     throw new RangeError(`${flag}: expected a file that can be written, got ${(error as NodeJS.ErrnoException).code}`);
   }
-  let waiting = '';
+  let buffer = '';
   let written = Promise.resolve();
-  // One after the other, whoever writes meanwhile.
+  // Callers need not await each other: writes are queued.
   const flush = (): Promise<void> => {
-    const text = waiting;
-    waiting = '';
+    const text = buffer;
+    buffer = '';
     written = written.then(() => handle.writeFile(text));
     return written;
   };
   return {
     write: async (text) => {
-      waiting += text;
-      if (waiting.length >= CHUNK) await flush();
+      buffer += text;
+      if (buffer.length >= BUFFER_LENGTH) await flush();
     },
     close: async (keep = true) => {
       try {
         await flush();
-        // Another may be in its place by now.
-        const [ours, there] = await Promise.all([handle.stat(), lstat(path).catch(() => undefined)]);
-        if (!keep && ours.isFile() && ours.ino === there?.ino) await rm(path);
+        // Another file may have this name by now.
+        const [ours, current] = await Promise.all([handle.stat(), lstat(path).catch(() => undefined)]);
+        if (!keep && ours.isFile() && ours.ino === current?.ino) await rm(path);
       } finally {
         await handle.close();
       }

@@ -1,21 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { createGate } from '../../src/server/gate.ts';
+import { createConcurrencyLimiter } from '../../src/server/concurrency.ts';
 import { TokenError } from '../../src/token/errors.ts';
 import { rejectionOf } from './scripted-service.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Works that wait to be ended by hand. */
+/** Tasks that end when the test says so. */
 const worksAt = (most: number) => {
-  const gate = createGate(most);
+  const limiter = createConcurrencyLimiter(most);
   const open: { resolve: () => void; reject: (e: unknown) => void }[] = [];
   const begin = (count: number) => {
     for (let i = 0; i < count; i++)
-      gate
-        .pass(
-          () => new Promise<void>((resolve, reject) => open.push({ resolve, reject })),
-          new AbortController().signal,
-        )
+      limiter
+        .run(() => new Promise<void>((resolve, reject) => open.push({ resolve, reject })), new AbortController().signal)
         .catch(() => {});
   };
   /** End everything inside, one way or the other. */
@@ -23,12 +20,12 @@ const worksAt = (most: number) => {
     for (const work of open.splice(0)) error ? work.reject(error) : work.resolve();
     await turn();
   };
-  return { gate, open, begin, end };
+  return { limiter, open, begin, end };
 };
 const limited = () => new TokenError('rate_limited', '', { status: 429 });
 
-describe('gate', () => {
-  test('lets as many in as there is room for, and the next as one leaves, in order', async () => {
+describe('a concurrency limiter', () => {
+  test('runs as many tasks as its limit, then starts one for each that ends, in order', async () => {
     const { open, begin } = worksAt(2);
     begin(4);
     await turn();
@@ -38,7 +35,7 @@ describe('gate', () => {
     expect(open).toHaveLength(3);
   });
 
-  test('halves once for a burst of refusals, and never below one', async () => {
+  test('halves the limit once for a burst of 429s, and never below one', async () => {
     const { open, begin, end } = worksAt(8);
     const sizes: number[] = [];
     begin(8);
@@ -52,7 +49,7 @@ describe('gate', () => {
     expect(sizes).toEqual([4, 2, 1, 1, 1]);
   });
 
-  test('grows by about one for each round of successes, back to its limit and no further', async () => {
+  test('raises the limit by about one for each round of successes, up to its maximum', async () => {
     const { open, begin, end } = worksAt(4);
     begin(4);
     await turn();
@@ -70,7 +67,7 @@ describe('gate', () => {
     expect(sizes).toEqual([...sizes].sort());
   });
 
-  test('other failures leave the room as it is', async () => {
+  test('other failures do not change the limit', async () => {
     const { open, begin, end } = worksAt(4);
     begin(8);
     await turn();
@@ -78,12 +75,12 @@ describe('gate', () => {
     expect(open).toHaveLength(4);
   });
 
-  test('an abort while waiting rejects with its reason and gives the place up', async () => {
-    const { gate, open, begin } = worksAt(1);
+  test('an abort while waiting rejects with its reason and leaves the queue', async () => {
+    const { limiter, open, begin } = worksAt(1);
     begin(1);
     await turn();
     const controller = new AbortController();
-    const waiting = rejectionOf(gate.pass(async () => expect.unreachable(), controller.signal));
+    const waiting = rejectionOf(limiter.run(async () => expect.unreachable(), controller.signal));
     begin(1);
     const reason = new Error('stop');
     controller.abort(reason);
@@ -93,10 +90,10 @@ describe('gate', () => {
     expect(open).toHaveLength(2);
   });
 
-  test('an abort after entering takes nobody else’s place', async () => {
-    const { gate, open, begin } = worksAt(1);
+  test('an abort after the start removes no other task from the queue', async () => {
+    const { limiter, open, begin } = worksAt(1);
     const controller = new AbortController();
-    const inside = gate.pass(
+    const inside = limiter.run(
       () => new Promise<void>((resolve, reject) => open.push({ resolve, reject })),
       controller.signal,
     );

@@ -1,15 +1,18 @@
-/** What is stored, read and deleted: apart from the jobs, which are in `rows.ts`. */
+/**
+ * Reads and deletes stored mappings. The rows of jobs are in `job-rows.ts`.
+ */
 
 import type { Database } from '../database/contract.ts';
-import type { Counts, Mapping, MappingState } from './contract.ts';
 import type { Key } from './key.ts';
+import type { Counts, Mapping, MappingState } from './types.ts';
 
 const COLUMNS = `type, hash, state, raw_id AS "rawId", previous_raw_id AS "previousRawId", remap_at AS "remapAt",
   bucket_id AS "bucketId", answered_at AS "answeredAt"`;
 
-/** Rows that are read at once. */
-const PAGE = 5_000;
+/** Number of rows in one query. */
+const PAGE_SIZE = 5_000;
 
+/** Read one mapping. */
 export async function find(database: Database, { type, hash }: Key): Promise<Mapping | undefined> {
   const [found] = await database.query<Mapping>(
     `SELECT ${COLUMNS} FROM tessera_mappings WHERE type = $1 AND hash = $2`,
@@ -18,7 +21,7 @@ export async function find(database: Database, { type, hash }: Key): Promise<Map
   return found;
 }
 
-/** Pages in the order of the keys. What is written meanwhile may be seen or not, no row is seen twice. */
+/** Read pages in the order of the keys. Concurrent changes may or may not be seen; no row is returned twice. */
 export async function* pages(
   database: Database,
   state: MappingState | undefined,
@@ -27,16 +30,20 @@ export async function* pages(
   for (;;) {
     const page: Mapping[] = await database.query<Mapping>(
       `SELECT ${COLUMNS} FROM tessera_mappings WHERE (type, hash) > ($1, $2) AND ($3::text IS NULL OR state = $3)
-        ORDER BY type, hash LIMIT ${PAGE}`,
+        ORDER BY type, hash LIMIT ${PAGE_SIZE}`,
       [last.type, last.hash, state ?? null],
     );
     if (page.length > 0) yield page;
-    if (page.length < PAGE) return;
+    if (page.length < PAGE_SIZE) return;
     last = page.at(-1)!;
   }
 }
 
-/** @param dueAt  what is due by then, epoch ms. */
+/**
+ * Count mappings by state.
+ *
+ * @param dueAt  the time at which `due` rows are due, epoch ms.
+ */
 export async function counts(database: Database, dueAt: number, version: 2 | 3): Promise<Counts> {
   const found = await database.query<{ state: MappingState; count: number; due: number }>(
     `SELECT state, count(*) AS count, count(*) FILTER (WHERE due_at <= $1 OR $2 AND bucket_id IS NOT NULL) AS due
@@ -54,11 +61,15 @@ export async function counts(database: Database, dueAt: number, version: 2 | 3):
 }
 
 /**
- * Take the raw IDs of opted-out users away, where they still are the ones that the service was asked about.
+ * Remove the raw IDs of opted-out users, unless a row holds another raw ID by now than the one that was checked.
  *
- * @returns how many rows have lost theirs.
+ * @returns the number of rows changed.
  */
-export async function optOut(database: Database, mappings: readonly Mapping[], answeredAt: number): Promise<number> {
+export async function removeOptedOut(
+  database: Database,
+  mappings: readonly Mapping[],
+  answeredAt: number,
+): Promise<number> {
   const rows = await database.query(
     `WITH found AS (
       SELECT m.type, m.hash FROM unnest($1::text[], $2::text[], $3::text[]) AS o (type, hash, raw_id)
@@ -78,6 +89,7 @@ export async function optOut(database: Database, mappings: readonly Mapping[], a
   return rows.length;
 }
 
+/** Delete one mapping. Returns whether it existed. */
 export async function forget(database: Database, { type, hash }: Key): Promise<boolean> {
   const rows = await database.query('DELETE FROM tessera_mappings WHERE type = $1 AND hash = $2 RETURNING 1', [
     type,
@@ -86,7 +98,7 @@ export async function forget(database: Database, { type, hash }: Key): Promise<b
   return rows.length > 0;
 }
 
-/** Delete all rows; unlike a DELETE, which leaves their bytes to a later VACUUM, this gives their files up. */
+/** Delete all rows. TRUNCATE removes their files; DELETE would leave the data to a later VACUUM. */
 export function forgetAll(database: Database): Promise<number> {
   return database.transaction(async (queries) => {
     await queries.script('LOCK TABLE tessera_mappings IN ACCESS EXCLUSIVE MODE');
@@ -96,25 +108,24 @@ export function forgetAll(database: Database): Promise<number> {
   });
 }
 
-/** Rows that may be rewritten before it is worth the while, beside a fifth of all. */
-const FEW_ROWS = 1_000;
+/** Smallest number of written rows for which a VACUUM is worthwhile, beside a fifth of all rows. */
+const MIN_WRITTEN = 1_000;
 
 /**
- * Make the room of old versions of rows free for new ones, once a fifth of all rows was written anew.
+ * Run VACUUM when a fifth of all rows has been written since the last one.
  *
- * PostgreSQL does so by itself, PGlite never: daily runs would let a folder grow for ever. It goes through the table, but
- * after that many writes only.
+ * PostgreSQL does this by itself, PGlite never does: the folder would grow with every daily run.
  *
- * @param written  rows that were written since this was last called.
+ * @param written  number of rows written since the last call.
  */
-export async function tidy(database: Database, written: number): Promise<void> {
+export async function vacuumIfNeeded(database: Database, written: number): Promise<void> {
   if (database.kind !== 'pglite' || written === 0) return;
   const [upkeep] = await database.query<{ rewritten: number; rows: number }>(
     `UPDATE tessera_mapping_upkeep SET rewritten = rewritten + $1 RETURNING rewritten,
       (SELECT reltuples::bigint FROM pg_class WHERE oid = 'tessera_mappings'::regclass) AS rows`,
     [written],
   );
-  if (upkeep!.rewritten <= FEW_ROWS + upkeep!.rows / 5) return;
+  if (upkeep!.rewritten <= MIN_WRITTEN + upkeep!.rows / 5) return;
   await database.query('VACUUM tessera_mappings');
   await database.query('UPDATE tessera_mapping_upkeep SET rewritten = 0');
 }

@@ -1,20 +1,20 @@
 /**
- * The one DII of a command line: an argument that tells its form by its looks, or an option that names it.
+ * The DII of a command line: an argument whose form is detected, or an option that names the form.
  */
 
 import type { Command } from 'commander';
 import type { Dii } from '../server/index.ts';
 
-/** The options that name a form. */
-export interface DiiFlags {
+/** The options that name a form of DII. */
+export interface DiiOptions {
   readonly email?: string;
   readonly phone?: string;
   readonly emailHash?: string;
   readonly phoneHash?: string;
 }
 
-/** Give a verb the argument and the options of one DII. */
-export function withDii(command: Command): Command {
+/** Add the argument and the options of one DII to a verb. */
+export function addDiiOptions(command: Command): Command {
   return command
     .argument('[dii]', 'an email address, or a phone number with a leading +')
     .option('--email <address>', 'an email address')
@@ -23,18 +23,20 @@ export function withDii(command: Command): Command {
     .option('--phone-hash <hash>', 'SHA-256 of a normalised phone number, base64');
 }
 
-const formOf = (argument: string): keyof DiiFlags => {
+const formOf = (argument: string): keyof DiiOptions => {
   if (argument.includes('@')) return 'email';
   if (argument.startsWith('+')) return 'phone';
-  throw new RangeError('DII: expected an @ or a leading +, or an option that names the form, got neither');
+  throw new RangeError(
+    'DII: expected an email address, a phone number with a leading +, or an option that names the form; got another string',
+  );
 };
 
 /**
- * The DII of a command line.
+ * Read the DII of a command line.
  *
- * @throws {RangeError} none, more than one, or of no known form; it is not shown.
+ * @throws {RangeError} if there is not exactly one, or its form cannot be detected. The message does not quote it.
  */
-export function diiOf(argument: string | undefined, { email, phone, emailHash, phoneHash }: DiiFlags): Dii {
+export function diiOf(argument: string | undefined, { email, phone, emailHash, phoneHash }: DiiOptions): Dii {
   const given = Object.entries({ email, phone, emailHash, phoneHash }).filter(([, value]) => value !== undefined);
   if (argument !== undefined) given.push([formOf(argument), argument]);
   if (given.length !== 1)

@@ -1,38 +1,38 @@
 /**
- * The rows of a file that could not be used: one CSV file of them, with line and reason before the columns that they
- * came with. Once they are put right, that file can be read as the first one was.
+ * Writes the invalid rows of a file to a CSV file, with line and reason before their own columns. The user can correct that file
+ * and map it.
  */
 
-import { csvLine } from './csv.ts';
-import type { BadRow } from './dii-rows.ts';
-import { privateFile } from './private-file.ts';
+import { csvLine } from '../csv-rows.ts';
+import type { InvalidRow } from './dii-rows.ts';
+import { createPrivateFile } from './private-file.ts';
 
-/** Where bad rows go. */
+/** The file of invalid rows. */
 export interface Rejects {
   readonly path: string;
   readonly count: number;
-  /** Write one down. A row that the service has refused has no line: it is known by its hash alone. */
-  add(row: Omit<BadRow, 'line'> & { readonly line: number | undefined }): Promise<void>;
-  /** An empty file is not left behind. */
+  /** Write one row. `line` is undefined for a row that the service has refused: it is known by its hash alone. */
+  add(row: Omit<InvalidRow, 'line'> & { readonly line: number | undefined }): Promise<void>;
+  /** Close the file; delete it if it is empty. */
   close(): Promise<void>;
 }
 
-/** Where they go unless told otherwise: beside the file. */
-export function rejectsBeside(file: string): string {
+/** The default path: beside the input. */
+export function defaultRejectsPath(file: string): string {
   return file === '-' ? 'tessera.rejects.csv' : `${file.replace(/\.(?:csv|tsv|txt)$/i, '')}.rejects.csv`;
 }
 
 /**
- * Make the file.
+ * Create the file.
  *
- * @throws {RangeError} it cannot be made.
+ * @throws {RangeError} if it cannot be created.
  */
 export async function createRejects(
   path: string,
   source: string | undefined,
   header: readonly string[] | undefined,
 ): Promise<Rejects> {
-  const file = await privateFile('--rejects', path, source);
+  const file = await createPrivateFile('--rejects', path, source);
   let count = 0;
   let closed = false;
   return {
@@ -41,7 +41,7 @@ export async function createRejects(
       return count;
     },
     add: async ({ line, reason, fields }) => {
-      // A job that has failed reads on for a moment.
+      // The source of a failed job may still be reading.
       if (closed) return;
       const names = header ?? fields.map((_, index) => `column ${index + 1}`);
       if (count++ === 0) await file.write(`${csvLine(['line', 'reason', ...names])}\n`);

@@ -1,0 +1,99 @@
+/**
+ * The verb `map`: its options, and the choice of its job. The files of the jobs are loaded on demand.
+ */
+
+import { type Command, Option } from 'commander';
+import { DII_FORMS } from '../../token/index.ts';
+import type { Io } from '../io.ts';
+import { addRowOptions } from '../row-options.ts';
+import { serviceVerb, warnAboutPassword } from '../service-options.ts';
+import type { MapFileOptions } from './map-file.ts';
+import type { MapOptions } from './run-job.ts';
+
+interface AllOptions extends MapOptions, MapFileOptions {
+  readonly due?: boolean;
+  readonly checkOptouts?: boolean;
+  readonly counts?: boolean;
+  readonly export?: string;
+  readonly forget?: string;
+  readonly forgetAll?: boolean;
+}
+
+const JOBS = ['--due', '--check-optouts', '--counts', '--export', '--forget', '--forget-all'] as const;
+
+/** The options that only some jobs accept. */
+const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[] = [
+  ['--column', ['FILE', '--forget -']],
+  ['--delimiter', ['FILE', '--forget -']],
+  ['--type', ['FILE', '--forget', '--forget -']],
+  ['--rejects', ['FILE']],
+  ['--v2', ['FILE', '--due', '--counts']],
+  ['--workers', ['FILE', '--due']],
+];
+
+// --check-optouts -> checkOptouts, as commander names it.
+const propertyOf = (flag: string): keyof AllOptions =>
+  flag.slice(2).replace(/-./g, (letter) => letter[1]!.toUpperCase()) as keyof AllOptions;
+
+/** Tell which job the options select. */
+const selectJob = (file: string | undefined, options: AllOptions): 'FILE' | (typeof JOBS)[number] => {
+  const selected = [
+    ...(file === undefined ? [] : ['FILE' as const]),
+    ...JOBS.filter((flag) => options[propertyOf(flag)]),
+  ];
+  if (selected.length !== 1)
+    throw new RangeError(`expected one of FILE, ${JOBS.join(', ')}, got ${selected.join(' and ') || 'none of them'}`);
+  const [job] = selected as [(typeof selected)[0]];
+  const name = options.forget === '-' ? '--forget -' : job;
+  for (const [flag, jobs] of ACCEPTED_BY)
+    if (options[propertyOf(flag)] !== undefined && !jobs.includes(name))
+      throw new RangeError(`${flag}: expected together with ${jobs.join(' or ')}, got ${job}`);
+  return job;
+};
+
+/** Create the verb `map`. */
+export function mapCommand(io: Io): Command {
+  return addRowOptions(
+    serviceVerb(
+      'map',
+      'map email addresses and phone numbers to raw IDs, store them, keep them up to date (role MAPPER)',
+      'print one JSON object at the end; with --export, JSON lines',
+    ).argument('[file]', 'CSV, or one value per line; - for standard input. A second run continues an interrupted one'),
+  )
+    .addOption(
+      new Option(
+        '--type <type>',
+        'form of the values (default: detected by each value and the name of the column)',
+      ).choices(DII_FORMS),
+    )
+    .option('--rejects <file>', 'file for rows without valid DII, with line and reason (default: beside the input)')
+    .option('--database <where>', 'location of the mappings: a folder, or postgres://...', 'tessera-mappings')
+    .option('--v2', 'version 2 of the mapping endpoint, with salt buckets')
+    .option('--workers <number>', 'number of batches of 5,000 in flight (default: 4)', Number)
+    .option('--due', 'map the due rows again')
+    .option('--check-optouts', 'check which users have opted out since they were mapped, and remove their raw IDs')
+    .option('--counts', 'count the stored mappings by state')
+    .option('--export <file>', 'write the stored mappings as CSV; - for standard output')
+    .option('--forget <dii>', 'delete the mapping of one person; - for a list on standard input')
+    .option('--forget-all', 'delete all mappings')
+    .action(async (file: string | undefined, options: AllOptions) => {
+      const job = selectJob(file, options);
+      warnAboutPassword(options.database, io);
+      if (job === 'FILE') return (await import('./map-file.ts')).mapFile(file!, options, io);
+      const stored = await import('./stored-mappings.ts');
+      switch (job) {
+        case '--due':
+          return stored.mapDue(options, io);
+        case '--check-optouts':
+          return stored.checkOptOuts(options, io);
+        case '--counts':
+          return stored.countStored(options, io);
+        case '--export':
+          return stored.exportStored(options.export!, options, io);
+        case '--forget':
+          return stored.forget(options.forget!, options, io);
+        case '--forget-all':
+          return stored.forgetAll(options, io);
+      }
+    });
+}

@@ -1,0 +1,103 @@
+/**
+ * Reads the DII of the rows of a file: detects its form, hashes it, and says why a row is invalid.
+ *
+ * The form is detected by the value. Whether a hash is of an address or a number must come from `--type` or the name of the
+ * column.
+ */
+
+import type { Dii } from '../../server/index.ts';
+import { type DiiForm, type DiiType, diiTypeOf, hashTextOf, parseHash } from '../../token/index.ts';
+import { columnOf, normalizeName } from '../columns.ts';
+import { openRows, type Row } from '../csv-rows.ts';
+import type { Input } from '../input.ts';
+import type { RowOptions } from '../row-options.ts';
+
+// As `normalizeName` returns them.
+const COLUMN_NAMES: Readonly<Record<DiiType, readonly string[]>> = {
+  email: ['email', 'emailaddress', 'mail', 'emailhash', 'hashedemail', 'emailsha256', 'sha256email'],
+  phone: ['phone', 'phonenumber', 'mobile', 'telephone', 'phonehash', 'hashedphone', 'phonesha256', 'sha256phone'],
+};
+const TYPES = ['email', 'phone'] as const;
+
+const EXPECTED: Readonly<Record<DiiForm, string>> = {
+  email: 'expected an email address',
+  phone: 'expected a phone number: + and 10 to 15 digits',
+  email_hash: 'expected a hash: 32 bytes in base64 or hexadecimal',
+  phone_hash: 'expected a hash: 32 bytes in base64 or hexadecimal',
+};
+const UNKNOWN_HASH = 'expected --type email_hash or --type phone_hash for a hash, got neither';
+
+/** A row without valid DII, and the reason. */
+export interface InvalidRow {
+  readonly line: number;
+  readonly reason: string;
+  readonly fields: readonly string[];
+}
+
+/** A file of DII whose first rows have been read. */
+export interface DiiRows {
+  readonly header: readonly string[] | undefined;
+  /** The column of the DII, from 0. */
+  readonly index: number;
+  /** The DII of each row as a hash, or why it is invalid; one array per piece of input. Can be read once. */
+  readonly all: AsyncIterable<readonly (Dii | InvalidRow)[]>;
+}
+
+// Undefined for a hash of unknown type. Any other value has the form of `type`, if that is known.
+const detectForm = (value: string, type: DiiType | undefined): DiiForm | undefined => {
+  if (parseHash(value)) return type && `${type}_hash`;
+  return type ?? (value.startsWith('+') && !value.includes('@') ? 'phone' : 'email');
+};
+
+/**
+ * Parse a value to DII with a hash. Returns a string for an invalid value: the reason, which does not quote it.
+ *
+ * @param given  its form. Default: detected.
+ * @param type   the type of the value, or of what it is a hash of, if the form is not given.
+ */
+export function parseDii(value: string, given?: DiiForm, type?: DiiType): Dii | string {
+  if (value === '') return 'expected a value, got an empty field';
+  if (value.includes('\ufffd')) return 'expected UTF-8, got other bytes';
+  const form = given ?? detectForm(value, type);
+  if (!form) return UNKNOWN_HASH;
+  const hash = hashTextOf(form, value);
+  if (hash) return diiTypeOf(form) === 'email' ? { emailHash: hash } : { phoneHash: hash };
+  const isFormKnown = given ?? type ?? (value.includes('@') || form === 'phone');
+  return isFormKnown ? EXPECTED[form] : 'expected an email address, a phone number with a leading +, or a hash';
+}
+
+/** The options for a file of DII. */
+export interface DiiRowOptions extends RowOptions {
+  readonly type?: DiiForm;
+}
+
+/**
+ * Start reading a file of DII. The first rows show which column to read.
+ *
+ * @throws {RangeError} if the file cannot be read, no column fits, or the type of its hashes is unknown.
+ */
+export async function openDiiRows(input: Input, { column, delimiter, type: given }: DiiRowOptions): Promise<DiiRows> {
+  const { first: top, second, rows } = await openRows(input, delimiter);
+  const known = given ? COLUMN_NAMES[diiTypeOf(given)] : TYPES.flatMap((type) => COLUMN_NAMES[type]);
+  const { index, header } = columnOf(top?.fields, column, known);
+  const name = normalizeName(header?.[index] ?? '');
+  const type = TYPES.find((one) => COLUMN_NAMES[one].includes(name));
+  const valueIn = (row: Row | undefined) => row?.fields[index]?.trim() ?? '';
+  const firstData = header ? second : top;
+  if (!given && !type && parseHash(valueIn(firstData)))
+    throw new RangeError(`line ${firstData?.line}: ${UNKNOWN_HASH}`);
+
+  const read = (row: Row): Dii | InvalidRow => {
+    const { line, fields } = row;
+    if (row.broken)
+      return { line, reason: 'expected CSV, got a quote that is never closed, or closed in the middle', fields };
+    if (index >= fields.length)
+      return { line, reason: `expected ${index + 1} columns or more, got ${fields.length}`, fields };
+    const dii = parseDii(valueIn(row), given, type);
+    return typeof dii === 'string' ? { line, reason: dii, fields } : dii;
+  };
+  async function* all(): AsyncGenerator<readonly (Dii | InvalidRow)[], void, undefined> {
+    for await (const some of rows) yield (header ? some.filter(({ line }) => line !== top?.line) : some).map(read);
+  }
+  return { header, index, all: all() };
+}

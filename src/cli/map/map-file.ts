@@ -1,0 +1,67 @@
+/**
+ * `tessera map FILE`: maps every row of a file, and writes invalid rows to another file.
+ *
+ * `dii-rows.ts` hashes the rows, so that no address gets past it. The folder `mapping` maps them and continues interrupted runs.
+ */
+
+import type { Dii } from '../../server/index.ts';
+import { openInput } from '../input.ts';
+import type { Io } from '../io.ts';
+import { type DiiRowOptions, openDiiRows } from './dii-rows.ts';
+import { createRejects, defaultRejectsPath } from './rejects.ts';
+import { type Job, type MapOptions, runJob } from './run-job.ts';
+
+/** The options for the file. */
+export interface MapFileOptions extends DiiRowOptions {
+  readonly rejects?: string;
+}
+
+const prepareJob = async (file: string, options: MapFileOptions, io: Io, signal: AbortSignal): Promise<Job> => {
+  const input = await openInput(file, io, signal);
+  const { header, index, all } = await openDiiRows(input, options);
+  const source = file === '-' ? undefined : file;
+  const rejects = await createRejects(options.rejects ?? defaultRejectsPath(file), source, header);
+  let count = 0;
+  let valid = 0;
+  let bytesPerItem = 0;
+  async function* dii(): AsyncGenerator<Dii, void, undefined> {
+    for await (const some of all) {
+      signal.throwIfAborted();
+      const { readBytes } = input;
+      for (const one of some) {
+        count++;
+        if ('reason' in one) await rejects.add(one);
+        else {
+          valid++;
+          yield one;
+        }
+      }
+      bytesPerItem = readBytes / (valid || 1);
+    }
+  }
+  return {
+    run: (mappings, callbacks) =>
+      mappings.map(dii(), {
+        ...callbacks,
+        // Called for rows that the service refuses: their line is not known any more.
+        onInvalid: ({ dii: { emailHash, phoneHash }, reason }) => {
+          const fields: string[] = Array(Math.max(header?.length ?? 0, index + 1)).fill('');
+          fields[index] = emailHash ?? phoneHash ?? '';
+          return rejects.add({ line: undefined, reason, fields });
+        },
+      }),
+    // Reading is ahead of the answers: the bytes of answered rows are estimated.
+    progressOf: ({ kept, mapped, optedOut, invalid }) => {
+      const answered = kept + mapped + optedOut + invalid;
+      return { rows: answered, done: answered * bytesPerItem, total: input.totalBytes };
+    },
+    countsOf: ({ mapped, optedOut, kept }) => ({ rows: count, mapped, optedOut, kept, rejected: rejects.count }),
+    file: { name: 'rejects', path: () => (rejects.count > 0 ? rejects.path : undefined) },
+    close: () => rejects.close(),
+  };
+};
+
+/** Map a file. */
+export function mapFile(file: string, options: MapFileOptions & MapOptions, io: Io): Promise<void> {
+  return runJob(options, io, (signal) => prepareJob(file, options, io, signal));
+}

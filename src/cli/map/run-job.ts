@@ -1,0 +1,126 @@
+/**
+ * Runs a long job of `tessera map`: opens the mappings, shows progress on the terminal, stops at a signal, and prints a summary
+ * however the job ends.
+ *
+ * It does not know what the job does: `map-file.ts` and `stored-mappings.ts` define the jobs.
+ */
+
+import { CommanderError } from 'commander';
+import {
+  createMappings,
+  type DueOptions,
+  type MappingClient,
+  type Mappings,
+  type Progress,
+  type Summary,
+} from '../../mapping/index.ts';
+import { type Io, STOPPED } from '../io.ts';
+import { createProgressLine, formatDuration, formatNumber } from '../progress.ts';
+import { clientOf, type ServiceOptions } from '../service-options.ts';
+
+/** The options of all jobs of `map`. */
+export interface MapOptions extends ServiceOptions {
+  /** Location of the mappings. */
+  readonly database: string;
+  readonly v2?: boolean;
+  readonly workers?: number;
+}
+
+/** Open the mappings that the options name. */
+export function openMappings(client: MappingClient, { database, v2, workers }: MapOptions): Promise<Mappings> {
+  return createMappings({ client, database, version: v2 ? 2 : 3, workers });
+}
+
+/** One job. */
+export interface Job {
+  run(mappings: Mappings, options: Required<Pick<DueOptions, 'signal' | 'onProgress'>>): Promise<Summary>;
+  /** The share that is done, in any unit; `total` is undefined if unknown. */
+  progressOf(progress: Progress): { readonly rows: number; readonly done: number; readonly total: number | undefined };
+  /** The counts of the summary, in the order in which they are printed. */
+  countsOf(summary: Summary): Readonly<Record<string, number>>;
+  /** A file that the job has written: its name in the summary, and its path if there is one. */
+  readonly file?: { readonly name: string; readonly path: () => string | undefined };
+  /** Release resources; called before the summary is printed. */
+  close?(): Promise<void>;
+}
+
+const NO_PROGRESS: Progress = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
+
+const LABELS: Readonly<Record<string, string>> = { optedOut: 'opted out', kept: 'stored already' };
+
+/** How a job has ended. */
+interface Outcome {
+  readonly isDone: boolean;
+  readonly summary: Summary;
+  readonly ms: number;
+}
+
+const printSummary = (job: Job, { isDone, summary, ms }: Outcome, { json }: MapOptions, { out }: Io): void => {
+  const counts = job.countsOf(summary);
+  const path = job.file?.path();
+  if (json) {
+    const file = job.file && { [job.file.name]: path ?? null };
+    out(JSON.stringify({ done: isDone, ...counts, ...file, seconds: Math.round(ms / 100) / 10 }));
+    return;
+  }
+  const parts = Object.entries(counts).map(([name, count]) => `${LABELS[name] ?? name}: ${formatNumber(count)}`);
+  out(`${parts.join(', ')}; ${formatDuration(ms)}`);
+  if (path !== undefined) out(`${job.file!.name}: ${path}`);
+};
+
+/** Call all functions, even if one fails. Returns the first failure. */
+const closeAll = async (closes: readonly (() => unknown)[]): Promise<unknown> => {
+  let failure: unknown;
+  for (const close of closes)
+    try {
+      await close();
+    } catch (error) {
+      failure ??= error;
+    }
+  return failure;
+};
+
+/**
+ * Run a job until it ends, fails, or a signal stops it.
+ *
+ * @param prepare  checks the options and the input, before the database is opened.
+ */
+export async function runJob(
+  options: MapOptions,
+  io: Io,
+  prepare: (signal: AbortSignal) => Promise<Job>,
+): Promise<void> {
+  const client = clientOf(options, io);
+  const controller = new AbortController();
+  const { signal } = controller;
+  io.stopped().then(() => controller.abort());
+  const startedAt = performance.now();
+  let summary: Progress = NO_PROGRESS;
+  let job: Job | undefined;
+  let mappings: Mappings | undefined;
+  let failure: unknown;
+  const line = createProgressLine('rows', io);
+  try {
+    job = await prepare(signal);
+    mappings = await openMappings(client, options);
+    const { progressOf } = job;
+    const onProgress = (progress: Progress): void => {
+      summary = progress;
+      const { rows, done, total } = progressOf(progress);
+      line.show(rows, done, total);
+    };
+    summary = await job.run(mappings, { signal, onProgress });
+  } catch (error) {
+    failure = error ?? new Error('map: expected an error, got none');
+  }
+  const closeFailure = await closeAll([() => line.stop(), () => mappings?.close(), () => job?.close?.()]);
+  failure ??= closeFailure;
+  const outcome = { isDone: failure === undefined, summary, ms: performance.now() - startedAt };
+  if (job && mappings) printSummary(job, outcome, options, io);
+  if (failure === undefined) return;
+  if (summary.mapped + summary.optedOut > 0)
+    io.err('the mapped rows are stored: run the same command again to continue');
+  if (!signal.aborted) throw failure;
+  io.err('stopped');
+  throw new CommanderError(STOPPED, 'tessera.stopped', 'stopped');
+}

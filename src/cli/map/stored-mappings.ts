@@ -1,0 +1,137 @@
+/// <reference types="node" />
+/**
+ * `tessera map` without a file: the jobs on stored mappings.
+ */
+
+import { existsSync } from 'node:fs';
+import { locationKind } from '../../database/location.ts';
+import type { Mapping, MappingClient, Mappings } from '../../mapping/index.ts';
+import { csvLine, formatInstant } from '../csv-rows.ts';
+import { openInput } from '../input.ts';
+import type { Io } from '../io.ts';
+import { createProgressLine, formatNumber } from '../progress.ts';
+import { print } from '../service-options.ts';
+import { type DiiRowOptions, openDiiRows, parseDii } from './dii-rows.ts';
+import { createPrivateFile } from './private-file.ts';
+import { type MapOptions, openMappings, runJob } from './run-job.ts';
+
+// For a misspelt folder, an empty database would be created.
+const checkLocation = ({ database }: MapOptions): void => {
+  if (locationKind(database) === 'folder' && !existsSync(database))
+    throw new RangeError('--database: expected a folder with mappings, got one that does not exist');
+};
+
+/** `--due`: map the due rows again. */
+export function mapDue(options: MapOptions, io: Io): Promise<void> {
+  return runJob(options, io, async () => {
+    checkLocation(options);
+    return {
+      run: (mappings, callbacks) => mappings.mapDue(callbacks),
+      progressOf: ({ mapped, optedOut, invalid, total }) => {
+        const done = mapped + optedOut + invalid;
+        return { rows: done, done, total };
+      },
+      countsOf: ({ mapped, optedOut, invalid }) => ({ mapped, optedOut, invalid }),
+    };
+  });
+}
+
+/** `--check-optouts`: remove the raw IDs of users who have opted out. */
+export function checkOptOuts(options: MapOptions, io: Io): Promise<void> {
+  return runJob(options, io, async () => {
+    checkLocation(options);
+    return {
+      run: (mappings, callbacks) => mappings.checkOptOuts(callbacks),
+      progressOf: ({ read, total }) => ({ rows: read, done: read, total }),
+      countsOf: ({ read, optedOut }) => ({ asked: read, optedOut }),
+    };
+  });
+}
+
+const sendsNothing = (): never => {
+  throw new Error('map: expected no request for this job, got one');
+};
+const NO_CLIENT: MappingClient = {
+  mapIdentities: sendsNothing,
+  mapIdentitiesV2: sendsNothing,
+  rotatedBuckets: sendsNothing,
+  optOutStatus: sendsNothing,
+};
+
+// Jobs without requests need no address and no key.
+const withMappings = async (options: MapOptions, work: (mappings: Mappings) => Promise<void>): Promise<void> => {
+  checkLocation(options);
+  const mappings = await openMappings(NO_CLIENT, options);
+  try {
+    await work(mappings);
+  } finally {
+    await mappings.close();
+  }
+};
+
+/** `--counts`: print the number of mappings by state. */
+export function countStored(options: MapOptions, io: Io): Promise<void> {
+  return withMappings(options, async (mappings) => print(await mappings.counts(), options, io));
+}
+
+const COLUMNS = 'type,hash,state,rawId,previousRawId,remapAt,bucketId,answeredAt';
+
+const csvOf = ({ type, hash, state, rawId, previousRawId, remapAt, bucketId, answeredAt }: Mapping): string =>
+  csvLine([type, hash, state, rawId, previousRawId, formatInstant(remapAt), bucketId, formatInstant(answeredAt)]);
+
+/** `--export FILE`: write all mappings as CSV or JSON lines. */
+export async function exportStored(path: string, options: MapOptions, io: Io): Promise<void> {
+  if (path === '-' && io.outIsTerminal)
+    throw new RangeError('--export: expected a file or a pipe, got a terminal, which must not show hashes');
+  await withMappings(options, async (mappings) => {
+    const file = path === '-' ? undefined : await createPrivateFile('--export', path);
+    const line = createProgressLine('mappings', io);
+    const write = async (text: string): Promise<void> => {
+      if (file) return file.write(`${text}\n`);
+      io.out(text);
+      await io.flushed();
+    };
+    let count = 0;
+    try {
+      if (!options.json) await write(COLUMNS);
+      for await (const one of mappings.entries()) {
+        await write(options.json ? JSON.stringify(one) : csvOf(one));
+        line.show(++count);
+      }
+    } finally {
+      line.stop();
+      await file?.close();
+    }
+    io.err(`${formatNumber(count)} mappings`);
+  });
+}
+
+/** `--forget DII`: delete the mapping of one person, or of all in standard input. */
+export async function forget(dii: string, options: MapOptions & DiiRowOptions, io: Io): Promise<void> {
+  if (dii === '-') {
+    const { all } = await openDiiRows(await openInput('-', io), options);
+    return withMappings(options, async (mappings) => {
+      let [forgotten, unknown, rejected] = [0, 0, 0];
+      for await (const some of all)
+        for (const one of some)
+          if ('reason' in one) {
+            rejected++;
+            io.err(`line ${one.line}: ${one.reason}`);
+          } else if (await mappings.forget(one)) forgotten++;
+          else unknown++;
+      print({ forgotten, unknown, rejected }, options, io);
+      if (rejected) throw new RangeError(`--forget: expected DII on every line, got ${rejected} without`);
+    });
+  }
+  const found = parseDii(dii, options.type);
+  if (typeof found === 'string') throw new RangeError(`--forget: ${found}`);
+  await withMappings(options, async (mappings) => {
+    const forgotten = (await mappings.forget(found)) ? 1 : 0;
+    print({ forgotten, unknown: 1 - forgotten, rejected: 0 }, options, io);
+  });
+}
+
+/** `--forget-all`: delete all mappings. */
+export function forgetAll(options: MapOptions, io: Io): Promise<void> {
+  return withMappings(options, async (mappings) => print({ forgotten: await mappings.forgetAll() }, options, io));
+}

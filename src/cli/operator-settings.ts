@@ -1,0 +1,116 @@
+/// <reference types="node" />
+/**
+ * The settings of `tessera operator`, from the command line, the environment and the file of `--config`, in this order of
+ * precedence. `createOperator` checks them.
+ */
+
+import { readFile } from 'node:fs/promises';
+import type { OperatorOptions } from '../operator/index.ts';
+import { choiceFault, kindOf } from '../token/checks.ts';
+import type { Io } from './io.ts';
+import { warnAboutPassword, warnAboutSecret } from './service-options.ts';
+
+/** The members of the `--config` file: the options of an operator, and those of this command. Durations are in seconds. */
+export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' | 'logger'> {
+  readonly port?: number;
+  readonly host?: string;
+  readonly rootSecretFile?: string;
+  readonly logLevel?: string;
+}
+
+/** The options of the verb. */
+export interface OperatorVerbOptions extends OperatorSettings {
+  readonly config?: string;
+}
+
+// A misspelt name is an error.
+const CONFIG_NAMES = [
+  'port',
+  'host',
+  'rootSecretFile',
+  'database',
+  'logLevel',
+  'participants',
+  'apiKey',
+  'clientSecret',
+  'siteId',
+  'roles',
+  'rootSecret',
+  'environment',
+  'scope',
+  'identityExpires',
+  'refreshFrom',
+  'refreshExpires',
+  'rotationPeriod',
+  'rateLimit',
+  'maxBatchSize',
+  'keyGeneration',
+] as const satisfies (keyof OperatorSettings)[];
+
+/** The values of `--log-level`. */
+export const LOG_LEVELS = ['info', 'warn', 'error', 'silent'];
+
+const readOption = async (option: string, file: string): Promise<Buffer> => {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw new RangeError(`${option}: expected a readable file, got ${(error as NodeJS.ErrnoException).code}`);
+  }
+};
+
+const readConfig = async (file: string | undefined): Promise<OperatorSettings> => {
+  if (file === undefined) return {};
+  let config: unknown;
+  try {
+    config = JSON.parse((await readOption('--config', file)).toString('utf8'));
+  } catch (error) {
+    // The message of JSON.parse quotes the file, which may hold secrets.
+    throw error instanceof RangeError ? error : new RangeError('--config: expected JSON, got other text');
+  }
+  const kind = kindOf(config);
+  if (kind !== 'object') throw new TypeError(`--config: expected a JSON object, got ${kind}`);
+  const settings = config as OperatorSettings;
+  for (const name of Object.keys(settings))
+    if (!(CONFIG_NAMES as readonly string[]).includes(name))
+      throw new RangeError(`--config: expected one of ${CONFIG_NAMES.join(', ')}, got ${JSON.stringify(name)}`);
+  // `createOperator` does not know these three. Node would accept other types of `host` with another meaning.
+  const { port, host, logLevel } = settings;
+  const fault =
+    (port !== undefined && typeof port !== 'number' && `port: expected number, got ${kindOf(port)}`) ||
+    (host !== undefined && typeof host !== 'string' && `host: expected string, got ${kindOf(host)}`) ||
+    (logLevel !== undefined && choiceFault('logLevel', LOG_LEVELS, logLevel));
+  if (fault) throw new RangeError(fault);
+  return settings;
+};
+
+// Raw 32 bytes, or base64 or hexadecimal text.
+const readSecret = async (file: string): Promise<Uint8Array | string> => {
+  const content = await readOption('--root-secret-file', file);
+  return content.length === 32 ? Uint8Array.from(content) : content.toString('utf8').trim();
+};
+
+const withoutUndefined = <T extends object>(settings: T): Partial<T> =>
+  Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as Partial<T>;
+
+/**
+ * Collect the settings of an operator.
+ *
+ * @throws {RangeError} if a file cannot be read, or the `--config` file holds an unknown name or a wrong value.
+ */
+export async function loadSettings(flags: OperatorVerbOptions, io: Io): Promise<OperatorSettings> {
+  const { config, ...named } = flags;
+  const { env } = io;
+  if (named.apiKey !== undefined) warnAboutSecret('--api-key', io);
+  if (named.clientSecret !== undefined) warnAboutSecret('--client-secret', io);
+  warnAboutPassword(named.database, io);
+  const environment: OperatorSettings = {
+    apiKey: env.TESSERA_API_KEY || undefined,
+    clientSecret: env.TESSERA_CLIENT_SECRET || undefined,
+    rootSecret: env.TESSERA_ROOT_SECRET || undefined,
+  };
+  // A secret in the environment takes precedence over a file that only the config names.
+  const { rootSecretFile, ...rest } = await readConfig(config);
+  const secretFile = named.rootSecretFile ?? (environment.rootSecret ? undefined : rootSecretFile);
+  const settings: OperatorSettings = { ...rest, ...withoutUndefined(environment), ...named };
+  return secretFile === undefined ? settings : { ...settings, rootSecret: await readSecret(secretFile) };
+}

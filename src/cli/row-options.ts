@@ -1,0 +1,29 @@
+/**
+ * The options of the verbs that read rows of a file.
+ */
+
+import { type Command, InvalidArgumentError } from 'commander';
+
+/** The column to read, and the delimiter of columns. */
+export interface RowOptions {
+  readonly column?: string;
+  readonly delimiter?: string;
+}
+
+const parseDelimiter = (text: string): string => {
+  const delimiter = text === 'tab' || text === '\\t' ? '\t' : text;
+  if (delimiter.length !== 1 || /["\r\n]/.test(delimiter))
+    throw new InvalidArgumentError('expected one character, or tab');
+  return delimiter;
+};
+
+/** Add these options to a verb. */
+export function addRowOptions(command: Command): Command {
+  return command
+    .option('--column <name>', 'the column, by name or by number from 1 (default: the one with a known name)')
+    .option(
+      '--delimiter <character>',
+      'delimiter of columns, or tab (default: detected in the first line)',
+      parseDelimiter,
+    );
+}

@@ -1,0 +1,33 @@
+/**
+ * Converts errors of the engines to TokenErrors without data.
+ *
+ * The errors of both engines carry the statement, its parameters and rows, and some quote a value in their message. The
+ * TokenError has one line without any of that, and no cause.
+ */
+
+import { isTokenError, TokenError } from '../token/index.ts';
+
+// Messages of the pg package that come without a code. None of them quotes a value.
+const SAFE_MESSAGE =
+  /^(Connection|Client|The server|SSL|SASL|timeout|Query read timeout|server|self[- ]signed|unable to)/;
+
+const describe = (error: unknown): string => {
+  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
+  if (!(error instanceof Error)) return 'an unknown failure';
+  const { code, message } = error as Error & { code?: unknown };
+  if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && 'severity' in error)
+    // Class 22 is "data exception": its messages quote the data.
+    return code.startsWith('22') ? `an invalid value (${code})` : `${message} (${code})`;
+  if (typeof code === 'string' && /^[A-Z0-9_]+$/.test(code)) {
+    const { address, port, syscall } = error as { address?: string; port?: number; syscall?: string };
+    const peer = address === undefined ? '' : ` ${address}${port === undefined ? '' : `:${port}`}`;
+    return `${syscall === undefined ? '' : `${syscall} `}${code}${peer}`;
+  }
+  return SAFE_MESSAGE.test(message) ? message : error.name;
+};
+
+/** Convert an error of an engine. `action` names what failed: `a statement failed`. A TokenError is returned as it is. */
+export function storageError(error: unknown, action: string): TokenError {
+  if (isTokenError(error)) return error;
+  return new TokenError('storage_failed', `database: ${action}: ${describe(error)}`);
+}

@@ -1,0 +1,35 @@
+/**
+ * Tracks the operations in flight, so that closing can wait for them. The pool of `pg` does not wait for statements that are
+ * still queued.
+ */
+
+import { TokenError } from '../token/index.ts';
+
+export interface OperationTracker {
+  /** Run an operation. Rejects with `closed` after `close`. */
+  run<T>(operation: () => Promise<T>): Promise<T>;
+  /** Refuse further operations; resolves when all that have started are done. */
+  close(): Promise<void>;
+}
+
+/** Create a tracker without operations. */
+export function createOperationTracker(): OperationTracker {
+  const inFlight = new Set<Promise<unknown>>();
+  let isClosed = false;
+  return {
+    run: async (operation) => {
+      if (isClosed) throw new TokenError('closed', 'database: expected an open database, got one that has been closed');
+      const running = operation();
+      inFlight.add(running);
+      try {
+        return await running;
+      } finally {
+        inFlight.delete(running);
+      }
+    },
+    close: async () => {
+      isClosed = true;
+      await Promise.allSettled(inFlight);
+    },
+  };
+}

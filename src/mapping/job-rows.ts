@@ -1,0 +1,130 @@
+/**
+ * The rows of a job: stores them as pending, claims them, and writes the answers of the service.
+ *
+ * A claim is a row lock of the transaction that will write the answer. `SKIP LOCKED` lets several workers share a job. When a
+ * worker is killed, the database releases its claims at once: there is nothing to clean up.
+ *
+ * All functions expect the queries of an `indexedTransaction`.
+ */
+
+import type { Queries } from '../database/contract.ts';
+import type { Key } from './key.ts';
+import type { AnsweredRow } from './mapping-request.ts';
+import { REQUESTED } from './tables.ts';
+
+/** When `map` requests a stored row again whose DII is in its source. */
+export interface RemapCondition {
+  /** Rows that are due at this time: the service's, epoch ms. */
+  readonly dueAt: number;
+  /** Opted-out and invalid rows that were answered before this time, which is the start of the job: the service's, epoch ms. */
+  readonly answeredBefore: number;
+  readonly version: 2 | 3;
+}
+
+// Rows that version 2 has mapped have a bucket; all of them are due for version 3.
+const FROM_V2 = 'bucket_id IS NOT NULL';
+
+/**
+ * Store keys as pending, unless they are stored already and need no new request.
+ *
+ * @returns the number of rows to request.
+ */
+export async function addPending(queries: Queries, keys: readonly Key[], condition: RemapCondition): Promise<number> {
+  // Rows are locked in the same order everywhere, so that workers with the same source cannot deadlock.
+  const [added] = await queries.query<{ count: number }>(
+    `WITH given AS MATERIALIZED (
+      SELECT DISTINCT type, hash FROM unnest($1::text[], $2::text[]) AS key (type, hash)
+    ), added AS (
+      INSERT INTO tessera_mappings (type, hash, state, due_at)
+        SELECT type COLLATE "C", hash COLLATE "C", 'pending', ${REQUESTED} FROM given ORDER BY 1, 2
+        ON CONFLICT DO NOTHING RETURNING 1
+    ), found AS (
+      SELECT m.type, m.hash FROM given JOIN tessera_mappings m ON m.type = given.type AND m.hash = given.hash
+        WHERE m.due_at IS DISTINCT FROM ${REQUESTED} AND (m.due_at <= $3
+          OR m.state IN ('optedOut', 'invalid') AND m.answered_at < $4
+          OR $5 AND m.${FROM_V2})
+        ORDER BY m.type, m.hash FOR UPDATE OF m
+    ), asked AS (
+      UPDATE tessera_mappings m SET due_at = ${REQUESTED} FROM found
+        WHERE m.type = found.type AND m.hash = found.hash RETURNING 1
+    )
+    SELECT ((SELECT count(*) FROM added) + (SELECT count(*) FROM asked))::integer AS count`,
+    [
+      keys.map(({ type }) => type),
+      keys.map(({ hash }) => hash),
+      condition.dueAt,
+      condition.answeredBefore,
+      condition.version === 3,
+    ],
+  );
+  return added!.count;
+}
+
+/** Which rows a job requests: those of a source, or all that are due at `until` (epoch ms, the service's time). */
+export type RowSelection =
+  | { readonly kind: 'requested' }
+  | { readonly kind: 'due'; until(): number; readonly version: 2 | 3 };
+
+// Conditions that match the partial indexes. The second is used when no row fits the first.
+const conditionsOf = (selection: RowSelection): readonly (readonly [condition: string, ...params: number[]])[] => {
+  if (selection.kind === 'requested') return [[`due_at = ${REQUESTED}`]];
+  const due = ['due_at <= $1', selection.until()] as const;
+  return selection.version === 3 ? [due, [FROM_V2]] : [due];
+};
+
+/** Claim up to `max` rows that no other transaction has claimed. */
+export async function claimRows(queries: Queries, selection: RowSelection, max: number): Promise<Key[]> {
+  for (const [condition, ...params] of conditionsOf(selection)) {
+    const order = condition === FROM_V2 ? 'bucket_id' : 'due_at';
+    const keys = await queries.query<Key>(
+      `SELECT type, hash FROM tessera_mappings WHERE ${condition} ORDER BY ${order} LIMIT ${max}
+        FOR UPDATE SKIP LOCKED`,
+      params,
+    );
+    if (keys.length > 0) return keys;
+  }
+  return [];
+}
+
+/**
+ * Wait until the transactions that have claimed the remaining rows end.
+ *
+ * @returns whether a row is left: a worker that fails or is killed leaves its rows to the others.
+ */
+export async function waitForClaims(queries: Queries, selection: RowSelection): Promise<boolean> {
+  for (const [condition, ...params] of conditionsOf(selection)) {
+    const rows = await queries.query(`SELECT 1 FROM tessera_mappings WHERE ${condition} LIMIT 1 FOR UPDATE`, params);
+    if (rows.length > 0) return true;
+  }
+  return false;
+}
+
+/** Count the rows that a job selects. */
+export async function countRows(queries: Queries, selection: RowSelection): Promise<number> {
+  const [condition, ...params] = conditionsOf(selection)[0]!;
+  const all = conditionsOf(selection).length > 1 ? `(${condition} OR ${FROM_V2})` : condition;
+  const [found] = await queries.query<{ count: number }>(`SELECT count(*) FROM tessera_mappings WHERE ${all}`, params);
+  return found!.count;
+}
+
+/** Write the answers to rows that this transaction has claimed. */
+export async function writeAnswers(queries: Queries, rows: readonly AnsweredRow[]): Promise<void> {
+  await queries.query(
+    `UPDATE tessera_mappings AS m SET state = a.state, raw_id = a.raw_id, previous_raw_id = a.previous_raw_id,
+        remap_at = a.remap_at, bucket_id = a.bucket_id, answered_at = a.answered_at, due_at = a.due_at
+      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[],
+        $9::bigint[]) AS a (type, hash, state, raw_id, previous_raw_id, remap_at, bucket_id, answered_at, due_at)
+      WHERE m.type = a.type AND m.hash = a.hash`,
+    [
+      rows.map(({ type }) => type),
+      rows.map(({ hash }) => hash),
+      rows.map(({ state }) => state),
+      rows.map(({ rawId }) => rawId),
+      rows.map(({ previousRawId }) => previousRawId),
+      rows.map(({ remapAt }) => remapAt),
+      rows.map(({ bucketId }) => bucketId),
+      rows.map(({ answeredAt }) => answeredAt),
+      rows.map(({ dueAt }) => dueAt),
+    ],
+  );
+}

@@ -1,0 +1,67 @@
+/**
+ * Requests mappings of keys from the service, version 3 or 2, and converts the results to rows.
+ *
+ * It knows nothing of the database: `job-rows.ts` writes the rows.
+ */
+
+import type { MapResult, MapResultV2 } from '../server/index.ts';
+import { diiOf, type Key } from './key.ts';
+import type { ServiceClock } from './service-clock.ts';
+import type { MappingClient, MappingState } from './types.ts';
+
+/** A row with the answer of the service. Opted-out and invalid rows hold no raw ID. */
+export interface AnsweredRow extends Key {
+  readonly state: Exclude<MappingState, 'pending'>;
+  readonly rawId: string | null;
+  readonly previousRawId: string | null;
+  readonly remapAt: number | null;
+  readonly bucketId: string | null;
+  readonly answeredAt: number;
+  /** See `tables.ts`. */
+  readonly dueAt: number | null;
+  /** Why the row is invalid, in the words of the service. */
+  readonly reason?: string;
+}
+
+/** The rows of the batches before the first failure, and that failure. */
+export interface AnsweredRows {
+  readonly rows: readonly AnsweredRow[];
+  readonly failure?: { readonly error: unknown };
+}
+
+/** Request mappings of keys, in their order. Never rejects: the batches before a failed one count. */
+export type RequestMappings = (keys: readonly Key[], signal: AbortSignal) => Promise<AnsweredRows>;
+
+const NO_MAPPING = { rawId: null, previousRawId: null, remapAt: null, bucketId: null, dueAt: null };
+
+const rowOf = ({ type, hash }: Key, result: MapResult | MapResultV2, now: number): AnsweredRow => {
+  const { answeredAt = now } = result;
+  const row = { type, hash, ...NO_MAPPING, answeredAt };
+  if (result.status === 'optout') return { ...row, state: 'optedOut' };
+  if (result.status === 'unmapped') return { ...row, state: 'invalid', reason: result.reason };
+  const mapped = { ...row, state: 'mapped', rawId: result.rawId } as const;
+  if ('bucketId' in result) return { ...mapped, bucketId: result.bucketId };
+  const { previousRawId, remapAt } = result;
+  // If the service names a time in the past, the next run asks again; this one would never end.
+  return { ...mapped, previousRawId, remapAt, dueAt: Math.max(remapAt, answeredAt + 1) };
+};
+
+/** Create the function that requests mappings through `client`. `clock` learns the service's time from the answers. */
+export function createMappingRequest(client: MappingClient, version: 2 | 3, clock: ServiceClock): RequestMappings {
+  return async (keys, signal) => {
+    const rows: AnsweredRow[] = [];
+    const diis = keys.map(diiOf);
+    const results = version === 3 ? client.mapIdentities(diis, { signal }) : client.mapIdentitiesV2(diis, { signal });
+    try {
+      for await (const batch of results.batches()) {
+        const [first] = batch;
+        if (first?.answeredAt !== undefined) clock.observe(first.answeredAt);
+        const now = clock.now();
+        for (const result of batch) rows.push(rowOf(keys[rows.length]!, result, now));
+      }
+      return { rows };
+    } catch (error) {
+      return { rows, failure: { error } };
+    }
+  };
+}

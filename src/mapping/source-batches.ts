@@ -1,0 +1,93 @@
+/**
+ * Reads a source of DII in batches of keys, and reports the invalid items.
+ *
+ * Memory holds one batch. An incomplete batch of a slow source is passed on after a second.
+ */
+
+import type { Dii, Source } from '../server/index.ts';
+import { type Key, keyOf } from './key.ts';
+import type { Invalid } from './types.ts';
+
+/** Number of keys in one statement. */
+export const BATCH_SIZE = 5_000;
+
+/** Time after which an incomplete batch is passed on, ms. */
+const FILL_TIMEOUT_MS = 1_000;
+
+/** The number of items read since the previous batch, and the keys of the valid ones. */
+export interface Batch {
+  readonly read: number;
+  readonly keys: readonly Key[];
+  /** Whether the source did not fill the batch in time. It may be empty. */
+  readonly isEarly: boolean;
+}
+
+const keyAt = (dii: Dii, index: number): Key | undefined => {
+  try {
+    return keyOf(dii);
+  } catch (error) {
+    throw new TypeError(`source: item ${index}: ${(error as Error).message}`);
+  }
+};
+
+// Not `for await`: waiting for the next item needs a time limit.
+const readerOf = (source: Source<Dii>): AsyncIterator<Dii> | Iterator<Dii> =>
+  Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+
+/** Start a timer that does not keep the process alive. */
+const startTimer = (): { readonly elapsed: Promise<void>; clear(): void } => {
+  let resolveElapsed = () => {};
+  const elapsed = new Promise<void>((resolve) => {
+    resolveElapsed = resolve;
+  });
+  const timer = setTimeout(() => resolveElapsed(), FILL_TIMEOUT_MS);
+  timer.unref();
+  return { elapsed, clear: () => clearTimeout(timer) };
+};
+
+/**
+ * Read a source in batches of {@link BATCH_SIZE} items, or fewer if it is slow.
+ *
+ * @param onInvalid  called for each invalid item, in order; a promise is awaited.
+ * @throws {TypeError} for an item that is not DII; and what source and `onInvalid` throw.
+ */
+export async function* batchesOf(
+  source: Source<Dii>,
+  onInvalid: (found: Invalid) => void | Promise<void>,
+): AsyncGenerator<Batch, void, undefined> {
+  const reader = readerOf(source);
+  let index = 0;
+  let nextItem: Promise<IteratorResult<Dii>> | undefined;
+  let timer = startTimer();
+  let isEnded = false;
+  try {
+    while (!isEnded) {
+      let read = 0;
+      let isEarly = false;
+      const keys: Key[] = [];
+      while (read < BATCH_SIZE && !isEnded && !isEarly) {
+        nextItem ??= Promise.resolve(reader.next());
+        const next = await Promise.race([nextItem, timer.elapsed]);
+        isEarly = !next;
+        if (!next) continue;
+        nextItem = undefined;
+        isEnded = next.done === true;
+        if (next.done) continue;
+        const key = keyAt(next.value, index);
+        if (key) keys.push(key);
+        else await onInvalid({ dii: next.value, index, reason: 'invalid identifier' });
+        index++;
+        read++;
+      }
+      timer.clear();
+      yield { read, keys, isEarly };
+      timer = startTimer();
+    }
+  } finally {
+    timer.clear();
+    // A source whose next item is outstanding must not block. One that has ended or failed needs no `return`.
+    const closing = isEnded ? undefined : reader.return?.();
+    if (nextItem) Promise.resolve(closing).catch(() => {});
+    else await closing;
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * Turns an answer other than 200 into a TokenError.
+ *
+ * Such answers are plain text or JSON, never encrypted. The message of the service goes into the error after everything
+ * that may be DII, a token or a key has been removed.
+ */
+
+import { type ErrorCode, TokenError } from '../token/errors.ts';
+import { requestName } from './paths.ts';
+
+/** Smallest difference between local clock and `Date` header, ms, that explains a 400 without a message. */
+const CLOCK_SKEW_MS = 60_000;
+
+/** How far the local clock is ahead of the service's, ms (negative: behind); undefined without a `Date` header. */
+const clockAheadMs = (headers: Headers, now: number): number | undefined => {
+  const aheadMs = now - Date.parse(headers.get('date') ?? '');
+  return Number.isNaN(aheadMs) ? undefined : aheadMs;
+};
+
+/** Read `Retry-After` (seconds, or a date by the service's clock) as ms from now; always finite, undefined if absent. */
+const retryAfterMsOf = (headers: Headers, now: number): number | undefined => {
+  const value = headers.get('retry-after')?.trim();
+  if (!value) return undefined;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - (now - (clockAheadMs(headers, now) ?? 0));
+  // A very long row of digits parses as Infinity.
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), Number.MAX_SAFE_INTEGER);
+};
+
+/**
+ * Remove addresses, long numbers and long runs of base64 or hex from a message of the service.
+ *
+ * Runs without digits and capitals stay: the service's messages link to its documentation.
+ */
+export function redacted(message: string): string {
+  return message
+    .slice(0, 2000)
+    .replace(/[^\s@'"]+@[^\s@'"]+/g, '[removed]')
+    .replace(/[\w+/=.-]{20,}/g, (run) => (/[\dA-Z]/.test(run) ? '[removed]' : run))
+    .replace(/\+?\d{9,}/g, '[removed]')
+    .slice(0, 500);
+}
+
+const parseFailure = (text: string): { status?: string; message?: string } => {
+  try {
+    const { status, message } = JSON.parse(text) as Record<string, unknown>;
+    return {
+      ...(typeof status === 'string' && { status: redacted(status) }),
+      ...(typeof message === 'string' && { message: redacted(message) }),
+    };
+  } catch {
+    return {};
+  }
+};
+
+const codeOf = (http: number, status: string | undefined): ErrorCode => {
+  if (http === 401) return 'unauthorized';
+  if (http === 429) return 'rate_limited';
+  if (http !== 400 || status === undefined) return 'http_status';
+  return status === 'invalid_token' || status === 'expired_token' ? 'refresh_rejected' : 'client_error';
+};
+
+/**
+ * Make the error for an answer other than 200.
+ *
+ * @param path  the endpoint, for the message.
+ * @param text  the body of the answer.
+ * @param now   the local clock, epoch ms.
+ */
+export function responseError(path: string, response: Response, text: string, now: number): TokenError {
+  const { status: http, headers } = response;
+  const { status, message } = parseFailure(text);
+  const aheadMs = clockAheadMs(headers, now);
+  const isFarOff = aheadMs !== undefined && Math.abs(aheadMs) >= CLOCK_SKEW_MS;
+  const isSkewed = http === 400 && (message === undefined ? isFarOff : message.startsWith('Invalid timestamp'));
+  const retryAfterMs = retryAfterMsOf(headers, now);
+  let sentence = [`${requestName(path)} answered ${http}`, status, message]
+    .filter((part) => part !== undefined)
+    .join(': ');
+  if (isSkewed && isFarOff) {
+    const direction = aheadMs > 0 ? 'ahead of' : 'behind';
+    sentence += `; the local clock is ${Math.round(Math.abs(aheadMs) / 1000)} s ${direction} the service's`;
+  }
+  if (retryAfterMs !== undefined) sentence += `; it asks to wait ${Math.ceil(retryAfterMs / 1000)} s`;
+  return new TokenError(isSkewed ? 'clock_skew' : codeOf(http, status), sentence, { status: http, retryAfterMs });
+}
