@@ -69,7 +69,7 @@ describe('the device’s clock', () => {
     expect(fixture.sent.length).toBeGreaterThan(5);
     expect(fixture.sent.length).toBeLessThanOrEqual(25);
     fixture.close();
-  }, 20_000);
+  });
 
   test('correct, but the device sleeps during a refresh: the late answer, expired by then, is not used', async () => {
     let answer = (_: Response) => {};
