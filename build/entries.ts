@@ -13,7 +13,7 @@ export const entries: Record<string, string> = {
   './operator': 'operator/index',
   './operator/node': 'operator/node',
   './prebid': 'page/prebid',
-  './uid2': 'page/uid2',
+  './uid2': 'page/uid2/index',
   './secure-signals': 'page/secure-signals',
   './consent': 'page/consent',
   './react': 'page/react',
@@ -66,7 +66,7 @@ export const scripts = {
     replace: { of: NOBLE, by: 'src/page/noble.ts', lazy: false },
   },
   'tessera-uid2.js': {
-    from: 'src/page/uid2-script.ts',
+    from: 'src/page/uid2/script.ts',
     format: 'iife',
     replace: { of: NOBLE, by: 'src/page/noble.ts', lazy: false },
   },
