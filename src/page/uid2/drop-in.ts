@@ -15,6 +15,7 @@ import {
   decide,
   type Evidence,
   hasNews,
+  isForeignSet,
   keptFor,
   type Mark,
   markOf,
@@ -197,7 +198,9 @@ export function keep({ state, places, options }: DropIn): void {
         : token === undefined || token === record?.set?.advertisingToken;
   if (!isWritten) return;
   const isInForce = isAvailable(knownFromSession(phase, token, endsAt, Date.now()));
-  places.write(keptFor(record, isInForce, Date.now(), Boolean(options.cookieDomain)));
+  const kept = keptFor(record, isInForce, Date.now(), Boolean(options.cookieDomain));
+  // Without cookie mode, a server's cookie is neither read nor erased.
+  places.write(kept, options.useCookie ? undefined : isForeignSet);
 }
 
 /** Emit what has changed since the last time. */

@@ -35,7 +35,8 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): void => {
   // No number is less than NaN.
   const isNewer = identity && !(Number((identity as Identity)['identity_expires']) < Number(session?.state.expiresAt));
   const isOther =
-    !session || before.baseUrl !== options.baseUrl || before.refreshRetryPeriod !== options.refreshRetryPeriod;
+    !session ||
+    (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]);
   dropIn.places.moveTo(options);
   try {
     if (isNewer || isOther) start(dropIn, identity);

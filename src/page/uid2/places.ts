@@ -101,8 +101,12 @@ export interface Places {
   read(): Found[];
   /** Tell whether a value is there that was not there at the last read or write. */
   hasChanged(includesLocal: boolean): boolean;
-  /** Keep one value and erase all others; undefined erases all. An unchanged value is not written again. */
-  write(kept: Kept | undefined): void;
+  /**
+   * Keep one value and erase all others; undefined erases all. An unchanged value is not written again.
+   *
+   * @param isTheirs  tells a value of somebody else: no cookie is erased while one with such a value is visible.
+   */
+  write(kept: Kept | undefined, isTheirs?: (value: Identity) => boolean): void;
 }
 
 /** Open the places of a product. */
@@ -159,12 +163,13 @@ export function createPlaces(product: Product): Places {
       look();
       return (options.useCookie && before.cookie !== seen.cookie) || (includesLocal && before.local !== seen.local);
     },
-    write: (kept) => {
+    write: (kept, isTheirs) => {
       const inCookie = kept && kept.place !== 'local' && options.useCookie;
       const visible = readCookies(cookieName);
       const text = inCookie ? encodeURIComponent(JSON.stringify(kept.value)) : '';
       const isUnchanged = inCookie && !hasMoved && visible.length === 1 && visible[0] === text;
-      if (!isUnchanged) {
+      const hasTheirs = isTheirs && visible.some((row) => isTheirs(decode(row) ?? {}));
+      if (!isUnchanged && !hasTheirs) {
         eraseCookies(visible.length > 0);
         if (inCookie) writeCookie(cookieName, text, kept.expiresAt, options);
       }

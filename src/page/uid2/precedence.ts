@@ -164,6 +164,11 @@ export function hasNews(
   return copy !== undefined && copyAt > recordAt;
 }
 
+/** Tell whether a value is an identity that this file has not written. */
+export function isForeignSet(value: Identity): boolean {
+  return !value['tessera'] && !isMark(value);
+}
+
 /** How long a mark stays in its place, ms: the session keeps its own of an opt-out without an end. */
 const MARK_MS = 365 * 86_400_000;
 

@@ -14,8 +14,8 @@ import {
   wireSet,
 } from '../../session/fixtures.ts';
 import { HOUR, MINUTE, until, useFakeClock } from '../../support/fixtures.ts';
+import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal, setCookie } from './fixtures.ts';
 
-const KEY = 'UID2-sdk-identity';
 const BASE_URL = 'https://operator.example';
 let fixture: ReturnType<typeof createFixture>;
 let sdk: Uid2;
@@ -24,26 +24,6 @@ let emitted: [event: string, token: unknown][];
 /** The page's callback: notes each event and the token that came with it. */
 const note: Callback = (event, { identity }) => void emitted.push([event, identity?.['advertising_token'] ?? null]);
 const events = () => emitted.map(([event, token]) => (token ? `${event} ${token}` : event));
-
-const cookies = () => new Map(document.cookie.split('; ').map((row) => row.split('=') as [string, string]));
-const cookie = (name = '__uid_2') => {
-  const text = cookies().get(name);
-  return text ? JSON.parse(decodeURIComponent(text)) : undefined;
-};
-const setCookie = (text: string) => {
-  // biome-ignore lint/suspicious/noDocumentCookie: what servers and other scripts leave; there is no other way here.
-  document.cookie = `${text};path=/`;
-};
-const putCookie = (value: unknown, name = '__uid_2') =>
-  setCookie(`${name}=${encodeURIComponent(JSON.stringify(value))}`);
-/** A set that the host has got anew: sets of the fixture that follow each other end alike, as refreshed ones need not. */
-const newSet = (n: number, at = Date.now()) => ({
-  ...wireSet(n, at),
-  refresh_token: `refresh-${n}-of-a-new-login-number-${n}`,
-});
-/** What is stored where the former SDK keeps the identity. */
-const local = () => JSON.parse(localStorage.getItem(KEY) ?? 'null');
-const putLocal = (value: unknown, key = KEY) => localStorage.setItem(key, JSON.stringify(value));
 
 /** Load the file, as a page does, and start. */
 const load = (before?: { callbacks: Callback[] }) => {
@@ -70,8 +50,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   sdk?.abort();
-  localStorage.clear();
-  for (const name of cookies().keys()) setCookie(`${name}=;expires=${new Date(0).toUTCString()}`);
+  clearPlaces();
   delete window.__uid2;
   delete window.__euid;
   restoreGlobals();
