@@ -1,15 +1,13 @@
 /**
- * The life of one drop-in: idle until `init`, reading until the session's record is known, ready, closed by `abort`.
+ * The transitions of one drop-in: what `init`, `setIdentity`, `disconnect`, `abort` and news of the session do.
  *
- * It connects the session with the places and the callbacks. What counts is decided in `precedence.ts`, what pages are told
- * in `status.ts`.
+ * It connects the session with the places and the callbacks. `precedence.ts` decides which identity counts, `status.ts` which
+ * events follow.
  */
 
-import { createSession, type Session } from '../../session/index.ts';
+import { createSession } from '../../session/index.ts';
 import { parseBaseUrl } from '../../token/checks.ts';
-import { toWire } from '../../token/token-set.ts';
-import type { Callbacks } from './callbacks.ts';
-import { type Places, tryTo } from './places.ts';
+import { tryTo } from './places.ts';
 import {
   type Act,
   decide,
@@ -17,95 +15,17 @@ import {
   hasNews,
   isForeignSet,
   keptFor,
-  type Mark,
   markOf,
   suppliedBy,
   withoutIdentities,
 } from './precedence.ts';
-import { createRecordStore, type RecordStore } from './record.ts';
-import {
-  eventsBetween,
-  isAvailable,
-  isSameKnown,
-  type Known,
-  knownFromIdentity,
-  knownFromSession,
-  LEGACY_STATUS,
-  statusBetween,
-} from './status.ts';
-import type { Identity, InitOptions, Product } from './types.ts';
-
-/** `init` has been called; what the session has stored is not known yet. */
-interface Reading {
-  readonly name: 'reading';
-  readonly session: Session;
-  readonly records: RecordStore;
-  /** What is held back until the record is known. */
-  evidence: Omit<Evidence, 'record'>;
-  candidate: Identity | undefined;
-  readonly mark: Mark | undefined;
-  /** The page has supplied a malformed identity. */
-  readonly isInvalid: boolean;
-}
-
-interface Ready {
-  readonly name: 'ready';
-  readonly session: Session;
-  readonly records: RecordStore;
-}
-
-export type State = { readonly name: 'idle' } | Reading | Ready | { readonly name: 'closed' };
-
-/** Everything that one drop-in holds. */
-export interface DropIn {
-  readonly product: Product;
-  readonly places: Places;
-  readonly callbacks: Callbacks;
-  options: InitOptions;
-  state: State;
-  /** What callbacks know; undefined until `InitCompleted` has been emitted. */
-  told: Known | undefined;
-  /** Refresh tokens that were considered: a cookie that cannot be erased is not adopted twice. */
-  readonly considered: Set<unknown>;
-  /** Resolve `started`. */
-  start(): void;
-  /** The session has read its record, or `abort` was called. */
-  readonly started: Promise<void>;
-}
+import { createRecordStore } from './record.ts';
+import { type DropIn, identityOf, isIdle, knownNow, type Reading } from './state.ts';
+import { eventsBetween, isAvailable, isSameKnown, knownFromSession, LEGACY_STATUS, statusBetween } from './status.ts';
+import type { Identity } from './types.ts';
 
 /** How long `InitCompleted` waits for the record if another place has an answer, ms. */
 const PATIENCE_MS = 250;
-
-const isIdle = (state: State): state is Exclude<State, Reading | Ready> =>
-  state.name === 'idle' || state.name === 'closed';
-
-/** Describe what the page may know now. */
-export function knownNow({ state }: DropIn): Known {
-  if (isIdle(state)) return { condition: 'none', token: undefined };
-  const now = Date.now();
-  const { session } = state;
-  if (state.name === 'reading' && (state.mark || session.advertisingToken === undefined))
-    return knownFromIdentity(state.candidate, state.mark === 'optout', now);
-  const token = session.advertisingToken;
-  return knownFromSession(session.state.phase, token, session.state.endsAt, now);
-}
-
-/** Return the whole identity whose token is in force, or null. */
-export function identityOf(dropIn: DropIn): Identity | null {
-  const { state, options, places } = dropIn;
-  if (isIdle(state)) {
-    // Before `init`: what the former SDK or an earlier page has left.
-    const found = places.read();
-    const isCookieMode = Boolean((options.useCookie ?? places.readOptions()?.useCookie) === true);
-    const { candidate } = decide({ found, isCookieMode });
-    return knownFromIdentity(candidate, false, Date.now()).token ? candidate! : null;
-  }
-  const { token } = knownNow(dropIn);
-  if (token === undefined) return null;
-  if (state.name === 'reading' && state.candidate?.['advertising_token'] === token) return state.candidate;
-  const set = state.records.view()?.set;
-  return set?.advertisingToken === token ? toWire(set) : { advertising_token: token };
-}
 
 /**
  * Start, or start again with other options or another identity. Nothing changes if an option is wrong.

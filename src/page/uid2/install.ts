@@ -4,8 +4,9 @@ import { typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { ownGlobal } from '../clobbering.ts';
 import { createCallbacks } from './callbacks.ts';
-import { abort, type DropIn, disconnect, identityOf, keep, knownNow, look, setIdentity, start } from './drop-in.ts';
+import { abort, disconnect, keep, look, setIdentity, start } from './drop-in.ts';
 import { createPlaces } from './places.ts';
+import { type DropIn, identityOf, knownNow } from './state.ts';
 import { isAvailable, needsLogin } from './status.ts';
 import type { Callback, Identity, InitOptions, Product, Uid2 } from './types.ts';
 
