@@ -90,13 +90,15 @@ describe('a cookie that another host can set', () => {
     await fixture.rest();
     expect(set.mock.calls.filter(([row]) => row.includes('other.example;') || row.includes('/;secure'))).toEqual([]);
   });
+});
 
-  test('of the former SDK erases nothing that the options of this page keep', async () => {
-    putLocal({ baseUrl: 'https://earlier.example' }, `${KEY}_config`);
-    visit().init({ identity: wireSet(1, Date.now() - 15 * MINUTE) });
-    await complete();
-    expect(fixture.sent.map(({ url }) => new URL(url).host)).toEqual(['prod.uidapi.com']);
-  });
+test('the first init of a page replaces the options of an earlier page', async () => {
+  putLocal({ baseUrl: 'https://earlier.example' }, `${KEY}_config`);
+  visit();
+  await complete();
+  sdk.init({ identity: wireSet(1, Date.now() - 15 * MINUTE) });
+  await complete();
+  expect(fixture.sent.map(({ url }) => new URL(url).host)).toEqual(['prod.uidapi.com']);
 });
 
 describe('one cookie of several hosts', () => {
