@@ -30,7 +30,7 @@ export interface ScriptFile {
 /** File name in `dist/` -> what it is built from. */
 export const scripts: Readonly<Record<string, ScriptFile>> = {
   'tessera.js': { source: 'src/page/script.ts', format: 'iife', noble: 'src/page/noble.ts' },
-  'tessera-uid2.js': { source: 'src/page/uid2-script.ts', format: 'iife', noble: 'src/page/noble.ts' },
+  'tessera-uid2.js': { source: 'src/page/uid2/script.ts', format: 'iife', noble: 'src/page/noble.ts' },
   'tessera-noble.js': { source: 'build/noble.ts', format: 'es' },
   'tessera.full.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts' },
 };

@@ -1,16 +1,16 @@
 /**
- * What a session has been doing, in a form that is safe to share: times, phases, codes and counts, never a token, key or
- * message of somebody else's making.
+ * A report of what a session has done, in a form that is safe to share: times, phases, codes and counts, never a token, a key
+ * or the message of an error.
  */
 
 import type { Session } from '../session/index.ts';
 
-/** Something that happened. */
+/** An event of the session, or a change of its phase. */
 export interface InspectedEvent {
-  /** How long ago, ms. */
+  /** Time since the event, ms. */
   readonly msAgo: number;
   readonly event: 'token' | 'expired' | 'optout' | 'needsTokens' | 'error' | 'phase';
-  /** Cause, reason, code, which token, or the phase that began. */
+  /** Cause, reason, error code, kind of token, or the phase that began. */
   readonly detail: string;
 }
 
@@ -19,21 +19,21 @@ export interface Report {
   readonly hasToken: boolean;
   readonly waitingFor: string | undefined;
   readonly persistence: string;
-  /** Time to each instant, ms; below 0 where it has passed. By the service's clock, as far as it is known. */
+  /** Time to each instant, ms, negative if it has passed; by the service's clock as far as its offset is known. */
   readonly refreshInMs: number | undefined;
   readonly expiresInMs: number | undefined;
   readonly endsInMs: number | undefined;
   readonly clockOffsetMs: number;
   /** Code and HTTP status of the last failure. */
   readonly lastError: string | undefined;
-  /** What the page offers: a session does without any of them. */
+  /** What the page supports. A session works without any of these. */
   readonly page: {
     readonly secure: boolean;
     readonly visible: boolean;
     readonly locks: boolean;
     readonly webCrypto: boolean;
   };
-  /** How often, since {@link inspect}. */
+  /** Number of events since {@link inspect}, by `event` and by `event detail`. */
   readonly counts: Readonly<Record<string, number>>;
   /** Newest last. */
   readonly events: readonly InspectedEvent[];
@@ -42,44 +42,45 @@ export interface Report {
 export interface InspectorOptions {
   /** How many events to keep. Default 50. */
   keep?: number | undefined;
-  /** The session's clock, where it was given one. */
+  /** The session's `now`, if it has one: current time, epoch ms. Default `Date.now`. */
   now?: (() => number) | undefined;
 }
 
 export interface Inspector {
   report(): Report;
-  /** Print the report to the console, as tables; give it, too. */
+  /** Print the report to the console as tables, and return it. */
   print(): Report;
-  /** Listen no more; what was heard stays. */
+  /** Stop listening; recorded events stay. */
   stop(): void;
 }
 
 /**
- * Watch a session, for debugging: `inspect(tessera.session).print()` in a console.
+ * Watch a session, for debugging. It changes nothing; reading the state makes the session compare its set with the clock.
  *
- * It changes nothing, but that reading a session's state makes it look at the clock.
+ * @example
+ * inspect(tessera.session).print(); // in the console of a page
  */
 export function inspect(session: Session, { keep = 50, now = Date.now }: InspectorOptions = {}): Inspector {
   const events: { at: number; event: InspectedEvent['event']; detail: string }[] = [];
   const counts: Record<string, number> = {};
-  const note = (event: InspectedEvent['event'], detail: string) => {
+  const record = (event: InspectedEvent['event'], detail: string) => {
     events.push({ at: now(), event, detail });
     if (events.length > keep) events.shift();
     for (const name of [event, `${event} ${detail}`]) counts[name] = (counts[name] ?? 0) + 1;
   };
-  /** A code is one of ours; what else an error says may quote anything. */
-  const told = (error: { code: string; status?: number | undefined } | undefined) =>
+  // The message and the cause of an error may quote anything.
+  const describe = (error: { code: string; status?: number | undefined } | undefined) =>
     error && [error.code, error.status].filter(Boolean).join(' ');
 
   let phase = session.state.phase;
-  const stops = [
-    session.on('token', ({ cause }) => note('token', cause)),
-    session.on('expired', ({ token }) => note('expired', token)),
-    session.on('optout', () => note('optout', 'by the service or the host')),
-    session.on('needsTokens', ({ reason }) => note('needsTokens', reason)),
-    session.on('error', (error) => note('error', told(error)!)),
+  const unsubscribes = [
+    session.on('token', ({ cause }) => record('token', cause)),
+    session.on('expired', ({ token }) => record('expired', token)),
+    session.on('optout', () => record('optout', 'by the service or the page')),
+    session.on('needsTokens', ({ reason }) => record('needsTokens', reason)),
+    session.on('error', (error) => record('error', describe(error)!)),
     session.subscribe(() => {
-      if (phase !== session.state.phase) note('phase', (phase = session.state.phase));
+      if (phase !== session.state.phase) record('phase', (phase = session.state.phase));
     }),
   ];
 
@@ -96,7 +97,7 @@ export function inspect(session: Session, { keep = 50, now = Date.now }: Inspect
       expiresInMs: msTo(state.expiresAt),
       endsInMs: msTo(state.endsAt),
       clockOffsetMs,
-      lastError: told(state.lastError),
+      lastError: describe(state.lastError),
       page: {
         secure: globalThis.isSecureContext === true,
         visible: globalThis.document?.visibilityState === 'visible',
@@ -110,15 +111,15 @@ export function inspect(session: Session, { keep = 50, now = Date.now }: Inspect
   return {
     report,
     print: () => {
-      const said = report();
-      const { page, counts, events, ...state } = said;
+      const current = report();
+      const { page, counts, events, ...state } = current;
       console.table({ ...state, ...page });
       console.table(counts);
       console.table(events);
-      return said;
+      return current;
     },
     stop: () => {
-      for (const stop of stops) stop();
+      for (const stop of unsubscribes) stop();
     },
   };
 }

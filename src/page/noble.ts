@@ -6,7 +6,7 @@
  */
 
 import type { Bytes } from '../token/bytes.ts';
-import { scriptTag } from './script-url.ts';
+import { scriptTag } from './clobbering.ts';
 
 /** The part of `tessera-noble.js` that `src/token/cipher.ts` uses. */
 interface Noble {

@@ -1,15 +1,14 @@
 /**
- * React: a session in components. On a server, and while a page is hydrated, there is no session, no state and no token; they
- * come after the first effect.
+ * React: a session in components. On a server and during hydration there is no session, no state and no token; they exist
+ * after the first effect.
  */
 
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import type { Session, SessionState } from '../session/index.ts';
-import { createSession, type SessionOptions } from '../session/index.ts';
+import { createSession, type Session, type SessionOptions, type SessionState } from '../session/index.ts';
 
 /** A session as a component sees it. */
 export interface SessionView {
-  /** Undefined on a server, and before the first effect where it is made here. */
+  /** Undefined on a server, and before the first effect if the hook creates the session. */
   readonly session: Session | undefined;
   readonly state: SessionState | undefined;
 }
@@ -18,12 +17,12 @@ const silent = () => () => {};
 const none = () => undefined;
 
 /**
- * A session and its state; renders again at every change of state.
+ * Use a session and its state; renders again at every change of state.
  *
- * @param given  A session, which stays the caller's to close. Or the options of one: it is made when the component mounts, closed
- *   when it unmounts, and made anew for another `baseUrl` or `name`. Of the other options the first values count; of `provide`
- *   the one of the latest render is called.
- * @throws {TypeError} for a wrong option, into the nearest error boundary.
+ * @param given  A session, which the caller closes. Or the options of a session, which the hook creates when the component
+ *   mounts, closes when it unmounts, and replaces for another `baseUrl` or `name`. The `provide` of the latest render is
+ *   called; of the other options the first values count.
+ * @throws {TypeError} for a wrong option, to the nearest error boundary.
  * @example
  * const { session, state } = useSession({ baseUrl: 'https://operator.example', provide });
  */
@@ -35,7 +34,7 @@ export function useSession(given: Session | SessionOptions): SessionView {
   useEffect(() => {
     latest.current = options;
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: options are written anew at each render, and mean the same.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a component writes the same options as a new object at each render.
   useEffect(() => {
     if (theirs) return;
     const { provide } = options;
@@ -50,7 +49,12 @@ export function useSession(given: Session | SessionOptions): SessionView {
   return { session, state: useSyncExternalStore(session?.subscribe ?? silent, () => session?.state, none) };
 }
 
-/** The token in force, or undefined; renders again only when it changes. */
+/**
+ * Use the token in force, or undefined; renders again only when the token changes.
+ *
+ * @example
+ * const token = useAdvertisingToken(session);
+ */
 export function useAdvertisingToken(session: Session | undefined): string | undefined {
   return useSyncExternalStore(session?.subscribe ?? silent, () => session?.advertisingToken, none);
 }

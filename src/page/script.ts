@@ -1,5 +1,6 @@
 /**
- * The script tag: the global `tessera`, the queue of calls from before it arrived, and a session without code.
+ * The script tag: the global `tessera`, the queue of calls that were made before the file had loaded, and a session that
+ * the tag's attributes describe.
  *
  * ```html
  * <script async src="/tessera.js" data-base-url="https://operator.example" data-provide="/token"></script>
@@ -10,9 +11,8 @@
  */
 
 import { version } from '../../package.json';
-import type { EventName, Session, SessionOptions } from '../session/index.ts';
-import { createSession, isTokenError } from '../session/index.ts';
-import { scriptTag } from './script-url.ts';
+import { createSession, type EventName, isTokenError, type Session, type SessionOptions } from '../session/index.ts';
+import { ownGlobal, scriptTag } from './clobbering.ts';
 
 type Call = (tessera: Tessera) => unknown;
 
@@ -23,7 +23,7 @@ export interface Tessera {
   session?: Session;
   createSession(options: SessionOptions): Session;
   isTokenError: typeof isTokenError;
-  /** Call back at once; before the file arrives, the same word pushes onto an array. */
+  /** Make calls at once. Before the file has loaded, `push` of an array queues them. */
   push(...calls: Call[]): void;
 }
 
@@ -34,17 +34,17 @@ declare global {
 }
 
 /** Ask the publisher's server: POST, same-origin credentials, no body; 204 means that nobody is signed in. */
-const askAt =
+const provideFrom =
   (url: string): NonNullable<SessionOptions['provide']> =>
   async ({ signal }) => {
     const response = await fetch(url, { method: 'POST', credentials: 'same-origin', signal });
-    // A response itself says by its status that nobody is signed in (204), or that this is no set.
+    // The session reads the status of a response: 204 means that nobody is signed in, others are no set.
     return response.ok && response.status !== 204 ? response.json() : response;
   };
 
 /** Repeat a session's events on `window`. Every script on the page hears them: they carry phase and times only. */
-const repeat = (session: Session) => {
-  for (const event of 'token expired optout needsTokens'.split(' ') as EventName[])
+const repeatEvents = (session: Session) => {
+  for (const event of ['token', 'expired', 'optout', 'needsTokens'] satisfies EventName[])
     session.on(event, () => {
       const { phase, refreshAt, expiresAt, endsAt } = session.state;
       const detail = { phase, refreshAt, expiresAt, endsAt };
@@ -52,16 +52,13 @@ const repeat = (session: Session) => {
     });
 };
 
+/** Make calls of the page in order. One that throws or rejects does not stop the others. */
 const run = (tessera: Tessera, calls: Call[]) => {
-  // An asynchronous function: a call that throws or rejects keeps no other from running. Without `reportError` (Safari
-  // before 15.4) the rejection itself is what the console shows.
+  // Without `reportError` (Safari before 15.4) the rejection itself appears in the console.
   for (const call of calls) (async () => call(tessera))().catch(globalThis.reportError);
 };
 
-const install = () => {
-  const before = window.tessera;
-  // A second copy of the file leaves the page to the first.
-  if (before && !Array.isArray(before)) return;
+const createTessera = (): Tessera => {
   const tessera: Tessera = {
     version,
     isTokenError,
@@ -69,19 +66,28 @@ const install = () => {
       const session = createSession(options);
       if (!tessera.session) {
         tessera.session = session;
-        repeat(session);
+        repeatEvents(session);
       }
       return session;
     },
     push: (...calls) => run(tessera, calls),
   };
+  return tessera;
+};
+
+const install = () => {
+  const before = ownGlobal('tessera');
+  const isQueue = Array.isArray(before);
+  // A second copy of the file leaves the page to the first.
+  if (!isQueue && typeof before?.createSession === 'function') return;
+  const tessera = createTessera();
   window.tessera = tessera;
   const { baseUrl, name, provide } = scriptTag?.dataset ?? {};
   try {
-    if (baseUrl) tessera.createSession({ baseUrl, name, provide: provide ? askAt(provide) : undefined });
+    if (baseUrl) tessera.createSession({ baseUrl, name, provide: provide ? provideFrom(provide) : undefined });
   } finally {
-    // Also where an attribute is wrong: what the page has queued is not lost.
-    run(tessera, before ?? []);
+    // A wrong attribute does not lose the calls that the page has queued.
+    run(tessera, isQueue ? before : []);
   }
 };
 

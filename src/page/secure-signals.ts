@@ -1,30 +1,30 @@
 /**
  * Google Secure Signals: offer the session's token to Google's ad tags (GPT, IMA) as a signal.
  *
- * Google asks a provider once and keeps the answer: so a provider is pushed once per page, its promise stays pending until
- * there is a token, and Google's cache is emptied when the user changes, never at a plain refresh.
+ * Google calls a provider once and caches the answer. Therefore a provider is pushed once per page, its promise stays pending
+ * until there is a token, and Google's cache is cleared when the user changes, never at a refresh.
  */
 
-import type { Session } from '../session/index.ts';
+import type { Phase, Session } from '../session/index.ts';
 
 export interface SecureSignalsOptions {
-  /** Whose signal it is: `uid2` is the provider `uidapi.com`, `euid` is `euid.eu`. Default `uid2`. */
+  /** `uid2`: provider `uidapi.com`; `euid`: provider `euid.eu`. Default `uid2`. */
   name?: 'uid2' | 'euid' | undefined;
-  /** Push a provider of the publisher's own, under its Ad Manager network code, in place of that one. */
+  /** Push a provider of the publisher under its Ad Manager network code, instead of that one. */
   networkCode?: string | undefined;
-  /** False where Google's hosted script registers the provider: it finds the token by the global function. Default true. */
+  /** False if Google's hosted script registers the provider; it calls the global function. Default true. */
   register?: boolean | undefined;
 }
 
-/** What is kept on the page for one provider, shared by all copies of this file. */
-interface Place {
-  /** What Google calls: resolves with a token, sooner or later; never rejects. */
+/** One provider on the page, shared by all copies of this file. */
+interface SharedProvider {
+  /** The function that Google calls: resolves once there is a token, and never rejects. */
   collect(): Promise<string>;
-  /** Those who wait for a token. */
+  /** Calls of `collect` that wait for a token. */
   readonly waiting: ((token: string) => void)[];
-  /** The token to give, by whoever is connected. */
+  /** Returns the token of the connected session; undefined while none is connected. */
   read?: (() => string | undefined) | undefined;
-  pushed?: boolean;
+  isPushed?: boolean;
 }
 
 interface Provider {
@@ -33,37 +33,57 @@ interface Provider {
   collectorFunction(): Promise<string>;
 }
 
-/** What is used of Google's globals. Before GPT loads, queue and providers are plain arrays. */
+/** The members that are used of Google's globals. Before GPT loads, queue and providers are plain arrays. */
 interface Page {
   googletag?: {
     cmd?: { push(call: () => void): unknown };
     secureSignalProviders?: { push(provider: Provider): unknown; clearAllCache?(): void };
   };
   google?: { ima?: { secureSignals?: { clearAllCache(): void } } };
-  tesseraSignals?: Record<string, Place>;
+  tesseraSignals?: Record<string, SharedProvider>;
 }
 
-const createPlace = (): Place => {
-  const place: Place = {
+const hasUser = (phase: Phase): boolean => phase !== 'empty' && phase !== 'optedOut';
+
+const createProvider = (): SharedProvider => {
+  const provider: SharedProvider = {
     waiting: [],
     collect: () =>
       new Promise((resolve) => {
-        const token = place.read?.();
+        const token = provider.read?.();
         if (token) resolve(token);
-        else place.waiting.push(resolve);
+        else provider.waiting.push(resolve);
       }),
   };
-  return place;
+  return provider;
+};
+
+/** Push the provider once per page, unless somebody else has pushed one with the same id. */
+const pushOnce = (
+  provider: SharedProvider,
+  google: NonNullable<Page['googletag']>,
+  id: string,
+  idName: keyof Provider,
+) => {
+  if (provider.isPushed) return;
+  provider.isPushed = true;
+  const providers = (google.secureSignalProviders ??= [] as Provider[]);
+  // Visible only until GPT replaces the array by an object.
+  const isTaken =
+    Array.isArray(providers) && providers.some((other: Provider) => id === (other.networkCode ?? other.id));
+  if (!isTaken) providers.push({ [idName]: id, collectorFunction: provider.collect });
 };
 
 /**
- * Offer the session's token as a secure signal, before or after GPT loads: pushes a provider, unless this page has it, and
- * sets `window.getUid2AdvertisingToken` (`getEuidAdvertisingToken`), which Google's hosted script looks for. On login, logout, switch of
- * user and opt-out, Google's cache of signals is emptied (all of it: there is no other way).
+ * Offer the session's token as a secure signal, before or after GPT loads. It pushes a provider, and sets
+ * `window.getUid2AdvertisingToken` (`getEuidAdvertisingToken`), which Google's hosted script calls. A login, logout, switch of
+ * user or opt-out clears Google's cache of signals: all of it, Google has no other way.
  *
  * Use either this or Prebid's `encryptedSignalSources` for a provider, not both.
  *
- * @returns disconnects: who asks from then on waits for the next connection.
+ * @returns a function that disconnects; later calls of the provider wait for the next connection.
+ * @example
+ * const disconnect = connectSecureSignals(session);
  */
 export function connectSecureSignals(
   session: Session,
@@ -73,53 +93,45 @@ export function connectSecureSignals(
   const [standard, hosted] =
     name === 'euid' ? ['euid.eu', 'getEuidAdvertisingToken'] : ['uidapi.com', 'getUid2AdvertisingToken'];
   const id = networkCode ?? standard!;
-  const place = ((page.tesseraSignals ??= {})[id] ??= createPlace());
+  const provider = ((page.tesseraSignals ??= {})[id] ??= createProvider());
   const google = (page.googletag ??= {});
 
-  /** The token that has been told: one that is in force, but not yet told, may belong to another user than Google's cache. */
-  let told = session.advertisingToken;
-  const hasUser = () => !/empty|opted/.test(session.state.phase);
-  let user = hasUser();
+  /** The token that was emitted. A token that is in force but not yet emitted may belong to another user than the cache. */
+  let emitted = session.advertisingToken;
+  let isSignedIn = hasUser(session.state.phase);
 
-  const clear = () => {
+  const clearCache = () => {
     (google.cmd ??= [] as (() => void)[]).push(() => google.secureSignalProviders?.clearAllCache?.());
     page.google?.ima?.secureSignals?.clearAllCache();
   };
-  const read = () => (session.advertisingToken === told ? told : undefined);
-  const serve = () => {
+  const read = () => (session.advertisingToken === emitted ? emitted : undefined);
+  const resolveWaiting = () => {
     const token = read();
-    if (token) for (const resolve of place.waiting.splice(0)) resolve(token);
+    if (token) for (const resolve of provider.waiting.splice(0)) resolve(token);
   };
 
   const offToken = session.on('token', ({ advertisingToken, cause }) => {
-    // A set from the publisher is a login or another user; news of a user where there was none is a login elsewhere.
-    if (cause === 'set' || (!user && cause !== 'load')) clear();
-    user = true;
-    told = advertisingToken;
-    serve();
+    // A set of the publisher is a login or another user; a token where nobody was signed in is a login in another tab.
+    if (cause === 'set' || (!isSignedIn && cause !== 'load')) clearCache();
+    isSignedIn = true;
+    emitted = advertisingToken;
+    resolveWaiting();
   });
   const offChange = session.subscribe(() => {
-    // A page that leaves, or comes back, does not know for a moment who is signed in: that is no logout.
+    // A page that is being left or restored does not know for a moment who is signed in: that is not a logout.
     if (session.state.waitingFor === 'storage') return;
-    const before = user;
-    user = hasUser();
-    if (before && !user) clear();
+    const wasSignedIn = isSignedIn;
+    isSignedIn = hasUser(session.state.phase);
+    if (wasSignedIn && !isSignedIn) clearCache();
   });
 
-  place.read = read;
-  (page as Record<string, unknown>)[hosted!] = place.collect;
-  serve();
-  if (register && !place.pushed) {
-    place.pushed = true;
-    const providers = (google.secureSignalProviders ??= [] as Provider[]);
-    // Somebody else's, seen before GPT puts an object in the place of the array.
-    const taken =
-      Array.isArray(providers) && providers.some((other: Provider) => id === (other.networkCode ?? other.id));
-    if (!taken) providers.push({ [networkCode ? 'networkCode' : 'id']: id, collectorFunction: place.collect });
-  }
+  provider.read = read;
+  (page as Record<string, unknown>)[hosted!] = provider.collect;
+  resolveWaiting();
+  if (register) pushOnce(provider, google, id, networkCode ? 'networkCode' : 'id');
   return () => {
     offToken();
     offChange();
-    if (place.read === read) place.read = undefined;
+    if (provider.read === read) provider.read = undefined;
   };
 }

@@ -1,4 +1,4 @@
-/** The script tag on pages as they are: strict policies, files of other origins, any order, more than one copy. */
+/** The script tag under real conditions: strict policies, files of other origins, any order, more than one copy. */
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
@@ -52,7 +52,7 @@ test.each([
 test.each([
   ['tessera.js', { 'access-control-allow-origin': '*' }],
   ['tessera.full.js', {}],
-])('%s works from another origin; the sibling that it fetches needs a CORS header', async (file, headers) => {
+])('%s works from another origin; tessera-noble.js needs a CORS header there', async (file, headers) => {
   const { baseUrl, handler } = await startOperator();
   const { readFile } = await import('node:fs/promises');
   const fromDist = async ({ url }: Request) =>
@@ -108,7 +108,7 @@ test.each(['async', 'defer', ''])(
   },
 );
 
-test('loaded three times, by tags and by code: one owner, one session, one request for each refresh', async () => {
+test('loaded three times, by tags and by code: one global, one session, one request for each refresh', async () => {
   const { baseUrl, handler, asked } = await startOperator();
   const tag = `<script src="/tessera.js" data-base-url="${baseUrl}" data-provide="/token"></script>`;
   const site = await serveSite({
@@ -125,7 +125,7 @@ test('loaded three times, by tags and by code: one owner, one session, one reque
   expect(refreshes - (tokens - 1)).toBeLessThanOrEqual(1);
 });
 
-test('a wrong attribute is reported by the page, and loses nothing that was queued', async () => {
+test('a wrong attribute is reported as an error, and loses no queued call', async () => {
   const site = await serveSite({
     '/': html(`${STUB}<script>window.errors = []; addEventListener('error', (e) => { errors.push(e.message); e.preventDefault(); });</script>
       <script src="/tessera.js" data-base-url="ftp://operator.example"></script>`),

@@ -41,7 +41,7 @@ interface Eid {
   uids: { id: string }[];
 }
 
-/** A publisher with these scripts in its page, in this order. */
+/** Start a publisher whose page has these scripts, in this order. */
 const startPublisher = async (
   order: string[],
   { name = 'uid2', reader = READER, ...options }: OperatorOptions & { name?: string; reader?: typeof READER } = {},
@@ -113,7 +113,7 @@ const openPage = async ({ site }: Publisher): Promise<Page> => {
 const run = <T = string>(page: Page, code: string): Promise<T> => page.evaluate<T>(code);
 const token = (page: Page) => run<string | undefined>(page, 'tessera.session.advertisingToken');
 
-/** Hold an auction; gives what its bid request says of the reader, by source. */
+/** Hold an auction; returns the user IDs of its bid request, by source. */
 const auction = async (page: Page, { bids }: Publisher): Promise<Record<string, string>> => {
   const before = bids.length;
   await run(
@@ -137,7 +137,7 @@ test.each([
   [['session', 'lateAdapter', 'prebid', 'stub']],
   [['stub', 'session', 'adapter', 'latePrebid']],
   [['session', 'adapter', 'latePrebid', 'stub']],
-])('%j: each bid request carries the token in force, mid-page too', async (order) => {
+])('%j: each bid request has the token in force, even after a refresh', async (order) => {
   const publisher = await startPublisher(order);
   const page = await openPage(publisher);
   const first = await run(page, 'tessera.session.getToken()');
@@ -164,17 +164,17 @@ test.each([
 
 const ORDER = ['stub', 'prebid', 'session', 'adapter'];
 const ids = (page: Page) => run<Record<string, unknown>>(page, 'pbjs.getUserIds()');
-/** Wait until Prebid has no token, without an auction that would make it look. */
+/** Wait until Prebid has no token; no auction begins meanwhile. */
 const untilGone = (page: Page, name = 'uid2') => page.waitForFunction(`!pbjs.getUserIds().${name}?.id`);
 
-/** Let hours pass on the page's clock; no timer notices. */
+/** Advance the page's clock by hours without firing a timer. */
 const passHours = (page: Page, hours: number) =>
   run(page, `void ((real) => (Date.now = () => real() + ${hours * 3_600_000}))(Date.now)`);
 
 test.each([
   ['when the page wakes', "document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))"],
   ['when an auction begins', undefined],
-])('a token that expires with no other in its place is taken out of Prebid %s', async (_, wake) => {
+])('a token that expires without a new one is removed from Prebid %s', async (_, wake) => {
   const publisher = await startPublisher(ORDER, { identityExpires: 3600 });
   const page = await openPage(publisher);
   const first = await run(page, 'tessera.session.getToken()');
@@ -188,7 +188,7 @@ test.each([
   expect(await auction(page, publisher)).toEqual(PAGES_OWN);
 });
 
-test('an opt-out takes the token out of Prebid', async () => {
+test('an opt-out removes the token from Prebid', async () => {
   const publisher = await startPublisher(ORDER, { reader: { email: 'refresh-optout@example.com' } });
   const page = await openPage(publisher);
   const first = await run(page, 'tessera.session.getToken()');
@@ -199,7 +199,7 @@ test('an opt-out takes the token out of Prebid', async () => {
   expect(await auction(page, publisher)).toEqual(PAGES_OWN);
 });
 
-test('after a logout the next login reaches Prebid, and disconnecting takes it out for good', async () => {
+test('the next login after a logout reaches Prebid; disconnecting removes its token', async () => {
   const publisher = await startPublisher(ORDER);
   const page = await openPage(publisher);
   await run(page, 'tessera.session.getToken()');
@@ -218,7 +218,7 @@ test('after a logout the next login reaches Prebid, and disconnecting takes it o
   expect(await auction(page, publisher)).toEqual(PAGES_OWN);
 });
 
-test('an entry of the page for the same module gives way, also one that comes later, and keeps its bidders', async () => {
+test('an entry of the page for the same module is replaced, even a later one, and keeps its bidders', async () => {
   const publisher = await startPublisher(ORDER);
   const page = await openPage(publisher);
   const first = await run(page, 'tessera.session.getToken()');
@@ -242,7 +242,7 @@ test('an entry of the page for the same module gives way, also one that comes la
   expect(publisher.site.requests.filter((request) => request.includes('/v2/token'))).toEqual([]);
 });
 
-test('EUID goes by its own name', async () => {
+test('EUID has its own module name', async () => {
   const publisher = await startPublisher(ORDER, { name: 'euid', scope: 'EUID' });
   const page = await openPage(publisher);
   const first = await run(page, 'tessera.session.getToken()');

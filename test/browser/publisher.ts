@@ -1,4 +1,4 @@
-/** A publisher for browser tests: an operator whose tokens are due after a second, and a handler that gives out sets. */
+/** A publisher for browser tests: an operator whose tokens are due after a second, and a token handler. */
 
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
@@ -10,16 +10,16 @@ import { openProfile } from '../support/browser.ts';
 export const READER = { email: 'reader@example.com' };
 
 export interface Publisher {
-  /** Where the operator is. */
+  /** Address of the operator. */
   readonly baseUrl: string;
   readonly client: ReturnType<typeof createClient>;
   /** Requests to the operator so far, as `METHOD /path`. */
   readonly asked: string[];
-  /** The other end of `data-provide`. */
+  /** Answers the requests of `data-provide`. */
   readonly handler: (request: Request) => Promise<Response>;
 }
 
-/** Start an operator until the test ends. Lifetimes are seconds. */
+/** Start an operator until the test ends. `refreshFrom`: seconds. */
 export const startOperator = async (refreshFrom = 1): Promise<Publisher> => {
   const operator = createOperator({
     refreshFrom,
@@ -42,7 +42,7 @@ export const startOperator = async (refreshFrom = 1): Promise<Publisher> => {
   return { baseUrl, client, asked, handler: tokenHandler({ client, user: () => READER }) };
 };
 
-/** Open a page that fails the test where anything on it throws. */
+/** Open a page; an uncaught error on it fails the test. */
 export const openPage = async (url: string): Promise<Page> => {
   const page = await (await openProfile()).newPage();
   const thrown: Error[] = [];

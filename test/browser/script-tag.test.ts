@@ -1,6 +1,6 @@
 /**
- * The script tag as publishers ship it: the built file in a real Chromium, a real operator and a publisher's token handler
- * over HTTP. Lifetimes are a second long; every wait is for an event.
+ * The script tag as publishers deploy it: the built file in a real Chromium, a real operator and a publisher's token handler
+ * over HTTP. Tokens are due after a second; every wait is for an event.
  */
 
 import type { Page } from 'playwright-core';
@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { serveSite } from '../support/browser.ts';
 import { openPage, READER, startOperator } from './publisher.ts';
 
-/** Start an operator, and the site of a publisher who uses it. */
+/** Start an operator and a publisher's site. */
 const startPublisher = async (script: string) => {
   const { baseUrl, client, asked, handler } = await startOperator();
   const site = await serveSite({
@@ -30,7 +30,7 @@ const startPublisher = async (script: string) => {
 
 type Seen = [name: string, payload: Record<string, unknown>];
 
-/** Wait until the page has seen an event so often; give everything that it has seen. */
+/** Wait until the page has received an event so many times; return all events that it has received. */
 const seenOn = async (page: Page, name: string, times: number): Promise<Seen[]> => {
   await page.waitForFunction(
     ([name, times]) => (window as never as { seen: Seen[] }).seen.filter(([seen]) => seen === name).length >= times,
@@ -42,23 +42,24 @@ const seenOn = async (page: Page, name: string, times: number): Promise<Seen[]> 
 
 const tessera = <T>(page: Page, read: string) => page.evaluate<T>(`window.tessera.${read}`);
 
-test('a page lives through three rotations and an opt-out', async () => {
+test('a page gets three refreshes and an opt-out', async () => {
   const { site, client, asked } = await startPublisher('tessera.js');
   const page = await openPage(`${site.origin}/`);
 
   const seen = await seenOn(page, 'token', 4);
-  const told = seen.filter(([name]) => name === 'token').map(([, payload]) => payload);
-  expect(told.slice(0, 4).map(({ cause }) => cause)).toEqual(['set', 'refresh', 'refresh', 'refresh']);
-  const tokens = told.map(({ advertisingToken }) => advertisingToken as string);
+  const emitted = seen.filter(([name]) => name === 'token').map(([, payload]) => payload);
+  expect(emitted.slice(0, 4).map(({ cause }) => cause)).toEqual(['set', 'refresh', 'refresh', 'refresh']);
+  const tokens = emitted.map(({ advertisingToken }) => advertisingToken as string);
   expect(new Set(tokens).size).toBe(tokens.length);
   expect(await client.validate(tokens[3]!, READER)).toBe(true);
 
-  // What is said on `window` is said to every script: the times, not the token.
-  const aloud = seen.filter(([name]) => name === 'tessera:token').map(([, payload]) => payload);
-  expect(aloud.slice(0, 4).map(({ refreshAt }) => refreshAt)).toEqual(
-    told.slice(0, 4).map(({ refreshAt }) => refreshAt),
+  // Every script hears the events on `window`: they carry the times, not the token.
+  const onWindow = seen.filter(([name]) => name === 'tessera:token').map(([, payload]) => payload);
+  expect(onWindow.slice(0, 4).map(({ refreshAt }) => refreshAt)).toEqual(
+    emitted.slice(0, 4).map(({ refreshAt }) => refreshAt),
   );
-  for (const detail of aloud) expect(Object.keys(detail).sort()).toEqual(['endsAt', 'expiresAt', 'phase', 'refreshAt']);
+  for (const detail of onWindow)
+    expect(Object.keys(detail).sort()).toEqual(['endsAt', 'expiresAt', 'phase', 'refreshAt']);
 
   await client.optOut(READER);
   const all = await seenOn(page, 'optout', 1);
@@ -70,7 +71,7 @@ test('a page lives through three rotations and an opt-out', async () => {
   await tessera(page, 'session.ready');
   expect(await tessera(page, 'session.state.phase')).toBe('optedOut');
 
-  // No preflight, and nothing that was not needed.
+  // No preflight, and no request that was not needed.
   expect(new Set(asked)).toEqual(
     new Set(['POST /v2/token/generate', 'POST /v2/token/refresh', 'POST /v2/token/validate', 'POST /v2/token/logout']),
   );
@@ -87,8 +88,37 @@ test.each([
   expect(await page.evaluate(() => [isSecureContext, 'subtle' in crypto])).toEqual([false, false]);
 
   const seen = await seenOn(page, 'token', 3);
-  const told = seen.filter(([name]) => name === 'token').map(([, payload]) => payload);
-  expect(told.slice(0, 3).map(({ cause }) => cause)).toEqual(['set', 'refresh', 'refresh']);
-  expect(await client.validate(told[2]!['advertisingToken'] as string, READER)).toBe(true);
+  const emitted = seen.filter(([name]) => name === 'token').map(([, payload]) => payload);
+  expect(emitted.slice(0, 3).map(({ cause }) => cause)).toEqual(['set', 'refresh', 'refresh']);
+  expect(await client.validate(emitted[2]!['advertisingToken'] as string, READER)).toBe(true);
   expect(site.requests.filter((request) => request === 'GET /tessera-noble.js')).toHaveLength(fetches);
+});
+
+test('elements in user content neither supply attributes nor keep the file from installing', async () => {
+  const site = await serveSite({
+    '/': `<!doctype html><title>publisher</title>
+      <img name="currentScript" data-base-url="https://other.example" data-provide="/stolen">
+      <form id="tessera"><input name="createSession"></form><form name="tessera"></form>
+      <script>window.before = String(window.tessera);</script>
+      <script src="/tessera.js"></script>
+      <script>tessera.push((t) => (window.called = t.version));</script>`,
+  });
+  const page = await openPage(`${site.origin}/`);
+  expect(await page.evaluate('document.currentScript.dataset.baseUrl')).toBe('https://other.example');
+  expect(await page.evaluate('before')).toBe('[object HTMLCollection]');
+  expect(await page.evaluate('called')).toEqual(expect.any(String));
+  expect(await tessera(page, 'session')).toBeUndefined();
+  expect(site.requests).not.toContain('POST /stolen');
+});
+
+test('with such elements the attributes of its own tag count', async () => {
+  const { baseUrl, handler } = await startOperator();
+  const site = await serveSite({
+    '/': `<!doctype html><title>publisher</title><div id="tessera"></div>
+      <img name="currentScript" data-base-url="https://other.example">
+      <script src="/tessera.js" data-base-url="${baseUrl}" data-provide="/token"></script>`,
+    '/token': handler,
+  });
+  const page = await openPage(`${site.origin}/`);
+  expect(await page.evaluate('tessera.session.getToken()')).toEqual(expect.any(String));
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openProfile, serveSite } from '../support/browser.ts';
 
-test('a page on loopback is a secure origin, one under a plain name is not', async () => {
+test('a page on a loopback address is a secure context, one on the plain host is not', async () => {
   const site = await serveSite({ '/': '<!doctype html><title>origin</title>' });
   const page = await (await openProfile()).newPage();
   const seen = () => page.evaluate(() => [isSecureContext, 'subtle' in crypto, 'locks' in navigator]);

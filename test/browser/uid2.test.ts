@@ -2,32 +2,32 @@
 
 import { expect, test } from 'vitest';
 import { answerOf } from '../../src/server/index.ts';
-import { serveSite } from '../support/browser.ts';
+import { openProfile, serveSite } from '../support/browser.ts';
 import { openPage, READER, startOperator } from './publisher.ts';
 
 const PAGE = (baseUrl: string) => `<!doctype html><title>publisher</title>
   <script>
-    window.told = [];
+    window.emitted = [];
     window.__uid2 = window.__uid2 || {};
     window.__uid2.callbacks = window.__uid2.callbacks || [];
     window.__uid2.callbacks.push(async (event, payload) => {
-      told.push([event, payload.identity ? payload.identity.advertising_token : null]);
+      emitted.push([event, payload.identity ? payload.identity.advertising_token : null]);
       if (event === 'SdkLoaded') __uid2.init({ baseUrl: '${baseUrl}', useCookie: true });
       if (event === 'InitCompleted' && !payload.identity) __uid2.setIdentity(await (await fetch('/identity')).json());
     });
   </script>
   <script async src="/tessera-uid2.js"></script>`;
 
-test('a page gets an identity, follows its refreshes, keeps it over a reload, and loses it at logout', async () => {
+test('a page gets an identity and its refreshes, keeps it over a reload, and loses it at logout', async () => {
   const { baseUrl, client, asked } = await startOperator();
   const site = await serveSite({
     '/': PAGE(baseUrl),
     '/identity': async () => Response.json((answerOf(await client.generate(READER)) as { body: unknown }).body),
   });
   const page = await openPage(`${site.origin}/`);
-  const told = () => page.evaluate('window.told') as Promise<[event: string, token: string | null][]>;
-  await page.waitForFunction('window.told.length >= 5');
-  expect((await told()).slice(0, 5).map(([event]) => event)).toEqual([
+  const emitted = () => page.evaluate('window.emitted') as Promise<[event: string, token: string | null][]>;
+  await page.waitForFunction('window.emitted.length >= 5');
+  expect((await emitted()).slice(0, 5).map(([event]) => event)).toEqual([
     'SdkLoaded',
     'InitCompleted',
     'IdentityUpdated',
@@ -44,8 +44,8 @@ test('a page gets an identity, follows its refreshes, keeps it over a reload, an
   );
 
   await page.reload();
-  await page.waitForFunction('window.told.length >= 2');
-  expect((await told())[1]).toEqual(['InitCompleted', expect.any(String)]);
+  await page.waitForFunction('window.emitted.length >= 2');
+  expect((await emitted())[1]).toEqual(['InitCompleted', expect.any(String)]);
   expect(site.requests.filter((request) => request === 'GET /identity')).toHaveLength(1);
 
   await page.evaluate('__uid2.disconnect()');
@@ -53,4 +53,46 @@ test('a page gets an identity, follows its refreshes, keeps it over a reload, an
   expect((await page.context().cookies()).map(({ name }) => name)).not.toContain('__uid_2');
   expect(asked.filter((request) => request === 'POST /v2/token/refresh').length).toBeGreaterThanOrEqual(2);
   expect(asked.some((request) => request.startsWith('OPTIONS'))).toBe(false);
+});
+
+test('a cookie of a sibling subdomain supplies neither options nor, without cookie mode, an identity', async () => {
+  const { client } = await startOperator();
+  const { body } = answerOf(await client.generate(READER)) as { body: unknown };
+  const site = await serveSite({
+    '/': '<!doctype html><title>publisher</title><script src="/tessera-uid2.js"></script>',
+  });
+  const context = await openProfile();
+  const cookie = (name: string, value: unknown) => ({
+    name,
+    value: encodeURIComponent(JSON.stringify(value)),
+    domain: '.example.test',
+    path: '/',
+  });
+  await context.addCookies([
+    cookie('__uid_2', body),
+    cookie('__uid_2_config', { baseUrl: 'https://other.example', useCookie: true, cookieDomain: 'example.test' }),
+  ]);
+  const page = await context.newPage();
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(new URL(request.url()).host));
+  await page.goto(`${site.plainOrigin}/`);
+  expect(await page.evaluate('[__uid2.getIdentity(), __uid2.isInitComplete()]')).toEqual([null, false]);
+  await page.evaluate('__uid2.init({})');
+  await page.waitForFunction('__uid2.isInitComplete()');
+  expect(await page.evaluate('[__uid2.getIdentity(), __uid2.isLoginRequired()]')).toEqual([null, true]);
+  expect(new Set(asked)).toEqual(new Set([new URL(site.plainOrigin).host]));
+});
+
+test.each([
+  '<div id="__uid2"></div>',
+  '<form id="__uid2"><input name="init"></form>',
+  '<iframe name="__uid2"></iframe>',
+])('%s in user content does not keep the file from installing', async (element) => {
+  const site = await serveSite({
+    '/': `<!doctype html><title>publisher</title>${element}<img name="cookie"><script src="/tessera-uid2.js"></script>`,
+  });
+  const page = await openPage(`${site.origin}/`);
+  await page.evaluate('__uid2.init({ useCookie: true })');
+  await page.waitForFunction('__uid2.isInitComplete()');
+  expect(await page.evaluate('__uid2.isLoginRequired()')).toBe(true);
 });

@@ -1,4 +1,4 @@
-/** The demo of a page in an app, in a real Chromium: a real operator, the demo's publisher, an app that a page plays. */
+/** The demo of a page in an app, in a real Chromium: a real operator, the demo's publisher, and a page that simulates the app. */
 
 import type { Frame, Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
@@ -37,7 +37,7 @@ const openApp = async (owner: 'host' | 'page', bridge = '0') => {
 };
 
 const tail = async (page: Page | Frame, id: string) => (await page.textContent(`#${id}`))!.slice(-8);
-/** Wait until app and page show the same token; gives its end. */
+/** Wait until app and page show the same token; returns its last characters. */
 const agree = async (app: Page, frame: Frame): Promise<string> => {
   await expect
     .poll(async () => (await tail(app, 'app-token')) === (await tail(frame, 'token')), { timeout: 20_000 })
@@ -65,7 +65,7 @@ test.each(['0', '2000'])(
   },
 );
 
-test('the page owns: the app hands over a login, and is told of the refreshes', async () => {
+test('the page owns: the app supplies a login, and receives the refreshes', async () => {
   const { app, frame, asked } = await openApp('page');
   await shows(frame, 'host', 'The app has answered.');
   await app.click('#sign-in');
@@ -75,12 +75,12 @@ test('the page owns: the app hands over a login, and is told of the refreshes', 
   expect(asked).toContain('/v2/token/refresh');
 });
 
-test('a bridge that never comes leaves a page like any other', async () => {
+test('without a bridge the page works as usual', async () => {
   const { frame } = await openApp('host', 'never');
   await shows(frame, 'host', 'No app has answered: this is a page like any other.');
 });
 
-test('frames of the page are not heard, not even once they are gone', async () => {
+test('messages of frames are ignored, even after the frame is removed', async () => {
   const liar = await serveSite({ '/': '<!doctype html><title>liar</title>' });
   const site = await serveSite({
     '/': `<!doctype html><title>page</title><script src="/tessera.js"></script>

@@ -8,7 +8,7 @@ import { createLifeFixture, MINUTE, useFakeClock } from '../support/fixtures.ts'
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-test('a life in brief: times from now, events, counts, the last error', async () => {
+test('the report has times from now, events, counts and the last error', async () => {
   const fixture = createLifeFixture();
   const { session } = fixture.open();
   const { report } = inspect(session);
@@ -37,7 +37,7 @@ test('a life in brief: times from now, events, counts, the last error', async ()
   fixture.close();
 });
 
-test('tells nothing that is secret, whatever happens', async () => {
+test('the report holds no token, key or error message', async () => {
   const fixture = createLifeFixture();
   const answer = await fixture.answerFor('refresh-optout@example.com');
   const { session } = fixture.open({
@@ -67,7 +67,7 @@ test('tells nothing that is secret, whatever happens', async () => {
   fixture.close();
 });
 
-test('keeps the newest events, counts all of them, and stops when told to', async () => {
+test('keeps the newest events, counts all, and records nothing after stop', async () => {
   const fixture = createLifeFixture();
   const { session } = fixture.open();
   const { report, stop } = inspect(session, { keep: 3 });

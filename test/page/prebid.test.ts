@@ -1,4 +1,4 @@
-/** What the real Prebid in a real browser (test/browser/prebid.test.ts) cannot show: a Prebid that is late, or never comes. */
+/** What the real Prebid in a real browser (test/browser/prebid.test.ts) cannot show: a Prebid that loads late, or never. */
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectPrebid, type Prebid } from '../../src/page/prebid.ts';
@@ -13,7 +13,7 @@ afterEach(() => {
   Reflect.deleteProperty(window, 'pbjs');
 });
 
-/** Prebid as far as its configuration goes; until `load`, all that is there is what a page's first line leaves. */
+/** Prebid's configuration. Until `load`, only the queue exists that a page's snippet creates. */
 const createPrebid = (userIds: object[] = []) => {
   const waiting: (() => void)[] = [];
   const pbjs = { que: waiting } as Prebid & { que: unknown };
@@ -34,7 +34,7 @@ const createPrebid = (userIds: object[] = []) => {
   };
 };
 
-test('what is queued before Prebid loads tells of the moment in which it loads', async () => {
+test('a call that is queued before Prebid loads sets the token of the moment in which it loads', async () => {
   const fixture = createLifeFixture();
   const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
   const { pbjs, load, config, own } = createPrebid([{ name: 'sharedId' }]);
@@ -47,7 +47,7 @@ test('what is queued before Prebid loads tells of the moment in which it loads',
   fixture.close();
 });
 
-test('Prebid is configured once for each token, whatever else becomes of the session', async () => {
+test('Prebid is configured once for each token, and not for other changes of the session', async () => {
   const fixture = createLifeFixture();
   const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
   const { pbjs, load, config } = createPrebid();
@@ -66,7 +66,7 @@ test('Prebid is configured once for each token, whatever else becomes of the ses
   fixture.close();
 });
 
-test('a session without a token leaves a Prebid alone that has nothing of the kind', async () => {
+test('without a token, a Prebid without an entry of the module is not configured', async () => {
   const fixture = createLifeFixture();
   const { session } = fixture.open();
   const { pbjs, load, config } = createPrebid();
@@ -78,7 +78,7 @@ test('a session without a token leaves a Prebid alone that has nothing of the ki
   fixture.close();
 });
 
-test('an entry of the page that would refresh by itself gives way before there is a token', () => {
+test('an entry of the page that refreshes by itself is replaced before there is a token', () => {
   const fixture = createLifeFixture();
   const { session } = fixture.open();
   const { pbjs, load, own } = createPrebid([{ name: 'uid2', params: { uid2Cookie: 'x' } }]);
@@ -88,7 +88,7 @@ test('an entry of the page that would refresh by itself gives way before there i
   fixture.close();
 });
 
-test('disconnected before Prebid loads, nothing is touched', async () => {
+test('disconnecting before Prebid loads leaves its configuration unchanged', async () => {
   const fixture = createLifeFixture();
   const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
   const { pbjs, load, config } = createPrebid([{ name: 'uid2', params: {} }]);
@@ -100,7 +100,7 @@ test('disconnected before Prebid loads, nothing is touched', async () => {
   fixture.close();
 });
 
-test.each(['close', 'withdraw consent', 'log out'])('the token goes after: %s', async (how) => {
+test.each(['close', 'withdraw consent', 'log out'])('the token is removed after: %s', async (how) => {
   const fixture = createLifeFixture();
   let onChange = (_: boolean) => {};
   const { session } = fixture.open({
@@ -124,7 +124,7 @@ test.each(['close', 'withdraw consent', 'log out'])('the token goes after: %s', 
   fixture.close();
 });
 
-test('the global is made where there is none, with a queue that Prebid will find', async () => {
+test('a missing global is created, with a queue that Prebid takes over', async () => {
   const fixture = createLifeFixture();
   const { session } = fixture.open();
   connectPrebid(session);

@@ -1,4 +1,4 @@
-/** React hooks with the real React: in a page, on a server, and from one to the other. */
+/** React hooks with the real React: in a page, on a server, and during hydration. */
 
 import { act, createElement as h, StrictMode } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
@@ -17,7 +17,7 @@ let errors: unknown[] = [];
 beforeEach(() => {
   useFakeClock();
   vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
-  // React says there what a page would say to its developer.
+  // React reports mistakes of a component there.
   errors = [];
   vi.spyOn(console, 'error').mockImplementation((...said) => void errors.push(said));
   fixture = createLifeFixture();
@@ -44,10 +44,10 @@ const mount = async (node: React.ReactNode, element = place()) => {
   await act(async () => root.render(node));
   return { element, root };
 };
-/** Let everything come to rest, and React render it. */
+/** Wait until nothing is pending, and React has rendered. */
 const settle = (ms = 0) => act(() => fixture.pass(ms));
 
-/** What a component saw, render by render, and the sessions that it was given. */
+/** Record what a component sees at each render, and its sessions. */
 const createProbe = () => {
   const renders: [phase: string | undefined, token: string | undefined][] = [];
   const sessions: Session[] = [];
@@ -70,7 +70,7 @@ const optionsWith = async (more: Partial<SessionOptions> = {}): Promise<SessionO
 });
 
 describe('in a page', () => {
-  test('shows phase and token of a given session, and every change of them', async () => {
+  test('shows phase and token of a given session, and each change', async () => {
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const { Probe } = createProbe();
     const { element } = await mount(h(Probe, { given: session }));
@@ -86,7 +86,7 @@ describe('in a page', () => {
     expect(element.textContent).toBe('empty: no token');
   });
 
-  test('a component that wants the token only is not rendered for anything else', async () => {
+  test('a component that uses only the token renders only when it changes', async () => {
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await fixture.rest();
     const seen: unknown[] = [];
@@ -101,7 +101,7 @@ describe('in a page', () => {
     expect(seen).toEqual([session.advertisingToken]);
   });
 
-  test('makes a session from options, and leaves nothing behind when it unmounts', async () => {
+  test('creates a session from options, and closes it at unmount', async () => {
     const { Probe, sessions } = createProbe();
     const { element, root } = await mount(h(Probe, { given: await optionsWith() }));
     await settle();
@@ -112,7 +112,7 @@ describe('in a page', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('keeps its session over renders with new options objects, and calls the latest provide', async () => {
+  test('keeps its session for new options objects, and calls the latest provide', async () => {
     const { Probe, sessions } = createProbe();
     const [first, second] = [vi.fn(async () => null), vi.fn(async () => null)];
     const options = await optionsWith({ tokens: undefined });
@@ -125,7 +125,7 @@ describe('in a page', () => {
     expect([first.mock.calls.length, second.mock.calls.length]).toEqual([1, 1]);
   });
 
-  test('another name is another session', async () => {
+  test('creates another session for another name', async () => {
     const { Probe, sessions } = createProbe();
     const { root } = await mount(h(Probe, { given: await optionsWith({ name: 'one' }) }));
     await settle();
@@ -137,7 +137,7 @@ describe('in a page', () => {
     await expect(sessions[0]!.getToken()).rejects.toMatchObject({ code: 'closed' });
   });
 
-  test('StrictMode: one session lives, whatever is mounted twice', async () => {
+  test('StrictMode: one session is open although effects run twice', async () => {
     const { Probe, sessions } = createProbe();
     const { element, root } = await mount(h(StrictMode, null, h(Probe, { given: await optionsWith() })));
     await settle();
@@ -154,14 +154,14 @@ describe('in a page', () => {
     expect(errors).toEqual([]);
   });
 
-  test('a wrong option reaches the page as a TypeError', async () => {
+  test('a wrong option throws a TypeError', async () => {
     const { Probe } = createProbe();
     await expect(mount(h(Probe, { given: { baseUrl: 'http://operator.example' } }))).rejects.toThrow(TypeError);
   });
 });
 
 describe('on a server', () => {
-  test('there is no session, no token, and nothing of the browser is touched', async () => {
+  test('there is no session and no token, and no browser API is used', async () => {
     const options = await optionsWith();
     const fetch = vi.fn(fixture.fetch);
     for (const name of ['indexedDB', 'localStorage', 'BroadcastChannel', 'navigator', 'window', 'document']) {
@@ -176,14 +176,14 @@ describe('on a server', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a session that exists there shows neither state nor token', async () => {
+  test('a session that exists shows neither state nor token', async () => {
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await until(() => session.advertisingToken);
     const { Probe } = createProbe();
     expect(renderToString(h(Probe, { given: session }))).toBe('<p>no session: no token</p>');
   });
 
-  test('hydration finds what the server wrote, then shows the session', async () => {
+  test('hydration finds the markup of the server, then shows the session', async () => {
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await until(() => session.advertisingToken);
     const { Probe, renders } = createProbe();
@@ -199,7 +199,7 @@ describe('on a server', () => {
     expect([recovered, errors]).toEqual([[], []]);
   });
 
-  test('hydration with options makes its session in the page only', async () => {
+  test('hydration with options creates the session only in the page', async () => {
     const { Probe, sessions } = createProbe();
     const node = h(Probe, { given: await optionsWith() });
     const element = place(renderToString(node));

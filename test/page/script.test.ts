@@ -11,7 +11,7 @@ const { rest, pass } = createFixture();
 let round = 0;
 let name = '';
 const listening = new Map<string, (event: Event) => void>();
-/** What every script on the page hears. */
+/** Events on `window`, as every script on the page receives them. */
 let heard: [event: string, detail: unknown][] = [];
 
 beforeEach(() => {
@@ -31,18 +31,23 @@ afterEach(() => {
   session()?.close();
   for (const [event, listener] of listening) window.removeEventListener(event, listener);
   Reflect.deleteProperty(document, 'currentScript');
+  document.body.replaceChildren();
   restoreGlobals();
 });
 
-/** Run the file, as a tag with these attributes would. */
+/** Run the file as a tag with these attributes does. */
 const load = async (attributes: Record<string, string> = {}) => {
   const tag = document.createElement('script');
   tag.src = 'https://page.example/tessera.js';
   for (const [attribute, value] of Object.entries(attributes)) tag.setAttribute(attribute, value);
-  Object.defineProperty(document, 'currentScript', { configurable: true, value: tag });
+  return run(tag);
+};
+/** Run the file while the platform names `tag` as the running script. */
+const run = async (tag: Element | null) => {
+  const currentScript = vi.spyOn(Document.prototype, 'currentScript', 'get').mockReturnValue(tag as never);
   vi.resetModules();
   await import('../../src/page/script.ts');
-  Object.defineProperty(document, 'currentScript', { configurable: true, value: null });
+  currentScript.mockReturnValue(null);
   return window.tessera as Tessera;
 };
 const session = () => (window.tessera as Tessera | undefined)?.session;
@@ -70,7 +75,7 @@ describe('the global', () => {
     expect(tessera.isTokenError(new Error('x'))).toBe(false);
   });
 
-  test('has the first session that the page creates; later ones are the page’s own', async () => {
+  test('holds the first session that the page creates, and no later one', async () => {
     const tessera = await load();
     const first = tessera.createSession({ baseUrl: BASE_URL, name });
     const second = tessera.createSession({ baseUrl: BASE_URL, name: `${name}-second` });
@@ -78,13 +83,13 @@ describe('the global', () => {
     second.close();
   });
 
-  test('a wrong option throws at the page that gave it, and leaves no session', async () => {
+  test('a wrong option throws in createSession, and leaves no session', async () => {
     const tessera = await load();
     expect(() => tessera.createSession({ baseUrl: 'http://operator.example' })).toThrow(TypeError);
     expect(tessera.session).toBeUndefined();
   });
 
-  test('a second copy of the file leaves the page to the first', async () => {
+  test('a second copy of the file changes nothing', async () => {
     const first = await load({ 'data-base-url': BASE_URL, 'data-name': name });
     const { session: firstSession } = first;
     const called = vi.fn();
@@ -96,8 +101,35 @@ describe('the global', () => {
   });
 });
 
+describe('DOM clobbering', () => {
+  test('an element named currentScript does not supply attributes', async () => {
+    const image = document.createElement('img');
+    Object.assign(image, { name: 'currentScript' });
+    image.dataset['baseUrl'] = 'https://other.example';
+    Object.defineProperty(document, 'currentScript', { configurable: true, value: image });
+    const tessera = await load();
+    expect(tessera.session).toBeUndefined();
+  });
+
+  test('a running script that is not an HTML script element supplies no attributes', async () => {
+    const image = document.createElement('img');
+    image.dataset['baseUrl'] = 'https://other.example';
+    const tessera = await run(image);
+    expect(tessera.session).toBeUndefined();
+  });
+
+  test.each([
+    ['an element', () => document.createElement('div')],
+    ['a collection of elements', () => document.getElementsByTagName('div')],
+  ])('%s in the place of the global is replaced', async (_, create) => {
+    window.tessera = create() as never;
+    const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name });
+    expect(tessera.session?.state.phase).toBe('empty');
+  });
+});
+
 describe('the queue', () => {
-  test('calls from before the file are made in order, with the global and its session', async () => {
+  test('calls that are queued before the file has loaded are made in order, with the global and its session', async () => {
     const order: unknown[] = [];
     window.tessera = [(t) => order.push(['first', t.session?.state.phase]), (t) => order.push(['second', t.version])];
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name });
@@ -108,7 +140,7 @@ describe('the queue', () => {
     expect(tessera).not.toBeInstanceOf(Array);
   });
 
-  test('calls from after the file are made at once, several too', async () => {
+  test('calls that are pushed later are made at once, in order', async () => {
     const tessera = await load();
     const order: number[] = [];
     tessera.push(
@@ -118,7 +150,7 @@ describe('the queue', () => {
     expect(order).toEqual([1, 2]);
   });
 
-  test('calls that throw or reject keep no other from being made, and are reported as the page’s errors', async () => {
+  test('calls that throw or reject do not stop the others, and are reported as errors of the page', async () => {
     const reported: unknown[] = [];
     vi.stubGlobal('reportError', (error: unknown) => reported.push(error));
     const thrown = new Error('thrown');
@@ -151,8 +183,8 @@ describe('the queue', () => {
   });
 });
 
-describe('a session without code', () => {
-  test('data-base-url and data-name create it', async () => {
+describe('a session by attributes', () => {
+  test('data-base-url and data-name create a session', async () => {
     const open = vi.spyOn(indexedDB, 'open');
     const tessera = await load({ 'data-base-url': `${BASE_URL}/`, 'data-name': name });
     await tessera.session?.ready;
@@ -164,12 +196,12 @@ describe('a session without code', () => {
     expect(tessera.session?.advertisingToken).toBe('advertising-2');
   });
 
-  test('without data-base-url there is none', async () => {
+  test('without data-base-url there is no session', async () => {
     const tessera = await load({ 'data-name': name, 'data-provide': '/token' });
     expect(tessera.session).toBeUndefined();
   });
 
-  test('data-provide is asked by POST, same-origin, without a body or a header of its own', async () => {
+  test('data-provide is fetched by POST, same-origin, without a body or a custom header', async () => {
     const calls = network(() => new Response(JSON.stringify(success(1)), { status: 200 }));
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
     expect(await tessera.session?.getToken()).toBe('advertising-1');
@@ -178,7 +210,7 @@ describe('a session without code', () => {
     ]);
   });
 
-  test('a 204 says that nobody is signed in: no token, no error, asked once', async () => {
+  test('a 204 means that nobody is signed in: no token, no error, one request', async () => {
     const calls = network(() => new Response(null, { status: 204 }));
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
     await expect(tessera.session?.getToken()).rejects.toMatchObject({ code: 'no_token' });
@@ -189,9 +221,13 @@ describe('a session without code', () => {
   });
 
   test.each([
-    ['an error of the publisher’s server', 'invalid_token_set', () => new Response('no', { status: 500 })],
-    ['an error with a good body', 'invalid_token_set', () => new Response(JSON.stringify(success(1)), { status: 403 })],
-    ['an answer that is no JSON', 'network', () => new Response('<html>')],
+    ['an error status of the publisher’s server', 'invalid_token_set', () => new Response('no', { status: 500 })],
+    [
+      'an error status with a valid body',
+      'invalid_token_set',
+      () => new Response(JSON.stringify(success(1)), { status: 403 }),
+    ],
+    ['an answer that is not JSON', 'network', () => new Response('<html>')],
   ])('%s is an error of the session, not of the page', async (_, code, answer) => {
     network(answer);
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
@@ -202,7 +238,7 @@ describe('a session without code', () => {
 });
 
 describe('events on window', () => {
-  test('carry phase and times, nothing else, and come after the session knows', async () => {
+  test('carry only phase and times, and follow the change of the session', async () => {
     const tessera = await load();
     const own = tessera.createSession({
       baseUrl: BASE_URL,
@@ -227,7 +263,7 @@ describe('events on window', () => {
     expect(JSON.stringify(heard)).not.toMatch(/advertising-|refresh-/);
   });
 
-  test('come from the first session alone', async () => {
+  test('come only from the first session', async () => {
     const tessera = await load();
     tessera.createSession({ baseUrl: BASE_URL, name });
     await until(() => heard.length === 1);
@@ -238,7 +274,7 @@ describe('events on window', () => {
     second.close();
   });
 
-  test('a page’s listener that throws harms neither session nor other listeners', async () => {
+  test('a listener that throws affects neither the session nor other listeners', async () => {
     const onError = vi.fn((event: Event) => event.preventDefault());
     window.addEventListener('error', onError);
     const throws = () => {

@@ -1,4 +1,4 @@
-/** Google Secure Signals, over a real session and a real operator; Google's own tag is a stand-in. */
+/** Google Secure Signals, over a real session and a real operator; Google's tag is simulated. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
@@ -21,7 +21,7 @@ afterEach(() => {
 
 const userOf = (name: string) => fixture.answerFor(`${name}@example.com`);
 
-describe('one push', () => {
+describe('the provider', () => {
   test.each([
     ['GPT, adapter, session loaded', ['gpt', 'connect', 'ready']],
     ['GPT, session loaded, adapter', ['gpt', 'ready', 'connect']],
@@ -29,7 +29,7 @@ describe('one push', () => {
     ['adapter, session loaded, GPT', ['connect', 'ready', 'gpt']],
     ['session loaded, GPT, adapter', ['ready', 'gpt', 'connect']],
     ['session loaded, adapter, GPT', ['ready', 'connect', 'gpt']],
-  ])('%s: one provider, with the token', async (_, order) => {
+  ])('%s: is pushed once, with the token', async (_, order) => {
     const gpt = createGpt();
     const { session } = fixture.open({ tokens: await userOf('user') });
     const steps: Record<string, () => unknown> = {
@@ -43,7 +43,7 @@ describe('one push', () => {
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 
-  test('refreshes, reconnections and a second copy of the file add none', async () => {
+  test('is not pushed again by refreshes, reconnections or a second copy of the file', async () => {
     const gpt = createGpt();
     gpt.load();
     const { session } = fixture.open({ tokens: await userOf('user') });
@@ -59,7 +59,7 @@ describe('one push', () => {
     expect(gpt.pushes).toEqual([UID2]);
   });
 
-  test('a provider that somebody else has pushed for the same id stays the only one', async () => {
+  test('is not pushed if somebody else has pushed one with the same id', async () => {
     const gpt = createGpt();
     Object.assign(window, {
       googletag: { secureSignalProviders: [{ id: UID2, collectorFunction: async () => 'theirs' }] },
@@ -69,7 +69,7 @@ describe('one push', () => {
     expect(gpt.pushes).toEqual([UID2]);
   });
 
-  test('UID2 and EUID are two providers, a network code is one of its own', () => {
+  test('is a separate one for UID2, EUID and each network code', () => {
     const gpt = createGpt();
     gpt.load();
     const { session } = fixture.open();
@@ -79,7 +79,7 @@ describe('one push', () => {
     expect(gpt.pushes).toEqual([UID2, 'euid.eu', '12345']);
   });
 
-  test('where Google’s hosted script registers, only its function is there', async () => {
+  test('is not pushed with register: false; the global function resolves with the token', async () => {
     const gpt = createGpt();
     gpt.load();
     const { session } = fixture.open({ tokens: await userOf('user') });
@@ -91,7 +91,7 @@ describe('one push', () => {
 });
 
 describe('the collector', () => {
-  test('is pending until there is a token, then gives it', async () => {
+  test('is pending until there is a token, then resolves with it', async () => {
     const gpt = createGpt();
     gpt.load();
     const { session } = fixture.open();
@@ -105,7 +105,7 @@ describe('the collector', () => {
     expect(gpt.broken).toEqual([]);
   });
 
-  test('neither rejects nor gives nothing where there is none: outage, opt-out, close', async () => {
+  test('neither rejects nor resolves without a token: outage, opt-out, close', async () => {
     const gpt = createGpt();
     gpt.load();
     const { session } = fixture.open({ provide: () => Promise.reject(new Error('down')) });
@@ -117,7 +117,7 @@ describe('the collector', () => {
     expect([...gpt.cache, ...gpt.broken]).toEqual([]);
   });
 
-  test('who asked before a reconnection is served by the new session', async () => {
+  test('resolves with the token of a session that is connected later', async () => {
     const gpt = createGpt();
     gpt.load();
     connectSecureSignals(fixture.open().session)();
@@ -144,7 +144,7 @@ describe('Google’s cache', () => {
     return { gpt, session, store };
   };
 
-  test('outlives refreshes', async () => {
+  test('is kept at refreshes', async () => {
     const { gpt, session } = await openPage();
     const first = session.advertisingToken;
     await fixture.pass(60 * MINUTE);
@@ -153,7 +153,7 @@ describe('Google’s cache', () => {
     expect(gpt.cache.get(UID2)).toBe(first);
   });
 
-  test('outlives a reload, also one that finds an expired token and refreshes it', async () => {
+  test('is kept over a reload, even if that refreshes an expired token', async () => {
     const { gpt, session, store } = await openPage();
     const first = session.advertisingToken;
     session.close();
@@ -173,7 +173,7 @@ describe('Google’s cache', () => {
     expect(fixture.requests).toHaveLength(1);
   });
 
-  test('is emptied once by a logout, and has nothing until the next login empties it again', async () => {
+  test('is cleared once by a logout, and again by the next login', async () => {
     const { gpt, session } = await openPage();
     await session.clear();
     await fixture.rest();
@@ -185,7 +185,7 @@ describe('Google’s cache', () => {
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 
-  test('is emptied once by a switch of user, and holds the new user’s token', async () => {
+  test('is cleared once by a switch of user, and then holds the new user’s token', async () => {
     const { gpt, session } = await openPage();
     const first = session.advertisingToken;
     await session.setTokens(await userOf('other'));
@@ -195,7 +195,7 @@ describe('Google’s cache', () => {
     expect(session.advertisingToken).not.toBe(first);
   });
 
-  test('is emptied before anybody is given the token of another user', async () => {
+  test('is cleared before the token of another user is given out', async () => {
     const { gpt, session } = await openPage();
     const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
     const other = await userOf('other');
@@ -203,7 +203,7 @@ describe('Google’s cache', () => {
     expect(await get().then((token) => [token === session.advertisingToken, gpt.cleared()])).toEqual([true, 1]);
   });
 
-  test('is emptied once by an opt-out that a refresh brings', async () => {
+  test('is cleared once by an opt-out in a refresh answer', async () => {
     const { gpt, session } = await openPage({ tokens: await userOf('refresh-optout') });
     await fixture.pass(15 * MINUTE);
     expect(session.state.phase).toBe('optedOut');
@@ -211,7 +211,7 @@ describe('Google’s cache', () => {
     expect([...gpt.cache, ...gpt.broken]).toEqual([]);
   });
 
-  test('is emptied where another tab logs out, and where it logs in', async () => {
+  test('is cleared when another tab logs out, and when it logs in', async () => {
     const name = 'signals-in-two-tabs';
     const { gpt, session, store } = await openPage({ name });
     const other = fixture.open({ store, name });
@@ -226,7 +226,7 @@ describe('Google’s cache', () => {
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 
-  test('is not emptied where the page is left, frozen, and seen again', async () => {
+  test('is kept while the page is left, frozen and restored', async () => {
     const { gpt, session } = await openPage();
     const token = session.advertisingToken;
     for (const event of ['pagehide', 'pageshow', 'freeze', 'resume']) {
@@ -237,7 +237,7 @@ describe('Google’s cache', () => {
     expect(session.advertisingToken).toBe(token);
   });
 
-  test('is emptied where consent is withdrawn', async () => {
+  test('is cleared when consent is withdrawn', async () => {
     let onChange = (_: boolean) => {};
     const consent = (tell: typeof onChange) => {
       onChange = tell;

@@ -1,4 +1,4 @@
-/** A page inside a native app: a real session and a real operator; the native side is a stand-in. */
+/** A page inside a native app: a real session and a real operator; the native side is simulated. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { connectWebview, type Message, type WebviewLink, type WebviewOptions } from '../../src/page/webview.ts';
@@ -31,7 +31,7 @@ const connect = (session: Session, options?: WebviewOptions) => {
 const wireTokenOf = (answer: unknown) => (answer as { body: { advertising_token: string } }).body.advertising_token;
 const userOf = (name: string) => fixture.answerFor(`${name}@example.com`);
 
-/** A host that owns an identity, and keeps to the rules: it answers with what it has, and takes later news from the page. */
+/** A host that owns an identity and follows the protocol: it answers with its set, and accepts later messages of the page. */
 const createOwner = (kind: (typeof KINDS)[number] = 'WKWebView') => {
   let set: unknown;
   let gen = 0;
@@ -50,7 +50,7 @@ const createOwner = (kind: (typeof KINDS)[number] = 'WKWebView') => {
   };
 };
 
-/** Types and token of what a host has heard of the page's own accord. */
+/** Types and tokens of the events that a host has received. */
 const newsOf = (heard: readonly Message[]) =>
   heard
     .filter(({ kind }) => kind === 'evt')
@@ -60,7 +60,7 @@ const newsOf = (heard: readonly Message[]) =>
     });
 
 describe.each(KINDS)('%s', (kind) => {
-  test('the page owns: the host is told of each token, logout and opt-out', async () => {
+  test('the page owns: the host receives each token, logout and opt-out', async () => {
     const host = createHost(kind, ({ type }) => (type === 'hello' ? {} : undefined));
     host.arrive();
     const { session } = fixture.open();
@@ -110,8 +110,8 @@ describe.each(KINDS)('%s', (kind) => {
   });
 });
 
-describe('the bridge', () => {
-  test.each([0, 400, 2700])('that comes after %i ms is found', async (ms) => {
+describe('a bridge', () => {
+  test.each([0, 400, 2700])('that is installed after %i ms is found', async (ms) => {
     const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
     const { session } = fixture.open();
     const link = connect(session);
@@ -122,7 +122,7 @@ describe('the bridge', () => {
     expect(new Set(host.heard.filter(({ type }) => type === 'hello').map(({ id }) => id)).size).toBe(1);
   });
 
-  test('that never comes is given up after three seconds, and the session is as ever', async () => {
+  test('that is never installed: ready is false after three seconds, and the session works', async () => {
     const { session } = fixture.open({ tokens: await userOf('user') });
     const link = connect(session);
     let answered: boolean | undefined;
@@ -134,7 +134,7 @@ describe('the bridge', () => {
     expect(session.advertisingToken).toBeDefined();
   });
 
-  test('that is there but never answers is given up as well, greeted by one id', async () => {
+  test('that never answers: ready is false, and every greeting has the same id', async () => {
     const host = createHost('Android');
     host.arrive();
     const { session } = fixture.open();
@@ -146,7 +146,7 @@ describe('the bridge', () => {
     expect(new Set(host.heard.map(({ id }) => id)).size).toBe(1);
   });
 
-  test('that greets by itself, later, is answered by its id, and linked', async () => {
+  test('that greets later by itself is answered with its id, and linked', async () => {
     const { session } = fixture.open({ tokens: await userOf('user') });
     const link = connect(session);
     await vi.advanceTimersByTimeAsync(5000);
@@ -160,7 +160,7 @@ describe('the bridge', () => {
     expect(newsOf(host.heard)).toHaveLength(1);
   });
 
-  test('is told nothing after disconnecting, and not heard', async () => {
+  test('neither receives nor sends anything after disconnect', async () => {
     const host = createOwner();
     host.arrive();
     const { session } = fixture.open();
@@ -204,7 +204,7 @@ describe('messages', () => {
     expect(host.heard.find(({ kind, id }) => kind === 'res' && id === 'b')).toMatchObject({ body: { phase: 'fresh' } });
   });
 
-  test('that are no messages at all harm nothing', async () => {
+  test('that are malformed change nothing', async () => {
     const { host, session } = await open();
     for (const data of [
       undefined,
@@ -231,7 +231,7 @@ describe('messages', () => {
     ['a frame', { source: {} as Window, origin: 'https://page.example' }],
     ['a frame that is gone', { source: null, origin: 'https://evil.example' }],
     ['a sandboxed frame that is gone', { source: null, origin: 'null' }],
-  ])('of %s are not heard', async (_, from) => {
+  ])('of %s are ignored', async (_, from) => {
     const { host, session } = await open();
     const message = { v: 1, ns: 'tessera', kind: 'req', type: 'set', id: 'x', gen: 9, body: await userOf('liar') };
     const event = new MessageEvent('message', { data: JSON.stringify(message) });
@@ -241,14 +241,14 @@ describe('messages', () => {
     expect([session.advertisingToken, host.heard]).toEqual([undefined, []]);
   });
 
-  test('of the webview itself, which has neither window nor origin, are heard', async () => {
+  test('of the webview, which have neither source nor origin, are accepted', async () => {
     const { session } = await open();
     const message = { v: 1, ns: 'tessera', kind: 'evt', type: 'set', gen: 9, body: await userOf('user') };
     window.dispatchEvent(new MessageEvent('message', { data: JSON.stringify(message) }));
     await until(() => session.advertisingToken);
   });
 
-  test('with a malformed set are answered with the code, and change nothing', async () => {
+  test('with a malformed set are answered with the error code, and change nothing', async () => {
     const { host, session } = await open();
     host.say({ kind: 'req', type: 'set', id: 'x', gen: 1, body: { advertising_token: 'alone' } });
     await fixture.rest();
@@ -256,7 +256,7 @@ describe('messages', () => {
     expect(session.state.phase).toBe('empty');
   });
 
-  test('tell a host once of each change, however often something fails', async () => {
+  test('announce each change once, even if refreshes fail repeatedly', async () => {
     const { host } = await open({}, { provide: () => Promise.reject(new Error('down')), timeoutMs: 1000 });
     await fixture.pass(60 * MINUTE);
     expect(newsOf(host.heard)).toEqual([]);
@@ -275,7 +275,7 @@ describe('messages', () => {
   });
 });
 
-describe('who was last', () => {
+describe('the generation', () => {
   const openAdopting = async () => {
     const host = createOwner();
     host.hold(await userOf('user'));
@@ -287,7 +287,7 @@ describe('who was last', () => {
     return { host, session, link };
   };
 
-  test('a logout of the page outranks a set that the host sent before it knew', async () => {
+  test('a set that the host sent before it knew of a logout is refused', async () => {
     const { host, session } = await openAdopting();
     host.heard.length = 0;
     await session.clear();
@@ -317,7 +317,7 @@ describe('who was last', () => {
     expect(session.state.phase).toBe('empty');
   });
 
-  test('an answer after its time is not heard', async () => {
+  test('an answer after the time-out is ignored', async () => {
     const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
     host.arrive();
     const { session } = fixture.open({ refresh: 'off' });
@@ -330,7 +330,7 @@ describe('who was last', () => {
     expect(session.advertisingToken).toBeUndefined();
   });
 
-  test('a page that has done nothing knows of as many logins as the host', async () => {
+  test('a page without logins takes over the generation of the host', async () => {
     const host = createOwner();
     host.hold(await userOf('user'), 5);
     host.arrive();
@@ -343,7 +343,7 @@ describe('who was last', () => {
     expect(host.heard.at(-1)).toMatchObject({ type: 'changed', gen: 5 });
   });
 
-  test('nothing is heard before the greeting', async () => {
+  test('messages before the greeting are refused', async () => {
     const host = createHost('Android');
     host.arrive();
     const { session } = fixture.open();
@@ -354,7 +354,7 @@ describe('who was last', () => {
     expect(session.advertisingToken).toBeUndefined();
   });
 
-  test('a logout before the bridge came counts on top of what the host knows', async () => {
+  test('a logout before the greeting counts on top of the host’s generation', async () => {
     const host = createOwner();
     host.hold(await userOf('user'), 5);
     const { session } = fixture.open({ refresh: 'off', tokens: await userOf('user') });
@@ -369,7 +369,7 @@ describe('who was last', () => {
     expect(newsOf(host.heard).at(-1)![1]).toBeGreaterThan(5);
   });
 
-  test('the host logs out and in, and its words are no acts of the page', async () => {
+  test('a logout and a login of the host do not raise the generation', async () => {
     const { host, session } = await openAdopting();
     for (let round = 0; round < 3; round++) {
       host.hold(undefined);
@@ -386,7 +386,7 @@ describe('who was last', () => {
     }
   });
 
-  test('a page that was signed in, and finds a host where nobody is, is signed out', async () => {
+  test('a signed-in page that finds a host without a user is signed out', async () => {
     const host = createOwner();
     host.arrive();
     const { session } = fixture.open({ refresh: 'off' });
@@ -395,7 +395,7 @@ describe('who was last', () => {
     await until(() => session.state.phase === 'empty');
   });
 
-  test('the host is asked again where its last set has expired', async () => {
+  test('the host is asked again when its last set has expired', async () => {
     const { host, session } = await openAdopting();
     const next = await userOf('user');
     vi.setSystemTime(session.state.expiresAt!);
@@ -408,7 +408,7 @@ describe('who was last', () => {
   });
 });
 
-test.each(['page', 'host'] as const)('a page that is left tells of no logout: owner %s', async (owner) => {
+test.each(['page', 'host'] as const)('a page that is being left announces no logout: owner %s', async (owner) => {
   const host = createOwner();
   host.hold(await userOf('user'));
   host.arrive();
@@ -430,7 +430,7 @@ test.each(['page', 'host'] as const)('a page that is left tells of no logout: ow
   expect(newsOf(host.heard).at(-1)).toEqual(['changed', host.gen() + 1, 'empty', undefined]);
 });
 
-test('a global of another name is looked for where the page says so', async () => {
+test('the option channel names the host’s object', async () => {
   const host = createHost('Android', ({ type }) => (type === 'hello' ? {} : undefined));
   host.arrive();
   Object.assign(window, { myApp: Reflect.get(window, CHANNEL) });

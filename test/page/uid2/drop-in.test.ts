@@ -1,38 +1,29 @@
-/** The drop-in, in a page that was written for the ecosystem's own browser SDK. */
+/** The drop-in on a page that is written for the ecosystem's own browser SDK: its public behaviour, over a scripted service. */
 
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type Callback, installUid2, type LegacyPayload, type Uid2 } from '../../src/page/uid2.ts';
-import { createFixture, hangs, refuses, restoreGlobals, rotate, says, success, wireSet } from '../session/fixtures.ts';
-import { HOUR, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
+import { type Callback, installUid2, type LegacyPayload, type Uid2 } from '../../../src/page/uid2/index.ts';
+import {
+  createFixture,
+  hangs,
+  refuses,
+  restoreGlobals,
+  rotate,
+  says,
+  success,
+  wireSet,
+} from '../../session/fixtures.ts';
+import { HOUR, MINUTE, until, useFakeClock } from '../../support/fixtures.ts';
+import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal, setCookie } from './fixtures.ts';
 
-const KEY = 'UID2-sdk-identity';
 const BASE_URL = 'https://operator.example';
 let fixture: ReturnType<typeof createFixture>;
 let sdk: Uid2;
 let failures: unknown[];
-let told: [event: string, token: unknown][];
+let emitted: [event: string, token: unknown][];
 /** The page's callback: notes each event and the token that came with it. */
-const note: Callback = (event, { identity }) => void told.push([event, identity?.['advertising_token'] ?? null]);
-const events = () => told.map(([event, token]) => (token ? `${event} ${token}` : event));
-
-const cookies = () => new Map(document.cookie.split('; ').map((row) => row.split('=') as [string, string]));
-const cookie = (name = '__uid_2') => {
-  const text = cookies().get(name);
-  return text ? JSON.parse(decodeURIComponent(text)) : undefined;
-};
-const setCookie = (text: string) => {
-  // biome-ignore lint/suspicious/noDocumentCookie: what servers and other scripts leave; there is no other way here.
-  document.cookie = `${text};path=/`;
-};
-const putCookie = (value: unknown, name = '__uid_2') =>
-  setCookie(`${name}=${encodeURIComponent(JSON.stringify(value))}`);
-/** A set that the host has got anew: sets of the fixture that follow each other end alike, as refreshed ones need not. */
-const newSet = (n: number, at = Date.now()) => ({
-  ...wireSet(n, at),
-  refresh_token: `refresh-${n}-of-a-new-login-number-${n}`,
-});
-const putLocal = (value: unknown, key = KEY) => localStorage.setItem(key, JSON.stringify(value));
+const note: Callback = (event, { identity }) => void emitted.push([event, identity?.['advertising_token'] ?? null]);
+const events = () => emitted.map(([event, token]) => (token ? `${event} ${token}` : event));
 
 /** Load the file, as a page does, and start. */
 const load = (before?: { callbacks: Callback[] }) => {
@@ -43,7 +34,7 @@ const load = (before?: { callbacks: Callback[] }) => {
 /** The next page of the same browser. */
 const nextPage = () => {
   sdk.abort();
-  told = [];
+  emitted = [];
   return load();
 };
 const complete = () => until(() => sdk.isInitComplete(), 'InitCompleted');
@@ -55,19 +46,18 @@ beforeEach(() => {
   vi.stubGlobal('reportError', (failure: unknown) => void failures.push(failure));
   fixture = createFixture(rotate);
   vi.stubGlobal('fetch', fixture.fetch);
-  told = [];
+  emitted = [];
 });
 afterEach(() => {
   sdk?.abort();
-  localStorage.clear();
-  for (const name of cookies().keys()) setCookie(`${name}=;expires=${new Date(0).toUTCString()}`);
+  clearPlaces();
   delete window.__uid2;
   delete window.__euid;
   restoreGlobals();
 });
 
 describe('the global', () => {
-  test('takes the place of the stub, keeps its array of callbacks, and tells them that it is loaded', async () => {
+  test('replaces the stub, keeps its array of callbacks, and emits SdkLoaded to them', async () => {
     const callbacks = [note];
     load({ callbacks });
     expect(window.__uid2).toBe(sdk);
@@ -76,7 +66,7 @@ describe('the global', () => {
     expect(events()).toEqual(['SdkLoaded']);
   });
 
-  test('leaves the page to an SDK that is there already', () => {
+  test('stays with an SDK that is already installed', () => {
     const other = { init: () => {}, callbacks: [] };
     window.__uid2 = other as never;
     expect(installUid2()).toBe(other);
@@ -84,7 +74,7 @@ describe('the global', () => {
     sdk = { abort: () => {} } as never;
   });
 
-  test('a callback that comes late hears what it has missed', async () => {
+  test('a callback that is pushed late receives the events that it has missed', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     sdk.callbacks.push(note);
@@ -94,11 +84,11 @@ describe('the global', () => {
     );
   });
 
-  test('a callback that another one pushes hears each event once', async () => {
+  test('a callback that another callback pushes receives each event once', async () => {
     load({ callbacks: [(event) => event === 'SdkLoaded' && window.__uid2?.callbacks?.push(note)] });
     await fixture.rest();
     expect(events()).toEqual(['SdkLoaded']);
-    told = [];
+    emitted = [];
     sdk.callbacks.pop();
     sdk.callbacks.push((event) => void (event === 'InitCompleted' && sdk.callbacks.push(note)));
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
@@ -107,13 +97,13 @@ describe('the global', () => {
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
   });
 
-  test('before init nothing is known, and nothing throws', () => {
+  test('before init every answer is undefined, null or false, and nothing throws', () => {
     load();
     expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual(Array(3).fill(undefined));
     expect([sdk.isInitComplete(), sdk.getIdentity(), sdk.getAdvertisingToken()]).toEqual([false, null, undefined]);
   });
 
-  test('a callback that throws or rejects keeps no other from hearing', async () => {
+  test('a callback that throws or rejects does not stop the others', async () => {
     load({
       callbacks: [
         () => {
@@ -132,11 +122,16 @@ describe('the global', () => {
 describe('init', () => {
   test.each([
     ['no options', undefined, TypeError, 'init: expected object'],
-    ['a callback that is none', { callback: 1 }, TypeError, 'callback: expected function'],
-    ['a period that is no number', { refreshRetryPeriod: '5000' }, TypeError, 'refreshRetryPeriod: expected number'],
-    ['a period under a second', { refreshRetryPeriod: 999 }, RangeError, 'refreshRetryPeriod: expected 1000'],
-    ['an address that is none', { baseUrl: 'operator' }, TypeError, 'baseUrl: expected'],
-  ])('%s is refused, and no later page starts by it', async (_, options, type, message) => {
+    ['a callback that is not a function', { callback: 1 }, TypeError, 'callback: expected function'],
+    [
+      'a retry period that is not a number',
+      { refreshRetryPeriod: '5000' },
+      TypeError,
+      'refreshRetryPeriod: expected number',
+    ],
+    ['a retry period below a second', { refreshRetryPeriod: 999 }, RangeError, 'refreshRetryPeriod: expected 1000'],
+    ['an address that is not a URL', { baseUrl: 'operator' }, TypeError, 'baseUrl: expected'],
+  ])('%s is refused, and no later page starts with it', async (_, options, type, message) => {
     load();
     const init = () => sdk.init(options as never);
     expect(init).toThrow(type);
@@ -146,10 +141,10 @@ describe('init', () => {
     expect(sdk.isInitComplete()).toBe(false);
   });
 
-  test('with an identity: it is in force at once, then told, then stored', async () => {
+  test('an identity is in force at once, then emitted, then stored', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
-    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
-    expect(sdk.isLoginRequired()).toBeUndefined();
+    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-1', false]);
+    expect(sdk.isInitComplete()).toBe(false);
     await complete();
     await fixture.rest();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
@@ -157,11 +152,11 @@ describe('init', () => {
     expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual([false, true, false]);
   });
 
-  test('without an identity: completed with none, and a login is required', async () => {
+  test('without an identity it completes with null, and a login is required', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL });
     await complete();
     await fixture.rest();
-    expect(told).toEqual([
+    expect(emitted).toEqual([
       ['SdkLoaded', null],
       ['InitCompleted', null],
     ]);
@@ -171,7 +166,7 @@ describe('init', () => {
     expect(fixture.sent).toEqual([]);
   });
 
-  test('a later page starts by itself, with the same options and what was stored', async () => {
+  test('a later page starts by itself with the stored options and identity', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     nextPage().callbacks.push(note);
@@ -182,7 +177,7 @@ describe('init', () => {
     expect(fixture.sent.map(({ url }) => url)).toEqual([`${BASE_URL}/v2/token/refresh`]);
   });
 
-  test('may come again: another identity that lasts longer takes over, a shorter one does not', async () => {
+  test('a second call adopts an identity that expires later, and ignores one that expires earlier', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(2) });
     await complete();
     sdk.init({ identity: wireSet(1, Date.now() - MINUTE) });
@@ -194,7 +189,7 @@ describe('init', () => {
     expect(events().at(-1)).toBe('IdentityUpdated advertising-3');
   });
 
-  test('comes again with a newer identity: that is in force at once', async () => {
+  test('the newer identity of a second call is in force at once', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     sdk.init({ identity: newSet(3, Date.now() + 1) });
@@ -203,7 +198,7 @@ describe('init', () => {
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-3', false]);
   });
 
-  test('abort before it is complete: nothing is told, and what was found stays for another SDK', async () => {
+  test('abort before completion emits nothing and leaves stored values for another SDK', async () => {
     putLocal({ status: 'optout', identity_expires: Date.now() + HOUR, refresh_expires: Date.now() + HOUR });
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL });
     sdk.abort();
@@ -213,7 +208,7 @@ describe('init', () => {
     await expect(sdk.getAdvertisingTokenAsync()).rejects.toThrow();
   });
 
-  test('an identity from a cached page undoes no logout, not for a moment', async () => {
+  test('an identity from a cached page does not undo a logout, not even briefly', async () => {
     const cached = wireSet(1);
     load().init({ baseUrl: BASE_URL, identity: cached });
     await complete();
@@ -224,16 +219,16 @@ describe('init', () => {
     await until(() => seen.add(sdk.getAdvertisingToken()) && sdk.isInitComplete());
     expect([...seen]).toEqual([undefined]);
     expect(sdk.isLoginRequired()).toBe(true);
-    // A new login is told from it.
+    // A new login differs from it.
     nextPage().init({ baseUrl: BASE_URL, identity: newSet(4) });
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-4');
-    expect(localStorage.getItem(KEY)).toBeNull();
+    expect(local()).toMatchObject({ advertising_token: 'advertising-4' });
   });
 });
 
-describe('a life', () => {
-  test('each refresh is told once, with the whole new identity', async () => {
+describe('the life of an identity', () => {
+  test('each refresh is emitted once, with the whole new identity', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     await fixture.pass(15 * MINUTE);
@@ -250,14 +245,15 @@ describe('a life', () => {
     });
   });
 
-  test('an opt-out that the service tells is told, and stays over pages', async () => {
+  test('an opt-out in a refresh answer is emitted, asks for no login, and lasts over pages', async () => {
     fixture.serve(says({ status: 'optout' }));
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     await fixture.pass(15 * MINUTE);
     expect(events().slice(2)).toEqual(['OptoutReceived', 'IdentityUpdated']);
-    expect([sdk.hasOptedOut(), sdk.isLoginRequired(), sdk.getAdvertisingToken()]).toEqual([true, true, undefined]);
-    // The very first moments of the next page, before its record is read, know it as well.
+    expect([sdk.hasOptedOut(), sdk.isLoginRequired(), sdk.getAdvertisingToken()]).toEqual([true, false, undefined]);
+    expect(sdk.isIdentityAvailable()).toBe(false);
+    // The next page knows it too, before its record is read.
     fixture.serve(hangs);
     nextPage().init({ baseUrl: BASE_URL, identity: wireSet(5) });
     expect(sdk.getAdvertisingToken()).toBeUndefined();
@@ -274,10 +270,10 @@ describe('a life', () => {
     sdk.setIdentity(wireSet(5));
     await fixture.rest();
     expect(sdk.getAdvertisingToken()).toBe('advertising-6');
-    expect(localStorage.getItem(KEY)).toBeNull();
+    expect(local()).toMatchObject({ advertising_token: 'advertising-6' });
   });
 
-  test('disconnect: no token at once, everything removed, told once; a login afterwards works', async () => {
+  test('disconnect removes the token at once, clears the places, emits once; a later login works', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     expect(cookie()).toMatchObject({ advertising_token: 'advertising-1' });
@@ -292,7 +288,7 @@ describe('a life', () => {
     expect(events().at(-1)).toBe('IdentityUpdated advertising-7');
   });
 
-  test('disconnect before init removes what the former SDK has left', async () => {
+  test('disconnect before init removes the values of the former SDK', async () => {
     putLocal(wireSet(1));
     putCookie(wireSet(1));
     load().disconnect();
@@ -301,9 +297,9 @@ describe('a life', () => {
     expect(localStorage.getItem(KEY) ?? '').not.toContain('refresh-1');
   });
 
-  test('disconnect before init: a cookie that it cannot remove brings nobody back', async () => {
+  test('disconnect before init: a cookie that cannot be removed does not sign the user in again', async () => {
     const text = `__uid_2=${encodeURIComponent(JSON.stringify(wireSet(1)))}`;
-    vi.spyOn(document, 'cookie', 'get').mockReturnValue(text);
+    vi.spyOn(Document.prototype, 'cookie', 'get').mockReturnValue(text);
     const seen = new Set<unknown>();
     load().disconnect();
     await until(() => seen.add(sdk.getAdvertisingToken()) && sdk.isInitComplete());
@@ -312,7 +308,7 @@ describe('a life', () => {
     expect([...seen]).toEqual([undefined]);
   });
 
-  test.each(['before init', 'before init is complete'])('disconnect %s forgets no opt-out', async (when) => {
+  test.each(['before init', 'before init is complete'])('disconnect %s keeps an opt-out', async (when) => {
     putLocal({ status: 'optout', identity_expires: Date.now() + HOUR, refresh_expires: Date.now() + HOUR });
     fixture.serve(hangs);
     load();
@@ -326,7 +322,7 @@ describe('a life', () => {
     expect(sdk.hasOptedOut()).toBe(true);
   });
 
-  test('a logout in one tab ends it in the other, whichever of them keeps the cookie', async () => {
+  test('a logout in one tab reaches the other, whichever of them writes the cookie', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     const first = sdk;
@@ -340,7 +336,7 @@ describe('a life', () => {
     first.abort();
   });
 
-  test('a token that expires in an outage is told as gone, and the next one as there', async () => {
+  test('a token that expires in an outage is emitted as null, and the next one as available', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     fixture.serve(refuses(503));
@@ -352,7 +348,7 @@ describe('a life', () => {
     expect(events()[3]).toBe('IdentityUpdated advertising-2');
   });
 
-  test('getAdvertisingTokenAsync: before init it waits, afterwards it says at once what there is', async () => {
+  test('getAdvertisingTokenAsync waits for init; afterwards it settles at once', async () => {
     load();
     const waiting = sdk.getAdvertisingTokenAsync();
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
@@ -376,14 +372,14 @@ describe('a life', () => {
     'setIdentityFromEmailHash',
     'setIdentityFromPhone',
     'setIdentityFromPhoneHash',
-  ] as const)('%s rejects, and says what to do', async (method) => {
+  ] as const)('%s rejects with what to do instead', async (method) => {
     load();
     await expect(sdk[method]()).rejects.toThrow('generate on your server, then call setIdentity');
   });
 });
 
-describe('what the former SDK has left', () => {
-  test('an identity in local storage is taken over, once', async () => {
+describe('values of the former SDK', () => {
+  test('an identity in local storage is adopted, and replaced by a copy', async () => {
     putLocal(wireSet(1));
     load({ callbacks: [note] });
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
@@ -391,22 +387,22 @@ describe('what the former SDK has left', () => {
     await complete();
     await fixture.rest();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
-    expect(localStorage.getItem(KEY)).toBeNull();
+    expect(local()).toMatchObject({ advertising_token: 'advertising-1', tessera: expect.any(Number) });
     await fixture.pass(15 * MINUTE);
     nextPage();
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
-  test('of cookie and local storage, the one that lasts longer counts', async () => {
+  test('in cookie mode the identity that expires later counts', async () => {
     putLocal(wireSet(1));
     putCookie(wireSet(2, Date.now() + MINUTE));
-    load().init({ baseUrl: BASE_URL });
+    load().init({ baseUrl: BASE_URL, useCookie: true });
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
-  test('its options start the page by themselves', async () => {
+  test('options in local storage start the page', async () => {
     putLocal({ baseUrl: BASE_URL, refreshRetryPeriod: 2_000 }, `${KEY}_config`);
     putLocal(wireSet(1));
     load();
@@ -414,7 +410,7 @@ describe('what the former SDK has left', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
   });
 
-  test('an opt-out is honoured before anything that the page supplies', async () => {
+  test('an opt-out outranks an identity that the page supplies', async () => {
     putLocal({ status: 'optout', identity_expires: Date.now() + HOUR, refresh_expires: Date.now() + HOUR });
     fixture.serve(hangs);
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
@@ -427,7 +423,7 @@ describe('what the former SDK has left', () => {
   });
 
   test.each(['{bad', '[]', 'null', '"text"', '{"advertising_token":"a"}', '{"status":"success"}'])(
-    'a damaged value reads as nothing: %s',
+    'a damaged value reads as empty: %s',
     async (text) => {
       localStorage.setItem(KEY, text);
       localStorage.setItem(`${KEY}_config`, text);
@@ -441,7 +437,7 @@ describe('what the former SDK has left', () => {
 });
 
 describe('the cookie', () => {
-  test('follows every refresh, for the servers that read it', async () => {
+  test('is written at every refresh, for the servers that read it', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     await fixture.pass(15 * MINUTE);
@@ -452,7 +448,7 @@ describe('the cookie', () => {
     expect(localStorage.getItem(KEY)).toBeNull();
   });
 
-  test('that a server has set anew outranks what is stored', async () => {
+  test('set by a server outranks the record', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     putCookie(newSet(9, Date.now() + MINUTE));
@@ -461,7 +457,7 @@ describe('the cookie', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-9');
   });
 
-  test('that this file wrote itself never outranks the record, and stands in for it where it was lost', async () => {
+  test('written as a copy never outranks the record, and replaces it if it was lost', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     const copy = cookie();
@@ -476,8 +472,8 @@ describe('the cookie', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
-  test('that a server has set anew after an opt-out is put to the service', async () => {
-    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
+  test('set by a server after an opt-out is used once the service accepts it', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     sdk.setIdentity({ status: 'optout' });
     await fixture.rest();
@@ -489,7 +485,7 @@ describe('the cookie', () => {
     expect([sdk.getAdvertisingToken(), sdk.hasOptedOut()]).toEqual(['advertising-6', false]);
   });
 
-  test('that the page passes back, a copy, does not outrank the record', async () => {
+  test('read by the page and passed to init does not outrank the record', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     const copy = cookie();
@@ -499,8 +495,8 @@ describe('the cookie', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
-  test('is removed from the domain and path of before, by a later init and by a later page', async () => {
-    const set = vi.spyOn(document, 'cookie', 'set');
+  test('is removed from its earlier domain by a later init and by a later page', async () => {
+    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
     const removed = () =>
       set.mock.calls.flatMap(([text]) =>
         text.startsWith('__uid_2=;') ? (/domain=([^;]*)/.exec(text)?.[1] ?? []) : [],
@@ -516,8 +512,8 @@ describe('the cookie', () => {
     expect(removed()).toContain('two.example');
   });
 
-  test('goes to the domain and path that the page names', async () => {
-    const set = vi.spyOn(document, 'cookie', 'set');
+  test('is written to the domain and path that the page names', async () => {
+    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
     load().init({
       baseUrl: BASE_URL,
       identity: wireSet(1),
@@ -534,21 +530,21 @@ describe('the cookie', () => {
 });
 
 describe('the legacy callback', () => {
-  const heard: [status: number, token: unknown][] = [];
+  const received: [status: number, token: unknown][] = [];
   const callback = ({ status, advertisingToken, advertising_token, statusText }: LegacyPayload) => {
     expect(advertising_token).toBe(advertisingToken);
     expect(statusText).not.toBe('');
-    heard.push([status, advertisingToken]);
+    received.push([status, advertisingToken]);
   };
-  beforeEach(() => void heard.splice(0));
+  beforeEach(() => void received.splice(0));
 
-  test('established, refreshed, opted out', async () => {
+  test('receives established, refreshed, opted out', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), callback });
     await complete();
     await fixture.pass(15 * MINUTE);
     fixture.serve(says({ status: 'optout' }));
     await fixture.pass(15 * MINUTE);
-    expect(heard).toEqual([
+    expect(received).toEqual([
       [0, 'advertising-1'],
       [1, 'advertising-2'],
       [-4, undefined],
@@ -558,33 +554,33 @@ describe('the legacy callback', () => {
 
   test.each([
     ['none', undefined, -1],
-    ['one that is not valid', { advertising_token: 'alone' }, -2],
+    ['malformed', { advertising_token: 'alone' }, -2],
   ])('an identity: %s', async (_, identity, status) => {
     load().init({ baseUrl: BASE_URL, identity, callback });
     await complete();
     await fixture.rest();
-    expect(heard).toEqual([[status, undefined]]);
+    expect(received).toEqual([[status, undefined]]);
   });
 
-  test('expired but refreshable, then refresh expired', async () => {
+  test('receives expired, then refresh expired', async () => {
     fixture.serve(hangs);
     load().init({ baseUrl: BASE_URL, identity: wireSet(1, Date.now() - 2 * HOUR), callback });
     await complete();
     await fixture.rest();
-    expect(heard).toEqual([[100, undefined]]);
+    expect(received).toEqual([[100, undefined]]);
     fixture.serve(refuses(400, { status: 'expired_token' }));
     await fixture.pass(10 * MINUTE);
-    expect(heard.slice(1)).toEqual([[-3, undefined]]);
+    expect(received.slice(1)).toEqual([[-3, undefined]]);
   });
 });
 
-test('the other product has its own global, places and record', async () => {
+test('each product has its own global, places and record', async () => {
   load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
   await complete();
   const euid = installUid2('euid');
   expect(window.__euid).toBe(euid);
   putCookie(success(4).body, '__euid');
-  euid.init({ baseUrl: BASE_URL });
+  euid.init({ baseUrl: BASE_URL, useCookie: true });
   await until(() => euid.isInitComplete());
   expect([sdk.getAdvertisingToken(), euid.getAdvertisingToken()]).toEqual(['advertising-1', 'advertising-4']);
   euid.abort();

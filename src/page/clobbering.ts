@@ -1,0 +1,33 @@
+/**
+ * Reads of globals that survive DOM clobbering: an element with `id="tessera"` becomes `window.tessera`, and one with
+ * `name="currentScript"` hides `document.currentScript`. User content can contain such elements.
+ */
+
+/**
+ * Read a property that a script has assigned to `window`.
+ *
+ * Named elements and frames are properties of an object in the prototype chain of `window`, never own properties.
+ *
+ * @returns undefined if no script has set it.
+ */
+export function ownGlobal<K extends keyof Window>(name: K): Window[K] | undefined {
+  return Object.hasOwn(window, name) ? window[name] : undefined;
+}
+
+/** Read a document property by the accessor of `Document.prototype`: a named element hides the property on `document`. */
+export function readDocument(name: 'cookie' | 'currentScript'): unknown {
+  return globalThis.document && Reflect.get(Document.prototype, name, document);
+}
+
+/** Set a cookie by the accessor of `Document.prototype`, see {@link readDocument}. */
+export function writeDocumentCookie(row: string): void {
+  Reflect.set(Document.prototype, 'cookie', row, document);
+}
+
+const running = readDocument('currentScript');
+
+/**
+ * The `<script>` tag that runs this file; undefined if a classic script tag did not load it. Read while the file runs for
+ * the first time, because `currentScript` is null in every later call.
+ */
+export const scriptTag = globalThis.document && running instanceof HTMLScriptElement ? running : undefined;

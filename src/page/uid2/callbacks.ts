@@ -1,0 +1,52 @@
+/**
+ * The functions of the page that hear events: `callbacks` of the global, and the deprecated ones of `init`.
+ *
+ * A callback that throws or rejects keeps no other from being called; its failure is reported as an error of the page.
+ */
+
+import { type LegacyStatus, textOf } from './status.ts';
+import type { Callback, EventType, Identity, LegacyCallback } from './types.ts';
+
+const run = (work: () => unknown): void => {
+  // Without `reportError` (Safari before 15.4) the rejection itself appears in the console.
+  (async () => work())().catch(globalThis.reportError);
+};
+
+export interface Callbacks {
+  /** The array that pages push onto. */
+  readonly list: Callback[];
+  emit(event: EventType, identity: Identity | null): void;
+  addLegacy(callback: LegacyCallback): void;
+  emitLegacy(status: LegacyStatus, token: string | undefined): void;
+}
+
+/**
+ * Take over an array of callbacks.
+ *
+ * @param missed  lists the events that a callback that is pushed now has missed, and the identity now.
+ */
+export function createCallbacks(
+  list: Callback[],
+  missed: () => [events: EventType[], identity: Identity | null],
+): Callbacks {
+  const legacy = new Set<LegacyCallback>();
+  const send = (to: readonly Callback[], event: EventType, identity: Identity | null) => {
+    const payload = event === 'SdkLoaded' ? {} : { identity };
+    // A copy: what a callback pushes meanwhile hears the event by its push.
+    for (const callback of [...to]) run(() => callback(event, payload));
+  };
+  list.push = (...more) => {
+    const [events, identity] = missed();
+    for (const event of events) send(more, event, identity);
+    return Array.prototype.push.apply(list, more);
+  };
+  return {
+    list,
+    emit: (event, identity) => send(list, event, identity),
+    addLegacy: (callback) => void legacy.add(callback),
+    emitLegacy: (status, token) => {
+      const payload = { advertisingToken: token, advertising_token: token, status, statusText: textOf(status) };
+      for (const callback of legacy) run(() => callback(payload));
+    },
+  };
+}

@@ -1,0 +1,13 @@
+/** `tessera-id/uid2`: a drop-in for pages that are written for the ecosystem's own browser SDK. */
+export { installUid2 } from './install.ts';
+export type {
+  Callback,
+  CookieOptions,
+  EventType,
+  Identity,
+  InitOptions,
+  LegacyCallback,
+  LegacyPayload,
+  Product,
+  Uid2,
+} from './types.ts';

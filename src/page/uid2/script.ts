@@ -1,0 +1,12 @@
+/**
+ * The drop-in's script tag: installs `__uid2` and `__euid`. `data-product="uid2"` or `"euid"` on the tag installs only that
+ * one, for a page where another script has the other.
+ */
+
+import { scriptTag } from '../clobbering.ts';
+import { installUid2, type Product } from './index.ts';
+
+const only = scriptTag?.dataset['product'];
+for (const product of ['uid2', 'euid'] satisfies Product[]) {
+  if (!only || only === product) installUid2(product);
+}

@@ -1,0 +1,91 @@
+/** The public surface of the drop-in: that of the ecosystem's own browser SDK, version 4. Types only. */
+
+/** The two products of one protocol. */
+export type Product = 'uid2' | 'euid';
+
+/** The body of a generate answer, with its wire names. */
+export type Identity = Readonly<Record<string, unknown>>;
+
+export type EventType = 'SdkLoaded' | 'InitCompleted' | 'IdentityUpdated' | 'OptoutReceived';
+
+/** A function in `callbacks`. `SdkLoaded` has an empty payload. */
+export type Callback = (event: EventType, payload: { readonly identity?: Identity | null }) => unknown;
+
+/** What a legacy `callback` receives. */
+export interface LegacyPayload {
+  readonly advertisingToken: string | undefined;
+  readonly advertising_token: string | undefined;
+  /** 0 established, 1 refreshed, 100 expired but refreshable, -1 none, -2 invalid, -3 refresh expired, -4 opted out. */
+  readonly status: number;
+  readonly statusText: string;
+}
+
+export type LegacyCallback = (payload: LegacyPayload) => unknown;
+
+/** Whether, and where, the identity is kept in a cookie. */
+export interface CookieOptions {
+  /** Keep the identity in a cookie, and adopt one that a server sets there. Default false: local storage. */
+  useCookie?: boolean | undefined;
+  /** Default: the page's own host. */
+  cookieDomain?: string | undefined;
+  /** Default `/`. */
+  cookiePath?: string | undefined;
+}
+
+export interface InitOptions extends CookieOptions {
+  /** The body of a generate answer. */
+  identity?: unknown;
+  /** Default: the production service of the product. */
+  baseUrl?: string | undefined;
+  /** First delay of the back-off, ms, at least 1,000. Default 5,000. */
+  refreshRetryPeriod?: number | undefined;
+  /** Deprecated: push a function onto `callbacks` instead. Each call of `init` may add one. */
+  callback?: LegacyCallback | undefined;
+}
+
+/** The global `__uid2` or `__euid`. */
+export interface Uid2 {
+  callbacks: Callback[];
+  /**
+   * Start, or continue with other options. A later call keeps the options that it leaves out.
+   *
+   * @throws {TypeError | RangeError} for a wrong option.
+   */
+  init(options: InitOptions): void;
+  /** Return the token in force, or undefined. Before `init`: the one that is stored where the former SDK keeps it. */
+  getAdvertisingToken(): string | undefined;
+  /** Resolve with the token in force, or with the one that a pending refresh brings. Rejects if there is none. */
+  getAdvertisingTokenAsync(): Promise<string>;
+  /**
+   * Supply another identity.
+   *
+   * @throws {Error} before `init`.
+   */
+  setIdentity(identity: unknown): void;
+  /** Return the whole identity whose token is in force, or null. */
+  getIdentity(): Identity | null;
+  /** Tell whether a new identity must be generated; undefined before `init`. False after an opt-out. */
+  isLoginRequired(): boolean | undefined;
+  /** Tell whether an identity is in force or can be refreshed; undefined before `init`. */
+  isIdentityAvailable(): boolean | undefined;
+  /** Tell whether the user has opted out; undefined before `init`. */
+  hasOptedOut(): boolean | undefined;
+  /** Tell whether `InitCompleted` has been emitted. */
+  isInitComplete(): boolean;
+  /** Log out in all tabs, and remove the identity from local storage and the cookie. An opt-out stays. */
+  disconnect(): void;
+  /** Stop, and emit nothing more. Stored values stay; `init` starts again. */
+  abort(): void;
+  /** Not supported, like the three below: rejects with a TypeError that says what to do instead. */
+  setIdentityFromEmail(): Promise<never>;
+  setIdentityFromEmailHash(): Promise<never>;
+  setIdentityFromPhone(): Promise<never>;
+  setIdentityFromPhoneHash(): Promise<never>;
+}
+
+declare global {
+  interface Window {
+    __uid2?: Uid2 | { callbacks?: Callback[] } | undefined;
+    __euid?: Uid2 | { callbacks?: Callback[] } | undefined;
+  }
+}

@@ -1,0 +1,32 @@
+/** The places of the drop-in, as tests read and fill them: cookies and local storage. */
+
+import { wireSet } from '../../session/fixtures.ts';
+
+/** Where the former SDK keeps the identity in local storage. */
+export const KEY = 'UID2-sdk-identity';
+
+const cookies = () => new Map(document.cookie.split('; ').map((row) => row.split('=') as [string, string]));
+export const cookie = (name = '__uid_2') => {
+  const text = cookies().get(name);
+  return text ? JSON.parse(decodeURIComponent(text)) : undefined;
+};
+export const setCookie = (text: string) => {
+  // biome-ignore lint/suspicious/noDocumentCookie: what servers and other scripts leave; there is no other way here.
+  document.cookie = `${text};path=/`;
+};
+export const putCookie = (value: unknown, name = '__uid_2') =>
+  setCookie(`${name}=${encodeURIComponent(JSON.stringify(value))}`);
+/** A set that the host has got anew: sets of the fixture that follow each other end alike, as refreshed ones need not. */
+export const newSet = (n: number, at = Date.now()) => ({
+  ...wireSet(n, at),
+  refresh_token: `refresh-${n}-of-a-new-login-number-${n}`,
+});
+/** What is stored where the former SDK keeps the identity. */
+export const local = () => JSON.parse(localStorage.getItem(KEY) ?? 'null');
+export const putLocal = (value: unknown, key = KEY) => localStorage.setItem(key, JSON.stringify(value));
+
+/** Remove every cookie and everything in local storage. */
+export const clearPlaces = () => {
+  localStorage.clear();
+  for (const name of cookies().keys()) setCookie(`${name}=;expires=${new Date(0).toUTCString()}`);
+};
