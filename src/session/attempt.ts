@@ -9,10 +9,10 @@ import { TokenError } from '../token/errors.ts';
 import { type Answer, parseAnswer, type TokenSet } from '../token/token-set.ts';
 import type { RefreshAnswer } from './browser/refresh.ts';
 import type { LockResult } from './browser/tabs.ts';
-import { withTimeout } from './browser/timeout.ts';
 import type { ProvideOption } from './options.ts';
 import type { AttemptPlan, NeedReason } from './rules/page-state.ts';
 import type { Claim, SessionRecord } from './rules/record.ts';
+import { withTimeout } from './timeout.ts';
 
 /** How an attempt ended. */
 export type Outcome =

@@ -7,11 +7,11 @@
 
 import { TokenError } from '../token/errors.ts';
 import type { Store } from './browser/store.ts';
-import { withTimeout } from './browser/timeout.ts';
 import { type Cause, isLoaded, type PageState, type StorageState, storeForgotten } from './rules/page-state.ts';
 import { parseRecord } from './rules/parse-record.ts';
 import { emptyRecord, erased, type SessionRecord, type Transition } from './rules/record.ts';
 import { createStoreQueue, releaseStore, STORE_MS, type StoreQueue } from './store-queue.ts';
+import { withTimeout } from './timeout.ts';
 
 /** Limit for reading a store that failed before, within a use of its replacement, ms. */
 const FAILED_STORE_MS = 1_000;

@@ -11,7 +11,6 @@ import { createClock } from './browser/clock.ts';
 import { watchPage } from './browser/page.ts';
 import { defaultStore, memoryStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
-import { withTimeout } from './browser/timeout.ts';
 import { createEvents } from './events.ts';
 import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
@@ -30,6 +29,7 @@ import {
   type Shell,
   setPage,
 } from './shell.ts';
+import { withTimeout } from './timeout.ts';
 import type { Session } from './types.ts';
 
 /**

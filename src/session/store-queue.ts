@@ -5,7 +5,7 @@
  */
 
 import type { Store } from './browser/store.ts';
-import { withTimeout } from './browser/timeout.ts';
+import { withTimeout } from './timeout.ts';
 
 /** Limit for opening the store and the first read together, and for each later use of it, ms. */
 export const STORE_MS = 1_500;

@@ -5,7 +5,7 @@
  * optional: without a channel, tabs find changes when they read the store; without a lock, the lease in the record decides.
  */
 
-import { withTimeout } from './timeout.ts';
+import { withTimeout } from '../timeout.ts';
 
 /** A browser that does not answer a lock request within this time grants no lock, ms. */
 const LOCK_MS = 2_000;

@@ -156,12 +156,12 @@ export function clockSetBack(seen: SessionRecord, backMs: number): Transition {
   };
 }
 
-/** Whether a refresh may start: with the record to write and the set to send, or why not. */
+/** Whether a refresh may start, and why not. */
 export type Claim =
   | { readonly type: 'claimed'; readonly record: SessionRecord; readonly set: TokenSet }
   /** Another tab's attempt runs. */
   | { readonly type: 'other_tab' }
-  /** The set has been replaced, or another tab has failed with it meanwhile. */
+  /** The set is another one by now, or another tab has failed with it. */
   | { readonly type: 'superseded' };
 
 /** How a refresh starts. */

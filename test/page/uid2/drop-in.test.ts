@@ -354,7 +354,7 @@ describe('the life of an identity', () => {
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await expect(waiting).resolves.toBe('advertising-1');
     sdk.disconnect();
-    await expect(sdk.getAdvertisingTokenAsync()).rejects.toThrow('no_token');
+    await expect(sdk.getAdvertisingTokenAsync()).rejects.toMatchObject({ code: 'no_token' });
   });
 
   test('setIdentity before init throws; a malformed one changes nothing', async () => {

@@ -1,7 +1,7 @@
 /** Bounded waiting: the one place where a promise is raced against time. It knows nothing of what is awaited. */
 
-import { MAX_TIMER_MS } from '../../token/checks.ts';
-import { TokenError } from '../../token/errors.ts';
+import { MAX_TIMER_MS } from '../token/checks.ts';
+import { TokenError } from '../token/errors.ts';
 
 /**
  * Wait for `work`, at most `ms`.
