@@ -10,7 +10,7 @@ import { type Answer, parseAnswer, type TokenSet } from '../token/token-set.ts';
 import type { RefreshAnswer } from './browser/refresh.ts';
 import type { LockResult } from './browser/tabs.ts';
 import type { ProvideOption } from './options.ts';
-import type { AttemptPlan, NeedReason } from './rules/page-state.ts';
+import type { AttemptPlan } from './rules/page-state.ts';
 import type { Claim, SessionRecord } from './rules/record.ts';
 import { withTimeout } from './timeout.ts';
 
@@ -37,6 +37,10 @@ export interface AttemptPorts {
   /** Read the record again and, in the same atomic update, note that an attempt starts. */
   claim(isExplicit: boolean, hasLock: boolean): Promise<Claim>;
   send(set: TokenSet, signal: AbortSignal): Promise<RefreshAnswer>;
+  /** Read the record again: whether it still needs a set. */
+  isStillNeeded(): Promise<boolean>;
+  /** Write what `provide` returned, unless it is late. */
+  recordProvided(outcome: Outcome): Promise<void>;
   /** Write the service's answer to `sent`. */
   write(sent: SessionRecord, answer: RefreshAnswer): Promise<void>;
 }
@@ -47,24 +51,39 @@ export interface AttemptPorts {
  * @param signal  aborts it: the outcome is `failed` then.
  */
 export async function runAttempt(plan: AttemptPlan, ports: AttemptPorts, signal: AbortSignal): Promise<Outcome> {
-  if (plan.kind === 'provide') return callProvide(plan.reason, ports, signal);
+  if (plan.kind === 'provide') return callProvide(plan, ports, signal);
   return refresh(plan, ports, signal);
 }
 
 async function callProvide(
-  reason: NeedReason,
-  { provide, timeoutMs }: AttemptPorts,
+  { reason, ignoresLock }: AttemptPlan & { kind: 'provide' },
+  ports: AttemptPorts,
   signal: AbortSignal,
 ): Promise<Outcome> {
+  const { provide, timeoutMs } = ports;
   try {
-    // An asynchronous function, so that a `provide` that throws rejects.
-    const call = (async () => provide?.({ signal, reason }))();
-    const answer = await withTimeout(timeoutMs, call, 'provide', signal);
-    const isNobody = answer === null || answer === undefined || (answer as Partial<Response>).status === 204;
-    return isNobody ? { type: 'nobody' } : { type: 'provided', answer: parseAnswer(answer) };
+    return await ports.withLock(async (lock): Promise<Outcome> => {
+      if (lock === 'taken' && !ignoresLock) return { type: 'other_tab' };
+      // Another tab may have brought a set before this one obtained the lock.
+      if (signal.aborted || !(await ports.isStillNeeded())) return { type: 'superseded' };
+      // An asynchronous function, so that a `provide` that throws rejects.
+      const call = (async () => provide?.({ signal, reason }))();
+      const answer = await withTimeout(timeoutMs, call, 'provide', signal);
+      const isNobody = answer === null || answer === undefined || (answer as Partial<Response>).status === 204;
+      const outcome: Outcome = isNobody ? { type: 'nobody' } : { type: 'provided', answer: parseAnswer(answer) };
+      await ports.recordProvided(outcome);
+      return outcome;
+    });
   } catch (error) {
-    return { type: 'failed', error: errorOf(error, 'provide failed') };
+    if (error instanceof TokenError) return { type: 'failed', error };
+    return { type: 'failed', error: new TokenError('provide_failed', `provide rejected with ${classOf(error)}`) };
   }
+}
+
+/** The class of a thrown value, if it looks like one: whatever else it says may be personal data. */
+function classOf(error: unknown): string {
+  const name = (error as object | null | undefined)?.constructor?.name ?? '';
+  return /^[A-Z]\w{0,39}$/.test(name) ? name : typeof error;
 }
 
 async function refresh(
@@ -87,11 +106,8 @@ async function refresh(
       return { type: 'answered' };
     });
   } catch (error) {
-    return { type: 'failed', error: errorOf(error, 'refresh failed'), sent };
+    // Whatever is not of our making is not passed on: a parser quotes what it rejects.
+    const own = error instanceof TokenError ? error : new TokenError('network', 'refresh failed');
+    return { type: 'failed', error: own, sent };
   }
-}
-
-/** Errors of this project are passed on. Others are not: a parser quotes what it rejects. */
-function errorOf(error: unknown, what: string): TokenError {
-  return error instanceof TokenError ? error : new TokenError('network', what);
 }

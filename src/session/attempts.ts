@@ -10,6 +10,7 @@ import { type AttemptInProgress, type AttemptPlan, attemptEnded } from './rules/
 import {
   type Claim,
   claimRefresh,
+  isSameSet,
   refreshAnswered,
   refreshFailed,
   type SessionRecord,
@@ -29,11 +30,23 @@ const INTERNAL: UpdateOptions = { cause: 'tab', isHostCall: false };
 /** What an attempt may do while it runs; `before` is the record at its start. */
 function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
   const { settings, records, clock, tabs } = shell;
+  const isLate = async () => {
+    await records.reload();
+    return !isSameSet(records.record, before);
+  };
   const { timeoutMs, provide, baseUrl, fetch } = settings;
   return {
     timeoutMs,
     provide,
     withLock: tabs.withLock,
+    isStillNeeded: async () => !(await isLate()),
+    async recordProvided(outcome) {
+      // Another tab may have logged the user in or out meanwhile.
+      if (outcome.type !== 'provided' && outcome.type !== 'nobody') return;
+      if (await isLate()) return;
+      setPage(shell, { provideResult: outcome.type === 'nobody' ? 'nobody' : undefined });
+      if (outcome.type === 'provided') await commitAnswer(shell, outcome.answer, setByProvide(before), 'provide');
+    },
     async claim(isExplicit, hasLock) {
       let claim: Claim = { type: 'superseded' };
       const claimed: Transition = (record) => {
@@ -64,7 +77,7 @@ export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenErro
   const attempt: AttemptInProgress = { plan, generation: before.generation, startedAt: shell.clock.now() };
   setPage(shell, { attempt });
   shell.attemptEnded = runAttempt(plan, attemptPorts(shell, before), signal)
-    .then((outcome) => endAttempt(shell, attempt, before, outcome, signal))
+    .then((outcome) => endAttempt(shell, attempt, outcome, signal))
     // After a time-out the request still runs.
     .finally(() => controller.abort());
   return shell.attemptEnded;
@@ -74,18 +87,14 @@ export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenErro
 async function endAttempt(
   shell: Shell,
   attempt: AttemptInProgress,
-  before: SessionRecord,
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<TokenError | undefined> {
   const { firstMs, maxMs, timeoutMs } = shell.settings;
   const backOff: BackOff = { firstMs, maxMs };
-  let error = outcome.type === 'failed' ? outcome.error : undefined;
-  if (outcome.type === 'provided' || outcome.type === 'nobody')
-    error = await recordProvided(shell, before, outcome, signal);
-  const sent = outcome.type === 'failed' ? outcome.sent : undefined;
-  if (signal.aborted) error = undefined;
-  else if (error) await noteFailure(shell, attempt.plan, error, sent, backOff);
+  const failed = outcome.type === 'failed' && !signal.aborted ? outcome : undefined;
+  const { error, sent } = failed ?? {};
+  if (error) await noteFailure(shell, attempt.plan, error, sent, backOff);
   if (shell.page.attempt === attempt) {
     const isRecorded = sent && shell.records.record.retry;
     const failure = isRecorded ? 'failed' : 'failed_unrecorded';
@@ -94,23 +103,6 @@ async function endAttempt(
   }
   reconcile(shell);
   return error;
-}
-
-/** Record what `provide` returned, unless another tab has logged the user in or out meanwhile: then it is late. */
-async function recordProvided(
-  shell: Shell,
-  before: SessionRecord,
-  outcome: Outcome & { type: 'provided' | 'nobody' },
-  signal: AbortSignal,
-): Promise<TokenError | undefined> {
-  await shell.records.reload();
-  if (shell.records.record.generation !== before.generation || signal.aborted) return undefined;
-  setPage(shell, { provideResult: outcome.type === 'nobody' ? 'nobody' : undefined });
-  if (outcome.type === 'nobody') return undefined;
-  return commitAnswer(shell, outcome.answer, setByProvide(before)).then(
-    () => undefined,
-    (error) => error,
-  );
 }
 
 /** Write a failure to the record for all tabs, and emit it: each refusal, and the first outage of a run. */

@@ -44,8 +44,10 @@ interface Inside {
   readonly queue: StoreQueue;
   /** The record of this page, even while the page must not rely on it. */
   record: SessionRecord;
-  /** Resolves when every host call so far has been repeated on the failed store. */
-  repeated: Promise<unknown>;
+  /** Resolves when every host call so far has been repeated on the failed store: whether the last one is confirmed there. */
+  repeated: Promise<boolean>;
+  /** The store is known to have held a set. */
+  heldSet: boolean;
   /** A read that waits for its turn: one is enough for any number of messages. */
   waitingRead?: { readonly absences: number; readonly isNews: boolean; readonly done: Promise<void> } | undefined;
 }
@@ -74,7 +76,7 @@ export function createRecordStore(
     return spare;
   };
   const queue = createStoreQueue(store, { absences: () => ports.page().storage.absences, replace });
-  const inside: Inside = { empty, ports, queue, record: empty, repeated: Promise.resolve() };
+  const inside: Inside = { empty, ports, queue, record: empty, repeated: Promise.resolve(true), heldSet: false };
 
   return {
     /** The record of this page; what it means while it is not loaded, `decide` knows. */
@@ -90,8 +92,9 @@ export function createRecordStore(
     async flushed(): Promise<unknown> {
       return ports.page().storage.isOpen && queue.ended();
     },
-    /** Resolve when every host call so far is repeated on a store that has failed. */
-    repeated: (): Promise<unknown> => inside.repeated,
+    /** Resolve when every host call so far is repeated on a store that has failed; false if the last one is not confirmed. */
+    repeated: (): Promise<boolean> => inside.repeated,
+    eraseNow: (transition: Transition): Promise<boolean> => eraseNow(inside, transition),
     update: (transition: Transition, options: UpdateOptions): Promise<boolean> => update(inside, transition, options),
     reload: (isNews = false): Promise<void> => reload(inside, isNews),
     /** Know nothing about the store until the next `reload`. */
@@ -157,6 +160,7 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
   return queue.use(write, () => {
     count(ports, -1, -queuedCalls);
     const isChanged = after !== before;
+    if (!queue.failed) inside.heldSet = !!after?.set;
     const page = ports.page();
     // With another write to follow, memory already holds what that one brings.
     if (after && page.storage.writes === 0 && isLoaded(page)) adopt(inside, after, isChanged ? cause : 'tab');
@@ -193,6 +197,7 @@ function reload(inside: Inside, isNews: boolean): Promise<void> {
   const done = queue.use(read, (stored) => {
     if (ports.page().storage.absences > absences) return;
     const next = parse(inside, stored);
+    if (!queue.failed) inside.heldSet = !!next?.set;
     if (next && !ports.page().storage.isKnown) adopt(inside, next, 'load');
     ports.setStorage({ isCurrent: true, isKnown: true });
     if (ports.page().storage.writes > 0) return;
@@ -205,17 +210,29 @@ function reload(inside: Inside, isNews: boolean): Promise<void> {
   return done;
 }
 
+/** Apply a transition that erases to a store that may not be used yet, out of turn. */
+async function eraseNow(inside: Inside, transition: Transition): Promise<boolean> {
+  const { store } = inside.queue;
+  const write = async () => store.update((stored) => transition(parse(inside, stored) ?? inside.record));
+  await withTimeout(STORE_MS, write(), 'the store').catch((cause) => {
+    throw storageError('the store failed', cause);
+  });
+  return true;
+}
+
 /**
  * Apply a call of the host to the store that failed, so that the next page does not meet a user who has left: if nothing can
  * be written there, what was there is erased. After its time limit it does nothing: by then somebody else's record may be
  * stored.
+ *
+ * @returns false if the store may still hold another user's set.
  */
 async function repeatOnFailedStore(
   inside: Inside,
   place: Store,
   transition: Transition,
   isErasure: boolean | undefined,
-): Promise<void> {
+): Promise<boolean> {
   let isLate = false;
   let before: SessionRecord | undefined;
   // An asynchronous function: a store of the host may throw where it should reject.
@@ -228,10 +245,22 @@ async function repeatOnFailedStore(
   const apply = () => write(transition);
   // A tombstone stays: a set that is held back behind it belongs to no user.
   const erase = () => write((found, stored) => (found.optedOut || !found.set ? stored : undefined));
-  const work = apply().catch(() => erase().then(apply));
-  await withTimeout(STORE_MS, work, 'the store that failed').catch(() => {});
+  const holdsSet = async () => {
+    const found = parse(inside, await place.read());
+    return !!found?.set && !found.optedOut;
+  };
+  const isUnchanged = () => holdsSet().catch(() => false);
+  const work = apply()
+    .catch(() => erase().then(apply))
+    .then(
+      () => true,
+      // A store that can neither be written nor read holds nothing for the next page either.
+      async () => !(await isUnchanged()),
+    );
+  const isConfirmed = await withTimeout(STORE_MS, work, 'the store that failed').catch(() => !inside.heldSet);
   isLate = true;
   releaseStore(place);
+  return isConfirmed;
 }
 
 /** What the store that failed holds, if another tab has logged out there since this page received its set. */

@@ -15,8 +15,8 @@ import { createEvents } from './events.ts';
 import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
 import { decide, explicitPlan } from './rules/decide.ts';
-import { initialPage, recordAdopted, wentAway, wokeUp } from './rules/page-state.ts';
-import { emptyRecord, erased, isSameSet, loggedOut, renderedWithPage, setByHost } from './rules/record.ts';
+import { initialPage, recordAdopted, wasHidden, wentAway, wokeUp } from './rules/page-state.ts';
+import { emptyRecord, erased, isSameToken, loggedOut, renderedWithPage, setByHost } from './rules/record.ts';
 import {
   commit,
   commitAnswer,
@@ -29,6 +29,7 @@ import {
   type Shell,
   setPage,
 } from './shell.ts';
+import { STORE_MS } from './store-queue.ts';
 import { withTimeout } from './timeout.ts';
 import type { Session } from './types.ts';
 
@@ -55,7 +56,7 @@ export function createSession(options: SessionOptions): Session {
     return promise;
   };
   return {
-    ready: asked.then(() => records.flushed(), events.log) as Promise<void>,
+    ready: asked.then(() => withTimeout(STORE_MS, records.flushed(), 'the store')).catch(events.log) as Promise<void>,
     get advertisingToken() {
       shell.timer.checkTimer();
       return decideNow(shell).token;
@@ -104,6 +105,9 @@ function createShell(options: SessionOptions): Shell {
       () => reconcile(shell),
       () => wake(shell),
       () => void leave(shell),
+      () => {
+        shell.page = wasHidden(shell.page, clock.now());
+      },
     ),
     startAttempt: (plan) => startAttempt(shell, plan),
     controller: new AbortController(),
@@ -116,10 +120,18 @@ function createShell(options: SessionOptions): Shell {
 /** Ask for consent. Resolves when the answer is there, or is known to come later. */
 async function askConsent(shell: Shell): Promise<void> {
   const { consent } = shell.settings;
-  const onAnswer = (answer: unknown) => setConsent(shell, answer === true);
-  const answer = consent ? consent(onAnswer) : true;
-  if (typeof answer === 'boolean') onAnswer(answer);
-  else answer.then(onAnswer, shell.events.log);
+  let hasChanged = false;
+  const onChange = (answer: unknown) => {
+    hasChanged = true;
+    setConsent(shell, answer === true);
+  };
+  // An answer that was asked for before a change is void.
+  const onFirstAnswer = (answer: unknown) => {
+    if (!hasChanged) setConsent(shell, answer === true);
+  };
+  const answer = consent ? consent(onChange) : true;
+  if (typeof answer === 'boolean') onFirstAnswer(answer);
+  else answer.then(onFirstAnswer, shell.events.log);
 }
 
 /** Consent is given, refused or withdrawn. */
@@ -235,6 +247,6 @@ async function refreshNow(shell: Shell): Promise<void> {
   await waitFor(shell, 2 * settings.timeoutMs, 'refresh in another tab', isOver);
   if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
   // Too early for another attempt, or another tab has tried in vain.
-  if (plan.kind === 'refresh' && isSameSet(records.record, before))
+  if (plan.kind === 'refresh' && isSameToken(records.record, before))
     throw shell.page.lastError ?? new TokenError('network', 'refresh: another tab has tried in vain');
 }

@@ -12,7 +12,7 @@
  * `reconcile` may run at any time and any number of times. What follows from what, and why, is in `rules/`.
  */
 
-import type { TokenError } from '../token/errors.ts';
+import { TokenError } from '../token/errors.ts';
 import type { Answer, TokenSet } from '../token/token-set.ts';
 import type { createClock } from './browser/clock.ts';
 import { isPageVisible, type watchPage } from './browser/page.ts';
@@ -21,7 +21,7 @@ import type { createEvents } from './events.ts';
 import type { Settings } from './options.ts';
 import type { RecordStore, UpdateOptions } from './record-store.ts';
 import { type Decision, decide, noTokenError } from './rules/decide.ts';
-import { type AttemptPlan, isSettled, type PageState } from './rules/page-state.ts';
+import { type AttemptPlan, type Cause, isSettled, type PageState } from './rules/page-state.ts';
 import { isSameState, type SessionState } from './rules/public-state.ts';
 import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
 
@@ -98,16 +98,31 @@ export function noToken({ records, page }: Shell): TokenError {
   return noTokenError(records.record, page);
 }
 
-/** Change the record; settles after the write. Rejects if consent is refused, or withdrawn meanwhile. */
+/**
+ * Change the record; settles after the write.
+ *
+ * Erasing needs no consent: a logout and an opt-out are recorded at once, whatever the consent gate says. Everything else
+ * waits for consent, and rejects if it is refused, or withdrawn meanwhile.
+ *
+ * @throws {TokenError} `no_consent`; `storage_failed` if neither a write nor an erasure could be confirmed, so that the next
+ *   page may find the user before.
+ */
 export async function commit(shell: Shell, transition: Transition, options: UpdateOptions): Promise<void> {
-  if (shell.page.consent === 'refused') throw noToken(shell);
-  const writing = shell.records.update(transition, options);
+  const { records, tabs } = shell;
+  const needsConsent = !options.isErasure;
+  if (needsConsent && shell.page.consent === 'refused') throw noToken(shell);
+  const writing = records.update(transition, options);
   reconcile(shell);
-  const isChanged = await writing;
-  await shell.records.repeated();
-  if (isChanged) shell.tabs.notify();
-  if (shell.page.consent !== 'granted') throw noToken(shell);
+  // Before the first consent the queue of the store does not run: an erasure does not wait for it.
+  const isQueued = needsConsent || shell.page.storage.isOpen;
+  if (!isQueued) void writing.then(() => reconcile(shell));
+  const isChanged = await (isQueued ? writing : records.eraseNow(transition));
+  const isConfirmed = await records.repeated();
+  if (isChanged) tabs.notify();
+  if (needsConsent && shell.page.consent !== 'granted') throw noToken(shell);
   reconcile(shell);
+  if (options.isHostCall && !isConfirmed)
+    throw new TokenError('storage_failed', 'storage: the store did not confirm; the next page may find the former set');
 }
 
 /** Record an answer from outside: a set, by the transition `supplied`, or an opt-out. */
@@ -115,8 +130,10 @@ export async function commitAnswer(
   shell: Shell,
   answer: Answer,
   supplied: (set: TokenSet, now: number) => Transition,
+  cause: Cause = 'set',
 ): Promise<void> {
   followClock(shell);
   const now = shell.clock.now();
-  await commit(shell, answer === 'optout' ? optedOut(now) : supplied(answer, now), HOST_CALL);
+  if (answer === 'optout') await commit(shell, optedOut(now), { ...HOST_ERASURE, cause });
+  else await commit(shell, supplied(answer, now), { ...HOST_CALL, cause });
 }

@@ -18,6 +18,7 @@ export type ErrorCode =
   | 'no_token'
   | 'no_consent'
   | 'storage_failed'
+  | 'provide_failed'
   | 'closed'
   // The server side only:
   | 'client_error'

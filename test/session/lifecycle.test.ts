@@ -158,7 +158,7 @@ describe.each([
     expect(session.advertisingToken).toBeUndefined();
     await advance(5_000);
     expect(session.advertisingToken).toBe('advertising-4');
-    expect(names(events)).toEqual(['token load', 'error storage_failed', 'token set']);
+    expect(names(events)).toEqual(['token load', 'error storage_failed', 'token provide']);
     close();
   });
 

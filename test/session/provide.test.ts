@@ -18,7 +18,7 @@ describe('`provide`', () => {
     expect(await session.getToken()).toBe('advertising-1');
     await fixture.settle();
     expect(provide).toHaveBeenCalledExactlyOnceWith({ reason: 'empty', signal: expect.any(AbortSignal) });
-    expect(names(events)).toEqual(['token set']);
+    expect(names(events)).toEqual(['token provide']);
     fixture.close();
   });
 
@@ -86,7 +86,7 @@ describe('`provide`', () => {
     await fixture.settle();
     expect(session.advertisingToken).toBeUndefined();
     expect(await inner.read()).toEqual(loggedOut);
-    expect(names(events)).not.toContain('token set');
+    expect(names(events)).not.toContain('token provide');
     fixture.close();
   });
 
@@ -106,13 +106,13 @@ describe('`provide`', () => {
   test.each<[string, string, Provide]>([
     [
       'throws',
-      'network',
+      'provide_failed',
       () => {
         throw new Error('no');
       },
     ],
-    ['rejects', 'network', () => Promise.reject(new Error('no'))],
-    ['rejects with undefined', 'network', () => Promise.reject()],
+    ['rejects', 'provide_failed', () => Promise.reject(new Error('no'))],
+    ['rejects with undefined', 'provide_failed', () => Promise.reject()],
     ['never answers', 'timeout', () => new Promise(() => {})],
     ['resolves with a string', 'invalid_token_set', async () => 'text'],
     [
@@ -207,7 +207,7 @@ test('text that a parser inside `provide` quotes in its error appears in no erro
     logger: { debug: (_, error) => errors.push(error as Error) },
   });
   session.on('error', (error) => errors.push(error));
-  await expect(session.getToken()).rejects.toMatchObject({ code: 'network' });
+  await expect(session.getToken()).rejects.toMatchObject({ code: 'provide_failed' });
   await fixture.settle();
   expect(errors.length).toBeGreaterThan(1);
   for (const error of errors) expect(`${error.message} ${error.cause}`).not.toContain('jane');

@@ -19,6 +19,7 @@ test('a refresh is a POST of the raw refresh token, without credentials, redirec
     method: 'POST',
     body: wireSet(1).refresh_token,
     credentials: 'omit',
+    cache: 'no-store',
     redirect: 'error',
   });
   expect(signal).toBeInstanceOf(AbortSignal);

@@ -108,7 +108,7 @@ describe('a store that cannot be written to', () => {
     fixture.close();
   });
 
-  test('and hangs: a logout settles, and its timed-out writes erase nothing when they run in the end', async () => {
+  test('and hangs: a logout rejects with storage_failed, and its timed-out writes erase nothing when they run in the end', async () => {
     const fixture = createFixture();
     const late: ((stored: unknown) => unknown)[] = [];
     const store: Store = {
@@ -123,7 +123,8 @@ describe('a store that cannot be written to', () => {
     const done = session.clear();
     expect(session.advertisingToken).toBeUndefined();
     await fixture.advance(6_000);
-    await done;
+    await expect(done).rejects.toMatchObject({ code: 'storage_failed' });
+    expect(session.advertisingToken).toBeUndefined();
     const stored = { ...recordOf(5), generation: 1 };
     expect(late.length).toBeGreaterThan(1);
     for (const change of late) expect(change(stored)).toBe(stored);

@@ -29,16 +29,24 @@ export function isPageVisible(): boolean {
  * @param onTimer  called when the instant has come, and each minute until then.
  * @param onWake   called when the page is shown, restored, thawed or back online.
  * @param onLeave  called when the page is about to be frozen, cached or unloaded.
+ * @param onHide   called when the page is hidden.
  */
-export function watchPage(now: () => number, onTimer: () => void, onWake: () => void, onLeave: () => void) {
+export function watchPage(
+  now: () => number,
+  onTimer: () => void,
+  onWake: () => void,
+  onLeave: () => void,
+  onHide: () => void,
+) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wakeAt = Number.POSITIVE_INFINITY;
 
   const onEvent = ({ type }: Event) => {
     const becomes = LIFECYCLE[type as keyof typeof LIFECYCLE];
     if (becomes === 'away') onLeave();
-    if (becomes === 'awake' || (becomes === 'if visible' && isPageVisible())) onWake();
-    else clearTimeout(timer);
+    if (becomes === 'awake' || (becomes === 'if visible' && isPageVisible())) return onWake();
+    clearTimeout(timer);
+    if (!isPageVisible()) onHide();
   };
   // In the capture phase at the window, which events of the document pass too. Workers have no such events.
   for (const event in LIFECYCLE) globalThis.addEventListener?.(event, onEvent, true);

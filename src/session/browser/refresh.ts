@@ -15,6 +15,9 @@ export interface RefreshAnswer {
   readonly dateMs?: number | undefined;
 }
 
+/** A sealed answer has about 1,500 characters. */
+const MAX_BYTES = 65_536;
+
 /** Statuses of the service that end a refresh token. They arrive unsealed. */
 const ENDED = /"status"\s*:\s*"(expired|invalid)_token"/;
 
@@ -42,6 +45,7 @@ export async function refreshSet(
     method: 'POST',
     body: set.refreshToken,
     credentials: 'omit',
+    cache: 'no-store',
     redirect: 'error',
     signal,
   };
@@ -49,7 +53,7 @@ export async function refreshSet(
   let text: string;
   try {
     response = await fetch(`${baseUrl}/v2/token/refresh`, request);
-    text = await response.text();
+    text = await readText(response);
   } catch {
     throw new TokenError('network', `refresh: no answer to POST ${baseUrl}/v2/token/refresh`);
   }
@@ -60,6 +64,23 @@ export async function refreshSet(
   const details = { status, retryAfterMs: parseRetryAfter(headers.get('retry-after'), dateMs || now) };
   if (status >= 300) throw new TokenError('http_status', `refresh: POST /v2/token/refresh answered ${status}`, details);
   return { result: await open(text, set.responseKeyB64, details), dateMs };
+}
+
+/** Read a body, up to {@link MAX_BYTES}: an endless one would block the page. */
+async function readText(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  if (!reader) return response.text();
+  const decoder = new TextDecoder();
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    text += decoder.decode(value, { stream: true });
+    if (text.length > MAX_BYTES) {
+      void reader.cancel();
+      return '';
+    }
+  }
 }
 
 /** Open and parse the body of a 200 answer. What was opened is quoted in no error. */

@@ -5,7 +5,7 @@
  * `record-store.ts` does.
  */
 
-import { get, promisifyRequest, type UseStore } from 'idb-keyval';
+import { promisifyRequest, type UseStore } from 'idb-keyval';
 
 /** A place for one value. Bring your own for a native preference store, or for tests. */
 export interface Store {
@@ -36,7 +36,8 @@ const KEY = 'session';
  *
  * idb-keyval's own `createStore` keeps one connection for the life of the page and cannot close it. This store closes its
  * connection (an open one blocks deletion of the database, and keeps a page out of the back/forward cache), and opens it
- * again (Safari drops connections of background pages). Reading goes through idb-keyval's `get`.
+ * again (Safari drops connections of background pages). idb-keyval's `get` and `update` would bring their default store along,
+ * and `update` can neither erase nor leave a value alone. What is used is its `promisifyRequest`.
  *
  * @example createSession({ baseUrl, store: indexedDbStore('my-site') })
  */
@@ -65,17 +66,20 @@ export function indexedDbStore(name: string): Store {
     return work(database.transaction(TABLE, mode).objectStore(TABLE));
   };
 
-  /** Run a transaction; if the connection was lost, once more with a new one. */
-  const table: UseStore = (mode, work) =>
-    transact(mode, work).catch(() => {
+  /** Run a transaction; if the connection was lost, once more with a new one. After `close()` a late one opens none. */
+  const table: UseStore = (mode, work) => {
+    const run = transact(mode, work);
+    const used = opening;
+    return run.catch((error) => {
+      if (opening !== used) throw error;
       close();
       return transact(mode, work);
     });
+  };
 
   return {
     kind: 'indexeddb',
-    read: () => get(KEY, table),
-    // idb-keyval's `update` writes even if nothing changed, and cannot erase.
+    read: () => table('readonly', (values) => promisifyRequest(values.get(KEY))),
     update: (change) =>
       table('readwrite', async (values) => {
         const stored = await promisifyRequest(values.get(KEY));

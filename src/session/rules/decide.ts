@@ -10,7 +10,7 @@ import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
 import { type AttemptPlan, type Emitted, isLoaded, isSettled, type NeedReason, type PageState } from './page-state.ts';
 import type { NextReason, NextStep, SessionEvent, SessionState } from './public-state.ts';
 import { emptyRecord, type SessionRecord, serviceTime } from './record.ts';
-import { currentRetry, isUsedUp, nextAttempt, type RetryState } from './retry.ts';
+import { currentRetry, isUsedUp, MAX_WAIT_MS, nextAttempt, type RetryState } from './retry.ts';
 
 /** What follows from record, page and time. */
 export interface Decision {
@@ -39,7 +39,7 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
   const retry = currentRetry(record.retry, now);
   const token = given.isClosed ? undefined : tokenAt(record, at);
   const settled = isSettled(given);
-  const need = settled ? needOf(phase, retry) : undefined;
+  const need = settled ? needOf(given, record, phase, retry, at) : undefined;
   const isAttemptVoid = given.attempt !== undefined && given.attempt.generation !== stored.generation;
   const page: PageState = {
     ...given,
@@ -52,6 +52,8 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
   const changesAt = nextWakeAt(record, at) - record.offsetMs;
   const { events, emitted } = settled ? eventsOf(page, record, at, need) : { events: [], emitted: page.emitted };
   const isPending = attempt !== undefined || page.attempt !== undefined;
+  // Refusals count for a day: then the service is asked again.
+  const forgivenAt = need === 'refused' && retry ? retry.startedAt + MAX_WAIT_MS : Number.POSITIVE_INFINITY;
   return {
     token,
     state: {
@@ -68,16 +70,25 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
     events,
     attempt,
     isAttemptVoid,
-    wakeAt: settled ? Math.min(changesAt, wait?.at ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
-    isTokenExpected:
-      !page.isClosed && page.consent !== 'refused' && (!settled || isPending || wait?.reason === 'other_tab'),
+    wakeAt: settled ? Math.min(changesAt, wait?.at ?? forgivenAt) : Number.POSITIVE_INFINITY,
+    isTokenExpected: !page.isClosed && page.consent !== 'refused' && (!settled || isPending || isSoon(wait)),
     page: { ...page, emitted },
   };
 }
 
 /** Why a new set is needed, if one is. */
-function needOf(phase: Phase, retry: RetryState | undefined): NeedReason | undefined {
+function needOf(
+  page: PageState,
+  { set }: SessionRecord,
+  phase: Phase,
+  retry: RetryState | undefined,
+  at: number,
+): NeedReason | undefined {
   if (phase === 'empty' || phase === 'ended') return phase;
+  // The opt-out belongs to the set that opted out: another user may be signed in, whom `provide` knows.
+  if (phase === 'optedOut' && !set) return page.canProvide || page.provideResult ? 'empty' : undefined;
+  // Nobody here asks the service: the host has let both tokens expire.
+  if (!page.canRefresh && set && at >= set.endsAt) return 'ended';
   return isUsedUp(retry) ? 'refused' : undefined;
 }
 
@@ -89,7 +100,8 @@ function planOf(
   need: NeedReason | undefined,
 ): AttemptPlan | undefined {
   if (need) {
-    return page.canProvide && page.provideResult !== 'nobody' ? { kind: 'provide', reason: need } : undefined;
+    if (!page.canProvide || page.provideResult === 'nobody') return undefined;
+    return { kind: 'provide', reason: need, ignoresLock: page.otherTabUntil > 0 };
   }
   if (!page.canRefresh || !record.set || phase === 'fresh') return undefined;
   // The wait for another tab is over without a message from it.
@@ -103,12 +115,17 @@ function waitOf(
   retry: RetryState | undefined,
   now: number,
 ): { at: number; reason: NextReason } | undefined {
-  if (plan.kind === 'refresh' && page.otherTabUntil > now) return { at: page.otherTabUntil, reason: 'other_tab' };
+  if (page.otherTabUntil > now) return { at: page.otherTabUntil, reason: 'other_tab' };
   let wait: { at: number; reason: NextReason } = { at: page.notBefore, reason: 'back_off' };
   const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;
   if (next && next.at > wait.at) wait = next;
   if (wait.at > now) return wait;
   return page.isVisible || page.callers > 0 ? undefined : { at: Number.POSITIVE_INFINITY, reason: 'hidden' };
+}
+
+/** Tell whether a wait is so short that callers of `getToken` should wait too. */
+function isSoon(wait: { reason: NextReason } | undefined): boolean {
+  return wait?.reason === 'other_tab' || wait?.reason === 'woken';
 }
 
 /** The difference between what listeners were last notified of and what is so now, at service time `at`. */
@@ -130,7 +147,7 @@ function eventsOf(
   if (set && token && token !== before.token) {
     const { advertisingToken, expiresAt, refreshAt } = set;
     events.push(['token', { advertisingToken, expiresAt, refreshAt, cause }]);
-  } else if (!optedOut && !token && before.token && before.token === set?.advertisingToken) {
+  } else if (!optedOut && !token && before.token && set) {
     // The local clock alone says that the refresh token is past its end: only the service can confirm that.
     if (ended || at < set.endsAt) events.push(['expired', { token: 'advertising' }]);
     else token = before.token;
@@ -190,7 +207,9 @@ export function noTokenError(stored: SessionRecord, page: PageState): TokenError
 
 /** What an explicit `refresh()` attempts; undefined if a new set is needed and there is no `provide`. */
 export function explicitPlan(record: SessionRecord, page: PageState, now: number): AttemptPlan | undefined {
-  const need = page.canRefresh ? needOf(phaseOf(record, serviceTime(record, now)), undefined) : 'empty';
-  if (!need) return { kind: 'refresh', isExplicit: true, ignoresLock: page.otherTabUntil > 0 };
-  return page.canProvide ? { kind: 'provide', reason: need } : undefined;
+  const at = serviceTime(record, now);
+  const need = page.canRefresh ? needOf(page, record, phaseOf(record, at), undefined, at) : 'empty';
+  const ignoresLock = page.otherTabUntil > 0;
+  if (need) return page.canProvide ? { kind: 'provide', reason: need, ignoresLock } : undefined;
+  return record.set && { kind: 'refresh', isExplicit: true, ignoresLock };
 }

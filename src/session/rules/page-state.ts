@@ -3,9 +3,9 @@
  * replaces the value; everything that is stored belongs to `record.ts`.
  */
 
-import type { TokenError } from '../../token/errors.ts';
+import { TokenError } from '../../token/errors.ts';
 import type { SessionRecord } from './record.ts';
-import { isSameSet } from './record.ts';
+import { isSameToken } from './record.ts';
 import { type BackOff, backOffMs, WAKE_SPREAD_MS } from './retry.ts';
 
 /** Why another token is in force: set by the host, brought by `provide`, refreshed here, by another tab, or loaded. */
@@ -23,7 +23,12 @@ export type AttemptPlan =
       /** Another tab has held the lock for too long: the lease in the record decides. */
       readonly ignoresLock: boolean;
     }
-  | { readonly kind: 'provide'; readonly reason: NeedReason };
+  | {
+      readonly kind: 'provide';
+      readonly reason: NeedReason;
+      /** Another tab has held the lock for too long. */
+      readonly ignoresLock: boolean;
+    };
 
 /** The attempt in progress. */
 export interface AttemptInProgress {
@@ -54,6 +59,9 @@ export interface StorageState {
   readonly persistence: string;
 }
 
+/** A page that was hidden for no longer knows what is stored, ms. */
+const SHORT_ABSENCE_MS = 2_000;
+
 /** What listeners were last notified of. */
 export interface Emitted {
   readonly token?: string | undefined;
@@ -72,6 +80,8 @@ export interface PageState {
   readonly isClosed: boolean;
   /** The page is frozen, or in the back/forward cache. */
   readonly isAway: boolean;
+  /** Since when it is hidden, local epoch ms; 0 if it is not. */
+  readonly hiddenAt: number;
   readonly isVisible: boolean;
   /** Calls of `getToken` that wait for a token. */
   readonly callers: number;
@@ -104,6 +114,7 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
     consent: 'pending',
     isClosed: false,
     isAway: false,
+    hiddenAt: 0,
     isVisible: true,
     callers: 0,
     storage: {
@@ -138,19 +149,24 @@ export function isSettled(page: PageState): boolean {
 
 /** The record in memory changes from `before` to `after`: another set meets the need, and ends the run of failures. */
 export function recordAdopted(page: PageState, before: SessionRecord, after: SessionRecord, cause: Cause): PageState {
-  if (isSameSet(before, after)) return page;
+  if (isSameToken(before, after)) return page;
   // The first read finds a state; each later one, a change.
   if (!page.storage.isKnown) return { ...page, cause };
+  const next: PageState = { ...page, cause, isErrorEmitted: false, lastError: undefined, provideResult: undefined };
+  const emitted = { ...page.emitted, need: false };
+  if (after.set) return { ...next, emitted };
+  // The service refuses the set that was held back behind a tombstone: only the page can go on.
+  if (after.optedOut && before.set && before.optedOut && cause === 'refresh')
+    return { ...next, provideResult: 'nobody', lastError: optedOutError(), emitted };
+  // The service opts a user out. Another user may be signed in, whom `provide` knows.
+  if (after.optedOut && !before.optedOut && cause !== 'provide') return { ...next, emitted };
   // Whoever logs out knows that a set is needed to log in again: neither `provide` nor the page is asked.
-  const isLogout = after.clearedAt !== before.clearedAt && !after.set;
-  return {
-    ...page,
-    cause,
-    lastError: undefined,
-    isErrorEmitted: false,
-    provideResult: isLogout ? 'nobody' : undefined,
-    emitted: { ...page.emitted, need: isLogout },
-  };
+  if (after.clearedAt !== undefined) return { ...next, provideResult: 'nobody', emitted: { ...emitted, need: true } };
+  return { ...next, emitted };
+}
+
+function optedOutError(): TokenError {
+  return new TokenError('opted_out', 'The service has refused the set that was supplied after the opt-out.');
 }
 
 /** How an attempt ended, as far as this page's own waiting depends on it. */
@@ -183,7 +199,23 @@ export function attemptEnded(
 /** The page is shown, restored, thawed or online again at `now`: it tries again soon, at random. */
 export function wokeUp(page: PageState, now: number): PageState {
   const wakeAttemptAt = now + Math.random() * WAKE_SPREAD_MS;
-  return { ...page, isAway: false, wakeAttemptAt, notBefore: Math.min(page.notBefore, wakeAttemptAt) };
+  // A failing `provide` keeps its back-off.
+  const notBefore = page.provideResult === 'failed' ? page.notBefore : Math.min(page.notBefore, wakeAttemptAt);
+  const wasAway = page.hiddenAt > 0 && now - page.hiddenAt > SHORT_ABSENCE_MS;
+  return {
+    ...page,
+    isAway: false,
+    hiddenAt: 0,
+    wakeAttemptAt,
+    notBefore,
+    // A browser may suspend a hidden page without an event: it has missed messages then.
+    storage: wasAway ? storeForgotten(page.storage) : page.storage,
+  };
+}
+
+/** The page is hidden at `now`. */
+export function wasHidden(page: PageState, now: number): PageState {
+  return { ...page, hiddenAt: page.hiddenAt || now };
 }
 
 /** The page is about to be frozen, cached or unloaded: nothing is known until it has read again. */

@@ -9,6 +9,11 @@ import { parseTokenSet } from '../../token/token-set.ts';
 import { MAX_FINGERPRINTS, type SessionRecord } from './record.ts';
 import { parseRetry } from './retry.ts';
 
+/** No clock is off by more than ten years. */
+const MAX_OFFSET_MS = 10 * 365 * 86_400_000;
+/** Beyond the year 9999. */
+const MAX_INSTANT = 1e15;
+
 /**
  * Parse what a store returned, field by field. Version 1 is converted. Of a record written by a newer version everything
  * counts but the set and the retry state, whose form this version cannot know.
@@ -31,7 +36,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
     v: 2,
     generation: generation as number,
     baseUrl,
-    offsetMs: offsetMs as number,
+    offsetMs: Math.abs(offsetMs as number) < MAX_OFFSET_MS ? (offsetMs as number) : 0,
     fingerprints: v === 1 ? fingerprintsOfVersion1(given['fingerprint']) : parseFingerprints(given['fingerprints']),
     set,
     ended: set && given['ended'] ? true : undefined,
@@ -46,7 +51,9 @@ function throwIf(fault: string | false | undefined): void {
   if (fault) throw new TypeError(fault);
 }
 
-const instant = (value: unknown): number | undefined => (Number.isFinite(value) ? (value as number) : undefined);
+/** An instant that a clock of this century may have shown; anything else reads as absent. */
+const instant = (value: unknown): number | undefined =>
+  typeof value === 'number' && value >= 0 && value < MAX_INSTANT ? value : undefined;
 
 function parseFingerprints(value: unknown): readonly string[] | undefined {
   if (value === undefined) return undefined;

@@ -130,6 +130,11 @@ export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {
   return one.generation === other.generation && one.set?.refreshToken === other.set?.refreshToken;
 }
 
+/** Tell whether two records hold the same advertising token, too: a refresh may keep the refresh token. */
+export function isSameToken(one: SessionRecord, other: SessionRecord): boolean {
+  return isSameSet(one, other) && one.set?.advertisingToken === other.set?.advertisingToken;
+}
+
 /**
  * The service's time at `now`, as far as it is known. `Infinity` if this device's clock was set back since the set
  * arrived while no page was open: nobody can tell by how much, so no token counts as good.
@@ -242,7 +247,10 @@ export function refreshAnswered(
 function onArrival(set: TokenSet, startedAt: number, now: number, dateMs: number | undefined, knownOffsetMs: number) {
   const { refreshAt, expiresAt } = set;
   let offsetMs = dateMs ? dateMs - startedAt : knownOffsetMs;
-  if (dateMs && dateMs > startedAt - CLOCK_TOLERANCE_MS && dateMs < now + CLOCK_TOLERANCE_MS) offsetMs = 0;
+  const isClockRight = dateMs && dateMs > startedAt - CLOCK_TOLERANCE_MS && dateMs < now + CLOCK_TOLERANCE_MS;
+  // A `Date` of the past may come from a cache. It is believed only if the set, too, shows that this clock is ahead.
+  const isStaleDate = dateMs && offsetMs < 0 && startedAt < refreshAt;
+  if (isClockRight || isStaleDate) offsetMs = 0;
   // A set that was due, or nearly due, when it was asked for shows that this device's clock is ahead. The set is good for
   // expiresAt - refreshAt at least: take the arrival for refreshAt, and refresh half-way.
   const aheadMs = startedAt + offsetMs - refreshAt;
