@@ -227,7 +227,7 @@ describe('a session by attributes', () => {
       'invalid_token_set',
       () => new Response(JSON.stringify(success(1)), { status: 403 }),
     ],
-    ['an answer that is not JSON', 'network', () => new Response('<html>')],
+    ['an answer that is not JSON', 'provide_failed', () => new Response('<html>')],
   ])('%s is an error of the session, not of the page', async (_, code, answer) => {
     network(answer);
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });

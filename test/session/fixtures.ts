@@ -119,6 +119,23 @@ export const dispatch = (event: string) =>
 let names = 0;
 
 /** Build the fixture. Each session has a name of its own unless the options contain one. */
+/** Minimal `navigator.locks`: exclusive, `ifAvailable` only. */
+export const fakeLocks = () => {
+  const held = new Set<string>();
+  const asked: unknown[][] = [];
+  const request = async (name: string, options: unknown, work: (lock: unknown) => unknown) => {
+    asked.push([name, options]);
+    if (held.has(name)) return work(null);
+    held.add(name);
+    try {
+      return await work({ name });
+    } finally {
+      held.delete(name);
+    }
+  };
+  Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
+  return { held, asked };
+};
 export const createFixture = (first: Service = rotate) => {
   const { settle, advance } = createOperatorFixture();
   const sent: SentRequest[] = [];

@@ -3,29 +3,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
 import { MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, offline, openLoaded, openTwoTabs, recordOf, restoreGlobals, success } from './fixtures.ts';
+import { createFixture, fakeLocks, offline, openLoaded, openTwoTabs, recordOf, restoreGlobals, success } from './fixtures.ts';
 
 let testNumber = 0;
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-/** Minimal `navigator.locks`: exclusive, `ifAvailable` only. */
-const fakeLocks = () => {
-  const held = new Set<string>();
-  const asked: unknown[][] = [];
-  const request = async (name: string, options: unknown, work: (lock: unknown) => unknown) => {
-    asked.push([name, options]);
-    if (held.has(name)) return work(null);
-    held.add(name);
-    try {
-      return await work({ name });
-    } finally {
-      held.delete(name);
-    }
-  };
-  Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
-  return { held, asked };
-};
 afterEach(() => void Reflect.deleteProperty(navigator, 'locks'));
 
 describe('with Web Locks', () => {

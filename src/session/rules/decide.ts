@@ -9,7 +9,7 @@ import { TokenError } from '../../token/errors.ts';
 import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
 import { type AttemptPlan, type Emitted, isLoaded, isSettled, type NeedReason, type PageState } from './page-state.ts';
 import type { NextReason, NextStep, SessionEvent, SessionState } from './public-state.ts';
-import { emptyRecord, type SessionRecord, serviceTime } from './record.ts';
+import { clockTrustedAt, emptyRecord, type SessionRecord, serviceTime } from './record.ts';
 import { currentRetry, isUsedUp, MAX_WAIT_MS, nextAttempt, type RetryState } from './retry.ts';
 
 /** What follows from record, page and time. */
@@ -37,7 +37,7 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
   const at = serviceTime(record, now);
   const phase = phaseOf(record, at);
   const retry = currentRetry(record.retry, now);
-  const token = given.isClosed ? undefined : tokenAt(record, at);
+  const token = given.isClosed || given.consent !== 'granted' ? undefined : tokenAt(record, at);
   const settled = isSettled(given);
   const need = settled ? needOf(given, record, phase, retry, at) : undefined;
   const isAttemptVoid = given.attempt !== undefined && given.attempt.generation !== stored.generation;
@@ -49,11 +49,12 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
   const plan = settled && !page.attempt ? planOf(page, record, phase, need) : undefined;
   const wait = plan && waitOf(plan, page, retry, now);
   const attempt = plan && !wait ? plan : undefined;
-  const changesAt = nextWakeAt(record, at) - record.offsetMs;
+  const changesAt =
+    at < Number.POSITIVE_INFINITY ? nextWakeAt(record, at) - record.offsetMs : clockTrustedAt(record);
   const { events, emitted } = settled ? eventsOf(page, record, at, need) : { events: [], emitted: page.emitted };
   const isPending = attempt !== undefined || page.attempt !== undefined;
   // Refusals count for a day: then the service is asked again.
-  const forgivenAt = need === 'refused' && retry ? retry.startedAt + MAX_WAIT_MS : Number.POSITIVE_INFINITY;
+  const forgivenAt = retry && isUsedUp(retry) ? retry.startedAt + MAX_WAIT_MS : Number.POSITIVE_INFINITY;
   return {
     token,
     state: {
@@ -70,7 +71,7 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
     events,
     attempt,
     isAttemptVoid,
-    wakeAt: settled ? Math.min(changesAt, wait?.at ?? forgivenAt) : Number.POSITIVE_INFINITY,
+    wakeAt: settled ? Math.min(changesAt, forgivenAt, wait?.at ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
     isTokenExpected: !page.isClosed && page.consent !== 'refused' && (!settled || isPending || isSoon(wait)),
     page: { ...page, emitted },
   };
@@ -116,7 +117,8 @@ function waitOf(
   now: number,
 ): { at: number; reason: NextReason } | undefined {
   if (page.otherTabUntil > now) return { at: page.otherTabUntil, reason: 'other_tab' };
-  let wait: { at: number; reason: NextReason } = { at: page.notBefore, reason: 'back_off' };
+  const isWoken = page.notBefore === page.wakeAttemptAt;
+  let wait: { at: number; reason: NextReason } = { at: page.notBefore, reason: isWoken ? 'woken' : 'back_off' };
   const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;
   if (next && next.at > wait.at) wait = next;
   if (wait.at > now) return wait;
@@ -160,6 +162,7 @@ function waitingForOf(
   token: string | undefined,
   starting: AttemptPlan | undefined,
 ): SessionState['waitingFor'] {
+  if (page.isClosed) return undefined;
   if (page.consent !== 'granted') return 'consent';
   if (!isLoaded(page)) return 'storage';
   return token ? undefined : (starting ?? page.attempt?.plan)?.kind;

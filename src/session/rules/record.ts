@@ -14,6 +14,7 @@ import {
   type BackOff,
   currentRetry,
   isLeased,
+  isUsedUp,
   nextAttempt,
   type RetryState,
 } from './retry.ts';
@@ -143,6 +144,11 @@ export function serviceTime({ receivedAt = 0, offsetMs }: SessionRecord, now: nu
   return now + CLOCK_TOLERANCE_MS < receivedAt ? Number.POSITIVE_INFINITY : now + offsetMs;
 }
 
+/** When {@link serviceTime} is known again, local epoch ms. */
+export function clockTrustedAt({ receivedAt = 0 }: SessionRecord): number {
+  return receivedAt - CLOCK_TOLERANCE_MS;
+}
+
 /**
  * This device's clock was set back by `backMs`: correct what was measured by it, for all tabs.
  *
@@ -188,7 +194,8 @@ export function claimRefresh(record: SessionRecord, before: SessionRecord, optio
   const retry = currentRetry(record.retry, now);
   if (!options.hasLock && isLeased(retry, now, options.leaseMs)) return { type: 'other_tab' };
   const next = nextAttempt(retry, options.wakeAttemptAt, options.isExplicit);
-  if (!record.set || !isSameSet(record, before) || (next && now < next.at)) return { type: 'superseded' };
+  const isTooEarly = (next && now < next.at) || (isUsedUp(retry) && !options.isExplicit);
+  if (!record.set || record.ended || !isSameSet(record, before) || isTooEarly) return { type: 'superseded' };
   return {
     type: 'claimed',
     record: { ...record, retry: attemptStarted(retry, now, options.isExplicit) },
@@ -205,7 +212,7 @@ export function refreshFailed(
   wakeAttemptAt: number,
 ): Transition {
   return (record) =>
-    record.retry && isSameSet(record, sent)
+    record.retry && isSameSet(record, sent) && isSameAttempt(record, sent)
       ? { ...record, retry: attemptFailed(record.retry, error, backOff, now, wakeAttemptAt) }
       : record;
 }
@@ -226,15 +233,21 @@ export function refreshAnswered(
   return (record) => {
     if (!isSameSet(record, sent)) return record;
     if (result === 'optout') return optedOut(now)(record);
-    const { retry, optedOut: isOptedOut, ...rest } = record;
+    const { retry, optedOut: isOptedOut, ended, ...rest } = record;
     if (result === 'ended') {
       // A set that was held back behind a tombstone is dropped. Otherwise the attempts stay and count for the next set.
-      return isOptedOut ? { ...rest, optedOut: isOptedOut, set: undefined } : { ...record, ended: true };
+      if (isOptedOut) return { ...rest, optedOut: isOptedOut, set: undefined };
+      return ended ? record : { ...record, ended: true, ...(retry && { retry: { ...retry, isRunning: false } }) };
     }
     // The service accepts the user: the tombstone is lifted.
-    const startedAt = (retry ?? sent.retry)?.startedAt ?? now;
+    const startedAt = (isSameAttempt(record, sent) ? retry : sent.retry)?.startedAt ?? now;
     return { ...rest, ...onArrival(result, startedAt, now, dateMs, record.offsetMs), receivedAt: now };
   };
+}
+
+/** Tell whether the last attempt of `record` is the one that sent `sent`. A clock correction changes its `startedAt`. */
+function isSameAttempt(record: SessionRecord, sent: SessionRecord): boolean {
+  return record.retry?.attempts === sent.retry?.attempts;
 }
 
 /**
@@ -251,12 +264,12 @@ function onArrival(set: TokenSet, startedAt: number, now: number, dateMs: number
   // A `Date` of the past may come from a cache. It is believed only if the set, too, shows that this clock is ahead.
   const isStaleDate = dateMs && offsetMs < 0 && startedAt < refreshAt;
   if (isClockRight || isStaleDate) offsetMs = 0;
-  // A set that was due, or nearly due, when it was asked for shows that this device's clock is ahead. The set is good for
-  // expiresAt - refreshAt at least: take the arrival for refreshAt, and refresh half-way.
+  // A set that was due when it was asked for shows that this device's clock is ahead, unless `Date` confirms the clock. The
+  // set is good for expiresAt - refreshAt at least: take the arrival for refreshAt.
   const aheadMs = startedAt + offsetMs - refreshAt;
+  if (aheadMs > 0 && !isClockRight) offsetMs -= aheadMs;
+  // A set that is due, or nearly due, on arrival is refreshed half-way to its end.
   const isDue = aheadMs > -Math.min(DUE_ON_ARRIVAL_MS, (expiresAt - refreshAt) / 20);
-  return {
-    set: isDue ? { ...set, refreshAt: (refreshAt + expiresAt) / 2 } : set,
-    offsetMs: aheadMs > 0 ? offsetMs - aheadMs : offsetMs,
-  };
+  const dueAt = (Math.max(refreshAt, startedAt + offsetMs) + expiresAt) / 2;
+  return { set: isDue && dueAt < expiresAt ? { ...set, refreshAt: dueAt } : set, offsetMs };
 }

@@ -58,7 +58,7 @@ const WAKE_OUTAGES = 2;
 
 /**
  * The time between attempt number `attempts` and the next one, ms. The first five follow the back-off alone, up to the
- * fifteenth lie 180 s apart, all others 125 s: 10 attempts in the first 30 minutes, 15 in any 30 minutes after that.
+ * fifteenth lie 180 s apart, all others 125 s: at most 15 attempts in any 30 minutes.
  */
 function minSpacingMs(attempts: number): number {
   if (attempts < 5) return 0;
@@ -146,7 +146,8 @@ export function attemptFailed(
   now: number,
   wakeAttemptAt: number,
 ): RetryState {
-  const elapsedMs = now - retry.startedAt;
+  // Another tab's clock may have been set back.
+  const elapsedMs = Math.max(0, now - retry.startedAt);
   const done = { ...retry, isRunning: false, retryAfterMs: 0 };
   if (error.retryAfterMs) done.retryAfterMs = elapsedMs + Math.min(error.retryAfterMs, MAX_WAIT_MS);
   if (isRefusal(error)) {

@@ -1,0 +1,230 @@
+/** No former user's token, no text of others, no token without consent: what a page, a tab or a service must not bring about. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createSession, memoryStore, type SessionOptions, type Store, TokenError } from '../../src/session/index.ts';
+import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { controlledConsent, openAsking, watchedStore } from './consent-fixture.ts';
+import { answersSealed, BASE_URL, createFixture, dispatch, recordOf, restoreGlobals, setVisible, success } from './fixtures.ts';
+
+let fixture: ReturnType<typeof createFixture>;
+beforeEach(() => {
+  useFakeClock();
+  fixture = createFixture();
+});
+afterEach(() => {
+  fixture.close();
+  restoreGlobals();
+});
+
+describe('the option consent', () => {
+  test.each([false, 0, '', null, true, 'yes', {}])('%j is a TypeError: only undefined means that there is no gate', (consent) => {
+    const create = () => createSession({ baseUrl: BASE_URL, store: memoryStore(), consent: consent as never });
+    expect(create).toThrow(TypeError);
+    expect(create).toThrow(/^consent: expected function, got /);
+  });
+
+  test('a withdrawal while the first answer is pending outranks a late true', async () => {
+    let answer = (_: boolean) => {};
+    const first = new Promise<boolean>((resolve) => {
+      answer = resolve;
+    });
+    const { consent, withdraw } = controlledConsent(first);
+    const { store, touched } = watchedStore(recordOf(1));
+    const { session } = fixture.open({ consent, store });
+    withdraw();
+    answer(true);
+    await fixture.settle();
+    expect(session.advertisingToken).toBeUndefined();
+    expect(session.state.next).toMatchObject({ reason: 'consent' });
+    expect(touched).not.toHaveBeenCalled();
+  });
+
+  test.each([undefined, null, 'no', 1, 'true'])('changed to %j erases like a withdrawal', async (value) => {
+    let onChange = (_: unknown) => {};
+    const consent: SessionOptions['consent'] = (change) => {
+      onChange = change as typeof onChange;
+      return true;
+    };
+    const { session, store } = fixture.open({ consent, store: memoryStore(recordOf(1)) });
+    await until(() => session.advertisingToken);
+    onChange(value);
+    await fixture.settle();
+    expect(session.advertisingToken).toBeUndefined();
+    expect(await store.read()).not.toHaveProperty('set');
+  });
+});
+
+describe('erasing needs no consent', () => {
+  test.each<[string, (session: ReturnType<typeof openAsking>['session']) => Promise<void>, object]>([
+    ['a logout', (session) => session.clear(), { clearedAt: START }],
+    ['an opt-out', (session) => session.setTokens({ status: 'optout' }), { optedOut: true }],
+  ])('%s before the answer of the gate is recorded at once', async (_, call, expected) => {
+    const { session, inner, settle } = openAsking(recordOf(1));
+    await expect(call(session)).resolves.toBeUndefined();
+    await settle();
+    expect(await inner.read()).toMatchObject(expected);
+    expect(await inner.read()).not.toHaveProperty('set');
+  });
+
+  test.each<[string, (session: ReturnType<typeof openAsking>['session']) => Promise<void>]>([
+    ['a logout', (session) => session.clear()],
+    ['an opt-out', (session) => session.setTokens({ status: 'optout' })],
+  ])('%s while consent is refused is recorded, and consent given later finds no user', async (_, call) => {
+    const { session, inner, grant, withdraw, settle } = openAsking(recordOf(1));
+    withdraw();
+    await call(session);
+    expect(await inner.read()).not.toHaveProperty('set');
+    grant();
+    await settle();
+    expect(session.advertisingToken).toBeUndefined();
+  });
+
+  test('a set supplied before a logout does not come back with consent', async () => {
+    const { session, inner, grant, settle } = openAsking();
+    session.setTokens(success(1)).catch(() => {});
+    await session.clear();
+    grant();
+    await settle();
+    expect(session.advertisingToken).toBeUndefined();
+    expect(await inner.read()).not.toHaveProperty('set');
+  });
+});
+
+describe('an error of somebody else', () => {
+  test('is not passed on, even if its name is TokenError', async () => {
+    const logged: unknown[] = [];
+    const foreign = Object.assign(new Error('jane@example.com'), { name: 'TokenError', code: 'network' });
+    Object.assign(foreign, { self: foreign });
+    const logger = { debug: (...values: unknown[]) => void logged.push(...values) };
+    const { session, events } = fixture.open({ provide: () => Promise.reject(foreign), logger });
+    await session.ready;
+    await fixture.settle();
+    expect(() => session.state).not.toThrow();
+    expect(session.state.lastError).toBeInstanceOf(TokenError);
+    expect(session.state.lastError).toMatchObject({ code: 'provide_failed', message: 'provide rejected with Error' });
+    expect(names(events)).toContain('error provide_failed');
+    expect(JSON.stringify(logged.map(String))).not.toContain('jane');
+  });
+});
+
+describe('after an opt-out', () => {
+  const optedOutAt = { ...recordOf(1, START), set: undefined, optedOut: true, clearedAt: START };
+
+  test('`provide` is asked for another user, whose set is held back until the service accepts it', async () => {
+    fixture.serve(answersSealed({ status: 'optout' }));
+    const provide = vi.fn(async () => {
+      fixture.serve(answersSealed(success(6)));
+      return success(5);
+    });
+    const { session, events } = fixture.open({ store: memoryStore(recordOf(1)), provide });
+    await fixture.advance(15 * MINUTE);
+    await until(() => session.advertisingToken === 'advertising-6');
+    expect(provide).toHaveBeenCalledOnce();
+    expect(names(events)).toEqual(['token load', 'optout', 'token refresh']);
+    expect(session.state.phase).toBe('fresh');
+  });
+
+  test('a later page asks `provide` again', async () => {
+    fixture.serve(answersSealed(success(6)));
+    const { session } = fixture.open({ store: memoryStore(optedOutAt), provide: async () => success(5) });
+    await until(() => session.advertisingToken === 'advertising-6');
+  });
+
+  test('a set that the service refuses too ends with one needsTokens and the reason, and asks no more', async () => {
+    fixture.serve(answersSealed({ status: 'optout' }));
+    const provide = vi.fn(async () => success(5));
+    const { session, events } = fixture.open({ store: memoryStore(optedOutAt), provide });
+    await session.ready;
+    await fixture.advance(2 * HOUR);
+    expect(provide).toHaveBeenCalledOnce();
+    expect(fixture.sent).toHaveLength(1);
+    expect(names(events)).toEqual(['optout', 'needsTokens empty']);
+    expect(session.advertisingToken).toBeUndefined();
+    expect(session.state).toMatchObject({ phase: 'optedOut', lastError: { code: 'opted_out' } });
+  });
+
+  test('a `provide` that answers opt-out itself is asked once', async () => {
+    const provide = vi.fn(async () => ({ status: 'optout' }));
+    const { session, events } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * 24 * HOUR)), provide });
+    fixture.serve(answersSealed({ status: 'optout' }));
+    await session.ready;
+    await fixture.advance(HOUR);
+    expect(provide).toHaveBeenCalledOnce();
+    expect(names(events)).toEqual(['optout']);
+  });
+});
+
+describe('a page that comes back', () => {
+  test('gives out no token inside visibilitychange if it was hidden for longer than a moment', async () => {
+    const { session, store } = fixture.open({ store: memoryStore(recordOf(1)) });
+    await session.ready;
+    setVisible(false);
+    vi.setSystemTime(START + 10_000);
+    // Suspended without an event, it has missed the message of the other tab.
+    await store.update(() => ({ ...recordOf(2), generation: 2 }));
+    let seen: string | undefined = 'not called';
+    document.addEventListener('visibilitychange', () => (seen = session.advertisingToken), { once: true });
+    setVisible(true);
+    expect(seen).toBeUndefined();
+    await until(() => session.advertisingToken === 'advertising-2');
+  });
+
+  test('keeps its token through a moment in the background', async () => {
+    const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
+    await session.ready;
+    setVisible(false);
+    vi.setSystemTime(START + 1_000);
+    setVisible(true);
+    expect(session.advertisingToken).toBe('advertising-1');
+  });
+
+  test('with one of the 32 last sets does not bring its user back', async () => {
+    const store = memoryStore();
+    const { session } = fixture.open({ store });
+    for (let n = 1; n <= 32; n++) await session.setTokens(success(n));
+    const cached = fixture.open({ store, tokens: success(1, START) });
+    await cached.session.ready;
+    await fixture.settle();
+    expect(cached.session.advertisingToken).toBe('advertising-32');
+  });
+});
+
+describe('a promise says what is true', () => {
+  const never = () => new Promise<never>(() => {});
+
+  test.each<[string, (session: ReturnType<typeof fixture.open>['session']) => Promise<void>]>([
+    ['clear()', (session) => session.clear()],
+    ['a switch of user', (session) => session.setTokens(success(2))],
+  ])('%s rejects with storage_failed if the store hangs and the next page may find the former user', async (_, call) => {
+    const inner = memoryStore(recordOf(1));
+    const store: Store = { ...inner };
+    const { session } = fixture.open({ store });
+    await session.ready;
+    store.update = never;
+    const done = call(session);
+    expect(session.advertisingToken).not.toBe('advertising-1');
+    await Promise.all([fixture.advance(10_000), expect(done).rejects.toMatchObject({ code: 'storage_failed' })]);
+    expect(session.advertisingToken).not.toBe('advertising-1');
+  });
+
+  test('a first set resolves in memory if the store hangs: no former user can come back', async () => {
+    const store: Store = { ...memoryStore(), update: never };
+    const { session } = fixture.open({ store });
+    await session.ready;
+    const done = session.setTokens(success(1));
+    await Promise.all([fixture.advance(10_000), expect(done).resolves.toBeUndefined()]);
+    expect(session.advertisingToken).toBe('advertising-1');
+  });
+});
+
+test('a page that was frozen while its token was rotated and expired emits expired when it thaws', async () => {
+  const { session, store, events } = fixture.open({ store: memoryStore(recordOf(1)), refresh: 'off' });
+  await session.ready;
+  dispatch('freeze');
+  await store.update(() => ({ ...recordOf(2, START + 10 * MINUTE) }));
+  vi.setSystemTime(START + 2 * HOUR);
+  dispatch('resume');
+  await fixture.settle();
+  expect(session.advertisingToken).toBeUndefined();
+  expect(names(events)).toEqual(['token load', 'expired advertising']);
+});

@@ -1,0 +1,225 @@
+/** Stale clocks, damaged records, endless answers, many tabs, long waits: the session goes on, and nothing grows. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type Store } from '../../src/session/index.ts';
+import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { openAsking } from './consent-fixture.ts';
+import {
+  answersPlain,
+  createFixture,
+  dispatch,
+  fakeLocks,
+  recordOf,
+  restoreGlobals,
+  sealedFor,
+  setVisible,
+  success,
+  wireSet,
+} from './fixtures.ts';
+
+let fixture: ReturnType<typeof createFixture>;
+beforeEach(() => {
+  useFakeClock();
+  fixture = createFixture();
+});
+afterEach(() => {
+  fixture.close();
+  restoreGlobals();
+  Reflect.deleteProperty(navigator, 'locks');
+});
+
+describe('the Date of an answer', () => {
+  const answeredWith = (dateMs: number) => {
+    fixture.serve(
+      ({ n }) =>
+        new Response(sealedFor(n, JSON.stringify(success(n + 1))), { headers: { date: new Date(dateMs).toUTCString() } }),
+    );
+  };
+
+  test.each([HOUR, 47 * HOUR])('that is %d ms older than the request, as from a cache, prolongs no token', async (ageMs) => {
+    answeredWith(START + 15 * MINUTE - ageMs);
+    const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
+    await fixture.advance(15 * MINUTE);
+    expect(session.advertisingToken).toBe('advertising-2');
+    expect(session.state.clockOffsetMs).toBeUndefined();
+    fixture.serve(() => new Promise(() => {}));
+    await fixture.advance(HOUR);
+    expect(session.advertisingToken).toBeUndefined();
+  });
+
+  test('that is later than the request shortens the life of a token', async () => {
+    answeredWith(START + 25 * MINUTE);
+    const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
+    await fixture.advance(15 * MINUTE);
+    expect(session.state.clockOffsetMs).toBe(10 * MINUTE);
+  });
+});
+
+describe('a stored retry state with odd members', () => {
+  const sane = { attempts: 1, outages: 1, refusals: 0, startedAt: START, isRunning: false, waitMs: 60_000, spacingMs: 0, retryAfterMs: 0 };
+  test.each<[string, unknown]>([
+    ['waitMs that is not a number', { ...sane, waitMs: Number.NaN }],
+    ['waitMs that is a string', { ...sane, waitMs: '60000' }],
+    ['waitMs without end', { ...sane, waitMs: 1e300 }],
+    ['waitMs that is missing', { ...sane, waitMs: undefined }],
+    ['waitMs that is a bigint', { ...sane, waitMs: 60_000n }],
+    ['startedAt that is missing', { ...sane, startedAt: undefined }],
+    ['text', 'text'],
+  ])('%s: it is dropped, and the set is refreshed', async (_, retry) => {
+    const { session, events } = fixture.open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), retry }) });
+    await until(() => session.advertisingToken === 'advertising-2');
+    expect(names(events)).toEqual(['token load', 'token refresh']);
+  });
+
+  test('an absurd but finite wait delays the session by a day at most', async () => {
+    const retry = { ...sane, waitMs: 1.7 * DAY };
+    const { session } = fixture.open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), retry }) });
+    await session.ready;
+    expect(session.state.next).toMatchObject({ reason: 'back_off' });
+    vi.setSystemTime(START + DAY);
+    dispatch('pageshow');
+    await until(() => fixture.sent.length);
+  });
+});
+
+test('a refresh answer with the same refresh token is a success', async () => {
+  const { refresh_token, refresh_response_key } = wireSet(1);
+  fixture.serve(({ n }) => {
+    const body = { ...wireSet(2), refresh_token, refresh_response_key };
+    return new Response(sealedFor(n, JSON.stringify({ status: 'success', body })));
+  });
+  const { session, events } = fixture.open({ store: memoryStore(recordOf(1)) });
+  await fixture.advance(15 * MINUTE);
+  expect(session.advertisingToken).toBe('advertising-2');
+  expect(names(events)).toEqual(['token load', 'token refresh']);
+  expect(session.state).toMatchObject({ phase: 'fresh', lastError: undefined });
+});
+
+test('an answer without end is given up on after 64 KiB', async () => {
+  let pulled = 0;
+  fixture.serve(
+    () =>
+      new Response(
+        new ReadableStream({
+          pull: (controller) => {
+            pulled++;
+            controller.enqueue(new Uint8Array(16_384).fill(65));
+          },
+        }),
+      ),
+  );
+  const { session, events } = fixture.open({ store: memoryStore(recordOf(1)) });
+  await fixture.advance(15 * MINUTE);
+  await until(() => names(events).length > 1);
+  expect(session.state.lastError).toMatchObject({ code: 'malformed_response' });
+  expect(pulled).toBeLessThan(10);
+});
+
+test('a set refused four times is tried again after a day on a page that stays open', async () => {
+  fixture.serve(answersPlain(403));
+  const { session } = fixture.open({ store: memoryStore({ ...recordOf(1), set: { ...recordOf(1).set, endsAt: START + 9 * DAY } }) });
+  await fixture.advance(HOUR);
+  expect(fixture.sent).toHaveLength(4);
+  const last = fixture.sent.at(-1)!.at;
+  fixture.serve(({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1)))));
+  await fixture.advance(last + DAY + 1_000 - Date.now());
+  expect(fixture.sent).toHaveLength(5);
+  expect(session.advertisingToken).toBe('advertising-2');
+});
+
+test('getToken() on a page that thaws waits for the token that comes a moment later', async () => {
+  fixture.serve(() => Promise.reject(new TypeError('Failed to fetch')));
+  const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
+  await fixture.advance(70 * MINUTE);
+  dispatch('freeze');
+  fixture.serve(({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1)))));
+  vi.setSystemTime(Date.now() + 2 * HOUR);
+  dispatch('resume');
+  const token = session.getToken();
+  await fixture.advance(3_000);
+  await expect(token).resolves.toBe('advertising-2');
+});
+
+test('ten tabs whose set has ended make one call of provide', async () => {
+  fakeLocks();
+  const store = memoryStore({ ...recordOf(1), ended: true, set: { ...recordOf(1).set, expiresAt: START + 1 } });
+  const provide = vi.fn(async () => success(9));
+  const name = 'ten-tabs-that-need-a-set';
+  vi.setSystemTime(START + 2);
+  const tabs = Array.from({ length: 10 }, () => fixture.open({ store, name, provide }));
+  await until(() => tabs.every(({ session }) => session.advertisingToken === 'advertising-9'));
+  expect(provide).toHaveBeenCalledOnce();
+});
+
+test('wake-ups do not shorten the back-off of a provide that fails', async () => {
+  vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
+  const provide = vi.fn(() => Promise.reject(new Error('no')));
+  const { session } = fixture.open({ provide });
+  await session.ready;
+  await fixture.advance(60_000);
+  const calls = provide.mock.calls.length;
+  for (let wake = 0; wake < 10; wake++) dispatch('online');
+  await fixture.advance(3_000);
+  expect(provide.mock.calls.length).toBeLessThanOrEqual(calls + 1);
+});
+
+test('ready resolves within 1.5 s if a set is rendered into the page and the store hangs', async () => {
+  const never = () => new Promise<never>(() => {});
+  const store: Store = { read: never, update: never };
+  const { session } = fixture.open({ store, tokens: success(1) });
+  let isReady = false;
+  void session.ready.then(() => (isReady = true));
+  await fixture.advance(1_500);
+  expect(isReady).toBe(true);
+});
+
+test('500 wake-ups while consent is pending cause one read', async () => {
+  const { touched, grant, settle } = openAsking(recordOf(1));
+  for (let wake = 0; wake < 500; wake++) setVisible(true);
+  grant();
+  await settle();
+  expect(touched).toHaveBeenCalledTimes(1);
+});
+
+test('a flood of messages causes one read at a time, and IndexedDB is not given up', async () => {
+  let reads = 0;
+  const inner = memoryStore(recordOf(1));
+  const store: Store = { ...inner, read: () => (reads++, inner.read()) };
+  const name = 'flooded';
+  const { session, events } = fixture.open({ store, name });
+  await session.ready;
+  const channel = new BroadcastChannel(name);
+  for (let message = 0; message < 5_000; message++) channel.postMessage(1);
+  await fixture.settle();
+  channel.close();
+  expect(session.advertisingToken).toBe('advertising-1');
+  expect(names(events)).toEqual(['token load']);
+  expect(reads).toBeLessThan(5_000);
+});
+
+describe("with refresh: 'off'", () => {
+  test('a page that slept past the end of both tokens asks the host', async () => {
+    const set = { ...recordOf(1).set, endsAt: recordOf(1).set.expiresAt };
+    const { session, events } = fixture.open({ refresh: 'off', store: memoryStore({ ...recordOf(1), set }) });
+    await session.ready;
+    await fixture.advance(2 * HOUR);
+    expect(names(events)).toContain('needsTokens ended');
+    expect(session.state.next).toMatchObject({ reason: 'page' });
+  });
+});
+
+test('a wall clock set to 1970 causes one correction', async () => {
+  let writes = 0;
+  const inner = memoryStore(recordOf(1));
+  const store: Store = { ...inner, update: (change) => (writes++, inner.update(change)) };
+  const { session } = fixture.open({ store });
+  await session.ready;
+  vi.setSystemTime(1_000);
+  for (let look = 0; look < 50; look++) {
+    void session.state;
+    setVisible(true);
+    await fixture.settle();
+  }
+  expect(writes).toBe(1);
+  expect(session.advertisingToken).toBe('advertising-1');
+});
