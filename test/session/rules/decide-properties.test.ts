@@ -113,7 +113,7 @@ describe('every decision', () => {
     });
   });
 
-  test('is followed by another one later, not in the same instant', () => {
+  test('names a `wakeAt` after now', () => {
     always((_record, _page, now, { wakeAt }) => {
       expect(wakeAt).toBeGreaterThan(now);
     });
@@ -142,7 +142,7 @@ describe('every decision', () => {
   });
 
   // A record from the future, and attempts that are void after a day, change by time alone: see the table of `wakeAt`.
-  test('holds until it is to be looked at again: time alone brings no event, no attempt and no other state', () => {
+  test('holds until `wakeAt`: before that, time alone brings no event, no attempt and no other state', () => {
     fc.assert(
       fc.property(
         records,
@@ -164,7 +164,7 @@ describe('every decision', () => {
     );
   });
 
-  test('brings every attempt sooner or later where a page is seen: what it waits for has an instant, or is an event', () => {
+  test('wakes no later than the instant of its next step', () => {
     always((_record, page, _now, { attempt, wakeAt, state: { next } }) => {
       const isTimed = ['back_off', 'budget', 'refused', 'retry_after', 'woken', 'other_tab'].includes(
         next?.reason ?? '',

@@ -529,14 +529,26 @@ describe('the error where there is no token', () => {
   const all = { optedOut: true, ended: true } as const;
   test.each<readonly [sentence: string, record: SessionRecord, page: PageState, code: string, words: RegExp]>([
     [
-      'a closed page says so first',
+      'a closed page comes first',
       record(all),
       page({ isClosed: true, consent: 'refused' }),
       'closed',
       /session was closed/,
     ],
-    ['a pending gate', record(all), page({ consent: 'pending' }), 'no_consent', /has not answered yet/],
-    ['a refused gate', record(all), page({ consent: 'refused' }), 'no_consent', /refused or withdrawn/],
+    [
+      'a pending consent gate comes before what is stored',
+      record(all),
+      page({ consent: 'pending' }),
+      'no_consent',
+      /has not answered yet/,
+    ],
+    [
+      'a refused consent comes before what is stored',
+      record(all),
+      page({ consent: 'refused' }),
+      'no_consent',
+      /refused or withdrawn/,
+    ],
     ['an opt-out comes before the end of the set', record(all), page({ lastError: error }), 'opted_out', /opted out/],
     [
       'an ended set comes before the last failure',
@@ -560,7 +572,7 @@ describe('the error where there is no token', () => {
       /nobody is signed in/,
     ],
     [
-      'a page without `provide` learns what to call',
+      'a page without `provide` is advised what to call',
       bare(),
       page(),
       'no_token',
@@ -573,7 +585,7 @@ describe('the error where there is no token', () => {
       'no_token',
       /No token set is in force/,
     ],
-    ['a record that is not read yet says nothing', record(all), page(reading), 'no_token', /No token set/],
+    ['a record that is not read yet does not count', record(all), page(reading), 'no_token', /No token set/],
   ])('%s', (_, stored, given, code, words) => {
     const found = noTokenError(stored, given);
     expect(found).toMatchObject({ name: 'TokenError', code, message: expect.stringMatching(words) });

@@ -132,7 +132,7 @@ describe('a damaged record is refused', () => {
     expect(() => parseRecord({ baseUrl: 'https://another.example' }, BASE_URL)).toThrow('generation');
   });
 
-  test('without a word of its tokens', () => {
+  test('with a message that quotes no token or key', () => {
     const stored = withSet({ responseKeyB64: 'a-secret-key', endsAt: 1 });
     expect(() => parseRecord(stored, BASE_URL)).toThrow(/^(?!.*(a-secret|refresh-token|advertising-)).*$/);
   });

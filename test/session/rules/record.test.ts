@@ -97,7 +97,7 @@ describe('an erasure', () => {
       bare({ generation: 2, fingerprints: [fingerprintOf(1)], clearedAt: DUE, offsetMs: 7 }),
     ],
     [
-      'by logout forgets the fingerprints where it is told to',
+      'by logout with `forget` drops the fingerprints',
       record({ fingerprints: [fingerprintOf(1)] }),
       loggedOut(DUE, true),
       bare({ generation: 2, clearedAt: DUE }),
@@ -150,7 +150,7 @@ describe('a set of the host', () => {
       supplied({ fingerprints: prints(2, 1, 3) }),
     ],
     [
-      'lets the 33rd fingerprint go',
+      'drops the 33rd fingerprint',
       record({ fingerprints: Array.from({ length: 32 }, (_, n) => fingerprintOf(n + 10)) }),
       setByHost(SET_2, DUE),
       supplied({ fingerprints: prints(2, ...Array.from({ length: 31 }, (_, n) => n + 10)) }),
@@ -211,10 +211,10 @@ describe('a set of the host', () => {
 
 describe('the same set', () => {
   test.each<readonly [sentence: string, one: SessionRecord, other: SessionRecord, expected: boolean]>([
-    ['is known by generation and refresh token', record(), record({ retry: ran, ended: true, offsetMs: 7 }), true],
+    ['is identified by generation and refresh token', record(), record({ retry: ran, ended: true, offsetMs: 7 }), true],
     ['is another one after a refresh', record(), record({ set: setOf(2) }), false],
     ['is another one if the host supplied it again', record(), record({ generation: 2 }), false],
-    ['is none in two empty records of one generation', bare(), bare({ optedOut: true }), true],
+    ['is absent from both of two empty records of one generation', bare(), bare({ optedOut: true }), true],
   ])('%s', (_, one, other, expected) => {
     expect(isSameSet(one, other)).toBe(expected);
     expect(isSameSet(other, one)).toBe(expected);
@@ -261,7 +261,7 @@ describe('the answer of the service', () => {
 
   // Fault: `ended` stays on the new set, so the session treats it as finished: it calls `provide` or emits `needsTokens`,
   // and never refreshes the new set. It takes two tabs, whose attempts with one refresh token end differently.
-  test.fails('with a set after another tab was told of the end lifts the end', () => {
+  test.fails('with a set lifts an end that another tab recorded', () => {
     expect(answered(SET_2)({ ...sent, ended: true })).toEqual(after);
   });
 
@@ -331,9 +331,17 @@ describe('the clock, on arrival of a refreshed set', () => {
     expect(arrival(0, undefined, 0, brief)).toEqual({ offsetMs: 0, refreshAfterMs: 0 });
   });
 
-  test('the attempt of this answer measures the way where the record has lost it', () => {
+  test('the start of the attempt is taken from the record that was sent if the stored one has lost it', () => {
     const { retry: _, ...lost } = sent;
     expect(refreshAnswered(sent, SET_2, DUE + SECOND, ANSWERED)(lost)).toMatchObject({ offsetMs: 0 });
+  });
+
+  // Fault: Date shows that the local clock is right, but the set that is due on arrival counts for more. The service seems to
+  // be 50 minutes behind, so the token is given out for 50 minutes beyond its expiry.
+  test.fails('a set that is due on arrival does not shift a clock that Date confirms', () => {
+    const old = { ...SET_2, refreshAt: DUE - 50 * MINUTE, expiresAt: DUE + 10 * MINUTE };
+    const found = refreshAnswered(sent, old, DUE + SECOND, ANSWERED)(sent);
+    expect(tokenAt(found, serviceTime(found, old.expiresAt))).toBeUndefined();
   });
 
   // Fault: the start of another tab's later attempt with the same token is taken for this question. The service seems to be
@@ -442,7 +450,7 @@ describe('the claim of a refresh', () => {
     ['is not too early in a page that woke up since', slept, record(), { ...LOCK, wakeAttemptAt: DUE }, 'claimed'],
     ['is too early in a page that tries later', slept, record(), { ...LOCK, wakeAttemptAt: DUE + 1 }, 'superseded'],
     [
-      'follows retry state of a day ago no longer',
+      'ignores retry state of a day ago',
       record({ retry: retry({ startedAt: DUE - DAY, waitMs: 2 * DAY }) }),
       record(),
       LOCK,
@@ -467,13 +475,13 @@ describe('the claim of a refresh', () => {
     expect(claimRefresh(old, old, LOCK, DUE)).toMatchObject({ record: { retry: { attempts: 1, refusals: 0 } } });
   });
 
-  // Fault: a tab that obtains the lock before it hears of the end sends the refused token once more.
-  test.fails('is superseded where another tab was told of the end of the set', () => {
+  // Fault: a tab that obtains the lock before it has read the end sends the refused token once more.
+  test.fails('is superseded if another tab recorded the end of the set', () => {
     expect(claimRefresh({ ...sent, ended: true }, record(), LOCK, ANSWERED).type).toBe('superseded');
   });
 
   // Fault: the fourth refusal sets no pause, so a tab that has not read it makes a fifth attempt.
-  test.fails('is superseded where another tab was refused for the fourth time', () => {
+  test.fails('is superseded if another tab was refused for the fourth time', () => {
     const refused = record({ retry: retry({ refusals: 4, waitMs: SECOND }) });
     expect(claimRefresh(refused, record(), LOCK, DUE).type).toBe('superseded');
   });
