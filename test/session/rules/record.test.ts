@@ -300,6 +300,7 @@ describe('the clock, on arrival of a refreshed set', () => {
     ['agrees where Date is 4.999 s after the answer', 0, ANSWERED + 4_999, 0, 0, 0],
     ['is behind by an hour: the offset is taken from the question', HOUR, DUE + HOUR + SECOND, 0, HOUR + SECOND, 0],
     ['is 5 s behind: the offset counts', 0, ANSWERED + 5_000, 0, 7_000, 0],
+    ['is 5 s ahead: the offset counts', 0, DUE - 5_000, 0, -5_000, 0],
     ['is ahead by an hour: the offset is taken from the question', -HOUR, DUE - HOUR + SECOND, 0, -HOUR + SECOND, 0],
     ['forgets a known offset where Date is right', 0, DUE + SECOND, HOUR, 0, 0],
     ['keeps the known offset where Date is missing', HOUR, undefined, HOUR, HOUR, 0],
