@@ -1,0 +1,204 @@
+/** The state of one page: what is known, what a new record changes, and how an attempt and an absence end. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  type AttemptEnd,
+  attemptEnded,
+  type Cause,
+  initialPage,
+  isLoaded,
+  isSettled,
+  type PageState,
+  recordAdopted,
+  storeForgotten,
+  wentAway,
+  wokeUp,
+} from '../../../src/session/rules/page-state.ts';
+import { loggedOut, type SessionRecord, setByHost } from '../../../src/session/rules/record.ts';
+import { BACK_OFF, bare, DUE, deepFreeze, FRESH, failure, HOUR, page, record, SECOND, setOf } from './fixtures.ts';
+
+/** The random number of every draw in this file. */
+const DRAW = 0.5;
+beforeEach(() => void vi.spyOn(Math, 'random').mockReturnValue(DRAW));
+afterEach(() => void vi.restoreAllMocks());
+
+describe('a page', () => {
+  type Row = readonly [sentence: string, page: PageState, isLoaded: boolean, isSettled: boolean];
+  test.each<Row>([
+    ['knows nothing at first', initialPage(false, true, 'memory'), false, false],
+    ['is settled once the store is read, with consent', page(), true, true],
+    ['is loaded without consent, but not settled', page({ consent: 'pending' }), true, false],
+    ['is not settled once consent is refused', page({ consent: 'refused' }), true, false],
+    ['is not loaded before the store is read again', page({ storage: { isCurrent: false } }), false, false],
+    ['is not loaded while a call waits for the first read', page({ storage: { queuedCalls: 1 } }), false, false],
+    ['is not settled while a write runs', page({ storage: { writes: 1 } }), true, false],
+    ['is not settled once it is closed', page({ isClosed: true }), true, false],
+  ])('%s', (_, given, loaded, settled) => {
+    expect([isLoaded(given), isSettled(given)]).toEqual([loaded, settled]);
+  });
+});
+
+describe('another record', () => {
+  const before = record();
+  const busy: PageState = page({
+    cause: 'set',
+    lastError: failure(503),
+    isErrorEmitted: true,
+    provideResult: 'failed',
+    emitted: { token: 'advertising-1', need: true },
+  });
+  const reset = { lastError: undefined, isErrorEmitted: false, provideResult: undefined };
+  const asks = { emitted: { token: 'advertising-1', need: false } };
+  const silent = { provideResult: 'nobody', emitted: { token: 'advertising-1', need: true } };
+  type Row = readonly [
+    sentence: string,
+    page: PageState,
+    before: SessionRecord,
+    after: SessionRecord,
+    cause: Cause,
+    changed: Partial<PageState> | 'unchanged',
+  ];
+  test.each<Row>([
+    ['with the same set changes nothing', busy, before, record({ ended: true, offsetMs: 7 }), 'tab', 'unchanged'],
+    [
+      'with a refreshed set ends the run of failures',
+      busy,
+      before,
+      record({ set: setOf(2) }),
+      'refresh',
+      { cause: 'refresh', ...reset, ...asks },
+    ],
+    [
+      'with a set of the host does so too',
+      busy,
+      before,
+      setByHost(setOf(2), DUE)(before),
+      'set',
+      { cause: 'set', ...reset, ...asks },
+    ],
+    ['with an erased set makes a new need', busy, before, bare({ generation: 2 }), 'set', { ...reset, ...asks }],
+    [
+      'with a logout neither calls `provide` nor asks the page',
+      busy,
+      before,
+      loggedOut(DUE)(before),
+      'tab',
+      { cause: 'tab', ...reset, ...silent } as never,
+    ],
+    [
+      'with a logout on an empty record does the same',
+      busy,
+      bare(),
+      loggedOut(DUE)(bare()),
+      'set',
+      { ...reset, ...silent } as never,
+    ],
+    [
+      'with a set after a logout makes a new need possible',
+      busy,
+      loggedOut(DUE)(before),
+      setByHost(setOf(2), DUE)(before),
+      'set',
+      { ...reset, ...asks },
+    ],
+    [
+      'found by the first read changes the cause alone',
+      { ...busy, storage: { ...busy.storage, isKnown: false } },
+      bare(),
+      before,
+      'load',
+      { cause: 'load' },
+    ],
+    [
+      'found by the first read is no logout',
+      page({ storage: { isKnown: false } }),
+      bare(),
+      bare({ generation: 3, clearedAt: DUE }),
+      'load',
+      { cause: 'load' },
+    ],
+  ])('%s', (_, given, one, other, cause, changed) => {
+    const found = recordAdopted(deepFreeze(given), one, other, cause);
+    if (changed === 'unchanged') expect(found).toBe(given);
+    else expect(found).toEqual({ ...given, ...changed });
+  });
+});
+
+describe('the end of an attempt', () => {
+  const attempt = {
+    plan: { kind: 'refresh', isExplicit: false, ignoresLock: false },
+    generation: 1,
+    startedAt: DUE,
+  } as const;
+  const busy = (attempts: number): PageState => page({ attempt, attempts, otherTabUntil: 5, notBefore: 6 });
+  const WAIT = 12 * SECOND;
+  test.each<readonly [sentence: string, attempts: number, end: AttemptEnd, changed: Partial<PageState>]>([
+    ['that ran delays no other', 0, 'done', { attempts: 1, notBefore: 0, otherTabUntil: 0 }],
+    ['that ran for the third time delays no other', 2, 'done', { attempts: 3, notBefore: 0, otherTabUntil: 0 }],
+    [
+      'that ran for the fourth time in vain delays the next',
+      3,
+      'done',
+      { attempts: 4, notBefore: DUE + 20_000, otherTabUntil: 0 },
+    ],
+    ['that failed leaves the pause to the record', 9, 'failed', { attempts: 10, notBefore: 0, otherTabUntil: 0 }],
+    [
+      'that failed without a trace delays the next',
+      0,
+      'failed_unrecorded',
+      { attempts: 1, notBefore: DUE + 2_500, otherTabUntil: 0 },
+    ],
+    [
+      'that failed so again delays it longer',
+      2,
+      'failed_unrecorded',
+      { attempts: 3, notBefore: DUE + 10_000, otherTabUntil: 0 },
+    ],
+    [
+      'that another tab makes waits for that tab',
+      2,
+      'other_tab',
+      { attempts: 2, notBefore: 6, otherTabUntil: DUE + WAIT },
+    ],
+  ])('%s', (_, attempts, end, changed) => {
+    const given = deepFreeze(busy(attempts));
+    expect(attemptEnded(given, end, DUE, BACK_OFF, WAIT)).toEqual({ ...given, attempt: undefined, ...changed });
+  });
+});
+
+describe('a page that wakes up', () => {
+  test.each<readonly [sentence: string, page: PageState, changed: Partial<PageState>]>([
+    ['tries again within 2 s', page({ isAway: true }), { isAway: false, wakeAttemptAt: FRESH + SECOND, notBefore: 0 }],
+    [
+      'shortens its own pause',
+      page({ notBefore: FRESH + HOUR }),
+      { wakeAttemptAt: FRESH + SECOND, notBefore: FRESH + SECOND },
+    ],
+    [
+      'does not lengthen its own pause',
+      page({ notBefore: FRESH + 1 }),
+      { wakeAttemptAt: FRESH + SECOND, notBefore: FRESH + 1 },
+    ],
+  ])('%s', (_, given, changed) => {
+    expect(wokeUp(deepFreeze(given), FRESH)).toEqual({ ...given, ...changed });
+  });
+});
+
+describe('a page that goes away', () => {
+  test('knows nothing of the store until it has read again, and keeps everything else', () => {
+    const given = deepFreeze(
+      page({ emitted: { token: 'advertising-1' }, storage: { absences: 2, queuedCalls: 1, writes: 1 } }),
+    );
+    const storage = { ...given.storage, isCurrent: false, absences: 3 };
+    expect(wentAway(given)).toEqual({ ...given, isAway: true, storage });
+    expect(storeForgotten(given.storage)).toEqual(storage);
+  });
+
+  test('counts every absence, so that no read of an earlier one counts', () => {
+    expect(wentAway(wentAway(page())).storage.absences).toBe(2);
+  });
+
+  test('is not loaded', () => {
+    expect(isLoaded(wentAway(page()))).toBe(false);
+  });
+});
