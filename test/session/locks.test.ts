@@ -3,7 +3,16 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
 import { MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, fakeLocks, offline, openLoaded, openTwoTabs, recordOf, restoreGlobals, success } from './fixtures.ts';
+import {
+  createFixture,
+  fakeLocks,
+  offline,
+  openLoaded,
+  openTwoTabs,
+  recordOf,
+  restoreGlobals,
+  success,
+} from './fixtures.ts';
 
 let testNumber = 0;
 beforeEach(() => void useFakeClock());

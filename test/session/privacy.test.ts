@@ -4,7 +4,16 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type SessionOptions, type Store, TokenError } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
 import { controlledConsent, openAsking, watchedStore } from './consent-fixture.ts';
-import { answersSealed, BASE_URL, createFixture, dispatch, recordOf, restoreGlobals, setVisible, success } from './fixtures.ts';
+import {
+  answersSealed,
+  BASE_URL,
+  createFixture,
+  dispatch,
+  recordOf,
+  restoreGlobals,
+  setVisible,
+  success,
+} from './fixtures.ts';
 
 let fixture: ReturnType<typeof createFixture>;
 beforeEach(() => {
@@ -17,11 +26,14 @@ afterEach(() => {
 });
 
 describe('the option consent', () => {
-  test.each([false, 0, '', null, true, 'yes', {}])('%j is a TypeError: only undefined means that there is no gate', (consent) => {
-    const create = () => createSession({ baseUrl: BASE_URL, store: memoryStore(), consent: consent as never });
-    expect(create).toThrow(TypeError);
-    expect(create).toThrow(/^consent: expected function, got /);
-  });
+  test.each([false, 0, '', null, true, 'yes', {}])(
+    '%j is a TypeError: only undefined means that there is no gate',
+    (consent) => {
+      const create = () => createSession({ baseUrl: BASE_URL, store: memoryStore(), consent: consent as never });
+      expect(create).toThrow(TypeError);
+      expect(create).toThrow(/^consent: expected function, got /);
+    },
+  );
 
   test('a withdrawal while the first answer is pending outranks a late true', async () => {
     let answer = (_: boolean) => {};
@@ -195,17 +207,20 @@ describe('a promise says what is true', () => {
   test.each<[string, (session: ReturnType<typeof fixture.open>['session']) => Promise<void>]>([
     ['clear()', (session) => session.clear()],
     ['a switch of user', (session) => session.setTokens(success(2))],
-  ])('%s rejects with storage_failed if the store hangs and the next page may find the former user', async (_, call) => {
-    const inner = memoryStore(recordOf(1));
-    const store: Store = { ...inner };
-    const { session } = fixture.open({ store });
-    await session.ready;
-    store.update = never;
-    const done = call(session);
-    expect(session.advertisingToken).not.toBe('advertising-1');
-    await Promise.all([fixture.advance(10_000), expect(done).rejects.toMatchObject({ code: 'storage_failed' })]);
-    expect(session.advertisingToken).not.toBe('advertising-1');
-  });
+  ])(
+    '%s rejects with storage_failed if the store hangs and the next page may find the former user',
+    async (_, call) => {
+      const inner = memoryStore(recordOf(1));
+      const store: Store = { ...inner };
+      const { session } = fixture.open({ store });
+      await session.ready;
+      store.update = never;
+      const done = call(session);
+      expect(session.advertisingToken).not.toBe('advertising-1');
+      await Promise.all([fixture.advance(10_000), expect(done).rejects.toMatchObject({ code: 'storage_failed' })]);
+      expect(session.advertisingToken).not.toBe('advertising-1');
+    },
+  );
 
   test('a first set resolves in memory if the store hangs: no former user can come back', async () => {
     const store: Store = { ...memoryStore(), update: never };

@@ -32,20 +32,25 @@ describe('the Date of an answer', () => {
   const answeredWith = (dateMs: number) => {
     fixture.serve(
       ({ n }) =>
-        new Response(sealedFor(n, JSON.stringify(success(n + 1))), { headers: { date: new Date(dateMs).toUTCString() } }),
+        new Response(sealedFor(n, JSON.stringify(success(n + 1))), {
+          headers: { date: new Date(dateMs).toUTCString() },
+        }),
     );
   };
 
-  test.each([HOUR, 47 * HOUR])('that is %d ms older than the request, as from a cache, prolongs no token', async (ageMs) => {
-    answeredWith(START + 15 * MINUTE - ageMs);
-    const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
-    await fixture.advance(15 * MINUTE);
-    expect(session.advertisingToken).toBe('advertising-2');
-    expect(session.state.clockOffsetMs).toBeUndefined();
-    fixture.serve(() => new Promise(() => {}));
-    await fixture.advance(HOUR);
-    expect(session.advertisingToken).toBeUndefined();
-  });
+  test.each([HOUR, 47 * HOUR])(
+    'that is %d ms older than the request, as from a cache, prolongs no token',
+    async (ageMs) => {
+      answeredWith(START + 15 * MINUTE - ageMs);
+      const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
+      await fixture.advance(15 * MINUTE);
+      expect(session.advertisingToken).toBe('advertising-2');
+      expect(session.state.clockOffsetMs).toBeUndefined();
+      fixture.serve(() => new Promise(() => {}));
+      await fixture.advance(HOUR);
+      expect(session.advertisingToken).toBeUndefined();
+    },
+  );
 
   test('that is later than the request shortens the life of a token', async () => {
     answeredWith(START + 25 * MINUTE);
@@ -56,7 +61,16 @@ describe('the Date of an answer', () => {
 });
 
 describe('a stored retry state with odd members', () => {
-  const sane = { attempts: 1, outages: 1, refusals: 0, startedAt: START, isRunning: false, waitMs: 60_000, spacingMs: 0, retryAfterMs: 0 };
+  const sane = {
+    attempts: 1,
+    outages: 1,
+    refusals: 0,
+    startedAt: START,
+    isRunning: false,
+    waitMs: 60_000,
+    spacingMs: 0,
+    retryAfterMs: 0,
+  };
   test.each<[string, unknown]>([
     ['waitMs that is not a number', { ...sane, waitMs: Number.NaN }],
     ['waitMs that is a string', { ...sane, waitMs: '60000' }],
@@ -117,7 +131,9 @@ test('an answer without end is given up on after 64 KiB', async () => {
 
 test('a set refused four times is tried again after a day on a page that stays open', async () => {
   fixture.serve(answersPlain(403));
-  const { session } = fixture.open({ store: memoryStore({ ...recordOf(1), set: { ...recordOf(1).set, endsAt: START + 9 * DAY } }) });
+  const { session } = fixture.open({
+    store: memoryStore({ ...recordOf(1), set: { ...recordOf(1).set, endsAt: START + 9 * DAY } }),
+  });
   await fixture.advance(HOUR);
   expect(fixture.sent).toHaveLength(4);
   const last = fixture.sent.at(-1)!.at;
@@ -181,20 +197,41 @@ test('500 wake-ups while consent is pending cause one read', async () => {
   expect(touched).toHaveBeenCalledTimes(1);
 });
 
-test('a flood of messages causes one read at a time, and IndexedDB is not given up', async () => {
+test('a flood of messages waits for one read at a time, and IndexedDB is not given up', async () => {
+  let reading = 0;
   let reads = 0;
   const inner = memoryStore(recordOf(1));
-  const store: Store = { ...inner, read: () => (reads++, inner.read()) };
+  let finish = () => {};
+  const slow: Store = {
+    ...inner,
+    read: () => {
+      reads++;
+      reading++;
+      return new Promise((resolve) => {
+        finish = () => {
+          reading--;
+          inner.read().then(resolve);
+        };
+      });
+    },
+  };
   const name = 'flooded';
-  const { session, events } = fixture.open({ store, name });
+  const { session, events } = fixture.open({ store: slow, name });
+  await until(() => reading);
+  finish();
   await session.ready;
   const channel = new BroadcastChannel(name);
   for (let message = 0; message < 5_000; message++) channel.postMessage(1);
   await fixture.settle();
+  for (let turn = 0; turn < 3; turn++) {
+    finish();
+    await fixture.settle();
+  }
   channel.close();
   expect(session.advertisingToken).toBe('advertising-1');
   expect(names(events)).toEqual(['token load']);
-  expect(reads).toBeLessThan(5_000);
+  // The first one, the one during which the messages arrive, and one more for all of them.
+  expect(reads).toBeLessThanOrEqual(4);
 });
 
 describe("with refresh: 'off'", () => {

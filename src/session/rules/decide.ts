@@ -49,8 +49,10 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
   const plan = settled && !page.attempt ? planOf(page, record, phase, need) : undefined;
   const wait = plan && waitOf(plan, page, retry, now);
   const attempt = plan && !wait ? plan : undefined;
-  const changesAt =
-    at < Number.POSITIVE_INFINITY ? nextWakeAt(record, at) - record.offsetMs : clockTrustedAt(record);
+  const changesAt = at < Number.POSITIVE_INFINITY ? nextWakeAt(record, at) - record.offsetMs : clockTrustedAt(record);
+  // Nobody here refreshes: past the end of the refresh token the host is asked.
+  const isHostNeedAhead = !page.canRefresh && record.set && at < record.set.endsAt;
+  const hostNeedAt = isHostNeedAhead && record.set ? record.set.endsAt - record.offsetMs : Number.POSITIVE_INFINITY;
   const { events, emitted } = settled ? eventsOf(page, record, at, need) : { events: [], emitted: page.emitted };
   const isPending = attempt !== undefined || page.attempt !== undefined;
   // Refusals count for a day: then the service is asked again.
@@ -71,7 +73,9 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
     events,
     attempt,
     isAttemptVoid,
-    wakeAt: settled ? Math.min(changesAt, forgivenAt, wait?.at ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
+    wakeAt: settled
+      ? Math.min(changesAt, forgivenAt, hostNeedAt, wait?.at ?? Number.POSITIVE_INFINITY)
+      : Number.POSITIVE_INFINITY,
     isTokenExpected: !page.isClosed && page.consent !== 'refused' && (!settled || isPending || isSoon(wait)),
     page: { ...page, emitted },
   };

@@ -69,7 +69,7 @@ describe('every decision', () => {
   });
 
   // Fault: see the table of tokens. No session is known to hold a record with a set and no consent.
-  test.fails('gives out no token without consent', () => {
+  test('gives out no token without consent', () => {
     fc.assert(
       fc.property(records, pages, clockTimes, (record, page, now) => {
         if (page.consent !== 'granted') expect(decide(record, page, now).token).toBeUndefined();

@@ -193,7 +193,7 @@ export const clockTimes = fc.oneof(
 const plans = fc.constantFrom(
   { kind: 'refresh', isExplicit: false, ignoresLock: false } as const,
   { kind: 'refresh', isExplicit: true, ignoresLock: true } as const,
-  { kind: 'provide', reason: 'empty' } as const,
+  { kind: 'provide', reason: 'empty', ignoresLock: false } as const,
 );
 const pageInstants = fc.oneof(fc.constant(0), instants, fc.constantFrom(Number.POSITIVE_INFINITY, -1));
 const flags = fc.boolean();
@@ -205,6 +205,7 @@ export const pages: fc.Arbitrary<PageState> = fc.record({
   consent: fc.oneof(fc.constant('granted' as const), fc.constantFrom('pending', 'granted', 'refused')),
   isClosed: fc.oneof(fc.constant(false), fc.constant(false), flags),
   isAway: flags,
+  hiddenAt: fc.constantFrom(0, FRESH),
   isVisible: flags,
   callers: fc.integer({ min: 0, max: 2 }),
   storage: fc.record({

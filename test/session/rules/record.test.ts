@@ -261,18 +261,18 @@ describe('the answer of the service', () => {
 
   // Fault: `ended` stays on the new set, so the session treats it as finished: it calls `provide` or emits `needsTokens`,
   // and never refreshes the new set. It takes two tabs, whose attempts with one refresh token end differently.
-  test.fails('with a set lifts an end that another tab recorded', () => {
+  test('with a set lifts an end that another tab recorded', () => {
     expect(answered(SET_2)({ ...sent, ended: true })).toEqual(after);
   });
 
   // Fault: the attempt is over, but the record still says that it runs. `setByProvide` carries this on to the next set,
   // which no tab without the lock may refresh until the lease is over.
-  test.fails('with the end of the refresh token gives back the lease', () => {
+  test('with the end of the refresh token gives back the lease', () => {
     expect(answered('ended')(sent).retry?.isRunning).toBe(false);
   });
 
   // Fault: a new object with the same content, so the session writes it and notifies the other tabs for nothing.
-  test.fails('with the end of a set that has ended changes nothing', () => {
+  test('with the end of a set that has ended changes nothing', () => {
     check({ ...sent, ended: true }, answered('ended'), 'unchanged');
   });
 });
@@ -300,7 +300,7 @@ describe('the clock, on arrival of a refreshed set', () => {
     ['agrees where Date is 4.999 s after the answer', 0, ANSWERED + 4_999, 0, 0, 0],
     ['is behind by an hour: the offset is taken from the question', HOUR, DUE + HOUR + SECOND, 0, HOUR + SECOND, 0],
     ['is 5 s behind: the offset counts', 0, ANSWERED + 5_000, 0, 7_000, 0],
-    ['is 5 s ahead: the offset counts', 0, DUE - 5_000, 0, -5_000, 0],
+    ['is 5 s behind the question and the set is fresh: a stale Date does not count', 0, DUE - 5_000, 0, 0, 0],
     ['is ahead by an hour: the offset is taken from the question', -HOUR, DUE - HOUR + SECOND, 0, -HOUR + SECOND, 0],
     ['forgets a known offset where Date is right', 0, DUE + SECOND, HOUR, 0, 0],
     ['keeps the known offset where Date is missing', HOUR, undefined, HOUR, HOUR, 0],
@@ -339,7 +339,7 @@ describe('the clock, on arrival of a refreshed set', () => {
 
   // Fault: Date shows that the local clock is right, but the set that is due on arrival counts for more. The service seems to
   // be 50 minutes behind, so the token is given out for 50 minutes beyond its expiry.
-  test.fails('a set that is due on arrival does not shift a clock that Date confirms', () => {
+  test('a set that is due on arrival does not shift a clock that Date confirms', () => {
     const old = { ...SET_2, refreshAt: DUE - 50 * MINUTE, expiresAt: DUE + 10 * MINUTE };
     const found = refreshAnswered(sent, old, DUE + SECOND, ANSWERED)(sent);
     expect(tokenAt(found, serviceTime(found, old.expiresAt))).toBeUndefined();
@@ -347,7 +347,7 @@ describe('the clock, on arrival of a refreshed set', () => {
 
   // Fault: the start of another tab's later attempt with the same token is taken for this question. The service seems to be
   // 11 s behind, so a token is given out for 11 s beyond its expiry.
-  test.fails('a later attempt of another tab does not shift the clock', () => {
+  test('a later attempt of another tab does not shift the clock', () => {
     const other = record({ retry: retry({ attempts: 2, startedAt: DUE + 12 * SECOND, isRunning: true }) });
     const { offsetMs } = refreshAnswered(sent, SET_2, DUE + SECOND, DUE + 13 * SECOND)(other);
     expect(offsetMs).toBe(0);
@@ -477,12 +477,12 @@ describe('the claim of a refresh', () => {
   });
 
   // Fault: a tab that obtains the lock before it has read the end sends the refused token once more.
-  test.fails('is superseded if another tab recorded the end of the set', () => {
+  test('is superseded if another tab recorded the end of the set', () => {
     expect(claimRefresh({ ...sent, ended: true }, record(), LOCK, ANSWERED).type).toBe('superseded');
   });
 
   // Fault: the fourth refusal sets no pause, so a tab that has not read it makes a fifth attempt.
-  test.fails('is superseded if another tab was refused for the fourth time', () => {
+  test('is superseded if another tab was refused for the fourth time', () => {
     const refused = record({ retry: retry({ refusals: 4, waitMs: SECOND }) });
     expect(claimRefresh(refused, record(), LOCK, DUE).type).toBe('superseded');
   });
@@ -499,7 +499,7 @@ describe('the failure of a refresh', () => {
   ])('%s', (_, before, transition, after) => check(before, transition, after));
 
   // Fault: the pause is negative. The retry state does not survive the store then, and the refusals are forgotten.
-  test.fails('waits even if the clock of the tab was set back since the attempt began', () => {
+  test('waits even if the clock of the tab was set back since the attempt began', () => {
     const { retry: found } = refreshFailed(sent, failure(400), BACK_OFF, DUE - HOUR, 0)(sent);
     expect(found?.waitMs).toBeGreaterThanOrEqual(0);
   });
