@@ -12,13 +12,13 @@ import { chmod, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import { TokenError } from '../token/index.ts';
-import type { Database, Queries, Row, Value } from './contract.ts';
 import { durableOptions, syncFolder } from './durable-files.ts';
 import { storageError } from './engine-errors.ts';
 import { lockFolder } from './folder-lock.ts';
 import { createOperationTracker } from './operation-tracker.ts';
 import { loadPglite } from './packages.ts';
 import { guardTransaction } from './transaction-guard.ts';
+import type { Database, Queries, Row, Value } from './types.ts';
 
 const PRIVATE_MODE = 0o700;
 // OID of the type in PostgreSQL. By default PGlite parses large values as BigInt.

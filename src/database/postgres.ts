@@ -6,11 +6,11 @@
  */
 
 import type { PoolClient } from 'pg';
-import type { Database, Queries, Row, Value } from './contract.ts';
 import { storageError } from './engine-errors.ts';
 import { createOperationTracker } from './operation-tracker.ts';
 import { loadPg } from './packages.ts';
 import { guardTransaction } from './transaction-guard.ts';
+import type { Database, Queries, Row, Value } from './types.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const MAX_CONNECTIONS = 10;

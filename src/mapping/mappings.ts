@@ -5,11 +5,9 @@
  * `opt-outs.ts` checks opt-outs, `stored-rows.ts` reads and deletes.
  */
 
-import type { Database } from '../database/contract.ts';
 import { openDatabase } from '../database/database.ts';
-import { migrate } from '../database/migrations.ts';
-import { createOperationTracker, type OperationTracker } from '../database/operation-tracker.ts';
-import { checkSource } from '../server/batch.ts';
+import { createOperationTracker, type Database, migrate, type OperationTracker } from '../database/index.ts';
+import { checkSource } from '../server/checks.ts';
 import { TokenError } from '../token/index.ts';
 import { type Job, runJob } from './job.ts';
 import type { RowSelection } from './job-rows.ts';

@@ -5,7 +5,7 @@
  * for a value out of range. A message names the option, what was expected and what came, and never shows a secret.
  */
 
-import { locationKind } from '../database/location.ts';
+import { locationKind } from '../database/index.ts';
 import type { Bytes } from '../token/bytes.ts';
 import { choiceFault, integerFault, kindOf, nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';

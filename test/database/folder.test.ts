@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
 import { ABANDONED_AFTER_MS, lockFolder } from '../../src/database/folder-lock.ts';
-import { openDatabase } from '../../src/database/index.ts';
 import { currentProcess } from '../../src/database/process-identity.ts';
 import { emptyFolder, freshPlace } from './places.ts';
 
@@ -223,7 +223,7 @@ test.each([
   };`;
   const asUrl = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
   const register = asUrl(`import { register } from 'node:module'; register(${JSON.stringify(asUrl(hooks))});`);
-  const database = new URL('../../src/database/index.ts', import.meta.url).href;
+  const database = new URL('../../src/database/database.ts', import.meta.url).href;
   const script = `const { openDatabase } = await import(${JSON.stringify(database)});
     await openDatabase(${JSON.stringify(place)}).catch(({ name, code, message }) => console.log([name, code, message].join(' ')));`;
   const args = ['--import', 'tsx', '--import', register, '--input-type=module', '-e', script];
