@@ -139,7 +139,7 @@ export const createFixture = (first: Service = rotate) => {
     const session = createSession({ baseUrl: BASE_URL, fetch, name: `fixture-${names++}`, ...options, store });
     sessions.push(session);
     const events = recordEvents(session);
-    return { session, store, events, heard: events };
+    return { session, store, events };
   };
   return {
     settle,
@@ -159,9 +159,6 @@ export const createFixture = (first: Service = rotate) => {
     close: () => {
       for (const session of sessions) session.close();
     },
-    // Former names of `settle` and `advance`.
-    rest: settle,
-    pass: advance,
   };
 };
 
@@ -213,6 +210,3 @@ export const restoreGlobals = () => {
   vi.restoreAllMocks();
   setVisible(true);
 };
-
-// Former names, still used in test/page.
-export { answersPlain as refuses, answersSealed as says };

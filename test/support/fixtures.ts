@@ -128,7 +128,7 @@ export const createOperatorFixture = (options: OperatorOptions = {}) => {
       const session = createSession({ baseUrl, fetch, name: `fixture-${sessions.length}`, ...options, store });
       sessions.push(session);
       const events = recordEvents(session);
-      return { session, store, events, heard: events };
+      return { session, store, events };
     },
     /** Wait until no request and no Web Crypto operation has been in progress for 40 turns of the event loop. */
     settle: async () => {
@@ -152,9 +152,5 @@ export const createOperatorFixture = (options: OperatorOptions = {}) => {
       for (const session of sessions) session.close();
     },
   };
-  // Former names of `settle` and `advance`.
-  return { ...fixture, rest: fixture.settle, pass: fixture.advance };
+  return fixture;
 };
-
-// Former names, still used in test/page.
-export { createOperatorFixture as createLifeFixture, recordEvents as listen };
