@@ -62,7 +62,9 @@ export default defineConfig({
           name: 'database',
           include: database,
           globalSetup: ['test/database/engines.ts'],
-          ...limits,
+          // Jobs of 30,000 rows, in real time.
+          testTimeout: 240_000,
+          hookTimeout: 60_000,
         },
       },
       {
