@@ -8,6 +8,8 @@ const database = [
   'test/mapping/**/*.test.ts',
   'test/cli/map*.test.ts',
 ];
+// No test depends on the speed of the machine, but a busy one takes long: Vitest's own limit is 5 s.
+const limits = { testTimeout: 60_000, hookTimeout: 60_000 };
 const model = ['test/model/**/*.test.ts'];
 const built = [
   'test/browser/**/*.test.ts',
@@ -34,6 +36,7 @@ export default defineConfig({
           name: 'node',
           include: ['test/**/*.test.ts'],
           exclude: [...page, ...database, ...model, ...built],
+          ...limits,
         },
       },
       {
@@ -42,6 +45,7 @@ export default defineConfig({
           include: page,
           environment: 'happy-dom',
           setupFiles: ['fake-indexeddb/auto'],
+          ...limits,
         },
       },
       {
@@ -49,6 +53,7 @@ export default defineConfig({
         test: {
           name: 'model',
           include: model,
+          ...limits,
         },
       },
       {
@@ -57,7 +62,8 @@ export default defineConfig({
           name: 'database',
           include: database,
           globalSetup: ['test/database/engines.ts'],
-          testTimeout: 60_000,
+          // Jobs of 30,000 rows, in real time.
+          testTimeout: 240_000,
           hookTimeout: 60_000,
         },
       },
@@ -68,8 +74,7 @@ export default defineConfig({
           include: built,
           globalSetup: ['test/support/built.ts'],
           fileParallelism: false,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...limits,
         },
       },
     ],

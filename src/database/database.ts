@@ -3,8 +3,8 @@
  * when it is first needed.
  */
 
-import type { Database } from './contract.ts';
 import { locationKind } from './location.ts';
+import type { Database } from './types.ts';
 
 /** Options of `openDatabase`. */
 export interface DatabaseOptions {

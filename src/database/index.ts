@@ -1,5 +1,10 @@
-/** One SQL dialect, PostgreSQL's, on two engines: PGlite in a folder, PostgreSQL by URL. */
+/**
+ * One SQL dialect, PostgreSQL's, on two engines: PGlite in a folder, PostgreSQL by URL.
+ *
+ * This file needs no module of Node, so that the operator compiles and runs without it. What opens the engines is `database.ts`.
+ */
 
-export type { Database, Queries, Row, Value } from './contract.ts';
-export { type DatabaseOptions, openDatabase } from './database.ts';
+export { locationKind } from './location.ts';
 export { type Migrations, migrate } from './migrations.ts';
+export { createOperationTracker, type OperationTracker } from './operation-tracker.ts';
+export type { Database, Queries, Row, Value } from './types.ts';

@@ -5,7 +5,7 @@
  */
 
 import { TokenError } from '../token/index.ts';
-import type { Database } from './contract.ts';
+import type { Database } from './types.ts';
 
 /** The scripts that create and change the tables of one owner, oldest first. */
 export interface Migrations {

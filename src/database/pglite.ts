@@ -12,19 +12,21 @@ import { chmod, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import { TokenError } from '../token/index.ts';
-import type { Database, Queries, Row, Value } from './contract.ts';
 import { durableOptions, syncFolder } from './durable-files.ts';
 import { storageError } from './engine-errors.ts';
 import { lockFolder } from './folder-lock.ts';
 import { createOperationTracker } from './operation-tracker.ts';
 import { loadPglite } from './packages.ts';
+import { createQueries } from './queries.ts';
 import { guardTransaction } from './transaction-guard.ts';
+import type { Database, Queries } from './types.ts';
 
 const PRIVATE_MODE = 0o700;
 // OID of the type in PostgreSQL. By default PGlite parses large values as BigInt.
 const INT8 = 20;
 
 type Pglite = Awaited<ReturnType<typeof loadPglite>>;
+type FolderLock = Awaited<ReturnType<typeof lockFolder>>;
 
 const start = (pglite: Pglite, folder: string): Promise<PGlite> =>
   pglite.PGlite.create({ ...durableOptions(pglite, folder), parsers: { [INT8]: Number } });
@@ -54,64 +56,52 @@ const openFiles = async (pglite: Pglite, files: string): Promise<PGlite> => {
   }
 };
 
-/** Open a folder; create it if it is missing. */
-export async function openPglite(folder: string): Promise<Database> {
+const openLocked = async (folder: string): Promise<{ engine: PGlite; lock: FolderLock }> => {
   const pglite = await loadPglite();
-  let lock: Awaited<ReturnType<typeof lockFolder>> | undefined;
-  let engine: PGlite;
+  let lock: FolderLock | undefined;
   try {
     await mkdir(folder, { recursive: true, mode: PRIVATE_MODE });
     lock = await lockFolder(folder);
-    engine = await openFiles(pglite, join(folder, 'pglite'));
+    return { engine: await openFiles(pglite, join(folder, 'pglite')), lock };
   } catch (error) {
     await lock?.release();
     throw storageError(error, `cannot open the folder ${folder}`);
   }
+};
 
+const queriesOn = (target: Pick<PGlite, 'query' | 'exec'>): Queries =>
+  createQueries({ query: (sql, params) => target.query(sql, params), script: (sql) => target.exec(sql) });
+
+const runTransaction = async <T>(engine: PGlite, work: (queries: Queries) => Promise<T>): Promise<T> => {
+  let thrownByWork: { readonly error: unknown } | undefined;
+  try {
+    return await engine.transaction(async (inner) => {
+      const guarded = guardTransaction(queriesOn(inner));
+      try {
+        const result = await work(guarded);
+        guarded.assertNoneFailed();
+        return result;
+      } catch (error) {
+        thrownByWork = { error };
+        throw error;
+      }
+    });
+  } catch (error) {
+    // Errors of `work` are rethrown as they are; the others come from the engine.
+    throw thrownByWork ? thrownByWork.error : storageError(error, 'a transaction failed');
+  }
+};
+
+/** Open a folder; create it if it is missing. */
+export async function openPglite(folder: string): Promise<Database> {
+  const { engine, lock } = await openLocked(folder);
+  const queries = queriesOn(engine);
   const tracker = createOperationTracker();
   const run = <T>(operation: () => Promise<T>): Promise<T> =>
     tracker.run(() => {
       if (lock.isHeld()) return operation();
       throw new TokenError('storage_failed', `database: another process has taken the folder ${folder}`);
     });
-  const queriesOn = (target: Pick<PGlite, 'query' | 'exec'>): Queries => ({
-    query: async <R extends object = Row>(sql: string, params: readonly Value[] = []) => {
-      try {
-        return (await target.query<R>(sql, [...params])).rows;
-      } catch (error) {
-        throw storageError(error, 'a statement failed');
-      }
-    },
-    script: async (sql) => {
-      try {
-        await target.exec(sql);
-      } catch (error) {
-        throw storageError(error, 'a script failed');
-      }
-    },
-  });
-  const queries = queriesOn(engine);
-
-  const transaction = async <T>(work: (queries: Queries) => Promise<T>): Promise<T> => {
-    let thrownByWork: { readonly error: unknown } | undefined;
-    try {
-      return await engine.transaction(async (inner) => {
-        const guarded = guardTransaction(queriesOn(inner));
-        try {
-          const result = await work(guarded);
-          guarded.assertNoneFailed();
-          return result;
-        } catch (error) {
-          thrownByWork = { error };
-          throw error;
-        }
-      });
-    } catch (error) {
-      // Errors of `work` are rethrown as they are; the others come from the engine.
-      throw thrownByWork ? thrownByWork.error : storageError(error, 'a transaction failed');
-    }
-  };
-
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     await tracker.close();
@@ -121,7 +111,7 @@ export async function openPglite(folder: string): Promise<Database> {
     kind: 'pglite',
     query: (sql, params) => run(() => queries.query(sql, params)),
     script: (sql) => run(() => queries.script(sql)),
-    transaction: (work) => run(() => transaction(work)),
+    transaction: (work) => run(() => runTransaction(engine, work)),
     close: () => (closing ??= close()),
   };
 }

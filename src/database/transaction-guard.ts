@@ -4,7 +4,7 @@
  */
 
 import { TokenError } from '../token/index.ts';
-import type { Queries } from './contract.ts';
+import type { Queries } from './types.ts';
 
 /** Wrap the queries of a transaction. `assertNoneFailed` throws `storage_failed` if a statement has failed. */
 export function guardTransaction({ query, script }: Queries): Queries & { assertNoneFailed(): void } {

@@ -7,7 +7,7 @@
  * All functions expect the queries of an `indexedTransaction`.
  */
 
-import type { Queries } from '../database/contract.ts';
+import type { Queries } from '../database/index.ts';
 import type { Key } from './key.ts';
 import type { AnsweredRow } from './mapping-request.ts';
 import { REQUESTED } from './tables.ts';

@@ -6,7 +6,7 @@
  * whole answer of the service.
  */
 
-import type { Database } from '../database/contract.ts';
+import type { Database } from '../database/index.ts';
 import type { Dii, Source } from '../server/index.ts';
 import { type ChunkQueue, createChunkQueue } from './chunk-queue.ts';
 import {

@@ -5,11 +5,10 @@
  * `opt-outs.ts` checks opt-outs, `stored-rows.ts` reads and deletes.
  */
 
-import type { Database } from '../database/contract.ts';
 import { openDatabase } from '../database/database.ts';
-import { migrate } from '../database/migrations.ts';
-import { createOperationTracker, type OperationTracker } from '../database/operation-tracker.ts';
-import { checkSource } from '../server/batch.ts';
+import { createOperationTracker, type Database, migrate, type OperationTracker } from '../database/index.ts';
+import { checkSource } from '../server/checks.ts';
+import type { Dii, Source } from '../server/index.ts';
 import { TokenError } from '../token/index.ts';
 import { type Job, runJob } from './job.ts';
 import type { RowSelection } from './job-rows.ts';
@@ -18,10 +17,10 @@ import { createMappingRequest } from './mapping-request.ts';
 import { checkOptOuts } from './opt-outs.ts';
 import { type MappingSettings, settingsOf } from './options.ts';
 import { markRotatedBuckets } from './rotated-buckets.ts';
-import { createServiceClock } from './service-clock.ts';
+import { createServiceClock, type ServiceClock } from './service-clock.ts';
 import { counts, find, forget, forgetAll, pages, vacuumIfNeeded } from './stored-rows.ts';
 import { TABLES } from './tables.ts';
-import type { Mappings, MappingsOptions, Summary } from './types.ts';
+import type { DueOptions, MapOptions, Mappings, MappingsOptions, Summary } from './types.ts';
 
 const openTables = async ({ database: given, workers }: MappingSettings): Promise<Database> => {
   // One connection for each worker, one for the source, one for other calls during a job.
@@ -35,16 +34,10 @@ const openTables = async ({ database: given, workers }: MappingSettings): Promis
   }
 };
 
-const mappingsIn = (database: Database, settings: MappingSettings, tracker: OperationTracker): Mappings => {
-  const { run } = tracker;
+// The jobs of a store, without their tracking. Each first marks the mappings whose salt bucket has rotated.
+const createJobs = (database: Database, settings: MappingSettings, clock: ServiceClock) => {
   const { client, version, bucketMarginMs: marginMs, workers } = settings;
-  const clock = createServiceClock(settings.now);
   const context = { database, requestMappings: createMappingRequest(client, version, clock), workers };
-  const closing = new AbortController();
-  let closed: Promise<void> | undefined;
-
-  const signalOf = (outer: AbortSignal | undefined): AbortSignal =>
-    outer ? AbortSignal.any([outer, closing.signal]) : closing.signal;
 
   const checkBuckets = async (signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted();
@@ -58,27 +51,47 @@ const mappingsIn = (database: Database, settings: MappingSettings, tracker: Oper
   };
 
   return {
-    map: (items, { signal: outer, ...rest } = {}) =>
-      run(async () => {
-        checkSource('source', items);
-        const signal = signalOf(outer);
-        await checkBuckets(signal);
-        const startedAt = clock.localNow();
-        // Converted at each use: an answer in between may correct the clock.
-        const remapCondition = () => {
-          const at = clock.toServiceTime(startedAt);
-          return { dueAt: at, answeredBefore: at, version };
-        };
-        return runAndVacuum({ ...rest, signal, source: { items, remapCondition }, selection: { kind: 'requested' } });
-      }),
-    mapDue: ({ signal: outer, ...rest } = {}) =>
-      run(async () => {
-        const signal = signalOf(outer);
-        await checkBuckets(signal);
-        const startedAt = clock.localNow();
-        const selection: RowSelection = { kind: 'due', until: () => clock.toServiceTime(startedAt), version };
-        return runAndVacuum({ ...rest, signal, selection });
-      }),
+    map: async (items: Source<Dii>, options: MapOptions, signal: AbortSignal): Promise<Summary> => {
+      checkSource('source', items);
+      await checkBuckets(signal);
+      const startedAt = clock.localNow();
+      // Converted at each use: an answer in between may correct the clock.
+      const remapCondition = () => {
+        const at = clock.toServiceTime(startedAt);
+        return { dueAt: at, answeredBefore: at, version };
+      };
+      const source = { items, remapCondition };
+      return runAndVacuum({ ...options, signal, source, selection: { kind: 'requested' } });
+    },
+    mapDue: async (options: DueOptions, signal: AbortSignal): Promise<Summary> => {
+      await checkBuckets(signal);
+      const startedAt = clock.localNow();
+      const selection: RowSelection = { kind: 'due', until: () => clock.toServiceTime(startedAt), version };
+      return runAndVacuum({ ...options, signal, selection });
+    },
+  };
+};
+
+const mappingsIn = (database: Database, settings: MappingSettings, tracker: OperationTracker): Mappings => {
+  const { run } = tracker;
+  const { client, version } = settings;
+  const clock = createServiceClock(settings.now);
+  const jobs = createJobs(database, settings, clock);
+  const closing = new AbortController();
+  let closed: Promise<void> | undefined;
+
+  const signalOf = (outer: AbortSignal | undefined): AbortSignal =>
+    outer ? AbortSignal.any([outer, closing.signal]) : closing.signal;
+
+  const close = async (): Promise<void> => {
+    closing.abort(new TokenError('closed', 'mappings: expected open mappings, got ones that have been closed'));
+    await tracker.close();
+    if (typeof settings.database === 'string') await database.close();
+  };
+
+  return {
+    map: (items, options = {}) => run(() => jobs.map(items, options, signalOf(options.signal))),
+    mapDue: (options = {}) => run(() => jobs.mapDue(options, signalOf(options.signal))),
     checkOptOuts: ({ signal, ...rest } = {}) =>
       run(() => checkOptOuts({ ...rest, database, client, clock, signal: signalOf(signal) })),
     find: (dii) =>
@@ -101,14 +114,7 @@ const mappingsIn = (database: Database, settings: MappingSettings, tracker: Oper
         return key !== undefined && forget(database, key);
       }),
     forgetAll: () => run(() => forgetAll(database)),
-    close: () => {
-      closed ??= (async () => {
-        closing.abort(new TokenError('closed', 'mappings: expected open mappings, got ones that have been closed'));
-        await tracker.close();
-        if (typeof settings.database === 'string') await database.close();
-      })();
-      return closed;
-    },
+    close: () => (closed ??= close()),
   };
 };
 

@@ -2,7 +2,7 @@
  * Finds users who have opted out since they were mapped: requests the status of every stored raw ID.
  */
 
-import type { Database } from '../database/contract.ts';
+import type { Database } from '../database/index.ts';
 import type { ServiceClock } from './service-clock.ts';
 import { counts, pages, removeOptedOut } from './stored-rows.ts';
 import type { MappingClient, Mappings, Summary } from './types.ts';

@@ -2,8 +2,8 @@
  * Options of stored mappings: their defaults, and the check that runs when they are created.
  */
 
-import type { Database } from '../database/contract.ts';
-import { checkInteger, MAX_CONCURRENCY, throwIf } from '../server/options.ts';
+import type { Database } from '../database/index.ts';
+import { checkConcurrency, checkFunction, checkInteger, throwIf } from '../server/checks.ts';
 import { kindOf, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import type { MappingClient, MappingsOptions } from './types.ts';
@@ -39,7 +39,6 @@ export function settingsOf(options: MappingsOptions): MappingSettings {
   const { client, database, version = 3, bucketMarginMs = HOUR_MS, workers = 4, now = Date.now } = options;
   if (version !== 2 && version !== 3)
     throw new TypeError(expectedGot('version', '2 or 3', typeof version === 'number' ? version : kindOf(version)));
-  throwIf(typeFault('now', 'function', now));
   return {
     client: checkMethods('client', 'a client of tessera-id/server', client, [
       'mapIdentities',
@@ -58,7 +57,7 @@ export function settingsOf(options: MappingsOptions): MappingSettings {
           ]),
     version,
     bucketMarginMs: checkInteger('bucketMarginMs', bucketMarginMs, 0, MAX_MARGIN_MS),
-    workers: checkInteger('workers', workers, 1, MAX_CONCURRENCY),
-    now,
+    workers: checkConcurrency('workers', workers),
+    now: checkFunction('now', now),
   };
 }

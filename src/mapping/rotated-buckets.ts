@@ -6,7 +6,7 @@
  * new answer is later.
  */
 
-import type { Database, Queries } from '../database/contract.ts';
+import type { Database, Queries } from '../database/index.ts';
 import type { RotatedBucket } from '../server/index.ts';
 import type { Key } from './key.ts';
 import type { ServiceClock } from './service-clock.ts';

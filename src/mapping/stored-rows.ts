@@ -2,7 +2,7 @@
  * Reads and deletes stored mappings. The rows of jobs are in `job-rows.ts`.
  */
 
-import type { Database } from '../database/contract.ts';
+import type { Database } from '../database/index.ts';
 import type { Key } from './key.ts';
 import type { Counts, Mapping, MappingState } from './types.ts';
 

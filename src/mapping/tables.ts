@@ -15,8 +15,7 @@
  * the number of due rows, not on the size of the table.
  */
 
-import type { Database, Queries } from '../database/contract.ts';
-import type { Migrations } from '../database/migrations.ts';
+import type { Database, Migrations, Queries } from '../database/index.ts';
 
 /** `due_at` of a row that a source of `map` holds and that has not been requested yet. */
 export const REQUESTED = 0;

@@ -2,7 +2,7 @@
  * The public types of `tessera-id/mapping`. They mention neither SQL nor HTTP; `mappings.ts` implements them.
  */
 
-import type { Database } from '../database/contract.ts';
+import type { Database } from '../database/index.ts';
 import type { Client, Dii, Source } from '../server/index.ts';
 import type { DiiType } from '../token/index.ts';
 

@@ -37,6 +37,44 @@ const KEEP_ALIVE_MS = 65_000;
 const SOCKET_IDLE_MS = 120_000;
 const MAX_HEADER_BYTES = 16_384;
 
+// The sockets on which no request is in progress. Node's `closeIdleConnections` skips connections that never carried a
+// request; browsers open such connections in advance.
+const trackIdleSockets = (server: Server, isClosing: () => boolean): ReadonlySet<Socket> => {
+  const idle = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    idle.add(socket);
+    socket.once('close', () => idle.delete(socket));
+  });
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    idle.delete(socket);
+    response.once('close', () => {
+      if (isClosing()) socket.destroySoon();
+      else if (!socket.destroyed) idle.add(socket);
+    });
+  });
+  return idle;
+};
+
+// Resolves with the port.
+const start = (server: Server, port: number, host: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+
+const closeServer = (server: Server, idle: ReadonlySet<Socket>, graceMs: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.close((error) => {
+      clearTimeout(timer);
+      error ? reject(error) : resolve();
+    });
+    for (const socket of idle) socket.destroy();
+  });
+
 /**
  * Serve an operator over HTTP.
  *
@@ -72,43 +110,11 @@ export async function listen(
     },
   }) as Server;
   server.setTimeout(SOCKET_IDLE_MS);
-  // Node's `closeIdleConnections` skips connections that never carried a request; browsers open such connections in
-  // advance. So idle sockets are tracked here.
-  const idle = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    idle.add(socket);
-    socket.once('close', () => idle.delete(socket));
-  });
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    idle.delete(socket);
-    response.once('close', () => {
-      if (closing) socket.destroySoon();
-      else if (!socket.destroyed) idle.add(socket);
-    });
-  });
-
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-  const bound = (server.address() as AddressInfo).port;
-
+  const idle = trackIdleSockets(server, () => closing !== undefined);
+  const bound = await start(server, port, host);
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     port: bound,
-    close: () => {
-      closing ??= new Promise<void>((resolve, reject) => {
-        const timer = setTimeout(() => server.closeAllConnections(), graceMs);
-        server.close((error) => {
-          clearTimeout(timer);
-          error ? reject(error) : resolve();
-        });
-        for (const socket of idle) socket.destroy();
-      });
-      return closing;
-    },
+    close: () => (closing ??= closeServer(server, idle, graceMs)),
   };
 }

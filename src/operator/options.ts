@@ -5,16 +5,16 @@
  * for a value out of range. A message names the option, what was expected and what came, and never shows a secret.
  */
 
-import { locationKind } from '../database/location.ts';
+import { locationKind } from '../database/index.ts';
 import type { Bytes } from '../token/bytes.ts';
-import { choiceFault, integerFault, kindOf, nameFault, typeFault } from '../token/checks.ts';
+import { kindOf, nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
-import { parseHash } from '../token/index.ts';
 import { MAX_GENERATION, MAX_SITE_ID } from './crypto/keys.ts';
 import type { Environment, Scope } from './crypto/secrets.ts';
 import type { GivenCredentials } from './identity/roles.ts';
 import { ROLES } from './identity/roles.ts';
 import { MAX_PERIOD_SECONDS, MIN_PERIOD_SECONDS } from './identity/salts.ts';
+import { choice, integer, lifetimeMs, requireString, secretBytes, throwTypeIf } from './option-checks.ts';
 import type { State } from './state/state.ts';
 
 /** Where log lines go; a pino logger fits. Fields contain no DII, token, key or secret. */
@@ -92,53 +92,7 @@ const LIFETIMES = {
   integration: { identityExpires: 3600, refreshFrom: 900, refreshExpires: 86_400 },
   production: { identityExpires: 86_400, refreshFrom: 3600, refreshExpires: 2_592_000 },
 } as const;
-/** 1000 years: beyond it an instant may no longer be a valid date. */
-const MAX_LIFETIME_SECONDS = 31_557_600_000;
 const MAX_COUNT = 1_000_000;
-const SECRET_FORMS = '32 bytes, or their base64 or hexadecimal';
-
-const throwTypeIf = (fault: string | undefined): void => {
-  if (fault !== undefined) throw new TypeError(fault);
-};
-const throwRangeIf = (fault: string | undefined): void => {
-  if (fault !== undefined) throw new RangeError(fault);
-};
-// A value of the right type is out of range, one of another type is of the wrong type.
-const throwFault = (fault: string | undefined, value: unknown, type: 'string' | 'number'): void =>
-  typeof value === type ? throwRangeIf(fault) : throwTypeIf(fault);
-
-const choice = <T extends string>(name: string, value: unknown, choices: readonly T[]): T => {
-  throwFault(choiceFault(name, choices, value), value, 'string');
-  return value as T;
-};
-
-const integer = (name: string, value: unknown, least: number, most: number): number => {
-  throwFault(integerFault(name, least, most, value), value, 'number');
-  return value as number;
-};
-
-// Unlike `typeFault` it accepts the empty string, which is out of range rather than of a wrong type.
-function requireString(name: string, value: unknown): asserts value is string {
-  if (typeof value !== 'string') throw new TypeError(expectedGot(name, 'string', kindOf(value)));
-}
-
-const lifetimeMs = (name: string, seconds: number): number => {
-  throwFault(typeFault(name, 'number', seconds), seconds, 'number');
-  if (seconds > MAX_LIFETIME_SECONDS)
-    throw new RangeError(expectedGot(name, `at most ${MAX_LIFETIME_SECONDS}`, seconds));
-  return Math.max(1, Math.round(seconds * 1000));
-};
-
-const secretBytes = (name: string, value: unknown): Bytes => {
-  if (value instanceof Uint8Array) {
-    if (value.length !== 32) throw new RangeError(expectedGot(name, SECRET_FORMS, `${value.length} bytes`));
-    return Uint8Array.from(value);
-  }
-  if (typeof value !== 'string') throw new TypeError(expectedGot(name, SECRET_FORMS, kindOf(value)));
-  const bytes = parseHash(value);
-  if (!bytes) throw new RangeError(expectedGot(name, SECRET_FORMS, `another string of ${value.length} characters`));
-  return bytes;
-};
 
 // Unknown names are refused: a misspelt option would silently have its default. The types keep both lists complete.
 const CREDENTIAL_NAMES = { apiKey: 0, clientSecret: 0, siteId: 0, roles: 0 } satisfies Record<

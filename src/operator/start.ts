@@ -1,7 +1,6 @@
 /** Starts an operator: opens its state, derives its secrets, and stores the participants of its options. */
 
-import type { Database } from '../database/contract.ts';
-import { migrate } from '../database/migrations.ts';
+import { type Database, migrate } from '../database/index.ts';
 import type { OperatorSettings } from './options.ts';
 import type { DerivedSecrets, Service } from './service.ts';
 import { createService, deriveSecrets } from './service.ts';

@@ -54,6 +54,34 @@ export interface Inspector {
   stop(): void;
 }
 
+/** Describe an error by code and status: its message and its cause may quote anything. */
+const describe = (error: { code: string; status?: number | undefined } | undefined) =>
+  error && [error.code, error.status].filter(Boolean).join(' ');
+
+/** Keep the last `keep` events, and count all of them. */
+const createEventLog = (keep: number, now: () => number) => {
+  const events: { at: number; event: InspectedEvent['event']; detail: string }[] = [];
+  const counts: Record<string, number> = {};
+  return {
+    record: (event: InspectedEvent['event'], detail: string) => {
+      events.push({ at: now(), event, detail });
+      if (events.length > keep) events.shift();
+      for (const name of [event, `${event} ${detail}`]) counts[name] = (counts[name] ?? 0) + 1;
+    },
+    report: () => ({
+      counts: { ...counts },
+      events: events.map(({ at, event, detail }) => ({ msAgo: now() - at, event, detail })),
+    }),
+  };
+};
+
+const pageFeatures = (): Report['page'] => ({
+  secure: globalThis.isSecureContext === true,
+  visible: globalThis.document?.visibilityState === 'visible',
+  locks: Boolean(globalThis.navigator?.locks),
+  webCrypto: Boolean(globalThis.crypto?.subtle),
+});
+
 /**
  * Watch a session, for debugging. It changes nothing; reading the state makes the session compare its set with the clock.
  *
@@ -61,17 +89,7 @@ export interface Inspector {
  * inspect(tessera.session).print(); // in the console of a page
  */
 export function inspect(session: Session, { keep = 50, now = Date.now }: InspectorOptions = {}): Inspector {
-  const events: { at: number; event: InspectedEvent['event']; detail: string }[] = [];
-  const counts: Record<string, number> = {};
-  const record = (event: InspectedEvent['event'], detail: string) => {
-    events.push({ at: now(), event, detail });
-    if (events.length > keep) events.shift();
-    for (const name of [event, `${event} ${detail}`]) counts[name] = (counts[name] ?? 0) + 1;
-  };
-  // The message and the cause of an error may quote anything.
-  const describe = (error: { code: string; status?: number | undefined } | undefined) =>
-    error && [error.code, error.status].filter(Boolean).join(' ');
-
+  const { record, report: reportEvents } = createEventLog(keep, now);
   let phase = session.state.phase;
   const unsubscribes = [
     session.on('token', ({ cause }) => record('token', cause)),
@@ -98,14 +116,8 @@ export function inspect(session: Session, { keep = 50, now = Date.now }: Inspect
       endsInMs: msTo(state.endsAt),
       clockOffsetMs,
       lastError: describe(state.lastError),
-      page: {
-        secure: globalThis.isSecureContext === true,
-        visible: globalThis.document?.visibilityState === 'visible',
-        locks: Boolean(globalThis.navigator?.locks),
-        webCrypto: Boolean(globalThis.crypto?.subtle),
-      },
-      counts: { ...counts },
-      events: events.map(({ at, event, detail }) => ({ msAgo: now() - at, event, detail })),
+      page: pageFeatures(),
+      ...reportEvents(),
     };
   };
   return {

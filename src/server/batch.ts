@@ -6,23 +6,9 @@
  */
 
 import { utf8 } from '../token/bytes.ts';
-import { kindOf } from '../token/checks.ts';
-import { expectedGot } from '../token/errors.ts';
 
 /** Input of the bulk methods: an array, a generator, the lines of a file, rows of a database. */
 export type Source<T> = Iterable<T> | AsyncIterable<T>;
-
-/**
- * Check, before anything is read, that a value is an iterable object. A string is refused.
- *
- * @param name  the argument, for the message.
- * @throws {TypeError} for any other value.
- */
-export function checkSource(name: string, source: unknown): void {
-  const isIterable =
-    typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
-  if (!isIterable) throw new TypeError(expectedGot(name, 'iterable or async iterable', kindOf(source)));
-}
 
 /** Highest number of items in one request. */
 export const MAX_ITEMS = 5_000;

@@ -5,8 +5,9 @@
  */
 
 import { kindOf } from '../token/checks.ts';
-import { batchesOf, checkSource, inOrder, MAX_BYTES, type Source } from './batch.ts';
+import { batchesOf, inOrder, MAX_BYTES, type Source } from './batch.ts';
 import { type Call, type CallOptions, callOptions, type Lazy } from './call.ts';
+import { checkSource } from './checks.ts';
 import { type ConcurrencyLimiter, createConcurrencyLimiter } from './concurrency.ts';
 import type { Dii } from './dii.ts';
 import { createDiiBatch, type DiiBatch } from './dii-batch.ts';

@@ -9,8 +9,9 @@ import { kindOf, MAX_TIMER_MS } from '../token/checks.ts';
 import { type AesKey, aesKey } from '../token/cipher.ts';
 import { NONCE_LENGTH, openRefresh, openResponse, sealRequest } from '../token/envelope.ts';
 import { type ErrorCode, TokenError } from '../token/errors.ts';
+import { checkInteger } from './checks.ts';
 import { withDeadline } from './deadline.ts';
-import { type ClientSettings, checkInteger } from './options.ts';
+import type { ClientSettings } from './options.ts';
 import { requestName } from './paths.ts';
 import { redacted, responseError } from './response-errors.ts';
 

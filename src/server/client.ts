@@ -8,9 +8,10 @@
 import { typeFault } from '../token/checks.ts';
 import { type BulkClient, createBulkClient } from './bulk.ts';
 import { type CallOptions, callOptions, createCall } from './call.ts';
+import { throwIf } from './checks.ts';
 import { type Dii, sentDii } from './dii.ts';
 import { generate, optOut, type Refreshable, refresh, type TokenResult, validate } from './endpoints.ts';
-import { type ClientOptions, settingsOf, throwIf } from './options.ts';
+import { type ClientOptions, settingsOf } from './options.ts';
 
 /**
  * A client. Every promise and every iteration rejects with a TokenError (codes: {@link createCall}), with the reason of an

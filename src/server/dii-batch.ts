@@ -4,7 +4,7 @@
  * It knows nothing of the endpoints: `mapping.ts` sends a batch and assigns the answers.
  */
 
-import type { DiiForm } from '../token/dii.ts';
+import type { DiiForm } from '../token/index.ts';
 import { type Batch, createCapacity, jsonBytes } from './batch.ts';
 import { type Dii, type HashLocally, sentDii } from './dii.ts';
 

@@ -5,7 +5,7 @@
  */
 
 import { kindOf } from '../token/checks.ts';
-import { type DiiForm, type DiiType, hashTextOf } from '../token/dii.ts';
+import { type DiiForm, type DiiType, hashTextOf } from '../token/index.ts';
 
 /** The email address or phone number of one person, or the base64 SHA-256 of either: exactly one of the four. */
 export type Dii =

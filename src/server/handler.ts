@@ -8,11 +8,11 @@
 
 import { kindOf, typeFault } from '../token/checks.ts';
 import { expectedGot, isTokenError, type TokenError } from '../token/errors.ts';
+import { throwIf } from './checks.ts';
 import type { Client } from './client.ts';
 import { checkOrigins, isAllowedCaller } from './cross-site.ts';
 import type { Dii } from './dii.ts';
 import { answerOf } from './endpoints.ts';
-import { throwIf } from './options.ts';
 
 /** Options of `tokenHandler`. */
 export interface TokenHandlerOptions<Context extends unknown[] = []> {

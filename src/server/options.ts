@@ -1,13 +1,14 @@
 /**
  * Options of a client: their types, their defaults, and the check that runs when a client is created.
  *
- * The checks themselves are in `token/checks.ts`. This file knows nothing of requests: `client.ts` passes the checked
+ * The checks themselves are in `token/checks.ts` and `checks.ts`. This file knows nothing of requests: `client.ts` passes the checked
  * settings to `call.ts`.
  */
 
 import { type Bytes, fromB64 } from '../token/bytes.ts';
-import { choiceFault, integerFault, kindOf, MAX_TIMER_MS, parseBaseUrl, typeFault } from '../token/checks.ts';
+import { kindOf, MAX_TIMER_MS, parseBaseUrl, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
+import { checkChoice, checkConcurrency, checkFunction, checkInteger, MAX_CONCURRENCY, throwIf } from './checks.ts';
 import type { HashLocally } from './dii.ts';
 
 /** The part of `fetch` that the client uses. */
@@ -76,30 +77,6 @@ export interface ClientSettings {
   readonly now: () => number;
 }
 
-/** Highest number of parallel mapping requests that the service recommends. */
-export const MAX_CONCURRENCY = 20;
-
-/** Throw a TypeError if a check has found a fault. */
-export function throwIf(fault: string | undefined): void {
-  if (fault !== undefined) throw new TypeError(fault);
-}
-
-/** Return `value` if it is a whole number from `least` to `most`, else throw a TypeError that names the option. */
-export function checkInteger(name: string, value: number, least: number, most: number): number {
-  throwIf(integerFault(name, least, most, value));
-  return value;
-}
-
-const checkChoice = <T extends string>(name: string, choices: readonly T[], value: T): T => {
-  throwIf(choiceFault(name, choices, value));
-  return value;
-};
-
-const checkFunction = <T>(name: string, value: T): T => {
-  throwIf(typeFault(name, 'function', value));
-  return value;
-};
-
 // `fetch` rejects other characters with an error that quotes the header, and with it the key.
 const checkApiKey = (value: unknown): string => {
   throwIf(typeFault('apiKey', 'string', value));
@@ -135,7 +112,7 @@ export function settingsOf(options: ClientOptions): ClientSettings {
     hashLocally: checkChoice('hashLocally', ['emails', 'all', 'none'], options.hashLocally ?? 'emails'),
     timeoutMs: checkInteger('timeoutMs', options.timeoutMs ?? 10_000, 1, MAX_TIMER_MS),
     bulkTimeoutMs: checkInteger('bulkTimeoutMs', options.bulkTimeoutMs ?? 60_000, 1, MAX_TIMER_MS),
-    concurrency: checkInteger('concurrency', options.concurrency ?? MAX_CONCURRENCY, 1, MAX_CONCURRENCY),
+    concurrency: checkConcurrency('concurrency', options.concurrency ?? MAX_CONCURRENCY),
     retry: {
       tries: checkInteger('retry.tries', tries, 1, 100),
       firstMs: checkInteger('retry.firstMs', firstMs, 0, MAX_TIMER_MS),

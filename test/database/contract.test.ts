@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
 import type { Database } from '../../src/database/index.ts';
-import { migrate, openDatabase } from '../../src/database/index.ts';
+import { migrate } from '../../src/database/index.ts';
 import { isTokenError } from '../../src/token/index.ts';
 import { freshPlace, KINDS } from './places.ts';
 import { PASSWORD } from './postgres-server.ts';

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { openDatabase } from '../../src/database/index.ts';
+import { openDatabase } from '../../src/database/database.ts';
 import { startPostgres } from './postgres-server.ts';
 
 declare module 'vitest' {

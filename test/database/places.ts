@@ -4,7 +4,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, inject } from 'vitest';
-import { openDatabase } from '../../src/database/index.ts';
+import { openDatabase } from '../../src/database/database.ts';
 
 export const KINDS = ['pglite', 'postgres'] as const;
 export type Kind = (typeof KINDS)[number];

@@ -3,7 +3,7 @@
  * of the error and exits with 1 if it cannot open the folder.
  */
 
-import { openDatabase } from '../../src/database/index.ts';
+import { openDatabase } from '../../src/database/database.ts';
 
 const [folder] = process.argv.slice(2);
 try {

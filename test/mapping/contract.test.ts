@@ -1,7 +1,7 @@
 /** The behaviour of stored mappings on both engines, against the real operator. */
 
 import { describe, expect, test } from 'vitest';
-import { openDatabase } from '../../src/database/index.ts';
+import { openDatabase } from '../../src/database/database.ts';
 import type { Invalid, MappingState, Mappings, Progress } from '../../src/mapping/index.ts';
 import type { Dii } from '../../src/server/index.ts';
 import { hashTextOf } from '../../src/token/index.ts';

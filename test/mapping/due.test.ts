@@ -1,7 +1,7 @@
 /** Due runs: two years of days, with both versions, clocks that differ and buckets that rotate. */
 
 import { describe, expect, test, vi } from 'vitest';
-import { openDatabase } from '../../src/database/index.ts';
+import { openDatabase } from '../../src/database/database.ts';
 import type { Mappings } from '../../src/mapping/index.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
 import { freshPlace, KINDS } from '../database/places.ts';

@@ -1,7 +1,7 @@
 /** Failures: nothing is half-written, nothing is lost, no message holds a hash. */
 
 import { describe, expect, test } from 'vitest';
-import { openDatabase } from '../../src/database/index.ts';
+import { openDatabase } from '../../src/database/database.ts';
 import { createMappings } from '../../src/mapping/index.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
 import { isTokenError } from '../../src/token/index.ts';

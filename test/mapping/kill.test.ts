@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openDatabase } from '../../src/database/index.ts';
+import { openDatabase } from '../../src/database/database.ts';
 import { createMappings, type Summary } from '../../src/mapping/index.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';

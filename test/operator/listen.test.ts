@@ -119,6 +119,9 @@ describe('listen', () => {
 });
 
 describe('closing', () => {
+  /** A grace period beyond the limit of a test: only the server's own care ends the connections. So is its keep-alive, 65 s. */
+  const NEVER_MS = 600_000;
+
   /** Create an operator that answers when the test calls `answer`. */
   const createSlowOperator = () => {
     let answer = (): void => {};
@@ -139,7 +142,7 @@ describe('closing', () => {
 
   test('answers requests in progress, accepts no new connection, and ends kept-alive connections', async () => {
     const operator = createSlowOperator();
-    const listening = await start(operator, { port: 0 });
+    const listening = await start(operator, { port: 0, graceMs: NEVER_MS });
     const underWay = fetch(listening.url);
     await operator.came;
     const closed = listening.close();
@@ -148,23 +151,18 @@ describe('closing', () => {
     operator.answer();
     const response = await underWay;
     expect([await response.text(), response.headers.get('connection')]).toEqual(['done', 'close']);
-    const before = performance.now();
     await closed;
-    // Long before the keep-alive timeout.
-    expect(performance.now() - before).toBeLessThan(2000);
   });
 
   test('closes a connection that never carried a request', async () => {
-    const listening = await start(createTestService().operator, { port: 0 });
+    const listening = await start(createTestService().operator, { port: 0, graceMs: NEVER_MS });
     const socket = connect(listening.port, '127.0.0.1');
     await new Promise((resolve) => socket.once('connect', resolve));
     // After an answer on another connection the server has accepted the idle one.
     await fetch(`${listening.url}/ops/healthcheck`);
     const ended = new Promise((resolve) => socket.once('close', resolve));
-    const before = performance.now();
     await listening.close();
     await ended;
-    expect(performance.now() - before).toBeLessThan(2000);
   });
 
   test('closes connections whose requests take longer than graceMs', async () => {

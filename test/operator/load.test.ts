@@ -3,14 +3,32 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { afterAll, expect, test } from 'vitest';
-import { fromB64, toB64 } from '../../src/token/bytes.ts';
-import { aesKey } from '../../src/token/cipher.ts';
-import { openResponse } from '../../src/token/index.ts';
-import { envelope } from './fixtures.ts';
+import { toB64 } from '../../src/token/bytes.ts';
+import { createCalls } from './fixtures.ts';
 
 const SECRET = toB64(new Uint8Array(32).fill(1));
+const CALLERS = 8;
+/** Rounds of all callers together: some to warm up, and those over which the memory is compared. */
+const WARM_UP = 60;
+const ROUNDS = 120;
 let child: ChildProcess | undefined;
 afterAll(() => void child?.kill('SIGKILL'));
+
+/** Start the command in a process of its own; returns its address. */
+const startOperator = async (): Promise<string> => {
+  child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', 'operator', '--port', '0'], {
+    cwd: new URL('../..', import.meta.url),
+    env: {
+      PATH: process.env.PATH,
+      TESSERA_API_KEY: 'load',
+      TESSERA_CLIENT_SECRET: SECRET,
+      TESSERA_ROOT_SECRET: SECRET,
+    },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const [line] = (await once(createInterface(child.stdout!), 'line')) as [string];
+  return line.slice('listening on '.length);
+};
 
 /** Resident memory of the process, bytes; undefined on systems without /proc. */
 const memory = async (): Promise<number | undefined> => {
@@ -18,62 +36,59 @@ const memory = async (): Promise<number | undefined> => {
   return text === undefined ? undefined : Number(text.split(' ')[1]) * 4096;
 };
 
-test('under a mixed load for some seconds no request fails and the memory does not grow', async () => {
-  child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', 'operator', '--port', '0'], {
-    cwd: new URL('../..', import.meta.url),
-    env: {
-      PATH: process.env.PATH,
-      TESSERA_API_KEY: 'soak',
-      TESSERA_CLIENT_SECRET: SECRET,
-      TESSERA_ROOT_SECRET: SECRET,
-    },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const [line] = (await once(createInterface(child.stdout!), 'line')) as [string];
-  const url = line.slice('listening on '.length);
-  const key = await aesKey(fromB64(SECRET));
-  const http: Record<number, number> = {};
-  const count = (response: Response): Response => {
-    http[response.status] = (http[response.status] ?? 0) + 1;
-    return response;
-  };
-  const call = async (path: string, payload: unknown) => {
-    const body = toB64(await envelope(payload, SECRET, Date.now()));
-    const headers = { authorization: 'Bearer soak' };
-    const response = count(await fetch(url + path, { method: 'POST', body, headers }));
-    const text = await response.text();
-    return response.status === 200 ? JSON.parse((await openResponse(key, fromB64(text))).json) : undefined;
-  };
-  const refresh = async (body: string) =>
-    count(await fetch(`${url}/v2/token/refresh`, { method: 'POST', body })).arrayBuffer();
+/** Replace a character in the middle of a token. */
+const damage = (token: string): string => {
+  const at = token.length >> 1;
+  return `${token.slice(0, at)}${token[at] === 'x' ? 'y' : 'x'}${token.slice(at + 1)}`;
+};
 
-  let round = 0;
-  const rounds = async (until: number): Promise<void> => {
-    while (Date.now() < until) {
-      const user = { email: `user${round++}@example.com` };
-      const { body } = await call('/v2/token/generate', user);
-      await refresh(body.refresh_token);
-      await refresh(`${body.refresh_token.slice(0, -1)}x`);
-      await call('/v2/token/validate', { token: body.advertising_token, ...user });
-      await call('/v3/identity/map', { email: Array.from({ length: 200 }, (_, at) => `user${at}@example.com`) });
-      await call('/v2/identity/map', { email: [] });
-      await call('/v2/identity/buckets', { since_timestamp: Date.now() - 3_600_000 });
-      await call('/v2/key/bidstream', undefined);
-      await call('/v2/token/generate', {});
-      // A hundred users opt out repeatedly: repeated opt-outs must not add records.
-      await call('/v2/token/logout', { email: `leaver${round % 100}@example.com` });
-      await call('/v2/optout/status', { advertising_ids: Array.from({ length: 100 }, (_, at) => `${at}`) });
-      count(await fetch(`${url}/metrics`));
-    }
-  };
-  const load = (ms: number) => Promise.all(Array.from({ length: 8 }, () => rounds(Date.now() + ms)));
+test('under a mixed load every request has its own answer, and the memory does not grow', async () => {
+  const url = await startOperator();
+  const participant = { apiKey: 'load', clientSecret: SECRET, siteId: 1, roles: [] };
+  const { call, refresh, generate } = createCalls((path, init) => fetch(url + path, init), participant, Date.now);
+  const shared = Array.from({ length: 200 }, (_, at) => `shared${at}@example.com`);
+  const expected = (await call('/v3/identity/map', { email: shared })).json;
+  const unknownIds = Array.from({ length: 100 }, (_, at) => `${at}`);
 
-  await load(3000);
+  /** Each kind of request once, for a user of this round. */
+  const playRound = async (round: number): Promise<void> => {
+    const email = `user${round}@example.com`;
+    const isTokenOf = async (token: string, user: string) =>
+      (await call('/v2/token/validate', { token, email: user })).json.body;
+    const set = await generate({ email });
+    expect(await isTokenOf(set.advertising_token, email)).toBe(true);
+    const refreshed = (await refresh(set)).json;
+    expect(refreshed.status).toBe('success');
+    expect(await isTokenOf(refreshed.body.advertising_token, email)).toBe(true);
+    expect(await isTokenOf(refreshed.body.advertising_token, `user${round + 1}@example.com`)).toBe(false);
+    expect((await refresh({ ...set, refresh_token: damage(set.refresh_token) })).http).toBe(400);
+    // The mapping of the round's own user comes at the place where it was sent.
+    const at = round % shared.length;
+    const { email: mapped } = (await call('/v3/identity/map', { email: shared.with(at, email) })).json.body;
+    expect(mapped).toHaveLength(shared.length);
+    expect(mapped.toSpliced(at, 1)).toEqual(expected.body.email.toSpliced(at, 1));
+    expect(mapped[at]).toEqual((await call('/v3/identity/map', { email: [email] })).json.body.email[0]);
+    expect((await call('/v2/identity/map', { email: [] })).http).toBe(200);
+    expect((await call('/v2/identity/buckets', { since_timestamp: Date.now() - 3_600_000 })).http).toBe(200);
+    expect((await call('/v2/key/bidstream', undefined)).http).toBe(200);
+    expect((await call('/v2/token/generate', {})).http).toBe(400);
+    // A hundred users opt out repeatedly: repeated opt-outs must not add records.
+    expect((await call('/v2/token/logout', { email: `leaver${round % 100}@example.com` })).http).toBe(200);
+    expect((await call('/v2/optout/status', { advertising_ids: unknownIds })).json.body.opted_out).toEqual([]);
+    expect((await fetch(`${url}/metrics`)).status).toBe(200);
+  };
+
+  let next = 0;
+  const playRounds = async (until: number): Promise<void> => {
+    while (next < until) await playRound(next++);
+  };
+  const load = (until: number) => Promise.all(Array.from({ length: CALLERS }, () => playRounds(until)));
+
+  await load(WARM_UP);
   const before = await memory();
-  await load(4000);
+  await load(WARM_UP + ROUNDS);
   const after = await memory();
 
-  expect(Object.keys(http)).toEqual(['200', '400']);
-  expect(round).toBeGreaterThan(50);
+  expect(next).toBe(WARM_UP + ROUNDS);
   if (before !== undefined) expect(after! - before).toBeLessThan(80_000_000);
-}, 30_000);
+}, 180_000);

@@ -27,7 +27,7 @@ describe('createOperator refuses wrong options and names the option, what was ex
     ],
     [{ environment: 'test' }, RangeError, 'environment: expected integration or production, got "test"'],
     [{ environment: 1 }, TypeError, 'environment: expected integration or production, got number'],
-    [{ scope: 'uid2' }, RangeError, 'scope: expected UID2 or EUID, got "uid2"'],
+    [{ scope: 'uid2' }, RangeError, 'scope: expected UID2 or EUID, got another string'],
     [{ identityExpires: '5' }, TypeError, 'identityExpires: expected number, got string'],
     [{ identityExpires: 0 }, RangeError, 'identityExpires: expected finite number above 0, got 0'],
     [{ refreshFrom: -1 }, RangeError, 'refreshFrom: expected finite number above 0, got -1'],

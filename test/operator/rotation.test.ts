@@ -203,8 +203,7 @@ describe('the list of rotated buckets', () => {
 
   test('computes a row in constant time', () => {
     const { rotatedSince } = createSalts(secrets, YEAR);
-    const start = performance.now();
-    for (let time = 0; time < 10_000; time++) rotatedSince(0, NOON + time).row(1_000_000);
-    expect(performance.now() - start).toBeLessThan(2000);
+    // A row that took a million steps would make this minutes long, longer than the limit of a test.
+    for (let time = 0; time < 200_000; time++) rotatedSince(0, NOON + time).row(1_000_000);
   });
 });

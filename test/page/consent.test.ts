@@ -5,7 +5,7 @@ import { allOf, gpcConsent, tcfConsent } from '../../src/page/consent.ts';
 import type { Store } from '../../src/session/index.ts';
 import { memoryStore } from '../../src/session/index.ts';
 import { installTcf, TCF } from '../support/cmp.ts';
-import { createLifeFixture, MINUTE, names, until } from '../support/fixtures.ts';
+import { createOperatorFixture, MINUTE, names, until } from '../support/fixtures.ts';
 import { isolateTests } from './consent/fixtures.ts';
 
 isolateTests();
@@ -29,14 +29,14 @@ describe('a session behind a gate', () => {
   };
 
   test('stores and sends nothing before the decision, and does both after it', async () => {
-    const fixture = createLifeFixture();
+    const fixture = createOperatorFixture();
     const cmp = installTcf();
     const { calls, store } = watched();
     const tokens = await fixture.answerFor('user@example.com');
-    const { session, heard } = fixture.open({ store, tokens, consent: allOf(tcfConsent(), gpcConsent()) });
-    await fixture.pass(60 * MINUTE);
+    const { session, events } = fixture.open({ store, tokens, consent: allOf(tcfConsent(), gpcConsent()) });
+    await fixture.advance(60 * MINUTE);
     expect(session.state.waitingFor).toBe('consent');
-    expect([calls, fixture.requests, names(heard)]).toEqual([[], [], []]);
+    expect([calls, fixture.requests, names(events)]).toEqual([[], [], []]);
 
     cmp.publish(TCF.granted);
     await until(() => session.advertisingToken);
@@ -45,12 +45,12 @@ describe('a session behind a gate', () => {
   });
 
   test('aborts a refresh and erases the token on withdrawal; the late answer restores nothing', async () => {
-    const fixture = createLifeFixture();
+    const fixture = createOperatorFixture();
     const cmp = installTcf(TCF.granted);
     const { store, real } = watched();
     const tokens = await fixture.answerFor('user@example.com');
-    const { session, heard } = fixture.open({ store, tokens, consent: tcfConsent() });
-    await until(() => names(heard).includes('token set'));
+    const { session, events } = fixture.open({ store, tokens, consent: tcfConsent() });
+    await until(() => names(events).includes('token set'));
     let release = () => {};
     fixture.network(async (_, go) => {
       await new Promise<void>((resolve) => (release = resolve));
@@ -63,14 +63,14 @@ describe('a session behind a gate', () => {
     await until(() => session.state.waitingFor === 'consent');
     expect(session.advertisingToken).toBeUndefined();
     release();
-    await fixture.pass(120 * MINUTE);
+    await fixture.advance(120 * MINUTE);
     expect(session.advertisingToken).toBeUndefined();
     expect(JSON.stringify(await real.read())).not.toContain('Token');
     expect(fixture.requests).toHaveLength(1);
-    expect(names(heard)).toEqual(['token set']);
+    expect(names(events)).toEqual(['token set']);
 
     cmp.publish(TCF.granted);
-    await fixture.rest();
+    await fixture.settle();
     expect(session.state).toMatchObject({ phase: 'empty' });
     fixture.close();
   });

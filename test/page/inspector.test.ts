@@ -3,20 +3,20 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { inspect } from '../../src/page/inspector.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createLifeFixture, MINUTE, useFakeClock } from '../support/fixtures.ts';
+import { createOperatorFixture, MINUTE, useFakeClock } from '../support/fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
 test('the report has times from now, events, counts and the last error', async () => {
-  const fixture = createLifeFixture();
+  const fixture = createOperatorFixture();
   const { session } = fixture.open();
   const { report } = inspect(session);
   expect(report()).toMatchObject({ phase: 'empty', hasToken: false, waitingFor: 'storage', events: [], counts: {} });
   await session.setTokens(await fixture.answerFor('user@example.com'));
-  await fixture.pass(15 * MINUTE);
+  await fixture.advance(15 * MINUTE);
   fixture.network(async () => new Response(null, { status: 503 }));
-  await fixture.pass(16 * MINUTE);
+  await fixture.advance(16 * MINUTE);
 
   const { refreshAt, expiresAt, endsAt } = session.state;
   expect(report()).toMatchObject({
@@ -38,7 +38,7 @@ test('the report has times from now, events, counts and the last error', async (
 });
 
 test('the report holds no token, key or error message', async () => {
-  const fixture = createLifeFixture();
+  const fixture = createOperatorFixture();
   const answer = await fixture.answerFor('refresh-optout@example.com');
   const { session } = fixture.open({
     tokens: answer,
@@ -50,12 +50,12 @@ test('the report holds no token, key or error message', async () => {
   vi.spyOn(console, 'table').mockImplementation((said) => void printed.push(said));
   const inspector = inspect(session);
   await session.ready;
-  await fixture.rest();
+  await fixture.settle();
   inspector.print();
   await session.clear();
   await session.refresh().catch(() => {});
   await session.setTokens(answer).catch(() => {});
-  await fixture.pass(20 * MINUTE);
+  await fixture.advance(20 * MINUTE);
   inspector.print();
   const text = JSON.stringify(printed);
   expect(text).toContain('optout');
@@ -68,16 +68,16 @@ test('the report holds no token, key or error message', async () => {
 });
 
 test('keeps the newest events, counts all, and records nothing after stop', async () => {
-  const fixture = createLifeFixture();
+  const fixture = createOperatorFixture();
   const { session } = fixture.open();
   const { report, stop } = inspect(session, { keep: 3 });
   for (let round = 0; round < 5; round++) await session.setTokens(await fixture.answerFor(`user${round}@example.com`));
-  await fixture.rest();
+  await fixture.settle();
   expect(report().events).toHaveLength(3);
   expect(report().counts['token set']).toBe(5);
   stop();
   await session.clear();
-  await fixture.rest();
+  await fixture.settle();
   expect(report().counts['phase empty']).toBeUndefined();
   expect(report().phase).toBe('empty');
   fixture.close();

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectPrebid, type Prebid } from '../../src/page/prebid.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createLifeFixture, MINUTE, useFakeClock } from '../support/fixtures.ts';
+import { createOperatorFixture, MINUTE, useFakeClock } from '../support/fixtures.ts';
 
 const READER = 'user@example.com';
 
@@ -35,7 +35,7 @@ const createPrebid = (userIds: object[] = []) => {
 };
 
 test('a call that is queued before Prebid loads sets the token of the moment in which it loads', async () => {
-  const fixture = createLifeFixture();
+  const fixture = createOperatorFixture();
   const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
   const { pbjs, load, config, own } = createPrebid([{ name: 'sharedId' }]);
   connectPrebid(session, { pbjs });
@@ -48,38 +48,38 @@ test('a call that is queued before Prebid loads sets the token of the moment in 
 });
 
 test('Prebid is configured once for each token, and not for other changes of the session', async () => {
-  const fixture = createLifeFixture();
+  const fixture = createOperatorFixture();
   const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
   const { pbjs, load, config } = createPrebid();
   load();
   connectPrebid(session, { pbjs });
   await session.ready;
-  await fixture.rest();
+  await fixture.settle();
   const first = config();
   expect(first).toMatchObject({ userIds: [{ name: 'uid2' }] });
   fixture.network(async () => new Response(null, { status: 503 }));
-  await fixture.pass(50 * MINUTE);
+  await fixture.advance(50 * MINUTE);
   expect(session.state).toMatchObject({ phase: 'due', lastError: { status: 503 } });
   expect(config()).toBe(first);
-  await fixture.pass(10 * MINUTE);
+  await fixture.advance(10 * MINUTE);
   expect(config()).toMatchObject({ userIds: [{ name: 'uid2', value: { uid2: {} } }] });
   fixture.close();
 });
 
 test('without a token, a Prebid without an entry of the module is not configured', async () => {
-  const fixture = createLifeFixture();
+  const fixture = createOperatorFixture();
   const { session } = fixture.open();
   const { pbjs, load, config } = createPrebid();
   connectPrebid(session, { pbjs });
   load();
   await session.ready;
-  await fixture.rest();
+  await fixture.settle();
   expect(config()).toEqual({ syncDelay: 3000, userIds: [] });
   fixture.close();
 });
 
 test('an entry of the page that refreshes by itself is replaced before there is a token', () => {
-  const fixture = createLifeFixture();
+  const fixture = createOperatorFixture();
   const { session } = fixture.open();
   const { pbjs, load, own } = createPrebid([{ name: 'uid2', params: { uid2Cookie: 'x' } }]);
   connectPrebid(session, { pbjs });
@@ -89,7 +89,7 @@ test('an entry of the page that refreshes by itself is replaced before there is 
 });
 
 test('disconnecting before Prebid loads leaves its configuration unchanged', async () => {
-  const fixture = createLifeFixture();
+  const fixture = createOperatorFixture();
   const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
   const { pbjs, load, config } = createPrebid([{ name: 'uid2', params: {} }]);
   const disconnect = connectPrebid(session, { pbjs });
@@ -101,7 +101,7 @@ test('disconnecting before Prebid loads leaves its configuration unchanged', asy
 });
 
 test.each(['close', 'withdraw consent', 'log out'])('the token is removed after: %s', async (how) => {
-  const fixture = createLifeFixture();
+  const fixture = createOperatorFixture();
   let onChange = (_: boolean) => {};
   const { session } = fixture.open({
     tokens: await fixture.answerFor(READER),
@@ -114,18 +114,18 @@ test.each(['close', 'withdraw consent', 'log out'])('the token is removed after:
   load();
   connectPrebid(session, { pbjs });
   await session.ready;
-  await fixture.rest();
+  await fixture.settle();
   expect(own()).toEqual({ uid2: { id: session.advertisingToken } });
   if (how === 'close') session.close();
   else if (how === 'withdraw consent') onChange(false);
   else void session.clear();
-  await fixture.rest();
+  await fixture.settle();
   expect(own()).toEqual({ uid2: {} });
   fixture.close();
 });
 
 test('a missing global is created, with a queue that Prebid takes over', async () => {
-  const fixture = createLifeFixture();
+  const fixture = createOperatorFixture();
   const { session } = fixture.open();
   connectPrebid(session);
   expect(Reflect.get(window, 'pbjs')).toEqual({ que: [expect.any(Function)] });

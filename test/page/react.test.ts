@@ -8,9 +8,9 @@ import { useAdvertisingToken, useSession } from '../../src/page/react.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 import { memoryStore } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createLifeFixture, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
+import { createOperatorFixture, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
 
-let fixture: ReturnType<typeof createLifeFixture>;
+let fixture: ReturnType<typeof createOperatorFixture>;
 let roots: Root[] = [];
 let errors: unknown[] = [];
 
@@ -20,7 +20,7 @@ beforeEach(() => {
   // React reports mistakes of a component there.
   errors = [];
   vi.spyOn(console, 'error').mockImplementation((...said) => void errors.push(said));
-  fixture = createLifeFixture();
+  fixture = createOperatorFixture();
   roots = [];
 });
 afterEach(async () => {
@@ -45,7 +45,7 @@ const mount = async (node: React.ReactNode, element = place()) => {
   return { element, root };
 };
 /** Wait until nothing is pending, and React has rendered. */
-const settle = (ms = 0) => act(() => fixture.pass(ms));
+const settle = (ms = 0) => act(() => fixture.advance(ms));
 
 /** Record what a component sees at each render, and its sessions. */
 const createProbe = () => {
@@ -88,7 +88,7 @@ describe('in a page', () => {
 
   test('a component that uses only the token renders only when it changes', async () => {
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
-    await fixture.rest();
+    await fixture.settle();
     const seen: unknown[] = [];
     const Bare = () => {
       seen.push(useAdvertisingToken(session));

@@ -7,22 +7,22 @@ import { BASE_URL, createFixture, restoreGlobals, rotate, success, wireSet } fro
 import { HOUR, until, useFakeClock } from '../support/fixtures.ts';
 
 const EVENTS = ['tessera:token', 'tessera:expired', 'tessera:optout', 'tessera:needstokens'];
-const { rest, pass } = createFixture();
+const { settle, advance } = createFixture();
 let round = 0;
 let name = '';
 const listening = new Map<string, (event: Event) => void>();
 /** Events on `window`, as every script on the page receives them. */
-let heard: [event: string, detail: unknown][] = [];
+let events: [event: string, detail: unknown][] = [];
 
 beforeEach(() => {
   useFakeClock();
   name = `script-${round++}`;
-  heard = [];
+  events = [];
   // happy-dom has none, browsers do.
   vi.stubGlobal('reportError', () => {});
   delete window.tessera;
   for (const event of EVENTS) {
-    const listener = (told: Event) => void heard.push([event, (told as CustomEvent).detail]);
+    const listener = (dispatched: Event) => void events.push([event, (dispatched as CustomEvent).detail]);
     listening.set(event, listener);
     window.addEventListener(event, listener);
   }
@@ -167,7 +167,7 @@ describe('the queue', () => {
     tessera.push(() => {
       throw thrown;
     }, made);
-    await rest();
+    await settle();
     expect(made).toHaveBeenCalledTimes(2);
     expect(reported).toEqual([thrown, rejected, thrown]);
   });
@@ -214,10 +214,10 @@ describe('a session by attributes', () => {
     const calls = network(() => new Response(null, { status: 204 }));
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
     await expect(tessera.session?.getToken()).rejects.toMatchObject({ code: 'no_token' });
-    await pass(HOUR);
+    await advance(HOUR);
     expect(calls).toHaveLength(1);
     expect(tessera.session?.state.lastError).toBeUndefined();
-    expect(heard.map(([event]) => event)).toEqual(['tessera:needstokens']);
+    expect(events.map(([event]) => event)).toEqual(['tessera:needstokens']);
   });
 
   test.each([
@@ -232,8 +232,8 @@ describe('a session by attributes', () => {
     network(answer);
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
     await expect(tessera.session?.getToken()).rejects.toMatchObject({ name: 'TokenError', code });
-    await rest();
-    expect(heard.map(([event]) => event)).toEqual(['tessera:needstokens']);
+    await settle();
+    expect(events.map(([event]) => event)).toEqual(['tessera:needstokens']);
   });
 });
 
@@ -246,31 +246,31 @@ describe('events on window', () => {
       fetch: () => Promise.reject(new TypeError('offline')),
     });
     const { refresh_from: refreshAt, identity_expires: expiresAt, refresh_expires: endsAt } = wireSet(1);
-    await until(() => heard.length === 1);
+    await until(() => events.length === 1);
     await own.setTokens(success(1));
-    await until(() => heard.length === 2);
-    await pass(HOUR);
+    await until(() => events.length === 2);
+    await advance(HOUR);
     await own.setTokens({ status: 'optout' });
-    await until(() => heard.length === 4);
+    await until(() => events.length === 4);
     const times = { refreshAt, expiresAt, endsAt };
     const none = { refreshAt: undefined, expiresAt: undefined, endsAt: undefined };
-    expect(heard).toEqual([
+    expect(events).toEqual([
       ['tessera:needstokens', { phase: 'empty', ...none }],
       ['tessera:token', { phase: 'fresh', ...times }],
       ['tessera:expired', { phase: 'stale', ...times }],
       ['tessera:optout', { phase: 'optedOut', ...none }],
     ]);
-    expect(JSON.stringify(heard)).not.toMatch(/advertising-|refresh-/);
+    expect(JSON.stringify(events)).not.toMatch(/advertising-|refresh-/);
   });
 
   test('come only from the first session', async () => {
     const tessera = await load();
     tessera.createSession({ baseUrl: BASE_URL, name });
-    await until(() => heard.length === 1);
+    await until(() => events.length === 1);
     const second = tessera.createSession({ baseUrl: BASE_URL, name: `${name}-second` });
     await second.setTokens(success(1));
-    await rest();
-    expect(heard.map(([event]) => event)).toEqual(['tessera:needstokens']);
+    await settle();
+    expect(events.map(([event]) => event)).toEqual(['tessera:needstokens']);
     second.close();
   });
 
@@ -286,7 +286,7 @@ describe('events on window', () => {
     const after = vi.fn();
     own.on('token', after);
     await own.setTokens(success(1));
-    await rest();
+    await settle();
     window.removeEventListener('tessera:token', throws);
     window.removeEventListener('error', onError);
     expect(after).toHaveBeenCalledOnce();

@@ -3,15 +3,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createLifeFixture, DAY, MINUTE, useFakeClock } from '../support/fixtures.ts';
+import { createOperatorFixture, DAY, MINUTE, useFakeClock } from '../support/fixtures.ts';
 import { createGpt, leavePage } from '../support/gpt.ts';
 
 const UID2 = 'uidapi.com';
 
-let fixture: ReturnType<typeof createLifeFixture>;
+let fixture: ReturnType<typeof createOperatorFixture>;
 beforeEach(() => {
   useFakeClock();
-  fixture = createLifeFixture();
+  fixture = createOperatorFixture();
 });
 afterEach(() => {
   fixture.close();
@@ -38,7 +38,7 @@ describe('the provider', () => {
       ready: () => session.ready,
     };
     for (const step of order) await steps[step]!();
-    await fixture.rest();
+    await fixture.settle();
     expect(gpt.pushes).toEqual([UID2]);
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
@@ -48,7 +48,7 @@ describe('the provider', () => {
     gpt.load();
     const { session } = fixture.open({ tokens: await userOf('user') });
     const disconnect = connectSecureSignals(session);
-    await fixture.pass(60 * MINUTE);
+    await fixture.advance(60 * MINUTE);
     expect(fixture.requests.length).toBeGreaterThan(2);
     disconnect();
     connectSecureSignals(session);
@@ -97,10 +97,10 @@ describe('the collector', () => {
     const { session } = fixture.open();
     connectSecureSignals(session);
     await session.ready;
-    await fixture.pass(DAY);
+    await fixture.advance(DAY);
     expect([...gpt.cache, ...gpt.broken]).toEqual([]);
     await session.setTokens(await userOf('late'));
-    await fixture.rest();
+    await fixture.settle();
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
     expect(gpt.broken).toEqual([]);
   });
@@ -110,10 +110,10 @@ describe('the collector', () => {
     gpt.load();
     const { session } = fixture.open({ provide: () => Promise.reject(new Error('down')) });
     connectSecureSignals(session);
-    await fixture.pass(60 * MINUTE);
+    await fixture.advance(60 * MINUTE);
     await session.setTokens({ status: 'optout' });
     session.close();
-    await fixture.rest();
+    await fixture.settle();
     expect([...gpt.cache, ...gpt.broken]).toEqual([]);
   });
 
@@ -124,7 +124,7 @@ describe('the collector', () => {
     const { session } = fixture.open();
     connectSecureSignals(session);
     await session.setTokens(await userOf('user'));
-    await fixture.rest();
+    await fixture.settle();
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 });
@@ -136,9 +136,9 @@ describe('Google’s cache', () => {
     gpt.load();
     const { session, store } = fixture.open({ tokens: await userOf('user'), ...given });
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     connectSecureSignals(session);
-    await fixture.rest();
+    await fixture.settle();
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
     expect(gpt.cleared()).toBe(0);
     return { gpt, session, store };
@@ -147,7 +147,7 @@ describe('Google’s cache', () => {
   test('is kept at refreshes', async () => {
     const { gpt, session } = await openPage();
     const first = session.advertisingToken;
-    await fixture.pass(60 * MINUTE);
+    await fixture.advance(60 * MINUTE);
     expect(session.advertisingToken).not.toBe(first);
     expect(gpt.cleared()).toBe(0);
     expect(gpt.cache.get(UID2)).toBe(first);
@@ -165,7 +165,7 @@ describe('Google’s cache', () => {
       connectSecureSignals(again.session);
       next.load();
       await again.session.getToken();
-      await fixture.rest();
+      await fixture.settle();
       expect(next.cleared()).toBe(0);
       expect(gpt.cache.get(UID2)).toBe(first);
       again.session.close();
@@ -176,11 +176,11 @@ describe('Google’s cache', () => {
   test('is cleared once by a logout, and again by the next login', async () => {
     const { gpt, session } = await openPage();
     await session.clear();
-    await fixture.rest();
+    await fixture.settle();
     expect(gpt.cleared()).toBe(1);
     expect([...gpt.cache]).toEqual([]);
     await session.setTokens(await userOf('next'));
-    await fixture.rest();
+    await fixture.settle();
     expect(gpt.cleared()).toBe(2);
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
@@ -189,7 +189,7 @@ describe('Google’s cache', () => {
     const { gpt, session } = await openPage();
     const first = session.advertisingToken;
     await session.setTokens(await userOf('other'));
-    await fixture.rest();
+    await fixture.settle();
     expect(gpt.cleared()).toBe(1);
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
     expect(session.advertisingToken).not.toBe(first);
@@ -205,7 +205,7 @@ describe('Google’s cache', () => {
 
   test('is cleared once by an opt-out in a refresh answer', async () => {
     const { gpt, session } = await openPage({ tokens: await userOf('refresh-optout') });
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect(session.state.phase).toBe('optedOut');
     expect(gpt.cleared()).toBe(1);
     expect([...gpt.cache, ...gpt.broken]).toEqual([]);
@@ -217,11 +217,11 @@ describe('Google’s cache', () => {
     const other = fixture.open({ store, name });
     await other.session.ready;
     await other.session.clear();
-    await fixture.rest();
+    await fixture.settle();
     expect(session.state.phase).toBe('empty');
     expect(gpt.cleared()).toBe(1);
     await other.session.setTokens(await userOf('elsewhere'));
-    await fixture.rest();
+    await fixture.settle();
     expect(gpt.cleared()).toBe(2);
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
@@ -231,7 +231,7 @@ describe('Google’s cache', () => {
     const token = session.advertisingToken;
     for (const event of ['pagehide', 'pageshow', 'freeze', 'resume']) {
       window.dispatchEvent(new Event(event));
-      await fixture.rest();
+      await fixture.settle();
     }
     expect([gpt.cleared(), gpt.cache.get(UID2)]).toEqual([0, token]);
     expect(session.advertisingToken).toBe(token);
@@ -245,7 +245,7 @@ describe('Google’s cache', () => {
     };
     const { gpt } = await openPage({ consent });
     onChange(false);
-    await fixture.rest();
+    await fixture.settle();
     expect(gpt.cleared()).toBe(1);
     expect([...gpt.cache]).toEqual([]);
   });

@@ -4,15 +4,15 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { connectWebview, type Message, type WebviewLink, type WebviewOptions } from '../../src/page/webview.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createLifeFixture, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
+import { createOperatorFixture, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
 import { CHANNEL, createHost, KINDS, leaveHost, postHere } from '../support/native.ts';
 
-let fixture: ReturnType<typeof createLifeFixture>;
+let fixture: ReturnType<typeof createOperatorFixture>;
 let links: WebviewLink[] = [];
 
 beforeEach(() => {
   useFakeClock();
-  fixture = createLifeFixture();
+  fixture = createOperatorFixture();
   links = [];
 });
 afterEach(() => {
@@ -51,8 +51,8 @@ const createOwner = (kind: (typeof KINDS)[number] = 'WKWebView') => {
 };
 
 /** Types and tokens of the events that a host has received. */
-const newsOf = (heard: readonly Message[]) =>
-  heard
+const changesOf = (received: readonly Message[]) =>
+  received
     .filter(({ kind }) => kind === 'evt')
     .map(({ type, gen, body }) => {
       const { phase, advertisingToken } = body as { phase: string; advertisingToken?: string };
@@ -74,9 +74,9 @@ describe.each(KINDS)('%s', (kind) => {
     await session.refresh();
     const third = session.advertisingToken;
     await session.setTokens({ status: 'optout' });
-    await fixture.rest();
+    await fixture.settle();
     expect(new Set([first, second, third]).size).toBe(3);
-    expect(newsOf(host.heard)).toEqual([
+    expect(changesOf(host.received)).toEqual([
       ['changed', 0, 'empty', undefined],
       ['changed', 1, 'fresh', first],
       ['changed', 2, 'empty', undefined],
@@ -84,7 +84,7 @@ describe.each(KINDS)('%s', (kind) => {
       ['changed', 3, 'fresh', third],
       ['changed', 4, 'optedOut', undefined],
     ]);
-    for (const text of host.heard.map((message) => JSON.stringify(message))) {
+    for (const text of host.received.map((message) => JSON.stringify(message))) {
       expect(text).not.toMatch(/refreshToken|responseKey|refresh_token/);
     }
   });
@@ -105,7 +105,7 @@ describe.each(KINDS)('%s', (kind) => {
       postHere(JSON.stringify({ v: 1, ns: 'tessera', kind: 'evt', type: 'set', gen: 1, body: next }));
     else host.tell();
     await until(() => session.advertisingToken === wireTokenOf(next));
-    await fixture.pass(20 * MINUTE);
+    await fixture.advance(20 * MINUTE);
     expect(fixture.requests).toEqual([]);
   });
 });
@@ -119,7 +119,7 @@ describe('a bridge', () => {
     host.arrive();
     await vi.advanceTimersByTimeAsync(250);
     expect(await link.ready).toBe(true);
-    expect(new Set(host.heard.filter(({ type }) => type === 'hello').map(({ id }) => id)).size).toBe(1);
+    expect(new Set(host.received.filter(({ type }) => type === 'hello').map(({ id }) => id)).size).toBe(1);
   });
 
   test('that is never installed: ready is false after three seconds, and the session works', async () => {
@@ -141,9 +141,9 @@ describe('a bridge', () => {
     const link = connect(session);
     await vi.advanceTimersByTimeAsync(5000);
     expect(await link.ready).toBe(false);
-    expect(host.heard.length).toBeGreaterThan(5);
-    expect(host.heard.length).toBeLessThan(14);
-    expect(new Set(host.heard.map(({ id }) => id)).size).toBe(1);
+    expect(host.received.length).toBeGreaterThan(5);
+    expect(host.received.length).toBeLessThan(14);
+    expect(new Set(host.received.map(({ id }) => id)).size).toBe(1);
   });
 
   test('that greets later by itself is answered with its id, and linked', async () => {
@@ -154,10 +154,10 @@ describe('a bridge', () => {
     const host = createHost('WKWebView');
     host.arrive();
     host.say({ kind: 'req', type: 'hello', id: 'host-1', gen: 5 });
-    await fixture.rest();
-    const answer = host.heard.find(({ kind }) => kind === 'res');
+    await fixture.settle();
+    const answer = host.received.find(({ kind }) => kind === 'res');
     expect(answer).toMatchObject({ id: 'host-1', type: 'hello', body: { advertisingToken: session.advertisingToken } });
-    expect(newsOf(host.heard)).toHaveLength(1);
+    expect(changesOf(host.received)).toHaveLength(1);
   });
 
   test('neither receives nor sends anything after disconnect', async () => {
@@ -167,13 +167,13 @@ describe('a bridge', () => {
     const link = connect(session);
     await link.ready;
     link.disconnect();
-    const before = host.heard.length;
+    const before = host.received.length;
     host.hold(await userOf('user'));
     host.tell();
     await session.setTokens(await userOf('other'));
     const own = session.advertisingToken;
-    await fixture.rest();
-    expect(host.heard).toHaveLength(before);
+    await fixture.settle();
+    expect(host.received).toHaveLength(before);
     expect(session.advertisingToken).toBe(own);
   });
 });
@@ -185,8 +185,8 @@ describe('messages', () => {
     const { session } = fixture.open(given);
     await session.ready;
     await connect(session, options).ready;
-    await fixture.rest();
-    host.heard.length = 0;
+    await fixture.settle();
+    host.received.length = 0;
     return { host, session };
   };
 
@@ -195,13 +195,15 @@ describe('messages', () => {
     const set = await userOf('user');
     host.say({ v: 2, kind: 'req', type: 'set', id: 'a', gen: 1, body: set });
     host.say({ v: 2, kind: 'evt', type: 'set', gen: 1, body: set });
-    await fixture.rest();
+    await fixture.settle();
     expect(session.advertisingToken).toBeUndefined();
-    expect(host.heard).toMatchObject([{ kind: 'res', id: 'a', error: 'version' }]);
+    expect(host.received).toMatchObject([{ kind: 'res', id: 'a', error: 'version' }]);
     host.say({ kind: 'req', type: 'set', id: 'b', gen: 1, body: set, more: { of: 'this' } });
     await until(() => session.advertisingToken);
-    await fixture.rest();
-    expect(host.heard.find(({ kind, id }) => kind === 'res' && id === 'b')).toMatchObject({ body: { phase: 'fresh' } });
+    await fixture.settle();
+    expect(host.received.find(({ kind, id }) => kind === 'res' && id === 'b')).toMatchObject({
+      body: { phase: 'fresh' },
+    });
   });
 
   test('that are malformed change nothing', async () => {
@@ -222,8 +224,8 @@ describe('messages', () => {
       postHere(data);
     }
     postHere('{"ns":"other","v":1,"kind":"req","type":"clear","id":"1"}');
-    await fixture.rest();
-    expect(host.heard).toEqual([]);
+    await fixture.settle();
+    expect(host.received).toEqual([]);
     expect(session.state.phase).toBe('empty');
   });
 
@@ -237,8 +239,8 @@ describe('messages', () => {
     const event = new MessageEvent('message', { data: JSON.stringify(message) });
     for (const [name, value] of Object.entries(from)) Object.defineProperty(event, name, { value });
     window.dispatchEvent(event);
-    await fixture.rest();
-    expect([session.advertisingToken, host.heard]).toEqual([undefined, []]);
+    await fixture.settle();
+    expect([session.advertisingToken, host.received]).toEqual([undefined, []]);
   });
 
   test('of the webview, which have neither source nor origin, are accepted', async () => {
@@ -251,23 +253,23 @@ describe('messages', () => {
   test('with a malformed set are answered with the error code, and change nothing', async () => {
     const { host, session } = await open();
     host.say({ kind: 'req', type: 'set', id: 'x', gen: 1, body: { advertising_token: 'alone' } });
-    await fixture.rest();
-    expect(host.heard).toMatchObject([{ kind: 'res', id: 'x', error: 'invalid_token_set' }]);
+    await fixture.settle();
+    expect(host.received).toMatchObject([{ kind: 'res', id: 'x', error: 'invalid_token_set' }]);
     expect(session.state.phase).toBe('empty');
   });
 
   test('announce each change once, even if refreshes fail repeatedly', async () => {
     const { host } = await open({}, { provide: () => Promise.reject(new Error('down')), timeoutMs: 1000 });
-    await fixture.pass(60 * MINUTE);
-    expect(newsOf(host.heard)).toEqual([]);
+    await fixture.advance(60 * MINUTE);
+    expect(changesOf(host.received)).toEqual([]);
   });
 
   test('get is answered with the state and the token', async () => {
     const { host, session } = await open({}, { tokens: await userOf('user') });
     host.say({ kind: 'req', type: 'get', id: 'x', gen: 9 });
-    await fixture.rest();
+    await fixture.settle();
     const { phase, expiresAt } = session.state;
-    expect(host.heard.at(-1)).toMatchObject({
+    expect(host.received.at(-1)).toMatchObject({
       kind: 'res',
       id: 'x',
       body: { phase, expiresAt, advertisingToken: session.advertisingToken },
@@ -283,19 +285,19 @@ describe('the generation', () => {
     const { session } = fixture.open({ refresh: 'off' });
     const link = connect(session, { owner: 'host' });
     await until(() => session.advertisingToken);
-    await fixture.rest();
+    await fixture.settle();
     return { host, session, link };
   };
 
   test('a set that the host sent before it knew of a logout is refused', async () => {
     const { host, session } = await openAdopting();
-    host.heard.length = 0;
+    host.received.length = 0;
     await session.clear();
     host.hold(await userOf('user'), 0);
     host.tell();
-    await fixture.rest();
+    await fixture.settle();
     expect(session.state.phase).toBe('empty');
-    expect(newsOf(host.heard)).toContainEqual(['changed', host.gen() + 1, 'empty', undefined]);
+    expect(changesOf(host.received)).toContainEqual(['changed', host.gen() + 1, 'empty', undefined]);
   });
 
   test('a late answer to get does not undo a logout', async () => {
@@ -306,14 +308,14 @@ describe('the generation', () => {
     const { session } = fixture.open({ refresh: 'off' });
     const link = connect(session, { owner: 'host' });
     await link.ready;
-    await until(() => host.heard.some(({ type }) => type === 'get'));
-    const { id } = host.heard.find(({ type }) => type === 'get')!;
+    await until(() => host.received.some(({ type }) => type === 'get'));
+    const { id } = host.received.find(({ type }) => type === 'get')!;
     answer = (more) => postHere(JSON.stringify({ v: 1, ns: 'tessera', kind: 'res', type: 'get', id, ...more }));
     // The page signs somebody in, and out again, while the host looks.
     await session.setTokens(await userOf('other'));
     await session.clear();
     answer({ gen: 3, body: set });
-    await fixture.rest();
+    await fixture.settle();
     expect(session.state.phase).toBe('empty');
   });
 
@@ -322,11 +324,11 @@ describe('the generation', () => {
     host.arrive();
     const { session } = fixture.open({ refresh: 'off' });
     await connect(session, { owner: 'host' }).ready;
-    await until(() => host.heard.some(({ type }) => type === 'get'));
+    await until(() => host.received.some(({ type }) => type === 'get'));
     await vi.advanceTimersByTimeAsync(4000);
-    const { id } = host.heard.find(({ type }) => type === 'get')!;
+    const { id } = host.received.find(({ type }) => type === 'get')!;
     host.say({ kind: 'res', type: 'get', id, gen: 9, body: await userOf('late') });
-    await fixture.rest();
+    await fixture.settle();
     expect(session.advertisingToken).toBeUndefined();
   });
 
@@ -336,11 +338,11 @@ describe('the generation', () => {
     host.arrive();
     const { session } = fixture.open({ refresh: 'off' });
     await session.ready;
-    await fixture.rest();
+    await fixture.settle();
     connect(session, { owner: 'host' });
     await until(() => session.advertisingToken);
-    await fixture.rest();
-    expect(host.heard.at(-1)).toMatchObject({ type: 'changed', gen: 5 });
+    await fixture.settle();
+    expect(host.received.at(-1)).toMatchObject({ type: 'changed', gen: 5 });
   });
 
   test('messages before the greeting are refused', async () => {
@@ -349,8 +351,8 @@ describe('the generation', () => {
     const { session } = fixture.open();
     connect(session);
     host.say({ kind: 'req', type: 'set', id: 'early', gen: 5, body: await userOf('user') });
-    await fixture.rest();
-    expect(host.heard.at(-1)).toMatchObject({ kind: 'res', id: 'early', error: 'late' });
+    await fixture.settle();
+    expect(host.received.at(-1)).toMatchObject({ kind: 'res', id: 'early', error: 'late' });
     expect(session.advertisingToken).toBeUndefined();
   });
 
@@ -364,9 +366,9 @@ describe('the generation', () => {
     host.arrive();
     await vi.advanceTimersByTimeAsync(500);
     expect(await link.ready).toBe(true);
-    await fixture.rest();
+    await fixture.settle();
     expect(session.state.phase).toBe('empty');
-    expect(newsOf(host.heard).at(-1)![1]).toBeGreaterThan(5);
+    expect(changesOf(host.received).at(-1)![1]).toBeGreaterThan(5);
   });
 
   test('a logout and a login of the host do not raise the generation', async () => {
@@ -375,14 +377,14 @@ describe('the generation', () => {
       host.hold(undefined);
       host.tell();
       await until(() => session.state.phase === 'empty');
-      await fixture.rest();
-      expect(host.heard.at(-1)!.gen).toBe(host.gen());
+      await fixture.settle();
+      expect(host.received.at(-1)!.gen).toBe(host.gen());
       const next = await userOf(`user${round}`);
       host.hold(next);
       host.tell();
       await until(() => session.advertisingToken === wireTokenOf(next));
-      await fixture.rest();
-      expect(host.heard.at(-1)!.gen).toBe(host.gen());
+      await fixture.settle();
+      expect(host.received.at(-1)!.gen).toBe(host.gen());
     }
   });
 
@@ -401,9 +403,9 @@ describe('the generation', () => {
     vi.setSystemTime(session.state.expiresAt!);
     host.hold(await userOf('user'), 0);
     expect(wireTokenOf(next)).not.toBe(session.advertisingToken);
-    host.heard.length = 0;
-    await fixture.pass(MINUTE);
-    expect(host.heard.map(({ type }) => type)).toContain('get');
+    host.received.length = 0;
+    await fixture.advance(MINUTE);
+    expect(host.received.map(({ type }) => type)).toContain('get');
     expect(session.state.phase).toBe('fresh');
   });
 });
@@ -416,18 +418,20 @@ test.each(['page', 'host'] as const)('a page that is being left announces no log
   if (owner === 'page') await session.setTokens(await userOf('user'));
   await connect(session, { owner }).ready;
   await until(() => session.advertisingToken);
-  await fixture.rest();
-  host.heard.length = 0;
+  await fixture.settle();
+  host.received.length = 0;
   for (const event of ['pagehide', 'pageshow', 'freeze', 'resume']) {
     window.dispatchEvent(new Event(event));
-    await fixture.rest();
+    await fixture.settle();
   }
   expect(session.state.phase).toBe('fresh');
-  expect(newsOf(host.heard).filter(([, gen, phase]) => phase === 'empty' || (gen as number) > host.gen())).toEqual([]);
+  expect(
+    changesOf(host.received).filter(([, gen, phase]) => phase === 'empty' || (gen as number) > host.gen()),
+  ).toEqual([]);
   // A real logout is still told.
   await session.clear();
-  await fixture.rest();
-  expect(newsOf(host.heard).at(-1)).toEqual(['changed', host.gen() + 1, 'empty', undefined]);
+  await fixture.settle();
+  expect(changesOf(host.received).at(-1)).toEqual(['changed', host.gen() + 1, 'empty', undefined]);
 });
 
 test('the option channel names the host’s object', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { answerOf, createClient, isTokenError, type TokenError } from '../../src/server/index.ts';
 import { parseAnswer, parseTokenSet } from '../../src/token/token-set.ts';
+import { until } from '../support/fixtures.ts';
 import {
   API_KEY,
   broken,
@@ -343,7 +344,7 @@ describe('time-out and abort', () => {
     vi.useFakeTimers();
     const { client, inits } = clientOf(silent);
     const rejection = rejectionOf(client.generate({ email: EMAIL }, { timeoutMs: 250 }));
-    await vi.waitFor(() => expect(inits).toHaveLength(1));
+    await until(() => inits.length === 1);
     expect((inits[0]!.signal as AbortSignal).aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(250);
     expect(await rejection).toMatchObject({
@@ -359,7 +360,7 @@ describe('time-out and abort', () => {
     for (const step of [dripping, () => new Promise<Response>(() => {})]) {
       const { client, inits } = clientOf(step);
       const rejection = rejectionOf(client.generate({ email: EMAIL }));
-      await vi.waitFor(() => expect(inits).toHaveLength(1));
+      await until(() => inits.length === 1);
       await vi.advanceTimersByTimeAsync(10_000);
       expect(await rejection).toMatchObject({ code: 'timeout' });
     }
@@ -388,7 +389,7 @@ describe('time-out and abort', () => {
     const controller = new AbortController();
     const reason = new Error('the visitor left');
     const rejection = rejectionOf(client.refresh(parseTokenSet(SET), { signal: controller.signal }));
-    await vi.waitFor(() => expect(inits).toHaveLength(1));
+    await until(() => inits.length === 1);
     controller.abort(reason);
     expect(await rejection).toBe(reason);
     expect((inits[0]!.signal as AbortSignal).aborted).toBe(true);

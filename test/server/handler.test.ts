@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createClient, TokenError, type TokenHandlerOptions, tokenHandler } from '../../src/server/index.ts';
 import { parseAnswer, parseTokenSet } from '../../src/token/token-set.ts';
+import { until } from '../support/fixtures.ts';
 import { API_KEY, opened, optionsFor, plain, SECRET, SET, type Step, scriptedService } from './scripted-service.ts';
 
 const URL_OF_HANDLER = 'https://www.publisher.example/tessera/tokens';
@@ -181,7 +182,7 @@ describe('failures: the page gets a status, the host the error', () => {
     vi.useFakeTimers();
     const { post, errors, seen } = handlerOf(() => new Promise<Response>(() => {}), { timeoutMs: 5000 });
     const answer = post();
-    await vi.waitFor(() => expect(seen).toHaveLength(1));
+    await until(() => seen.length === 1);
     await vi.advanceTimersByTimeAsync(5000);
     expect((await answer).status).toBe(504);
     expect(errors).toEqual([expect.objectContaining({ code: 'timeout' })]);

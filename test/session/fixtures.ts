@@ -11,10 +11,6 @@ import { vi } from 'vitest';
 import { createSession, memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
 import { createOperatorFixture, DAY, HOUR, MINUTE, recordEvents } from '../support/fixtures.ts';
 
-// Tests that advance by hours or weeks take seconds of real time. One that times out keeps advancing the shared fake clock
-// and fails the tests after it, so a busy machine gets more than Vitest's 5 s.
-vi.setConfig({ testTimeout: 30_000 });
-
 const keyOf = (n: number) => Buffer.alloc(32, n);
 
 /** Token set number `n` in wire format, issued at `at`: due after 15 minutes, valid for an hour, refreshable for a day. */
@@ -156,7 +152,7 @@ export const createFixture = (first: Service = rotate) => {
     const session = createSession({ baseUrl: BASE_URL, fetch, name: `fixture-${names++}`, ...options, store });
     sessions.push(session);
     const events = recordEvents(session);
-    return { session, store, events, heard: events };
+    return { session, store, events };
   };
   return {
     settle,
@@ -176,9 +172,6 @@ export const createFixture = (first: Service = rotate) => {
     close: () => {
       for (const session of sessions) session.close();
     },
-    // Former names of `settle` and `advance`.
-    rest: settle,
-    pass: advance,
   };
 };
 
@@ -230,6 +223,3 @@ export const restoreGlobals = () => {
   vi.restoreAllMocks();
   setVisible(true);
 };
-
-// Former names, still used in test/page.
-export { answersPlain as refuses, answersSealed as says };

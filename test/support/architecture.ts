@@ -125,8 +125,11 @@ const SHARED = [
   'token/envelope.ts',
   'token/phase.ts',
   'token/token-set.ts',
-  // The check of a `database` option, without the engines.
-  'database/location.ts',
+  // Opens an engine, and so needs Node. `database/index.ts` does not: the operator compiles and runs where there is none.
+  'database/database.ts',
+  // The stored mappings take the same DII and options as the client, and refuse the same. `tessera-id/server` publishes neither.
+  'server/checks.ts',
+  'server/dii.ts',
   // The entry point `tessera-id/operator/node`.
   'operator/node.ts',
 ];

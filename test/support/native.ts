@@ -27,7 +27,7 @@ export const postHere = (data: unknown) =>
 
 /** Create a host that `arrive` installs. `answer` returns its answer to a request, or undefined for none. */
 export const createHost = (kind: Kind, answer: (message: Message) => object | undefined = () => undefined) => {
-  const heard: Message[] = [];
+  const received: Message[] = [];
   let toPage: (text: string) => void = postHere;
   let plugin: ((event: { data: string }) => void) | undefined;
 
@@ -36,7 +36,7 @@ export const createHost = (kind: Kind, answer: (message: Message) => object | un
   const take = (text: unknown): string | undefined => {
     if (typeof text !== 'string') throw new TypeError('expected a string');
     const message = JSON.parse(text) as Message;
-    heard.push(message);
+    received.push(message);
     const said = message.kind === 'req' && answer(message);
     const { id, type } = message;
     return said ? JSON.stringify({ v: 1, ns: 'tessera', kind: 'res', gen: 0, id, type, ...said }) : undefined;
@@ -66,5 +66,5 @@ export const createHost = (kind: Kind, answer: (message: Message) => object | un
       put('Capacitor', { Plugins: { [CHANNEL]: { postMessage, addListener } } });
     },
   };
-  return { heard, say, arrive: arrive[kind] };
+  return { received, say, arrive: arrive[kind] };
 };

@@ -4,7 +4,7 @@
  */
 
 import { existsSync } from 'node:fs';
-import { locationKind } from '../../database/location.ts';
+import { locationKind } from '../../database/index.ts';
 import type { Mapping, MappingClient, Mappings } from '../../mapping/index.ts';
 import { csvLine, formatInstant } from '../csv-rows.ts';
 import { openInput } from '../input.ts';

@@ -31,34 +31,20 @@ export interface OptOuts {
 // Records extended in one statement: about 1 ms of hashing.
 const EXTEND_BATCH_SIZE = 500;
 
-/** Create the opt-outs of an operator. `rotationPeriod` in s, `startedAt` in epoch ms. */
-export function createOptOuts(parts: {
-  store: OptOutStore;
-  rawIds: RawIds;
-  salts: Salts;
-  reserved: ReadonlyMap<string, ReservedPurpose>;
-  rotationPeriod: number;
-  startedAt: number;
-}): OptOuts {
-  const { store, rawIds, salts, reserved, rotationPeriod, startedAt } = parts;
-  // How often records are checked for extension: about daily with a period of one year.
-  const checkIntervalMs = Math.floor((rotationPeriod * 1000) / 365);
-  let nextCheckAt = Number.NEGATIVE_INFINITY;
-  let extending: Promise<void> | undefined;
-  // Fix the operator's first day at its start rather than at the first opt-out. If the store fails now, `record` tries
-  // again.
-  store.epochAt(startedAt).catch(() => {});
+/** What opt-outs are made from. `rotationPeriod` in s, `startedAt` in epoch ms. */
+interface OptOutParts {
+  readonly store: OptOutStore;
+  readonly rawIds: RawIds;
+  readonly salts: Salts;
+  readonly reserved: ReadonlyMap<string, ReservedPurpose>;
+  readonly rotationPeriod: number;
+  readonly startedAt: number;
+}
 
-  const areOptedOut = async (users: readonly string[]): Promise<boolean[]> => {
-    const since = await store.since(users);
-    return users.map((user, index) => {
-      const purpose = reserved.get(user);
-      return purpose ? purpose === 'optout' : since[index] !== undefined;
-    });
-  };
-
-  // A record with the raw IDs from `firstRotation` to the rotation after the one at `at`.
-  const recordOf = (user: Uint8Array, since: number, firstRotation: number, at: number): ExtendedOptOut => {
+// Builds a record with the raw IDs from `firstRotation` to the rotation after the one at `at`.
+const recordBuilder =
+  ({ rawIds, salts, rotationPeriod }: OptOutParts) =>
+  (user: Uint8Array, since: number, firstRotation: number, at: number): ExtendedOptOut => {
     const { number, startSeconds } = salts.rotation(bucketOf(user), at);
     const ids: string[] = [];
     for (let rotation = firstRotation; rotation <= number + 1; rotation++) ids.push(rawIds.during(user, rotation));
@@ -66,7 +52,16 @@ export function createOptOuts(parts: {
     return { user: encodeB64(user), since, through: number + 1, extendAt, rawIds: ids };
   };
 
-  const extendRecords = async (now: number): Promise<void> => {
+// Returns a function that adds to the records the raw IDs that users have got since, if the last check is some time ago.
+// Callers meanwhile wait for the same check.
+const createExtension = (parts: OptOutParts, recordOf: ReturnType<typeof recordBuilder>) => {
+  const { store, rotationPeriod } = parts;
+  // How often records are checked for extension: about daily with a period of one year.
+  const checkIntervalMs = Math.floor((rotationPeriod * 1000) / 365);
+  let nextCheckAt = Number.NEGATIVE_INFINITY;
+  let extending: Promise<void> | undefined;
+
+  const extend = async (now: number): Promise<void> => {
     // Includes what becomes due before the next check. An extended record is not due again.
     for (;;) {
       const due = await store.due(now + checkIntervalMs, EXTEND_BATCH_SIZE);
@@ -78,6 +73,32 @@ export function createOptOuts(parts: {
       );
     }
     nextCheckAt = now + checkIntervalMs;
+  };
+
+  return async (now: number): Promise<void> => {
+    if (now < nextCheckAt) return;
+    extending ??= extend(now).finally(() => {
+      extending = undefined;
+    });
+    await extending;
+  };
+};
+
+/** Create the opt-outs of an operator. */
+export function createOptOuts(parts: OptOutParts): OptOuts {
+  const { store, salts, reserved, startedAt } = parts;
+  const recordOf = recordBuilder(parts);
+  const extendIfDue = createExtension(parts, recordOf);
+  // Fix the operator's first day at its start rather than at the first opt-out. If the store fails now, `record` tries
+  // again.
+  store.epochAt(startedAt).catch(() => {});
+
+  const areOptedOut = async (users: readonly string[]): Promise<boolean[]> => {
+    const since = await store.since(users);
+    return users.map((user, index) => {
+      const purpose = reserved.get(user);
+      return purpose ? purpose === 'optout' : since[index] !== undefined;
+    });
   };
 
   return {
@@ -93,10 +114,7 @@ export function createOptOuts(parts: {
       await store.put([recordOf(user, Math.floor(now / 1000) * 1000, firstRotation, now)]);
     },
     sinceByRawId: async (ids, now) => {
-      if (now >= nextCheckAt)
-        await (extending ??= extendRecords(now).finally(() => {
-          extending = undefined;
-        }));
+      await extendIfDue(now);
       return store.sinceByRawId(ids);
     },
   };

@@ -4,7 +4,7 @@
  * Nothing is cached: every node reads with its next request what another node has written.
  */
 
-import type { Database } from '../../database/contract.ts';
+import type { Database } from '../../database/index.ts';
 import { fromB64, toB64 } from '../../token/bytes.ts';
 import { aesGcm } from '../crypto/aes-gcm.ts';
 import type { Secrets } from '../crypto/secrets.ts';

@@ -6,7 +6,7 @@
  * the operator generated the secret itself.
  */
 
-import type { Database } from '../../database/contract.ts';
+import type { Database } from '../../database/index.ts';
 import type { Bytes } from '../../token/bytes.ts';
 import { TokenError } from '../../token/index.ts';
 import type { Environment, Scope } from '../crypto/secrets.ts';

@@ -10,7 +10,7 @@
 import memory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
 // @ts-expect-error
 import postgres from 'rate-limiter-flexible/lib/RateLimiterPostgres.js';
-import type { Database, Value } from '../../database/contract.ts';
+import type { Database, Value } from '../../database/index.ts';
 
 type Package = typeof import('rate-limiter-flexible');
 const RateLimiterMemory = memory as Package['RateLimiterMemory'];

@@ -12,7 +12,7 @@
  * Hashes are text in base64 or hexadecimal, compared byte by byte. Instants are epoch ms.
  */
 
-import type { Migrations } from '../../database/migrations.ts';
+import type { Migrations } from '../../database/index.ts';
 
 export const TABLES: Migrations = {
   name: 'operator',

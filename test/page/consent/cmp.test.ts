@@ -3,7 +3,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { gppConsent, tcfConsent } from '../../../src/page/consent.ts';
 import { encodeGppString, installGpp, installTcf, pingDataOf, TCF } from '../../support/cmp.ts';
-import { ask, isolateTests, rest } from './fixtures.ts';
+import { ask, isolateTests, settle } from './fixtures.ts';
 
 isolateTests();
 
@@ -23,11 +23,11 @@ describe.each([
     const cmp = installCmp();
     const answers = ask(consent());
     for (const args of empty) expect(() => cmp.call(...args)).not.toThrow();
-    await rest();
+    await settle();
     expect(answers).toEqual([]);
     cmp.publish(granted);
     for (const args of empty) expect(() => cmp.call(...args)).not.toThrow();
-    await rest();
+    await settle();
     expect(answers).toEqual([true]);
   });
 
@@ -35,7 +35,7 @@ describe.each([
     const cmp = installCmp();
     const answers = ask(consent());
     cmp.call({ ...granted, pingData: granted, listenerId: 1 }, false);
-    await rest();
+    await settle();
     expect(answers).toEqual([]);
   });
 
@@ -48,14 +48,14 @@ describe.each([
     controller.abort();
     expect(cmp.count()).toBe(0);
     cmp.publish(granted);
-    await rest();
+    await settle();
     expect(answers).toEqual([]);
   });
 
   test('is not added if the signal was aborted before', async () => {
     const cmp = installCmp(granted);
     const answers = ask(consent({ signal: AbortSignal.abort() }));
-    await rest();
+    await settle();
     expect([cmp.count(), answers]).toEqual([0, []]);
   });
 
@@ -79,7 +79,7 @@ describe.each([
     const controller = new AbortController();
     const answers = ask(consent({ signal: controller.signal }));
     controller.abort();
-    await rest();
+    await settle();
     expect(answers).toEqual([]);
   });
 });
@@ -91,6 +91,6 @@ test('a TCF listener is removed if the gate was aborted before the CMP named the
   controller.abort();
   expect(cmp.count()).toBe(1);
   cmp.publish(TCF.granted);
-  await rest();
+  await settle();
   expect([cmp.count(), answers]).toEqual([0, []]);
 });

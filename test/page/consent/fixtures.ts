@@ -4,7 +4,7 @@ import { afterEach, beforeEach } from 'vitest';
 import type { CmpOptions, ConsentGate } from '../../../src/page/consent.ts';
 import { restoreGlobals } from '../../session/fixtures.ts';
 import { removeCmps, type TcChoices } from '../../support/cmp.ts';
-import { createLifeFixture, useFakeClock } from '../../support/fixtures.ts';
+import { createOperatorFixture, useFakeClock } from '../../support/fixtures.ts';
 
 /** Run each test with the fake clock, and without a CMP of the test before. */
 export const isolateTests = () => {
@@ -15,7 +15,7 @@ export const isolateTests = () => {
   });
 };
 
-export const { rest } = createLifeFixture();
+export const { settle } = createOperatorFixture();
 
 /** Call a gate and collect its answers in order: the first one, then each change. */
 export const ask = (gate: ConsentGate) => {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { allOf, type ConsentGate, gpcConsent } from '../../../src/page/consent.ts';
-import { ask, isolateTests, rest } from './fixtures.ts';
+import { ask, isolateTests, settle } from './fixtures.ts';
 
 isolateTests();
 
@@ -67,16 +67,16 @@ describe('allOf', () => {
     const other = createManualGate();
     const answers = ask(allOf(yes, one.gate, other.gate));
     one.resolve(false);
-    await rest();
+    await settle();
     expect(answers).toEqual([false]);
     one.change(true);
-    await rest();
+    await settle();
     expect(answers).toEqual([false]);
     other.resolve(true);
-    await rest();
+    await settle();
     expect(answers).toEqual([false, true]);
     other.change(false);
-    await rest();
+    await settle();
     expect(answers).toEqual([false, true, false]);
   });
 
@@ -85,10 +85,10 @@ describe('allOf', () => {
     const answers = ask(allOf(yes, one.gate));
     one.change(false);
     one.resolve(true);
-    await rest();
+    await settle();
     expect(answers).toEqual([false]);
     one.change(true);
-    await rest();
+    await settle();
     expect(answers).toEqual([false, true]);
   });
 
@@ -97,7 +97,7 @@ describe('allOf', () => {
     const answers = ask(allOf(yes, one.gate));
     one.change(true);
     one.resolve(false);
-    await rest();
+    await settle();
     expect(answers).toEqual([true]);
   });
 
@@ -105,14 +105,14 @@ describe('allOf', () => {
     for (const value of [undefined, null, 1, 'true', {}]) {
       expect(ask(allOf(yes, changeTo(foreign(value))))).toEqual([false]);
       const later = ask(allOf(yes, () => Promise.resolve(foreign(value))));
-      await rest();
+      await settle();
       expect(later).toEqual([false]);
     }
     const failing = createManualGate();
     const answers = ask(allOf(yes, failing.gate));
     failing.change(true);
     failing.reject();
-    await rest();
+    await settle();
     expect(answers.at(-1)).toBe(false);
   });
 });

@@ -4,7 +4,7 @@ import { CmpApi, CmpStatus, SignalStatus } from '@iabgpp/cmpapi';
 import { describe, expect, test } from 'vitest';
 import { type CmpOptions, gppConsent } from '../../../src/page/consent.ts';
 import { encodeGppString, euFields, installGpp, pingDataOf } from '../../support/cmp.ts';
-import { ask, euRules, isolateTests, rest } from './fixtures.ts';
+import { ask, euRules, isolateTests, settle } from './fixtures.ts';
 
 isolateTests();
 
@@ -115,10 +115,10 @@ describe('GPP', () => {
     test.each(decisions)('%s', async (_, options, applicable, sections, granted) => {
       const cmp = installGpp();
       const answers = ask(gppConsent(options));
-      await rest();
+      await settle();
       expect(answers).toEqual([]);
       cmp.publish(ready(applicable, sections, form));
-      await rest();
+      await settle();
       expect(answers).toEqual([granted]);
     });
   });
@@ -168,14 +168,14 @@ describe('GPP', () => {
     const cmp = installGpp();
     const answers = ask(gppConsent());
     cmp.publish({ ...ping, signalStatus: 'not ready' }, 'signalStatus');
-    await rest();
+    await settle();
     expect(answers).toEqual([]);
     cmp.publish(ping, 'cmpDisplayStatus');
-    await rest();
+    await settle();
     expect(answers).toEqual([true]);
     cmp.publish({ ...ping, signalStatus: 'not ready' });
     cmp.publish(ready([7], { usnat: { ...NATIONAL, SaleOptOut: 1 } }), 'somethingElse');
-    await rest();
+    await settle();
     expect(answers).toEqual([true, false]);
   });
 
@@ -183,7 +183,7 @@ describe('GPP', () => {
     const cmp = installGpp(ping);
     const answers = ask(gppConsent());
     cmp.publish({ ...ping, applicableSections: [0] });
-    await rest();
+    await settle();
     expect(answers).toEqual([true, false]);
   });
 
@@ -201,15 +201,15 @@ describe('GPP', () => {
     cmp.setGppString(encodeGppString({ usnat: NATIONAL }));
     cmp.setApplicableSections([7]);
     cmp.fireSectionChange('usnat');
-    await rest();
+    await settle();
     expect(answers).toEqual([]);
     cmp.setSignalStatus(SignalStatus.READY);
-    await rest();
+    await settle();
     expect(answers).toEqual([true]);
     cmp.setSignalStatus(SignalStatus.NOT_READY);
     cmp.setFieldValue('usnat', 'TargetedAdvertisingOptOut', 1);
     cmp.setSignalStatus(SignalStatus.READY);
-    await rest();
+    await settle();
     expect(answers).toEqual([true, false]);
   });
 });

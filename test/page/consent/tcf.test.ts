@@ -3,7 +3,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { type CmpOptions, tcfConsent } from '../../../src/page/consent.ts';
 import { encodeTcString, installTcf, NO_GDPR, TCF, tcDataOf } from '../../support/cmp.ts';
-import { ask, euRules, isolateTests, rest } from './fixtures.ts';
+import { ask, euRules, isolateTests, settle } from './fixtures.ts';
 
 isolateTests();
 
@@ -36,17 +36,17 @@ describe('TCF', () => {
   test.each(decisions)('%s', async (_, options, data, granted) => {
     const cmp = installTcf();
     const answers = ask(tcfConsent(options));
-    await rest();
+    await settle();
     expect(answers).toEqual([]);
     cmp.publish(data);
-    await rest();
+    await settle();
     expect(answers).toEqual([granted]);
   });
 
   test.each(['cmpuishown', 'tcloaded2', undefined])('the status %s is no decision', async (eventStatus) => {
     installTcf({ ...TCF.granted, eventStatus });
     const answers = ask(tcfConsent());
-    await rest();
+    await settle();
     expect(answers).toEqual([]);
   });
 
@@ -60,11 +60,11 @@ describe('TCF', () => {
     const answers = ask(tcfConsent());
     cmp.publish(TCF.granted);
     cmp.publish(TCF.shown);
-    await rest();
+    await settle();
     expect(answers).toEqual([true]);
     cmp.publish(TCF.refused);
     cmp.publish(TCF.refused);
-    await rest();
+    await settle();
     expect(answers).toEqual([true, false]);
   });
 
@@ -73,7 +73,7 @@ describe('TCF', () => {
     const answers = ask(tcfConsent());
     cmp.publish(TCF.granted);
     cmp.publish(TCF.refused);
-    await rest();
+    await settle();
     expect(answers).toEqual([true, false]);
   });
 

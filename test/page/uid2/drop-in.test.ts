@@ -4,12 +4,12 @@ import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Callback, installUid2, type LegacyPayload, type Uid2 } from '../../../src/page/uid2/index.ts';
 import {
+  answersPlain,
+  answersSealed,
   createFixture,
   hangs,
-  refuses,
   restoreGlobals,
   rotate,
-  says,
   success,
   wireSet,
 } from '../../session/fixtures.ts';
@@ -62,7 +62,7 @@ describe('the global', () => {
     load({ callbacks });
     expect(window.__uid2).toBe(sdk);
     expect(sdk.callbacks).toBe(callbacks);
-    await fixture.rest();
+    await fixture.settle();
     expect(events()).toEqual(['SdkLoaded']);
   });
 
@@ -78,7 +78,7 @@ describe('the global', () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     sdk.callbacks.push(note);
-    await fixture.rest();
+    await fixture.settle();
     expect(events()).toEqual(
       ['SdkLoaded advertising-1', 'InitCompleted advertising-1'].map((e, i) => (i ? e : 'SdkLoaded')),
     );
@@ -86,14 +86,14 @@ describe('the global', () => {
 
   test('a callback that another callback pushes receives each event once', async () => {
     load({ callbacks: [(event) => event === 'SdkLoaded' && window.__uid2?.callbacks?.push(note)] });
-    await fixture.rest();
+    await fixture.settle();
     expect(events()).toEqual(['SdkLoaded']);
     emitted = [];
     sdk.callbacks.pop();
     sdk.callbacks.push((event) => void (event === 'InitCompleted' && sdk.callbacks.push(note)));
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
-    await fixture.rest();
+    await fixture.settle();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
   });
 
@@ -113,7 +113,7 @@ describe('the global', () => {
         note,
       ],
     });
-    await fixture.rest();
+    await fixture.settle();
     expect(events()).toEqual(['SdkLoaded']);
     expect(failures).toHaveLength(2);
   });
@@ -136,7 +136,7 @@ describe('init', () => {
     const init = () => sdk.init(options as never);
     expect(init).toThrow(type);
     expect(init).toThrow(message);
-    await fixture.rest();
+    await fixture.settle();
     expect(localStorage.getItem(`${KEY}_config`)).toBeNull();
     expect(sdk.isInitComplete()).toBe(false);
   });
@@ -146,7 +146,7 @@ describe('init', () => {
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-1', false]);
     expect(sdk.isInitComplete()).toBe(false);
     await complete();
-    await fixture.rest();
+    await fixture.settle();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
     expect(sdk.getIdentity()).toEqual(wireSet(1));
     expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual([false, true, false]);
@@ -155,7 +155,7 @@ describe('init', () => {
   test('without an identity it completes with null, and a login is required', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL });
     await complete();
-    await fixture.rest();
+    await fixture.settle();
     expect(emitted).toEqual([
       ['SdkLoaded', null],
       ['InitCompleted', null],
@@ -171,9 +171,9 @@ describe('init', () => {
     await complete();
     nextPage().callbacks.push(note);
     await complete();
-    await fixture.rest();
+    await fixture.settle();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect(fixture.sent.map(({ url }) => url)).toEqual([`${BASE_URL}/v2/token/refresh`]);
   });
 
@@ -181,10 +181,10 @@ describe('init', () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(2) });
     await complete();
     sdk.init({ identity: wireSet(1, Date.now() - MINUTE) });
-    await fixture.rest();
+    await fixture.settle();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
     sdk.init({ identity: newSet(3, Date.now() + 1) });
-    await fixture.rest();
+    await fixture.settle();
     expect(sdk.getAdvertisingToken()).toBe('advertising-3');
     expect(events().at(-1)).toBe('IdentityUpdated advertising-3');
   });
@@ -194,7 +194,7 @@ describe('init', () => {
     await complete();
     sdk.init({ identity: newSet(3, Date.now() + 1) });
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-3', false]);
-    await fixture.rest();
+    await fixture.settle();
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-3', false]);
   });
 
@@ -202,7 +202,7 @@ describe('init', () => {
     putLocal({ status: 'optout', identity_expires: Date.now() + HOUR, refresh_expires: Date.now() + HOUR });
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL });
     sdk.abort();
-    await fixture.rest();
+    await fixture.settle();
     expect(events()).toEqual(['SdkLoaded']);
     expect(localStorage.getItem(KEY)).toContain('optout');
     await expect(sdk.getAdvertisingTokenAsync()).rejects.toThrow();
@@ -213,7 +213,7 @@ describe('init', () => {
     load().init({ baseUrl: BASE_URL, identity: cached });
     await complete();
     sdk.disconnect();
-    await fixture.rest();
+    await fixture.settle();
     const seen = new Set<unknown>();
     nextPage().init({ baseUrl: BASE_URL, identity: cached });
     await until(() => seen.add(sdk.getAdvertisingToken()) && sdk.isInitComplete());
@@ -231,8 +231,8 @@ describe('the life of an identity', () => {
   test('each refresh is emitted once, with the whole new identity', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
-    await fixture.pass(15 * MINUTE);
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect(events()).toEqual([
       'SdkLoaded',
       'InitCompleted advertising-1',
@@ -246,10 +246,10 @@ describe('the life of an identity', () => {
   });
 
   test('an opt-out in a refresh answer is emitted, asks for no login, and lasts over pages', async () => {
-    fixture.serve(says({ status: 'optout' }));
+    fixture.serve(answersSealed({ status: 'optout' }));
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect(events().slice(2)).toEqual(['OptoutReceived', 'IdentityUpdated']);
     expect([sdk.hasOptedOut(), sdk.isLoginRequired(), sdk.getAdvertisingToken()]).toEqual([true, false, undefined]);
     expect(sdk.isIdentityAvailable()).toBe(false);
@@ -265,10 +265,10 @@ describe('the life of an identity', () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     sdk.setIdentity({ status: 'optout' });
-    await fixture.rest();
+    await fixture.settle();
     expect(sdk.hasOptedOut()).toBe(true);
     sdk.setIdentity(wireSet(5));
-    await fixture.rest();
+    await fixture.settle();
     expect(sdk.getAdvertisingToken()).toBe('advertising-6');
     expect(local()).toMatchObject({ advertising_token: 'advertising-6' });
   });
@@ -279,12 +279,12 @@ describe('the life of an identity', () => {
     expect(cookie()).toMatchObject({ advertising_token: 'advertising-1' });
     sdk.disconnect();
     expect(sdk.getAdvertisingToken()).toBeUndefined();
-    await fixture.rest();
+    await fixture.settle();
     expect(cookie()).toBeUndefined();
     expect(sdk.isLoginRequired()).toBe(true);
     expect(events().slice(2)).toEqual(['IdentityUpdated']);
     sdk.setIdentity(newSet(7));
-    await fixture.rest();
+    await fixture.settle();
     expect(events().at(-1)).toBe('IdentityUpdated advertising-7');
   });
 
@@ -292,7 +292,7 @@ describe('the life of an identity', () => {
     putLocal(wireSet(1));
     putCookie(wireSet(1));
     load().disconnect();
-    await fixture.rest();
+    await fixture.settle();
     expect([cookie(), sdk.getAdvertisingToken()]).toEqual([undefined, undefined]);
     expect(localStorage.getItem(KEY) ?? '').not.toContain('refresh-1');
   });
@@ -315,7 +315,7 @@ describe('the life of an identity', () => {
     if (when !== 'before init') sdk.init({ identity: wireSet(1) });
     sdk.disconnect();
     await complete();
-    await fixture.rest();
+    await fixture.settle();
     expect([sdk.hasOptedOut(), sdk.getAdvertisingToken()]).toEqual([true, undefined]);
     nextPage().init({});
     await complete();
@@ -331,7 +331,7 @@ describe('the life of an identity', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
     sdk.disconnect();
     await until(() => !first.getAdvertisingToken());
-    await fixture.rest();
+    await fixture.settle();
     expect([events().at(-1), first.isLoginRequired(), cookie()]).toEqual(['IdentityUpdated', true, undefined]);
     first.abort();
   });
@@ -339,12 +339,12 @@ describe('the life of an identity', () => {
   test('a token that expires in an outage is emitted as null, and the next one as available', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
-    fixture.serve(refuses(503));
-    await fixture.pass(HOUR);
+    fixture.serve(answersPlain(503));
+    await fixture.advance(HOUR);
     expect(events().slice(2)).toEqual(['IdentityUpdated']);
     expect([sdk.isLoginRequired(), sdk.getIdentity()]).toEqual([false, null]);
     fixture.serve(rotate);
-    await fixture.pass(30 * MINUTE);
+    await fixture.advance(30 * MINUTE);
     expect(events()[3]).toBe('IdentityUpdated advertising-2');
   });
 
@@ -363,7 +363,7 @@ describe('the life of an identity', () => {
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     sdk.setIdentity({ advertising_token: 'alone' });
-    await fixture.rest();
+    await fixture.settle();
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
   });
 
@@ -385,10 +385,10 @@ describe('values of the former SDK', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
     sdk.init({ baseUrl: BASE_URL });
     await complete();
-    await fixture.rest();
+    await fixture.settle();
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
     expect(local()).toMatchObject({ advertising_token: 'advertising-1', tessera: expect.any(Number) });
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     nextPage();
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
@@ -416,7 +416,7 @@ describe('values of the former SDK', () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     expect(sdk.getAdvertisingToken()).toBeUndefined();
     await complete();
-    await fixture.rest();
+    await fixture.settle();
     expect(sdk.hasOptedOut()).toBe(true);
     expect(events()).toContain('OptoutReceived');
     expect(events().some((event) => event.includes('advertising'))).toBe(false);
@@ -440,7 +440,7 @@ describe('the cookie', () => {
   test('is written at every refresh, for the servers that read it', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect(cookie()).toMatchObject({
       ...wireSet(2, cookie().refresh_from - 15 * MINUTE),
       advertising_token: 'advertising-2',
@@ -461,7 +461,7 @@ describe('the cookie', () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     const copy = cookie();
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     putCookie(copy);
     nextPage();
     await complete();
@@ -476,12 +476,12 @@ describe('the cookie', () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     sdk.setIdentity({ status: 'optout' });
-    await fixture.rest();
+    await fixture.settle();
     putCookie(newSet(5));
     nextPage();
     expect(sdk.getAdvertisingToken()).toBeUndefined();
     await complete();
-    await fixture.rest();
+    await fixture.settle();
     expect([sdk.getAdvertisingToken(), sdk.hasOptedOut()]).toEqual(['advertising-6', false]);
   });
 
@@ -489,7 +489,7 @@ describe('the cookie', () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     const copy = cookie();
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     nextPage().init({ baseUrl: BASE_URL, identity: copy });
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
@@ -541,9 +541,9 @@ describe('the legacy callback', () => {
   test('receives established, refreshed, opted out', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1), callback });
     await complete();
-    await fixture.pass(15 * MINUTE);
-    fixture.serve(says({ status: 'optout' }));
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
+    fixture.serve(answersSealed({ status: 'optout' }));
+    await fixture.advance(15 * MINUTE);
     expect(received).toEqual([
       [0, 'advertising-1'],
       [1, 'advertising-2'],
@@ -558,7 +558,7 @@ describe('the legacy callback', () => {
   ])('an identity: %s', async (_, identity, status) => {
     load().init({ baseUrl: BASE_URL, identity, callback });
     await complete();
-    await fixture.rest();
+    await fixture.settle();
     expect(received).toEqual([[status, undefined]]);
   });
 
@@ -566,10 +566,10 @@ describe('the legacy callback', () => {
     fixture.serve(hangs);
     load().init({ baseUrl: BASE_URL, identity: wireSet(1, Date.now() - 2 * HOUR), callback });
     await complete();
-    await fixture.rest();
+    await fixture.settle();
     expect(received).toEqual([[100, undefined]]);
-    fixture.serve(refuses(400, { status: 'expired_token' }));
-    await fixture.pass(10 * MINUTE);
+    fixture.serve(answersPlain(400, { status: 'expired_token' }));
+    await fixture.advance(10 * MINUTE);
     expect(received.slice(1)).toEqual([[-3, undefined]]);
   });
 });

@@ -3,7 +3,15 @@
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Callback, type InitOptions, installUid2, type Uid2 } from '../../../src/page/uid2/index.ts';
-import { createFixture, hangs, refuses, restoreGlobals, rotate, says, wireSet } from '../../session/fixtures.ts';
+import {
+  answersPlain,
+  answersSealed,
+  createFixture,
+  hangs,
+  restoreGlobals,
+  rotate,
+  wireSet,
+} from '../../session/fixtures.ts';
 import { DAY, HOUR, MINUTE, until, useFakeClock } from '../../support/fixtures.ts';
 import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal } from './fixtures.ts';
 
@@ -36,7 +44,7 @@ const visit = (next = host) => {
 };
 const complete = async () => {
   await until(() => sdk.isInitComplete(), 'InitCompleted');
-  await fixture.rest();
+  await fixture.settle();
 };
 const tick = () => vi.setSystemTime(Date.now() + 1_000);
 
@@ -63,7 +71,7 @@ describe('a cookie that another host can set', () => {
     putCookie({ baseUrl: 'https://other.example', useCookie: true }, '__uid_2_config');
     putCookie(wireSet(1));
     visit();
-    await fixture.rest();
+    await fixture.settle();
     expect([sdk.isInitComplete(), sdk.getIdentity()]).toEqual([false, null]);
     sdk.init({ identity: wireSet(2, Date.now() - 15 * MINUTE) });
     await complete();
@@ -87,7 +95,7 @@ describe('a cookie that another host can set', () => {
     sdk.init({ baseUrl: BASE_URL, useCookie: true });
     await complete();
     sdk.disconnect();
-    await fixture.rest();
+    await fixture.settle();
     expect(set.mock.calls.filter(([row]) => row.includes('other.example;') || row.includes('/;secure'))).toEqual([]);
   });
 });
@@ -110,7 +118,7 @@ describe('one cookie of several hosts', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
     tick();
     sdk.disconnect();
-    await fixture.rest();
+    await fixture.settle();
     expect(cookie()).toMatchObject({ status: 'logout' });
     visit('one').init(SHARED);
     expect(sdk.getAdvertisingToken()).toBeUndefined();
@@ -137,7 +145,7 @@ describe('one cookie of several hosts', () => {
     visit('two').init(SHARED);
     await complete();
     sdk.setIdentity({ status: 'optout' });
-    await fixture.rest();
+    await fixture.settle();
     visit('one').init(SHARED);
     await complete();
     expect([sdk.hasOptedOut(), sdk.getAdvertisingToken()]).toEqual([true, undefined]);
@@ -149,7 +157,7 @@ describe('one cookie of several hosts', () => {
     putCookie({ status: 'logout', tessera: Date.now() + 1 });
     tick();
     expect(sdk.getAdvertisingToken()).toBeUndefined();
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect([sdk.isLoginRequired(), cookie()]).toEqual([true, expect.objectContaining({ status: 'logout' })]);
     expect(events.at(-1)).toBe('IdentityUpdated');
   });
@@ -163,8 +171,8 @@ describe('a cookie that a server sets while the page is open', () => {
     if (when === 'getAdvertisingToken') sdk.getAdvertisingToken();
     if (when === 'init') sdk.init({});
     if (when === 'focus') window.dispatchEvent(new Event('focus'));
-    if (when === 'refresh') await fixture.pass(15 * MINUTE);
-    await fixture.rest();
+    if (when === 'refresh') await fixture.advance(15 * MINUTE);
+    await fixture.settle();
     expect(events.at(-1)).toBe('IdentityUpdated advertising-7');
     expect(cookie().advertising_token).toBe('advertising-7');
   });
@@ -176,7 +184,7 @@ describe('a cookie that a server sets while the page is open', () => {
     visit().init({ baseUrl: BASE_URL, useCookie: true });
     await complete();
     sdk.init({});
-    await fixture.rest();
+    await fixture.settle();
     expect(set.mock.calls.filter(([row]) => row.startsWith('__uid_2=%7B'))).toHaveLength(1);
   });
 });
@@ -192,7 +200,7 @@ describe('another operator', () => {
     sdk.init({ baseUrl: 'https://other.example' });
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect(fixture.sent.map(({ url }) => new URL(url).host)).toEqual(['other.example']);
   });
 
@@ -221,8 +229,8 @@ describe('the end of the refresh token', () => {
       await complete();
       const heard: number[] = [];
       sdk.init({ callback: ({ status: code }) => heard.push(code) });
-      fixture.serve(refuses(400, { status }));
-      await fixture.pass(16 * MINUTE);
+      fixture.serve(answersPlain(400, { status }));
+      await fixture.advance(16 * MINUTE);
       expect(events.at(-1)).toBe('IdentityUpdated advertising-1');
       expect([sdk.isLoginRequired(), cookie(), local()]).toEqual([true, undefined, null]);
       expect(heard).toEqual([-3]);
@@ -278,10 +286,10 @@ describe('in the same task as init', () => {
   });
 
   test('a later page knows of an opt-out', async () => {
-    fixture.serve(says({ status: 'optout' }));
+    fixture.serve(answersSealed({ status: 'optout' }));
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     visit().init({ baseUrl: BASE_URL });
     expect([sdk.hasOptedOut(), sdk.isLoginRequired()]).toEqual([true, false]);
   });
@@ -298,7 +306,7 @@ describe('a database', () => {
     Reflect.deleteProperty(globalThis, 'indexedDB');
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     visit().init({ baseUrl: BASE_URL });
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
@@ -325,9 +333,9 @@ describe('a database', () => {
     });
     tick();
     sdk.setIdentity(newSet(5));
-    await fixture.rest();
+    await fixture.settle();
     expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-5', 'advertising-5']);
-    await fixture.pass(15 * MINUTE);
+    await fixture.advance(15 * MINUTE);
     expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-6', 'advertising-6']);
     transaction.mockRestore();
     tick();
@@ -344,7 +352,7 @@ describe('a database', () => {
     });
     tick();
     sdk.disconnect();
-    await fixture.rest();
+    await fixture.settle();
     transaction.mockRestore();
     visit().init({ baseUrl: BASE_URL });
     await complete();

@@ -1,0 +1,33 @@
+/**
+ * Queries over an engine, or over one of its transactions. Both engines have the same two methods under different names.
+ */
+
+import { storageError } from './engine-errors.ts';
+import type { Queries, Row, Value } from './types.ts';
+
+/** What runs statements: of an engine, a connection or a transaction. */
+export interface Executor {
+  query(sql: string, params: unknown[]): Promise<{ readonly rows: unknown[] }>;
+  /** Run several statements without parameters. */
+  script(sql: string): Promise<unknown>;
+}
+
+/** Create queries whose errors are TokenErrors without data. */
+export function createQueries(executor: Executor): Queries {
+  return {
+    query: async <R extends object = Row>(sql: string, params: readonly Value[] = []) => {
+      try {
+        return (await executor.query(sql, [...params])).rows as R[];
+      } catch (error) {
+        throw storageError(error, 'a statement failed');
+      }
+    },
+    script: async (sql) => {
+      try {
+        await executor.script(sql);
+      } catch (error) {
+        throw storageError(error, 'a script failed');
+      }
+    },
+  };
+}

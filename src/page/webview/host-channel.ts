@@ -1,0 +1,150 @@
+/**
+ * The channel between a page and the app around it (the host): finds the host's object, sends and receives messages, and matches
+ * answers to requests.
+ *
+ * It knows nothing of sessions: `webview.ts` decides what a message means. Host objects are recognised by their shape; nothing
+ * of React Native, WebKit, Android or Capacitor is imported.
+ */
+
+/** The envelope. The receiver ignores unknown members. */
+export interface Message {
+  /** Version: 1. Others are refused. */
+  readonly v: number;
+  /** `tessera`: the channel may carry other messages. */
+  readonly ns: string;
+  /** A `req` expects a `res` with the same `id`; an `evt` expects nothing. */
+  readonly kind: 'req' | 'res' | 'evt';
+  readonly id?: string | undefined;
+  /** How many logins and logouts the sender knows of. A message with fewer than the receiver knows is late, and refused. */
+  readonly gen: number;
+  /** In both directions `hello`; to the host `get`, `changed`; to the page `get`, `set`, `clear`. */
+  readonly type: string;
+  readonly body?: unknown;
+  /** In a `res`: why the request was refused. */
+  readonly error?: string | undefined;
+}
+
+/** The members that are used of the objects that hosts put into a page; `addListener` is that of a Capacitor plugin. */
+interface Port {
+  postMessage(message: unknown): unknown;
+  onmessage?: Listener;
+  addListener?(event: 'message', listener: Listener): unknown;
+}
+type Listener = (event: { source?: unknown; origin?: string; data: unknown }) => void;
+type Post = (text: string) => unknown;
+type Hosts = { [channel: string]: Port | undefined } & {
+  webkit?: { messageHandlers?: Record<string, Port | undefined> };
+  Capacitor?: { Plugins?: Record<string, Port | undefined> };
+  ReactNativeWebView?: Port;
+};
+
+/** Interval at which an unanswered request is repeated, ms: a bridge may be installed late, and may lose early messages. */
+const REPEAT_MS = 250;
+
+/** Find the host's object, and listen to it if messages arrive through it; undefined while there is none. */
+const findHost = (channel: string, hear: Listener): Post | undefined => {
+  const { Capacitor, webkit, ReactNativeWebView, [channel]: listener } = window as unknown as Hosts;
+  const plugin = Capacitor?.Plugins?.[channel];
+  const port = plugin ?? webkit?.messageHandlers?.[channel] ?? listener ?? ReactNativeWebView;
+  // Capacitor and Android deliver messages through the object that receives them.
+  plugin?.addListener?.('message', hear);
+  if (listener) listener.onmessage = hear;
+  // Capacitor plugins take and return objects.
+  return port && ((text) => port.postMessage(plugin ? { data: text } : text));
+};
+
+/** Parse a message of version 1 or another; undefined for anything that is not in this envelope. */
+const parseMessage = (text: unknown): Message | undefined => {
+  try {
+    const message = JSON.parse(text as string) as Message;
+    return message.ns === 'tessera' ? { ...message, gen: +message.gen || 0 } : undefined;
+  } catch {
+    return undefined; // a message of somebody else
+  }
+};
+
+/** Keep requests until they are answered, and repeat them until they have waited for `timeoutMs`. */
+const createRequests = (timeoutMs: number, send: (type: string, id: string) => void) => {
+  const pending = new Map<string, (answer?: Message) => void>();
+  return {
+    pending,
+    /** Resolves with the answer; undefined for none in time, or a refusal. */
+    request: (type: string) =>
+      new Promise<Message | undefined>((resolve) => {
+        const id = Math.random().toString();
+        let leftMs = timeoutMs;
+        const end = (answer?: Message) => {
+          clearInterval(timer);
+          pending.delete(id);
+          resolve(answer?.error ? undefined : answer);
+        };
+        const ask = () => {
+          if (leftMs > 0) send(type, id);
+          else end();
+          leftMs -= REPEAT_MS;
+        };
+        const timer = setInterval(ask, REPEAT_MS);
+        pending.set(id, end);
+        ask();
+      }),
+  };
+};
+
+/** What a channel needs. */
+interface ChannelOptions {
+  /** Name of the host's object. */
+  readonly name: string;
+  /** How long a request is repeated until it is given up, ms. */
+  readonly timeoutMs: number;
+  /** The number of logins and logouts that each message carries. */
+  gen(): number;
+  /** Carry out a message of the host that is not an answer; returns the members of the answer to it. */
+  receive(message: Message): Promise<Partial<Message>>;
+}
+
+/** Create a channel that listens. There may be no host yet, or none ever. */
+export const createHostChannel = ({ name, timeoutMs, gen, receive }: ChannelOptions) => {
+  let isClosed = false;
+  let post: Post | undefined;
+
+  const send = async (kind: Message['kind'], type: string, more: Partial<Message> = {}) => {
+    try {
+      post ??= findHost(name, hear);
+      const message = { v: 1, ns: 'tessera', kind, type, gen: gen(), ...more } satisfies Message;
+      const answer = await post!(JSON.stringify(message));
+      // A WKWebView handler with reply and a Capacitor plugin answer in place.
+      void accept((answer as { data?: unknown } | undefined)?.data ?? answer);
+    } catch {} // there is no host yet, or no longer
+  };
+  const { request, pending } = createRequests(timeoutMs, (type, id) => void send('req', type, { id }));
+
+  const accept = async (text: unknown) => {
+    const message = isClosed ? undefined : parseMessage(text);
+    if (!message) return;
+    const { kind, id, type, v } = message;
+    const answer =
+      v !== 1 ? { error: 'version' } : kind === 'res' ? pending.get(id!)?.(message) : await receive(message);
+    if (kind === 'req') void send('res', type, { id, ...answer });
+  };
+
+  /**
+   * Accept messages through the host's object (no source, no origin), of the page's own window, or of the webview (neither).
+   * A message of a frame has its window as source or, once that is gone, an origin.
+   */
+  const hear: Listener = ({ source, origin, data }) => {
+    if (source === window || (!source && !origin)) void accept(data);
+  };
+  addEventListener('message', hear);
+
+  return {
+    send,
+    /** Send a request; resolves with the answer, or with undefined for none in time or a refusal. */
+    request,
+    isClosed: () => isClosed,
+    close: () => {
+      isClosed = true;
+      removeEventListener('message', hear);
+      for (const end of pending.values()) end();
+    },
+  };
+};

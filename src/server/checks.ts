@@ -1,0 +1,51 @@
+/**
+ * Checks of options and arguments that throw: a wrong one is a programmer's mistake, so it is a TypeError at once.
+ *
+ * What is right and the sentence about what is wrong are in `token/checks.ts`. `mapping/` uses these checks too.
+ */
+
+import { choiceFault, integerFault, kindOf, typeFault } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
+
+/** Highest number of parallel mapping requests that the service recommends. */
+export const MAX_CONCURRENCY = 20;
+
+/** Throw a TypeError if a check has found a fault. */
+export function throwIf(fault: string | undefined): void {
+  if (fault !== undefined) throw new TypeError(fault);
+}
+
+/** Return `value` if it is a whole number from `least` to `most`, else throw a TypeError that names the option. */
+export function checkInteger(name: string, value: number, least: number, most: number): number {
+  throwIf(integerFault(name, least, most, value));
+  return value;
+}
+
+/** Return `value` if that many mapping requests may be in flight, else throw a TypeError that names the option. */
+export function checkConcurrency(name: string, value: number): number {
+  return checkInteger(name, value, 1, MAX_CONCURRENCY);
+}
+
+/** Return `value` if it is one of `choices`, else throw a TypeError that names the option. */
+export function checkChoice<T extends string>(name: string, choices: readonly T[], value: T): T {
+  throwIf(choiceFault(name, choices, value));
+  return value;
+}
+
+/** Return `value` if it is a function, else throw a TypeError that names the option. */
+export function checkFunction<T>(name: string, value: T): T {
+  throwIf(typeFault(name, 'function', value));
+  return value;
+}
+
+/**
+ * Check, before anything is read, that a value is an iterable object. A string is refused.
+ *
+ * @param name  the argument, for the message.
+ * @throws {TypeError} for any other value.
+ */
+export function checkSource(name: string, source: unknown): void {
+  const isIterable =
+    typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
+  if (!isIterable) throw new TypeError(expectedGot(name, 'iterable or async iterable', kindOf(source)));
+}
