@@ -98,7 +98,7 @@ function createShell(options: SessionOptions): Shell {
     clock,
     page,
     events: createEvents(settings.logger),
-    records: createRecordStore(baseUrl, store, memoryStore, ports),
+    records: createRecordStore(baseUrl, store, store.spare ?? memoryStore, ports),
     tabs: createTabs(name, (isChanged) => void readAgain(shell, isChanged)),
     timer: watchPage(
       clock.now,

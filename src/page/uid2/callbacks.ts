@@ -1,23 +1,24 @@
 /**
- * The functions of the page that hear events: `callbacks` of the global, and the deprecated ones of `init`.
+ * The functions of the page that receive events: `callbacks` of the global, and the deprecated ones of `init`.
  *
- * A callback that throws or rejects keeps no other from being called; its failure is reported as an error of the page.
+ * A callback that throws or rejects does not stop the others; its failure is reported as an error of the page.
  */
 
-import { type LegacyStatus, textOf } from './status.ts';
+import { LEGACY, type LegacyStatus } from './status.ts';
 import type { Callback, EventType, Identity, LegacyCallback } from './types.ts';
 
-const run = (work: () => unknown): void => {
+/** Call a function; report what it throws or rejects with. */
+export function run(work: () => unknown): void {
   // Without `reportError` (Safari before 15.4) the rejection itself appears in the console.
   (async () => work())().catch(globalThis.reportError);
-};
+}
 
 export interface Callbacks {
   /** The array that pages push onto. */
   readonly list: Callback[];
   emit(event: EventType, identity: Identity | null): void;
   addLegacy(callback: LegacyCallback): void;
-  emitLegacy(status: LegacyStatus, token: string | undefined): void;
+  emitLegacy(status: LegacyStatus, token?: string): void;
 }
 
 /**
@@ -32,7 +33,7 @@ export function createCallbacks(
   const legacy = new Set<LegacyCallback>();
   const send = (to: readonly Callback[], event: EventType, identity: Identity | null) => {
     const payload = event === 'SdkLoaded' ? {} : { identity };
-    // A copy: what a callback pushes meanwhile hears the event by its push.
+    // A copy: a callback that is pushed meanwhile receives the event by its push.
     for (const callback of [...to]) run(() => callback(event, payload));
   };
   list.push = (...more) => {
@@ -44,8 +45,9 @@ export function createCallbacks(
     list,
     emit: (event, identity) => send(list, event, identity),
     addLegacy: (callback) => void legacy.add(callback),
-    emitLegacy: (status, token) => {
-      const payload = { advertisingToken: token, advertising_token: token, status, statusText: textOf(status) };
+    emitLegacy: (name, token) => {
+      const [status, statusText] = LEGACY[name];
+      const payload = { advertisingToken: token, advertising_token: token, status, statusText };
       for (const callback of legacy) run(() => callback(payload));
     },
   };

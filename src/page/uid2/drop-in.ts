@@ -1,5 +1,5 @@
 /**
- * The transitions of one drop-in: what `init`, `setIdentity`, `disconnect`, `abort` and news of the session do.
+ * The transitions of one drop-in: what `init`, `setIdentity`, `disconnect`, `abort` and changes of the session do.
  *
  * It connects the session with the places and the callbacks. `precedence.ts` decides which identity counts, `status.ts` which
  * events follow.
@@ -7,25 +7,81 @@
 
 import { createSession } from '../../session/index.ts';
 import { parseBaseUrl } from '../../token/checks.ts';
-import { tryTo } from './places.ts';
-import {
-  type Act,
-  decide,
-  type Evidence,
-  hasNews,
-  isForeignSet,
-  keptFor,
-  markOf,
-  suppliedBy,
-  withoutIdentities,
-} from './precedence.ts';
+import { type TokenSet, toWire } from '../../token/token-set.ts';
+import { type Claim, choose, claimOf, claimOfRecord, isDated, isMark, newsIn, wireOf } from './precedence.ts';
 import { createRecordStore } from './record.ts';
-import { type DropIn, identityOf, isIdle, knownNow, type Reading } from './state.ts';
-import { eventsBetween, isAvailable, isSameKnown, knownFromSession, LEGACY_STATUS, statusBetween } from './status.ts';
-import type { Identity } from './types.ts';
+import { type DropIn, identityOf, isStarted, knownNow, readClaims, type Started, type State } from './state.ts';
+import { eventsBetween, isAvailable, statusBetween } from './status.ts';
+import type { InitOptions } from './types.ts';
+
+/** The services in production. */
+const BASE_URLS = { uid2: 'https://prod.uidapi.com', euid: 'https://prod.euid.eu' };
 
 /** How long `InitCompleted` waits for the record if another place has an answer, ms. */
 const PATIENCE_MS = 250;
+
+/** Tell whether the record is known and nothing is being written: the places may follow it. */
+const isSettled = (state: State): state is Started =>
+  isStarted(state) && state.name === 'ready' && state.session.state.next?.reason !== 'storage';
+
+/** Keep a claim in its places, or nothing. */
+const keep = ({ places, options }: DropIn, claim: Claim | undefined, ownsCookie: boolean | undefined): void => {
+  const { useCookie, cookieDomain } = options;
+  const value = claim && wireOf(claim);
+  // Other hosts share a cookie with a domain: a logout is marked there too.
+  const isShared = useCookie && (claim?.answer !== 'logout' || cookieDomain);
+  const isLocal = !useCookie || (claim && isMark(claim));
+  places.write({ cookie: isShared ? value : undefined, local: isLocal ? value : undefined }, options, ownsCookie);
+};
+
+/** Make the session follow what its record does not know yet; all at once, so that no logout comes between. */
+const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly Claim[]): boolean => {
+  const { considered } = dropIn;
+  const news = newsIn(choose(claims), records.view(), considered);
+  for (const claim of news) {
+    const { answer, actAt } = claim;
+    const { refreshToken } = answer as Partial<TokenSet>;
+    considered.add(refreshToken);
+    if (isDated(claim)) records.expectAct(refreshToken, actAt);
+    void (answer === 'logout' ? session.clear() : session.setTokens(wireOf(claim)));
+  }
+  return news.length > 0;
+};
+
+/**
+ * Look whether a server or another host has changed the cookie, and follow it if it is newer than the record.
+ *
+ * @returns whether it is.
+ */
+export function look(dropIn: DropIn): boolean {
+  const { state } = dropIn;
+  return isSettled(state) && follow(dropIn, state, readClaims(dropIn));
+}
+
+/** Emit what has changed since the last time. */
+const announce = (dropIn: DropIn, state: Started): void => {
+  const { told: before, callbacks } = dropIn;
+  const { isInvalid } = state;
+  const now = knownNow(dropIn);
+  const events = eventsBetween(before, now);
+  dropIn.told = now;
+  state.isInvalid = false;
+  const identity = identityOf(dropIn);
+  for (const event of events) callbacks.emit(event, identity);
+  if (isInvalid || events.length > 0)
+    callbacks.emitLegacy(isInvalid ? 'invalid' : statusBetween(before, now), now.token);
+};
+
+/** Something may have changed in the session, or in the options: bring the places and the callbacks into step. */
+export function update(dropIn: DropIn): void {
+  const { state, options } = dropIn;
+  if (!isSettled(state) || look(dropIn)) return;
+  const claim = claimOfRecord(state.records.view(), isAvailable(knownNow(dropIn)));
+  state.claims = claim ? [claim] : [];
+  // Without cookie mode, a server's cookie is neither read nor erased, unless the user has opted out.
+  keep(dropIn, claim, options.useCookie || claim?.answer === 'optout');
+  announce(dropIn, state);
+}
 
 /**
  * Start, or start again with other options or another identity. Nothing changes if an option is wrong.
@@ -33,172 +89,81 @@ const PATIENCE_MS = 250;
  * @param page  what the page supplies: the body of a generate answer, or undefined.
  * @throws {TypeError} for a wrong option.
  */
-export function start(dropIn: DropIn, page?: unknown): void {
-  const supplied = suppliedBy(page);
-  const found = [...(supplied ? [supplied] : []), ...dropIn.places.read()];
-  startFrom(dropIn, found, Boolean(page) && !supplied);
-}
-
-const startFrom = (dropIn: DropIn, found: Evidence['found'], isInvalid: boolean, isHeldBack = false): void => {
-  const { options, product, places } = dropIn;
-  const current = isIdle(dropIn.state) ? undefined : identityOf(dropIn);
-  const evidence = { found, isCookieMode: options.useCookie === true, current };
-  const { candidate, mark, offer } = decide(evidence);
-  const baseUrl = options.baseUrl ?? places.defaultBaseUrl;
+export function start(dropIn: DropIn, options: InitOptions, page?: unknown): void {
+  const { product, considered } = dropIn;
+  const baseUrl = parseBaseUrl(options.baseUrl ?? BASE_URLS[product]);
   const name = `tessera-${product}`;
-  const records = createRecordStore(name, tryTo(() => parseBaseUrl(baseUrl)) ?? baseUrl);
+  const before = dropIn.state;
+  if (isStarted(before)) before.session.close();
+  dropIn.options = options;
+
+  const fromPage = claimOf({ from: 'page', value: page });
+  const claims = [...(fromPage ? [fromPage] : []), ...readClaims(dropIn), ...(isStarted(before) ? before.claims : [])];
+  const { newest, supplied } = choose(claims);
+  const records = createRecordStore(name, baseUrl);
+  // Behind an opt-out, a set waits until the opt-out is recorded.
+  const offer = newest?.answer === 'optout' ? undefined : supplied;
+  if (offer) {
+    considered.add(offer.refreshToken);
+    // The login comes after a logout, even if the clock was set back.
+    if (newest?.answer === 'logout') records.expectAct(offer.refreshToken, newest.actAt + 1);
+  }
   const session = createSession({
     baseUrl,
     name,
     store: records,
-    tokens: offer,
+    // The session refuses a set that it knows, or knows the logout of: the page may come from a cache.
+    tokens: offer && toWire(offer),
     retry: { firstMs: options.refreshRetryPeriod },
   });
-  if (!isIdle(dropIn.state)) dropIn.state.session.close();
-  const state: Reading = {
-    name: 'reading',
-    session,
-    records,
-    evidence,
-    candidate: isHeldBack ? undefined : candidate,
-    mark,
-    isInvalid,
-  };
+  const state: Started = { name: 'reading', session, records, claims, isInvalid: Boolean(page) && !fromPage };
   dropIn.state = state;
-  for (const { value } of found) dropIn.considered.add(value['refresh_token']);
+  const isCurrent = () => dropIn.state === state;
   // A database that hangs holds up neither a copy nor a mark.
-  const timer = setTimeout(() => dropIn.state === state && (candidate || mark) && announce(dropIn), PATIENCE_MS);
+  if (claims.length > 0) setTimeout(() => isCurrent() && announce(dropIn, state), PATIENCE_MS);
+  session.subscribe(() => update(dropIn));
   void session.ready.then(() => {
-    clearTimeout(timer);
-    return finish(dropIn, state);
+    if (!isCurrent()) return;
+    state.name = 'ready';
+    follow(dropIn, state, state.claims);
+    dropIn.start();
+    update(dropIn);
   });
-  session.on('token', () => update(dropIn));
-  session.on('expired', () => update(dropIn));
-  // Expiry, opt-out and logout, here or in another tab. A token is announced by its event, which follows the write.
-  session.subscribe(() => session.advertisingToken ?? update(dropIn));
-};
-
-/** Ask the session to do what was decided; all at once, so that no logout comes between. */
-const perform = ({ session, records }: Reading, acts: readonly Act[]): Promise<unknown> =>
-  Promise.allSettled(
-    acts.map((act) => {
-      if (act.type === 'offer') return undefined;
-      if (act.actAt) records.expectAct(act.type === 'supply' ? act.identity['refresh_token'] : undefined, act.actAt);
-      if (act.type === 'logOut') return session.clear();
-      return session.setTokens(act.type === 'optOut' ? { status: 'optout' } : act.identity);
-    }),
-  );
-
-/** The record is known: compare it with what was found, then be ready. */
-const finish = async (dropIn: DropIn, state: Reading): Promise<void> => {
-  if (dropIn.state !== state) return;
-  const { session, records, evidence } = state;
-  const { acts } = decide({ ...evidence, record: records.view() });
-  await perform(state, acts);
-  if (dropIn.state !== state) return;
-  const offered = acts.find((act) => act.type === 'offer');
-  if (offered) return startFrom(dropIn, [{ from: 'page', value: offered.identity }], state.isInvalid, true);
-  dropIn.state = { name: 'ready', session, records };
-  dropIn.start();
-  if (state.isInvalid || !isSameKnown(dropIn.told, knownNow(dropIn))) announce(dropIn, state.isInvalid);
-  else keep(dropIn);
-};
-
-/** Keep the places in step with the session; a set or logout that is not yet written follows when it is. */
-export function keep({ state, places, options }: DropIn): void {
-  if (state.name !== 'ready') return;
-  const record = state.records.view();
-  const { phase, endsAt } = state.session.state;
-  const token = state.session.advertisingToken;
-  const isWritten =
-    phase === 'optedOut'
-      ? record?.isOptedOut
-      : phase === 'empty'
-        ? !record?.set
-        : token === undefined || token === record?.set?.advertisingToken;
-  if (!isWritten) return;
-  const isInForce = isAvailable(knownFromSession(phase, token, endsAt, Date.now()));
-  const kept = keptFor(record, isInForce, Date.now(), Boolean(options.cookieDomain));
-  // Without cookie mode, a server's cookie is neither read nor erased.
-  places.write(kept, options.useCookie ? undefined : isForeignSet);
-}
-
-/** Emit what has changed since the last time. */
-const announce = (dropIn: DropIn, isInvalid = false): void => {
-  const { told: before, callbacks } = dropIn;
-  const now = knownNow(dropIn);
-  dropIn.told = now;
-  keep(dropIn);
-  const identity = identityOf(dropIn);
-  for (const event of eventsBetween(before, now)) callbacks.emit(event, identity);
-  callbacks.emitLegacy(isInvalid ? LEGACY_STATUS.invalid : statusBetween(before, now), now.token);
-};
-
-/** Something may have changed in the session. */
-export function update(dropIn: DropIn): void {
-  const { state } = dropIn;
-  // A page that comes back from the back/forward cache has yet to read what happened meanwhile.
-  if (state.name !== 'ready' || state.session.state.waitingFor === 'storage') return;
-  if (!isSameKnown(dropIn.told, knownNow(dropIn)) && !look(dropIn)) announce(dropIn);
 }
 
 /**
- * Look whether a server or another host has changed the cookie, and start again from it if it is newer than the record.
+ * Supply another identity, as the page's own act.
  *
- * @returns whether it is.
+ * @throws {Error} before `init`.
  */
-export function look(dropIn: DropIn): boolean {
-  const { state, places, options, considered } = dropIn;
-  if (state.name !== 'ready' || !places.hasChanged(state.records.isDatabaseLost())) return false;
-  const found = places.read();
-  const evidence = { found, isCookieMode: options.useCookie === true, record: state.records.view() };
-  if (!hasNews(evidence, considered)) return false;
-  startFrom(dropIn, found, false);
-  return true;
-}
-
-const afterWrite = (dropIn: DropIn): void => {
-  update(dropIn);
-  keep(dropIn);
-};
-
-/** Supply another identity, as the page's own act. */
 export function setIdentity(dropIn: DropIn, identity: unknown): void {
-  const { state } = dropIn;
-  if (isIdle(state)) throw new Error('setIdentity: call init first');
-  if (state.name === 'reading' && state.mark) {
-    // Held back until the mark has been compared with the record.
-    const supplied = suppliedBy(identity);
-    if (supplied) state.evidence = { ...state.evidence, found: [supplied, ...withoutIdentities(state.evidence.found)] };
+  const { state, considered, callbacks } = dropIn;
+  if (!isStarted(state)) throw new Error('setIdentity: call init first');
+  // The page supplies it now: the time of an earlier login does not matter.
+  const claim = claimOf({ from: 'page', value: { ...(identity as object), tessera: undefined } });
+  if (!claim) {
+    callbacks.emitLegacy('invalid');
     return;
   }
-  dropIn.considered.add((Object(identity) as Identity)['refresh_token']);
-  state.session.setTokens(identity).then(
-    () => afterWrite(dropIn),
-    () => dropIn.callbacks.emitLegacy(LEGACY_STATUS.invalid, undefined),
-  );
+  considered.delete((claim.answer as TokenSet).refreshToken);
+  state.claims = [claim, ...state.claims.filter(isMark)];
+  if (state.name === 'ready') follow(dropIn, state, [claim]);
 }
 
 /** Log out. The places are marked at once: the page may be gone before the database has answered. */
 export function disconnect(dropIn: DropIn): void {
-  if (isIdle(dropIn.state)) start(dropIn);
-  const { state } = dropIn;
-  if (isIdle(state)) return;
-  const isOptedOut = knownNow(dropIn).condition === 'optedOut';
-  if (state.name === 'reading') {
-    state.candidate = undefined;
-    state.evidence = { ...state.evidence, current: undefined, found: withoutIdentities(state.evidence.found) };
-  }
-  const now = Date.now();
-  const actAt = Math.max(now, (state.records.view()?.actAt ?? 0) + 1);
-  dropIn.places.write(markOf(isOptedOut ? 'optout' : 'logout', actAt, now, Boolean(dropIn.options.cookieDomain)));
-  const settle = () => afterWrite(dropIn);
-  void state.session.clear().then(settle, settle);
+  if (!isStarted(dropIn.state)) start(dropIn, {});
+  const state = dropIn.state as Started;
+  const answer = knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout';
+  const actAt = Math.max(Date.now(), (state.records.view()?.actAt ?? 0) + 1);
+  state.claims = state.claims.filter(isMark);
+  keep(dropIn, { answer, actAt }, true);
+  void state.session.clear();
 }
 
 /** Stop, and emit nothing more. */
 export function abort(dropIn: DropIn): void {
-  if (!isIdle(dropIn.state)) dropIn.state.session.close();
+  if (isStarted(dropIn.state)) dropIn.state.session.close();
   dropIn.state = { name: 'closed' };
   dropIn.told = undefined;
   dropIn.start();

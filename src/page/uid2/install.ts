@@ -3,17 +3,17 @@
 import { typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { ownGlobal } from '../clobbering.ts';
-import { createCallbacks } from './callbacks.ts';
-import { abort, disconnect, keep, look, setIdentity, start } from './drop-in.ts';
+import { createCallbacks, run } from './callbacks.ts';
+import { abort, disconnect, look, setIdentity, start, update } from './drop-in.ts';
 import { createPlaces } from './places.ts';
-import { type DropIn, identityOf, knownNow } from './state.ts';
-import { isAvailable, needsLogin } from './status.ts';
+import { type DropIn, identityOf, isStarted, knownNow } from './state.ts';
+import { isAvailable, type Known, needsLogin } from './status.ts';
 import type { Callback, Identity, InitOptions, Product, Uid2 } from './types.ts';
 
 /** Shortest delay that `refreshRetryPeriod` accepts, ms. */
 const SHORTEST_RETRY_MS = 1_000;
 
-const checkOptions = (given: unknown): void => {
+const checkOptions = (given: InitOptions): void => {
   const { callback, refreshRetryPeriod: period = SHORTEST_RETRY_MS } = Object(given) as InitOptions;
   const fault =
     typeFault('init', 'object', given) ||
@@ -24,63 +24,56 @@ const checkOptions = (given: unknown): void => {
     throw new RangeError(expectedGot('refreshRetryPeriod', `${SHORTEST_RETRY_MS} or more`, period));
 };
 
-/** Start, or continue, with these options added to `base`. */
-const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): void => {
+/**
+ * Start, or continue, with these options added to `base`.
+ *
+ * @returns the options, without identity and callback.
+ */
+const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions => {
   checkOptions(given);
   const { identity, callback, ...more } = given;
-  const before = dropIn.options;
-  const { state } = dropIn;
-  const session = 'session' in state ? state.session : undefined;
+  const { state, options: before } = dropIn;
   const options = { ...base, ...more };
-  dropIn.options = options;
-  // No number is less than NaN.
-  const isNewer = identity && !(Number((identity as Identity)['identity_expires']) < Number(session?.state.expiresAt));
   const isOther =
-    !session ||
-    (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]);
-  dropIn.places.moveTo(options);
-  try {
-    if (isNewer || isOther) start(dropIn, identity);
-    else if (!look(dropIn)) keep(dropIn);
-  } catch (fault) {
-    dropIn.options = before;
-    throw fault;
-  }
+    !isStarted(state) ||
+    (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]) ||
+    // No number is less than NaN.
+    (identity && !(Number((identity as Identity)['identity_expires']) < Number(state.session.state.expiresAt)));
+  if (isOther) start(dropIn, options, identity);
+  dropIn.options = options;
+  update(dropIn);
   if (callback) dropIn.callbacks.addLegacy(callback);
   dropIn.places.writeOptions(options);
+  return options;
 };
 
-const refuse = (): Promise<never> =>
-  Promise.reject(
-    new TypeError('identities are not generated in the page: generate on your server, then call setIdentity'),
-  );
+const refuse = (): Promise<never> => Promise.reject(new TypeError('generate on your server, then call setIdentity'));
 
 /** Make the methods of the global. */
 const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
-  const whenStarted = (read: () => boolean) => (dropIn.told || dropIn.state.name === 'reading' ? read() : undefined);
-  /** Options of an earlier page end with the first `init` of this one. */
-  let isBootstrapped = true;
-  const sdk: Uid2 = {
+  /** Those of this page: options of an earlier page end with the first `init`. */
+  let options: InitOptions = {};
+  const whenStarted = <T>(read: (known: Known) => T) => (isStarted(dropIn.state) ? read(knownNow(dropIn)) : undefined);
+  const getIdentity = () => {
+    look(dropIn);
+    return identityOf(dropIn);
+  };
+  return {
     callbacks: dropIn.callbacks.list,
     init: (given) => {
-      init(dropIn, given, isBootstrapped ? {} : dropIn.options);
-      isBootstrapped = false;
+      options = init(dropIn, given, options);
     },
-    getAdvertisingToken: () => sdk.getIdentity()?.['advertising_token'] as string | undefined,
+    getAdvertisingToken: () => getIdentity()?.['advertising_token'] as string | undefined,
     getAdvertisingTokenAsync: async () => {
       await dropIn.started;
-      if (!('session' in dropIn.state))
-        throw new Error('getAdvertisingTokenAsync: expected a started SDK, got an aborted one');
+      if (!isStarted(dropIn.state)) throw new Error('aborted');
       return dropIn.state.session.getToken();
     },
     setIdentity: (identity) => setIdentity(dropIn, identity),
-    getIdentity: () => {
-      look(dropIn);
-      return identityOf(dropIn);
-    },
-    isLoginRequired: () => whenStarted(() => needsLogin(knownNow(dropIn))),
-    isIdentityAvailable: () => whenStarted(() => isAvailable(knownNow(dropIn))),
-    hasOptedOut: () => whenStarted(() => knownNow(dropIn).condition === 'optedOut'),
+    getIdentity,
+    isLoginRequired: () => whenStarted(needsLogin),
+    isIdentityAvailable: () => whenStarted(isAvailable),
+    hasOptedOut: () => whenStarted(({ condition }) => condition === 'optedOut'),
     isInitComplete: () => dropIn.told !== undefined,
     disconnect: () => {
       bootstrap();
@@ -92,24 +85,24 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     setIdentityFromPhone: refuse,
     setIdentityFromPhoneHash: refuse,
   };
-  return sdk;
 };
 
 const createDropIn = (product: Product, list: Callback[]): DropIn => {
-  let resolve!: () => void;
-  const started = new Promise<void>((done) => (resolve = done));
+  let start!: () => void;
+  const started = new Promise<void>((resolve) => (start = resolve));
+  const places = createPlaces(product);
   const dropIn: DropIn = {
     product,
-    places: createPlaces(product),
+    places,
     callbacks: createCallbacks(list, () => [
       dropIn.told ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
       identityOf(dropIn),
     ]),
-    options: {},
+    options: places.readOptions() ?? {},
     state: { name: 'idle' },
     told: undefined,
     considered: new Set(),
-    start: resolve,
+    start,
     started,
   };
   return dropIn;
@@ -133,15 +126,10 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
   if (stub && 'init' in stub && typeof stub.init === 'function') return stub;
   const list = Array.isArray(stub?.callbacks) ? stub.callbacks : [];
   const dropIn = createDropIn(product, list);
+  const earlier = dropIn.places.readOptions();
   /** Start as an earlier page did, unless this page has started by itself. */
   const bootstrap = () => {
-    const options = dropIn.state.name === 'idle' && dropIn.places.readOptions();
-    if (!options) return;
-    try {
-      init(dropIn, options, {});
-    } catch (fault) {
-      globalThis.reportError?.(fault);
-    }
+    if (earlier && dropIn.state.name === 'idle') run(() => init(dropIn, earlier, {}));
   };
   const sdk = createMethods(dropIn, bootstrap);
   window[name] = sdk;

@@ -3,196 +3,131 @@
  * SDK has left, a mark of a logout or an opt-out, and the session's record. Pure: values in, a decision out.
  *
  * A copy or mark of ours has the member `tessera`: the time of the act (login, logout, opt-out) behind it, epoch ms. Among
- * copies, marks and the record the newest act wins. A value without that member comes from a server or the former SDK.
+ * copies, marks and the record the newest act wins. A value without that member comes from the page, a server or the former SDK.
  */
 
-import { parseAnswer, parseTokenSet, type TokenSet, toWire } from '../../token/token-set.ts';
-import { type Found, type Kept, tryTo } from './places.ts';
+import type { Held } from '../../token/phase.ts';
+import { type Answer, parseAnswer, type TokenSet, toWire } from '../../token/token-set.ts';
+import { type Found, tryTo } from './places.ts';
+import type { StoredRecord } from './record.ts';
 import type { Identity } from './types.ts';
 
-/** The session's record, as far as it matters here. */
-export interface RecordView {
-  readonly set?: TokenSet | undefined;
-  /** Time of the last login, logout or opt-out, epoch ms; 0 if unknown. */
+/** What somebody says of the user: a set, or that the user has opted out or logged out. */
+export interface Claim {
+  readonly answer: Answer | 'logout';
+  /** Time of the act behind it, epoch ms. */
   readonly actAt: number;
-  readonly isOptedOut: boolean;
-  /** The user has logged out, or opted out, since the last login. */
-  readonly isCleared: boolean;
 }
 
-/** What is known when a decision is made. */
-export interface Evidence {
-  /** Every value that was found, and what the page supplies. */
-  readonly found: readonly Found[];
-  /** The page has asked for the cookie. */
-  readonly isCookieMode: boolean;
-  /** The identity in force before, if the session is only started again. */
-  readonly current?: Identity | null | undefined;
-  /** null: nothing is stored. Left out: not read yet. */
-  readonly record?: RecordView | null | undefined;
+/** The time of what a server or the former SDK says: later than every known time, earlier than what the page says. */
+const UNKNOWN_TIME = Number.MAX_VALUE;
+
+/** Tell whether a claim has the time of its act. */
+export function isDated({ actAt }: Claim): boolean {
+  return actAt < UNKNOWN_TIME;
 }
 
-export type Mark = 'optout' | 'logout';
-
-/** What the session is asked to do once the record has been read. `actAt`: when it was done elsewhere, if that is known. */
-export type Act =
-  | { readonly type: 'optOut'; readonly actAt: number | undefined }
-  | { readonly type: 'logOut'; readonly actAt: number | undefined }
-  /** Supply a set, as `setTokens` does. */
-  | { readonly type: 'supply'; readonly identity: Identity; readonly actAt: number | undefined }
-  /** Start again with a set that the session refuses if it already knows that set or its logout. */
-  | { readonly type: 'offer'; readonly identity: Identity };
-
-export interface Decision {
-  /** The identity to give out until the record has been read. */
-  readonly candidate?: Identity | undefined;
-  /** The mark that forbids to give out anything until the record has been read. */
-  readonly mark?: Mark | undefined;
-  /** The set that the session starts with: refused there if the session already knows it, or its logout. */
-  readonly offer?: Identity | undefined;
-  /** Empty until the record has been read. */
-  readonly acts: readonly Act[];
+/** Tell whether a claim marks a logout or an opt-out. */
+export function isMark({ answer }: Claim): boolean {
+  return typeof answer === 'string';
 }
 
-const isMark = (value: Identity): boolean => value['status'] === 'optout' || value['status'] === 'logout';
-const isSet = (value: Identity): boolean => tryTo(() => parseTokenSet(value)) !== undefined;
-const newestFirst =
-  (...members: string[]) =>
-  (one: Identity, other: Identity): number => {
-    const member = members.find((name) => one[name] !== other[name]);
-    return member ? Number(other[member]) - Number(one[member]) : 0;
+/** Read what was found, or what a page supplies; undefined if it is malformed. */
+export function claimOf({ from, value }: Found): Claim | undefined {
+  const { status, tessera } = Object(value) as Identity;
+  // A server that says `logout` has no identity to name: nothing follows from it.
+  const answer = status === 'logout' && tessera ? status : tryTo(() => parseAnswer(value));
+  const undated = from === 'page' ? Number.POSITIVE_INFINITY : UNKNOWN_TIME;
+  return answer && { answer, actAt: tessera ? Math.min(Number(tessera) || 1, Number.MAX_SAFE_INTEGER) : undated };
+}
+
+/**
+ * Read everything that was found.
+ *
+ * @param isCookieMode  the page has asked for the cookie. Any sibling subdomain can set a cookie: without that, only an
+ *   opt-out in it counts.
+ */
+export function claimsIn(found: readonly Found[], isCookieMode: boolean): Claim[] {
+  return found.flatMap((one) => {
+    const claim = claimOf(one);
+    const isAdmitted = isCookieMode || one.from !== 'cookie' || claim?.answer === 'optout';
+    return claim && isAdmitted ? [claim] : [];
+  });
+}
+
+/** The claims that count. */
+export interface Choice {
+  /** The newest copy or mark. Behind a mark nothing is given out until the record has been read. */
+  readonly newest?: Claim | undefined;
+  /** A set of the page, a server or the former SDK. */
+  readonly supplied?: TokenSet | undefined;
+}
+
+/** When the set of a claim expires; NaN for a mark. */
+const expiryOf = ({ answer }: Claim): number => Number((answer as TokenSet).expiresAt);
+
+/** Choose the claims that count. */
+export function choose(claims: readonly Claim[]): Choice {
+  const sorted = [...claims].sort((one, other) => other.actAt - one.actAt || expiryOf(other) - expiryOf(one));
+  return {
+    newest: sorted.find((claim) => isMark(claim) || isDated(claim)),
+    supplied: sorted.find((claim) => !isMark(claim) && !isDated(claim))?.answer as TokenSet | undefined,
   };
-
-/** Bring what a page supplies into the form of a found value; undefined if it is malformed. */
-export function suppliedBy(page: unknown): Found | undefined {
-  const answer = tryTo(() => parseAnswer(page));
-  if (!answer) return undefined;
-  const { tessera } = Object(page) as { tessera?: unknown };
-  const value: Identity =
-    answer === 'optout' ? { status: answer } : { ...toWire(answer), ...(tessera ? { tessera } : {}) };
-  return { from: 'page', value };
 }
 
-/** Sort what was found into marks, copies of ours, and sets that somebody else supplies. */
-const sort = ({ found, isCookieMode }: Evidence) => {
-  // Any sibling subdomain can set a cookie: an identity in it counts only in cookie mode. An opt-out always counts.
-  const admitted = found.filter(({ from, value }) => from !== 'cookie' || isCookieMode || value['status'] === 'optout');
-  const timeOf = ({ tessera }: Identity, otherwise: number) => (tessera ? Number(tessera) || 1 : otherwise);
-  const values = admitted.map(({ value }) => value);
-  const marks = values
-    .filter(isMark)
-    .map((value) => ({ status: value['status'] as Mark, actAt: timeOf(value, Number.POSITIVE_INFINITY) }))
-    // A server that says `logout` has no identity to name: nothing follows from it.
-    .filter(({ status, actAt }) => status === 'optout' || actAt < Number.POSITIVE_INFINITY)
-    .sort((one, other) => other.actAt - one.actAt);
-  const sets = admitted.filter(({ value }) => !isMark(value) && isSet(value));
-  const copies = sets
-    .filter(({ value }) => value['tessera'])
-    .map(({ value }) => value)
-    .sort(newestFirst('tessera', 'identity_expires'));
-  const supplied = sets
-    .filter(({ value }) => !value['tessera'])
-    .sort(
-      (one, other) =>
-        Number(other.from === 'page') - Number(one.from === 'page') ||
-        newestFirst('identity_expires')(one.value, other.value),
-    );
-  const [mark] = marks;
-  const [copy] = copies;
-  const copyAt = copy ? timeOf(copy, 0) : 0;
-  return { mark: mark && mark.actAt >= copyAt ? mark : undefined, copy, copyAt, supplied: supplied[0]?.value };
-};
+/** Return what to give out until the record has been read. */
+export function heldBy({ newest, supplied }: Choice): Held {
+  if (newest && isMark(newest)) return { optedOut: newest.answer === 'optout' };
+  return { set: supplied ?? (newest?.answer as TokenSet | undefined) };
+}
 
 /**
- * Decide what to give out before the record has been read, and what the session has to be told afterwards.
+ * List what the record does not know yet and has to follow, in order.
  *
- * Call it twice with the same evidence: without `record`, then with it.
+ * @param record      undefined: nothing is stored.
+ * @param considered  refresh tokens that were supplied before: a cookie that cannot be erased is not adopted twice.
  */
-export function decide(evidence: Evidence): Decision {
-  const { mark, copy, copyAt, supplied } = sort(evidence);
-  const { record, current } = evidence;
-  if (record === undefined) {
-    return mark
-      ? { mark: mark.status, acts: [] }
-      : { candidate: supplied ?? copy ?? current ?? undefined, offer: supplied, acts: [] };
-  }
+export function newsIn(
+  { newest, supplied }: Choice,
+  record: StoredRecord | undefined,
+  considered: ReadonlySet<string | undefined>,
+): Claim[] {
   // A record without a time was written by a session alone; no copy is known to be newer.
-  const recordAt = record ? record.actAt || Number.POSITIVE_INFINITY : -1;
-  if (mark) {
-    const isNews = mark.actAt > recordAt;
-    const actAt = Number.isFinite(mark.actAt) ? mark.actAt : undefined;
-    // Behind an opt-out, a set waits until the service accepts it.
-    if (isNews && mark.status === 'optout')
-      return {
-        acts: [
-          { type: 'optOut', actAt },
-          ...(supplied ? [{ type: 'supply', identity: supplied, actAt: undefined } as const] : []),
-        ],
-      };
-    return {
-      acts: [
-        ...(isNews && record ? [{ type: 'logOut', actAt } as const] : []),
-        ...(supplied ? [{ type: 'offer', identity: supplied } as const] : []),
-      ],
-    };
+  const recordAt = record ? (record.actAt ?? UNKNOWN_TIME) : 0;
+  const news: Claim[] = [];
+  if (newest) {
+    // An opt-out without a time is news once.
+    const isNewer = newest.actAt > recordAt && (isDated(newest) || !record?.optedOut);
+    // Of one login, the later set is the one that was refreshed.
+    const isRefreshed = newest.actAt === recordAt && expiryOf(newest) > Number(record?.set?.expiresAt);
+    if (isNewer || isRefreshed) news.push(newest);
   }
-  // Of one login, the later set is the one that was refreshed.
-  const isRefreshed = copyAt === recordAt && record?.set && Number(copy!['identity_expires']) > record.set.expiresAt;
-  const isNews = copy && (copyAt > recordAt || isRefreshed);
-  return { acts: isNews ? [{ type: 'supply', identity: copy, actAt: copyAt }] : [] };
-}
-
-/** Keep only the marks: what is left of the evidence after a logout. */
-export function withoutIdentities(found: readonly Found[]): Found[] {
-  return found.filter(({ value }) => isMark(value));
+  // Behind an opt-out, a set waits until the service accepts it.
+  if (supplied && !considered.has(supplied.refreshToken)) news.push({ answer: supplied, actAt: UNKNOWN_TIME });
+  return news;
 }
 
 /**
- * Decide whether a look at the places of an open page brings anything new: an act elsewhere that is newer than the record,
- * or a set that a server has put into the cookie.
+ * Return what a record says.
  *
- * @param known  refresh tokens that this page has already considered.
+ * @param isInForce  its set has not ended.
  */
-export function hasNews(
-  evidence: Evidence & { readonly record: RecordView | null },
-  known: ReadonlySet<unknown>,
-): boolean {
-  const { mark, copy, copyAt, supplied } = sort(evidence);
-  const recordAt = evidence.record ? evidence.record.actAt || Number.POSITIVE_INFINITY : -1;
-  if (supplied && !known.has(supplied['refresh_token'])) return true;
-  if (mark) return mark.actAt > recordAt && !(mark.status === 'logout' && !evidence.record?.set);
-  return copy !== undefined && copyAt > recordAt;
-}
-
-/** Tell whether a value is an identity that this file has not written. */
-export function isForeignSet(value: Identity): boolean {
-  return !value['tessera'] && !isMark(value);
+export function claimOfRecord(record: StoredRecord | undefined, isInForce: boolean): Claim | undefined {
+  const { set, actAt, optedOut, clearedAt } = record ?? {};
+  const answer = optedOut ? 'optout' : set ? isInForce && set : clearedAt !== undefined && 'logout';
+  return answer ? { answer, actAt: actAt || 1 } : undefined;
 }
 
 /** How long a mark stays in its place, ms: the session keeps its own of an opt-out without an end. */
 const MARK_MS = 365 * 86_400_000;
 
-/** The mark to keep after a logout or an opt-out. With a `cookieDomain` other hosts share, a logout is marked there too. */
-export function markOf(status: Mark, actAt: number, now: number, isDomainShared: boolean): Kept {
-  const expiresAt = now + MARK_MS;
-  return {
-    // The former SDK reads these members.
-    value: { status, identity_expires: expiresAt, refresh_expires: expiresAt, tessera: actAt || 1 },
-    expiresAt,
-    place: status === 'optout' || isDomainShared ? 'both' : 'local',
-  };
-}
-
-/** What to keep in the places for a record: a copy of its set, a mark, or nothing. */
-export function keptFor(
-  record: RecordView | null,
-  isSetInForce: boolean,
-  now: number,
-  isDomainShared: boolean,
-): Kept | undefined {
-  if (record?.isOptedOut) return markOf('optout', record.actAt, now, isDomainShared);
-  const { set, actAt = 0 } = record ?? {};
-  if (set && isSetInForce)
-    return { value: { ...toWire(set), tessera: actAt || 1 }, expiresAt: set.endsAt, place: 'shared' };
-  return record?.isCleared && !set ? markOf('logout', actAt, now, isDomainShared) : undefined;
+/** Return the value that keeps a claim. A mark holds no token. */
+export function wireOf({ answer, actAt }: Claim): Identity {
+  const expiresAt = Date.now() + MARK_MS;
+  const value =
+    typeof answer === 'string'
+      ? // The former SDK reads these members.
+        { status: answer, identity_expires: expiresAt, refresh_expires: expiresAt }
+      : toWire(answer);
+  return { ...value, tessera: actAt };
 }

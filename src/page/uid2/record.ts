@@ -2,64 +2,47 @@
  * The store of the drop-in's session, watched. The only file that knows members of the session's stored record: `set`,
  * `clearedAt`, `optedOut`, `generation` and `baseUrl`.
  *
- * It adds three things to the database: the time of the last login, logout or opt-out (`actAt`); a record that stays valid
- * for another `baseUrl`; and memory in place of a database that fails, so that the drop-in always knows the set in force.
+ * It adds two things to the record: the time of the last login, logout or opt-out (`actAt`), and validity for another
+ * `baseUrl`. If the database fails, it watches the memory that takes its place.
  */
 
-import { indexedDbStore, type Store } from '../../session/index.ts';
+import { indexedDbStore, memoryStore, type Store } from '../../session/index.ts';
 import type { TokenSet } from '../../token/token-set.ts';
-import type { RecordView } from './precedence.ts';
 
 /** The members of the session's record that are used here, and the one that is added. */
-interface StoredRecord {
+export interface StoredRecord {
   readonly generation: number;
   readonly baseUrl: string;
   readonly set?: TokenSet | undefined;
+  /** When the user logged out or opted out; absent once a set is supplied. */
   readonly clearedAt?: number | undefined;
   readonly optedOut?: boolean | undefined;
+  /** When the user last logged in, logged out or opted out, epoch ms; absent if a session alone has written the record. */
   readonly actAt?: number | undefined;
 }
 
 export interface RecordStore extends Store {
-  /** The record at the last read or write; null if nothing is stored. */
-  view(): RecordView | null;
-  /** The database has failed: memory has taken its place. */
-  isDatabaseLost(): boolean;
-  /** The act that stores the set with this refresh token, or no set, was done at `actAt` elsewhere, epoch ms. */
+  /** The record at the last read or write; undefined if nothing is stored. */
+  view(): StoredRecord | undefined;
+  /** The act that stores the set with this refresh token, or no set, was done at `actAt`, epoch ms. */
   expectAct(refreshToken: unknown, actAt: number): void;
 }
-
-/** How long one use of the database may take, ms: less than the 1.5 s in which the session gives up. */
-const DATABASE_MS = 1_000;
-
-const inTime = <T>(promise: Promise<T>): Promise<T> => {
-  let timer: ReturnType<typeof setTimeout>;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`IndexedDB did not answer within ${DATABASE_MS} ms`)), DATABASE_MS);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-};
 
 /**
  * Create the store of a session.
  *
  * @param name     of the IndexedDB database.
- * @param baseUrl  of the session, as the session normalises it.
+ * @param baseUrl  of the session, as `parseBaseUrl` returns it.
  */
 export function createRecordStore(name: string, baseUrl: string): RecordStore {
-  const database = 'indexedDB' in globalThis ? indexedDbStore(name) : undefined;
-  let isLost = !database;
   let last: StoredRecord | undefined;
   let expected: { refreshToken: unknown; actAt: number } | undefined;
+  let inUse: Store;
 
-  const forThisOperator = (stored?: StoredRecord) =>
-    stored && (stored.baseUrl === baseUrl ? stored : { ...stored, baseUrl });
+  const forThisOperator = (stored: StoredRecord | undefined) => stored && { ...stored, baseUrl };
 
   /** Apply a change of the session, and keep the time of the act behind it. */
-  const changed = (
-    stored: StoredRecord | undefined,
-    change: (stored: unknown) => unknown,
-  ): StoredRecord | undefined => {
+  const changed = (stored: StoredRecord | undefined, change: (stored: unknown) => unknown) => {
     const before = forThisOperator(stored);
     const after = change(before) as StoredRecord | undefined;
     if (!after || after === before) return after && stored;
@@ -69,60 +52,28 @@ export function createRecordStore(name: string, baseUrl: string): RecordStore {
     return { ...after, actAt: isExpected ? expected!.actAt : Math.max(Date.now(), (before?.actAt ?? 0) + 1) };
   };
 
-  /** An older record would bring the user back whom a login or logout has replaced; an opt-out stays. */
-  const eraseOlder = () => {
-    const generation = last?.generation ?? 0;
-    database
-      ?.update((stored) => {
-        const record = stored as StoredRecord | undefined;
-        return record && !record.optedOut && record.generation < generation ? undefined : stored;
-      })
-      .catch(() => {});
+  const watch = (store: Store): Store => {
+    /** Note what is stored. A store that has failed may still answer: too late. */
+    const note = (stored: unknown) => {
+      if (inUse === watched) last = stored as StoredRecord | undefined;
+      return last;
+    };
+    const watched: Store = {
+      ...store,
+      read: async () => forThisOperator(note(await store.read())),
+      update: async (change) => note(await store.update((stored) => changed(stored as StoredRecord, change))),
+      // The session's own record has no time.
+      spare: (value) => watch(memoryStore({ ...(value as StoredRecord), actAt: last?.actAt ?? 0 })),
+    };
+    inUse = watched;
+    return watched;
   };
 
   return {
-    kind: database ? 'indexeddb' : 'memory',
-    read: async () => {
-      if (!isLost) {
-        await inTime(database!.read()).then(
-          (stored) => (last = stored as StoredRecord | undefined),
-          () => (isLost = true),
-        );
-      }
-      return forThisOperator(last);
-    },
-    update: async (change) => {
-      let isLate = false;
-      if (!isLost) {
-        const written = database!.update((stored) =>
-          isLate ? stored : changed(stored as StoredRecord | undefined, change),
-        );
-        await inTime(written).then(
-          (stored) => (last = stored as StoredRecord | undefined),
-          () => {
-            isLost = isLate = true;
-          },
-        );
-        if (!isLost) return last;
-      }
-      const before = last;
-      last = changed(last, change);
-      if (last?.generation !== before?.generation) eraseOlder();
-      return last;
-    },
-    close: () => database?.close?.(),
-    isDatabaseLost: () => isLost,
+    ...watch('indexedDB' in globalThis ? indexedDbStore(name) : memoryStore()),
+    view: () => last,
     expectAct: (refreshToken, actAt) => {
       expected = { refreshToken, actAt };
     },
-    view: () =>
-      last
-        ? {
-            set: last.set,
-            actAt: last.actAt ?? 0,
-            isOptedOut: Boolean(last.optedOut),
-            isCleared: last.clearedAt !== undefined,
-          }
-        : null,
   };
 }

@@ -4,81 +4,81 @@
  */
 
 import type { Session } from '../../session/index.ts';
+import { type Held, phaseOf, tokenAt } from '../../token/phase.ts';
 import { toWire } from '../../token/token-set.ts';
 import type { Callbacks } from './callbacks.ts';
 import type { Places } from './places.ts';
-import { decide, type Evidence, type Mark } from './precedence.ts';
+import { type Claim, choose, claimsIn, heldBy } from './precedence.ts';
 import type { RecordStore } from './record.ts';
-import { type Known, knownFromIdentity, knownFromSession } from './status.ts';
+import { describe, type Known } from './status.ts';
 import type { Identity, InitOptions, Product } from './types.ts';
 
-/** `init` has been called; what the session has stored is not known yet. */
-export interface Reading {
-  readonly name: 'reading';
+/** `init` has been called. */
+export interface Started {
+  /** `reading`: what the session has stored is not known yet. */
+  name: 'reading' | 'ready';
   readonly session: Session;
   readonly records: RecordStore;
-  /** What is held back until the record is known. */
-  evidence: Omit<Evidence, 'record'>;
-  candidate: Identity | undefined;
-  readonly mark: Mark | undefined;
-  /** The page has supplied a malformed identity. */
-  readonly isInvalid: boolean;
+  /** What the page has supplied and what the places held; later, what the record said last. */
+  claims: readonly Claim[];
+  /** The page has supplied a malformed identity: to be told with the next announcement. */
+  isInvalid: boolean;
 }
 
-export interface Ready {
-  readonly name: 'ready';
-  readonly session: Session;
-  readonly records: RecordStore;
-}
-
-export type State = { readonly name: 'idle' } | Reading | Ready | { readonly name: 'closed' };
+export type State = { readonly name: 'idle' | 'closed' } | Started;
 
 /** Everything that one drop-in holds. */
 export interface DropIn {
   readonly product: Product;
   readonly places: Places;
   readonly callbacks: Callbacks;
+  /** Those of `init`; before it, those that an earlier page has left. */
   options: InitOptions;
   state: State;
   /** What callbacks know; undefined until `InitCompleted` has been emitted. */
   told: Known | undefined;
-  /** Refresh tokens that were considered: a cookie that cannot be erased is not adopted twice. */
-  readonly considered: Set<unknown>;
+  /** Refresh tokens that the session was given: a cookie that cannot be erased is not adopted twice. */
+  readonly considered: Set<string | undefined>;
   /** Resolve `started`. */
   start(): void;
   /** The session has read its record, or `abort` was called. */
   readonly started: Promise<void>;
 }
 
-/** Tell whether there is no session. */
-export function isIdle(state: State): state is Exclude<State, Reading | Ready> {
-  return state.name === 'idle' || state.name === 'closed';
+/** Tell whether there is a session. */
+export function isStarted(state: State): state is Started {
+  return 'session' in state;
 }
 
+/** What counts while the session's record is not known. */
+const heldNow = (dropIn: DropIn): Held => {
+  const { state } = dropIn;
+  return heldBy(choose(isStarted(state) ? state.claims : readClaims(dropIn)));
+};
+
 /** Describe what the page may know now. */
-export function knownNow({ state }: DropIn): Known {
-  if (isIdle(state)) return { condition: 'none', token: undefined };
+export function knownNow(dropIn: DropIn): Known {
+  const { state } = dropIn;
+  if (state.name === 'ready') {
+    const { session } = state;
+    return describe(session.state.phase, session.advertisingToken, session.state.endsAt);
+  }
+  const held = heldNow(dropIn);
   const now = Date.now();
-  const { session } = state;
-  if (state.name === 'reading' && (state.mark || session.advertisingToken === undefined))
-    return knownFromIdentity(state.candidate, state.mark === 'optout', now);
-  const token = session.advertisingToken;
-  return knownFromSession(session.state.phase, token, session.state.endsAt, now);
+  return describe(phaseOf(held, now), tokenAt(held, now), held.set?.endsAt);
 }
 
 /** Return the whole identity whose token is in force, or null. */
 export function identityOf(dropIn: DropIn): Identity | null {
-  const { state, options, places } = dropIn;
-  if (isIdle(state)) {
-    // Before `init`: what the former SDK or an earlier page has left.
-    const found = places.read();
-    const isCookieMode = (options.useCookie ?? places.readOptions()?.useCookie) === true;
-    const { candidate } = decide({ found, isCookieMode });
-    return knownFromIdentity(candidate, false, Date.now()).token ? candidate! : null;
-  }
+  const { state } = dropIn;
   const { token } = knownNow(dropIn);
-  if (token === undefined) return null;
-  if (state.name === 'reading' && state.candidate?.['advertising_token'] === token) return state.candidate;
-  const set = state.records.view()?.set;
+  if (!token) return null;
+  const set = state.name === 'ready' ? state.records.view()?.set : heldNow(dropIn).set;
+  // A set that is not written yet is not known here.
   return set?.advertisingToken === token ? toWire(set) : { advertising_token: token };
+}
+
+/** Read what the places hold. */
+export function readClaims({ places, options }: DropIn): Claim[] {
+  return claimsIn(places.read(), options.useCookie === true);
 }

@@ -21,6 +21,8 @@ export interface Store {
   update(change: (stored: unknown) => unknown): Promise<unknown>;
   /** Release connections. The value stays. */
   close?(): void;
+  /** Make the store that replaces this one for the life of the page when it fails. Default: {@link memoryStore}. */
+  spare?(value: unknown): Store;
 }
 
 /** The object store and the key of the one value. */

@@ -524,7 +524,7 @@ describe('the cookie', () => {
     await complete();
     const written = set.mock.calls.map(([text]) => text).filter((text) => text.startsWith('__uid_2=%7B'));
     expect(written.at(-1)).toContain(
-      `;path=/shop;expires=${new Date(wireSet(1).refresh_expires).toUTCString()};domain=page.example;samesite=lax`,
+      `;path=/shop;domain=page.example;expires=${new Date(wireSet(1).refresh_expires).toUTCString()};samesite=lax`,
     );
   });
 });

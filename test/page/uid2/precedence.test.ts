@@ -3,17 +3,18 @@
 import { describe, expect, test } from 'vitest';
 import type { Found } from '../../../src/page/uid2/places.ts';
 import {
-  decide,
-  type Evidence,
-  hasNews,
-  keptFor,
-  markOf,
-  type RecordView,
-  suppliedBy,
-  withoutIdentities,
+  type Claim,
+  choose,
+  claimOf,
+  claimOfRecord,
+  claimsIn,
+  heldBy,
+  newsIn,
+  wireOf,
 } from '../../../src/page/uid2/precedence.ts';
+import type { StoredRecord } from '../../../src/page/uid2/record.ts';
 import { parseTokenSet } from '../../../src/token/token-set.ts';
-import { wireSet } from '../../session/fixtures.ts';
+import { BASE_URL, wireSet } from '../../session/fixtures.ts';
 import { MINUTE, START } from '../../support/fixtures.ts';
 
 const OLDER = START - 10 * MINUTE;
@@ -30,62 +31,64 @@ const found = {
   localCopy: (at: number): Found => ({ from: 'local', value: { ...set(5), tessera: at } }),
   loggedOut: (at: number): Found => ({ from: 'local', value: { status: 'logout', tessera: at } }),
   optedOut: (at: number): Found => ({ from: 'local', value: { status: 'optout', tessera: at } }),
+  pageOptOut: { from: 'page', value: { status: 'optout' } },
   formerOptOut: { from: 'local', value: { status: 'optout' } },
   cookieOptOut: { from: 'cookie', value: { status: 'optout' } },
   serverLogout: { from: 'cookie', value: { status: 'logout' } },
 } satisfies Record<string, Found | ((...given: number[]) => Found)>;
 
-const signedIn = (actAt: number): RecordView => ({
-  set: parseTokenSet(set(9)),
-  actAt,
-  isOptedOut: false,
-  isCleared: false,
-});
-const signedOut = (actAt: number): RecordView => ({ actAt, isOptedOut: false, isCleared: true });
-const optedOut = (actAt: number): RecordView => ({ actAt, isOptedOut: true, isCleared: true });
+const record = (more: Partial<StoredRecord>): StoredRecord => ({ generation: 1, baseUrl: BASE_URL, ...more });
+const signedIn = (actAt?: number) => record({ set: parseTokenSet(set(9)), actAt });
+const signedOut = (actAt: number) => record({ actAt, clearedAt: actAt });
+const optedOut = (actAt: number) => record({ actAt, clearedAt: actAt, optedOut: true });
 
 /** The number of a set, to compare decisions by. */
-const n = (identity: unknown) =>
-  (identity as { advertising_token: string }).advertising_token.slice('advertising-'.length);
+const n = (token: string) => token.slice('advertising-'.length);
+const wordsOf = ({ answer, actAt }: Claim) => {
+  const what = typeof answer === 'string' ? answer : `supply ${n(answer.advertisingToken)}`;
+  return actAt < START ? `${what} of ${actAt}` : what;
+};
 const COOKIE = true;
 
 describe('before the record has been read', () => {
   test.each<[sentence: string, found: Found[], isCookieMode: boolean, result: string]>([
     ['nothing was found', [], COOKIE, 'none'],
-    ['the page outranks every other identity', [found.former, found.server, found.page], COOKIE, 'give 1, offer 1'],
-    ["a server's cookie outranks a copy", [found.server, found.localCopy(NEWER)], COOKIE, 'give 2, offer 2'],
-    ["the former SDK's value outranks a copy", [found.former, found.cookieCopy(NEWER)], COOKIE, 'give 3, offer 3'],
-    ['of server and former SDK the later expiry counts', [found.former, found.server], COOKIE, 'give 2, offer 2'],
+    ['the page outranks every other identity', [found.former, found.server, found.page], COOKIE, 'give 1'],
+    ["a server's cookie outranks a copy", [found.server, found.localCopy(NEWER)], COOKIE, 'give 2'],
+    ["the former SDK's value outranks a copy", [found.former, found.cookieCopy(NEWER)], COOKIE, 'give 3'],
+    ['of server and former SDK the later expiry counts', [found.former, found.server], COOKIE, 'give 2'],
     ['a copy is given out, and not offered', [found.localCopy(NEWER)], false, 'give 5'],
     ['the copy of the newer act is given out', [found.localCopy(OLDER), found.cookieCopy(NEWER)], COOKIE, 'give 4'],
     ['without cookie mode no identity comes from a cookie', [found.server, found.cookieCopy(NEWER)], false, 'none'],
-    ['a mark withholds the identity of the page', [found.page, found.loggedOut(NEWER)], false, 'mark logout'],
-    ['an opt-out of the former SDK withholds every identity', [found.page, found.formerOptOut], false, 'mark optout'],
+    [
+      'of two copies of one login the refreshed one is given out',
+      [found.localCopy(NEWER), found.cookieCopy(NEWER, START + MINUTE)],
+      COOKIE,
+      'give 4',
+    ],
+    ['a mark withholds the identity of the page', [found.page, found.loggedOut(NEWER)], false, 'withhold'],
+    ['an opt-out of the former SDK withholds every identity', [found.page, found.formerOptOut], false, 'opted out'],
     [
       'an opt-out in a cookie counts without cookie mode',
       [found.localCopy(NEWER), found.cookieOptOut],
       false,
-      'mark optout',
+      'opted out',
     ],
-    ['a mark withholds an older copy', [found.cookieCopy(OLDER), found.loggedOut(NEWER)], COOKIE, 'mark logout'],
+    ['a mark withholds an older copy', [found.cookieCopy(OLDER), found.loggedOut(NEWER)], COOKIE, 'withhold'],
     ['a copy of a newer act outranks a mark', [found.cookieCopy(NEWER), found.loggedOut(OLDER)], COOKIE, 'give 4'],
     ['a logout that a server states means nothing', [found.serverLogout, found.localCopy(NEWER)], COOKIE, 'give 5'],
     ['a malformed set means nothing', [{ from: 'local', value: { advertising_token: 'alone' } }], false, 'none'],
   ])('%s', (_, values, isCookieMode, result) => {
-    const { candidate, mark, offer, acts } = decide({ found: values, isCookieMode });
-    const parts = [mark && `mark ${mark}`, candidate && `give ${n(candidate)}`, offer && `offer ${n(offer)}`];
-    expect(parts.filter(Boolean).join(', ') || 'none').toBe(result);
-    expect(acts).toEqual([]);
-  });
-
-  test('a restart gives out the identity in force if no place has one', () => {
-    expect(decide({ found: [], isCookieMode: false, current: set(7) }).candidate).toEqual(set(7));
+    const choice = choose(claimsIn(values, isCookieMode));
+    const held = heldBy(choice);
+    const given = held.set ? `give ${n(held.set.advertisingToken)}` : choice.newest && 'withhold';
+    expect(held.optedOut ? 'opted out' : (given ?? 'none')).toBe(result);
   });
 });
 
 describe('once the record has been read', () => {
-  test.each<[sentence: string, found: Found[], record: RecordView | null, result: string]>([
-    ['a copy replaces a record that was lost', [found.localCopy(OLDER)], null, `supply 5 of ${OLDER}`],
+  test.each<[sentence: string, found: Found[], record: StoredRecord | undefined, result: string]>([
+    ['a copy replaces a record that was lost', [found.localCopy(OLDER)], undefined, `supply 5 of ${OLDER}`],
     ['a copy of an older act changes nothing', [found.cookieCopy(OLDER)], signedIn(NEWER), ''],
     ['a copy of the same act changes nothing', [found.cookieCopy(NEWER)], signedIn(NEWER), ''],
     ['a copy of a newer act is adopted', [found.cookieCopy(NEWER)], signedIn(OLDER), `supply 4 of ${NEWER}`],
@@ -102,110 +105,83 @@ describe('once the record has been read', () => {
       `supply 4 of ${NEWER}`,
     ],
     ['a copy from before a logout is not', [found.cookieCopy(OLDER)], signedOut(NEWER), ''],
-    ['a record without a time outranks every copy', [found.cookieCopy(NEWER)], signedIn(0), ''],
-    ['a newer logout elsewhere ends the record', [found.loggedOut(NEWER)], signedIn(OLDER), `logOut of ${NEWER}`],
+    ['a record without a time outranks every copy', [found.cookieCopy(NEWER)], signedIn(), ''],
+    ['a newer logout elsewhere ends the record', [found.loggedOut(NEWER)], signedIn(OLDER), `logout of ${NEWER}`],
     ['an older logout does not', [found.loggedOut(OLDER)], signedIn(NEWER), ''],
-    ['a newer opt-out elsewhere is recorded', [found.optedOut(NEWER)], signedIn(OLDER), `optOut of ${NEWER}`],
-    ['an opt-out is recorded again if the record was lost', [found.optedOut(OLDER)], null, `optOut of ${OLDER}`],
+    ['the mark of the record changes nothing', [found.loggedOut(NEWER)], signedOut(NEWER), ''],
+    [
+      'a newer logout is recorded for a user who is signed out: an older login elsewhere must not outrank it',
+      [found.loggedOut(NEWER)],
+      signedOut(OLDER),
+      `logout of ${NEWER}`,
+    ],
+    ['a newer opt-out elsewhere is recorded', [found.optedOut(NEWER)], signedIn(OLDER), `optout of ${NEWER}`],
+    ['an opt-out is recorded after a logout', [found.optedOut(NEWER)], signedOut(OLDER), `optout of ${NEWER}`],
+    ['an opt-out is recorded again if the record was lost', [found.optedOut(OLDER)], undefined, `optout of ${OLDER}`],
     ['an opt-out that the service has lifted since is not', [found.optedOut(OLDER)], signedIn(NEWER), ''],
+    ['an opt-out without a time is recorded once', [found.formerOptOut], optedOut(OLDER), ''],
     [
       'an opt-out of the former SDK is recorded, with what waits behind it',
       [found.formerOptOut, found.page],
       signedIn(NEWER),
-      'optOut of undefined, supply 1 of undefined',
+      'optout, supply 1',
     ],
     [
-      'an identity behind a known mark is offered: a cached page does not undo a logout',
-      [found.page, found.loggedOut(OLDER)],
-      signedOut(OLDER),
-      'offer 1',
-    ],
-    [
-      'an identity behind a newer logout is offered after it',
+      'an identity behind a newer logout is supplied after it',
       [found.page, found.loggedOut(NEWER)],
       signedIn(OLDER),
-      `logOut of ${NEWER}, offer 1`,
+      `logout of ${NEWER}, supply 1`,
     ],
-    [
-      'an identity behind a logout is offered if the record was lost',
-      [found.page, found.loggedOut(NEWER)],
-      null,
-      'offer 1',
-    ],
-    ['an identity without a mark was offered at the start', [found.page], signedIn(NEWER), ''],
-  ])('%s', (_, values, record, result) => {
-    const { acts, ...rest } = decide({ found: values, isCookieMode: true, record });
-    const words = acts.map((act) =>
-      [act.type, 'identity' in act && n(act.identity), 'actAt' in act && `of ${act.actAt}`].filter(Boolean).join(' '),
-    );
-    expect(words.join(', ')).toBe(result);
-    expect(rest).toEqual({});
-  });
-});
-
-describe('a look at an open page', () => {
-  test.each<[sentence: string, found: Found[], record: RecordView | null, result: boolean]>([
-    ['a new set of a server is news', [found.server], signedIn(NEWER), true],
-    ['the copy of the record is not', [found.cookieCopy(NEWER)], signedIn(NEWER), false],
-    [
-      'a refresh of the same login in another tab is not',
-      [found.cookieCopy(NEWER, START + MINUTE)],
-      signedIn(NEWER),
-      false,
-    ],
-    ['a newer login elsewhere is', [found.cookieCopy(NEWER)], signedIn(OLDER), true],
-    ['a newer logout elsewhere is', [found.loggedOut(NEWER)], signedIn(OLDER), true],
-    ['a newer logout of somebody who is signed out is not', [found.loggedOut(NEWER)], signedOut(OLDER), false],
-    ['a newer opt-out elsewhere is', [found.optedOut(NEWER)], signedOut(OLDER), true],
-    ['an empty place is not', [], signedIn(NEWER), false],
-  ])('%s', (_, values, record, result) => {
-    expect(hasNews({ found: values, isCookieMode: true, record } satisfies Evidence, new Set())).toBe(result);
+    ['a new set of a server is adopted', [found.server], signedIn(NEWER), 'supply 2'],
+    ['an opt-out that the page states now is recorded', [found.pageOptOut], signedIn(), 'optout'],
+    ['an empty place changes nothing', [], signedIn(NEWER), ''],
+  ])('%s', (_, values, stored, result) => {
+    const news = newsIn(choose(claimsIn(values, COOKIE)), stored, new Set());
+    expect(news.map(wordsOf).join(', ')).toBe(result);
   });
 
-  test('a set that was considered before is not news', () => {
+  test('a set that the session was given before changes nothing', () => {
     const known = new Set([found.server.value.refresh_token]);
-    expect(hasNews({ found: [found.server], isCookieMode: true, record: null }, known)).toBe(false);
+    expect(newsIn(choose(claimsIn([found.server], COOKIE)), undefined, known)).toEqual([]);
   });
 });
 
-test('what a page supplies is a set, an answer, an opt-out, or malformed', () => {
-  expect(suppliedBy(set(1))).toEqual({ from: 'page', value: set(1) });
-  expect(suppliedBy({ status: 'success', body: set(1) })).toEqual({ from: 'page', value: set(1) });
-  expect(suppliedBy({ ...set(1), tessera: NEWER })).toEqual({ from: 'page', value: { ...set(1), tessera: NEWER } });
-  expect(suppliedBy({ status: 'optout' })).toEqual({ from: 'page', value: { status: 'optout' } });
+test('what a page supplies is a set, an answer, a copy, an opt-out, or malformed', () => {
+  const supplied = (value: unknown) => claimOf({ from: 'page', value });
+  const answer = parseTokenSet(set(1));
+  expect(supplied(set(1))).toEqual({ answer, actAt: Number.POSITIVE_INFINITY });
+  expect(supplied({ status: 'success', body: set(1) })).toEqual({ answer, actAt: Number.POSITIVE_INFINITY });
+  expect(supplied({ ...set(1), tessera: NEWER })).toEqual({ answer, actAt: NEWER });
+  expect(supplied({ status: 'optout' })).toEqual({ answer: 'optout', actAt: Number.POSITIVE_INFINITY });
   for (const malformed of [undefined, null, 'text', {}, { status: 'failure' }, { advertising_token: 'alone' }])
-    expect(suppliedBy(malformed)).toBeUndefined();
+    expect(supplied(malformed)).toBeUndefined();
 });
 
-test('after a logout only marks are left of the evidence', () => {
-  expect(withoutIdentities([found.page, found.formerOptOut, found.localCopy(NEWER)])).toEqual([found.formerOptOut]);
+test('a time that is not a finite number is a time nevertheless: a hostile cookie is followed once', () => {
+  for (const tessera of ['Infinity', 1e300, 'text', [], true]) {
+    const claim = claimOf({ from: 'cookie', value: { status: 'logout', tessera } })!;
+    expect(claim.actAt).toBeLessThanOrEqual(Number.MAX_SAFE_INTEGER);
+    expect(newsIn({ newest: claim }, signedOut(claim.actAt), new Set())).toEqual([]);
+  }
 });
 
 describe('what is kept', () => {
-  test.each<
-    [sentence: string, record: RecordView | null, isInForce: boolean, value: object | undefined, place?: string]
-  >([
-    [
-      'a copy of the set in force, with the time of its login',
-      signedIn(NEWER),
-      true,
-      { ...set(9), tessera: NEWER },
-      'shared',
-    ],
+  test.each<[sentence: string, record: StoredRecord | undefined, isInForce: boolean, value: object | undefined]>([
+    ['a copy of the set in force, with the time of its login', signedIn(NEWER), true, { ...set(9), tessera: NEWER }],
     ['nothing of a set that has ended', signedIn(NEWER), false, undefined],
-    ['the mark of a logout', signedOut(NEWER), false, { status: 'logout', tessera: NEWER }, 'local'],
-    ['the mark of an opt-out, in both places', optedOut(NEWER), false, { status: 'optout', tessera: NEWER }, 'both'],
-    ['nothing without a record', null, false, undefined],
-  ])('%s', (_, record, isInForce, value, place) => {
-    const kept = keptFor(record, isInForce, START, false);
-    expect(kept?.place).toBe(place);
-    if (value) expect(kept?.value).toMatchObject(value);
-    else expect(kept).toBeUndefined();
+    ['the mark of a logout', signedOut(NEWER), false, { status: 'logout', tessera: NEWER }],
+    ['the mark of an opt-out', optedOut(NEWER), false, { status: 'optout', tessera: NEWER }],
+    ['nothing of a record that nobody has used', record({}), false, undefined],
+    ['nothing without a record', undefined, false, undefined],
+  ])('%s', (_, stored, isInForce, value) => {
+    const claim = claimOfRecord(stored, isInForce);
+    if (value) expect(wireOf(claim!)).toMatchObject(value);
+    else expect(claim).toBeUndefined();
   });
 
-  test('a mark holds no token, and a logout is marked in a cookie that hosts share', () => {
-    const { value, place } = markOf('logout', NEWER, START, true);
+  test('a mark holds no token, and is read back as it was', () => {
+    const value = wireOf({ answer: 'logout', actAt: NEWER });
     expect(Object.keys(value).sort()).toEqual(['identity_expires', 'refresh_expires', 'status', 'tessera']);
-    expect(place).toBe('both');
+    expect(claimOf({ from: 'local', value })).toEqual({ answer: 'logout', actAt: NEWER });
   });
 });
