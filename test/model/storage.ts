@@ -48,6 +48,10 @@ const GARBAGE: readonly unknown[] = [
   { v: 99 },
   { v: 1, generation: 'many', baseUrl: 'https://operator.example', offsetMs: 0 },
   { v: 1, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0, set: { advertisingToken: 'x' } },
+  { v: 2, generation: 2 ** 60, baseUrl: 'https://operator.example', offsetMs: 0 },
+  { v: 2, generation: 3, baseUrl: 'https://operator.example', offsetMs: Number.NaN },
+  { v: 2, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0, fingerprints: 'abc' },
+  { v: 2, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0, set: { refreshToken: 7 } },
   [],
 ];
 

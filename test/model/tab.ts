@@ -44,7 +44,9 @@ export const LIMITS = {
 /** Calls that wait for consent without a deadline. */
 const WAITS: readonly string[] = ['setTokens', 'clear'];
 /** Fields of a record that contain personal data. */
-const PERSONAL_FIELD = /"(set|fingerprint|earlier|receivedAt|clearedAt)":/;
+const PERSONAL_FIELD = /"(set|fingerprints|receivedAt|clearedAt|retry)":/;
+/** Fields that no erasure writes: a logout that was called before the withdrawal may still write the other ones. */
+const SET_FIELD = /"(set|receivedAt|retry)":/;
 
 export const createTab = (environment: PageEnvironment, options: TabOptions) => {
   const { id, listenerKind, onFault } = options;
@@ -52,7 +54,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const onUse: OnUse = (use, text = '') => {
     if (consentTool.grantedAt === Number.POSITIVE_INFINITY) fault(`${use} storage before consent`);
     if (use === 'writes') lastWritten = text;
-    if (consentTool.isWithdrawn && PERSONAL_FIELD.test(text)) fault('writes personal data after consent was withdrawn');
+    if (consentTool.isWithdrawn && SET_FIELD.test(text)) fault('writes personal data after consent was withdrawn');
   };
   const page = createPage(environment, options.visible, onUse);
   const consentTool = createConsentTool(options.consent, page.ran);
