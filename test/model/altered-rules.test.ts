@@ -6,13 +6,25 @@
 import { expect, test } from 'vitest';
 import { type AlteredRule, alterModule } from './bundle.ts';
 import type { Field } from './commands.ts';
+import type { Setup } from './invariants.ts';
 import { limitOf, runModel } from './run.ts';
 
 const RUNS = 1000;
 /** Fixed: this test is about the model. */
 const SEED = 5;
 
-const altered: readonly [what: string, field: Field, rule: AlteredRule, violation: RegExp][] = [
+/** A session that never emits an event, or that event with one detail: its cause, or the token that expired. */
+const without = (event: string, detail?: string): AlteredRule =>
+  alterModule('decide', ({ decide }) => ({
+    decide: (...given) => {
+      const decision = decide(...given);
+      const isLeftOut = ([name, payload]: (typeof decision.events)[number]) =>
+        name === event && (!detail || Object.values(payload).includes(detail));
+      return { ...decision, events: decision.events.filter((one) => !isLeftOut(one)) };
+    },
+  }));
+
+const altered: readonly [what: string, field: Field, rule: AlteredRule, violation: RegExp, fixed?: Partial<Setup>][] = [
   [
     'an answer counts whatever was done since the question',
     'close',
@@ -92,12 +104,52 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     alterModule('pageState', () => ({ wentAway: (page) => ({ ...page, isAway: true }) })),
     /after a thaw/,
   ],
+  [
+    'an answer counts for another generation of the same set',
+    'again',
+    alterModule('record', ({ refreshAnswered }) => ({
+      refreshAnswered:
+        (sent, ...answer) =>
+        (record) =>
+          refreshAnswered({ ...sent, generation: record.generation }, ...answer)(record),
+    })),
+    /after an opt-out/,
+    // Without messages, a page does not abort a request for a set that another page has replaced.
+    { channel: 'missing' },
+  ],
+  [
+    'a set that is held back after an opt-out is not refreshed',
+    'close',
+    alterModule('decide', ({ decide }) => ({
+      decide: (...given) => {
+        const decision = decide(...given);
+        const isOut = decision.state.phase === 'optedOut';
+        return isOut ? { ...decision, attempt: undefined, wakeAt: Number.POSITIVE_INFINITY } : decision;
+      },
+    })),
+    /no token, though set/,
+  ],
+  [
+    'a token that another tab brings is not emitted',
+    'close',
+    without('token', 'tab'),
+    /the token in force is not emitted/,
+  ],
+  ['an opt-out is not emitted', 'close', without('optout'), /the opt-out is not emitted/],
+  [
+    'the end of a refresh token is not emitted',
+    'wild',
+    without('expired', 'refresh'),
+    /the end of the refresh token is not emitted/,
+  ],
+  ['an expiry is not emitted', 'wild', without('expired', 'advertising'), /the expiry of the token is not emitted/],
+  ['a need is not emitted', 'wild', without('needsTokens'), /the need of a set is not emitted/],
 ];
 
 test.each(altered)(
   'the model detects that %s',
-  async (_, field, rule, violation) => {
-    expect(await runModel({ field, runs: RUNS, seed: SEED, shrinks: false, altered: rule })).toMatch(violation);
+  async (_, field, rule, violation, fixed) => {
+    expect(await runModel({ field, runs: RUNS, seed: SEED, shrinks: false, altered: rule, fixed })).toMatch(violation);
   },
   limitOf(RUNS),
 );

@@ -165,7 +165,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       // Sessions erase the fingerprints of supplied sets on an opt-out.
       forgetKnownSets();
     } else if (call.said !== 'ended') {
-      expected.liftOptOut();
+      expected.liftOptOut(call.seq);
       const isRecent = (at: number | undefined) => at !== undefined && at > time.nowMs - LOOP_WINDOW_MS;
       const recent = networkOf().calls.filter(
         (one) => one.budgetOwner === call.budgetOwner && isRecent(one.deliveredAt) && Object(one.said) === one.said,
@@ -190,7 +190,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     const isClockRight = !conditions.wasSkewed || Math.abs(conditions.skewMs + learnedMs) < CLOCK_TOLERANCE_MS;
     if (isClockRight && lateMs > CLOCK_TOLERANCE_MS)
       fault(`tab ${tab.id} shows a token ${lateMs} ms after its end (${how})`);
-    const why = expected.violationOf(tab, issued.root, issued.refreshed, setup.channel === 'works');
+    const why = expected.violationOf(tab, issued.root, issued.askedSeq, setup.channel === 'works');
     if (why) fault(`tab ${tab.id} shows a token of ${issued.user}, set ${issued.root} (${how}): ${why}`);
     return undefined;
   };

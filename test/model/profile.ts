@@ -171,6 +171,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         onFault: fault,
         onToken: checker.checkToken,
         isWritten: checker.isWritten,
+        expiryOf: (token) => service.find(token)?.wire.identity_expires,
       });
       tabs.push(tab);
       // By the time consent is given, other pages may have supplied the same set.

@@ -68,7 +68,8 @@ export const converge = async (profile: Profile): Promise<void> => {
     ({ said, sent }) => (said === 'ended' || said === 'optout') && sent?.root === only?.root,
   );
   const wasRefused = network.calls.some(({ fault: why, sent }) => isRefusal(why) && sent?.root === only?.root);
-  const isOut = expected.operations.some(({ kind }) => kind === 'optout');
+  // After an opt-out, a set supplied since then is refreshed at once, and accepted unless its user has opted out at the service.
+  const isOut = service.descendants(only?.root).some(({ user }) => service.isOptedOut(user));
   const endsAt = Math.max(0, ...service.descendants(only?.root).map(({ wire }) => wire.refresh_expires));
   if (isDue && !wasEnded && !wasRefused && !isOut && time.nowMs < endsAt && shown.has(undefined))
     fault(
