@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
+import type * as retry from '../../src/session/rules/retry.ts';
 import { type AlteredRule, alterModule } from './bundle.ts';
 import type { Field } from './commands.ts';
 import type { Setup } from './invariants.ts';
@@ -127,7 +128,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
         return isOut ? { ...decision, attempt: undefined, wakeAt: Number.POSITIVE_INFINITY } : decision;
       },
     })),
-    /no token, though set/,
+    /no token, though set|is not refreshed although it is due/,
   ],
   [
     'a token that another tab brings is not emitted',
@@ -143,6 +144,20 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     /the end of the refresh token is not emitted/,
   ],
   ['an expiry is not emitted', 'wild', without('expired', 'advertising'), /the expiry of the token is not emitted/],
+  [
+    'a tab waits for ever for a lock that another script holds',
+    'wild',
+    alterModule('attempt', ({ runAttempt }) => ({
+      runAttempt: (plan, ...more) => runAttempt({ ...plan, ignoresLock: false } as typeof plan, ...more),
+    })),
+    /no token, though set|is not refreshed although it is due/,
+  ],
+  [
+    'damaged retry state counts',
+    'damage',
+    alterModule('retry', () => ({ parseRetry: (stored) => stored as ReturnType<typeof retry.parseRetry> })),
+    /is not refreshed although it is due|no token, though set|BigInt/,
+  ],
   ['a need is not emitted', 'wild', without('needsTokens'), /the need of a set is not emitted/],
 ];
 

@@ -64,7 +64,7 @@ const storageFault = fc.constantFrom<StorageFault>(
   'none',
   'none',
 );
-const kind = fc.constantFrom<StorageIncident>('lost', 'closed', 'wiped', 'deleted', 'corrupt');
+const kind = fc.constantFrom<StorageIncident>('lost', 'closed', 'wiped', 'deleted', 'corrupt', 'badRetry', 'badRetry');
 
 const consent = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom<Consent>('none', 'yes') },
@@ -222,6 +222,10 @@ const surroundings = fc.oneof(
       .tuple(span, after)
       .map(([ms, then]) => command(`sleep: ${ms} ms`, then, (profile) => profile.sleep(ms))),
   },
+  {
+    weight: 1,
+    arbitrary: after.map((ms) => command('lock: held by another script', ms, (profile) => profile.seizeLock())),
+  },
   { weight: 1, arbitrary: after.map((ms) => command('online', ms, (profile) => profile.online())) },
   {
     weight: 4,
@@ -282,12 +286,25 @@ const repeated: readonly fc.Arbitrary<Command>[] = [
   ),
 ];
 
+/** A store whose records are damaged while sets fall due (`damage`). */
+const damaging: readonly fc.Arbitrary<Command>[] = [
+  openPlain,
+  supplyOne,
+  simple('refresh', (profile, tab) => profile.refresh(tab)),
+  fc.tuple(kind, after).map(([what, ms]) => command(`storage: ${what}`, ms, (profile) => profile.incident(what))),
+  after.map((ms) => command('storage: badRetry', ms, (profile) => profile.incident('badRetry'))),
+  fc
+    .tuple(fc.constantFrom<NetFault>('503', '429 s', 'offline', 'none', 'none'), after)
+    .map(([fault, ms]) => command(`network: ${fault}`, ms, (profile) => profile.setNetwork(fault))),
+  fc.constantFrom(16 * MINUTE, HOUR).map((ms) => command('wait', ms, () => {})),
+];
+
 /**
- * Which commands a run consists of: operations close together, the same sets again and again, or everything that can
- * happen.
+ * Which commands a run consists of: operations close together, the same sets again and again, damage to what is stored,
+ * or everything that can happen.
  */
-export type Field = 'close' | 'again' | 'wild';
-const FIELDS = { close: overlapping, again: repeated, wild: anything };
+export type Field = 'close' | 'again' | 'damage' | 'wild';
+const FIELDS = { close: overlapping, again: repeated, damage: damaging, wild: anything };
 
 /** Generate up to `most` commands of a field. */
 export const commands = (field: Field, most: number) =>

@@ -81,6 +81,10 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     wasSkewed: false,
     /** Whether the clock has been set. */
     wasSet: false,
+    /** Whether a script that is no session has taken the lock for ever. */
+    isLockSeized: false,
+    /** When retry state in the store was damaged, as a position in the order of everything: leases are lost then. */
+    retryLostSeq: 0,
     /** Number of calls of `refresh()` that have not settled, and when the last one did. */
     asking: 0,
     askedAt: START - DAY,
@@ -127,8 +131,9 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
         !tab.isInMemory &&
         // A lease belongs to one set, depends on a common clock, and ends with any operation, also one that the
         // other tab does not know of yet.
-        (setup.locks === 'works' ||
+        ((setup.locks === 'works' && !conditions.isLockSeized) ||
           (!isStorageSlow() &&
+            other.seq > conditions.retryLostSeq &&
             other.token === call.token &&
             !conditions.wasSet &&
             !expected.hasUnseen(of, other.seq, setup.channel === 'works')));

@@ -124,6 +124,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     storage,
     tabs,
     faults: checker.faults,
+    conditions,
     expected,
     fault,
     /** The tab at an index, modulo the number of tabs. */
@@ -249,7 +250,14 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       if (kind === 'wiped' || kind === 'deleted' || kind === 'corrupt') {
         checker.lose();
       }
+      if (kind === 'badRetry') conditions.retryLostSeq = next();
       storage.incident(kind, 'model');
+    },
+    seizeLock: () => {
+      if (setup.locks !== 'works') return;
+      allowExtraCalls();
+      conditions.isLockSeized = true;
+      locks.seize('model');
     },
     stepClock: (ms: number) => {
       allowExtraCalls();
