@@ -28,7 +28,7 @@ const without = (event: string, detail?: string): AlteredRule =>
 const altered: readonly [what: string, field: Field, rule: AlteredRule, violation: RegExp, fixed?: Partial<Setup>][] = [
   [
     'an answer counts whatever was done since the question',
-    'close',
+    'again',
     alterModule('record', ({ refreshAnswered }) => ({
       refreshAnswered:
         (_, ...answer) =>
@@ -80,7 +80,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'the withdrawal of consent erases nothing',
     'wild',
-    alterModule('record', () => ({ erased: (record) => record })),
+    alterModule('record', () => ({ erased: (record) => ({ ...record, generation: record.generation + 1 }) })),
     /without consent|superseded by forget|not erased/,
   ],
   [
@@ -101,7 +101,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   ],
   [
     'a page that was away goes on with what it held',
-    'wild',
+    'absence',
     alterModule('pageState', () => ({ wentAway: (page) => ({ ...page, isAway: true }) })),
     /after a thaw/,
   ],

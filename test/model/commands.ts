@@ -159,10 +159,7 @@ const operations = fc.oneof(
   },
 );
 
-const lifecycle = fc.oneof(
-  { weight: 6, arbitrary: openTab },
-  simple('hide', (_, tab) => tab.page.hide()),
-  simple('show', (profile, tab) => profile.wake(() => tab.page.show())),
+const absence = fc.oneof(
   simple('freeze', (_, tab) => {
     tab.page.hide();
     tab.page.freeze();
@@ -178,6 +175,12 @@ const lifecycle = fc.oneof(
     (profile, tab) => profile.wake(() => tab.page.isCached && tab.thaw(() => tab.page.restore())),
     true,
   ),
+);
+const lifecycle = fc.oneof(
+  { weight: 6, arbitrary: openTab },
+  simple('hide', (_, tab) => tab.page.hide()),
+  simple('show', (profile, tab) => profile.wake(() => tab.page.show())),
+  { weight: 4, arbitrary: absence },
   simple('kill', (_, tab) => tab.page.kill(), true),
   simple('leave', (_, tab) => tab.page.leave(), true),
   simple('close()', (_, tab) => tab.close()),
@@ -286,6 +289,15 @@ const repeated: readonly fc.Arbitrary<Command>[] = [
   ),
 ];
 
+/** Pages that are frozen, cached and shown again while others log users in and out (`absence`). */
+const absences: readonly fc.Arbitrary<Command>[] = [
+  openPlain,
+  supplyOne,
+  simple('clear', (profile, tab) => profile.clear(tab)),
+  absence,
+  absence,
+];
+
 /** A store whose records are damaged while sets fall due (`damage`). */
 const damaging: readonly fc.Arbitrary<Command>[] = [
   openPlain,
@@ -301,10 +313,10 @@ const damaging: readonly fc.Arbitrary<Command>[] = [
 
 /**
  * Which commands a run consists of: operations close together, the same sets again and again, damage to what is stored,
- * or everything that can happen.
+ * pages that come and go, or everything that can happen.
  */
-export type Field = 'close' | 'again' | 'damage' | 'wild';
-const FIELDS = { close: overlapping, again: repeated, damage: damaging, wild: anything };
+export type Field = 'close' | 'again' | 'damage' | 'absence' | 'wild';
+const FIELDS = { close: overlapping, again: repeated, damage: damaging, absence: absences, wild: anything };
 
 /** Generate up to `most` commands of a field. */
 export const commands = (field: Field, most: number) =>

@@ -22,3 +22,11 @@ test.each(['works', 'missing'] as const)(
   },
   limitOf(FEWER),
 );
+
+test(
+  `${FEWER} simulated profiles with pages that come and go keep every invariant`,
+  async () => {
+    expect(await runModel({ field: 'absence', runs: FEWER, seed: SEED })).toBe('');
+  },
+  limitOf(FEWER),
+);
