@@ -115,7 +115,7 @@ const inNextFormat = () => {
   Object.defineProperty(IDBRequest.prototype, 'result', {
     get() {
       const result = resultOf!.call(this);
-      return result?.v === 2 ? { ...result, v: 1 } : result;
+      return result?.v === 3 ? { ...result, v: 2 } : result;
     },
   });
 };

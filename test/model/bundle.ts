@@ -1,11 +1,22 @@
 /**
  * The real session code as a function of the globals of a page, so that each tab of a simulated profile has its own copy.
  *
- * It is bundled and compiled once, so a tab costs only the evaluation of its modules. The code may be altered before, to
+ * It is bundled and compiled once for each run, so a tab costs only the evaluation of its modules. A rule may be replaced, to
  * show that the model can fail.
  */
 
-import { buildSync } from 'esbuild';
+import { resolve } from 'node:path';
+import { build, type Plugin } from 'esbuild';
+import * as attempt from '../../src/session/attempt.ts';
+import * as clock from '../../src/session/browser/clock.ts';
+import * as page from '../../src/session/browser/page.ts';
+import * as tabs from '../../src/session/browser/tabs.ts';
+import * as recordStore from '../../src/session/record-store.ts';
+import * as decide from '../../src/session/rules/decide.ts';
+import * as pageState from '../../src/session/rules/page-state.ts';
+import * as record from '../../src/session/rules/record.ts';
+import * as retry from '../../src/session/rules/retry.ts';
+import * as storeQueue from '../../src/session/store-queue.ts';
 
 export type SessionModule = typeof import('../../src/session/index.ts');
 
@@ -17,15 +28,67 @@ const GLOBALS = [
   ...['localStorage', 'sessionStorage', 'scheduler', 'reportError'],
 ];
 
-/** An alteration of the bundled text: its name, a pattern that must match exactly once, and the replacement. */
-export interface Mutation {
-  readonly what: string;
-  readonly find: RegExp;
-  readonly replace: string;
+/** A module of the session with some of its exports replaced. */
+export interface AlteredRule {
+  /** The module, relative to `src/session`. */
+  readonly path: string;
+  /** Names of the exports that are replaced. */
+  readonly names: readonly string[];
+  /** Given the exports of the real module in a page, returns the replacements. */
+  readonly alter: (real: never) => object;
 }
 
-const textOf = (entry: string): string => {
-  const { outputFiles } = buildSync({
+/** Modules whose exports a test may replace. */
+const MODULES = {
+  attempt: ['attempt.ts', attempt],
+  clock: ['browser/clock.ts', clock],
+  decide: ['rules/decide.ts', decide],
+  page: ['browser/page.ts', page],
+  pageState: ['rules/page-state.ts', pageState],
+  record: ['rules/record.ts', record],
+  recordStore: ['record-store.ts', recordStore],
+  retry: ['rules/retry.ts', retry],
+  storeQueue: ['store-queue.ts', storeQueue],
+  tabs: ['browser/tabs.ts', tabs],
+} as const;
+type Modules = typeof MODULES;
+
+/**
+ * Alter a module: importers receive the returned exports in place of its own. Calls inside the module are not affected.
+ *
+ * @param alter  returns the replacements, given the module's own exports as one page has them.
+ */
+export const alterModule = <M extends keyof Modules>(
+  module: M,
+  alter: (real: Modules[M][1]) => Partial<Modules[M][1]>,
+): AlteredRule => {
+  const [path, real] = MODULES[module];
+  return { path, names: Object.keys(alter(real as Modules[M][1])), alter: alter as AlteredRule['alter'] };
+};
+
+const SESSION = new URL('../../src/session/', import.meta.url).pathname;
+
+/** Resolves the altered module to one that exports what the real one does, with the replacements of the page's `alter`. */
+const replaceModule = ({ path, names }: AlteredRule): Plugin => ({
+  name: 'altered-rule',
+  setup: ({ onResolve, onLoad }) => {
+    const real = SESSION + path;
+    onResolve({ filter: /\.ts$/ }, ({ path: imported, resolveDir, namespace }) =>
+      namespace === 'file' && resolve(resolveDir, imported) === real ? { path: real, namespace: 'altered' } : undefined,
+    );
+    onResolve({ filter: /^real$/, namespace: 'altered' }, () => ({ path: real }));
+    onLoad({ filter: /./, namespace: 'altered' }, () => ({
+      contents: [
+        `import * as real from 'real'; export * from 'real'; const altered = alter(real);`,
+        ...names.map((name) => `export const ${name} = altered.${name};`),
+      ].join('\n'),
+      resolveDir: SESSION,
+    }));
+  },
+});
+
+const bundle = async (entry: string, plugins: Plugin[] = []): Promise<string> => {
+  const { outputFiles } = await build({
     entryPoints: [new URL(entry, import.meta.url).pathname],
     bundle: true,
     write: false,
@@ -33,30 +96,25 @@ const textOf = (entry: string): string => {
     globalName: 'module',
     platform: 'browser',
     target: 'es2022',
+    plugins,
   });
   return outputFiles[0]!.text;
 };
-
-let sessionText: string | undefined;
 
 /**
  * Bundle the session.
  *
  * @returns a function that loads it into a page, given the page's global object.
  */
-export const bundleSession = (mutation?: Mutation): ((page: object) => SessionModule) => {
-  sessionText ??= textOf('../../src/session/index.ts');
-  let text = sessionText;
+export const bundleSession = async (altered?: AlteredRule): Promise<(page: object) => SessionModule> => {
+  const text = await bundle('../../src/session/index.ts', altered && [replaceModule(altered)]);
   if (/AbortSignal\.timeout/.test(text))
     throw new Error('expected no AbortSignal.timeout in the session: it ignores virtual time');
-  if (mutation) {
-    const found = text.match(new RegExp(mutation.find, 'g'))?.length ?? 0;
-    if (found !== 1) throw new Error(`${mutation.what}: expected one place to alter, found ${found}`);
-    text = text.replace(mutation.find, mutation.replace);
-  }
-  const load = new Function(...GLOBALS, `${text};return module`);
-  return (page) => load(...GLOBALS.map((name) => (page as Record<string, unknown>)[name]));
+  const load = new Function('alter', ...GLOBALS, `${text};return module`);
+  return (page) => load(altered?.alter, ...GLOBALS.map((name) => (page as Record<string, unknown>)[name]));
 };
+
+const databasesText = await bundle('../../node_modules/fake-indexeddb/build/esm/index.js');
 
 export type FakeDatabases = typeof import('fake-indexeddb');
 
@@ -67,7 +125,5 @@ export type FakeDatabases = typeof import('fake-indexeddb');
  */
 export const loadDatabases = (later: (task: () => void) => void): FakeDatabases => {
   const own = Object.create(globalThis, { setImmediate: { value: later } });
-  return new Function('globalThis', `${textOf('../../node_modules/fake-indexeddb/build/esm/index.js')};return module`)(
-    own,
-  );
+  return new Function('globalThis', `${databasesText};return module`)(own);
 };

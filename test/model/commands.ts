@@ -64,7 +64,7 @@ const storageFault = fc.constantFrom<StorageFault>(
   'none',
   'none',
 );
-const kind = fc.constantFrom<StorageIncident>('lost', 'closed', 'wiped', 'deleted', 'corrupt');
+const kind = fc.constantFrom<StorageIncident>('lost', 'closed', 'wiped', 'deleted', 'corrupt', 'badRetry', 'badRetry');
 
 const consent = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom<Consent>('none', 'yes') },
@@ -111,8 +111,12 @@ const supplyAgain = fc.tuple(tabIndex, fc.nat({ max: 5 }), after).map(([at, root
     }),
   ),
 );
-const simple = (what: string, action: Parameters<typeof withTab>[1], anyState = false) =>
-  fc.tuple(tabIndex, after).map(([at, ms]) => command(`tab ${at}: ${what}`, ms, withTab(at, action, anyState)));
+const simple = (what: string, action: Parameters<typeof withTab>[1], anyState = false, spans = after) =>
+  fc.tuple(tabIndex, spans).map(([at, ms]) => command(`tab ${at}: ${what}`, ms, withTab(at, action, anyState)));
+
+const optOut = simple('setTokens of an opt-out', (profile, tab) =>
+  profile.setTokens(tab, { status: 'optout' }, undefined),
+);
 
 const operations = fc.oneof(
   { weight: 5, arbitrary: supply },
@@ -121,12 +125,7 @@ const operations = fc.oneof(
   { weight: 4, arbitrary: simple('refresh', (profile, tab) => profile.refresh(tab)) },
   { weight: 2, arbitrary: simple('getToken', (profile, tab) => profile.getToken(tab, 10_000)) },
   { weight: 1, arbitrary: simple('getToken, 50 ms', (profile, tab) => profile.getToken(tab, 50)) },
-  {
-    weight: 1,
-    arbitrary: simple('setTokens of an opt-out', (profile, tab) =>
-      profile.setTokens(tab, { status: 'optout' }, undefined),
-    ),
-  },
+  { weight: 1, arbitrary: optOut },
   {
     weight: 1,
     arbitrary: simple('setTokens of nonsense', (_, tab) => {
@@ -160,10 +159,7 @@ const operations = fc.oneof(
   },
 );
 
-const lifecycle = fc.oneof(
-  { weight: 6, arbitrary: openTab },
-  simple('hide', (_, tab) => tab.page.hide()),
-  simple('show', (profile, tab) => profile.wake(() => tab.page.show())),
+const absence = fc.oneof(
   simple('freeze', (_, tab) => {
     tab.page.hide();
     tab.page.freeze();
@@ -179,6 +175,12 @@ const lifecycle = fc.oneof(
     (profile, tab) => profile.wake(() => tab.page.isCached && tab.thaw(() => tab.page.restore())),
     true,
   ),
+);
+const lifecycle = fc.oneof(
+  { weight: 6, arbitrary: openTab },
+  simple('hide', (_, tab) => tab.page.hide()),
+  simple('show', (profile, tab) => profile.wake(() => tab.page.show())),
+  { weight: 4, arbitrary: absence },
   simple('kill', (_, tab) => tab.page.kill(), true),
   simple('leave', (_, tab) => tab.page.leave(), true),
   simple('close()', (_, tab) => tab.close()),
@@ -223,6 +225,10 @@ const surroundings = fc.oneof(
       .tuple(span, after)
       .map(([ms, then]) => command(`sleep: ${ms} ms`, then, (profile) => profile.sleep(ms))),
   },
+  {
+    weight: 1,
+    arbitrary: after.map((ms) => command('lock: held by another script', ms, (profile) => profile.seizeLock())),
+  },
   { weight: 1, arbitrary: after.map((ms) => command('online', ms, (profile) => profile.online())) },
   {
     weight: 4,
@@ -248,12 +254,73 @@ const overlapping: readonly fc.Arbitrary<Command>[] = [
   ),
 ];
 
-/** Which commands a run consists of: operations close together, or everything that can happen. */
-export type Field = 'close' | 'wild';
+const soon = fc.constantFrom(0, 20, 150, 400);
+const openPlain = soon.map((ms) =>
+  command('open a tab', ms, (profile) => profile.tabs.length < 3 && profile.open({ visible: true })),
+);
+const supplyOne = fc.tuple(tabIndex, fc.nat({ max: 1 }), soon).map(([at, root, ms]) =>
+  command(
+    `tab ${at}: setTokens of set ${root}, or a new one`,
+    ms,
+    withTab(at, async (profile, tab) => {
+      const given = profile.answers[root] ? { answer: profile.answers[root], root } : await profile.answerFor('ann');
+      profile.setTokens(tab, given.answer, given.root);
+    }),
+  ),
+);
+/** The same few sets, supplied again and again while answers are under way (`again`). */
+const repeated: readonly fc.Arbitrary<Command>[] = [
+  openPlain,
+  supplyOne,
+  supplyOne,
+  simple(
+    'setTokens of an opt-out',
+    (profile, tab) => profile.setTokens(tab, { status: 'optout' }, undefined),
+    false,
+    soon,
+  ),
+  simple('refresh', (profile, tab) => profile.refresh(tab), false, soon),
+  fc.oneof(
+    simple('clear', (profile, tab) => profile.clear(tab), false, soon),
+    command20('network: slow', (profile) => profile.setNetwork('slow')),
+    command20('network: slow', (profile) => profile.setNetwork('slow')),
+    command20('network: none', (profile) => profile.setNetwork('none')),
+    fc.constantFrom(4_000, MINUTE, 16 * MINUTE).map((ms) => command('wait', ms, () => {})),
+  ),
+];
+
+/** Pages that are frozen, cached and shown again while others log users in and out (`absence`). */
+const absences: readonly fc.Arbitrary<Command>[] = [
+  openPlain,
+  supplyOne,
+  simple('clear', (profile, tab) => profile.clear(tab)),
+  absence,
+  absence,
+];
+
+/** A store whose records are damaged while sets fall due (`damage`). */
+const damaging: readonly fc.Arbitrary<Command>[] = [
+  openPlain,
+  supplyOne,
+  simple('refresh', (profile, tab) => profile.refresh(tab)),
+  fc.tuple(kind, after).map(([what, ms]) => command(`storage: ${what}`, ms, (profile) => profile.incident(what))),
+  after.map((ms) => command('storage: badRetry', ms, (profile) => profile.incident('badRetry'))),
+  fc
+    .tuple(fc.constantFrom<NetFault>('503', '429 s', 'offline', 'none', 'none'), after)
+    .map(([fault, ms]) => command(`network: ${fault}`, ms, (profile) => profile.setNetwork(fault))),
+  fc.constantFrom(16 * MINUTE, HOUR).map((ms) => command('wait', ms, () => {})),
+];
+
+/**
+ * Which commands a run consists of: operations close together, the same sets again and again, damage to what is stored,
+ * pages that come and go, or everything that can happen.
+ */
+export type Field = 'close' | 'again' | 'damage' | 'absence' | 'wild';
+const FIELDS = { close: overlapping, again: repeated, damage: damaging, absence: absences, wild: anything };
 
 /** Generate up to `most` commands of a field. */
 export const commands = (field: Field, most: number) =>
-  fc.commands([...(field === 'wild' ? anything : overlapping)], { maxCommands: most, size: 'max' });
+  fc.commands([...FIELDS[field]], { maxCommands: most, size: 'max' });
 
 const leave = (most: 'works') => fc.constantFrom(most, most, most, 'missing' as const, 'refused' as const);
 

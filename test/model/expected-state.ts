@@ -44,7 +44,7 @@ export interface Operation {
 
 export const createExpectedState = (next: () => number, viewers: () => readonly TabView[], isSlow: () => boolean) => {
   const operations: Operation[] = [];
-  /** When the service accepted a user again after an opt-out. */
+  /** When pages sent the requests whose answers accepted a user: an answer to an older question lifts no opt-out. */
   const optOutLiftedAt: number[] = [];
   /** When the store last lost its content. */
   let lostSeq = 0;
@@ -89,7 +89,7 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
       for (const tab of viewers())
         if (!tab.isHalted) operation.reached.set(tab.id, { ran: tab.ran(), thaws: tab.thaws });
     },
-    liftOptOut: () => void optOutLiftedAt.push(next()),
+    liftOptOut: (askedSeq: number) => void optOutLiftedAt.push(askedSeq),
     /** Record that the store lost its content: tabs may give out superseded sets that they still hold. */
     loseAll: () => {
       for (const operation of operations) operation.isUncertain = true;
@@ -101,11 +101,16 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
      * Check a token that a tab gives out.
      *
      * @param root       the supplied set that it descends from.
-     * @param refreshed  whether it came by a refresh.
+     * @param askedSeq   if it came by a refresh: when that was sent.
      * @param hasChannel whether tabs can send messages to each other.
      * @returns what is wrong, or undefined.
      */
-    violationOf: (tab: TabView, root: number, refreshed: boolean, hasChannel: boolean): string | undefined => {
+    violationOf: (
+      tab: TabView,
+      root: number,
+      askedSeq: number | undefined,
+      hasChannel: boolean,
+    ): string | undefined => {
       const supplies = operations.filter((operation) => operation.kind === 'set' && operation.root === root);
       if (!supplies.length) return 'a set that nobody supplied';
       let why = '';
@@ -128,7 +133,7 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
               (hasReached(tab, o, hasChannel) || (!tab.isInMemory && x.settledSeq !== undefined)) &&
               !optOutLiftedAt.some((at) => at > o.startSeq),
           );
-          if (!tombstone || refreshed) return undefined;
+          if (!tombstone || (askedSeq ?? 0) > tombstone.startSeq) return undefined;
           why = 'a set that was supplied after an opt-out, before the service has let the user back in';
         } else
           why ||= `a set that was superseded by ${superseding.kind}${superseding.root === undefined ? '' : ` of set ${superseding.root}`} in tab ${superseding.tab}`;

@@ -12,3 +12,13 @@ test(
   },
   limitOf(RUNS),
 );
+
+const FEWER = runsOf(150);
+
+test(
+  `${FEWER} simulated profiles with damaged records keep every invariant`,
+  async () => {
+    expect(await runModel({ field: 'damage', runs: FEWER, seed: SEED })).toBe('');
+  },
+  limitOf(FEWER),
+);

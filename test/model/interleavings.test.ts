@@ -12,3 +12,21 @@ test(
   },
   limitOf(RUNS),
 );
+
+const FEWER = runsOf(300);
+
+test.each(['works', 'missing'] as const)(
+  `${FEWER} simulated profiles that supply the same sets again keep every invariant (channel: %s)`,
+  async (channel) => {
+    expect(await runModel({ field: 'again', runs: FEWER, seed: SEED, fixed: { channel } })).toBe('');
+  },
+  limitOf(FEWER),
+);
+
+test(
+  `${FEWER} simulated profiles with pages that come and go keep every invariant`,
+  async () => {
+    expect(await runModel({ field: 'absence', runs: FEWER, seed: SEED })).toBe('');
+  },
+  limitOf(FEWER),
+);

@@ -81,6 +81,10 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     wasSkewed: false,
     /** Whether the clock has been set. */
     wasSet: false,
+    /** Whether a script that is no session has taken the lock for ever. */
+    isLockSeized: false,
+    /** When retry state in the store was damaged, as a position in the order of everything: leases are lost then. */
+    retryLostSeq: 0,
     /** Number of calls of `refresh()` that have not settled, and when the last one did. */
     asking: 0,
     askedAt: START - DAY,
@@ -127,8 +131,9 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
         !tab.isInMemory &&
         // A lease belongs to one set, depends on a common clock, and ends with any operation, also one that the
         // other tab does not know of yet.
-        (setup.locks === 'works' ||
+        ((setup.locks === 'works' && !conditions.isLockSeized) ||
           (!isStorageSlow() &&
+            other.seq > conditions.retryLostSeq &&
             other.token === call.token &&
             !conditions.wasSet &&
             !expected.hasUnseen(of, other.seq, setup.channel === 'works')));
@@ -165,7 +170,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       // Sessions erase the fingerprints of supplied sets on an opt-out.
       forgetKnownSets();
     } else if (call.said !== 'ended') {
-      expected.liftOptOut();
+      expected.liftOptOut(call.seq);
       const isRecent = (at: number | undefined) => at !== undefined && at > time.nowMs - LOOP_WINDOW_MS;
       const recent = networkOf().calls.filter(
         (one) => one.budgetOwner === call.budgetOwner && isRecent(one.deliveredAt) && Object(one.said) === one.said,
@@ -190,7 +195,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     const isClockRight = !conditions.wasSkewed || Math.abs(conditions.skewMs + learnedMs) < CLOCK_TOLERANCE_MS;
     if (isClockRight && lateMs > CLOCK_TOLERANCE_MS)
       fault(`tab ${tab.id} shows a token ${lateMs} ms after its end (${how})`);
-    const why = expected.violationOf(tab, issued.root, issued.refreshed, setup.channel === 'works');
+    const why = expected.violationOf(tab, issued.root, issued.askedSeq, setup.channel === 'works');
     if (why) fault(`tab ${tab.id} shows a token of ${issued.user}, set ${issued.root} (${how}): ${why}`);
     return undefined;
   };

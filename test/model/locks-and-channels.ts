@@ -40,6 +40,12 @@ export const createLocks = (time: Time, random: Random, onMisuse: (what: string)
   return {
     holderOf: (name: string) => held.get(name),
     isHeldBy: (owner: Owner) => [...held.values()].includes(owner),
+    /** Let a script that does not know sessions take a lock, and never release it. */
+    seize: (name: string) => {
+      const script: Owner = { deferred: undefined, isGone: false };
+      if (!held.has(name)) held.set(name, script);
+      else queues.set(name, [{ owner: script, grant: () => {} }, ...(queues.get(name) ?? [])]);
+    },
     /** Release the locks of a page that is gone. */
     drop: (owner: Owner) => {
       for (const [name, holder] of [...held]) if (holder === owner) release(name, owner);

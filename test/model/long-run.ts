@@ -67,7 +67,7 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Report> => {
       listenerKind: 'plain',
       readsTokens: false,
     },
-    bundleSession(),
+    await bundleSession(),
   );
   const { time, network, service } = profile;
   const startAt = time.nowMs;

@@ -90,7 +90,7 @@ export const createNetwork = (
       call.said = 'ended';
       return plain(400, { status: `${why}_token`, message: 'no' });
     }
-    const { status: real, text, said } = await service.refresh(call.token);
+    const { status: real, text, said } = await service.refresh(call.token, call.seq);
     if (why === 'tampered') return plain(real, tamper(text));
     call.said = said ?? (real === 400 ? 'ended' : undefined);
     return plain(real, text);

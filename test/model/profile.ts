@@ -124,6 +124,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     storage,
     tabs,
     faults: checker.faults,
+    conditions,
     expected,
     fault,
     /** The tab at an index, modulo the number of tabs. */
@@ -171,6 +172,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         onFault: fault,
         onToken: checker.checkToken,
         isWritten: checker.isWritten,
+        expiryOf: (token) => service.find(token)?.wire.identity_expires,
       });
       tabs.push(tab);
       // By the time consent is given, other pages may have supplied the same set.
@@ -248,7 +250,14 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       if (kind === 'wiped' || kind === 'deleted' || kind === 'corrupt') {
         checker.lose();
       }
+      if (kind === 'badRetry') conditions.retryLostSeq = next();
       storage.incident(kind, 'model');
+    },
+    seizeLock: () => {
+      if (setup.locks !== 'works') return;
+      allowExtraCalls();
+      conditions.isLockSeized = true;
+      locks.seize('model');
     },
     stepClock: (ms: number) => {
       allowExtraCalls();

@@ -1,7 +1,7 @@
 /** Run the model: fast-check generates profiles and commands until one run fails or there have been enough. */
 
 import fc from 'fast-check';
-import { bundleSession, type Mutation } from './bundle.ts';
+import { type AlteredRule, bundleSession } from './bundle.ts';
 import { commands, type Field, setups } from './commands.ts';
 import type { Setup } from './invariants.ts';
 import { createProfile } from './profile.ts';
@@ -27,7 +27,7 @@ export interface Run {
   readonly most?: number | undefined;
   /** Whether to look for the smallest run that fails. */
   readonly shrinks?: boolean | undefined;
-  readonly mutation?: Mutation | undefined;
+  readonly altered?: AlteredRule | undefined;
   /** What all profiles have in common. */
   readonly fixed?: Partial<Setup> | undefined;
 }
@@ -48,10 +48,10 @@ export const runModel = async ({
   path,
   most = 40,
   shrinks = true,
-  mutation,
+  altered,
   fixed,
 }: Run): Promise<string> => {
-  const load = bundleSession(mutation);
+  const load = await bundleSession(altered);
   const property = fc.asyncProperty(setups, commands(field, most), async (setup, some) => {
     const profile = createProfile({ ...setup, ...fixed }, load);
     try {

@@ -27,8 +27,8 @@ export interface Issued {
   /** Number of the generated set that this one is, or descends from by refreshes. */
   readonly root: number;
   readonly wire: Wire;
-  /** Whether it was issued by a refresh. */
-  readonly refreshed: boolean;
+  /** If it was issued by a refresh: when that was requested, as a position in the same order as `seq`. */
+  readonly askedSeq?: number;
   /** Position in the order of everything that happens in a profile. */
   readonly seq: number;
 }
@@ -88,6 +88,7 @@ export const createService = (lifetimes: Lifetimes, now: () => number, next: () 
   });
   const byToken = new Map<string, Issued>();
   const byRefreshToken = new Map<string, Issued>();
+  const optedOut = new Set<string>();
   let roots = 0;
 
   const keep = (issued: Issued) => {
@@ -106,11 +107,12 @@ export const createService = (lifetimes: Lifetimes, now: () => number, next: () 
       const answer = answerOf(await client.generate({ email: emailOf(user) }));
       if (answer.status !== 'success') return { answer, issued: undefined };
       const wire = answer.body as unknown as Wire;
-      return { answer, issued: keep({ user, root: roots++, wire, refreshed: false, seq: next() }) };
+      return { answer, issued: keep({ user, root: roots++, wire, seq: next() }) };
     },
-    /** The operator's answer to a refresh, and its content: a set, an opt-out, or neither. */
+    /** The operator's answer to a refresh sent at `askedSeq`, and its content: a set, an opt-out, or neither. */
     refresh: async (
       body: string,
+      askedSeq: number,
     ): Promise<{ readonly status: number; readonly text: string; readonly said: 'optout' | Issued | undefined }> => {
       const response = await operator.fetch(new Request(`${BASE_URL}/v2/token/refresh`, { method: 'POST', body }));
       const text = await response.text();
@@ -124,11 +126,14 @@ export const createService = (lifetimes: Lifetimes, now: () => number, next: () 
       const said =
         opened.status === 'optout'
           ? ('optout' as const)
-          : keep({ user, root, wire: opened.body, refreshed: true, seq: next() });
+          : keep({ user, root, wire: opened.body, askedSeq, seq: next() });
       return { status: 200, text, said };
     },
+    /** Whether a user has opted out at the service. */
+    isOptedOut: (user: string): boolean => optedOut.has(user),
     /** Opt a user out at the service. */
     optOut: async (user: string): Promise<void> => {
+      optedOut.add(user);
       const json = JSON.stringify({ email: emailOf(user) });
       const nonce = crypto.getRandomValues(new Uint8Array(NONCE_LENGTH));
       const key = await crypto.subtle.importKey('raw', fromB64(SECRET), 'AES-GCM', false, ['encrypt']);

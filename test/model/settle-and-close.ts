@@ -15,6 +15,9 @@ const describe = ({ service }: Profile, tab: Tab): string => {
   return `tab ${tab.id} ${issued ? `set ${issued.root}` : 'none'} ${phase} ${lastError?.code ?? ''} ${waitingFor ?? ''} ${clockOffsetMs ?? ''}`;
 };
 
+/** Whether a tab could have refreshed a set for the last ten minutes. */
+const isRefreshing = (tab: Tab): boolean => !tab.isRefreshOff && tab.ran() - tab.grantedAt > 11 * MINUTE;
+
 /** End all faults and show every page; then all tabs must agree, and have a token if the service would issue one. */
 export const converge = async (profile: Profile): Promise<void> => {
   const { setup, time, service, network, tabs, expected, fault, isRunning } = profile;
@@ -35,7 +38,8 @@ export const converge = async (profile: Profile): Promise<void> => {
   }
   await profile.pass(12 * MINUTE, 'after all faults have ended');
   const last = profile.open({ visible: true });
-  await profile.pass(5_000, 'after all faults have ended');
+  // A lock that another script holds is waited for, then ignored.
+  await profile.pass(profile.conditions.isLockSeized ? 30_000 : 5_000, 'after all faults have ended');
   if (setup.channel !== 'works') {
     for (const { page } of tabs) {
       page.hide();
@@ -68,12 +72,16 @@ export const converge = async (profile: Profile): Promise<void> => {
     ({ said, sent }) => (said === 'ended' || said === 'optout') && sent?.root === only?.root,
   );
   const wasRefused = network.calls.some(({ fault: why, sent }) => isRefusal(why) && sent?.root === only?.root);
-  const isOut = expected.operations.some(({ kind }) => kind === 'optout');
+  // After an opt-out, a set supplied since then is refreshed at once, and accepted unless its user has opted out at the service.
+  const isOut = service.descendants(only?.root).some(({ user }) => service.isOptedOut(user));
   const endsAt = Math.max(0, ...service.descendants(only?.root).map(({ wire }) => wire.refresh_expires));
-  if (isDue && !wasEnded && !wasRefused && !isOut && time.nowMs < endsAt && shown.has(undefined))
-    fault(
-      `no token, though set ${only!.root} is in force: ${together.map((tab) => describe(profile, tab)).join('; ')}`,
-    );
+  if (!isDue || wasEnded || wasRefused || isOut || time.nowMs >= endsAt) return;
+  const all = together.map((tab) => describe(profile, tab)).join('; ');
+  if (shown.has(undefined)) fault(`no token, though set ${only!.root} is in force: ${all}`);
+  const dueAt = service.find(last.shown ?? '')?.wire.refresh_from ?? Number.POSITIVE_INFINITY;
+  // Back-off after an outage lasts two minutes at most.
+  if (!profile.conditions.wasSkewed && time.nowMs > dueAt + 10 * MINUTE && together.some(isRefreshing))
+    fault(`set ${only!.root} is not refreshed although it is due: ${all}`);
 };
 
 /** Close all sessions. No timer, listener or unsettled promise may be left. */

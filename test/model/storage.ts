@@ -29,8 +29,9 @@ export type StorageFault =
  *
  * - `lost`: every open connection fails at its next use. `closed`: the browser closes all connections.
  * - `wiped`, `deleted`: the data of the site, or the database, is deleted. `corrupt`: the record is replaced by an invalid one.
+ * - `badRetry`: the retry state of the record, and nothing else, is replaced by an invalid one.
  */
-export type StorageIncident = 'lost' | 'closed' | 'wiped' | 'deleted' | 'corrupt';
+export type StorageIncident = 'lost' | 'closed' | 'wiped' | 'deleted' | 'corrupt' | 'badRetry';
 
 // One copy for all profiles, which run one at a time.
 let take: (task: () => void) => void = () => {};
@@ -48,8 +49,27 @@ const GARBAGE: readonly unknown[] = [
   { v: 99 },
   { v: 1, generation: 'many', baseUrl: 'https://operator.example', offsetMs: 0 },
   { v: 1, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0, set: { advertisingToken: 'x' } },
+  { v: 2, generation: 2 ** 60, baseUrl: 'https://operator.example', offsetMs: 0 },
+  { v: 2, generation: 3, baseUrl: 'https://operator.example', offsetMs: Number.NaN },
+  { v: 2, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0, fingerprints: 'abc' },
+  { v: 2, generation: 3, baseUrl: 'https://operator.example', offsetMs: 0, set: { refreshToken: 7 } },
   [],
 ];
+
+/** Invalid numbers, for the members of a retry state. */
+const BAD_NUMBERS: readonly unknown[] = [
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  1e300,
+  -1,
+  '5',
+  'soon',
+  null,
+  undefined,
+  7n,
+  {},
+];
+const RETRY_NUMBERS = ['attempts', 'outages', 'refusals', 'startedAt', 'waitMs', 'spacingMs', 'retryAfterMs'];
 
 /** Called when a page uses its storage; `text` is the JSON that it writes. */
 export type OnUse = (use: 'opens' | 'reads' | 'writes' | 'erases', text?: string) => void;
@@ -286,7 +306,23 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
     incident: (kind: StorageIncident, name: string) => {
       if (kind === 'lost') for (const { lose } of connections) lose();
       else if (kind === 'deleted') factory.deleteDatabase(name).onsuccess = onLoss;
-      else if (kind === 'corrupt') {
+      else if (kind === 'badRetry') {
+        const request = factory.open(name);
+        request.onupgradeneeded = () => request.result.createObjectStore('session');
+        request.onsuccess = () => {
+          const db = request.result;
+          const table = db.transaction('session', 'readwrite').objectStore('session');
+          const reading = table.get('session');
+          reading.onsuccess = () => {
+            const record = reading.result as { set?: unknown; retry?: object } | undefined;
+            const valid = Object.fromEntries(RETRY_NUMBERS.map((member) => [member, 0]));
+            const bad = { [random.pick(RETRY_NUMBERS)]: random.pick(BAD_NUMBERS) };
+            const retry = { isRunning: false, ...valid, startedAt: time.nowMs - 1000, ...record?.retry, ...bad };
+            if (record?.set) table.put({ ...record, retry }, 'session');
+          };
+          db.close();
+        };
+      } else if (kind === 'corrupt') {
         const request = factory.open(name);
         request.onupgradeneeded = () => request.result.createObjectStore('session');
         request.onsuccess = () => {

@@ -29,6 +29,8 @@ export interface TabOptions {
   /** Called with each token that is emitted or read. */
   readonly onToken: (tab: Tab, token: string, how: string) => void;
   readonly isWritten: (token: string) => boolean;
+  /** When an issued token expires, epoch ms. */
+  readonly expiryOf: (token: string) => number | undefined;
 }
 
 /** Deadlines of promises, ms of the page's running time. Three uses of a hanging store take up to 5 s. */
@@ -44,7 +46,9 @@ export const LIMITS = {
 /** Calls that wait for consent without a deadline. */
 const WAITS: readonly string[] = ['setTokens', 'clear'];
 /** Fields of a record that contain personal data. */
-const PERSONAL_FIELD = /"(set|fingerprint|earlier|receivedAt|clearedAt)":/;
+const PERSONAL_FIELD = /"(set|fingerprints|receivedAt|clearedAt|retry)":/;
+/** Fields that no erasure writes: a logout that was called before the withdrawal may still write the other ones. */
+const SET_FIELD = /"(set|receivedAt|retry)":/;
 
 export const createTab = (environment: PageEnvironment, options: TabOptions) => {
   const { id, listenerKind, onFault } = options;
@@ -52,7 +56,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const onUse: OnUse = (use, text = '') => {
     if (consentTool.grantedAt === Number.POSITIVE_INFINITY) fault(`${use} storage before consent`);
     if (use === 'writes') lastWritten = text;
-    if (consentTool.isWithdrawn && PERSONAL_FIELD.test(text)) fault('writes personal data after consent was withdrawn');
+    if (consentTool.isWithdrawn && SET_FIELD.test(text)) fault('writes personal data after consent was withdrawn');
   };
   const page = createPage(environment, options.visible, onUse);
   const consentTool = createConsentTool(options.consent, page.ran);
@@ -66,6 +70,10 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   let emittedToken: string | undefined;
   let isOptOutEmitted = false;
   let isExpiryEmitted = true;
+  /** The token of the last `token` event. */
+  let lastToken: string | undefined;
+  /** An event that should have been emitted, and the page's running time when its absence was first seen, ms. */
+  let missing: { readonly what: string; readonly ran: number } | undefined;
   /** Unsettled promises with their deadlines, in ms of the page's running time. */
   const pending = new Map<
     object,
@@ -103,6 +111,32 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     promise.then(settle, settle);
     return promise;
   };
+  /** The event that follows from the present state and has not been emitted. */
+  const missingEvent = (): string | undefined => {
+    const { phase, next, expiresAt, endsAt = 0, clockOffsetMs = 0 } = session.state;
+    if (isClosed || !consentTool.granted || next?.reason === 'storage') return undefined;
+    const token = session.advertisingToken;
+    const has = (event: string, ...details: readonly string[]) =>
+      events.some(([name, detail]) => name === event && (!details.length || details.includes(detail)));
+    if (token && token !== lastToken) return 'the token in force is not emitted';
+    if (phase === 'optedOut' && events.findLast(([name]) => name === 'token' || name === 'optout')?.[0] !== 'optout')
+      return 'the opt-out is not emitted';
+    if (phase === 'ended' && !has('expired', 'refresh')) return 'the end of the refresh token is not emitted';
+    if (phase === 'ended' && !options.provide && !has('needsTokens', 'ended', 'refused'))
+      return 'the need of a set is not emitted';
+    // By the local clock alone, a session does not report the end of a set.
+    const isOver = environment.wall() + clockOffsetMs >= endsAt && phase !== 'ended';
+    const isLast = lastToken !== undefined && options.expiryOf(lastToken) === expiresAt;
+    return !token && isLast && !isOver && !isExpiryEmitted && (phase === 'stale' || phase === 'ended')
+      ? 'the expiry of the token is not emitted'
+      : undefined;
+  };
+  /** Note an event that is missing; it is a fault if it still is after a second of running time. */
+  const checkMissing = () => {
+    const what = missingEvent();
+    if (!what || missing?.what !== what) missing = what === undefined ? undefined : { what, ran: page.ran() };
+    else if (page.ran() > missing.ran + 1_000 && !page.areTimersStopped) fault(what);
+  };
   /** Start the deadlines of calls that waited for consent. */
   const release = () => {
     for (const [key, one] of pending) {
@@ -114,7 +148,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const handlers = {
     token: ({ advertisingToken, expiresAt }: SessionEvents['token']) => {
       if (advertisingToken === emittedToken) fault('the same token is emitted twice');
-      emittedToken = advertisingToken;
+      emittedToken = lastToken = advertisingToken;
       isOptOutEmitted = isExpiryEmitted = false;
       if (session.state.persistence === 'indexeddb' && !options.isWritten(advertisingToken))
         fault('a token is emitted that was never written');
@@ -218,6 +252,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       if (!consentTool.granted && state.waitingFor !== 'consent') fault('state.waitingFor is not consent');
       if (token && state.phase === 'optedOut') fault('a token of an opted-out user');
       if (token) options.onToken(tab, token, how);
+      checkMissing();
       return token;
     },
     thaw: (how: () => void) => {

@@ -1,0 +1,170 @@
+/**
+ * The model can fail: each altered rule lacks one safeguard of the session, and the simulated profiles that the unaltered
+ * session passes detect it.
+ */
+
+import { expect, test } from 'vitest';
+import type * as retry from '../../src/session/rules/retry.ts';
+import { type AlteredRule, alterModule } from './bundle.ts';
+import type { Field } from './commands.ts';
+import type { Setup } from './invariants.ts';
+import { limitOf, runModel } from './run.ts';
+
+const RUNS = 1000;
+/** Fixed: this test is about the model. */
+const SEED = 5;
+
+/** A session that never emits an event, or that event with one detail: its cause, or the token that expired. */
+const without = (event: string, detail?: string): AlteredRule =>
+  alterModule('decide', ({ decide }) => ({
+    decide: (...given) => {
+      const decision = decide(...given);
+      const isLeftOut = ([name, payload]: (typeof decision.events)[number]) =>
+        name === event && (!detail || Object.values(payload).includes(detail));
+      return { ...decision, events: decision.events.filter((one) => !isLeftOut(one)) };
+    },
+  }));
+
+const altered: readonly [what: string, field: Field, rule: AlteredRule, violation: RegExp, fixed?: Partial<Setup>][] = [
+  [
+    'an answer counts whatever was done since the question',
+    'again',
+    alterModule('record', ({ refreshAnswered }) => ({
+      refreshAnswered:
+        (_, ...answer) =>
+        (record) =>
+          refreshAnswered(record, ...answer)(record),
+    })),
+    /shows a token/,
+  ],
+  [
+    'a tab that has the lock does not look whether another was faster',
+    'close',
+    alterModule('record', ({ claimRefresh }) => ({
+      claimRefresh: (record, _, ...options) => claimRefresh(record, record, ...options),
+    })),
+    /sends a (set that is due only|refresh token again)/,
+  ],
+  [
+    'a lock that is taken keeps nobody out',
+    'close',
+    alterModule('tabs', ({ createTabs }) => ({
+      createTabs: (...options) => {
+        const tabs = createTabs(...options);
+        return { ...tabs, withLock: (work) => tabs.withLock(() => work('held')) };
+      },
+    })),
+    /in flight/,
+  ],
+  [
+    'the next action forgets an opt-out',
+    'wild',
+    alterModule('record', ({ setByHost, loggedOut }) => ({
+      setByHost: (set, now) => (record) => setByHost(set, now)({ ...record, optedOut: undefined }),
+      loggedOut: (now, forget) => (record) => loggedOut(now, forget)({ ...record, optedOut: undefined }),
+    })),
+    /after an opt-out/,
+  ],
+  [
+    'storage is used before there is consent',
+    'wild',
+    alterModule('storeQueue', ({ createStoreQueue }) => ({
+      createStoreQueue: (...options) => {
+        const queue = createStoreQueue(...options);
+        queue.open();
+        return queue;
+      },
+    })),
+    /before consent/,
+  ],
+  [
+    'the withdrawal of consent erases nothing',
+    'wild',
+    alterModule('record', () => ({ erased: (record) => ({ ...record, generation: record.generation + 1 }) })),
+    /without consent|superseded by forget|not erased/,
+  ],
+  [
+    'closing leaves alone what waits for consent',
+    'close',
+    alterModule('recordStore', ({ createRecordStore }) => ({
+      createRecordStore: (...options) => Object.assign(createRecordStore(...options), { close: async () => {} }),
+    })),
+    /has not settled/,
+  ],
+  [
+    "a page refreshes with refresh: 'off'",
+    'wild',
+    alterModule('pageState', ({ initialPage }) => ({
+      initialPage: (canProvide, _, persistence) => initialPage(canProvide, true, persistence),
+    })),
+    /another owner/,
+  ],
+  [
+    'a page that was away goes on with what it held',
+    'absence',
+    alterModule('pageState', () => ({ wentAway: (page) => ({ ...page, isAway: true }) })),
+    /after a thaw/,
+  ],
+  [
+    'an answer counts for another generation of the same set',
+    'again',
+    alterModule('record', ({ refreshAnswered }) => ({
+      refreshAnswered:
+        (sent, ...answer) =>
+        (record) =>
+          refreshAnswered({ ...sent, generation: record.generation }, ...answer)(record),
+    })),
+    /after an opt-out/,
+    // Without messages, a page does not abort a request for a set that another page has replaced.
+    { channel: 'missing' },
+  ],
+  [
+    'a set that is held back after an opt-out is not refreshed',
+    'close',
+    alterModule('decide', ({ decide }) => ({
+      decide: (...given) => {
+        const decision = decide(...given);
+        const isOut = decision.state.phase === 'optedOut';
+        return isOut ? { ...decision, attempt: undefined, wakeAt: Number.POSITIVE_INFINITY } : decision;
+      },
+    })),
+    /no token, though set|is not refreshed although it is due/,
+  ],
+  [
+    'a token that another tab brings is not emitted',
+    'close',
+    without('token', 'tab'),
+    /the token in force is not emitted/,
+  ],
+  ['an opt-out is not emitted', 'close', without('optout'), /the opt-out is not emitted/],
+  [
+    'the end of a refresh token is not emitted',
+    'wild',
+    without('expired', 'refresh'),
+    /the end of the refresh token is not emitted/,
+  ],
+  ['an expiry is not emitted', 'wild', without('expired', 'advertising'), /the expiry of the token is not emitted/],
+  [
+    'a tab waits for ever for a lock that another script holds',
+    'wild',
+    alterModule('attempt', ({ runAttempt }) => ({
+      runAttempt: (plan, ...more) => runAttempt({ ...plan, ignoresLock: false } as typeof plan, ...more),
+    })),
+    /no token, though set|is not refreshed although it is due/,
+  ],
+  [
+    'damaged retry state counts',
+    'damage',
+    alterModule('retry', () => ({ parseRetry: (stored) => stored as ReturnType<typeof retry.parseRetry> })),
+    /is not refreshed although it is due|no token, though set|BigInt/,
+  ],
+  ['a need is not emitted', 'wild', without('needsTokens'), /the need of a set is not emitted/],
+];
+
+test.each(altered)(
+  'the model detects that %s',
+  async (_, field, rule, violation, fixed) => {
+    expect(await runModel({ field, runs: RUNS, seed: SEED, shrinks: false, altered: rule, fixed })).toMatch(violation);
+  },
+  limitOf(RUNS),
+);
