@@ -56,6 +56,7 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
         return claim.type === 'claimed' ? claim.record : record;
       };
       await records.update(claimed, INTERNAL);
+      reconcile(shell);
       return claim;
     },
     send: (set, signal) => refreshSet(baseUrl, fetch, set, signal, serviceTime(records.record, clock.now())),

@@ -16,7 +16,7 @@ import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
 import { decide, explicitPlan } from './rules/decide.ts';
 import { initialPage, recordAdopted, wasHidden, wentAway, wokeUp } from './rules/page-state.ts';
-import { emptyRecord, erased, isSameToken, loggedOut, renderedWithPage, setByHost } from './rules/record.ts';
+import { emptyRecord, erased, isSameSet, loggedOut, renderedWithPage, setByHost } from './rules/record.ts';
 import {
   commit,
   commitAnswer,
@@ -112,7 +112,7 @@ function createShell(options: SessionOptions): Shell {
     startAttempt: (plan) => startAttempt(shell, plan),
     controller: new AbortController(),
     attemptEnded: Promise.resolve(undefined),
-    published: { state: decide(emptyRecord(baseUrl), page, clock.now()).state, token: undefined },
+    published: { state: Object.freeze(decide(emptyRecord(baseUrl), page, clock.now()).state), token: undefined },
   };
   return shell;
 }
@@ -247,6 +247,6 @@ async function refreshNow(shell: Shell): Promise<void> {
   await waitFor(shell, 2 * settings.timeoutMs, 'refresh in another tab', isOver);
   if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
   // Too early for another attempt, or another tab has tried in vain.
-  if (plan.kind === 'refresh' && isSameToken(records.record, before))
+  if (plan.kind === 'refresh' && isSameSet(records.record, before))
     throw shell.page.lastError ?? new TokenError('network', 'refresh: another tab has tried in vain');
 }

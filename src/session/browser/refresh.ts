@@ -101,5 +101,6 @@ async function open(text: string, keyB64: string, details: TokenErrorDetails): P
 /** Parse `Retry-After`: seconds, or a date of the service's clock. Returns ms from `now` on. */
 function parseRetryAfter(header: string | null, now: number): number | undefined {
   if (!header) return undefined;
-  return Number(header) * 1000 || Date.parse(header) - now || undefined;
+  const ms = Number(header) * 1000 || Date.parse(header) - now;
+  return ms > 0 ? ms : undefined;
 }

@@ -216,7 +216,7 @@ export function noTokenError(stored: SessionRecord, page: PageState): TokenError
 export function explicitPlan(record: SessionRecord, page: PageState, now: number): AttemptPlan | undefined {
   const at = serviceTime(record, now);
   const need = page.canRefresh ? needOf(page, record, phaseOf(record, at), undefined, at) : 'empty';
-  const ignoresLock = page.otherTabUntil > 0;
+  const ignoresLock = page.otherTabUntil > 0 && page.otherTabUntil <= now;
   if (need) return page.canProvide ? { kind: 'provide', reason: need, ignoresLock } : undefined;
   return record.set && { kind: 'refresh', isExplicit: true, ignoresLock };
 }

@@ -5,7 +5,7 @@
 
 import { TokenError } from '../../token/errors.ts';
 import type { SessionRecord } from './record.ts';
-import { isSameToken } from './record.ts';
+import { isSameSet } from './record.ts';
 import { type BackOff, backOffMs, WAKE_SPREAD_MS } from './retry.ts';
 
 /** Why another token is in force: set by the host, brought by `provide`, refreshed here, by another tab, or loaded. */
@@ -149,7 +149,7 @@ export function isSettled(page: PageState): boolean {
 
 /** The record in memory changes from `before` to `after`: another set meets the need, and ends the run of failures. */
 export function recordAdopted(page: PageState, before: SessionRecord, after: SessionRecord, cause: Cause): PageState {
-  if (isSameToken(before, after)) return page;
+  if (isSameSet(before, after)) return page;
   // The first read finds a state; each later one, a change.
   if (!page.storage.isKnown) return { ...page, cause };
   const next: PageState = { ...page, cause, isErrorEmitted: false, lastError: undefined, provideResult: undefined };

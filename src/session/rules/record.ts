@@ -126,14 +126,12 @@ export function optedOut(now: number): Transition {
   return (record) => ({ ...erased(record), optedOut: true, clearedAt: now });
 }
 
-/** Tell whether two records hold the same set, put there by the same action. */
+/** Tell whether two records hold the same set, put there by the same action. A refresh may keep one of the two tokens. */
 export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {
-  return one.generation === other.generation && one.set?.refreshToken === other.set?.refreshToken;
-}
-
-/** Tell whether two records hold the same advertising token, too: a refresh may keep the refresh token. */
-export function isSameToken(one: SessionRecord, other: SessionRecord): boolean {
-  return isSameSet(one, other) && one.set?.advertisingToken === other.set?.advertisingToken;
+  const { set, generation } = one;
+  const isSameTokens =
+    set?.refreshToken === other.set?.refreshToken && set?.advertisingToken === other.set?.advertisingToken;
+  return generation === other.generation && isSameTokens;
 }
 
 /**
