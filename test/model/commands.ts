@@ -330,6 +330,8 @@ export const setups: fc.Arbitrary<Setup> = fc.record({
   channel: leave('works'),
   hasStorage: fc.constantFrom(true, true, true, true, true, false),
   isDateReadable: fc.boolean(),
+  dateErrorMs: fc.constant(0),
+  keepsRefreshToken: fc.constant(false),
   lifetimes: fc.constantFrom(
     { identityExpires: 3600, refreshFrom: 900, refreshExpires: 86_400 },
     { identityExpires: 14_400, refreshFrom: 3600, refreshExpires: 2_592_000 },

@@ -36,6 +36,10 @@ export interface Setup {
   readonly channel: Availability;
   readonly hasStorage: boolean;
   readonly isDateReadable: boolean;
+  /** How far the `Date` header is off, ms: that of a cache or an edge with a wrong clock. */
+  readonly dateErrorMs: number;
+  /** Whether refresh answers repeat the refresh token that was sent. */
+  readonly keepsRefreshToken: boolean;
   readonly lifetimes: Lifetimes;
   /** Whether the monotonic clock, and with it every timer, stops while the device sleeps. */
   readonly stopsAsleep: boolean;
@@ -149,7 +153,7 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     )
       fault(`tab ${tab.id} sends a set that is due only in ${dueAt - time.nowMs} ms`);
     const before = rotated.get(call.token);
-    if (before && time.nowMs > before.at + 2_000 && !tab.isInMemory && !isStorageSlow()) {
+    if (!setup.keepsRefreshToken && before && time.nowMs > before.at + 2_000 && !tab.isInMemory && !isStorageSlow()) {
       // An opt-out erases the fingerprints: a page that had to wait for consent may supply its set again.
       const isSupplied = expected.operations.some(
         (operation) =>

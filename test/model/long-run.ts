@@ -61,6 +61,8 @@ export const runLong = async ({ days, seed }: LongRun): Promise<Report> => {
       channel: 'works',
       hasStorage: true,
       isDateReadable: true,
+      dateErrorMs: 0,
+      keepsRefreshToken: false,
       lifetimes: LIFETIMES,
       stopsAsleep: random.happens(0.5),
       hasProvide: true,

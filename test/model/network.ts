@@ -3,6 +3,7 @@
  * not decide whether a request is allowed: the observer does.
  */
 
+import type { Setup } from './invariants.ts';
 import type { Random } from './random.ts';
 import type { Issued, Service } from './service.ts';
 import type { Owner, Time } from './time.ts';
@@ -59,7 +60,7 @@ export const createNetwork = (
   random: Random,
   service: Service,
   next: () => number,
-  isDateReadable: boolean,
+  { isDateReadable, dateErrorMs }: Setup,
   observer: { onSend(call: Call): void; onDelivered(call: Call): void },
 ) => {
   let fault: NetFault = 'none';
@@ -168,7 +169,7 @@ export const createNetwork = (
               time.after(0, () => fail(new TypeError('Failed to fetch')), owner);
               return;
             }
-            if (isDateReadable) headers['date'] = new Date(time.nowMs).toUTCString();
+            if (isDateReadable) headers['date'] = new Date(time.nowMs + dateErrorMs).toUTCString();
             const body = () =>
               new Promise<string>((done, failed) => {
                 failBody = failed;

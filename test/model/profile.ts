@@ -23,7 +23,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
   const time = createTime(START);
   let seq = 0;
   const next = () => ++seq;
-  const service = createService(setup.lifetimes, () => time.nowMs, next);
+  const service = createService(setup.lifetimes, () => time.nowMs, next, setup.keepsRefreshToken);
   const tabs: Tab[] = [];
   let tabIds = 0;
   let lagMs = 0;
@@ -37,7 +37,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
   );
   const checker = createChecker({ setup, time, next, service, tabs, storage, network: () => network });
   const { fault, conditions, expected, allowExtraCalls, track } = checker;
-  const network = createNetwork(time, random, service, next, setup.isDateReadable, checker);
+  const network = createNetwork(time, random, service, next, setup, checker);
 
   const locks = createLocks(time, random, fault);
   const channels = createChannels(time, random);
@@ -74,14 +74,19 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     }
     tab.expectSettled(what, LIMITS[what], promise).then(
       () => {
-        if (!tab.granted) fault(`tab ${tab.id}: ${what} resolves without consent`);
+        const isErasure = operation?.kind === 'clear' || operation?.kind === 'optout';
+        if (!tab.granted && !isErasure) fault(`tab ${tab.id}: ${what} resolves without consent`);
         if (!operation) return;
         expected.settle(operation, tab.isInMemory || time.nowMs < conditions.lostAt + 1000);
         if (operation.kind === 'optout') checker.forgetKnownSets();
         // The tab erased a store that it cannot write to: without a channel other tabs cannot learn of the operation.
         if (tab.isInMemory && setup.channel !== 'works') expected.loseAll();
       },
-      () => operation && expected.settle(operation, true),
+      (error) => {
+        const isErasure = operation?.kind === 'clear' || operation?.kind === 'optout';
+        if (isErasure && !tab.isClosed) fault(`tab ${tab.id}: an erasure is rejected: ${error}`);
+        if (operation) expected.settle(operation, true);
+      },
     );
     return undefined;
   };
@@ -182,8 +187,9 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       return tab;
     },
     setTokens: (tab: Tab, answer: unknown, root: number | undefined) => {
-      // Without consent the call has no effect.
-      if (tab.granted === false) return perform(tab, undefined, 'setTokens', () => tab.session.setTokens(answer));
+      // Without consent a set has no effect; an opt-out is always recorded.
+      if (tab.granted === false && root !== undefined)
+        return perform(tab, undefined, 'setTokens', () => tab.session.setTokens(answer));
       const operation = expected.begin(
         root === undefined ? 'optout' : 'set',
         tab.id,
@@ -196,7 +202,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     answers,
     clear: (tab: Tab) => {
       publisher.signIn(undefined);
-      const operation = tab.granted === false ? undefined : expected.begin('clear', tab.id);
+      const operation = expected.begin('clear', tab.id);
       perform(tab, operation, 'clear', () => tab.session.clear());
     },
     refresh: (tab: Tab) => {

@@ -7,7 +7,9 @@
 
 import { createOperator } from '../../src/operator/index.ts';
 import { answerOf, createClient } from '../../src/server/index.ts';
-import { fromB64 } from '../../src/token/bytes.ts';
+import { fromB64, toB64 } from '../../src/token/bytes.ts';
+import { aesKey } from '../../src/token/cipher.ts';
+import { sealRefresh } from '../../src/token/envelope.ts';
 import { NONCE_LENGTH, openRefresh, sealRequest } from '../../src/token/index.ts';
 
 const API_KEY = 'UID2-C-L-777-model.for-stories-only-and-nothing-else-at-all';
@@ -72,8 +74,14 @@ let profiles = 0;
  *
  * @param now   its clock, epoch ms.
  * @param next  returns the next sequence number.
+ * @param keepsRefreshToken  whether refresh answers repeat the refresh token that was sent.
  */
-export const createService = (lifetimes: Lifetimes, now: () => number, next: () => number) => {
+export const createService = (
+  lifetimes: Lifetimes,
+  now: () => number,
+  next: () => number,
+  keepsRefreshToken = false,
+) => {
   const operator = operatorOf(lifetimes);
   clock.now = now;
   // Opt-outs last as long as the operator, so each profile has users of its own.
@@ -115,13 +123,19 @@ export const createService = (lifetimes: Lifetimes, now: () => number, next: () 
       askedSeq: number,
     ): Promise<{ readonly status: number; readonly text: string; readonly said: 'optout' | Issued | undefined }> => {
       const response = await operator.fetch(new Request(`${BASE_URL}/v2/token/refresh`, { method: 'POST', body }));
-      const text = await response.text();
+      let text = await response.text();
       const parent = byRefreshToken.get(body);
       if (response.status !== 200 || !parent) return { status: response.status, text, said: undefined };
       const opened = JSON.parse(await openRefresh(text, parent.wire.refresh_response_key)) as {
         status: string;
         body: Wire;
       };
+      if (keepsRefreshToken && opened.status === 'success') {
+        const { refresh_token, refresh_response_key, refresh_expires } = parent.wire;
+        opened.body = { ...opened.body, refresh_token, refresh_response_key, refresh_expires };
+        const key = await aesKey(fromB64(refresh_response_key));
+        text = toB64(await sealRefresh(key, JSON.stringify(opened)));
+      }
       const { user, root } = parent;
       const said =
         opened.status === 'optout'
