@@ -157,7 +157,7 @@ async function readAgain(shell: Shell, isChanged: boolean): Promise<void> {
   const { consent, isClosed, isAway } = shell.page;
   if (consent === 'refused' || isClosed || isAway) return;
   await shell.records.reload(isChanged);
-  setPage(shell, { otherTabUntil: 0 });
+  setPage(shell, { otherTabUntil: 0, ...(isChanged && { lockRefusals: 0 }) });
   reconcile(shell);
 }
 

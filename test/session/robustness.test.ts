@@ -248,7 +248,13 @@ describe("with refresh: 'off'", () => {
 test('a wall clock set to 1970 causes one correction', async () => {
   let writes = 0;
   const inner = memoryStore(recordOf(1));
-  const store: Store = { ...inner, update: (change) => (writes++, inner.update(change)) };
+  const store: Store = {
+    ...inner,
+    update: (change) => {
+      writes++;
+      return inner.update(change);
+    },
+  };
   const { session } = fixture.open({ store });
   await session.ready;
   vi.setSystemTime(1_000);

@@ -106,11 +106,15 @@ function planOf(
 ): AttemptPlan | undefined {
   if (need) {
     if (!page.canProvide || page.provideResult === 'nobody') return undefined;
-    return { kind: 'provide', reason: need, ignoresLock: page.otherTabUntil > 0 };
+    return { kind: 'provide', reason: need, ignoresLock: isLockStuck(page) };
   }
   if (!page.canRefresh || !record.set || phase === 'fresh') return undefined;
-  // The wait for another tab is over without a message from it.
-  return { kind: 'refresh', isExplicit: false, ignoresLock: page.otherTabUntil > 0 };
+  return { kind: 'refresh', isExplicit: false, ignoresLock: isLockStuck(page) };
+}
+
+/** Tell whether the lock was taken twice in a row, with a full wait between and no message from its holder. */
+function isLockStuck({ lockRefusals }: PageState): boolean {
+  return lockRefusals >= 2;
 }
 
 /** What delays a plan; undefined if it may start now. */
@@ -166,7 +170,6 @@ function waitingForOf(
   token: string | undefined,
   starting: AttemptPlan | undefined,
 ): SessionState['waitingFor'] {
-  if (page.isClosed) return undefined;
   if (page.consent !== 'granted') return 'consent';
   if (!isLoaded(page)) return 'storage';
   return token ? undefined : (starting ?? page.attempt?.plan)?.kind;
@@ -216,7 +219,7 @@ export function noTokenError(stored: SessionRecord, page: PageState): TokenError
 export function explicitPlan(record: SessionRecord, page: PageState, now: number): AttemptPlan | undefined {
   const at = serviceTime(record, now);
   const need = page.canRefresh ? needOf(page, record, phaseOf(record, at), undefined, at) : 'empty';
-  const ignoresLock = page.otherTabUntil > 0 && page.otherTabUntil <= now;
+  const ignoresLock = isLockStuck(page);
   if (need) return page.canProvide ? { kind: 'provide', reason: need, ignoresLock } : undefined;
   return record.set && { kind: 'refresh', isExplicit: true, ignoresLock };
 }

@@ -89,6 +89,8 @@ export interface PageState {
   readonly attempt?: AttemptInProgress | undefined;
   /** What the last call of `provide` left behind: nobody is signed in, or it failed. */
   readonly provideResult?: 'nobody' | 'failed' | undefined;
+  /** How often in a row another tab has held the lock, without a message from it. */
+  readonly lockRefusals: number;
   /** Another tab is refreshing; this page waits for its message until then, local epoch ms. */
   readonly otherTabUntil: number;
   /** Attempts of this page that have ended without a fresh set. */
@@ -127,6 +129,7 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
       isDamageReported: false,
       persistence,
     },
+    lockRefusals: 0,
     otherTabUntil: 0,
     attempts: 0,
     notBefore: 0,
@@ -189,11 +192,11 @@ export function attemptEnded(
   otherTabWaitMs: number,
 ): PageState {
   const idle = { ...page, attempt: undefined };
-  if (end === 'other_tab') return { ...idle, otherTabUntil: now + otherTabWaitMs };
+  if (end === 'other_tab') return { ...idle, lockRefusals: page.lockRefusals + 1, otherTabUntil: now + otherTabWaitMs };
   // Without a failure, the first three attempts follow each other at once: each may only have found out what is stored.
   const waits = end === 'failed_unrecorded' || (end === 'done' && page.attempts > 2);
   const notBefore = waits ? now + backOffMs(backOff, page.attempts) : 0;
-  return { ...idle, attempts: page.attempts + 1, notBefore, otherTabUntil: 0 };
+  return { ...idle, attempts: page.attempts + 1, notBefore, lockRefusals: 0, otherTabUntil: 0 };
 }
 
 /** The page is shown, restored, thawed or online again at `now`: it tries again soon, at random. */

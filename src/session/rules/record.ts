@@ -175,7 +175,7 @@ export type Claim =
 
 /** How a refresh starts. */
 export interface ClaimOptions {
-  /** With the lock, a lease of another tab is void: that tab is gone. */
+  /** This tab holds the Web Lock. */
   readonly hasLock: boolean;
   /** The page called `refresh()`. */
   readonly isExplicit: boolean;
@@ -190,13 +190,13 @@ export interface ClaimOptions {
  */
 export function claimRefresh(record: SessionRecord, before: SessionRecord, options: ClaimOptions, now: number): Claim {
   const retry = currentRetry(record.retry, now);
-  if (!options.hasLock && isLeased(retry, now, options.leaseMs)) return { type: 'other_tab' };
+  if (isLeased(retry, now, options.leaseMs, options.hasLock)) return { type: 'other_tab' };
   const next = nextAttempt(retry, options.wakeAttemptAt, options.isExplicit);
   const isTooEarly = (next && now < next.at) || (isUsedUp(retry) && !options.isExplicit);
   if (!record.set || record.ended || !isSameSet(record, before) || isTooEarly) return { type: 'superseded' };
   return {
     type: 'claimed',
-    record: { ...record, retry: attemptStarted(retry, now, options.isExplicit) },
+    record: { ...record, retry: attemptStarted(retry, now, options.isExplicit, options.hasLock) },
     set: record.set,
   };
 }

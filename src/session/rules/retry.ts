@@ -19,6 +19,8 @@ export interface RetryState {
   readonly startedAt: number;
   /** True from the start of an attempt to its end: the lease of the tab that makes it. */
   readonly isRunning: boolean;
+  /** The attempt holds the Web Lock: whoever obtains the lock knows that it is over. */
+  readonly isLocked: boolean;
   /** How long to wait from `startedAt` on, ms. An explicit `refresh()` does not wait for this. */
   readonly waitMs: number;
   /** How long every attempt waits from `startedAt` on, ms, because the budget is spent. */
@@ -85,9 +87,14 @@ export function isUsedUp(retry: RetryState | undefined): boolean {
   return !!retry && retry.refusals > REFUSAL_SPACING_MS.length;
 }
 
-/** Tell whether another tab holds the lease at `now`: its attempt runs, and began less than `leaseMs` ago. */
-export function isLeased(retry: RetryState | undefined, now: number, leaseMs: number): boolean {
-  return !!retry?.isRunning && now < retry.startedAt + leaseMs;
+/**
+ * Tell whether another tab holds the lease at `now`: its attempt runs, and began less than `leaseMs` ago.
+ *
+ * @param hasLock  this tab holds the Web Lock: an attempt under the same lock is over, its tab is gone.
+ */
+export function isLeased(retry: RetryState | undefined, now: number, leaseMs: number, hasLock: boolean): boolean {
+  if (!retry?.isRunning || (hasLock && retry.isLocked)) return false;
+  return now < retry.startedAt + leaseMs;
 }
 
 /**
@@ -119,8 +126,14 @@ export function nextAttempt(
  * An attempt starts at `now`.
  *
  * @param isExplicit  the page called `refresh()`: earlier refusals no longer count.
+ * @param isLocked    it holds the Web Lock.
  */
-export function attemptStarted(retry: RetryState | undefined, now: number, isExplicit: boolean): RetryState {
+export function attemptStarted(
+  retry: RetryState | undefined,
+  now: number,
+  isExplicit: boolean,
+  isLocked: boolean,
+): RetryState {
   const attempts = (retry?.attempts ?? 0) + 1;
   return {
     attempts,
@@ -128,6 +141,7 @@ export function attemptStarted(retry: RetryState | undefined, now: number, isExp
     refusals: isExplicit ? 0 : (retry?.refusals ?? 0),
     startedAt: now,
     isRunning: true,
+    isLocked,
     waitMs: 0,
     spacingMs: minSpacingMs(attempts),
     retryAfterMs: 0,
@@ -164,12 +178,13 @@ export function attemptFailed(
 /** Check the fields of a stored retry state; whatever is not plausible reads as none. */
 export function parseRetry(stored: unknown): RetryState | undefined {
   if (typeof stored !== 'object' || stored === null) return undefined;
-  const { attempts, outages, refusals, startedAt, isRunning, waitMs, spacingMs, retryAfterMs } = stored as RetryState;
+  const { attempts, outages, refusals, startedAt, isRunning, isLocked, waitMs, spacingMs, retryAfterMs } =
+    stored as RetryState;
   const numbers = { attempts, outages, refusals, startedAt, waitMs, spacingMs, retryAfterMs };
   const isPlausible = Object.values(numbers).every((value) => Number.isFinite(value) && value >= 0);
   if (!isPlausible || typeof isRunning !== 'boolean') return undefined;
   const longestMs = 2 * MAX_WAIT_MS;
   return waitMs > longestMs || spacingMs > longestMs || retryAfterMs > longestMs
     ? undefined
-    : { ...numbers, isRunning };
+    : { ...numbers, isRunning, isLocked: isLocked === true };
 }

@@ -158,7 +158,7 @@ describe('the end of an attempt', () => {
       'that another tab makes waits for that tab',
       2,
       'other_tab',
-      { attempts: 2, notBefore: 6, otherTabUntil: DUE + WAIT },
+      { lockRefusals: 1, attempts: 2, notBefore: 6, otherTabUntil: DUE + WAIT },
     ],
   ])('%s', (_, attempts, end, changed) => {
     const given = deepFreeze(busy(attempts));

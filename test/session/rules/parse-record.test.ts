@@ -142,7 +142,15 @@ describe('a record of version 1', () => {
   const run = { tries: 3, steps: 2, refusals: 1, triedAt: DUE, waitMs: 9, leastMs: 8 };
   const old = { v: 1, generation: 4, baseUrl: BASE_URL, offsetMs: 6, set: setOf(1), receivedAt: ARRIVAL };
   const converted = record({ generation: 4, offsetMs: 6 });
-  const attempts = retry({ attempts: 3, outages: 2, refusals: 1, startedAt: DUE, waitMs: 9, spacingMs: 8 });
+  const attempts = retry({
+    attempts: 3,
+    outages: 2,
+    refusals: 1,
+    startedAt: DUE,
+    waitMs: 9,
+    spacingMs: 8,
+    isLocked: false,
+  });
   test.each<readonly [sentence: string, stored: unknown, expected: SessionRecord]>([
     ['is converted', old, converted],
     ['keeps its attempts', { ...old, run }, { ...converted, retry: attempts }],

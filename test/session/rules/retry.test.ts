@@ -79,7 +79,7 @@ describe('the start of an attempt', () => {
     ['is spaced evenly from the fifteenth on', retry({ attempts: 14 }), false, { attempts: 15, spacingMs: 125_000 }],
     ['is spaced even where the page asked', retry({ attempts: 4 }), true, { spacingMs: 180_000 }],
   ])('%s', (_, before, isExplicit, expected) => {
-    expect(attemptStarted(before, START, isExplicit)).toMatchObject(expected);
+    expect(attemptStarted(before, START, isExplicit, true)).toMatchObject(expected);
   });
 });
 
@@ -283,13 +283,23 @@ describe('the retry state', () => {
     expect(currentRetry(given, now)).toBe(isCurrent ? given : undefined);
   });
 
-  test.each<readonly [sentence: string, state: RetryState | undefined, now: number, isLeased: boolean]>([
+  test.each<
+    readonly [sentence: string, state: RetryState | undefined, now: number, isLeased: boolean, hasLock?: boolean]
+  >([
     ['is leased while an attempt runs', retry({ startedAt: START, isRunning: true }), START + 11_999, true],
     ['is leased no longer than the lease', retry({ startedAt: START, isRunning: true }), START + 12_000, false],
+    ['is over if its lock is free', retry({ startedAt: START, isRunning: true }), START + 1, false, true],
+    [
+      'is leased to an attempt without the lock, even if the lock is free',
+      retry({ startedAt: START, isRunning: true, isLocked: false }),
+      START + 1,
+      true,
+      true,
+    ],
     ['is not leased after the attempt', state, START + 1, false],
     ['is not leased where there is none', undefined, START, false],
-  ])('%s', (_, given, now, expected) => {
-    expect(isLeased(given, now, 12_000)).toBe(expected);
+  ])('%s', (_, given, now, expected, hasLock?: true) => {
+    expect(isLeased(given, now, 12_000, hasLock === true)).toBe(expected);
   });
 
   test.each<readonly [sentence: string, state: RetryState | undefined, isUsedUp: boolean]>([
@@ -349,7 +359,7 @@ test('any order of attempts, also explicit ones, stays within 15 in any 30 minut
         const next = nextAttempt(state, wakes ? now : 0, isExplicit);
         now = Math.max(now, next?.at ?? 0);
         starts.push(now);
-        state = attemptStarted(currentRetry(state, now), now, isExplicit);
+        state = attemptStarted(currentRetry(state, now), now, isExplicit, true);
         now += takesMs;
         state = attemptFailed(state, failure(status), BACK_OFF, now, wakes ? now : 0);
         expect(parseRetry(structuredClone(state))).toEqual(state);
