@@ -51,7 +51,7 @@ function showSession(session) {
   };
 
   const show = () => {
-    const { phase, refreshAt, expiresAt, endsAt, clockOffsetMs = 0 } = session.state;
+    const { phase, refreshAt, expiresAt, endsAt, clockOffsetMs = 0, next } = session.state;
     const token = session.advertisingToken;
     const now = Date.now() + clockOffsetMs;
     $('phase').textContent = phase === 'optedOut' ? 'opted out' : phase;
@@ -64,6 +64,8 @@ function showSession(session) {
       showTime('expiresAt', expiresAt, now);
       showTime('endsAt', endsAt, now);
     }
+    const at = next?.at === undefined ? '' : ` at ${formatTime(next.at)}`;
+    $('next').textContent = next ? `Next: ${next.action}${at}, ${next.reason.replace('_', ' ')}` : '';
     $('opt-out').disabled = phase === 'optedOut';
     $('refresh').disabled = phase === 'empty' || phase === 'ended' || phase === 'optedOut';
   };
@@ -85,7 +87,8 @@ function showEvents(session) {
     $('no-events').hidden = true;
   };
   const causes = {
-    set: 'from the publisher',
+    set: 'from the page',
+    provide: "from the publisher's server",
     refresh: 'refreshed here',
     tab: 'from another tab',
     load: 'from storage',
