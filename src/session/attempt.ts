@@ -11,7 +11,8 @@ import type { RefreshAnswer } from './browser/refresh.ts';
 import type { LockResult } from './browser/tabs.ts';
 import type { ProvideOption } from './options.ts';
 import type { AttemptPlan } from './rules/page-state.ts';
-import type { Claim, SessionRecord } from './rules/record.ts';
+import type { SessionRecord } from './rules/record.ts';
+import type { Claim } from './rules/refresh.ts';
 import { withTimeout } from './timeout.ts';
 
 /** How an attempt ended. */

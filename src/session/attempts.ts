@@ -7,17 +7,8 @@ import { type AttemptPorts, type Outcome, runAttempt } from './attempt.ts';
 import { refreshSet } from './browser/refresh.ts';
 import type { UpdateOptions } from './record-store.ts';
 import { type AttemptInProgress, type AttemptPlan, attemptEnded } from './rules/page-state.ts';
-import {
-  type Claim,
-  claimRefresh,
-  isSameSet,
-  refreshAnswered,
-  refreshFailed,
-  type SessionRecord,
-  serviceTime,
-  setByProvide,
-  type Transition,
-} from './rules/record.ts';
+import { isSameSet, type SessionRecord, serviceTime, setByProvide, type Transition } from './rules/record.ts';
+import { type Claim, claimRefresh, refreshAnswered, refreshFailed } from './rules/refresh.ts';
 import { type BackOff, isRefusal } from './rules/retry.ts';
 import { commit, commitAnswer, followClock, reconcile, reportError, type Shell, setPage } from './shell.ts';
 

@@ -7,14 +7,12 @@
 
 import { TokenError } from '../token/errors.ts';
 import type { Store } from './browser/store.ts';
+import { type FailedStoreAccess, logoutIn, repeatOnFailedStore } from './failed-store.ts';
 import { type Cause, isLoaded, type PageState, type StorageState, storeForgotten } from './rules/page-state.ts';
 import { parseRecord } from './rules/parse-record.ts';
 import { emptyRecord, erased, type SessionRecord, type Transition } from './rules/record.ts';
 import { createStoreQueue, releaseStore, STORE_MS, type StoreQueue } from './store-queue.ts';
 import { withTimeout } from './timeout.ts';
-
-/** Limit for reading a store that failed before, within a use of its replacement, ms. */
-const FAILED_STORE_MS = 1_000;
 
 /** What the record store asks of the shell, and reports to it. */
 export interface RecordStorePorts {
@@ -116,6 +114,16 @@ function mayWrite({ ports }: Inside, isErasure = false): boolean {
   return isErasure || ports.page().consent !== 'refused';
 }
 
+/** What the store that failed may be used for. */
+function accessTo(inside: Inside, isErasure?: boolean): FailedStoreAccess {
+  return {
+    empty: inside.empty,
+    heldSet: inside.heldSet,
+    parse: (stored) => parse(inside, stored),
+    mayWrite: () => mayWrite(inside, isErasure),
+  };
+}
+
 function adopt(inside: Inside, next: SessionRecord, cause: Cause): void {
   const before = inside.record;
   inside.record = next;
@@ -166,7 +174,7 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
     if (after && page.storage.writes === 0 && isLoaded(page)) adopt(inside, after, isChanged ? cause : 'tab');
     const place = queue.failed;
     if (place && isHostCall)
-      inside.repeated = inside.repeated.then(() => repeatOnFailedStore(inside, place, transition, isErasure));
+      inside.repeated = inside.repeated.then(() => repeatOnFailedStore(place, transition, accessTo(inside, isErasure)));
     return isChanged;
   });
 }
@@ -191,7 +199,8 @@ function reload(inside: Inside, isNews: boolean): Promise<void> {
   const read = async (place: Store) => {
     inside.waitingRead = undefined;
     const failed = queue.failed;
-    const logout = failed && mayHaveChanged ? await logoutIn(inside, failed) : undefined;
+    const logout =
+      failed && mayHaveChanged ? await logoutIn(failed, accessTo(inside), inside.record.receivedAt) : undefined;
     return logout ? place.update(() => logout) : place.read();
   };
   const done = queue.use(read, (stored) => {
@@ -218,57 +227,6 @@ async function eraseNow(inside: Inside, transition: Transition): Promise<boolean
     throw storageError('the store failed', cause);
   });
   return true;
-}
-
-/**
- * Apply a call of the host to the store that failed, so that the next page does not meet a user who has left: if nothing can
- * be written there, what was there is erased. After its time limit it does nothing: by then somebody else's record may be
- * stored.
- *
- * @returns false if the store may still hold another user's set.
- */
-async function repeatOnFailedStore(
-  inside: Inside,
-  place: Store,
-  transition: Transition,
-  isErasure: boolean | undefined,
-): Promise<boolean> {
-  let isLate = false;
-  let before: SessionRecord | undefined;
-  // An asynchronous function: a store of the host may throw where it should reject.
-  const write = async (change: (before: SessionRecord, stored: unknown) => unknown) =>
-    place.update((stored) => {
-      if (isLate || !mayWrite(inside, isErasure)) return stored;
-      before ??= parse(inside, stored) ?? inside.empty;
-      return change(before, stored);
-    });
-  const apply = () => write(transition);
-  // A tombstone stays: a set that is held back behind it belongs to no user.
-  const erase = () => write((found, stored) => (found.optedOut || !found.set ? stored : undefined));
-  const holdsSet = async () => {
-    const found = parse(inside, await place.read());
-    return !!found?.set && !found.optedOut;
-  };
-  const isUnchanged = () => holdsSet().catch(() => false);
-  const work = apply()
-    .catch(() => erase().then(apply))
-    .then(
-      () => true,
-      // A store that can neither be written nor read holds nothing for the next page either.
-      async () => !(await isUnchanged()),
-    );
-  const isConfirmed = await withTimeout(STORE_MS, work, 'the store that failed').catch(() => !inside.heldSet);
-  isLate = true;
-  releaseStore(place);
-  return isConfirmed;
-}
-
-/** What the store that failed holds, if another tab has logged out there since this page received its set. */
-async function logoutIn(inside: Inside, place: Store): Promise<SessionRecord | undefined> {
-  const read = withTimeout(FAILED_STORE_MS, place.read(), 'the store that failed');
-  const { clearedAt, ...theirs } = parse(inside, await read.catch(() => undefined)) ?? {};
-  const isSince = clearedAt !== undefined && clearedAt >= (inside.record.receivedAt ?? 0);
-  return isSince ? ({ ...theirs, clearedAt } as SessionRecord) : undefined;
 }
 
 function storageError(what: string, cause: unknown): TokenError {

@@ -11,12 +11,13 @@ import { createClock } from './browser/clock.ts';
 import { watchPage } from './browser/page.ts';
 import { defaultStore, memoryStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
+import { askConsent } from './consent.ts';
 import { createEvents } from './events.ts';
 import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
 import { decide, explicitPlan } from './rules/decide.ts';
 import { initialPage, recordAdopted, wasHidden, wentAway, wokeUp } from './rules/page-state.ts';
-import { emptyRecord, erased, isSameSet, loggedOut, renderedWithPage, setByHost } from './rules/record.ts';
+import { emptyRecord, isSameSet, loggedOut, renderedWithPage, setByHost } from './rules/record.ts';
 import {
   commit,
   commitAnswer,
@@ -24,6 +25,7 @@ import {
   HOST_ERASURE,
   noToken,
   publish,
+  readAgain,
   reconcile,
   reportError,
   type Shell,
@@ -115,50 +117,6 @@ function createShell(options: SessionOptions): Shell {
     published: { state: Object.freeze(decide(emptyRecord(baseUrl), page, clock.now()).state), token: undefined },
   };
   return shell;
-}
-
-/** Ask for consent. Resolves when the answer is there, or is known to come later. */
-async function askConsent(shell: Shell): Promise<void> {
-  const { consent } = shell.settings;
-  let hasChanged = false;
-  const onChange = (answer: unknown) => {
-    hasChanged = true;
-    setConsent(shell, answer === true);
-  };
-  // An answer that was asked for before a change is void.
-  const onFirstAnswer = (answer: unknown) => {
-    if (!hasChanged) setConsent(shell, answer === true);
-  };
-  const answer = consent ? consent(onChange) : true;
-  if (typeof answer === 'boolean') onFirstAnswer(answer);
-  else answer.then(onFirstAnswer, shell.events.log);
-}
-
-/** Consent is given, refused or withdrawn. */
-function setConsent(shell: Shell, isGranted: boolean): void {
-  const { page, records } = shell;
-  if (page.isClosed) return;
-  if (page.consent === 'granted' && !isGranted) {
-    setPage(shell, { emitted: {} });
-    commit(shell, erased, HOST_ERASURE).catch(() => {});
-  }
-  setPage(shell, { consent: isGranted ? 'granted' : 'refused' });
-  if (isGranted) records.open();
-  if (isGranted && page.consent === 'refused') {
-    // Other tabs may have changed the record meanwhile.
-    records.forget();
-    void readAgain(shell, false);
-  }
-  reconcile(shell);
-}
-
-/** Read the stored record again, then see what follows. */
-async function readAgain(shell: Shell, isChanged: boolean): Promise<void> {
-  const { consent, isClosed, isAway } = shell.page;
-  if (consent === 'refused' || isClosed || isAway) return;
-  await shell.records.reload(isChanged);
-  setPage(shell, { otherTabUntil: 0, ...(isChanged && { lockRefusals: 0 }) });
-  reconcile(shell);
 }
 
 /** The page is shown, restored, thawed or online again. */

@@ -137,3 +137,12 @@ export async function commitAnswer(
   if (answer === 'optout') await commit(shell, optedOut(now), { ...HOST_ERASURE, cause });
   else await commit(shell, supplied(answer, now), { ...HOST_CALL, cause });
 }
+
+/** Read the stored record again, then see what follows. */
+export async function readAgain(shell: Shell, isChanged: boolean): Promise<void> {
+  const { consent, isClosed, isAway } = shell.page;
+  if (consent === 'refused' || isClosed || isAway) return;
+  await shell.records.reload(isChanged);
+  setPage(shell, { otherTabUntil: 0, ...(isChanged && { lockRefusals: 0 }) });
+  reconcile(shell);
+}

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { decide } from '../../../src/session/rules/decide.ts';
 import { attemptEnded, type Emitted, type PageState, recordAdopted } from '../../../src/session/rules/page-state.ts';
 import type { NextStep, SessionEvent } from '../../../src/session/rules/public-state.ts';
-import { refreshAnswered, refreshFailed, type SessionRecord } from '../../../src/session/rules/record.ts';
+import type { SessionRecord } from '../../../src/session/rules/record.ts';
+import { refreshAnswered, refreshFailed } from '../../../src/session/rules/refresh.ts';
 import type { Phase } from '../../../src/token/phase.ts';
 import {
   BACK_OFF,

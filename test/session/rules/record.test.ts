@@ -4,18 +4,12 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { parseRecord } from '../../../src/session/rules/parse-record.ts';
 import {
-  type Claim,
-  type ClaimOptions,
-  claimRefresh,
   clockSetBack,
   emptyRecord,
   erased,
   isSameSet,
   loggedOut,
   optedOut,
-  type RefreshResult,
-  refreshAnswered,
-  refreshFailed,
   renderedWithPage,
   type SessionRecord,
   serviceTime,
@@ -23,6 +17,14 @@ import {
   setByProvide,
   type Transition,
 } from '../../../src/session/rules/record.ts';
+import {
+  type Claim,
+  type ClaimOptions,
+  claimRefresh,
+  type RefreshResult,
+  refreshAnswered,
+  refreshFailed,
+} from '../../../src/session/rules/refresh.ts';
 import { tokenAt } from '../../../src/token/phase.ts';
 import {
   ARRIVAL,

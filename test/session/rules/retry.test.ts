@@ -284,11 +284,11 @@ describe('the retry state', () => {
   });
 
   test.each<
-    readonly [sentence: string, state: RetryState | undefined, now: number, isLeased: boolean, hasLock?: boolean]
+    readonly [sentence: string, state: RetryState | undefined, now: number, hasLock: boolean, isLeased: boolean]
   >([
-    ['is leased while an attempt runs', retry({ startedAt: START, isRunning: true }), START + 11_999, true],
-    ['is leased no longer than the lease', retry({ startedAt: START, isRunning: true }), START + 12_000, false],
-    ['is over if its lock is free', retry({ startedAt: START, isRunning: true }), START + 1, false, true],
+    ['is leased while an attempt runs', retry({ startedAt: START, isRunning: true }), START + 11_999, false, true],
+    ['is leased no longer than the lease', retry({ startedAt: START, isRunning: true }), START + 12_000, false, false],
+    ['is over if its lock is free', retry({ startedAt: START, isRunning: true }), START + 1, true, false],
     [
       'is leased to an attempt without the lock, even if the lock is free',
       retry({ startedAt: START, isRunning: true, isLocked: false }),
@@ -296,10 +296,10 @@ describe('the retry state', () => {
       true,
       true,
     ],
-    ['is not leased after the attempt', state, START + 1, false],
-    ['is not leased where there is none', undefined, START, false],
-  ])('%s', (_, given, now, expected, hasLock?: true) => {
-    expect(isLeased(given, now, 12_000, hasLock === true)).toBe(expected);
+    ['is not leased after the attempt', state, START + 1, false, false],
+    ['is not leased where there is none', undefined, START, false, false],
+  ])('%s', (_, given, now, hasLock, expected) => {
+    expect(isLeased(given, now, 12_000, hasLock)).toBe(expected);
   });
 
   test.each<readonly [sentence: string, state: RetryState | undefined, isUsedUp: boolean]>([

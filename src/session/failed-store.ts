@@ -1,0 +1,78 @@
+/**
+ * A store that failed, while memory replaces it: what the host does still reaches it if it can be reached, and a logout of
+ * another tab is found there.
+ */
+
+import type { Store } from './browser/store.ts';
+import type { SessionRecord, Transition } from './rules/record.ts';
+import { releaseStore, STORE_MS } from './store-queue.ts';
+import { withTimeout } from './timeout.ts';
+
+/** Limit for reading the store, within a use of its replacement, ms. */
+const READ_MS = 1_000;
+
+/** How a record store lets its failed store be used. */
+export interface FailedStoreAccess {
+  readonly empty: SessionRecord;
+  /** The store held a set when it was last read or written. */
+  readonly heldSet: boolean;
+  parse(stored: unknown): SessionRecord | undefined;
+  mayWrite(): boolean;
+}
+
+/**
+ * Apply a call of the host to the store that failed, so that the next page does not meet a user who has left: if nothing can
+ * be written there, what was there is erased. After its time limit it does nothing: by then somebody else's record may be
+ * stored.
+ *
+ * @returns false if the store may still hold another user's set.
+ */
+export async function repeatOnFailedStore(
+  place: Store,
+  transition: Transition,
+  { empty, heldSet, parse, mayWrite }: FailedStoreAccess,
+): Promise<boolean> {
+  let isLate = false;
+  let before: SessionRecord | undefined;
+  // An asynchronous function: a store of the host may throw where it should reject.
+  const write = async (change: (before: SessionRecord, stored: unknown) => unknown) =>
+    place.update((stored) => {
+      if (isLate || !mayWrite()) return stored;
+      before ??= parse(stored) ?? empty;
+      return change(before, stored);
+    });
+  const apply = () => write(transition);
+  // A tombstone stays: a set that is held back behind it belongs to no user.
+  const erase = () => write((found, stored) => (found.optedOut || !found.set ? stored : undefined));
+  const holdsSet = async () => {
+    const found = parse(await place.read());
+    return !!found?.set && !found.optedOut;
+  };
+  const work = apply()
+    .catch(() => erase().then(apply))
+    .then(
+      () => true,
+      // A store that can neither be written nor read holds nothing for the next page either.
+      async () => !(await holdsSet().catch(() => false)),
+    );
+  const isConfirmed = await withTimeout(STORE_MS, work, 'the store that failed').catch(() => !heldSet);
+  isLate = true;
+  releaseStore(place);
+  return isConfirmed;
+}
+
+/**
+ * Read the store that failed.
+ *
+ * @param receivedAt  when the set of this page arrived, local epoch ms.
+ * @returns the record there, if another tab has logged out since.
+ */
+export async function logoutIn(
+  place: Store,
+  { parse }: FailedStoreAccess,
+  receivedAt = 0,
+): Promise<SessionRecord | undefined> {
+  const read = withTimeout(READ_MS, place.read(), 'the store that failed');
+  const theirs = parse(await read.catch(() => undefined));
+  return theirs?.clearedAt !== undefined && theirs.clearedAt >= receivedAt ? theirs : undefined;
+}

@@ -1,0 +1,121 @@
+/**
+ * The transitions of a refresh: an attempt starts, fails, or is answered. Pure, like `record.ts`.
+ */
+
+import type { TokenError } from '../../token/errors.ts';
+import type { Answer, TokenSet } from '../../token/token-set.ts';
+import { CLOCK_TOLERANCE_MS, isSameSet, optedOut, type SessionRecord, type Transition } from './record.ts';
+import { attemptFailed, attemptStarted, type BackOff, currentRetry, isLeased, isUsedUp, nextAttempt } from './retry.ts';
+
+/** What the service answers to a refresh token: a newer set, that the user has opted out, or that the token has ended. */
+export type RefreshResult = Answer | 'ended';
+
+/** A set that is due within this time of its arrival, or within a twentieth of its life, counts as due on arrival. */
+const DUE_ON_ARRIVAL_MS = 60_000;
+
+/** Whether a refresh may start, and why not. */
+export type Claim =
+  | { readonly type: 'claimed'; readonly record: SessionRecord; readonly set: TokenSet }
+  /** Another tab's attempt runs. */
+  | { readonly type: 'other_tab' }
+  /** The set is another one by now, or another tab has failed with it. */
+  | { readonly type: 'superseded' };
+
+/** How a refresh starts. */
+export interface ClaimOptions {
+  /** This tab holds the Web Lock. */
+  readonly hasLock: boolean;
+  /** The page called `refresh()`. */
+  readonly isExplicit: boolean;
+  /** How long another tab's attempt may run, ms. */
+  readonly leaseMs: number;
+  readonly wakeAttemptAt: number;
+}
+
+/**
+ * An attempt to refresh the set of `before` starts at `now`, unless the record has changed since. The attempt counts from
+ * here on, even if its tab does not see its end.
+ */
+export function claimRefresh(record: SessionRecord, before: SessionRecord, options: ClaimOptions, now: number): Claim {
+  const retry = currentRetry(record.retry, now);
+  if (isLeased(retry, now, options.leaseMs, options.hasLock)) return { type: 'other_tab' };
+  const next = nextAttempt(retry, options.wakeAttemptAt, options.isExplicit);
+  const isTooEarly = (next && now < next.at) || (isUsedUp(retry) && !options.isExplicit);
+  if (!record.set || record.ended || !isSameSet(record, before) || isTooEarly) return { type: 'superseded' };
+  return {
+    type: 'claimed',
+    record: { ...record, retry: attemptStarted(retry, now, options.isExplicit, options.hasLock) },
+    set: record.set,
+  };
+}
+
+/** The attempt that sent `sent` failed at `now`; see {@link attemptFailed}. */
+export function refreshFailed(
+  sent: SessionRecord,
+  error: TokenError,
+  backOff: BackOff,
+  now: number,
+  wakeAttemptAt: number,
+): Transition {
+  return (record) =>
+    record.retry && isSameSet(record, sent) && isSameAttempt(record, sent)
+      ? { ...record, retry: attemptFailed(record.retry, error, backOff, now, wakeAttemptAt) }
+      : record;
+}
+
+/**
+ * The service has answered. The answer counts only for the set and the generation that were sent.
+ *
+ * @param sent    the record when its refresh token was sent.
+ * @param result  `ended`: the service refused the refresh token for good.
+ * @param dateMs  the answer's `Date` header, epoch ms, if the page may read it.
+ */
+export function refreshAnswered(
+  sent: SessionRecord,
+  result: RefreshResult,
+  dateMs: number | undefined,
+  now: number,
+): Transition {
+  return (record) => {
+    if (!isSameSet(record, sent)) return record;
+    if (result === 'optout') return optedOut(now)(record);
+    const { retry, optedOut: isOptedOut, ended, ...rest } = record;
+    if (result === 'ended') {
+      // A set that was held back behind a tombstone is dropped. Otherwise the attempts stay and count for the next set.
+      if (isOptedOut) return { ...rest, optedOut: isOptedOut, set: undefined };
+      return ended ? record : { ...record, ended: true, ...(retry && { retry: { ...retry, isRunning: false } }) };
+    }
+    // The service accepts the user: the tombstone is lifted.
+    const startedAt = (isSameAttempt(record, sent) ? retry : sent.retry)?.startedAt ?? now;
+    return { ...rest, ...onArrival(result, startedAt, now, dateMs, record.offsetMs), receivedAt: now };
+  };
+}
+
+/** Tell whether the last attempt of `record` is the one that sent `sent`. A clock correction changes its `startedAt`. */
+function isSameAttempt(record: SessionRecord, sent: SessionRecord): boolean {
+  return record.retry?.attempts === sent.retry?.attempts;
+}
+
+/**
+ * What a set that has just arrived says about the clock: the clock offset from now on, and the set, with `refreshAt` put
+ * off if the set would be due at once.
+ *
+ * The service read its clock between question (`startedAt`) and answer (`now`). If `Date` lies outside of that span, the
+ * offset is taken at its upper end: better no token than an expired one.
+ */
+function onArrival(set: TokenSet, startedAt: number, now: number, dateMs: number | undefined, knownOffsetMs: number) {
+  const { refreshAt, expiresAt } = set;
+  let offsetMs = dateMs ? dateMs - startedAt : knownOffsetMs;
+  const isClockRight = dateMs && dateMs > startedAt - CLOCK_TOLERANCE_MS && dateMs < now + CLOCK_TOLERANCE_MS;
+  // A `Date` of the past may come from a cache. It is believed only if the set, too, shows that this clock is ahead.
+  const isStaleDate = dateMs && offsetMs < 0 && startedAt < refreshAt;
+  if (isClockRight || isStaleDate) offsetMs = 0;
+  // A set that was due when it was asked for shows that this device's clock is ahead, unless `Date` confirms the clock. The
+  // set is good for expiresAt - refreshAt at least: take the arrival for refreshAt.
+  const aheadMs = startedAt + offsetMs - refreshAt;
+  if (aheadMs > 0 && !isClockRight) offsetMs -= aheadMs;
+  // A set that is due, or nearly due, on arrival is refreshed half-way to its end.
+  const isDue = aheadMs > -Math.min(DUE_ON_ARRIVAL_MS, (expiresAt - refreshAt) / 20);
+  const dueAt = (Math.max(refreshAt, startedAt + offsetMs) + expiresAt) / 2;
+  return { set: isDue && dueAt < expiresAt ? { ...set, refreshAt: dueAt } : set, offsetMs };
+}
