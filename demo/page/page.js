@@ -34,6 +34,13 @@ window.tessera.push(({ session }) => {
   showReader(session);
 });
 
+/** Say what the session will do next, and why. */
+const nextText = (next) => {
+  if (!next) return '';
+  const seconds = next.at === undefined ? undefined : Math.max(0, Math.round((next.at - Date.now()) / 1000));
+  return `Next: ${next.action}${seconds === undefined ? '' : ` in ${seconds} s`} (${next.reason})`;
+};
+
 /** Show token, phase and times after every change, and once a second for the progress bars. */
 function showSession(session) {
   // For each instant the longest remaining time so far, ms: the length of a full progress bar.
@@ -51,13 +58,14 @@ function showSession(session) {
   };
 
   const show = () => {
-    const { phase, refreshAt, expiresAt, endsAt, clockOffsetMs = 0 } = session.state;
+    const { phase, refreshAt, expiresAt, endsAt, clockOffsetMs = 0, next } = session.state;
     const token = session.advertisingToken;
     const now = Date.now() + clockOffsetMs;
     $('phase').textContent = phase === 'optedOut' ? 'opted out' : phase;
     $('phase').dataset.phase = phase;
     $('token').textContent = token ? shorten(token) : 'no token';
     $('meaning').textContent = MEANINGS[phase];
+    $('next').textContent = nextText(next);
     $('times').hidden = expiresAt === undefined;
     if (expiresAt !== undefined) {
       showTime('refreshAt', refreshAt, now);
