@@ -72,6 +72,8 @@ function showSession(session) {
       showTime('expiresAt', expiresAt, now);
       showTime('endsAt', endsAt, now);
     }
+    const at = next?.at === undefined ? '' : ` at ${formatTime(next.at)}`;
+    $('next').textContent = next ? `Next: ${next.action}${at}, ${next.reason.replace('_', ' ')}` : '';
     $('opt-out').disabled = phase === 'optedOut';
     $('refresh').disabled = phase === 'empty' || phase === 'ended' || phase === 'optedOut';
   };
@@ -93,7 +95,8 @@ function showEvents(session) {
     $('no-events').hidden = true;
   };
   const causes = {
-    set: 'from the publisher',
+    set: 'from the page',
+    provide: "from the publisher's server",
     refresh: 'refreshed here',
     tab: 'from another tab',
     load: 'from storage',
