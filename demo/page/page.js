@@ -34,6 +34,13 @@ window.tessera.push(({ session }) => {
   showReader(session);
 });
 
+/** Say what the session will do next, and why. */
+const nextText = (next) => {
+  if (!next) return '';
+  const seconds = next.at === undefined ? undefined : Math.max(0, Math.round((next.at - Date.now()) / 1000));
+  return `Next: ${next.action}${seconds === undefined ? '' : ` in ${seconds} s`} (${next.reason})`;
+};
+
 /** Show token, phase and times after every change, and once a second for the progress bars. */
 function showSession(session) {
   // For each instant the longest remaining time so far, ms: the length of a full progress bar.
@@ -58,6 +65,7 @@ function showSession(session) {
     $('phase').dataset.phase = phase;
     $('token').textContent = token ? shorten(token) : 'no token';
     $('meaning').textContent = MEANINGS[phase];
+    $('next').textContent = nextText(next);
     $('times').hidden = expiresAt === undefined;
     if (expiresAt !== undefined) {
       showTime('refreshAt', refreshAt, now);

@@ -3,7 +3,7 @@
  * or the message of an error.
  */
 
-import type { Session } from '../session/index.ts';
+import type { NextStep, Session } from '../session/index.ts';
 
 /** An event of the session, or a change of its phase. */
 export interface InspectedEvent {
@@ -18,6 +18,8 @@ export interface Report {
   readonly phase: string;
   readonly hasToken: boolean;
   readonly waitingFor: string | undefined;
+  /** What the session will do next and why, as in `state.next`: `refresh in 840000 ms: refresh_from`. */
+  readonly next: string | undefined;
   readonly persistence: string;
   /** Time to each instant, ms, negative if it has passed; by the service's clock as far as its offset is known. */
   readonly refreshInMs: number | undefined;
@@ -57,6 +59,10 @@ export interface Inspector {
 /** Describe an error by code and status: its message and its cause may quote anything. */
 const describe = (error: { code: string; status?: number | undefined } | undefined) =>
   error && [error.code, error.status].filter(Boolean).join(' ');
+
+/** Describe `state.next`: action, time left and reason. */
+const describeNext = (next: NextStep | undefined, now: number) =>
+  next && `${next.action}${next.at === undefined ? '' : ` in ${next.at - now} ms`}: ${next.reason}`;
 
 /** Keep the last `keep` events, and count all of them. */
 const createEventLog = (keep: number, now: () => number) => {
@@ -110,6 +116,7 @@ export function inspect(session: Session, { keep = 50, now = Date.now }: Inspect
       phase: state.phase,
       hasToken: session.advertisingToken !== undefined,
       waitingFor: state.waitingFor,
+      next: describeNext(state.next, now()),
       persistence: state.persistence,
       refreshInMs: msTo(state.refreshAt),
       expiresInMs: msTo(state.expiresAt),

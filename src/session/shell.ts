@@ -22,7 +22,7 @@ import type { Settings } from './options.ts';
 import type { RecordStore, UpdateOptions } from './record-store.ts';
 import { type Decision, decide, noTokenError } from './rules/decide.ts';
 import { type AttemptPlan, type Cause, isSettled, type PageState } from './rules/page-state.ts';
-import { isSameState, type SessionState } from './rules/public-state.ts';
+import { isSameFlat, isSameState, type SessionState } from './rules/public-state.ts';
 import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
 
 /** A session from the inside: its page state, and the handles that act on browser and network. */
@@ -75,6 +75,7 @@ export function reconcile(shell: Shell): void {
 export function publish(shell: Shell, { state, token }: Decision): void {
   const isSame = isSameState(state, shell.published.state);
   if (isSame && token === shell.published.token) return;
+  if (!isSameFlat(state.next, shell.published.state.next)) shell.events.log(state.next);
   shell.published = { state: Object.freeze(state), token };
   shell.events.emit('change');
 }

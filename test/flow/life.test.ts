@@ -41,7 +41,7 @@ describe('the first set', () => {
     await fixture.settle();
     expect(provide).toHaveBeenCalledOnce();
     expect(provide.mock.calls[0]).toMatchObject([{ reason: 'empty' }]);
-    expect(names(events)).toEqual(['token set']);
+    expect(names(events)).toEqual(['token provide']);
     fixture.close();
   });
 
@@ -192,7 +192,7 @@ describe('the end of a set', () => {
     fixture.network(async () => new Response('{"status":"invalid_token"}', { status: 400 }));
     await fixture.advance(15 * MINUTE);
     expect(provide.mock.calls).toMatchObject([[{ reason: 'ended' }]]);
-    expect(names(events)).toEqual(['token set', 'expired refresh', 'token set']);
+    expect(names(events)).toEqual(['token set', 'expired refresh', 'token provide']);
     expect(session.state.phase).toBe('fresh');
     fixture.close();
   });

@@ -22,3 +22,14 @@ test(
   },
   limitOf(FEWER),
 );
+
+test.each([
+  ['refresh answers that repeat the refresh token', { keepsRefreshToken: true }],
+  ['a Date header of the past', { isDateReadable: true, dateErrorMs: -3_600_000 }],
+] as const)(
+  `${FEWER} simulated profiles with %s keep every invariant`,
+  async (_, fixed) => {
+    expect(await runModel({ field: 'wild', runs: FEWER, seed: SEED, fixed })).toBe('');
+  },
+  limitOf(FEWER),
+);

@@ -36,7 +36,7 @@ export interface Setup {
   readonly channel: Availability;
   readonly hasStorage: boolean;
   readonly isDateReadable: boolean;
-  /** How far the `Date` header is off, ms: that of a cache or an edge with a wrong clock. */
+  /** How far the `Date` header is off, ms, at most 0: that of a cache. A session believes a `Date` of the future. */
   readonly dateErrorMs: number;
   /** Whether refresh answers repeat the refresh token that was sent. */
   readonly keepsRefreshToken: boolean;

@@ -62,9 +62,9 @@ export const converge = async (profile: Profile): Promise<void> => {
     expected.inForce().every(({ isUncertain }) => !isUncertain)
   )
     fault(`tabs do not agree: ${together.map((tab) => describe(profile, tab)).join('; ')}`);
-  // An operation that still waits for consent has not taken effect.
+  // A set that still waits for consent has not taken effect; a logout and an opt-out do not wait.
   const isHeld = (id: number) => tabs.some((tab) => tab.id === id && tab.grantedAt === Number.POSITIVE_INFINITY);
-  const latest = expected.inForce().filter((operation) => !isHeld(operation.tab));
+  const latest = expected.inForce().filter(({ kind, tab }) => kind !== 'set' || !isHeld(tab));
   const [only] = latest;
   const isDue =
     latest.length === 1 && only!.kind === 'set' && !only!.isUncertain && together.length && !last.isInMemory;

@@ -21,6 +21,8 @@ export interface TabOptions {
   readonly visible: boolean;
   readonly listenerKind: ListenerKind;
   readonly tokens?: unknown;
+  /** Whether `tokens` is an opt-out. */
+  readonly isRenderedOptOut: boolean;
   readonly consent: Consent;
   readonly refresh: 'auto' | 'off';
   readonly provide?: SessionOptions['provide'];
@@ -54,7 +56,9 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const { id, listenerKind, onFault } = options;
   const fault = (what: string) => onFault(`tab ${id}: ${what}`);
   const onUse: OnUse = (use, text = '') => {
-    if (consentTool.grantedAt === Number.POSITIVE_INFINITY) fault(`${use} storage before consent`);
+    // A logout and an opt-out are recorded without consent, by an update that erases.
+    const mayErase = erasures > 0 && !SET_FIELD.test(text);
+    if (consentTool.grantedAt === Number.POSITIVE_INFINITY && !mayErase) fault(`${use} storage before consent`);
     if (use === 'writes') lastWritten = text;
     if (consentTool.isWithdrawn && SET_FIELD.test(text)) fault('writes personal data after consent was withdrawn');
   };
@@ -63,6 +67,10 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   let isClosed = false;
   let wasInMemory = false;
   let lastWritten = '';
+  /** Whether a logout or an opt-out was called after consent was withdrawn. */
+  let hasErasedSince = false;
+  /** Number of logouts and opt-outs whose write may be in progress. */
+  let erasures = options.isRenderedOptOut ? 1 : 0;
   let thaws = 0;
   const events: EmittedEvent[] = [];
   const secondEvents: EmittedEvent[] = [];
@@ -235,6 +243,18 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       return !page.isGone && !page.isFrozen;
     },
     expectSettled,
+    /** Call a method that logs out or opts out: storage may be used without consent until its promise resolves. */
+    erase: (call: () => Promise<unknown>): Promise<unknown> => {
+      erasures++;
+      hasErasedSince = consentTool.isWithdrawn;
+      const promise = call();
+      // An update that has not been confirmed in time may still be made.
+      promise.then(
+        () => erasures--,
+        () => {},
+      );
+      return promise;
+    },
     /** The token that a subscriber read at the last change. */
     get shown() {
       return shown;
@@ -263,6 +283,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     consent: (next: boolean) => {
       // A session without consent forgets everything, so an opt-out may be emitted again afterwards.
       if (!next) isOptOutEmitted = false;
+      hasErasedSince = false;
       consentTool.answer(next);
       if (next) release();
     },
@@ -273,8 +294,8 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       release();
       session.close();
     },
-    /** Whether consent was withdrawn but the last write of the tab contains personal data. */
-    hasLeftTrace: () => consentTool.isWithdrawn && PERSONAL_FIELD.test(lastWritten),
+    /** Whether consent was withdrawn but the last write of the tab contains personal data, other than that of a logout. */
+    hasLeftTrace: () => consentTool.isWithdrawn && (hasErasedSince ? SET_FIELD : PERSONAL_FIELD).test(lastWritten),
     /** Names of the calls whose promises have not settled. */
     unsettled: () => [...pending.values()].map(({ what }) => what),
     /** Check deadlines, signals and the order of events. */

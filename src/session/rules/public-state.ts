@@ -85,10 +85,11 @@ export type SessionEvent = { [E in EventName]: readonly [event: E, payload: Sess
 export function isSameState(one: SessionState, other: SessionState): boolean {
   const { next, ...rest } = one;
   const { next: otherNext, ...otherRest } = other;
-  return isSameFlat(rest, otherRest) && isSameFlat(next ?? {}, otherNext ?? {});
+  return isSameFlat(rest, otherRest) && isSameFlat(next, otherNext);
 }
 
-function isSameFlat(one: object, other: object): boolean {
+/** Tell whether two objects have the same members, compared by identity; an absent one has none. */
+export function isSameFlat(one: object = {}, other: object = {}): boolean {
   const [entries, others] = [Object.entries(one), Object.entries(other)];
   return entries.length === others.length && entries.every(([name, value]) => Object.is(value, other[name as never]));
 }
