@@ -72,8 +72,6 @@ function showSession(session) {
       showTime('expiresAt', expiresAt, now);
       showTime('endsAt', endsAt, now);
     }
-    const at = next?.at === undefined ? '' : ` at ${formatTime(next.at)}`;
-    $('next').textContent = next ? `Next: ${next.action}${at}, ${next.reason.replace('_', ' ')}` : '';
     $('opt-out').disabled = phase === 'optedOut';
     $('refresh').disabled = phase === 'empty' || phase === 'ended' || phase === 'optedOut';
   };
