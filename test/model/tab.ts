@@ -78,6 +78,8 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   let emittedToken: string | undefined;
   let isOptOutEmitted = false;
   let isExpiryEmitted = true;
+  /** Whether the last token was taken out of force before its end: its expiry is not emitted, also if it is supplied again. */
+  let isTokenWithdrawn = false;
   /** The token of the last `token` event. */
   let lastToken: string | undefined;
   /** An event that should have been emitted, and the page's running time when its absence was first seen, ms. */
@@ -135,7 +137,12 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     // By the local clock alone, a session does not report the end of a set.
     const isOver = environment.wall() + clockOffsetMs >= endsAt && phase !== 'ended';
     const isLast = lastToken !== undefined && options.expiryOf(lastToken) === expiresAt;
-    return !token && isLast && !isOver && !isExpiryEmitted && (phase === 'stale' || phase === 'ended')
+    return !token &&
+      isLast &&
+      !isTokenWithdrawn &&
+      !isOver &&
+      !isExpiryEmitted &&
+      (phase === 'stale' || phase === 'ended')
       ? 'the expiry of the token is not emitted'
       : undefined;
   };
@@ -157,7 +164,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     token: ({ advertisingToken, expiresAt }: SessionEvents['token']) => {
       if (advertisingToken === emittedToken) fault('the same token is emitted twice');
       emittedToken = lastToken = advertisingToken;
-      isOptOutEmitted = isExpiryEmitted = false;
+      isOptOutEmitted = isExpiryEmitted = isTokenWithdrawn = false;
       if (session.state.persistence === 'indexeddb' && !options.isWritten(advertisingToken))
         fault('a token is emitted that was never written');
       if (!(expiresAt > 0)) fault('a token is emitted without its expiry');
@@ -204,7 +211,9 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     // After a logout, which emits nothing, the same token may be emitted again.
     if (!shown) emittedToken = undefined;
     // After the opt-out is lifted, even without a token yet, another opt-out may be emitted.
-    if (session.state.phase !== 'optedOut') isOptOutEmitted = false;
+    const { phase, next } = session.state;
+    if (phase !== 'optedOut') isOptOutEmitted = false;
+    if (!shown && (phase === 'empty' || phase === 'optedOut') && next?.reason !== 'storage') isTokenWithdrawn = true;
   });
 
   const tab = {
