@@ -112,7 +112,7 @@ export function connectSecureSignals(
 
   const offToken = session.on('token', ({ advertisingToken, cause }) => {
     // A set of the publisher is a login or another user; a token where nobody was signed in is a login in another tab.
-    if (cause === 'set' || (!isSignedIn && cause !== 'load')) clearCache();
+    if (cause === 'set' || cause === 'provide' || (!isSignedIn && cause !== 'load')) clearCache();
     isSignedIn = true;
     emitted = advertisingToken;
     resolveWaiting();

@@ -51,7 +51,7 @@ const createLoginCount = (session: Session) => {
     },
     /** A token came in; a set of anybody but the host is a login. */
     tokenChanged: (advertisingToken: string, cause: string) => {
-      if (cause === 'set' && advertisingToken !== fromHost) gen++;
+      if ((cause === 'set' || cause === 'provide') && advertisingToken !== fromHost) gen++;
     },
     /** The phase may have changed; from a user to none is a logout. */
     phaseChanged: () => {

@@ -46,6 +46,10 @@ interface Inside {
   repeated: Promise<boolean>;
   /** The store is known to have held a set. */
   heldSet: boolean;
+  /** Number of erasures out of turn: what was queued before the last one has no effect any more. */
+  erasures: number;
+  /** Resolves when no erasure out of turn is in progress. */
+  erasing: Promise<unknown>;
   /** A read that waits for its turn: one is enough for any number of messages. */
   waitingRead?: { readonly absences: number; readonly isNews: boolean; readonly done: Promise<void> } | undefined;
 }
@@ -74,7 +78,16 @@ export function createRecordStore(
     return spare;
   };
   const queue = createStoreQueue(store, { absences: () => ports.page().storage.absences, replace });
-  const inside: Inside = { empty, ports, queue, record: empty, repeated: Promise.resolve(true), heldSet: false };
+  const inside: Inside = {
+    empty,
+    ports,
+    queue,
+    record: empty,
+    repeated: Promise.resolve(true),
+    heldSet: false,
+    erasures: 0,
+    erasing: Promise.resolve(),
+  };
 
   return {
     /** The record of this page; what it means while it is not loaded, `decide` knows. */
@@ -101,11 +114,13 @@ export function createRecordStore(
     disconnect: (): void => releaseStore(queue.store),
     /** Release the store once everything is written. What still waits for consent is dropped. */
     async close(): Promise<void> {
+      const used = queue.store;
       if (!ports.page().storage.isOpen) queue.replaceBy(makeSpare(undefined));
       queue.open();
-      await queue.ended();
+      await Promise.all([queue.ended(), inside.erasing]);
       await inside.repeated;
-      releaseStore(queue.store);
+      releaseStore(used);
+      if (queue.store !== used) releaseStore(queue.store);
     },
   };
 }
@@ -154,6 +169,7 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
   const queuedCalls = isHostCall && !isApplied ? 1 : 0;
   if (isApplied) adopt(inside, transition(inside.record), cause);
   count(ports, 1, queuedCalls);
+  const { erasures } = inside;
   let before: SessionRecord | undefined;
   let after: SessionRecord | undefined;
   const write = (place: Store) =>
@@ -163,6 +179,7 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
       // A store that is empty, was emptied or is damaged takes over what this page holds.
       before = parse(inside, stored) ?? (isApplied ? undefined : inside.record);
       after = before ? transition(before) : inside.record;
+      if (inside.erasures > erasures) after = before;
       return after === before ? stored : after;
     });
   return queue.use(write, () => {
@@ -219,13 +236,22 @@ function reload(inside: Inside, isNews: boolean): Promise<void> {
   return done;
 }
 
-/** Apply a transition that erases to a store that may not be used yet, out of turn. */
+/**
+ * Apply a transition that erases to a store that may not be used yet, out of turn. After its time limit it does nothing: by
+ * then somebody else's record may be stored.
+ */
 async function eraseNow(inside: Inside, transition: Transition): Promise<boolean> {
   const { store } = inside.queue;
-  const write = async () => store.update((stored) => transition(parse(inside, stored) ?? inside.record));
-  await withTimeout(STORE_MS, write(), 'the store').catch((cause) => {
+  inside.erasures++;
+  let isLate = false;
+  const write = async () =>
+    store.update((stored) => (isLate ? stored : transition(parse(inside, stored) ?? inside.record)));
+  const erased = withTimeout(STORE_MS, write(), 'the store').catch((cause) => {
+    isLate = true;
     throw storageError('the store failed', cause);
   });
+  inside.erasing = Promise.allSettled([inside.erasing, erased]);
+  await erased;
   return true;
 }
 

@@ -21,7 +21,7 @@ import type { createEvents } from './events.ts';
 import type { Settings } from './options.ts';
 import type { RecordStore, UpdateOptions } from './record-store.ts';
 import { type Decision, decide, noTokenError } from './rules/decide.ts';
-import { type AttemptPlan, type Cause, isSettled, type PageState } from './rules/page-state.ts';
+import { type AttemptPlan, type Cause, isSettled, type PageState, waitEnded } from './rules/page-state.ts';
 import { isSameFlat, isSameState, type SessionState } from './rules/public-state.ts';
 import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
 
@@ -112,12 +112,13 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
   const { records, tabs } = shell;
   const needsConsent = !options.isErasure;
   if (needsConsent && shell.page.consent === 'refused') throw noToken(shell);
-  const writing = records.update(transition, options);
-  reconcile(shell);
   // Before the first consent the queue of the store does not run: an erasure does not wait for it.
   const isQueued = needsConsent || shell.page.storage.isOpen;
-  if (!isQueued) void writing.then(() => reconcile(shell));
-  const isChanged = await (isQueued ? writing : records.eraseNow(transition));
+  const writing = isQueued ? records.update(transition, options) : records.eraseNow(transition);
+  reconcile(shell);
+  const isChanged = await writing;
+  // Consent may have been given meanwhile, and the record been read before the erasure.
+  if (!isQueued && shell.page.storage.isOpen) await records.reload(true);
   const isConfirmed = await records.repeated();
   if (isChanged) tabs.notify();
   if (needsConsent && shell.page.consent !== 'granted') throw noToken(shell);
@@ -144,6 +145,6 @@ export async function readAgain(shell: Shell, isChanged: boolean): Promise<void>
   const { consent, isClosed, isAway } = shell.page;
   if (consent === 'refused' || isClosed || isAway) return;
   await shell.records.reload(isChanged);
-  setPage(shell, { otherTabUntil: 0, ...(isChanged && { lockRefusals: 0 }) });
+  shell.page = waitEnded(shell.page, isChanged, shell.clock.now());
   reconcile(shell);
 }

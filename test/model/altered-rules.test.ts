@@ -29,7 +29,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'an answer counts whatever was done since the question',
     'again',
-    alterModule('record', ({ refreshAnswered }) => ({
+    alterModule('refresh', ({ refreshAnswered }) => ({
       refreshAnswered:
         (_, ...answer) =>
         (record) =>
@@ -40,7 +40,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a tab that has the lock does not look whether another was faster',
     'close',
-    alterModule('record', ({ claimRefresh }) => ({
+    alterModule('refresh', ({ claimRefresh }) => ({
       claimRefresh: (record, _, ...options) => claimRefresh(record, record, ...options),
     })),
     /sends a (set that is due only|refresh token again)/,
@@ -108,7 +108,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'an answer counts for another generation of the same set',
     'again',
-    alterModule('record', ({ refreshAnswered }) => ({
+    alterModule('refresh', ({ refreshAnswered }) => ({
       refreshAnswered:
         (sent, ...answer) =>
         (record) =>

@@ -15,6 +15,7 @@ import * as recordStore from '../../src/session/record-store.ts';
 import * as decide from '../../src/session/rules/decide.ts';
 import * as pageState from '../../src/session/rules/page-state.ts';
 import * as record from '../../src/session/rules/record.ts';
+import * as refresh from '../../src/session/rules/refresh.ts';
 import * as retry from '../../src/session/rules/retry.ts';
 import * as storeQueue from '../../src/session/store-queue.ts';
 
@@ -46,6 +47,7 @@ const MODULES = {
   page: ['browser/page.ts', page],
   pageState: ['rules/page-state.ts', pageState],
   record: ['rules/record.ts', record],
+  refresh: ['rules/refresh.ts', refresh],
   recordStore: ['record-store.ts', recordStore],
   retry: ['rules/retry.ts', retry],
   storeQueue: ['store-queue.ts', storeQueue],

@@ -243,3 +243,41 @@ test('a page that was frozen while its token was rotated and expired emits expir
   expect(session.advertisingToken).toBeUndefined();
   expect(names(events)).toEqual(['token load', 'expired advertising']);
 });
+
+describe('an erasure before consent', () => {
+  test('is not repeated after consent over the login of another tab', async () => {
+    const { session, inner, grant, settle } = openAsking(recordOf(1));
+    await session.clear();
+    await inner.update(() => ({ ...recordOf(2), generation: 9 }));
+    grant();
+    await settle();
+    expect(session.advertisingToken).toBe('advertising-2');
+  });
+
+  test('does nothing any more once its promise has rejected', async () => {
+    let late: ((stored: unknown) => unknown) | undefined;
+    const store: Store = {
+      ...memoryStore(recordOf(1)),
+      update: (change) => {
+        late = change;
+        return new Promise(() => {});
+      },
+    };
+    const { consent } = controlledConsent();
+    const { session } = fixture.open({ store, consent });
+    const done = session.clear();
+    await Promise.all([fixture.advance(2_000), expect(done).rejects.toMatchObject({ code: 'storage_failed' })]);
+    const stored = recordOf(5);
+    expect(late?.(stored)).toBe(stored);
+  });
+
+  test('releases the connection that it opened, when the session closes', async () => {
+    const close = vi.fn();
+    const { consent } = controlledConsent();
+    const { session } = fixture.open({ store: { ...memoryStore(recordOf(1)), close }, consent });
+    await session.clear();
+    session.close();
+    await fixture.settle();
+    expect(close).toHaveBeenCalled();
+  });
+});

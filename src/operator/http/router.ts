@@ -109,7 +109,8 @@ export function createRequestHandler(service: Service): (request: Request) => Pr
   return async (request) => {
     const startedAt = performance.now();
     const path = pathOf(request);
-    const headers = corsHeaders(request);
+    // No answer may come from a cache: tokens rotate, and clients learn the clock from `Date`.
+    const headers: Record<string, string> = { ...corsHeaders(request), 'cache-control': 'no-store' };
     const trace = request.headers.get(TRACE_HEADER);
     if (trace) headers[TRACE_HEADER] = trace;
     const exchange = { request, headers, status: '' };

@@ -46,7 +46,7 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
     ...(isAttemptVoid && { attempt: undefined }),
     ...(phase === 'fresh' && settled && { attempts: 0, notBefore: 0 }),
   };
-  const plan = settled && !page.attempt ? planOf(page, record, phase, need) : undefined;
+  const plan = settled && !page.attempt ? planOf(page, record, phase, need, now) : undefined;
   const wait = plan && waitOf(plan, page, retry, now);
   const attempt = plan && !wait ? plan : undefined;
   const changesAt = at < Number.POSITIVE_INFINITY ? nextWakeAt(record, at) - record.offsetMs : clockTrustedAt(record);
@@ -103,18 +103,19 @@ function planOf(
   record: SessionRecord,
   phase: Phase,
   need: NeedReason | undefined,
+  now: number,
 ): AttemptPlan | undefined {
   if (need) {
     if (!page.canProvide || page.provideResult === 'nobody') return undefined;
-    return { kind: 'provide', reason: need, ignoresLock: isLockStuck(page) };
+    return { kind: 'provide', reason: need, ignoresLock: isLockStuck(page, now) };
   }
   if (!page.canRefresh || !record.set || phase === 'fresh') return undefined;
-  return { kind: 'refresh', isExplicit: false, ignoresLock: isLockStuck(page) };
+  return { kind: 'refresh', isExplicit: false, ignoresLock: isLockStuck(page, now) };
 }
 
 /** Tell whether the lock was taken twice in a row, with a full wait between and no message from its holder. */
-function isLockStuck({ lockRefusals }: PageState): boolean {
-  return lockRefusals >= 2;
+function isLockStuck({ lockRefusals, otherTabUntil }: PageState, now: number): boolean {
+  return lockRefusals >= 2 && otherTabUntil <= now;
 }
 
 /** What delays a plan; undefined if it may start now. */
@@ -219,7 +220,7 @@ export function noTokenError(stored: SessionRecord, page: PageState): TokenError
 export function explicitPlan(record: SessionRecord, page: PageState, now: number): AttemptPlan | undefined {
   const at = serviceTime(record, now);
   const need = page.canRefresh ? needOf(page, record, phaseOf(record, at), undefined, at) : 'empty';
-  const ignoresLock = isLockStuck(page);
+  const ignoresLock = isLockStuck(page, now);
   if (need) return page.canProvide ? { kind: 'provide', reason: need, ignoresLock } : undefined;
   return record.set && { kind: 'refresh', isExplicit: true, ignoresLock };
 }

@@ -1,5 +1,5 @@
 /**
- * What only this page knows, as one plain value, and the pure functions that change it. Only the shell (`session.ts`)
+ * What only this page knows, as one plain value, and the pure functions that change it. Only the shell (`shell.ts`)
  * replaces the value; everything that is stored belongs to `record.ts`.
  */
 
@@ -192,11 +192,24 @@ export function attemptEnded(
   otherTabWaitMs: number,
 ): PageState {
   const idle = { ...page, attempt: undefined };
-  if (end === 'other_tab') return { ...idle, lockRefusals: page.lockRefusals + 1, otherTabUntil: now + otherTabWaitMs };
+  if (end === 'other_tab') {
+    // An explicit attempt during the wait for another tab changes nothing: only a full wait counts.
+    if (page.otherTabUntil > now) return idle;
+    return { ...idle, lockRefusals: page.lockRefusals + 1, otherTabUntil: now + otherTabWaitMs };
+  }
   // Without a failure, the first three attempts follow each other at once: each may only have found out what is stored.
   const waits = end === 'failed_unrecorded' || (end === 'done' && page.attempts > 2);
   const notBefore = waits ? now + backOffMs(backOff, page.attempts) : 0;
   return { ...idle, attempts: page.attempts + 1, notBefore, lockRefusals: 0, otherTabUntil: 0 };
+}
+
+/**
+ * The page has read the record again at `now`: it waits for the other tab no longer. Only a full wait counts as a refusal of
+ * the lock, and a message of the other tab ends the count.
+ */
+export function waitEnded(page: PageState, isChanged: boolean, now: number): PageState {
+  const refusals = page.otherTabUntil > now ? page.lockRefusals - 1 : page.lockRefusals;
+  return { ...page, otherTabUntil: 0, lockRefusals: isChanged ? 0 : refusals };
 }
 
 /** The page is shown, restored, thawed or online again at `now`: it tries again soon, at random. */
