@@ -11,8 +11,7 @@ import { type FailedStoreAccess, logoutIn, repeatOnFailedStore } from './failed-
 import { type Cause, isLoaded, type PageState, type StorageState, storeForgotten } from './rules/page-state.ts';
 import { parseRecord } from './rules/parse-record.ts';
 import { emptyRecord, erased, type SessionRecord, type Transition } from './rules/record.ts';
-import { createStoreQueue, releaseStore, STORE_MS, type StoreQueue } from './store-queue.ts';
-import { withTimeout } from './timeout.ts';
+import { createStoreQueue, releaseStore, type StoreQueue } from './store-queue.ts';
 
 /** What the record store asks of the shell, and reports to it. */
 export interface RecordStorePorts {
@@ -48,8 +47,6 @@ interface Inside {
   heldSet: boolean;
   /** Number of erasures out of turn: what was queued before the last one has no effect any more. */
   erasures: number;
-  /** Resolves when no erasure out of turn is in progress. */
-  erasing: Promise<unknown>;
   /** A read that waits for its turn: one is enough for any number of messages. */
   waitingRead?: { readonly absences: number; readonly isNews: boolean; readonly done: Promise<void> } | undefined;
 }
@@ -65,7 +62,7 @@ export type RecordStore = ReturnType<typeof createRecordStore>;
 export function createRecordStore(
   baseUrl: string,
   store: Store,
-  makeSpare: (value: unknown) => Store,
+  makeSpare: (value?: unknown) => Store,
   ports: RecordStorePorts,
 ) {
   const empty = emptyRecord(baseUrl);
@@ -86,7 +83,6 @@ export function createRecordStore(
     repeated: Promise.resolve(true),
     heldSet: false,
     erasures: 0,
-    erasing: Promise.resolve(),
   };
 
   return {
@@ -113,16 +109,19 @@ export function createRecordStore(
     /** Release the connection until the store is used again. */
     disconnect: (): void => releaseStore(queue.store),
     /** Release the store once everything is written. What still waits for consent is dropped. */
-    async close(): Promise<void> {
-      const used = queue.store;
-      if (!ports.page().storage.isOpen) queue.replaceBy(makeSpare(undefined));
-      queue.open();
-      await Promise.all([queue.ended(), inside.erasing]);
-      await inside.repeated;
-      releaseStore(used);
-      if (queue.store !== used) releaseStore(queue.store);
-    },
+    close: (): Promise<void> => closeStore(inside, makeSpare),
   };
+}
+
+async function closeStore(inside: Inside, makeSpare: (value?: unknown) => Store): Promise<void> {
+  const { ports, queue } = inside;
+  const used = queue.store;
+  if (!ports.page().storage.isOpen) queue.replaceBy(makeSpare());
+  queue.open();
+  await queue.ended();
+  await inside.repeated;
+  releaseStore(used);
+  if (queue.store !== used) releaseStore(queue.store);
 }
 
 function mayWrite({ ports }: Inside, isErasure = false): boolean {
@@ -236,22 +235,13 @@ function reload(inside: Inside, isNews: boolean): Promise<void> {
   return done;
 }
 
-/**
- * Apply a transition that erases to a store that may not be used yet, out of turn. After its time limit it does nothing: by
- * then somebody else's record may be stored.
- */
+/** Apply a transition that erases to a store that may not be used yet, out of turn. */
 async function eraseNow(inside: Inside, transition: Transition): Promise<boolean> {
-  const { store } = inside.queue;
   inside.erasures++;
-  let isLate = false;
-  const write = async () =>
-    store.update((stored) => (isLate ? stored : transition(parse(inside, stored) ?? inside.record)));
-  const erased = withTimeout(STORE_MS, write(), 'the store').catch((cause) => {
-    isLate = true;
+  const change = (stored: unknown) => transition(parse(inside, stored) ?? inside.record);
+  await inside.queue.updateNow(change).catch((cause) => {
     throw storageError('the store failed', cause);
   });
-  inside.erasing = Promise.allSettled([inside.erasing, erased]);
-  await erased;
   return true;
 }
 

@@ -195,6 +195,18 @@ describe('Google’s cache', () => {
     expect(session.advertisingToken).not.toBe(first);
   });
 
+  test('is cleared once by another user whom `provide` brings after the end of the set', async () => {
+    const provide = async () => userOf('other');
+    const { gpt, session } = await openPage({ provide });
+    const first = session.advertisingToken;
+    fixture.network(async () => new Response('{"status":"expired_token"}', { status: 400 }));
+    await fixture.advance(20 * MINUTE);
+    await fixture.settle();
+    expect(session.advertisingToken).not.toBe(first);
+    expect(gpt.cleared()).toBe(1);
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+  });
+
   test('is cleared before the token of another user is given out', async () => {
     const { gpt, session } = await openPage();
     const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
