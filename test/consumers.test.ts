@@ -87,7 +87,7 @@ const filesOf = async (folder: string, base = '/') =>
 
 const expectRotation = async (page: Page) => {
   await page.waitForFunction('window.causes.length >= 2');
-  expect(((await page.evaluate('window.causes')) as string[]).slice(0, 2)).toEqual(['set', 'refresh']);
+  expect(((await page.evaluate('window.causes')) as string[]).slice(0, 2)).toEqual(['provide', 'refresh']);
 };
 
 describe.each(Object.entries(bundlers))('%s', (name, bundle) => {

@@ -53,7 +53,7 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
     send: (set, signal) => refreshSet(baseUrl, fetch, set, signal, serviceTime(records.record, clock.now())),
     async write(sent, { result, dateMs }) {
       followClock(shell);
-      // If another tab holds a newer set by now, this changes nothing, and that set is adopted.
+      // If the record has changed (newer set, logout, opt-out), this changes nothing, and memory adopts what is stored.
       const transition = refreshAnswered(sent, result, dateMs, clock.now());
       await commit(shell, transition, { cause: 'refresh', isHostCall: false });
     },

@@ -90,7 +90,7 @@ function createShell(options: SessionOptions): Shell {
     setStorage: (change) => setPage(shell, { storage: { ...shell.page.storage, ...change } }),
     adopt: (before, after, cause) => {
       shell.page = recordAdopted(shell.page, before, after, cause);
-      // Measured by the wall clock, maybe in another tab.
+      // Another tab may have corrected the record for a step back of the clock: follow it here.
       if (after.receivedAt !== before.receivedAt) clock.followStepBack();
     },
     reportError: (error) => reportError(shell, error),

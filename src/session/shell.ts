@@ -80,7 +80,7 @@ export function publish(shell: Shell, { state, token }: Decision): void {
   shell.events.emit('change');
 }
 
-/** If the wall clock was set back, correct what was measured by it. */
+/** If the wall clock was set back, correct the instants of the record. */
 export function followClock(shell: Shell): void {
   const backMs = isSettled(shell.page) ? shell.clock.followStepBack() : 0;
   const { record } = shell.records;

@@ -133,6 +133,6 @@ test('a wrong attribute is reported as an error, and loses no queued call', asyn
   const page = await (await openPage('about:blank')).context().newPage();
   await page.goto(`${site.origin}/`);
   await page.waitForFunction('window.errors.length === 1');
-  expect(await page.evaluate('window.errors[0]')).toContain('baseUrl: expected https address, got ftp:');
+  expect(await page.evaluate('window.errors[0]')).toContain('baseUrl: expected an absolute https URL');
   expect(await page.evaluate('window.pushed')).toBe(1);
 });

@@ -48,7 +48,7 @@ test('a page gets three refreshes and an opt-out', async () => {
 
   const seen = await seenOn(page, 'token', 4);
   const emitted = seen.filter(([name]) => name === 'token').map(([, payload]) => payload);
-  expect(emitted.slice(0, 4).map(({ cause }) => cause)).toEqual(['set', 'refresh', 'refresh', 'refresh']);
+  expect(emitted.slice(0, 4).map(({ cause }) => cause)).toEqual(['provide', 'refresh', 'refresh', 'refresh']);
   const tokens = emitted.map(({ advertisingToken }) => advertisingToken as string);
   expect(new Set(tokens).size).toBe(tokens.length);
   expect(await client.validate(tokens[3]!, READER)).toBe(true);
@@ -89,7 +89,7 @@ test.each([
 
   const seen = await seenOn(page, 'token', 3);
   const emitted = seen.filter(([name]) => name === 'token').map(([, payload]) => payload);
-  expect(emitted.slice(0, 3).map(({ cause }) => cause)).toEqual(['set', 'refresh', 'refresh']);
+  expect(emitted.slice(0, 3).map(({ cause }) => cause)).toEqual(['provide', 'refresh', 'refresh']);
   expect(await client.validate(emitted[2]!['advertisingToken'] as string, READER)).toBe(true);
   expect(site.requests.filter((request) => request === 'GET /tessera-noble.js')).toHaveLength(fetches);
 });

@@ -85,7 +85,7 @@ export const testVersions = (suite: SuiteContext): void => {
       () => next.token(),
       (held) => held && held !== second,
     );
-    expect(await storedIn(old, settings.name)).toMatchObject({ v: 2, set: { advertisingToken: await next.token() } });
+    expect(await storedIn(old, settings.name)).toMatchObject({ v: 3, set: { advertisingToken: await next.token() } });
     expect(await answerOf(old)).toBe('no_token');
 
     const third = await supply(old, 'third@example.com');

@@ -1,5 +1,5 @@
 /**
- * The time on this device: it never runs behind the wall clock, and no step back of the wall clock goes unnoticed.
+ * The time on this device: it never runs behind the wall clock, and no step back of 5 s or more goes unnoticed.
  *
  * The monotonic clock may stop while the device sleeps, so it is a lower bound only: a wall clock that leaps ahead is right.
  */

@@ -2,7 +2,7 @@
  * Where the record is kept: IndexedDB (through idb-keyval), or the memory of the page.
  *
  * A store holds one value, reads it and changes it atomically. It neither knows what the value means nor bounds its time:
- * `record-store.ts` does.
+ * `store-queue.ts` does.
  */
 
 import { promisifyRequest, type UseStore } from 'idb-keyval';

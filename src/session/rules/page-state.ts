@@ -59,7 +59,7 @@ export interface StorageState {
   readonly persistence: string;
 }
 
-/** A page that was hidden for no longer knows what is stored, ms. */
+/** A page that was hidden for at most this long has missed no message, ms. */
 const SHORT_ABSENCE_MS = 2_000;
 
 /** What listeners were last notified of. */
