@@ -1,7 +1,7 @@
 /**
  * The specification of a session: from the record, the state of the page and the time follows what is so and what to do.
  *
- * Pure and deterministic. `session.ts` calls it after every change and whenever the page, a timer or another tab gives a
+ * Pure and deterministic. `shell.ts` calls it after every change and whenever the page, a timer or another tab gives a
  * reason to look again; nothing else decides anything. Instants are local epoch ms unless they say "service time".
  */
 
