@@ -17,7 +17,7 @@ import { withTimeout } from './timeout.ts';
 
 /** How an attempt ended. */
 export type Outcome =
-  /** The service answered to the set of `sent`; the answer is written. */
+  /** The service answered, and the answer is written. */
   | { readonly type: 'answered' }
   /** `provide` returned a set or an opt-out. */
   | { readonly type: 'provided'; readonly answer: Answer }
@@ -49,7 +49,7 @@ export interface AttemptPorts {
 /**
  * Run an attempt; never rejects.
  *
- * @param signal  aborts it: the outcome is `failed` then.
+ * @param signal  aborts it: the outcome is `failed` or `superseded` then.
  */
 export async function runAttempt(plan: AttemptPlan, ports: AttemptPorts, signal: AbortSignal): Promise<Outcome> {
   if (plan.kind === 'provide') return callProvide(plan, ports, signal);

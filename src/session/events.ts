@@ -4,9 +4,6 @@
  * When an event is worth emitting, this file does not know.
  */
 
-/** Events inside a session, besides the public ones: any change of state, and the end of a reconciliation. */
-export type InternalEvent = 'change' | 'reconciled';
-
 /**
  * Keep listeners.
  *

@@ -100,7 +100,7 @@ function createShell(options: SessionOptions): Shell {
     clock,
     page,
     events: createEvents(settings.logger),
-    records: createRecordStore(baseUrl, store, store.spare ?? memoryStore, ports),
+    records: createRecordStore(baseUrl, store, (value) => store.spare?.(value) ?? memoryStore(value), ports),
     tabs: createTabs(name, (isChanged) => void readAgain(shell, isChanged)),
     timer: watchPage(
       clock.now,

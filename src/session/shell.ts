@@ -40,12 +40,12 @@ export interface Shell {
   startAttempt(plan: AttemptPlan): Promise<TokenError | undefined>;
   /** Aborts the attempt in progress. */
   controller: AbortController;
-  /** Resolves when that has ended, with the error it failed with. */
+  /** Resolves when the attempt in progress has ended, with the error it failed with. */
   attemptEnded: Promise<TokenError | undefined>;
 }
 
 /** A change by the page: memory changes at once. */
-export const HOST_CALL: UpdateOptions = { cause: 'set', isHostCall: true };
+const HOST_CALL: UpdateOptions = { cause: 'set', isHostCall: true };
 /** A change by the page that only erases. */
 export const HOST_ERASURE: UpdateOptions = { cause: 'set', isHostCall: true, isErasure: true };
 

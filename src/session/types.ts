@@ -31,7 +31,8 @@ export interface Session {
    * decision about consent, set and promise wait for it, even over a refusal that is followed by consent.
    *
    * @param answer  a generate answer `{ status, body }`, its body, or `{ status: 'optout' }`.
-   * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (refused before, or withdrawn), `closed`.
+   * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (refused before, or withdrawn), `closed`;
+   *   `storage_failed` if the write was given up on and the next page may find the former user.
    * @example await session.setTokens(await response.json());
    */
   setTokens(answer: unknown): Promise<void>;
