@@ -7,7 +7,7 @@
 
 import { TokenError } from '../token/errors.ts';
 import { type Answer, parseAnswer, type TokenSet } from '../token/token-set.ts';
-import type { RefreshAnswer } from './browser/refresh.ts';
+import type { RefreshAnswer } from './browser/refresh-request.ts';
 import type { LockResult } from './browser/tabs.ts';
 import type { ProvideOption } from './options.ts';
 import type { AttemptPlan } from './rules/page-state.ts';

@@ -24,7 +24,10 @@ export interface SessionOptions {
   baseUrl: string;
   /** One identity per name: database, lock and channel carry it. Default `tessera`. */
   name?: string | undefined;
-  /** A set that the page was rendered with; the same as for `setTokens`. It outranks a stored set that was not refreshed from it. */
+  /**
+   * A set that the page was rendered with; the same as for `setTokens`. It replaces the stored set unless this browser has had
+   * it before: then the stored set came later, by a refresh or a later login.
+   */
   tokens?: unknown;
   /** Ask the publisher's server for a set; the same as for `setTokens`. null, undefined or a 204 response: nobody is signed in. */
   provide?: ProvideOption | undefined;

@@ -4,7 +4,7 @@
 
 import type { TokenError } from '../token/errors.ts';
 import { type AttemptPorts, type Outcome, runAttempt } from './attempt.ts';
-import { refreshSet } from './browser/refresh.ts';
+import { refreshSet } from './browser/refresh-request.ts';
 import type { UpdateOptions } from './record-store.ts';
 import { type AttemptInProgress, type AttemptPlan, attemptEnded } from './rules/page-state.ts';
 import { isSameSet, type SessionRecord, serviceTime, setByProvide, type Transition } from './rules/record.ts';
