@@ -17,7 +17,15 @@ import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
 import { decide, explicitPlan } from './rules/decide.ts';
 import { initialPage, recordAdopted, wasHidden, wentAway, wokeUp } from './rules/page-state.ts';
-import { emptyRecord, isSameSet, loggedOut, renderedWithPage, setByHost } from './rules/record.ts';
+import {
+  emptyRecord,
+  isSameSet,
+  loggedOut,
+  renderedWithPage,
+  setByHost,
+  signalNoted,
+  type Transition,
+} from './rules/record.ts';
 import {
   commit,
   commitAnswer,
@@ -73,6 +81,8 @@ export function createSession(options: SessionOptions): Session {
     setTokens: (answer) => run(() => supply(shell, answer)),
     clear: (more) => run(() => commit(shell, loggedOut(shell.clock.now(), more?.forget), HOST_ERASURE)),
     refresh: () => run(() => refreshNow(shell)),
+    signIn: () => run(() => signIn(shell)),
+    noteSignal: () => run(() => noteSignal(shell)),
     on: events.on,
     subscribe: (listener) => events.on('change', listener),
     close: () => close(shell),
@@ -211,4 +221,21 @@ async function refreshNow(shell: Shell): Promise<void> {
     throw (
       shell.page.lastError ?? new TokenError('network', 'refresh: too early to ask the service again; see state.next')
     );
+}
+
+/** End the set in force for all tabs, then ask `provide`. */
+async function signIn(shell: Shell): Promise<void> {
+  await commit(shell, loggedOut(shell.clock.now()), HOST_ERASURE);
+  await refreshNow(shell);
+}
+
+async function noteSignal(shell: Shell): Promise<boolean> {
+  let isOfOther = false;
+  const noted: Transition = (record) => {
+    const { generation, signalGeneration = generation } = record;
+    isOfOther = signalGeneration !== generation;
+    return signalNoted(record);
+  };
+  await commit(shell, noted, { cause: 'tab', isHostCall: false });
+  return isOfOther;
 }

@@ -50,7 +50,8 @@ export interface Session {
    */
   clear(options?: { forget?: boolean | undefined }): Promise<void>;
   /**
-   * Refresh now, or call `provide` if there is nothing to refresh; one request in all tabs. Settles after the write.
+   * Refresh now, or call `provide` if there is nothing to refresh; one request in all tabs. Settles after the write. It keeps
+   * the user: after a sign-in call {@link Session.signIn} or `setTokens`.
    *
    * @throws {TokenError} what the attempt failed with: `network`, `timeout`, `http_status`, `malformed_response`,
    *   `decrypt_failed`, `provide_failed`, `invalid_token_set` or `storage_failed`; `refresh_rejected` or `opted_out` by the
@@ -59,6 +60,25 @@ export interface Session {
    * @example await session.refresh();
    */
   refresh(): Promise<void>;
+  /**
+   * Somebody has signed in: end the set in force at once, in all tabs, then ask `provide`, whoever was signed in before.
+   * `refresh()` would refresh the former user's set. A page that has the new set already calls `setTokens` instead.
+   *
+   * @throws {TokenError} as {@link Session.refresh}; the former set is gone in any case. `storage_failed` as
+   *   {@link Session.clear}: `provide` was not asked.
+   * @example form.addEventListener('submit', async () => { await signInOnServer(); await session.signIn(); });
+   */
+  signIn(): Promise<void>;
+  /**
+   * Note that the token goes to a cache outside of the session, one that outlives the page: for adapters of ad platforms. The
+   * record remembers for whom that cache was filled, even over pages without the adapter.
+   *
+   * @returns true if the cache may still hold the token of a former user (a switch of user, a logout or an opt-out has come
+   *   since): clear it.
+   * @throws {TokenError} `no_consent`, `closed`.
+   * @example if (await session.noteSignal()) cache.clear();
+   */
+  noteSignal(): Promise<boolean>;
   /**
    * Listen to an event; returns the unsubscribe function.
    *
