@@ -10,10 +10,10 @@ import type { Note } from './test-page.ts';
 import { testVersions } from './versions.ts';
 import { testWorker } from './worker.ts';
 
-/** How long after its own time-out a tab waits for another tab's refresh, ms. */
-const TAKEOVER_MS = 2_000;
-/** Tolerance for durations measured across processes on a busy machine, ms. */
-const SLACK_MS = 1_000;
+/** A tab that receives no message reads the store after 12 s. Earlier than that, it was a message, however busy the machine. */
+const MESSAGE_MS = 11_000;
+/** A tab looks at its timer once a minute. Earlier than that, it was the end of its wait for the other tab. */
+const TAKEOVER_MS = 45_000;
 
 /** Names of the records at which a page could read a token. */
 const withToken = (notes: readonly Note[]): string[] => notes.filter(({ token }) => token).map(({ what }) => what);
@@ -62,7 +62,9 @@ export const testEngine = (kind: EngineKind): void => {
       for (const page of pages) {
         expect(await page.evaluate('document.visibilityState')).toBe('visible');
         expect(await firstAt(page, (note) => note.token === token)).toBeLessThan(service.calls[0]!.at);
-        expect((await firstAt(page, (note) => !!note.token && note.token !== token)) - answeredAt).toBeLessThan(2_000);
+        expect((await firstAt(page, (note) => !!note.token && note.token !== token)) - answeredAt).toBeLessThan(
+          MESSAGE_MS,
+        );
       }
       expect(service.calls).toHaveLength(1);
     });
@@ -82,7 +84,7 @@ export const testEngine = (kind: EngineKind): void => {
       const others = pages.filter((page) => page !== refresher);
       await allHold(others, (held) => held && held !== token, 'the other tabs hold a new token');
       expect(service.calls).toHaveLength(2);
-      expect(service.calls[1]!.at - service.calls[0]!.at).toBeLessThan(timeoutMs + TAKEOVER_MS + SLACK_MS);
+      expect(service.calls[1]!.at - service.calls[0]!.at).toBeLessThan(TAKEOVER_MS);
     });
 
     test('after a logout during another tab’s refresh, no tab has a token', async () => {

@@ -1,7 +1,7 @@
 /** The request of a refresh, and how its answer is decrypted. */
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { MINUTE, useFakeClock } from '../support/fixtures.ts';
+import { MINUTE, until, useFakeClock } from '../support/fixtures.ts';
 import { BASE_URL, createFixture, restoreGlobals, wireSet } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
@@ -41,9 +41,9 @@ test('a page without Web Crypto refreshes through noble', async () => {
   const fixture = createFixture();
   const { session } = fixture.openStored();
   await fixture.advance(15 * MINUTE);
-  await vi.waitFor(() => expect(session.advertisingToken).toBe('advertising-2'));
+  await until(() => session.advertisingToken === 'advertising-2');
   expect(crypto.subtle).toBeUndefined();
   await fixture.advance(15 * MINUTE);
-  await vi.waitFor(() => expect(session.advertisingToken).toBe('advertising-3'));
+  await until(() => session.advertisingToken === 'advertising-3');
   fixture.close();
 });
