@@ -45,6 +45,7 @@ const CONFIG_NAMES = [
   'rateLimit',
   'maxBatchSize',
   'keyGeneration',
+  'keyRotation',
 ] as const satisfies (keyof OperatorSettings)[];
 
 /** The values of `--log-level`. */

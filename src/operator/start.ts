@@ -34,8 +34,8 @@ const startService = async (
   derived: DerivedSecrets,
   state: State,
 ): Promise<StartedOperator> => {
-  const service = createService(settings, derived, state);
-  await service.participants.storeConfigured();
+  const service = await createService(settings, derived, state);
+  for (const warning of await service.participants.storeConfigured()) settings.logger?.warn({}, warning);
   return { derived, service };
 };
 

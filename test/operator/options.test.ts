@@ -11,7 +11,7 @@ describe('createOperator refuses wrong options and names the option, what was ex
     [
       { rateLimits: 5 },
       TypeError,
-      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, maxBatchSize, keyGeneration, database, state, logger, got an unknown name',
+      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, maxBatchSize, keyGeneration, keyRotation, database, state, logger, got an unknown name',
     ],
     [
       { participants: [{ siteID: 7 }] },
@@ -49,6 +49,8 @@ describe('createOperator refuses wrong options and names the option, what was ex
     [{ rateLimit: '5' }, TypeError, 'rateLimit: expected a whole number from 1 to 1000000, got string'],
     [{ maxBatchSize: 0.5 }, RangeError, 'maxBatchSize: expected a whole number from 1 to 1000000, got 0.5'],
     [{ keyGeneration: 128 }, RangeError, 'keyGeneration: expected a whole number from 1 to 127, got 128'],
+    [{ keyRotation: 86_399 }, RangeError, 'keyRotation: expected a whole number from 86400 to 4294967295, got 86399'],
+    [{ keyRotation: 'off' }, TypeError, 'keyRotation: expected a whole number from 86400 to 4294967295, got string'],
     [{ rootSecret: 5 }, TypeError, 'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got number'],
     [
       { rootSecret: new Uint8Array(31) },
@@ -96,13 +98,13 @@ describe('createOperator refuses wrong options and names the option, what was ex
 describe('participants', () => {
   const create = (options: OperatorOptions) => createOperator({ rootSecret: new Uint8Array(32), ...options });
 
-  test('without any, a participant with all roles is derived', () => {
+  test('without any, one is derived that may generate and map; other roles must be asked for', () => {
     const { participants, made } = create({});
     expect(participants).toHaveLength(1);
     expect(made).toEqual(participants);
     expect(participants[0]).toMatchObject({
       siteId: 101,
-      roles: ['GENERATOR', 'MAPPER', 'ID_READER', 'SHARER', 'OPTOUT'],
+      roles: ['GENERATOR', 'MAPPER'],
     });
     expect(Buffer.from(participants[0]!.clientSecret, 'base64')).toHaveLength(32);
   });

@@ -4,7 +4,8 @@
  * | table | one row is |
  * |---|---|
  * | `tessera_operator` | the only row: the settings that the first start fixed, and the operator's first instant |
- * | `tessera_participants` | a participant: API key as keyed hash, client secret sealed |
+ * | `tessera_participants` | a participant: API key as keyed hash, client secret sealed, empty once it is revoked |
+ * | `tessera_keys` | a generation of keys: when it seals, and since when it is retired |
  * | `tessera_opt_outs` | an opted-out user, by first-level hash |
  * | `tessera_raw_ids` | a raw ID that an opted-out user had, has, or gets next |
  * | `tessera_rate_limits` | the requests of a participant in the current second; unlogged, so a crash may lose it |
@@ -48,5 +49,15 @@ export const TABLES: Migrations = {
       points integer NOT NULL,
       expire bigint
     );`,
+    `CREATE TABLE tessera_keys (
+      generation bigint PRIMARY KEY,
+      activates_at bigint NOT NULL,
+      retired_at bigint,
+      longest_ms bigint NOT NULL
+    );
+    ALTER TABLE tessera_participants
+      ADD COLUMN options_hash text,
+      ADD COLUMN added_at bigint,
+      ADD COLUMN revoked_at bigint;`,
   ],
 };
