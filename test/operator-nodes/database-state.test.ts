@@ -5,7 +5,7 @@ import { createOperator } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
 import { PASSWORD } from '../database/postgres-server.ts';
-import { createCalls, DAY, NOON, ROOT } from '../operator/fixtures.ts';
+import { ALL_ROLES, createCalls, DAY, NOON, ROOT } from '../operator/fixtures.ts';
 
 const open: Operator[] = [];
 afterEach(async () => {
@@ -16,7 +16,13 @@ afterEach(async () => {
 /** Start a node on a database, with a clock that the test sets; it starts at `at`. */
 const startNode = async (database: string, options: OperatorOptions = {}, at = NOON) => {
   const clock = { at };
-  const operator = createOperator({ now: () => clock.at, rootSecret: ROOT, database, ...options });
+  const operator = createOperator({
+    now: () => clock.at,
+    rootSecret: ROOT,
+    roles: ALL_ROLES,
+    database,
+    ...options,
+  });
   open.push(operator);
   await operator.ready;
   const participant = operator.participants[0]!;
@@ -33,7 +39,7 @@ const optedOut = async (node: Node, ids: readonly unknown[]) =>
 
 const readTables = async (place: string): Promise<string> => {
   const database = await openDatabase(place);
-  const tables = ['operator', 'participants', 'opt_outs', 'raw_ids', 'rate_limits'];
+  const tables = ['operator', 'participants', 'keys', 'opt_outs', 'raw_ids', 'rate_limits'];
   const rows = await Promise.all(
     tables.map((table) => database.query(`SELECT t::text AS row FROM tessera_${table} t`)),
   );
@@ -51,11 +57,17 @@ describe.each(KINDS)('on %s', (kind) => {
     await node.operator.close();
     const text = await readTables(place);
     expect(text).toContain('GENERATOR');
-    for (const secret of ['an-api-key', clientSecret, 'ab'.repeat(32), '07'.repeat(32), 'example.com'])
+    for (const secret of [
+      'an-api-key',
+      clientSecret,
+      'ab'.repeat(32),
+      Buffer.from(ROOT).toString('hex'),
+      'example.com',
+    ])
       expect(text).not.toContain(secret);
   });
 
-  test('a stored participant may call until it is stored again without roles', async () => {
+  test('a stored participant may call after a start that does not name it, until it is stored again without roles', async () => {
     const place = await freshPlace(kind);
     const leaked = { apiKey: 'leaked', clientSecret: toB64(new Uint8Array(32).fill(1)), siteId: 7 };
     const first = await startNode(place, { participants: [{}, leaked] });
