@@ -36,6 +36,7 @@ const CONFIG_NAMES = [
   'siteId',
   'roles',
   'rootSecret',
+  'storeRootSecret',
   'environment',
   'scope',
   'identityExpires',

@@ -40,6 +40,10 @@ export function operatorCommand(io: Io): Command {
       '--root-secret-file <file>',
       'root secret: 32 bytes, or their base64 (TESSERA_ROOT_SECRET; default: made, and kept in the database)',
     )
+    .option(
+      '--store-root-secret',
+      'keep a made root secret in the database on purpose: without it, production warns at each start',
+    )
     .option('--environment <name>', 'integration or production (default: integration)')
     .option('--scope <name>', 'UID2 or EUID (default: UID2)')
     .option('--identity-expires <seconds>', 'lifetime of an advertising token', parseNumber)

@@ -37,6 +37,11 @@ export interface OperatorOptions extends GivenCredentials {
    * database if there is one, else lost with the process.
    */
   readonly rootSecret?: Uint8Array | string | undefined;
+  /**
+   * Store a generated root secret in the database on purpose. In production, a start without it and without `rootSecret` logs
+   * a warning: whoever reads the database or a backup can then open every token. Default: false.
+   */
+  readonly storeRootSecret?: boolean | undefined;
   /** Default: `integration`. */
   readonly environment?: Environment | undefined;
   /** Default: `UID2`. */
@@ -81,6 +86,8 @@ export interface OperatorSettings {
   readonly participants: readonly GivenCredentials[];
   /** Undefined if the database stores it. */
   readonly root: Bytes | undefined;
+  /** What is wrong with how the root secret is kept; undefined if nothing is. */
+  readonly rootWarning: string | undefined;
   readonly environment: Environment;
   readonly scope: Scope;
   readonly identityExpiresMs: number;
@@ -114,6 +121,7 @@ const OPTION_NAMES = {
   now: 0,
   participants: 0,
   rootSecret: 0,
+  storeRootSecret: 0,
   environment: 0,
   scope: 0,
   identityExpires: 0,
@@ -137,9 +145,27 @@ const databaseOption = ({ database, state }: OperatorOptions): string | undefine
   return database;
 };
 
-const rootOption = ({ rootSecret, database }: OperatorOptions): Bytes | undefined => {
-  if (rootSecret !== undefined) return secretBytes('rootSecret', rootSecret);
-  return database === undefined ? crypto.getRandomValues(new Uint8Array(32)) : undefined;
+const rootOptions = ({ rootSecret, storeRootSecret, database }: OperatorOptions, environment: Environment) => {
+  throwTypeIf(typeFault('storeRootSecret', 'boolean', storeRootSecret ?? false));
+  if (storeRootSecret && database === undefined)
+    throw new RangeError('storeRootSecret: expected the option database with it, got none');
+  const isProduction = environment === 'production';
+  if (rootSecret !== undefined) {
+    const root = secretBytes('rootSecret', rootSecret);
+    // A placeholder that was never replaced. In integration, tests may use one.
+    if (isProduction && root.every((byte) => byte === root[0]))
+      throw new RangeError(expectedGot('rootSecret', '32 random bytes', '32 equal bytes'));
+    return { root, rootWarning: undefined };
+  }
+  const inDatabase = database !== undefined;
+  const place = inDatabase ? 'in the database, beside what it protects' : 'in this process alone, and ends with it';
+  return {
+    root: inDatabase ? undefined : crypto.getRandomValues(new Uint8Array(32)),
+    rootWarning:
+      isProduction && !storeRootSecret
+        ? `rootSecret: expected a file or the environment in production, or storeRootSecret; got none: the root secret is kept ${place}`
+        : undefined,
+  };
 };
 
 const lifetimeOptions = (options: OperatorOptions, environment: Environment) => {
@@ -189,7 +215,7 @@ export function resolveOptions(options: OperatorOptions): OperatorSettings {
     ...lifetimeOptions(options, environment),
     database: databaseOption(options),
     participants: participantsOption(options),
-    root: rootOption(options),
+    ...rootOptions(options, environment),
     scope: choice('scope', options.scope ?? 'UID2', ['UID2', 'EUID']),
     rotationPeriod: integer('rotationPeriod', rotationPeriod, MIN_PERIOD_SECONDS, MAX_PERIOD_SECONDS),
     rateLimit: rateLimit === undefined ? undefined : integer('rateLimit', rateLimit, 1, MAX_COUNT),

@@ -19,6 +19,8 @@ import { createSalts } from './identity/salts.ts';
 import type { Metrics } from './metrics.ts';
 import { createMetrics } from './metrics.ts';
 import type { OperatorSettings } from './options.ts';
+import type { EnvelopeStore } from './state/envelopes.ts';
+import { memoryEnvelopes } from './state/envelopes.ts';
 import { memoryKeys } from './state/memory-state.ts';
 import type { RateLimit } from './state/rate-limit.ts';
 import { memoryRateLimit } from './state/rate-limit.ts';
@@ -39,6 +41,7 @@ export interface Service {
   readonly optOuts: OptOuts;
   readonly participants: Participants;
   readonly metrics: Metrics;
+  readonly envelopes: EnvelopeStore;
   /** Undefined if the options set no limit. */
   readonly rateLimit: RateLimit | undefined;
   /** Held by the one long response that is being made and read. */
@@ -102,6 +105,7 @@ export async function createService(
       now: settings.now,
     }),
     metrics: createMetrics(),
+    envelopes: state.envelopes ?? memoryEnvelopes(),
     rateLimit: rateLimit === undefined ? undefined : (state.limiter ?? memoryRateLimit)(rateLimit),
     longResponseMutex: createMutex(),
   };

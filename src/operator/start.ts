@@ -45,6 +45,7 @@ const startService = async (
  * @throws {TokenError} `storage_failed`, from the database.
  */
 export async function startOperator(settings: OperatorSettings, openDatabase: OpenDatabase): Promise<StartedOperator> {
+  if (settings.rootWarning !== undefined) settings.logger?.warn({}, settings.rootWarning);
   // Without a database the settings always contain a root secret, given or random.
   if (settings.database === undefined)
     return startService(settings, deriveSecrets(settings, settings.root!), settings.state ?? memoryState());

@@ -84,6 +84,19 @@ describe.each(KINDS)('on %s', (kind) => {
     expect((await fourth.call('/v2/token/generate', { email: 'user@example.com' }, { as: as! })).http).toBe(401);
   });
 
+  test('in production a root secret that the database keeps must be asked for, else each start warns', async () => {
+    const place = await freshPlace(kind);
+    const lines: string[] = [];
+    const logger = { info: () => {}, warn: (_: object, line: string) => void lines.push(line), error: () => {} };
+    for (const storeRootSecret of [undefined, true, undefined]) {
+      const operator = createOperator({ database: place, environment: 'production', storeRootSecret, logger });
+      await operator.ready;
+      await operator.close();
+    }
+    const warning = expect.stringMatching(/^rootSecret: .* the root secret is kept in the database, beside what it/);
+    expect(lines).toEqual([warning, warning]);
+  });
+
   test('a client secret copied to another row does not open there', async () => {
     const place = await freshPlace(kind);
     const node = await startNode(place, { participants: [{}, { apiKey: 'one' }, { apiKey: 'two' }] });

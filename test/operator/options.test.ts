@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator } from '../../src/operator/index.ts';
+import { ROOT } from './fixtures.ts';
 
 const secret = 'ZZZZ-not-a-secret-ZZZZ';
 
@@ -11,7 +12,7 @@ describe('createOperator refuses wrong options and names the option, what was ex
     [
       { rateLimits: 5 },
       TypeError,
-      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, maxBatchSize, keyGeneration, keyRotation, database, state, logger, got an unknown name',
+      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, storeRootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, maxBatchSize, keyGeneration, keyRotation, database, state, logger, got an unknown name',
     ],
     [
       { participants: [{ siteID: 7 }] },
@@ -62,6 +63,18 @@ describe('createOperator refuses wrong options and names the option, what was ex
       RangeError,
       'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got another string of 22 characters',
     ],
+    [
+      { rootSecret: new Uint8Array(32), environment: 'production' },
+      RangeError,
+      'rootSecret: expected 32 random bytes, got 32 equal bytes',
+    ],
+    [
+      { rootSecret: 'ff'.repeat(32), environment: 'production' },
+      RangeError,
+      'rootSecret: expected 32 random bytes, got 32 equal bytes',
+    ],
+    [{ storeRootSecret: 'yes' }, TypeError, 'storeRootSecret: expected boolean, got string'],
+    [{ storeRootSecret: true }, RangeError, 'storeRootSecret: expected the option database with it, got none'],
     [{ apiKey: 5 }, TypeError, 'apiKey: expected string, got number'],
     [{ apiKey: 'a b' }, RangeError, 'apiKey: expected visible ASCII characters, got another string of 3 characters'],
     [{ apiKey: '' }, RangeError, 'apiKey: expected visible ASCII characters, got another string of 0 characters'],
@@ -128,8 +141,27 @@ describe('participants', () => {
   });
 });
 
+describe('a start warns', () => {
+  const warningsOf = async (options: OperatorOptions): Promise<string[]> => {
+    const lines: string[] = [];
+    const logger = { info: () => {}, warn: (_: object, line: string) => void lines.push(line), error: () => {} };
+    const operator = createOperator({ ...options, logger });
+    await operator.ready;
+    await operator.close();
+    return lines;
+  };
+
+  test('in production without a root secret, and not in integration', async () => {
+    expect(await warningsOf({ environment: 'production' })).toEqual([
+      'rootSecret: expected a file or the environment in production, or storeRootSecret; got none: the root secret is kept in this process alone, and ends with it',
+    ]);
+    expect(await warningsOf({ environment: 'production', rootSecret: ROOT })).toEqual([]);
+    expect(await warningsOf({})).toEqual([]);
+  });
+});
+
 test('settings without secrets are readable', () => {
-  const operator = createOperator({ environment: 'production', rootSecret: new Uint8Array(32) });
+  const operator = createOperator({ environment: 'production', rootSecret: ROOT });
   expect(operator.settings).toEqual({
     environment: 'production',
     scope: 'UID2',

@@ -6,6 +6,7 @@
 
 import { type Database, durableTransaction } from '../../database/index.ts';
 import type { Secrets } from '../crypto/secrets.ts';
+import { databaseEnvelopes } from './envelopes.ts';
 import { keyRows } from './key-rows.ts';
 import { participantRows } from './participant-rows.ts';
 import { databaseRateLimit } from './rate-limit.ts';
@@ -72,6 +73,7 @@ export function databaseState(database: Database, secrets: Secrets, epochAt: num
     participants: participantRows(database, secrets),
     keys: keyRows(database),
     optOuts: optOutStore(database, epochAt),
+    envelopes: databaseEnvelopes(database),
     // A PGlite folder belongs to one process, which counts faster in memory.
     ...(database.kind === 'postgres' && { limiter: (perSecond) => databaseRateLimit(database, perSecond) }),
     check: async () => {

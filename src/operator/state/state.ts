@@ -5,6 +5,7 @@
  */
 
 import type { Role } from '../identity/roles.ts';
+import type { EnvelopeStore } from './envelopes.ts';
 import type { RateLimit } from './rate-limit.ts';
 
 /** A participant as stored: the API key only as a keyed hash. */
@@ -109,6 +110,8 @@ export interface State {
   readonly optOuts: OptOutStore;
   /** Without it the generations of keys are kept in memory. */
   readonly keys?: KeyStore;
+  /** The envelopes of the last minutes. Without it each node remembers its own. */
+  readonly envelopes?: EnvelopeStore;
   /** Create a rate limit that all nodes on this state share. Without it each node counts its own requests. */
   readonly limiter?: (perSecond: number) => RateLimit;
   /** Reject if the state cannot be reached. */

@@ -8,6 +8,7 @@
  * | `tessera_keys` | a generation of keys: when it seals, and since when it is retired |
  * | `tessera_opt_outs` | an opted-out user, by first-level hash |
  * | `tessera_raw_ids` | a raw ID that an opted-out user had, has, or gets next |
+ * | `tessera_envelopes` | a request envelope of the last minutes; unlogged, so a crash may lose it |
  * | `tessera_rate_limits` | the requests of a participant in the current second; unlogged, so a crash may lose it |
  *
  * Hashes are text in base64 or hexadecimal, compared byte by byte. Instants are epoch ms.
@@ -59,5 +60,10 @@ export const TABLES: Migrations = {
       ADD COLUMN options_hash text,
       ADD COLUMN added_at bigint,
       ADD COLUMN revoked_at bigint;`,
+    `CREATE UNLOGGED TABLE tessera_envelopes (
+      tag text COLLATE "C" PRIMARY KEY,
+      expires_at bigint NOT NULL
+    );
+    CREATE INDEX tessera_envelopes_expires_at ON tessera_envelopes (expires_at);`,
   ],
 };
