@@ -78,8 +78,8 @@ const addCommand = (io: Io): Command =>
     new Command('add').description('add a participant and print its credentials, or change one by its API key'),
     'print one line of JSON',
   )
-    .option('--site-id <id>', 'its site ID (default: 101)', parseNumber)
-    .option('--roles <list>', 'its roles, separated by commas (default: GENERATOR,MAPPER)', parseRoles)
+    .option('--site-id <id>', 'its site ID (default: 101 for a new one)', parseNumber)
+    .option('--roles <list>', 'its roles, separated by commas (default: GENERATOR,MAPPER for a new one)', parseRoles)
     .option('--api-key <key>', 'its API key (TESSERA_API_KEY; default: made at random)')
     .option('--client-secret <secret>', 'its client secret (TESSERA_CLIENT_SECRET; default: made at random)')
     .action(async (flags: AddOptions) => {

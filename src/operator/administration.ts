@@ -62,7 +62,8 @@ export interface Administration {
   readonly participants: {
     list(): Promise<readonly ListedParticipant[]>;
     /**
-     * Add a participant, or change the secret, site and roles of one by its API key. What is left out is made at random.
+     * Add a participant, or change one by its API key. A new one's API key and secret are made at random if they are left out;
+     * a stored one keeps its site and roles, and gets a new secret.
      *
      * @returns its credentials. Secret.
      * @throws {RangeError} if its API key has been revoked.
@@ -149,7 +150,10 @@ const participantsOf = (
   list: () => store.list(),
   add: async (given) => {
     checkCredentials('', given);
-    const credentials = randomCredentials(given, environment, scope);
+    const { apiKey } = given;
+    const stored = apiKey === undefined ? undefined : await store.byKeyHash(hashApiKey(secrets(), apiKey));
+    const { siteId = stored?.siteId, roles = stored?.roles } = given;
+    const credentials = randomCredentials({ ...given, siteId, roles }, environment, scope);
     const keyHash = hashApiKey(secrets(), credentials.apiKey);
     await store.put([{ ...credentials, keyHash }], now());
     if (!(await store.byKeyHash(keyHash)))

@@ -117,6 +117,17 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 });
 
+test('after the restore of an older backup, the keys up to the generation of the options open again at once', async () => {
+  clock.at = NOON;
+  const [place, restored] = [await freshPlace('postgres'), await freshPlace('postgres')];
+  await startOperator(restored);
+  const before = callsTo(await startOperator(place, { keyGeneration: 2 }));
+  const second = await before.generate(user);
+  const after = callsTo(await startOperator(restored, { keyGeneration: 3 }));
+  expect((await after.refresh(second)).json.status).toBe('success');
+  expect(sealing(await after.generate(user))).toBe(1);
+});
+
 test('a higher generation is announced to all nodes, and seals a day later', async () => {
   clock.at = NOON;
   const place = await freshPlace('postgres');

@@ -44,7 +44,7 @@ const longestOf = ({ refreshExpiresMs }: Pick<KeyScheduleOptions, 'refreshExpire
   Math.max(refreshExpiresMs, SHARING_TOKEN_MS);
 
 /**
- * Store the first generations in an empty state. In another one, announce `wanted` if it is later than the stored ones.
+ * Store the first generations in an empty state. In another one, announce those up to `wanted` that are not stored.
  *
  * @param wanted  the newest generation as the options name it; undefined for the stored one.
  * @throws {TokenError} `storage_failed` if `wanted` is lower than the newest stored one: tokens under that would not open.
@@ -64,7 +64,12 @@ export async function prepareGenerations(
       'storage_failed',
       `keyGeneration: expected ${newest} or more, since the database has announced that generation, or none, got ${wanted}`,
     );
-  await store.put([nextGeneration(list, now + ANNOUNCE_MS, longestOf(options), wanted)]);
+  // Those between, too: after the restore of an older backup, tokens under them may be alive.
+  const missing = Array.from({ length: wanted - newest }, (_, index) => newest + 1 + index);
+  const sealsFrom = now + ANNOUNCE_MS;
+  await store.put(
+    missing.map((number) => nextGeneration(list, sealsFrom - (wanted - number) * 1000, longestOf(options), number)),
+  );
 }
 
 interface Loaded {
