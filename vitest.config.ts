@@ -6,7 +6,7 @@ const database = [
   'test/database/**/*.test.ts',
   'test/operator-nodes/**/*.test.ts',
   'test/mapping/**/*.test.ts',
-  'test/cli/map*.test.ts',
+  'test/cli/{map*,keys,participants}.test.ts',
 ];
 // No test depends on the speed of the machine, but a busy one takes long: Vitest's own limit is 5 s.
 const limits = { testTimeout: 60_000, hookTimeout: 60_000 };

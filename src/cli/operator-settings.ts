@@ -36,6 +36,7 @@ const CONFIG_NAMES = [
   'siteId',
   'roles',
   'rootSecret',
+  'storeRootSecret',
   'environment',
   'scope',
   'identityExpires',
@@ -45,6 +46,7 @@ const CONFIG_NAMES = [
   'rateLimit',
   'maxBatchSize',
   'keyGeneration',
+  'keyRotation',
 ] as const satisfies (keyof OperatorSettings)[];
 
 /** The values of `--log-level`. */

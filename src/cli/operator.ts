@@ -6,12 +6,14 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Io } from './io.ts';
 import { LOG_LEVELS, loadSettings, type OperatorVerbOptions } from './operator-settings.ts';
 
-const parseNumber = (text: string): number => {
+/** Parse a number. */
+export const parseNumber = (text: string): number => {
   const value = Number(text);
   if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('expected a number');
   return value;
 };
-const parseRoles = (text: string): string[] => text.split(',').map((role) => role.trim().toUpperCase());
+/** Parse a list of roles. */
+export const parseRoles = (text: string): string[] => text.split(',').map((role) => role.trim().toUpperCase());
 
 /** Create the verb `operator`. */
 export function operatorCommand(io: Io): Command {
@@ -27,7 +29,7 @@ export function operatorCommand(io: Io): Command {
     .option('--site-id <id>', 'site ID of the participant (default: 101)', parseNumber)
     .option(
       '--roles <list>',
-      'roles of the participant, separated by commas: GENERATOR, MAPPER, ID_READER, SHARER, OPTOUT (default: all)',
+      'roles of the participant, separated by commas: GENERATOR, MAPPER, ID_READER, SHARER, OPTOUT (default: GENERATOR,MAPPER)',
       parseRoles,
     )
     .option(
@@ -37,6 +39,10 @@ export function operatorCommand(io: Io): Command {
     .option(
       '--root-secret-file <file>',
       'root secret: 32 bytes, or their base64 (TESSERA_ROOT_SECRET; default: made, and kept in the database)',
+    )
+    .option(
+      '--store-root-secret',
+      'keep a made root secret in the database on purpose: without it, production warns at each start',
     )
     .option('--environment <name>', 'integration or production (default: integration)')
     .option('--scope <name>', 'UID2 or EUID (default: UID2)')
@@ -50,7 +56,12 @@ export function operatorCommand(io: Io): Command {
     )
     .option('--rate-limit <number>', 'mapping requests per second and participant (default: no limit)', parseNumber)
     .option('--max-batch-size <number>', 'identifiers in one mapping request (default: 5000)', parseNumber)
-    .option('--key-generation <number>', 'newest generation of token keys (default: 1)', parseNumber)
+    .option('--key-generation <number>', 'newest generation of token keys (default: the stored one, or 1)', parseNumber)
+    .option(
+      '--key-rotation <seconds>',
+      'time between two generations of token keys, 0 for none (default: 2592000 with a database and without --key-generation, else 0)',
+      parseNumber,
+    )
     .addOption(
       new Option('--log-level <level>', 'log level; logs are JSON lines on standard error (default: info)').choices(
         LOG_LEVELS,

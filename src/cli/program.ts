@@ -8,13 +8,17 @@
 import { readFile } from 'node:fs/promises';
 import { Command, CommanderError } from 'commander';
 import { type Io, STOPPED } from './io.ts';
+import { keysCommand } from './keys.ts';
 import { mapCommand } from './map/command.ts';
 import { operatorCommand } from './operator.ts';
+import { participantsCommand } from './participants.ts';
 import { bucketsCommand, optOutsCommand } from './raw-ids.ts';
 import { generateCommand, optOutCommand, refreshCommand, validateCommand } from './tokens.ts';
 
 const VERBS = [
   operatorCommand,
+  keysCommand,
+  participantsCommand,
   generateCommand,
   validateCommand,
   refreshCommand,
@@ -55,7 +59,11 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
       writeErr: (text) => io.err(text.trimEnd()),
       outputError: (text, write) => write(redactArguments(text, args)),
     });
-  for (const verb of VERBS) program.addCommand(verb(io).copyInheritedSettings(program));
+  for (const verb of VERBS) {
+    const command = verb(io).copyInheritedSettings(program);
+    for (const part of command.commands) part.copyInheritedSettings(program);
+    program.addCommand(command);
+  }
   try {
     await program.parseAsync(args, { from: 'user' });
     return 0;

@@ -4,6 +4,7 @@
  * This file needs no module of Node, so that the operator compiles and runs without it. What opens the engines is `database.ts`.
  */
 
+export { durableTransaction } from './durable-transaction.ts';
 export { locationKind } from './location.ts';
 export { type Migrations, migrate } from './migrations.ts';
 export { createOperationTracker, type OperationTracker } from './operation-tracker.ts';

@@ -1,13 +1,19 @@
 /**
- * Creates an operator with the project's own database engines, which are imported only if an option asks for one.
+ * Creates and administers operators with the project's own database engines, which are imported only if an option asks for one.
  *
  * It is the only file of the operator that reaches the engines, so all others also compile and run without Node.
  */
 
+import type { Database } from '../database/index.ts';
+import type { Administration, AdministrationOptions } from './administration.ts';
+import { administrationOf } from './administration.ts';
 import type { Operator } from './operator.ts';
 import { operatorFrom } from './operator.ts';
+import { requireString } from './option-checks.ts';
 import type { OperatorOptions } from './options.ts';
 import { resolveOptions } from './options.ts';
+
+const open = async (place: string): Promise<Database> => (await import('../database/database.ts')).openDatabase(place);
 
 /**
  * Create an operator.
@@ -21,7 +27,28 @@ import { resolveOptions } from './options.ts';
  * const response = await operator.fetch(new Request('http://localhost/v2/token/refresh', { method: 'POST', body: refreshToken }));
  */
 export function createOperator(options: OperatorOptions = {}): Operator {
-  return operatorFrom(resolveOptions(options), async (place) =>
-    (await import('../database/database.ts')).openDatabase(place),
-  );
+  return operatorFrom(resolveOptions(options), open);
+}
+
+/**
+ * Open the administration of an operator: its keys and participants, in its database. Nodes on PostgreSQL may be running.
+ *
+ * @param options  `database` as for the operator; `rootSecret` to add participants, unless the database stores it.
+ * @throws {TypeError | RangeError} an option with a wrong type or out of range.
+ * @throws {TokenError} `storage_failed`: the database cannot be opened, no operator has been started on it, or with another
+ *   root secret.
+ * @example
+ * const administration = await openAdministration({ database: 'postgres://db.example/operator', rootSecret });
+ * const { apiKey, clientSecret } = await administration.participants.add({ siteId: 102 });
+ * await administration.close();
+ */
+export async function openAdministration(options: AdministrationOptions): Promise<Administration> {
+  requireString('database', options.database);
+  const database = await open(options.database);
+  try {
+    return await administrationOf(database, options);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
 }

@@ -9,10 +9,9 @@ import { locationKind } from '../database/index.ts';
 import type { Bytes } from '../token/bytes.ts';
 import { kindOf, nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
-import { MAX_GENERATION, MAX_SITE_ID } from './crypto/keys.ts';
+import { CREDENTIAL_NAMES, participantsOption } from './credential-options.ts';
 import type { Environment, Scope } from './crypto/secrets.ts';
 import type { GivenCredentials } from './identity/roles.ts';
-import { ROLES } from './identity/roles.ts';
 import { MAX_PERIOD_SECONDS, MIN_PERIOD_SECONDS } from './identity/salts.ts';
 import { choice, integer, lifetimeMs, requireString, secretBytes, throwTypeIf } from './option-checks.ts';
 import type { State } from './state/state.ts';
@@ -38,6 +37,11 @@ export interface OperatorOptions extends GivenCredentials {
    * database if there is one, else lost with the process.
    */
   readonly rootSecret?: Uint8Array | string | undefined;
+  /**
+   * Store a generated root secret in the database on purpose. In production, a start without it and without `rootSecret` logs
+   * a warning: whoever reads the database or a backup can then open every token. Default: false.
+   */
+  readonly storeRootSecret?: boolean | undefined;
   /** Default: `integration`. */
   readonly environment?: Environment | undefined;
   /** Default: `UID2`. */
@@ -54,8 +58,17 @@ export interface OperatorOptions extends GivenCredentials {
   readonly rateLimit?: number | undefined;
   /** Identifiers in one mapping request. Default: 5000. */
   readonly maxBatchSize?: number | undefined;
-  /** Number of the newest generation of keys, 1 to 127. It seals tokens; all generations up to it open them. Default: 1. */
+  /**
+   * Number of the newest generation of keys, 1 to 127. Without a database it seals tokens, and all generations up to it open
+   * them. With one, a number above the stored generation announces it, and it seals a day later; a lower number is refused.
+   * Default: the stored one, or 1.
+   */
   readonly keyGeneration?: number | undefined;
+  /**
+   * Time between two generations of keys, whole s, 86,400 or more; 0 for none. Default: 2,592,000, 30 days, with a database
+   * and without `keyGeneration`; else 0.
+   */
+  readonly keyRotation?: number | undefined;
   /**
    * Where participants and opt-outs are stored: a folder (package `@electric-sql/pglite`), for one process, or
    * `postgres://...` (package `pg`), for several nodes. Default: memory, which ends with the process.
@@ -73,6 +86,8 @@ export interface OperatorSettings {
   readonly participants: readonly GivenCredentials[];
   /** Undefined if the database stores it. */
   readonly root: Bytes | undefined;
+  /** What is wrong with how the root secret is kept; undefined if nothing is. */
+  readonly rootWarning: string | undefined;
   readonly environment: Environment;
   readonly scope: Scope;
   readonly identityExpiresMs: number;
@@ -82,7 +97,9 @@ export interface OperatorSettings {
   readonly rotationPeriod: number;
   readonly rateLimit: number | undefined;
   readonly maxBatchSize: number;
-  readonly keyGeneration: number;
+  readonly keyGeneration: number | undefined;
+  /** Undefined if the generations of keys do not follow the calendar. */
+  readonly keyRotationMs: number | undefined;
   readonly database: string | undefined;
   readonly state: State | undefined;
   readonly logger: Logger | undefined;
@@ -93,17 +110,18 @@ const LIFETIMES = {
   production: { identityExpires: 86_400, refreshFrom: 3600, refreshExpires: 2_592_000 },
 } as const;
 const MAX_COUNT = 1_000_000;
+const MAX_GENERATION = 127;
+const KEY_ROTATION_SECONDS = 2_592_000;
+// With shorter periods, too many generations would open at the same time.
+const MIN_KEY_ROTATION_SECONDS = 86_400;
 
 // Unknown names are refused: a misspelt option would silently have its default. The types keep both lists complete.
-const CREDENTIAL_NAMES = { apiKey: 0, clientSecret: 0, siteId: 0, roles: 0 } satisfies Record<
-  keyof GivenCredentials,
-  0
->;
 const OPTION_NAMES = {
   ...CREDENTIAL_NAMES,
   now: 0,
   participants: 0,
   rootSecret: 0,
+  storeRootSecret: 0,
   environment: 0,
   scope: 0,
   identityExpires: 0,
@@ -113,31 +131,11 @@ const OPTION_NAMES = {
   rateLimit: 0,
   maxBatchSize: 0,
   keyGeneration: 0,
+  keyRotation: 0,
   database: 0,
   state: 0,
   logger: 0,
 } satisfies Record<keyof OperatorOptions, 0>;
-
-// Checks credentials without showing them. What is left out is derived later.
-const checkCredentials = (path: string, given: GivenCredentials): void => {
-  throwTypeIf(nameFault(path, Object.keys(CREDENTIAL_NAMES), given));
-  const { apiKey, clientSecret, siteId, roles } = given;
-  if (apiKey !== undefined) {
-    const name = `${path}apiKey`;
-    requireString(name, apiKey);
-    if (!/^[\x21-\x7e]+$/.test(apiKey))
-      throw new RangeError(
-        expectedGot(name, 'visible ASCII characters', `another string of ${apiKey.length} characters`),
-      );
-  }
-  if (clientSecret !== undefined) {
-    requireString(`${path}clientSecret`, clientSecret);
-    secretBytes(`${path}clientSecret`, clientSecret);
-  }
-  if (siteId !== undefined) integer(`${path}siteId`, siteId, 1, MAX_SITE_ID);
-  if (roles !== undefined) throwTypeIf(typeFault(`${path}roles`, 'array', roles));
-  for (const role of roles ?? []) choice(`${path}roles`, role, ROLES);
-};
 
 const databaseOption = ({ database, state }: OperatorOptions): string | undefined => {
   if (database === undefined) return undefined;
@@ -147,22 +145,27 @@ const databaseOption = ({ database, state }: OperatorOptions): string | undefine
   return database;
 };
 
-const participantsOption = (options: OperatorOptions): readonly GivenCredentials[] => {
-  const { participants, apiKey, clientSecret, siteId, roles } = options;
-  const shorthand = { apiKey, clientSecret, siteId, roles };
-  checkCredentials('', shorthand);
-  if (participants === undefined) return [shorthand];
-  throwTypeIf(typeFault('participants', 'array', participants));
-  participants.forEach((given, index) => {
-    throwTypeIf(typeFault(`participants[${index}]`, 'object', given));
-    checkCredentials(`participants[${index}].`, given);
-  });
-  return apiKey === undefined ? participants : [...participants, shorthand];
-};
-
-const rootOption = ({ rootSecret, database }: OperatorOptions): Bytes | undefined => {
-  if (rootSecret !== undefined) return secretBytes('rootSecret', rootSecret);
-  return database === undefined ? crypto.getRandomValues(new Uint8Array(32)) : undefined;
+const rootOptions = ({ rootSecret, storeRootSecret, database }: OperatorOptions, environment: Environment) => {
+  throwTypeIf(typeFault('storeRootSecret', 'boolean', storeRootSecret ?? false));
+  if (storeRootSecret && database === undefined)
+    throw new RangeError('storeRootSecret: expected the option database with it, got none');
+  const isProduction = environment === 'production';
+  if (rootSecret !== undefined) {
+    const root = secretBytes('rootSecret', rootSecret);
+    // A placeholder that was never replaced. In integration, tests may use one.
+    if (isProduction && root.every((byte) => byte === root[0]))
+      throw new RangeError(expectedGot('rootSecret', '32 random bytes', '32 equal bytes'));
+    return { root, rootWarning: undefined };
+  }
+  const inDatabase = database !== undefined;
+  const place = inDatabase ? 'in the database, beside what it protects' : 'in this process alone, and ends with it';
+  return {
+    root: inDatabase ? undefined : crypto.getRandomValues(new Uint8Array(32)),
+    rootWarning:
+      isProduction && !storeRootSecret
+        ? `rootSecret: expected a file or the environment in production, or storeRootSecret; got none: the root secret is kept ${place}`
+        : undefined,
+  };
 };
 
 const lifetimeOptions = (options: OperatorOptions, environment: Environment) => {
@@ -177,6 +180,17 @@ const lifetimeOptions = (options: OperatorOptions, environment: Environment) => 
   if (refreshExpiresMs < identityExpiresMs)
     throw new RangeError(expectedGot('refreshExpires', `at least ${limit}`, refreshExpiresMs / 1000));
   return { identityExpiresMs, refreshFromMs, refreshExpiresMs };
+};
+
+const keyOptions = ({ keyGeneration, keyRotation, database }: OperatorOptions) => {
+  // Without a database the generations would start again with each process.
+  const standard = database === undefined || keyGeneration !== undefined ? 0 : KEY_ROTATION_SECONDS;
+  const seconds = keyRotation ?? standard;
+  if (seconds !== 0) integer('keyRotation', seconds, MIN_KEY_ROTATION_SECONDS, MAX_PERIOD_SECONDS);
+  return {
+    keyGeneration: keyGeneration === undefined ? undefined : integer('keyGeneration', keyGeneration, 1, MAX_GENERATION),
+    keyRotationMs: seconds === 0 ? undefined : seconds * 1000,
+  };
 };
 
 /**
@@ -201,12 +215,12 @@ export function resolveOptions(options: OperatorOptions): OperatorSettings {
     ...lifetimeOptions(options, environment),
     database: databaseOption(options),
     participants: participantsOption(options),
-    root: rootOption(options),
+    ...rootOptions(options, environment),
     scope: choice('scope', options.scope ?? 'UID2', ['UID2', 'EUID']),
     rotationPeriod: integer('rotationPeriod', rotationPeriod, MIN_PERIOD_SECONDS, MAX_PERIOD_SECONDS),
     rateLimit: rateLimit === undefined ? undefined : integer('rateLimit', rateLimit, 1, MAX_COUNT),
     maxBatchSize: integer('maxBatchSize', options.maxBatchSize ?? 5000, 1, MAX_COUNT),
-    keyGeneration: integer('keyGeneration', options.keyGeneration ?? 1, 1, MAX_GENERATION),
+    ...keyOptions(options),
     state,
     logger,
   };

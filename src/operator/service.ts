@@ -1,8 +1,7 @@
 /** Assembles the parts of an operator that the endpoints use. */
 
 import type { Bytes } from '../token/bytes.ts';
-import type { Keys } from './crypto/keys.ts';
-import { createKeys } from './crypto/keys.ts';
+import { keyDerivation } from './crypto/keys.ts';
 import type { Secrets } from './crypto/secrets.ts';
 import { createSecrets } from './crypto/secrets.ts';
 import type { Mutex } from './http/long-response.ts';
@@ -20,9 +19,14 @@ import { createSalts } from './identity/salts.ts';
 import type { Metrics } from './metrics.ts';
 import { createMetrics } from './metrics.ts';
 import type { OperatorSettings } from './options.ts';
+import type { EnvelopeStore } from './state/envelopes.ts';
+import { memoryEnvelopes } from './state/envelopes.ts';
+import { memoryKeys } from './state/memory-state.ts';
 import type { RateLimit } from './state/rate-limit.ts';
 import { memoryRateLimit } from './state/rate-limit.ts';
 import type { State } from './state/state.ts';
+import type { KeySchedule } from './tokens/key-schedule.ts';
+import { createKeySchedule, prepareGenerations } from './tokens/key-schedule.ts';
 import type { TokenIssuer } from './tokens/token-issuer.ts';
 import { createTokenIssuer } from './tokens/token-issuer.ts';
 
@@ -30,13 +34,14 @@ import { createTokenIssuer } from './tokens/token-issuer.ts';
 export interface Service {
   readonly settings: OperatorSettings;
   readonly state: State;
-  readonly keys: Keys;
+  readonly keys: KeySchedule;
   readonly salts: Salts;
   readonly rawIds: RawIds;
   readonly tokens: TokenIssuer;
   readonly optOuts: OptOuts;
   readonly participants: Participants;
   readonly metrics: Metrics;
+  readonly envelopes: EnvelopeStore;
   /** Undefined if the options set no limit. */
   readonly rateLimit: RateLimit | undefined;
   /** Held by the one long response that is being made and read. */
@@ -56,14 +61,26 @@ export function deriveSecrets({ environment, scope, participants }: OperatorSett
   return { secrets, credentials: participants.map((given) => completeCredentials(given, secrets, environment, scope)) };
 }
 
-/** Assemble the parts of an operator. */
-export function createService(
+/**
+ * Assemble the parts of an operator, and store its first generation of keys if there is none.
+ *
+ * @throws {TokenError} `storage_failed`, from the state, or if it holds a later generation of keys than the settings name.
+ */
+export async function createService(
   settings: OperatorSettings,
   { secrets, credentials }: DerivedSecrets,
   state: State,
-): Service {
-  const { rotationPeriod, keyGeneration, rateLimit } = settings;
-  const keys = createKeys(secrets, keyGeneration);
+): Promise<Service> {
+  const { rotationPeriod, rateLimit, refreshExpiresMs, keyGeneration, keyRotationMs } = settings;
+  const startedAt = settings.now();
+  const store = state.keys ?? memoryKeys();
+  await prepareGenerations({ store, refreshExpiresMs }, keyGeneration, startedAt);
+  const keys = createKeySchedule({
+    store,
+    derive: keyDerivation(secrets),
+    rotationMs: keyRotationMs,
+    refreshExpiresMs,
+  });
   const salts = createSalts(secrets, rotationPeriod);
   const rawIds = createRawIds(secrets, salts);
   return {
@@ -79,10 +96,16 @@ export function createService(
       salts,
       reserved: reservedIdentities(rawIds),
       rotationPeriod,
-      startedAt: settings.now(),
+      startedAt,
     }),
-    participants: createParticipants(state.participants, credentials, secrets),
+    participants: createParticipants({
+      store: state.participants,
+      configured: credentials,
+      secrets,
+      now: settings.now,
+    }),
     metrics: createMetrics(),
+    envelopes: state.envelopes ?? memoryEnvelopes(),
     rateLimit: rateLimit === undefined ? undefined : (state.limiter ?? memoryRateLimit)(rateLimit),
     longResponseMutex: createMutex(),
   };

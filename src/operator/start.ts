@@ -34,8 +34,8 @@ const startService = async (
   derived: DerivedSecrets,
   state: State,
 ): Promise<StartedOperator> => {
-  const service = createService(settings, derived, state);
-  await service.participants.storeConfigured();
+  const service = await createService(settings, derived, state);
+  for (const warning of await service.participants.storeConfigured()) settings.logger?.warn({}, warning);
   return { derived, service };
 };
 
@@ -45,6 +45,7 @@ const startService = async (
  * @throws {TokenError} `storage_failed`, from the database.
  */
 export async function startOperator(settings: OperatorSettings, openDatabase: OpenDatabase): Promise<StartedOperator> {
+  if (settings.rootWarning !== undefined) settings.logger?.warn({}, settings.rootWarning);
   // Without a database the settings always contain a root secret, given or random.
   if (settings.database === undefined)
     return startService(settings, deriveSecrets(settings, settings.root!), settings.state ?? memoryState());

@@ -81,6 +81,7 @@ export const createFixture = async (): Promise<Fixture> => {
     rootSecret: SECRET,
     apiKey: 'key-of-all',
     clientSecret: SECRET,
+    roles: ['GENERATOR', 'MAPPER', 'OPTOUT'],
     // Read at each call: a test may replace the clock.
     now: () => Date.now(),
   });

@@ -44,7 +44,8 @@ const tessera = async (
   return { code, out, err: err.join('\n') };
 };
 
-const SECRET = Buffer.alloc(32, 7).toString('base64');
+// Production refuses a root secret of equal bytes.
+const SECRET = Buffer.from(Array.from({ length: 32 }, (_, index) => index)).toString('base64');
 const OTHER = Buffer.alloc(32, 8).toString('base64');
 
 describe('tessera operator', () => {
@@ -90,7 +91,7 @@ describe('tessera operator', () => {
     const credentials = async (run: ReturnType<typeof tessera>) => (await run).out.slice(0, 4);
     const wanted = await credentials(tessera(args(), { env }));
     const { binary, base64, config } = {
-      binary: await file('root.bin', new Uint8Array(32).fill(7)),
+      binary: await file('root.bin', Buffer.from(SECRET, 'base64')),
       base64: await file('root.txt', `${SECRET}\n`),
       config: await file('root.json', JSON.stringify({ rootSecret: SECRET })),
     };

@@ -27,7 +27,7 @@ beforeAll(async () => {
   operator = createOperator({
     rootSecret: SECRET,
     participants: [
-      { apiKey: 'key-of-all', clientSecret: SECRET, siteId: 101 },
+      { apiKey: 'key-of-all', clientSecret: SECRET, siteId: 101, roles: ['GENERATOR', 'MAPPER', 'OPTOUT'] },
       { apiKey: 'key-of-mapper', clientSecret: MAPPER_SECRET, siteId: 102, roles: ['MAPPER'] },
     ],
   });

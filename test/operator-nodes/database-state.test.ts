@@ -5,7 +5,7 @@ import { createOperator } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
 import { PASSWORD } from '../database/postgres-server.ts';
-import { createCalls, DAY, NOON, ROOT } from '../operator/fixtures.ts';
+import { ALL_ROLES, createCalls, DAY, NOON, ROOT } from '../operator/fixtures.ts';
 
 const open: Operator[] = [];
 afterEach(async () => {
@@ -16,7 +16,13 @@ afterEach(async () => {
 /** Start a node on a database, with a clock that the test sets; it starts at `at`. */
 const startNode = async (database: string, options: OperatorOptions = {}, at = NOON) => {
   const clock = { at };
-  const operator = createOperator({ now: () => clock.at, rootSecret: ROOT, database, ...options });
+  const operator = createOperator({
+    now: () => clock.at,
+    rootSecret: ROOT,
+    roles: ALL_ROLES,
+    database,
+    ...options,
+  });
   open.push(operator);
   await operator.ready;
   const participant = operator.participants[0]!;
@@ -33,7 +39,7 @@ const optedOut = async (node: Node, ids: readonly unknown[]) =>
 
 const readTables = async (place: string): Promise<string> => {
   const database = await openDatabase(place);
-  const tables = ['operator', 'participants', 'opt_outs', 'raw_ids', 'rate_limits'];
+  const tables = ['operator', 'participants', 'keys', 'opt_outs', 'raw_ids', 'rate_limits'];
   const rows = await Promise.all(
     tables.map((table) => database.query(`SELECT t::text AS row FROM tessera_${table} t`)),
   );
@@ -51,11 +57,17 @@ describe.each(KINDS)('on %s', (kind) => {
     await node.operator.close();
     const text = await readTables(place);
     expect(text).toContain('GENERATOR');
-    for (const secret of ['an-api-key', clientSecret, 'ab'.repeat(32), '07'.repeat(32), 'example.com'])
+    for (const secret of [
+      'an-api-key',
+      clientSecret,
+      'ab'.repeat(32),
+      Buffer.from(ROOT).toString('hex'),
+      'example.com',
+    ])
       expect(text).not.toContain(secret);
   });
 
-  test('a stored participant may call until it is stored again without roles', async () => {
+  test('a stored participant may call after a start that does not name it, until it is stored again without roles', async () => {
     const place = await freshPlace(kind);
     const leaked = { apiKey: 'leaked', clientSecret: toB64(new Uint8Array(32).fill(1)), siteId: 7 };
     const first = await startNode(place, { participants: [{}, leaked] });
@@ -70,6 +82,19 @@ describe.each(KINDS)('on %s', (kind) => {
     await third.operator.close();
     const fourth = await startNode(place);
     expect((await fourth.call('/v2/token/generate', { email: 'user@example.com' }, { as: as! })).http).toBe(401);
+  });
+
+  test('in production a root secret that the database keeps must be asked for, else each start warns', async () => {
+    const place = await freshPlace(kind);
+    const lines: string[] = [];
+    const logger = { info: () => {}, warn: (_: object, line: string) => void lines.push(line), error: () => {} };
+    for (const storeRootSecret of [undefined, true, undefined]) {
+      const operator = createOperator({ database: place, environment: 'production', storeRootSecret, logger });
+      await operator.ready;
+      await operator.close();
+    }
+    const warning = expect.stringMatching(/^rootSecret: .* the root secret is kept in the database, beside what it/);
+    expect(lines).toEqual([warning, warning]);
   });
 
   test('a client secret copied to another row does not open there', async () => {

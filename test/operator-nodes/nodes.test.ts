@@ -4,8 +4,9 @@ import { PASSWORD } from '../database/postgres-server.ts';
 import { failNode, GIVEN, type Node, startNode } from './process.ts';
 
 const LOGOUT = '/v2/token/logout';
-const ROOT = Buffer.alloc(32, 7).toString('base64');
-const OTHER_ROOT = Buffer.alloc(32, 8).toString('base64');
+const rootFrom = (first: number): string =>
+  Buffer.from(Array.from({ length: 32 }, (_, index) => first + index)).toString('base64');
+const [ROOT, OTHER_ROOT] = [rootFrom(7), rootFrom(8)];
 
 const optOut = async (node: Node, email: string): Promise<void> => {
   const { http, json } = await node.call(LOGOUT, { email });

@@ -15,3 +15,4 @@ describe('envelope', async () => void (await import('../operator/envelope.test.t
 describe('http', async () => void (await import('../operator/http.test.ts')));
 describe('rate limit', async () => void (await import('../operator/rate-limit.test.ts')));
 describe('logs and metrics', async () => void (await import('../operator/logs-and-metrics.test.ts')));
+describe('replays', async () => void (await import('../operator/replays.test.ts')));

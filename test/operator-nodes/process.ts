@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 import type { Credentials } from '../../src/operator/index.ts';
-import { type Calls, createCalls } from '../operator/fixtures.ts';
+import { ALL_ROLES, type Calls, createCalls } from '../operator/fixtures.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -54,6 +54,8 @@ const run = (args: readonly string[], env: Record<string, string>) => {
     '0',
     '--log-level',
     'error',
+    '--roles',
+    ALL_ROLES.join(),
     ...args,
   ];
   const { PATH = '' } = process.env;

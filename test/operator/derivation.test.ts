@@ -2,7 +2,7 @@ import { hkdfSync } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createNodeB64, decodeB64, encodeB64Ascii, portableB64 } from '../../src/operator/crypto/base64.ts';
-import { createKeys, MASTER, MAX_SITE_ID, REFRESH } from '../../src/operator/crypto/keys.ts';
+import { createKeys, keyDerivation, MASTER, MAX_SITE_ID, REFRESH } from '../../src/operator/crypto/keys.ts';
 import { createSecrets } from '../../src/operator/crypto/secrets.ts';
 import { bucketOf, firstLevelHash, rawIdBytes } from '../../src/operator/identity/raw-ids.ts';
 import { readInt32, readInt64, writeInt32, writeInt64, zeroBytes } from '../../src/operator/tokens/byte-fields.ts';
@@ -80,7 +80,7 @@ describe('key numbers', () => {
   const secrets = createSecrets(ROOT, 'integration', 'UID2');
 
   test('are unique for each owner and generation, and find the key', () => {
-    const keys = createKeys(secrets, 3);
+    const keys = createKeys(keyDerivation(secrets), [1, 2, 3]);
     const all = [MASTER, REFRESH, 1, 2, 101, MAX_SITE_ID].flatMap((siteId) => keys.generations(siteId));
     expect(new Set(all.map(({ id }) => id)).size).toBe(18);
     expect(new Set(all.map(({ secret }) => toB64(secret))).size).toBe(18);
@@ -89,7 +89,7 @@ describe('key numbers', () => {
   });
 
   test('the newest generation seals, and no later one is found', () => {
-    const keys = createKeys(secrets, 3);
+    const keys = createKeys(keyDerivation(secrets), [1, 2, 3]);
     expect([keys.master.generation, keys.refresh.generation, keys.site(101).generation]).toEqual([3, 3, 3]);
     for (const id of [0, 4, 127, 128, 132, -1, -126]) expect(keys.byId(id)).toBeUndefined();
   });

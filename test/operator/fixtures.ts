@@ -16,7 +16,9 @@ export const NOON = Date.UTC(2026, 5, 1, 12);
 export const SECOND = 1000;
 export const DAY = 86_400_000;
 /** A root secret for tests only. */
-export const ROOT = new Uint8Array(32).fill(7);
+export const ROOT = Uint8Array.from({ length: 32 }, (_, index) => 13 + index);
+/** Every role: without `roles` a participant has two. */
+export const ALL_ROLES = ['GENERATOR', 'MAPPER', 'ID_READER', 'SHARER', 'OPTOUT'] as const;
 
 export interface Answer {
   /** HTTP status. */
@@ -129,7 +131,12 @@ export const operatorRunner = {
 /** Create an operator at {@link NOON}, by default with one participant that has all roles. */
 export const createTestService = (options: OperatorOptions = {}): TestService => {
   const clock = { now: NOON };
-  const { operator, fetch } = operatorRunner.run({ now: () => clock.now, rootSecret: ROOT, ...options });
+  const { operator, fetch } = operatorRunner.run({
+    now: () => clock.now,
+    rootSecret: ROOT,
+    roles: ALL_ROLES,
+    ...options,
+  });
   const participant = operator.participants[0]!;
   return {
     operator,

@@ -224,17 +224,21 @@ describe('paths', () => {
 test('an unexpected failure is answered 500 and logged without the message of the error', async () => {
   const lines: string[] = [];
   const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message);
-  const fail = async () => {
-    throw new Error('cannot reach user@example.com');
+  let isReachable = true;
+  const fail = async (): Promise<undefined> => {
+    if (!isReachable) throw new Error('cannot reach user@example.com');
   };
+  const never = fail as () => Promise<never>;
   const operator = createOperator({
     logger: { info: log, warn: log, error: log },
     state: {
-      participants: { byKeyHash: fail, siteIds: fail, put: async () => {} },
-      optOuts: { epochAt: fail, since: fail, sinceByRawId: fail, put: fail, due: fail },
+      participants: { byKeyHash: fail, siteIds: never, put: fail, list: never, revoke: fail },
+      optOuts: { epochAt: never, since: never, sinceByRawId: never, put: fail, due: never },
       close: fail,
     },
   });
+  await operator.ready;
+  isReachable = false;
   const service = createTestService();
   const request = new Request(`${BASE}/v2/token/generate`, {
     method: 'POST',

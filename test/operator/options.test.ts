@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator } from '../../src/operator/index.ts';
+import { ROOT } from './fixtures.ts';
 
 const secret = 'ZZZZ-not-a-secret-ZZZZ';
 
@@ -11,7 +12,7 @@ describe('createOperator refuses wrong options and names the option, what was ex
     [
       { rateLimits: 5 },
       TypeError,
-      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, maxBatchSize, keyGeneration, database, state, logger, got an unknown name',
+      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, storeRootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, maxBatchSize, keyGeneration, keyRotation, database, state, logger, got an unknown name',
     ],
     [
       { participants: [{ siteID: 7 }] },
@@ -49,6 +50,8 @@ describe('createOperator refuses wrong options and names the option, what was ex
     [{ rateLimit: '5' }, TypeError, 'rateLimit: expected a whole number from 1 to 1000000, got string'],
     [{ maxBatchSize: 0.5 }, RangeError, 'maxBatchSize: expected a whole number from 1 to 1000000, got 0.5'],
     [{ keyGeneration: 128 }, RangeError, 'keyGeneration: expected a whole number from 1 to 127, got 128'],
+    [{ keyRotation: 86_399 }, RangeError, 'keyRotation: expected a whole number from 86400 to 4294967295, got 86399'],
+    [{ keyRotation: 'off' }, TypeError, 'keyRotation: expected a whole number from 86400 to 4294967295, got string'],
     [{ rootSecret: 5 }, TypeError, 'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got number'],
     [
       { rootSecret: new Uint8Array(31) },
@@ -60,6 +63,18 @@ describe('createOperator refuses wrong options and names the option, what was ex
       RangeError,
       'rootSecret: expected 32 bytes, or their base64 or hexadecimal, got another string of 22 characters',
     ],
+    [
+      { rootSecret: new Uint8Array(32), environment: 'production' },
+      RangeError,
+      'rootSecret: expected 32 random bytes, got 32 equal bytes',
+    ],
+    [
+      { rootSecret: 'ff'.repeat(32), environment: 'production' },
+      RangeError,
+      'rootSecret: expected 32 random bytes, got 32 equal bytes',
+    ],
+    [{ storeRootSecret: 'yes' }, TypeError, 'storeRootSecret: expected boolean, got string'],
+    [{ storeRootSecret: true }, RangeError, 'storeRootSecret: expected the option database with it, got none'],
     [{ apiKey: 5 }, TypeError, 'apiKey: expected string, got number'],
     [{ apiKey: 'a b' }, RangeError, 'apiKey: expected visible ASCII characters, got another string of 3 characters'],
     [{ apiKey: '' }, RangeError, 'apiKey: expected visible ASCII characters, got another string of 0 characters'],
@@ -96,13 +111,13 @@ describe('createOperator refuses wrong options and names the option, what was ex
 describe('participants', () => {
   const create = (options: OperatorOptions) => createOperator({ rootSecret: new Uint8Array(32), ...options });
 
-  test('without any, a participant with all roles is derived', () => {
+  test('without any, one is derived that may generate and map; other roles must be asked for', () => {
     const { participants, made } = create({});
     expect(participants).toHaveLength(1);
     expect(made).toEqual(participants);
     expect(participants[0]).toMatchObject({
       siteId: 101,
-      roles: ['GENERATOR', 'MAPPER', 'ID_READER', 'SHARER', 'OPTOUT'],
+      roles: ['GENERATOR', 'MAPPER'],
     });
     expect(Buffer.from(participants[0]!.clientSecret, 'base64')).toHaveLength(32);
   });
@@ -126,8 +141,27 @@ describe('participants', () => {
   });
 });
 
+describe('a start warns', () => {
+  const warningsOf = async (options: OperatorOptions): Promise<string[]> => {
+    const lines: string[] = [];
+    const logger = { info: () => {}, warn: (_: object, line: string) => void lines.push(line), error: () => {} };
+    const operator = createOperator({ ...options, logger });
+    await operator.ready;
+    await operator.close();
+    return lines;
+  };
+
+  test('in production without a root secret, and not in integration', async () => {
+    expect(await warningsOf({ environment: 'production' })).toEqual([
+      'rootSecret: expected a file or the environment in production, or storeRootSecret; got none: the root secret is kept in this process alone, and ends with it',
+    ]);
+    expect(await warningsOf({ environment: 'production', rootSecret: ROOT })).toEqual([]);
+    expect(await warningsOf({})).toEqual([]);
+  });
+});
+
 test('settings without secrets are readable', () => {
-  const operator = createOperator({ environment: 'production', rootSecret: new Uint8Array(32) });
+  const operator = createOperator({ environment: 'production', rootSecret: ROOT });
   expect(operator.settings).toEqual({
     environment: 'production',
     scope: 'UID2',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createKeys } from '../../src/operator/crypto/keys.ts';
+import { createKeys, keyDerivation } from '../../src/operator/crypto/keys.ts';
 import { createSecrets } from '../../src/operator/crypto/secrets.ts';
 import { createRawIds } from '../../src/operator/identity/raw-ids.ts';
 import { createSalts } from '../../src/operator/identity/salts.ts';
@@ -80,7 +80,7 @@ test('a refresh token of optout@example.com, which generate never issues, is ans
       createdAt: NOON,
       expiresAt: NOON + DAY,
     },
-    createKeys(secrets, 1).refresh,
+    createKeys(keyDerivation(secrets), [1]).refresh,
   );
   const answer = await createTestService().refresh({ refresh_token, refresh_response_key: toB64(responseKey) });
   expect([answer.http, answer.json]).toEqual([200, { status: 'optout' }]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createNodeAesGcm, portableAesGcm } from '../../src/operator/crypto/aes-gcm.ts';
-import { createKeys } from '../../src/operator/crypto/keys.ts';
+import { createKeys, keyDerivation } from '../../src/operator/crypto/keys.ts';
 import { createSecrets } from '../../src/operator/crypto/secrets.ts';
 import { openAdvertisingToken, sealAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
 import { openRefreshToken, sealRefreshToken } from '../../src/operator/tokens/refresh-token.ts';
@@ -42,7 +42,7 @@ describe('an advertising token of the ecosystem (docs/protocol.md, "Test vectors
   });
 });
 
-const keys = createKeys(createSecrets(ROOT, 'integration', 'UID2'), 1);
+const keys = createKeys(keyDerivation(createSecrets(ROOT, 'integration', 'UID2')), [1]);
 
 test('an advertising token opens to the content that was sealed, with a raw ID of 32 or 33 bytes', async () => {
   for (const length of [32, 33]) {

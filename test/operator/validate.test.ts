@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createKeys } from '../../src/operator/crypto/keys.ts';
+import { createKeys, keyDerivation } from '../../src/operator/crypto/keys.ts';
 import { createSecrets } from '../../src/operator/crypto/secrets.ts';
 import { openAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
 import { createTestService, DAY, NOON, ROOT } from './fixtures.ts';
@@ -87,7 +87,7 @@ describe('errors, in the order of the checks', () => {
 });
 
 describe('the key endpoints', () => {
-  const KEYS = createKeys(createSecrets(ROOT, 'integration', 'UID2'), 2);
+  const KEYS = createKeys(keyDerivation(createSecrets(ROOT, 'integration', 'UID2')), [1, 2]);
   const participants = [
     { siteId: 101, apiKey: 'publisher', roles: ['GENERATOR'] },
     { siteId: 102, apiKey: 'bidder', roles: ['ID_READER'] },

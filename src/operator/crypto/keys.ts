@@ -1,8 +1,8 @@
 /**
  * The keys that seal tokens, addressed by number: master, refresh, and one for each publisher site.
  *
- * A key is derived from the root secret and its number and never stored, so every node with the same root secret opens
- * the tokens of all others. Generations count from 1. The newest generation seals; every generation opens.
+ * A key is derived from the root secret and its generation and never stored, so every node with the same root secret opens
+ * the tokens of all others. Which generations seal and open at an instant is not known here: see `tokens/key-schedule.ts`.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
@@ -10,7 +10,10 @@ import type { Secrets } from './secrets.ts';
 
 /** A key that seals tokens or parts of them. */
 export interface TokenKey {
-  /** Number written into the token: slot x 128 + generation. Slot 0 is master, 1 refresh, site ID + 1 a site's. */
+  /**
+   * Number written into the token: slot x 128 + 1 + (generation - 1) mod 127. Slot 0 is master, 1 refresh, site ID + 1 a
+   * site's. So it stays below 2^31, and 127 generations in a row have different numbers.
+   */
   readonly id: number;
   /** Site that owns the key; {@link MASTER} or {@link REFRESH} for the operator's own. */
   readonly siteId: number;
@@ -22,7 +25,7 @@ export interface TokenKey {
 /** Find a key by the number that a token carries; undefined if there is none. */
 export type FindKey = (id: number) => TokenKey | undefined;
 
-/** The keys of one operator. */
+/** The keys of one operator at an instant. */
 export interface Keys {
   /** The master key that seals. */
   readonly master: TokenKey;
@@ -31,14 +34,14 @@ export interface Keys {
   /** Return the key that seals the tokens of a site. */
   site(siteId: number): TokenKey;
   readonly byId: FindKey;
-  /** Return all generations of one owner's keys, oldest first. `siteId` may be {@link MASTER}. */
+  /** Return one owner's keys of all generations that open, oldest first. `siteId` may be {@link MASTER}. */
   generations(siteId: number): TokenKey[];
 }
 
 /** Greatest site ID: the numbers of its keys still fit 31 bits. */
 export const MAX_SITE_ID = 2 ** 31 / 128 - 3;
-/** Greatest generation of keys. */
-export const MAX_GENERATION = 127;
+/** Generations that can open at the same time: more would share a number. */
+export const MAX_LIVE_GENERATIONS = 127;
 
 /** `siteId` of the master keys. */
 export const MASTER = -1;
@@ -52,30 +55,47 @@ const slotOf = (siteId: number): number => (siteId === MASTER ? 0 : siteId === R
 const ownerOf = (slot: number): number => (slot === 0 ? MASTER : slot === 1 ? REFRESH : slot - 1);
 const labelOf = (siteId: number): string =>
   siteId === MASTER ? 'master-key' : siteId === REFRESH ? 'refresh-key' : `site-key/${siteId}`;
+const numberOf = (generation: number): number => 1 + ((generation - 1) % MAX_LIVE_GENERATIONS);
 
-/** Derive keys from a root secret. `newest` is the generation that seals, 1 to {@link MAX_GENERATION}. */
-export function createKeys(secrets: Secrets, newest: number): Keys {
-  const cache = new Map<number, TokenKey>();
+/** Returns the key of an owner (a site ID, {@link MASTER} or {@link REFRESH}) in a generation. */
+export type DeriveKey = (siteId: number, generation: number) => TokenKey;
 
-  const keyOf = (siteId: number, generation: number): TokenKey => {
-    const id = slotOf(siteId) * 128 + generation;
-    const cached = cache.get(id);
+/** Derive keys from a root secret, each of them once. */
+export function keyDerivation(secrets: Secrets): DeriveKey {
+  const cache = new Map<string, TokenKey>();
+  return (siteId, generation) => {
+    const label = `${labelOf(siteId)}/${generation}`;
+    const cached = cache.get(label);
     if (cached) return cached;
-    const secret = secrets.derive(`${labelOf(siteId)}/${generation}`);
-    const key = { id, siteId, generation, secret };
+    const id = slotOf(siteId) * 128 + numberOf(generation);
+    const key = { id, siteId, generation, secret: secrets.derive(label) };
     if (cache.size >= MAX_CACHED_KEYS) cache.clear();
-    cache.set(id, key);
+    cache.set(label, key);
     return key;
   };
+}
 
+/**
+ * Collect the keys of some generations.
+ *
+ * @param generations  those that open, ascending, at least one.
+ * @param sealing      the one of them that seals. Default: the newest.
+ */
+export function createKeys(
+  derive: DeriveKey,
+  generations: readonly number[],
+  sealing: number = generations.at(-1)!,
+): Keys {
+  const byNumber = new Map(generations.map((generation) => [numberOf(generation), generation]));
   return {
-    master: keyOf(MASTER, newest),
-    refresh: keyOf(REFRESH, newest),
-    site: (siteId) => keyOf(siteId, newest),
+    master: derive(MASTER, sealing),
+    refresh: derive(REFRESH, sealing),
+    site: (siteId) => derive(siteId, sealing),
     byId: (id) => {
-      const generation = id % 128;
-      return generation >= 1 && generation <= newest ? keyOf(ownerOf((id - generation) / 128), generation) : undefined;
+      const number = id % 128;
+      const generation = byNumber.get(number);
+      return generation === undefined ? undefined : derive(ownerOf((id - number) / 128), generation);
     },
-    generations: (siteId) => Array.from({ length: newest }, (_, index) => keyOf(siteId, index + 1)),
+    generations: (siteId) => generations.map((generation) => derive(siteId, generation)),
   };
 }

@@ -11,6 +11,7 @@
  * | `master-key/<generation>`, `refresh-key/<generation>`, `site-key/<site id>/<generation>` | keys that seal tokens |
  * | `api-key/<site id>`, `client-secret/<api key>` | credentials that the options leave out |
  * | `api-key-hash/<api key>` | the stored form of an API key |
+ * | `participant-options/<options>` | tells whether the options that name a participant have changed |
  * | `stored-client-secret/<key hash>` | key that seals a client secret in the database |
  * | `fingerprint` | identifies the root secret; may be stored and printed |
  */

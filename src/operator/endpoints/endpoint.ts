@@ -17,6 +17,8 @@ export interface EndpointCall {
   readonly participant: Participant;
   /** The JSON object; undefined if the envelope is empty. */
   readonly payload: Record<string, unknown> | undefined;
+  /** Whether this envelope has been received before, at any endpoint. Known for callers with the role OPTOUT alone. */
+  readonly isReplay: boolean;
 }
 
 /** An endpoint whose requests and answers are sealed under the participant's client secret. */

@@ -18,7 +18,7 @@ export const keyBidstream: Endpoint = {
       max_bidstream_lifetime_seconds: Math.ceil(identityExpiresMs / 1000) + LIFETIME_MARGIN_SECONDS,
       identity_scope: scope,
       allow_clock_skew_seconds: CLOCK_SKEW_SECONDS,
-      keys: keys.map((key) => keyRow(key, call.now)),
+      keys: keys.map((key) => keyRow(key, call.now, service)),
       site_data: siteRows(keys),
     });
   },

@@ -17,25 +17,27 @@ import type { EndpointCall } from './endpoint.ts';
 export const CLOCK_SKEW_SECONDS = 1800;
 /** Added to every maximum lifetime, s. */
 export const LIFETIME_MARGIN_SECONDS = 10;
-// Keys of this operator do not expire, but clients require a time.
+// A key opens until its generation is retired. Clients require a time, and drop a key that is no longer listed.
 const KEY_LIFETIME_SECONDS = 31_536_000;
 
-/** Return the keys that a participant may read, in the order of their numbers. */
-export async function readableKeys({ participant }: EndpointCall, service: Service): Promise<TokenKey[]> {
-  const { keys, participants } = service;
+/**
+ * Return the keys that a participant may read: by owner, each owner's in the order of their activation. Announced ones are
+ * included, so that clients have a key before the first token under it.
+ */
+export async function readableKeys({ now, participant }: EndpointCall, service: Service): Promise<TokenKey[]> {
+  const { participants } = service;
+  const keys = await service.keys.at(now);
   const sites = participant.roles.has('ID_READER') ? await participants.siteIds() : [participant.siteId];
-  return [MASTER, ...sites].flatMap((siteId) => keys.generations(siteId)).sort((a, b) => a.id - b.id);
+  return [MASTER, ...sites].flatMap((siteId) => keys.generations(siteId));
 }
 
-/**
- * Return the wire form of a key. Clients use `created` and `activates` only to order the keys of a site, so the generation
- * number takes the place of a time.
- */
-export function keyRow({ id, generation, secret }: TokenKey, now: number): object {
+/** Return the wire form of a key. Clients that seal use the newest key of their site that has been activated. */
+export function keyRow({ id, generation, secret }: TokenKey, now: number, service: Service): object {
+  const activates = Math.floor((service.keys.rowOf(generation)?.activatesAt ?? now) / 1000);
   return {
     id,
-    created: generation,
-    activates: generation,
+    created: activates,
+    activates,
     expires: Math.floor(now / 1000) + KEY_LIFETIME_SECONDS,
     secret: toB64(secret),
   };

@@ -5,6 +5,7 @@
  */
 
 import { MASTER } from '../crypto/keys.ts';
+import { SHARING_TOKEN_MS } from '../tokens/key-generations.ts';
 import type { Endpoint } from './endpoint.ts';
 import { CLOCK_SKEW_SECONDS, keyRow, LIFETIME_MARGIN_SECONDS, readableKeys, siteRows } from './key-list.ts';
 import { success } from './result.ts';
@@ -13,7 +14,7 @@ const MASTER_KEYSET = 9_999_999;
 // Every site's keyset number is greater than the master's, so they never collide.
 const keysetOf = (siteId: number): number => 10_000_000 + siteId;
 
-const SHARING_TOKEN_SECONDS = 2_592_000;
+const SHARING_TOKEN_SECONDS = SHARING_TOKEN_MS / 1000;
 
 export const keySharing: Endpoint = {
   path: '/v2/key/sharing',
@@ -36,7 +37,7 @@ export const keySharing: Endpoint = {
       }),
       identity_scope: service.settings.scope,
       allow_clock_skew_seconds: CLOCK_SKEW_SECONDS,
-      keys: keys.map((key) => ({ ...keyRow(key, now), ...keyset(key.siteId) })),
+      keys: keys.map((key) => ({ ...keyRow(key, now, service), ...keyset(key.siteId) })),
       site_data: siteRows(keys),
     });
   },

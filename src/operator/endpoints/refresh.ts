@@ -31,7 +31,7 @@ export async function refresh(
   if (body.length === 0) return { result: clientError(BODY_MISSING) };
   const bytes = decodeB64(body);
   if (!bytes) return { result: clientError(NOT_BASE64) };
-  const token = await tokens.openRefresh(bytes);
+  const token = await tokens.openRefresh(bytes, now);
   if (!token) return { result: badRequest('invalid_token', 'Invalid Token presented') };
   // Before the opt-out: the expired token of an opted-out user is answered as expired.
   if (token.expiresAt < now) return { result: badRequest('expired_token', 'Expired Token presented') };

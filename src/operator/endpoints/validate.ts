@@ -17,9 +17,11 @@ const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
 export const validate: Endpoint = {
   path: '/v2/token/validate',
   roles: ['GENERATOR'],
-  handle: async ({ now, participant, payload }, { settings, keys, rawIds, metrics }) => {
+  handle: async ({ now, participant, payload }, service) => {
+    const { settings, rawIds, metrics } = service;
     const dii = requestDii(payload);
     if ('httpStatus' in dii) return dii;
+    const keys = await service.keys.at(now);
     const token = await openAdvertisingToken(stringMember(payload, 'token') ?? '', keys.byId);
     if (!token || token.scope !== settings.scope) {
       metrics.countValidation('invalid_token');

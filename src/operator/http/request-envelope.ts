@@ -9,9 +9,9 @@
 
 import type { Bytes } from '../../token/bytes.ts';
 import { kindOf } from '../../token/checks.ts';
-import type { AesKey } from '../../token/cipher.ts';
+import { type AesKey, TAG_LENGTH } from '../../token/cipher.ts';
 import { isTokenError, type Message, openRequest, REQUEST_VERSION, SMALLEST_REQUEST } from '../../token/index.ts';
-import { decodeB64 } from '../crypto/base64.ts';
+import { decodeB64, encodeB64 } from '../crypto/base64.ts';
 import type { EndpointResult } from '../endpoints/result.ts';
 import { clientError } from '../endpoints/result.ts';
 
@@ -21,6 +21,8 @@ export interface OpenedRequest {
   readonly payload: Record<string, unknown> | undefined;
   /** 8 bytes, repeated in the answer. */
   readonly nonce: Bytes;
+  /** Authentication tag of the envelope, base64. */
+  readonly tag: string;
   /** Whether to answer with bytes rather than base64. */
   readonly binary: boolean;
 }
@@ -78,7 +80,7 @@ const openEnvelope = async (
   if (!(Math.abs(now - message.at) < CLOCK_WINDOW_MS)) return clientError(MESSAGES.time);
   const payload = message.json === '' ? undefined : parseObject(message.json);
   if (message.json !== '' && !payload) return clientError(MESSAGES.payload);
-  return { payload, nonce: message.nonce };
+  return { payload, nonce: message.nonce, tag: encodeB64(bytes.subarray(-TAG_LENGTH)) };
 };
 
 /**

@@ -34,7 +34,9 @@ export function sealedRoute(endpoint: Endpoint, service: Service): (exchange: Ex
     const now = service.settings.now();
     const opened = await openBody(body, isBinary(request), secret, now);
     if ('httpStatus' in opened) return plainResponse(exchange, opened);
-    const result = await endpoint.handle({ now, participant, payload: opened.payload }, service);
+    // An envelope does not say for which endpoint it was sealed, and what reads a DII elsewhere would opt its user out at logout.
+    const isReplay = participant.roles.has('OPTOUT') && !(await service.envelopes.add(opened.tag, now));
+    const result = await endpoint.handle({ now, participant, payload: opened.payload, isReplay }, service);
     if (result.httpStatus !== 200) return plainResponse(exchange, result);
 
     exchange.status = result.json.status;

@@ -10,10 +10,11 @@
 import { type Bytes, fromB64, toB64, toHex } from '../../token/bytes.ts';
 import { type AesKey, aesKey } from '../../token/cipher.ts';
 import { parseHash } from '../../token/index.ts';
+import { randomBytes } from '../crypto/random.ts';
 import type { Environment, Scope, Secrets } from '../crypto/secrets.ts';
-import type { ParticipantStore, StoredParticipant } from '../state/state.ts';
+import type { ParticipantStore } from '../state/state.ts';
 import type { Credentials, GivenCredentials, Role } from './roles.ts';
-import { ROLES } from './roles.ts';
+import { DEFAULT_ROLES } from './roles.ts';
 
 /** A caller with a known API key. */
 export interface Participant {
@@ -31,15 +32,17 @@ export interface Participants {
   find(authorization: string | undefined): Promise<Participant | undefined>;
   /** Return the site IDs of all participants, ascending. */
   siteIds(): Promise<readonly number[]>;
-  /** Store the participants of the options, for other nodes and for later starts without them. */
-  storeConfigured(): Promise<void>;
+  /**
+   * Store the participants of the options, for other nodes and for later starts without them. Returns a warning for each one
+   * that the store has refused.
+   */
+  storeConfigured(): Promise<readonly string[]>;
 }
 
 const DEFAULT_SITE_ID = 101;
 
 // <scope>-C-<I or P>-<site ID>-<6 characters>.<38 characters>: the format of the ecosystem's API keys.
-const deriveApiKey = (secrets: Secrets, siteId: number, environment: Environment, scope: Scope): string => {
-  const bytes = secrets.derive(`api-key/${siteId}`);
+const apiKeyFrom = (bytes: Bytes, siteId: number, environment: Environment, scope: Scope): string => {
   const text = toB64(bytes.subarray(3)).replace(/[+/=]/g, 'x');
   return `${scope}-C-${environment === 'production' ? 'P' : 'I'}-${siteId}-${toHex(bytes.subarray(0, 3))}.${text.slice(0, 38)}`;
 };
@@ -56,59 +59,114 @@ export function completeCredentials(
   scope: Scope,
 ): Credentials {
   const siteId = given.siteId ?? DEFAULT_SITE_ID;
-  const apiKey = given.apiKey ?? deriveApiKey(secrets, siteId, environment, scope);
+  const apiKey = given.apiKey ?? apiKeyFrom(secrets.derive(`api-key/${siteId}`), siteId, environment, scope);
   return {
     apiKey,
     clientSecret: toB64(parseHash(given.clientSecret ?? '') ?? secrets.derive(`client-secret/${apiKey}`)),
     siteId,
-    roles: given.roles ?? ROLES,
+    roles: given.roles ?? DEFAULT_ROLES,
   };
 }
 
-// Importing an AES key takes longer than a look-up, so imported keys are cached; a full cache is emptied.
-const MAX_CACHED_SECRETS = 10_000;
-
-/**
- * Create the participants of an operator.
- *
- * @param configured  participants of the options; they take precedence over stored ones with the same API key.
- */
-export function createParticipants(
-  store: ParticipantStore,
-  configured: readonly Credentials[],
-  secrets: Secrets,
-): Participants {
-  const hashOf = (apiKey: string): string => toHex(secrets.derive(`api-key-hash/${apiKey}`));
-  const configuredByHash = new Map<string, StoredParticipant>(
-    configured.map((credentials) => {
-      const keyHash = hashOf(credentials.apiKey);
-      return [keyHash, { ...credentials, keyHash }];
-    }),
-  );
-  const cache = new Map<string, Promise<AesKey>>();
-  const importSecret = (clientSecret: string): Promise<AesKey> => {
-    const cached = cache.get(clientSecret);
-    if (cached) return cached;
-    const imported = aesKey(fromB64(clientSecret) as Bytes);
-    if (cache.size >= MAX_CACHED_SECRETS) cache.clear();
-    cache.set(clientSecret, imported);
-    return imported;
+/** Make credentials at random: each call makes others. `given` as for {@link completeCredentials}. */
+export function randomCredentials(given: GivenCredentials, environment: Environment, scope: Scope): Credentials {
+  const siteId = given.siteId ?? DEFAULT_SITE_ID;
+  return {
+    apiKey: given.apiKey ?? apiKeyFrom(randomBytes(32), siteId, environment, scope),
+    clientSecret: toB64(parseHash(given.clientSecret ?? '') ?? randomBytes(32)),
+    siteId,
+    roles: given.roles ?? DEFAULT_ROLES,
   };
+}
+
+// How long, in real time, a participant, or that there is none, is kept in memory, ms: a revocation and a changed secret reach
+// every node within a second.
+const CACHE_MS = 500;
+// A full cache is emptied. Unknown keys have one of their own: anyone can invent them.
+const MAX_CACHED = 10_000;
+
+interface Cached {
+  readonly participant: Participant | undefined;
+  readonly readAt: number;
+}
+
+// Returns a look-up by keyed hash that remembers its results for a moment.
+const createLookUp = (store: ParticipantStore) => {
+  const known = new Map<string, Cached>();
+  const unknown = new Map<string, Cached>();
+  // Importing an AES key takes longer than a look-up.
+  const keys = new Map<string, Promise<AesKey>>();
+  const remember = <T>(cache: Map<string, T>, name: string, value: T): T => {
+    if (cache.size >= MAX_CACHED) cache.clear();
+    cache.set(name, value);
+    return value;
+  };
+
+  const read = async (keyHash: string): Promise<Participant | undefined> => {
+    const found = await store.byKeyHash(keyHash);
+    if (!found) return undefined;
+    const { siteId, roles, clientSecret } = found;
+    const secret = await (keys.get(clientSecret) ??
+      remember(keys, clientSecret, aesKey(fromB64(clientSecret) as Bytes)));
+    return { siteId, roles: new Set(roles), secret, keyHash };
+  };
+
+  return async (keyHash: string): Promise<Participant | undefined> => {
+    const now = performance.now();
+    const cached = known.get(keyHash) ?? unknown.get(keyHash);
+    if (cached && now - cached.readAt < CACHE_MS) return cached.participant;
+    const participant = await read(keyHash);
+    known.delete(keyHash);
+    remember(participant ? known : unknown, keyHash, { participant, readAt: now });
+    return participant;
+  };
+};
+
+/** What participants are made from. */
+interface ParticipantParts {
+  readonly store: ParticipantStore;
+  /** Participants of the options. */
+  readonly configured: readonly Credentials[];
+  readonly secrets: Secrets;
+  /** The operator's clock, epoch ms. */
+  readonly now: () => number;
+}
+
+/** Compute the form in which an API key is stored: 64 hexadecimal digits. */
+export function hashApiKey(secrets: Secrets, apiKey: string): string {
+  return toHex(secrets.derive(`api-key-hash/${apiKey}`));
+}
+
+// Identifies the options of a participant without revealing them.
+const hashOptions = (secrets: Secrets, { apiKey, clientSecret, siteId, roles }: Credentials): string =>
+  toHex(secrets.derive(`participant-options/${JSON.stringify([apiKey, clientSecret, siteId, roles])}`));
+
+/** Create the participants of an operator. The store alone decides who may call. */
+export function createParticipants({ store, configured, secrets, now }: ParticipantParts): Participants {
+  const lookUp = createLookUp(store);
 
   return {
     find: async (authorization) => {
       const apiKey = /^bearer (.*)$/is.exec(authorization?.trim() ?? '')?.[1];
-      if (!apiKey) return undefined;
-      const keyHash = hashOf(apiKey);
-      const found = configuredByHash.get(keyHash) ?? (await store.byKeyHash(keyHash));
-      if (!found) return undefined;
-      const { siteId, roles, clientSecret } = found;
-      return { siteId, roles: new Set(roles), secret: await importSecret(clientSecret), keyHash };
+      return apiKey ? lookUp(hashApiKey(secrets, apiKey)) : undefined;
     },
-    siteIds: async () => {
-      const configuredIds = [...configuredByHash.values()].map(({ siteId }) => siteId);
-      return [...new Set([...configuredIds, ...(await store.siteIds())])].sort((a, b) => a - b);
+    siteIds: async () => [...new Set(await store.siteIds())].sort((a, b) => a - b),
+    storeConfigured: async () => {
+      const given = configured.map((credentials) => ({
+        ...credentials,
+        keyHash: hashApiKey(secrets, credentials.apiKey),
+        optionsHash: hashOptions(secrets, credentials),
+      }));
+      await store.put(given, now());
+      const warnings: string[] = [];
+      for (const { keyHash, siteId, clientSecret, roles } of given) {
+        const name = `participant ${keyHash.slice(0, 16)} of site ${siteId}`;
+        const stored = await store.byKeyHash(keyHash);
+        if (!stored) warnings.push(`${name}: it has been revoked, so the options do not add it again`);
+        else if (stored.clientSecret !== clientSecret || `${stored.roles}` !== `${roles}` || stored.siteId !== siteId)
+          warnings.push(`${name}: it has been changed since the options named it: what is stored is in force`);
+      }
+      return warnings;
     },
-    storeConfigured: () => store.put([...configuredByHash.values()]),
   };
 }

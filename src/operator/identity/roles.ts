@@ -5,6 +5,9 @@ export const ROLES = ['GENERATOR', 'MAPPER', 'ID_READER', 'SHARER', 'OPTOUT'] as
 /** What a participant may call: docs/operator.md lists the roles of each endpoint. */
 export type Role = (typeof ROLES)[number];
 
+/** The roles of a participant for which none are named. The others read keys or end a user's tokens: they must be asked for. */
+export const DEFAULT_ROLES = ['GENERATOR', 'MAPPER'] as const satisfies readonly Role[];
+
 /** Credentials of a participant. */
 export interface Credentials {
   /** Sent as bearer token. Secret. */

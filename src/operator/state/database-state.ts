@@ -1,47 +1,27 @@
 /**
  * The state of an operator in a database: it outlives the process, and several nodes share it.
  *
- * Nothing is cached: every node reads with its next request what another node has written.
+ * Nothing is cached here: every query reads what another node has written.
  */
 
-import type { Database } from '../../database/index.ts';
-import { fromB64, toB64 } from '../../token/bytes.ts';
-import { aesGcm } from '../crypto/aes-gcm.ts';
+import { type Database, durableTransaction } from '../../database/index.ts';
 import type { Secrets } from '../crypto/secrets.ts';
-import type { Role } from '../identity/roles.ts';
+import { databaseEnvelopes } from './envelopes.ts';
+import { keyRows } from './key-rows.ts';
+import { participantRows } from './participant-rows.ts';
 import { databaseRateLimit } from './rate-limit.ts';
-import type { OptOutStore, ParticipantStore, State } from './state.ts';
+import type { OptOutStore, State } from './state.ts';
 
 // Base64 of 32 bytes. Other strings match no row, and PostgreSQL rejects some of them, such as those with U+0000.
 const HASH_PATTERN = /^[A-Za-z0-9+/]{43}=$/;
 
-const participantStore = (database: Database, secrets: Secrets): ParticipantStore => {
-  // Each row has its own key, so a sealed secret that is copied to another row does not open there.
-  const sealingKey = (keyHash: string) => secrets.derive(`stored-client-secret/${keyHash}`);
-  return {
-    byKeyHash: async (keyHash) => {
-      const [row] = await database.query<{ sealed: Uint8Array<ArrayBuffer>; siteId: number; roles: Role[] }>(
-        'SELECT sealed_secret AS sealed, site_id AS "siteId", roles FROM tessera_participants WHERE key_hash = $1',
-        [keyHash],
-      );
-      const secret = row && (await aesGcm.open(sealingKey(keyHash), row.sealed));
-      return secret && { keyHash, clientSecret: toB64(secret), siteId: row.siteId, roles: row.roles };
-    },
-    siteIds: async () => {
-      const rows = await database.query<{ id: number }>('SELECT DISTINCT site_id AS id FROM tessera_participants');
-      return rows.map(({ id }) => id);
-    },
-    put: async (participants) => {
-      for (const { keyHash, clientSecret, siteId, roles } of participants)
-        await database.query(
-          `INSERT INTO tessera_participants VALUES ($1, $2, $3, $4)
-            ON CONFLICT (key_hash) DO UPDATE
-            SET sealed_secret = excluded.sealed_secret, site_id = excluded.site_id, roles = excluded.roles`,
-          [keyHash, await aesGcm.seal(sealingKey(keyHash), fromB64(clientSecret)), siteId, roles],
-        );
-    },
-  };
-};
+const PUT_OPT_OUTS = `WITH users AS (
+    INSERT INTO tessera_opt_outs SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+      ON CONFLICT (user_hash) DO UPDATE SET
+        through = greatest(tessera_opt_outs.through, excluded.through),
+        extend_at = greatest(tessera_opt_outs.extend_at, excluded.extend_at)
+  )
+  INSERT INTO tessera_raw_ids SELECT * FROM unnest($5::text[], $6::text[]) ON CONFLICT DO NOTHING`;
 
 const optOutStore = (database: Database, epochAt: number): OptOutStore => {
   const findSince = async (sql: string, hashes: readonly string[]): Promise<(number | undefined)[]> => {
@@ -68,23 +48,15 @@ const optOutStore = (database: Database, epochAt: number): OptOutStore => {
       const ids = users
         .flatMap(({ user, rawIds }) => rawIds.map((rawId) => [rawId, user] as const))
         .sort(([a], [b]) => (a < b ? -1 : 1));
-      await database.query(
-        `WITH users AS (
-          INSERT INTO tessera_opt_outs SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
-            ON CONFLICT (user_hash) DO UPDATE SET
-              through = greatest(tessera_opt_outs.through, excluded.through),
-              extend_at = greatest(tessera_opt_outs.extend_at, excluded.extend_at)
-        )
-        INSERT INTO tessera_raw_ids SELECT * FROM unnest($5::text[], $6::text[]) ON CONFLICT DO NOTHING`,
-        [
-          users.map(({ user }) => user),
-          users.map(({ since }) => since),
-          users.map(({ through }) => through),
-          users.map(({ extendAt }) => extendAt),
-          ids.map(([rawId]) => rawId),
-          ids.map(([, user]) => user),
-        ],
-      );
+      const params = [
+        users.map(({ user }) => user),
+        users.map(({ since }) => since),
+        users.map(({ through }) => through),
+        users.map(({ extendAt }) => extendAt),
+        ids.map(([rawId]) => rawId),
+        ids.map(([, user]) => user),
+      ];
+      await durableTransaction(database, ({ query }) => query(PUT_OPT_OUTS, params));
     },
     due: (at, limit) =>
       database.query(
@@ -98,8 +70,10 @@ const optOutStore = (database: Database, epochAt: number): OptOutStore => {
 /** Create the state of an operator in its database. `epochAt` is the operator's first instant, epoch ms. */
 export function databaseState(database: Database, secrets: Secrets, epochAt: number): State {
   return {
-    participants: participantStore(database, secrets),
+    participants: participantRows(database, secrets),
+    keys: keyRows(database),
     optOuts: optOutStore(database, epochAt),
+    envelopes: databaseEnvelopes(database),
     // A PGlite folder belongs to one process, which counts faster in memory.
     ...(database.kind === 'postgres' && { limiter: (perSecond) => databaseRateLimit(database, perSecond) }),
     check: async () => {

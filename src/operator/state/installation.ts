@@ -6,7 +6,7 @@
  * the operator generated the secret itself.
  */
 
-import type { Database } from '../../database/index.ts';
+import { type Database, durableTransaction } from '../../database/index.ts';
 import type { Bytes } from '../../token/bytes.ts';
 import { TokenError } from '../../token/index.ts';
 import type { Environment, Scope } from '../crypto/secrets.ts';
@@ -25,13 +25,22 @@ export interface InstallationSettings {
 }
 
 /** What the database holds. */
-interface StoredInstallation {
-  readonly environment: string;
-  readonly scope: string;
+export interface StoredInstallation {
+  readonly environment: Environment;
+  readonly scope: Scope;
   readonly period: number;
   readonly fingerprint: string;
   readonly root: Bytes | null;
   readonly epochAt: number;
+}
+
+/** Read what the first start has fixed; undefined if no operator has ever started on this database. */
+export async function readInstallation(database: Database): Promise<StoredInstallation | undefined> {
+  const [stored] = await database.query<StoredInstallation>(
+    `SELECT environment, scope, rotation_period AS period, fingerprint, root_secret AS root, epoch_at AS "epochAt"
+      FROM tessera_operator`,
+  );
+  return stored;
 }
 
 const requireSame = (name: string, stored: unknown, got: unknown): void => {
@@ -56,15 +65,14 @@ export async function openInstallation(
   const candidate = root ?? crypto.getRandomValues(new Uint8Array(32));
   const { fingerprint } = createSecrets(candidate, environment, scope);
   // If several nodes start at once, the first insert wins and all nodes read its row.
-  await database.query(
-    `INSERT INTO tessera_operator (environment, scope, rotation_period, fingerprint, root_secret, epoch_at)
-      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-    [environment, scope, rotationPeriod, fingerprint, root ? null : candidate, now],
+  await durableTransaction(database, ({ query }) =>
+    query(
+      `INSERT INTO tessera_operator (environment, scope, rotation_period, fingerprint, root_secret, epoch_at)
+        VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+      [environment, scope, rotationPeriod, fingerprint, root ? null : candidate, now],
+    ),
   );
-  const [stored] = await database.query<StoredInstallation>(
-    `SELECT environment, scope, rotation_period AS period, fingerprint, root_secret AS root, epoch_at AS "epochAt"
-      FROM tessera_operator`,
-  );
+  const stored = await readInstallation(database);
   if (!stored) throw new TokenError('storage_failed', 'database: expected one row in tessera_operator, got none');
   requireSame('environment', stored.environment, environment);
   requireSame('scope', stored.scope, scope);

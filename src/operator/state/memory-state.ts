@@ -1,10 +1,67 @@
 /** The state of an operator in memory: it ends with the process. */
 
-import type { State, StoredOptOut, StoredParticipant } from './state.ts';
+import type {
+  KeyStore,
+  ListedParticipant,
+  ParticipantStore,
+  State,
+  StoredGeneration,
+  StoredOptOut,
+  StoredParticipant,
+} from './state.ts';
+
+const memoryParticipants = (): ParticipantStore => {
+  const rows = new Map<string, StoredParticipant & ListedParticipant>();
+  return {
+    byKeyHash: async (keyHash) => {
+      const found = rows.get(keyHash);
+      return found?.revokedAt === null ? found : undefined;
+    },
+    siteIds: async () => [...rows.values()].map(({ siteId }) => siteId),
+    put: async (participants, now) => {
+      for (const participant of participants) {
+        const { keyHash, optionsHash } = participant;
+        const before = rows.get(keyHash);
+        const isSame = optionsHash !== undefined && optionsHash === before?.optionsHash;
+        if (before && (before.revokedAt !== null || isSame)) continue;
+        rows.set(keyHash, {
+          ...participant,
+          optionsHash: optionsHash ?? before?.optionsHash,
+          addedAt: before?.addedAt ?? now,
+          revokedAt: null,
+        });
+      }
+    },
+    list: async () => [...rows.values()],
+    revoke: async (keyHashes, now) => {
+      for (const keyHash of keyHashes) {
+        const found = rows.get(keyHash);
+        if (found?.revokedAt === null) rows.set(keyHash, { ...found, clientSecret: '', revokedAt: now });
+      }
+    },
+  };
+};
+
+/** Create an empty store of generations in memory. */
+export function memoryKeys(): KeyStore {
+  const rows = new Map<number, StoredGeneration>();
+  return {
+    list: async () => [...rows.values()].sort((a, b) => a.generation - b.generation),
+    put: async (generations) => {
+      for (const row of generations) {
+        const before = rows.get(row.generation) ?? row;
+        rows.set(row.generation, {
+          ...before,
+          retiredAt: before.retiredAt ?? row.retiredAt,
+          longestMs: Math.max(before.longestMs, row.longestMs),
+        });
+      }
+    },
+  };
+}
 
 /** Create an empty state in memory. */
 export function memoryState(): State {
-  const participants = new Map<string, StoredParticipant>();
   const users = new Map<string, StoredOptOut>();
   const ownersByRawId = new Map<string, string>();
   let epoch: number | undefined;
@@ -12,13 +69,8 @@ export function memoryState(): State {
     user === undefined ? undefined : users.get(user)?.since;
 
   return {
-    participants: {
-      byKeyHash: async (keyHash) => participants.get(keyHash),
-      siteIds: async () => [...participants.values()].map(({ siteId }) => siteId),
-      put: async (added) => {
-        for (const participant of added) participants.set(participant.keyHash, participant);
-      },
-    },
+    participants: memoryParticipants(),
+    keys: memoryKeys(),
     optOuts: {
       epochAt: async (now) => (epoch ??= now),
       since: async (wanted) => wanted.map(sinceOf),

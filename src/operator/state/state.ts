@@ -5,6 +5,7 @@
  */
 
 import type { Role } from '../identity/roles.ts';
+import type { EnvelopeStore } from './envelopes.ts';
 import type { RateLimit } from './rate-limit.ts';
 
 /** A participant as stored: the API key only as a keyed hash. */
@@ -15,15 +16,58 @@ export interface StoredParticipant {
   readonly clientSecret: string;
   readonly siteId: number;
   readonly roles: readonly Role[];
+  /** Keyed hash of the options that name the participant; undefined if it is not put because of options. */
+  readonly optionsHash?: string | undefined;
+}
+
+/** A participant in a list, without its secret. Instants are epoch ms. */
+export interface ListedParticipant {
+  readonly keyHash: string;
+  readonly siteId: number;
+  readonly roles: readonly Role[];
+  /** Null if it was stored by a version that did not record it. */
+  readonly addedAt: number | null;
+  readonly revokedAt: number | null;
 }
 
 /** Where participants are stored. */
 export interface ParticipantStore {
+  /** Return a participant; undefined if there is none, or if it has been revoked. */
   byKeyHash(keyHash: string): Promise<StoredParticipant | undefined>;
-  /** Return the site IDs of all participants, in any order. */
+  /** Return the site IDs of all participants, revoked ones included, in any order. */
   siteIds(): Promise<readonly number[]>;
-  /** Store participants. One with the same `keyHash` is replaced. */
-  put(participants: readonly StoredParticipant[]): Promise<void>;
+  /**
+   * Store participants at `now` (epoch ms). One with the same `keyHash` is replaced, unless it has been revoked, or was put
+   * with the same `optionsHash` before: a restart with unchanged options must not undo what was changed since.
+   */
+  put(participants: readonly StoredParticipant[], now: number): Promise<void>;
+  /** List all participants, revoked ones included. */
+  list(): Promise<readonly ListedParticipant[]>;
+  /** Revoke participants at `now` (epoch ms), for good, and erase their secrets. An earlier revocation keeps its time. */
+  revoke(keyHashes: readonly string[], now: number): Promise<void>;
+}
+
+/** A generation of keys as stored. Instants are epoch ms. */
+export interface StoredGeneration {
+  /** From 1. */
+  readonly generation: number;
+  /** From when on it seals, until a later generation does. */
+  readonly activatesAt: number;
+  /** When it was retired: since then it opens nothing. Null before. */
+  readonly retiredAt: number | null;
+  /** Longest lifetime of what it has sealed, ms. */
+  readonly longestMs: number;
+}
+
+/** Where the generations of keys are stored: their times, never the keys. */
+export interface KeyStore {
+  /** List all generations, retired ones included, in ascending order. */
+  list(): Promise<readonly StoredGeneration[]>;
+  /**
+   * Add or change generations, all or none. One that is stored keeps its `activatesAt` and a `retiredAt`, and gets the greater
+   * `longestMs`, because several nodes may write the same generation at the same time.
+   */
+  put(generations: readonly StoredGeneration[]): Promise<void>;
 }
 
 /** An opted-out user as stored. */
@@ -64,6 +108,10 @@ export interface OptOutStore {
 export interface State {
   readonly participants: ParticipantStore;
   readonly optOuts: OptOutStore;
+  /** Without it the generations of keys are kept in memory. */
+  readonly keys?: KeyStore;
+  /** The envelopes of the last minutes. Without it each node remembers its own. */
+  readonly envelopes?: EnvelopeStore;
   /** Create a rate limit that all nodes on this state share. Without it each node counts its own requests. */
   readonly limiter?: (perSecond: number) => RateLimit;
   /** Reject if the state cannot be reached. */

@@ -4,9 +4,11 @@
  * | table | one row is |
  * |---|---|
  * | `tessera_operator` | the only row: the settings that the first start fixed, and the operator's first instant |
- * | `tessera_participants` | a participant: API key as keyed hash, client secret sealed |
+ * | `tessera_participants` | a participant: API key as keyed hash, client secret sealed, empty once it is revoked |
+ * | `tessera_keys` | a generation of keys: when it seals, and since when it is retired |
  * | `tessera_opt_outs` | an opted-out user, by first-level hash |
  * | `tessera_raw_ids` | a raw ID that an opted-out user had, has, or gets next |
+ * | `tessera_envelopes` | a request envelope of the last minutes; unlogged, so a crash may lose it |
  * | `tessera_rate_limits` | the requests of a participant in the current second; unlogged, so a crash may lose it |
  *
  * Hashes are text in base64 or hexadecimal, compared byte by byte. Instants are epoch ms.
@@ -48,5 +50,20 @@ export const TABLES: Migrations = {
       points integer NOT NULL,
       expire bigint
     );`,
+    `CREATE TABLE tessera_keys (
+      generation bigint PRIMARY KEY,
+      activates_at bigint NOT NULL,
+      retired_at bigint,
+      longest_ms bigint NOT NULL
+    );
+    ALTER TABLE tessera_participants
+      ADD COLUMN options_hash text,
+      ADD COLUMN added_at bigint,
+      ADD COLUMN revoked_at bigint;`,
+    `CREATE UNLOGGED TABLE tessera_envelopes (
+      tag text COLLATE "C" PRIMARY KEY,
+      expires_at bigint NOT NULL
+    );
+    CREATE INDEX tessera_envelopes_expires_at ON tessera_envelopes (expires_at);`,
   ],
 };

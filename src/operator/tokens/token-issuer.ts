@@ -7,12 +7,12 @@
 import type { Bytes } from '../../token/bytes.ts';
 import { type DiiType, toWire } from '../../token/index.ts';
 import { encodeB64 } from '../crypto/base64.ts';
-import type { Keys } from '../crypto/keys.ts';
 import { REFRESH } from '../crypto/keys.ts';
 import { randomBytes } from '../crypto/random.ts';
 import type { RawIds } from '../identity/raw-ids.ts';
 import type { OperatorSettings } from '../options.ts';
 import { PRIVACY_BITS, sealAdvertisingToken } from './advertising-token.ts';
+import type { KeySchedule } from './key-schedule.ts';
 import type { RefreshToken } from './refresh-token.ts';
 import { openRefreshToken, sealRefreshToken } from './refresh-token.ts';
 
@@ -33,15 +33,19 @@ export interface TokenSubject {
 export interface TokenIssuer {
   /** Issue a token set at `now` (epoch ms), with the member names of the wire. */
   issue(subject: TokenSubject, now: number): Promise<Record<string, string | number>>;
-  /** Open a refresh token, decoded from base64; undefined if it is not one of this operator's. */
-  openRefresh(token: Bytes): Promise<RefreshToken | undefined>;
+  /**
+   * Open a refresh token, decoded from base64, at `now` (epoch ms); undefined if it is not one of this operator's, or if its
+   * keys are retired.
+   */
+  openRefresh(token: Bytes, now: number): Promise<RefreshToken | undefined>;
 }
 
 /** Create a token issuer. */
-export function createTokenIssuer(keys: Keys, rawIds: RawIds, settings: OperatorSettings): TokenIssuer {
+export function createTokenIssuer(schedule: KeySchedule, rawIds: RawIds, settings: OperatorSettings): TokenIssuer {
   const { scope, identityExpiresMs, refreshFromMs, refreshExpiresMs } = settings;
   return {
     issue: async ({ siteId, type, user, establishedAt, privacyBits = PRIVACY_BITS }, now) => {
+      const keys = await schedule.at(now);
       const shared = { scope, type, siteId, privacyBits, establishedAt: establishedAt ?? now, createdAt: now };
       const responseKey = randomBytes(32);
       const expiresAt = now + identityExpiresMs;
@@ -61,10 +65,12 @@ export function createTokenIssuer(keys: Keys, rawIds: RawIds, settings: Operator
         endsAt,
       });
     },
-    openRefresh: (token) =>
-      openRefreshToken(token, scope, (id) => {
+    openRefresh: async (token, now) => {
+      const keys = await schedule.at(now);
+      return openRefreshToken(token, scope, (id) => {
         const key = keys.byId(id);
         return key?.siteId === REFRESH ? key : undefined;
-      }),
+      });
+    },
   };
 }

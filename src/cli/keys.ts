@@ -1,0 +1,69 @@
+/**
+ * The verb `keys`: lists, announces and retires generations of an operator's token keys, in its database.
+ */
+
+import { Command } from 'commander';
+import type { KeyGeneration } from '../operator/index.ts';
+import type { Io } from './io.ts';
+import { parseNumber } from './operator.ts';
+import {
+  addDatabaseOptions,
+  administer,
+  formatTable,
+  formatTime,
+  type OperatorDatabaseOptions,
+} from './operator-database.ts';
+
+const DAY_SECONDS = 86_400;
+// Libraries of bidders read the keys about once an hour.
+const SHORT_SECONDS = 3600;
+
+const printKeys = (keys: readonly KeyGeneration[], { json }: OperatorDatabaseOptions, { out }: Io): void => {
+  if (json) {
+    for (const key of keys) out(JSON.stringify(key));
+    return;
+  }
+  const rows = keys.map(({ generation, state, activatesAt, retiredAt, endsAt }) => [
+    `${generation}`,
+    state,
+    formatTime(activatesAt),
+    formatTime(endsAt),
+    formatTime(retiredAt),
+  ]);
+  for (const line of formatTable([['generation', 'state', 'seals from', 'tokens end', 'retired'], ...rows])) out(line);
+};
+
+const listCommand = (io: Io): Command =>
+  addDatabaseOptions(new Command('list').description('list the generations of keys')).action(
+    async (flags: OperatorDatabaseOptions) =>
+      administer(flags, io, async ({ keys }) => printKeys(await keys.list(), flags, io)),
+  );
+
+const rotateCommand = (io: Io): Command =>
+  addDatabaseOptions(new Command('rotate').description('announce the next generation of keys'))
+    .option('--in <seconds>', 'time until it seals, 5 or more', parseNumber, DAY_SECONDS)
+    .action(async (flags: OperatorDatabaseOptions & { readonly in: number }) =>
+      administer(flags, io, async ({ keys }) => {
+        const next = await keys.rotate(flags.in * 1000);
+        if (flags.in < SHORT_SECONDS)
+          io.err('warning: bidders that read the keys once an hour cannot open the first tokens of this generation');
+        printKeys([next], flags, io);
+      }),
+    );
+
+const retireCommand = (io: Io): Command =>
+  addDatabaseOptions(new Command('retire').description('retire a generation of keys: it opens nothing from now on'))
+    .argument('<generation>', 'its number', parseNumber)
+    .option('--force', 'also if tokens that it has sealed may be alive: their users must sign in again')
+    .action(async (generation: number, flags: OperatorDatabaseOptions & { readonly force?: boolean }) =>
+      administer(flags, io, async ({ keys }) =>
+        printKeys([await keys.retire(generation, flags.force === true)], flags, io),
+      ),
+    );
+
+/** Create the verb `keys`. */
+export function keysCommand(io: Io): Command {
+  const keys = new Command('keys').description("an operator's token keys: list, rotate, retire");
+  for (const verb of [listCommand, rotateCommand, retireCommand]) keys.addCommand(verb(io));
+  return keys;
+}

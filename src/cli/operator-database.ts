@@ -1,0 +1,71 @@
+/// <reference types="node" />
+/**
+ * What the verbs on the database of an operator share: the options that name it, and opening it.
+ */
+
+import { stat } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { locationKind } from '../database/index.ts';
+import type { Administration } from '../operator/index.ts';
+import type { Io } from './io.ts';
+import { loadSettings } from './operator-settings.ts';
+
+/** The options of these verbs. */
+export interface OperatorDatabaseOptions {
+  readonly database?: string;
+  readonly rootSecretFile?: string;
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+/** Add the options to a verb. `json` is the help text of `--json`. */
+export function addDatabaseOptions(command: Command, json = 'print JSON lines'): Command {
+  return command
+    .option('--database <where>', 'the database of the operator: a folder that no process has open, or postgres://...')
+    .option('--root-secret-file <file>', 'its root secret, unless the database stores it (TESSERA_ROOT_SECRET)')
+    .option('--config <file>', 'the file of the operator: its database and root secret')
+    .option('--json', json);
+}
+
+/**
+ * Open the administration of an operator, and close it after `work`.
+ *
+ * @throws {RangeError} if no database is named, or the folder does not exist.
+ */
+export async function administer<T>(
+  flags: OperatorDatabaseOptions,
+  io: Io,
+  work: (administration: Administration) => Promise<T>,
+): Promise<T> {
+  const { database: location, rootSecretFile, config } = flags;
+  const given = { ...(location !== undefined && { database: location }), ...(rootSecretFile && { rootSecretFile }) };
+  const { database, rootSecret } = await loadSettings({ ...given, ...(config !== undefined && { config }) }, io);
+  if (database === undefined) throw new RangeError('--database: expected the database of the operator, got none');
+  // Opening a folder that does not exist would create an empty database.
+  if (locationKind(database) === 'folder' && !(await stat(database).catch(() => undefined))?.isDirectory())
+    throw new RangeError('--database: expected the folder of an operator, got a path without a folder');
+  // Loaded on demand, as the verbs that do not need it start faster without.
+  const { openAdministration } = await import('../operator/index.ts');
+  const administration = await openAdministration({ database, rootSecret });
+  try {
+    return await work(administration);
+  } finally {
+    await administration.close();
+  }
+}
+
+/** Format an instant (epoch ms) for a table. */
+export function formatTime(at: number | null): string {
+  return at === null ? '-' : new Date(at).toISOString().slice(0, 19).concat('Z');
+}
+
+/** Format rows as a table with aligned columns. */
+export function formatTable(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join('  ')
+      .trimEnd(),
+  );
+}

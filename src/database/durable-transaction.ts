@@ -1,0 +1,20 @@
+/**
+ * Transactions that are on disk when they are acknowledged, whatever the defaults of the database.
+ *
+ * With `synchronous_commit = off`, a common setting, PostgreSQL acknowledges a commit before it is on disk, and a crash of the
+ * server loses what was acknowledged.
+ */
+
+import type { Database, Queries } from './types.ts';
+
+// As `SET LOCAL synchronous_commit = on`, for this transaction alone. `remote_apply` promises more, so it stays.
+const MAKE_DURABLE = `SELECT set_config('synchronous_commit', 'on', true)
+  WHERE current_setting('synchronous_commit') <> 'remote_apply'`;
+
+/** Run a transaction as {@link Database.transaction} does, with `synchronous_commit = on`. */
+export function durableTransaction<T>(database: Database, work: (queries: Queries) => Promise<T>): Promise<T> {
+  return database.transaction(async (queries) => {
+    await queries.query(MAKE_DURABLE);
+    return work(queries);
+  });
+}

@@ -1,0 +1,215 @@
+/**
+ * Administration of an operator through its database, while its nodes are running: keys and participants.
+ *
+ * Running nodes follow within a second. This file opens no database: `create.ts` does.
+ */
+
+import { type Database, migrate } from '../database/index.ts';
+import { TokenError } from '../token/index.ts';
+import { checkCredentials } from './credential-options.ts';
+import type { Secrets } from './crypto/secrets.ts';
+import { createSecrets } from './crypto/secrets.ts';
+import { hashApiKey, randomCredentials } from './identity/participants.ts';
+import type { Credentials, GivenCredentials } from './identity/roles.ts';
+import { secretBytes } from './option-checks.ts';
+import { readInstallation, type StoredInstallation } from './state/installation.ts';
+import { keyRows } from './state/key-rows.ts';
+import { participantRows } from './state/participant-rows.ts';
+import type { KeyStore, ListedParticipant, ParticipantStore } from './state/state.ts';
+import { TABLES } from './state/tables.ts';
+import { endsAt, liveGenerations, nextGeneration, sealingGeneration } from './tokens/key-generations.ts';
+
+/** Options of {@link openAdministration}. */
+export interface AdministrationOptions {
+  /** The database of the operator: a folder that no process has open, or `postgres://...`. */
+  readonly database: string;
+  /** As for the operator. Needed to add participants, unless the database stores it. */
+  readonly rootSecret?: Uint8Array | string | undefined;
+  /** The clock, epoch ms. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** A generation of keys. Instants are epoch ms. */
+export interface KeyGeneration {
+  readonly generation: number;
+  /** `announced`: it seals later. `seals`: it seals now. `opens`: a later one seals. `retired`: it opens nothing. */
+  readonly state: 'announced' | 'seals' | 'opens' | 'retired';
+  readonly activatesAt: number;
+  readonly retiredAt: number | null;
+  /** From when on no token that it has sealed is alive; null while no later generation is announced. */
+  readonly endsAt: number | null;
+}
+
+/** Administration of an operator. */
+export interface Administration {
+  readonly keys: {
+    list(): Promise<KeyGeneration[]>;
+    /**
+     * Announce the next generation.
+     *
+     * @param inMs  time until it seals, ms, 5000 or more.
+     * @throws {RangeError} if a generation is announced already, or `inMs` is shorter.
+     */
+    rotate(inMs: number): Promise<KeyGeneration>;
+    /**
+     * Retire a generation: from now on it opens nothing.
+     *
+     * @param force  also if tokens that it has sealed may be alive. Their users must sign in again.
+     * @throws {RangeError} if there is no such generation, if it seals, or if its tokens may be alive.
+     */
+    retire(generation: number, force: boolean): Promise<KeyGeneration>;
+  };
+  readonly participants: {
+    list(): Promise<readonly ListedParticipant[]>;
+    /**
+     * Add a participant, or change one by its API key. A new one's API key and secret are made at random if they are left out;
+     * a stored one keeps its site and roles, and gets a new secret.
+     *
+     * @returns its credentials. Secret.
+     * @throws {RangeError} if its API key has been revoked.
+     */
+    add(given: GivenCredentials): Promise<Credentials & { readonly keyHash: string }>;
+    /**
+     * Revoke participants, for good.
+     *
+     * @param ids  the first 8 or more digits of their `keyHash`.
+     * @throws {RangeError} if one of them does not name exactly one participant. Then none is revoked.
+     */
+    revoke(ids: readonly string[]): Promise<readonly ListedParticipant[]>;
+  };
+  close(): Promise<void>;
+}
+
+// Every node reads the announcement within a second; a few more for clocks that differ.
+const MIN_ANNOUNCE_MS = 5000;
+
+const instant = (at: number): string => new Date(at).toISOString();
+
+const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
+  const list = async (): Promise<KeyGeneration[]> => {
+    const rows = await store.list();
+    const sealing = sealingGeneration(rows, now())?.generation;
+    return rows.map((row) => {
+      const { generation, activatesAt, retiredAt } = row;
+      const state =
+        retiredAt !== null
+          ? 'retired'
+          : generation === sealing
+            ? 'seals'
+            : generation > (sealing ?? 0)
+              ? 'announced'
+              : 'opens';
+      return { generation, state, activatesAt, retiredAt, endsAt: endsAt(rows, row) ?? null };
+    });
+  };
+  const find = async (number: number): Promise<KeyGeneration> => {
+    const found = (await list()).find(({ generation }) => generation === number);
+    if (!found) throw new RangeError(`keys: expected a stored generation, got ${number}`);
+    return found;
+  };
+
+  return {
+    list,
+    rotate: async (inMs) => {
+      if (!(inMs >= MIN_ANNOUNCE_MS))
+        throw new RangeError(
+          `keys: expected at least ${MIN_ANNOUNCE_MS / 1000} s until the key seals, got ${inMs / 1000}`,
+        );
+      const announced = (await list()).find(({ state }) => state === 'announced');
+      if (announced)
+        throw new RangeError(
+          `keys: expected no announced generation, got ${announced.generation}, which seals from ${instant(announced.activatesAt)}; retire it to announce another`,
+        );
+      const rows = await store.list();
+      const longestMs = Math.max(...liveGenerations(rows).map((row) => row.longestMs));
+      const next = nextGeneration(rows, now() + inMs, longestMs);
+      await store.put([next]);
+      return find(next.generation);
+    },
+    retire: async (number, force) => {
+      const { state, endsAt: end } = await find(number);
+      if (state === 'seals')
+        throw new RangeError(`keys: expected a generation that does not seal, got ${number}; rotate first`);
+      if (state === 'opens' && !force && !(end !== null && end <= now()))
+        throw new RangeError(
+          `keys: expected a generation whose tokens have all expired, got ${number}, whose tokens may live until ${end === null ? 'another one seals' : instant(end)}; with force their users must sign in again`,
+        );
+      const row = (await store.list()).find(({ generation }) => generation === number)!;
+      await store.put([{ ...row, retiredAt: now() }]);
+      return find(number);
+    },
+  };
+};
+
+const participantsOf = (
+  store: ParticipantStore,
+  secrets: () => Secrets,
+  { environment, scope }: StoredInstallation,
+  now: () => number,
+): Administration['participants'] => ({
+  list: () => store.list(),
+  add: async (given) => {
+    checkCredentials('', given);
+    const { apiKey } = given;
+    const stored = apiKey === undefined ? undefined : await store.byKeyHash(hashApiKey(secrets(), apiKey));
+    const { siteId = stored?.siteId, roles = stored?.roles } = given;
+    const credentials = randomCredentials({ ...given, siteId, roles }, environment, scope);
+    const keyHash = hashApiKey(secrets(), credentials.apiKey);
+    await store.put([{ ...credentials, keyHash }], now());
+    if (!(await store.byKeyHash(keyHash)))
+      throw new RangeError('participants: expected an API key that has not been revoked, got one that has');
+    return { ...credentials, keyHash };
+  },
+  revoke: async (ids) => {
+    const all = await store.list();
+    const hashes = ids.map((id) => {
+      const found = /^[0-9a-f]{8,64}$/.test(id) ? all.filter(({ keyHash }) => keyHash.startsWith(id)) : [];
+      if (found.length !== 1)
+        throw new RangeError(
+          `participants: expected the first 8 or more digits of the ID of one participant, got those of ${found.length}`,
+        );
+      return found[0]!.keyHash;
+    });
+    await store.revoke(hashes, now());
+    return (await store.list()).filter(({ keyHash }) => hashes.includes(keyHash));
+  },
+});
+
+/**
+ * Administer the operator on a database.
+ *
+ * @throws {TokenError} `storage_failed`: no operator has started on this database, or with another root secret.
+ */
+export async function administrationOf(
+  database: Database,
+  { rootSecret, now = Date.now }: AdministrationOptions,
+): Promise<Administration> {
+  const [table] = await database.query<{ exists: boolean }>(
+    "SELECT to_regclass('tessera_operator') IS NOT NULL AS exists",
+  );
+  const stored = table?.exists ? await readInstallation(database) : undefined;
+  if (!stored)
+    throw new TokenError('storage_failed', 'database: expected one on which an operator has been started, got another');
+  await migrate(database, TABLES);
+  const root = rootSecret === undefined ? stored.root : secretBytes('rootSecret', rootSecret);
+  const derived = root && createSecrets(root, stored.environment, stored.scope);
+  if (derived && derived.fingerprint !== stored.fingerprint)
+    throw new TokenError(
+      'storage_failed',
+      `database: expected a root secret with the fingerprint ${stored.fingerprint}, with which this database was created, got ${derived.fingerprint}`,
+    );
+  const secrets = (): Secrets => {
+    if (derived) return derived;
+    throw new RangeError('rootSecret: expected the root secret with which this database was created, got none');
+  };
+  // Without a root secret only lists and revocations are possible, which need none.
+  const store = participantRows(database, {
+    derive: (label) => secrets().derive(label),
+    fingerprint: stored.fingerprint,
+  });
+  return {
+    keys: keysOf(keyRows(database), now),
+    participants: participantsOf(store, secrets, stored, now),
+    close: () => database.close(),
+  };
+}

@@ -1,0 +1,54 @@
+/** Checks the options that name participants. No message shows an API key or a client secret. */
+
+import { nameFault, typeFault } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
+import { MAX_SITE_ID } from './crypto/keys.ts';
+import type { GivenCredentials } from './identity/roles.ts';
+import { ROLES } from './identity/roles.ts';
+import { choice, integer, requireString, secretBytes, throwTypeIf } from './option-checks.ts';
+
+/** The options of one participant. */
+export const CREDENTIAL_NAMES = { apiKey: 0, clientSecret: 0, siteId: 0, roles: 0 } satisfies Record<
+  keyof GivenCredentials,
+  0
+>;
+
+/** Check credentials without showing them; `path` precedes the names in messages. What is left out is made later. */
+export function checkCredentials(path: string, given: GivenCredentials): void {
+  throwTypeIf(nameFault(path, Object.keys(CREDENTIAL_NAMES), given));
+  const { apiKey, clientSecret, siteId, roles } = given;
+  if (apiKey !== undefined) {
+    const name = `${path}apiKey`;
+    requireString(name, apiKey);
+    if (!/^[\x21-\x7e]+$/.test(apiKey))
+      throw new RangeError(
+        expectedGot(name, 'visible ASCII characters', `another string of ${apiKey.length} characters`),
+      );
+  }
+  if (clientSecret !== undefined) {
+    requireString(`${path}clientSecret`, clientSecret);
+    secretBytes(`${path}clientSecret`, clientSecret);
+  }
+  if (siteId !== undefined) integer(`${path}siteId`, siteId, 1, MAX_SITE_ID);
+  if (roles !== undefined) throwTypeIf(typeFault(`${path}roles`, 'array', roles));
+  for (const role of roles ?? []) choice(`${path}roles`, role, ROLES);
+}
+
+/** The options that name participants: a list, and a shorthand for one. */
+interface ParticipantOptions extends GivenCredentials {
+  readonly participants?: readonly GivenCredentials[] | undefined;
+}
+
+/** Return the participants that the options name, the shorthand included. */
+export function participantsOption(options: ParticipantOptions): readonly GivenCredentials[] {
+  const { participants, apiKey, clientSecret, siteId, roles } = options;
+  const shorthand = { apiKey, clientSecret, siteId, roles };
+  checkCredentials('', shorthand);
+  if (participants === undefined) return [shorthand];
+  throwTypeIf(typeFault('participants', 'array', participants));
+  participants.forEach((given, index) => {
+    throwTypeIf(typeFault(`participants[${index}]`, 'object', given));
+    checkCredentials(`participants[${index}].`, given);
+  });
+  return apiKey === undefined ? participants : [...participants, shorthand];
+}

@@ -1,0 +1,57 @@
+/**
+ * The request envelopes of the last minutes, so that one which is sent twice is recognised, on every node.
+ *
+ * An envelope is known by its authentication tag: it covers the whole content, and nobody without the client secret can make
+ * another envelope that opens.
+ */
+
+import type { Database } from '../../database/index.ts';
+
+/** Remembers envelopes. */
+export interface EnvelopeStore {
+  /**
+   * Remember an envelope at `now` (epoch ms) for {@link ENVELOPE_MS}.
+   *
+   * @param tag  its authentication tag, base64.
+   * @returns    true if it is the first one with this tag.
+   */
+  add(tag: string, now: number): Promise<boolean>;
+}
+
+/** How long an envelope is remembered, ms: twice the window in which its time is accepted. */
+export const ENVELOPE_MS = 240_000;
+
+/** Create a store in the memory of this process. */
+export function memoryEnvelopes(): EnvelopeStore {
+  const expiries = new Map<string, number>();
+  return {
+    add: async (tag, now) => {
+      // In the order of their insertion, and so of their expiry.
+      for (const [old, expiresAt] of expiries) {
+        if (expiresAt > now) break;
+        expiries.delete(old);
+      }
+      if (expiries.has(tag)) return false;
+      expiries.set(tag, now + ENVELOPE_MS);
+      return true;
+    },
+  };
+}
+
+/** Create a store that all nodes on a database share. */
+export function databaseEnvelopes(database: Database): EnvelopeStore {
+  let cleanAt = Number.NEGATIVE_INFINITY;
+  return {
+    add: async (tag, now) => {
+      const added = await database.query(
+        'INSERT INTO tessera_envelopes VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING tag',
+        [tag, now + ENVELOPE_MS],
+      );
+      if (now >= cleanAt) {
+        cleanAt = now + ENVELOPE_MS;
+        await database.query('DELETE FROM tessera_envelopes WHERE expires_at <= $1', [now]);
+      }
+      return added.length > 0;
+    },
+  };
+}

@@ -1,0 +1,108 @@
+/**
+ * The rules of key generations, as functions of the stored list: which one seals, what the calendar changes, what may be
+ * retired. `key-schedule.ts` applies them.
+ *
+ * A generation is announced (stored, and published by the key endpoints) before it seals, so that every node and every bidder
+ * has it when the first token under it arrives. It opens until it is retired.
+ */
+
+import { TokenError } from '../../token/index.ts';
+import { MAX_LIVE_GENERATIONS } from '../crypto/keys.ts';
+import type { StoredGeneration } from '../state/state.ts';
+
+const DAY_MS = 86_400_000;
+/** How long before it seals a generation is announced, ms. Libraries of bidders read the keys about once an hour. */
+export const ANNOUNCE_MS = DAY_MS;
+/** Lifetime of a sharing token, ms: clients seal them with the keys of their site. */
+export const SHARING_TOKEN_MS = 30 * DAY_MS;
+// Added before a generation is retired, for clocks that differ.
+const RETIRE_MARGIN_MS = DAY_MS;
+// The first generation seals from before the start, so that clients whose clocks are behind may also use it.
+const FIRST_AGE_MS = 3_600_000;
+
+/** Return the generations that open, ascending. */
+export function liveGenerations(list: readonly StoredGeneration[]): readonly StoredGeneration[] {
+  return list.filter(({ retiredAt }) => retiredAt === null);
+}
+
+/** Return the generation that seals at `now` (epoch ms); undefined if all are retired. */
+export function sealingGeneration(list: readonly StoredGeneration[], now: number): StoredGeneration | undefined {
+  const live = liveGenerations(list);
+  // A clock behind that of the first node: the oldest seals.
+  return live.findLast(({ activatesAt }) => activatesAt <= now) ?? live[0];
+}
+
+/** Return the generations 1 to `newest` for a state that holds none: all open, the last one seals. */
+export function firstGenerations(newest: number, now: number, longestMs: number): StoredGeneration[] {
+  return Array.from({ length: newest }, (_, index) => ({
+    generation: index + 1,
+    activatesAt: now - (newest - index) * FIRST_AGE_MS,
+    retiredAt: null,
+    longestMs,
+  }));
+}
+
+/**
+ * Return the next generation.
+ *
+ * @param activatesAt  when it is to seal, epoch ms.
+ * @param number       its number. Default: one more than the newest, retired ones included.
+ * @throws {TokenError} `storage_failed` if too many generations are not retired yet.
+ */
+export function nextGeneration(
+  list: readonly StoredGeneration[],
+  activatesAt: number,
+  longestMs: number,
+  number: number = (list.at(-1)?.generation ?? 0) + 1,
+): StoredGeneration {
+  const oldest = liveGenerations(list)[0]?.generation ?? number;
+  if (number - oldest >= MAX_LIVE_GENERATIONS)
+    throw new TokenError(
+      'storage_failed',
+      `keys: expected generation ${oldest} to be retired before generation ${number} is announced, got one that still opens`,
+    );
+  return { generation: number, activatesAt, retiredAt: null, longestMs };
+}
+
+/**
+ * Return from when on no token that a generation has sealed can be alive, epoch ms; undefined while no later generation is
+ * announced.
+ */
+export function endsAt(list: readonly StoredGeneration[], { generation, longestMs }: StoredGeneration) {
+  const later = list.filter(
+    (other) => other.generation > generation && (other.retiredAt === null || other.retiredAt > other.activatesAt),
+  );
+  if (later.length === 0) return undefined;
+  return Math.min(...later.map(({ activatesAt }) => activatesAt)) + longestMs + RETIRE_MARGIN_MS;
+}
+
+/** What the calendar demands next. */
+export interface CalendarStep {
+  /** When it is due, epoch ms. */
+  readonly dueAt: number;
+  /** What is stored then: a generation to announce, or one to retire. */
+  readonly change: (now: number) => StoredGeneration;
+}
+
+/** List the next steps of a calendar with a new generation every `rotationMs`, in any order. */
+export function calendarSteps(
+  list: readonly StoredGeneration[],
+  rotationMs: number,
+  longestMs: number,
+): readonly CalendarStep[] {
+  const live = liveGenerations(list);
+  const retirements = live.slice(0, -1).flatMap((row): CalendarStep[] => {
+    const dueAt = endsAt(list, row);
+    return dueAt === undefined ? [] : [{ dueAt, change: (now) => ({ ...row, retiredAt: now }) }];
+  });
+  const leadMs = Math.min(ANNOUNCE_MS, rotationMs / 2);
+  const nextAt = live.at(-1)!.activatesAt + rotationMs;
+  const announcement: CalendarStep = {
+    dueAt: nextAt - leadMs,
+    change: (now) => nextGeneration(list, Math.max(nextAt, now + leadMs), longestMs),
+  };
+  // While too many generations are not retired the calendar stands still.
+  const [oldest] = live;
+  const isBlocked = list.at(-1)!.generation + 1 - oldest!.generation >= MAX_LIVE_GENERATIONS;
+  return isBlocked ? retirements : [...retirements, announcement];
+}

@@ -1,0 +1,105 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createOperator } from '../../src/operator/index.ts';
+import { emptyFolder, freshPlace } from '../database/places.ts';
+import { PASSWORD } from '../database/postgres-server.ts';
+import { startNode } from '../operator-nodes/process.ts';
+import { tessera } from './fixtures.ts';
+
+const open: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((each) => each.close()));
+});
+
+const sealing = (set: { refresh_token: string }): number =>
+  Buffer.from(set.refresh_token, 'base64').readInt32BE(1) - 128;
+
+test('a rotation by the command reaches two running nodes, and retiring the former keys ends what they have sealed', async () => {
+  const database = await freshPlace('postgres');
+  const nodes = [await startNode(['--database', database]), await startNode(['--database', database])] as const;
+  const keys = (...args: string[]) => tessera(['keys', ...args, '--database', database, '--json']);
+  const states = async () => (await keys('list')).out.map((line) => JSON.parse(line).state);
+  const set = await nodes[0].generate({ email: 'user@example.com' });
+
+  const announced = await keys('rotate', '--in', '5');
+  expect(announced).toMatchObject({ code: 0, err: expect.stringContaining('bidders that read the keys once an hour') });
+  expect(JSON.parse(announced.out[0]!)).toMatchObject({ generation: 2, state: 'announced' });
+  expect(await keys('rotate')).toMatchObject({ code: 2, err: expect.stringContaining('expected no announced') });
+  await expect.poll(states, { timeout: 60_000, interval: 200 }).toEqual(['opens', 'seals']);
+
+  for (const node of nodes) {
+    const { json } = await node.refresh(set);
+    expect([json.status, sealing(json.body)]).toEqual(['success', 2]);
+  }
+  expect(await keys('retire', '1')).toMatchObject({ code: 2, err: expect.stringContaining('with force') });
+  expect(await keys('retire', '2')).toMatchObject({ code: 2, err: expect.stringContaining('rotate first') });
+  expect(await keys('retire', '1', '--force')).toMatchObject({ code: 0 });
+  for (const node of nodes)
+    await expect
+      .poll(async () => (await node.refresh(set)).json.status, { timeout: 60_000, interval: 50 })
+      .toBe('invalid_token');
+  expect(await states()).toEqual(['retired', 'seals']);
+});
+
+test('the list is a table of generations with their times', async () => {
+  const database = await freshPlace('pglite');
+  const operator = createOperator({ database, keyGeneration: 2 });
+  open.push(operator);
+  await operator.ready;
+  // A folder belongs to one process.
+  expect(await tessera(['keys', 'list', '--database', database])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('is in use by this process'),
+  });
+  await operator.close();
+  const { code, out, err } = await tessera(['keys', 'list', '--database', database]);
+  expect([code, err]).toEqual([0, '']);
+  const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ';
+  expect(out).toEqual([
+    expect.stringMatching(/^generation {2}state {2}seals from {12}tokens end {12}retired$/),
+    expect.stringMatching(new RegExp(`^1 {11}opens {2}${time}  ${time}  -$`)),
+    expect.stringMatching(new RegExp(`^2 {11}seals {2}${time}  - {20} -$`)),
+  ]);
+});
+
+describe('wrong use', () => {
+  test('of a place without an operator changes nothing there', async () => {
+    const folder = await emptyFolder();
+    const missing = join(folder, 'missing');
+    expect(await tessera(['keys', 'list', '--database', missing])).toMatchObject({
+      code: 2,
+      err: 'error: --database: expected the folder of an operator, got a path without a folder',
+    });
+    await expect(stat(missing)).rejects.toThrow('ENOENT');
+    const database = await freshPlace('postgres');
+    const { code, err } = await tessera(['keys', 'list', '--database', database]);
+    expect([code, err]).toEqual([1, expect.stringContaining('expected one on which an operator has been started')]);
+    expect(err).not.toContain(PASSWORD);
+  });
+
+  test.each<[args: string[], said: string]>([
+    [['list'], '--database: expected the database of the operator, got none'],
+    [['rotate', '--in', 'soon'], 'expected a number'],
+    [['retire'], "missing required argument 'generation'"],
+    [['retire', 'one'], 'expected a number'],
+    [['lost'], "unknown command 'lost'"],
+    [['list', '--database', 'mysql://ZZZZ@host'], 'expected a folder or postgres://'],
+  ])('%j exits with 2', async (args, said) => {
+    const { code, out, err } = await tessera(['keys', ...args]);
+    expect([code, out]).toEqual([2, []]);
+    expect(err).toContain(said);
+    expect(err).not.toContain('ZZZZ');
+  });
+
+  test('a time that leaves no node the chance to read the announcement is refused', async () => {
+    const database = await freshPlace('postgres');
+    const operator = createOperator({ database });
+    open.push(operator);
+    await operator.ready;
+    expect(await tessera(['keys', 'rotate', '--in', '4', '--database', database])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('expected at least 5 s'),
+    });
+  });
+});

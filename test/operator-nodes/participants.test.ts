@@ -1,0 +1,130 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Credentials, Operator, OperatorOptions } from '../../src/operator/index.ts';
+import { createOperator, openAdministration } from '../../src/operator/index.ts';
+import { toB64 } from '../../src/token/bytes.ts';
+import { freshPlace } from '../database/places.ts';
+import { createCalls, ROOT } from '../operator/fixtures.ts';
+
+const open: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  vi.useRealTimers();
+  await Promise.all(open.splice(0).map((each) => each.close()));
+});
+
+const secretOf = (byte: number): string => toB64(new Uint8Array(32).fill(byte));
+const LEAKED = { apiKey: 'leaked', clientSecret: secretOf(1), siteId: 7, roles: ['GENERATOR'] } as const;
+
+const startNode = async (database: string, options: OperatorOptions = {}) => {
+  const lines: string[] = [];
+  const log = (fields: object, message: string) => void lines.push(JSON.stringify(fields) + message);
+  const logger = { info: () => {}, warn: log, error: log };
+  const operator: Operator = createOperator({ rootSecret: ROOT, database, logger, ...options });
+  open.push(operator);
+  await operator.ready;
+  const fetch = (path: string, init: RequestInit) => operator.fetch(new Request(`http://node.test${path}`, init));
+  const { call } = createCalls(fetch, LEAKED, Date.now);
+  const generate = async (as: Credentials = LEAKED) =>
+    (await call('/v2/token/generate', { email: 'a@b.c' }, { as })).http;
+  return { operator, generate, lines };
+};
+const administer = async (database: string) => {
+  const administration = await openAdministration({ database, rootSecret: ROOT });
+  open.push(administration);
+  return administration;
+};
+
+/** Let a second pass: after it no node may use what it read before. */
+const passSecond = (): void => void vi.advanceTimersByTime(1000);
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+
+test('a revocation and a changed secret reach running nodes within a second, also those whose options name the participant', async () => {
+  const place = await freshPlace('postgres');
+  const nodes = [await startNode(place, { participants: [LEAKED] }), await startNode(place)];
+  const { participants } = await administer(place);
+  for (const { generate } of nodes) expect(await generate()).toBe(200);
+
+  const changed = { ...LEAKED, clientSecret: secretOf(2) };
+  // Its site and roles stay.
+  const { apiKey, clientSecret } = changed;
+  expect(await participants.add({ apiKey, clientSecret })).toMatchObject(changed);
+  passSecond();
+  for (const { generate } of nodes) {
+    expect(await generate(changed)).toBe(200);
+    // The former secret no longer opens the envelope.
+    expect(await generate()).toBe(400);
+  }
+  const [listed] = (await participants.list()).filter(({ siteId }) => siteId === 7);
+  await participants.revoke([listed!.keyHash.slice(0, 8)]);
+  passSecond();
+  for (const { generate } of nodes) {
+    expect(await generate(changed)).toBe(401);
+    expect(await generate()).toBe(401);
+  }
+});
+
+test('a start revives no revoked participant and undoes no change, and logs both', async () => {
+  const place = await freshPlace('postgres');
+  const other = { ...LEAKED, apiKey: 'other', siteId: 8 };
+  const options = { participants: [LEAKED, other] };
+  const first = await startNode(place, options);
+  const { participants } = await administer(place);
+  const [listed] = (await participants.list()).filter(({ siteId }) => siteId === 7);
+  await participants.revoke([listed!.keyHash]);
+  await participants.add({ ...other, clientSecret: secretOf(2) });
+  await first.operator.close();
+
+  const second = await startNode(place, options);
+  expect(await second.generate()).toBe(401);
+  expect(await second.generate(other)).toBe(400);
+  expect(await second.generate({ ...other, clientSecret: secretOf(2) })).toBe(200);
+  expect(second.lines).toEqual([
+    expect.stringMatching(/participant [0-9a-f]{16} of site 7: it has been revoked/),
+    expect.stringMatching(/participant [0-9a-f]{16} of site 8: it has been changed/),
+  ]);
+  for (const secret of [LEAKED.apiKey, LEAKED.clientSecret, secretOf(2)])
+    expect(second.lines.join()).not.toContain(secret);
+  // Nor does another secret for the revoked key, by options or by the administration.
+  const third = await startNode(place, { participants: [{ ...LEAKED, clientSecret: secretOf(3) }] });
+  expect(await third.generate({ ...LEAKED, clientSecret: secretOf(3) })).toBe(401);
+  await expect(participants.add(LEAKED)).rejects.toThrow('expected an API key that has not been revoked');
+});
+
+test('changed options of a participant are in force after the next start', async () => {
+  const place = await freshPlace('postgres');
+  const first = await startNode(place, { participants: [LEAKED] });
+  expect(await first.generate()).toBe(200);
+  const second = await startNode(place, { participants: [{ ...LEAKED, roles: [] }] });
+  passSecond();
+  for (const { generate } of [first, second]) expect(await generate()).toBe(401);
+});
+
+test('a revoked participant keeps no secret in the database, and its site keeps its keys', async () => {
+  const place = await freshPlace('pglite');
+  const first = await startNode(place, { participants: [LEAKED, { siteId: 9, roles: ['ID_READER'] }] });
+  const reader = first.operator.participants[1]!;
+  await first.operator.close();
+  const administration = await administer(place);
+  const [listed] = (await administration.participants.list()).filter(({ siteId }) => siteId === 7);
+  const [revoked] = await administration.participants.revoke([listed!.keyHash]);
+  expect(revoked).toMatchObject({ siteId: 7, revokedAt: expect.any(Number) });
+  await administration.close();
+  const again = await startNode(place);
+  const { call } = createCalls(
+    (path, init) => again.operator.fetch(new Request(`http://node.test${path}`, init)),
+    reader,
+    Date.now,
+  );
+  const { json } = await call('/v2/key/bidstream', undefined);
+  // Tokens from before the revocation still open.
+  expect(json.body.site_data.map(({ id }: { id: number }) => id)).toContain(7);
+});
+
+test('what names no participant revokes none', async () => {
+  const place = await freshPlace('postgres');
+  await startNode(place, { participants: [LEAKED] });
+  const { participants } = await administer(place);
+  const [{ keyHash } = { keyHash: '' }] = await participants.list();
+  for (const ids of [['00000000'], [keyHash.slice(0, 7)], [keyHash, 'x'.repeat(16)], ['%']])
+    await expect(participants.revoke(ids)).rejects.toThrow(RangeError);
+  expect((await participants.list()).every(({ revokedAt }) => revokedAt === null)).toBe(true);
+});
