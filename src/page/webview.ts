@@ -5,7 +5,7 @@
  * how they travel is in `webview/host-channel.ts`.
  */
 
-import type { Phase, Session } from '../session/index.ts';
+import type { Phase, Session, TokenAnswer } from '../session/index.ts';
 import type { TokenError } from '../token/errors.ts';
 import { createHostChannel, type Message } from './webview/host-channel.ts';
 
@@ -99,7 +99,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
     else if (channel.isClosed() || !isLinked || gen < logins.gen()) return { error: 'late' };
     else logins.setGen(gen);
     try {
-      const written = type === 'set' ? session.setTokens(body) : type === 'clear' && session.clear();
+      const written = type === 'set' ? session.setTokens(body as TokenAnswer) : type === 'clear' && session.clear();
       if (written) {
         logins.hostActed();
         await written;

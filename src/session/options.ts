@@ -5,6 +5,7 @@
  */
 
 import { choiceFault, nameFault, parseBaseUrl, typeFault } from '../token/checks.ts';
+import type { TokenAnswer } from '../token/token-set.ts';
 import type { Store } from './browser/store.ts';
 import type { NeedReason } from './rules/page-state.ts';
 
@@ -16,8 +17,16 @@ export interface ProvideRequest {
   readonly reason: NeedReason;
 }
 
-/** Asks the publisher's server for a set. */
-export type ProvideOption = (request: ProvideRequest) => Promise<unknown>;
+/**
+ * Asks the publisher's server for a set. null or undefined: nobody is signed in.
+ *
+ * @example
+ * const provide: ProvideOption = async ({ signal }) => {
+ *   const response = await fetch('/token', { method: 'POST', signal });
+ *   return response.status === 204 ? null : response.json();
+ * };
+ */
+export type ProvideOption = (request: ProvideRequest) => Promise<TokenAnswer | null | undefined>;
 
 export interface SessionOptions {
   /** The operator: https; http for localhost, or for every host with `allowInsecure`. */
@@ -25,7 +34,7 @@ export interface SessionOptions {
   /** One identity per name: database, lock and channel carry it. Default `tessera`. */
   name?: string | undefined;
   /** A set that the page was rendered with; the same as for `setTokens`. It outranks a stored set that was not refreshed from it. */
-  tokens?: unknown;
+  tokens?: TokenAnswer | null | undefined;
   /** Ask the publisher's server for a set; the same as for `setTokens`. null, undefined or a 204 response: nobody is signed in. */
   provide?: ProvideOption | undefined;
   /** Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. */

@@ -191,7 +191,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     setTokens: (tab: Tab, answer: unknown, root: number | undefined) => {
       // Without consent a set has no effect; an opt-out is always recorded.
       if (tab.granted === false && root !== undefined)
-        return perform(tab, undefined, 'setTokens', () => tab.session.setTokens(answer));
+        return perform(tab, undefined, 'setTokens', () => tab.session.setTokens(answer as never));
       const operation = expected.begin(
         root === undefined ? 'optout' : 'set',
         tab.id,
@@ -199,7 +199,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       );
       if (root === undefined) checker.forgetKnownSets();
       checker.reviseKnownSets();
-      return perform(tab, operation, 'setTokens', () => tab.session.setTokens(answer));
+      return perform(tab, operation, 'setTokens', () => tab.session.setTokens(answer as never));
     },
     answers,
     clear: (tab: Tab) => {

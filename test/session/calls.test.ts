@@ -126,7 +126,7 @@ test('promises that the page ignores cause no unhandled rejection', async () => 
   const { seen, stop } = watchRejections();
   const fixture = createFixture(offline);
   const { session } = fixture.open({ provide: () => Promise.reject(new Error('no')), timeoutMs: 100 });
-  void session.setTokens('nonsense');
+  void session.setTokens('nonsense' as never);
   void session.getToken();
   void session.refresh();
   await fixture.advance(1000);
