@@ -40,8 +40,8 @@ export interface SessionOptions {
   /** Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. */
   consent?: ((onChange: (granted: boolean) => void) => boolean | Promise<boolean>) | undefined;
   /**
-   * `off`: a native host or another owner refreshes, this page adopts. A set supplied behind an opt-out stays held back then,
-   * as nobody here asks the service. Default `auto`.
+   * `off`: a native host or another owner refreshes, this page adopts. It speaks for the service: a set given to `setTokens`
+   * lifts an opt-out. Default `auto`.
    */
   refresh?: 'auto' | 'off' | undefined;
   /** Default: the global `fetch`, looked up at each call. */

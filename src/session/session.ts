@@ -17,7 +17,7 @@ import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
 import { decide, explicitPlan } from './rules/decide.ts';
 import { initialPage, recordAdopted, wasHidden, wentAway, wokeUp } from './rules/page-state.ts';
-import { emptyRecord, isSameSet, loggedOut, renderedWithPage, setByHost } from './rules/record.ts';
+import { emptyRecord, isSameSet, loggedOut, renderedWithPage, setByHost, setByOwner } from './rules/record.ts';
 import {
   commit,
   commitAnswer,
@@ -153,7 +153,7 @@ function close(shell: Shell): void {
 async function supply(shell: Shell, input: unknown): Promise<void> {
   const answer = parseAnswer(input);
   setPage(shell, { notBefore: 0 });
-  await commitAnswer(shell, answer, setByHost);
+  await commitAnswer(shell, answer, shell.page.canRefresh ? setByHost : setByOwner);
 }
 
 async function supplyRendered(shell: Shell, input: unknown): Promise<void> {

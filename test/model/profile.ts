@@ -198,6 +198,8 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         root === undefined ? {} : { root },
       );
       if (root === undefined) checker.forgetKnownSets();
+      // With `refresh: 'off'` the host speaks for the service.
+      else if (tab.isRefreshOff) expected.liftOptOut(operation.startSeq);
       checker.reviseKnownSets();
       return perform(tab, operation, 'setTokens', () => tab.session.setTokens(answer as never));
     },
