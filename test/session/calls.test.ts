@@ -115,7 +115,7 @@ describe("refresh: 'off'", () => {
     await written;
     await fixture.settle();
     expect([session.state.phase, other.state.phase]).toEqual(['fresh', 'fresh']);
-    expect(names(events)).toEqual(['needsTokens empty', 'optout', 'token set']);
+    expect(names(events)).toEqual(['optout', 'token set']);
     expect(await store.read()).not.toHaveProperty('optedOut');
     fixture.close();
   });
