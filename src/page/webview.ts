@@ -11,6 +11,7 @@ import { createHostChannel, type Message } from './webview/host-channel.ts';
 
 export type { Message } from './webview/host-channel.ts';
 
+/** Options of `connectWebview`. */
 export interface WebviewOptions {
   /**
    * `page`: the page refreshes, and notifies the host of each token, logout and opt-out. `host`: the host refreshes, and the
@@ -23,6 +24,7 @@ export interface WebviewOptions {
   timeoutMs?: number | undefined;
 }
 
+/** A connection with the app around the page. */
 export interface WebviewLink {
   /** Whether a host has answered in time. A host that answers later is linked too. Never rejects. */
   readonly ready: Promise<boolean>;

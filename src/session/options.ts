@@ -28,6 +28,7 @@ export interface ProvideRequest {
  */
 export type ProvideOption = (request: ProvideRequest) => Promise<TokenAnswer | null | undefined>;
 
+/** Options of `createSession`; only `baseUrl` is required. */
 export interface SessionOptions {
   /** The operator: https; http for localhost, or for every host with `allowInsecure`. */
   baseUrl: string;
