@@ -16,6 +16,7 @@ const built = [
   'test/engines/**/*.test.ts',
   'test/package.test.ts',
   'test/consumers.test.ts',
+  'test/examples.test.ts',
   'test/testing/runners.test.ts',
 ];
 
