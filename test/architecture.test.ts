@@ -273,7 +273,9 @@ describe('what is built', async () => {
     const dependencies = [...ofNode, ...ofReact, 'idb-keyval', '@noble/ciphers'];
     for (const name of named(filesAtOnce(entry))) expect(dependencies).toContain(name);
     // Database engines, loaded on demand if an option asks for one.
-    const engines = ['./operator', './mapping', './testing'].includes(entry) ? ['node:', '@electric-sql/pglite', 'pg'] : [];
+    const engines = ['./operator', './mapping', './testing'].includes(entry)
+      ? ['node:', '@electric-sql/pglite', 'pg']
+      : [];
     for (const name of named(filesOf(entry))) expect([...dependencies, ...engines]).toContain(name);
   });
 
