@@ -105,6 +105,11 @@ export function connectSecureSignals(
     (google.cmd ??= [] as (() => void)[]).push(() => google.secureSignalProviders?.clearAllCache?.());
     page.google?.ima?.secureSignals?.clearAllCache();
   };
+  /** Remember for whom the cache is filled; clear it if a page without this adapter has changed the user since. */
+  const noteUser = async (isCleared: boolean) => {
+    const isOfOther = await session.noteSignal().catch(() => false);
+    if (isOfOther && !isCleared) clearCache();
+  };
   const read = () => (session.advertisingToken === emitted ? emitted : undefined);
   const resolveWaiting = () => {
     const token = read();
@@ -113,7 +118,9 @@ export function connectSecureSignals(
 
   const offToken = session.on('token', ({ advertisingToken, cause }) => {
     // A set of the publisher is a login or another user; a token where nobody was signed in is a login in another tab.
-    if (cause === 'set' || cause === 'provide' || (!isSignedIn && cause !== 'load')) clearCache();
+    const isOther = cause === 'set' || cause === 'provide' || (!isSignedIn && cause !== 'load');
+    if (isOther) clearCache();
+    void noteUser(isOther);
     isSignedIn = true;
     emitted = advertisingToken;
     resolveWaiting();
@@ -123,13 +130,19 @@ export function connectSecureSignals(
     if (session.state.waitingFor === 'storage') return;
     const wasSignedIn = isSignedIn;
     isSignedIn = hasUser(session.state.phase);
-    if (wasSignedIn && !isSignedIn) clearCache();
+    const hasLeft = wasSignedIn && !isSignedIn;
+    if (hasLeft) clearCache();
+    if (hasLeft) void noteUser(true);
+    // The token is known again after the page was restored.
+    resolveWaiting();
   });
 
   provider.read = read;
   (page as Record<string, unknown>)[hosted!] = provider.collect;
   resolveWaiting();
-  if (register) pushOnce(provider, google, id, networkCode ? 'networkCode' : 'id');
+  // Google calls a provider at once, and may use what it has cached: clear first, if a former user's signal is there.
+  const checked = session.ready.then(() => noteUser(false));
+  if (register) void checked.then(() => pushOnce(provider, google, id, networkCode ? 'networkCode' : 'id'));
   return () => {
     offToken();
     offChange();

@@ -7,7 +7,7 @@
 
 import { TokenError } from '../token/errors.ts';
 import { type Answer, parseAnswer, type TokenSet } from '../token/token-set.ts';
-import type { RefreshAnswer } from './browser/refresh.ts';
+import type { RefreshAnswer } from './browser/refresh-request.ts';
 import type { LockResult } from './browser/tabs.ts';
 import type { ProvideOption } from './options.ts';
 import type { AttemptPlan } from './rules/page-state.ts';
@@ -38,8 +38,13 @@ export interface AttemptPorts {
   /** Read the record again and, in the same atomic update, note that an attempt starts. */
   claim(isExplicit: boolean, hasLock: boolean): Promise<Claim>;
   send(set: TokenSet, signal: AbortSignal): Promise<RefreshAnswer>;
-  /** Read the record again: whether it still needs a set. */
-  isStillNeeded(): Promise<boolean>;
+  /**
+   * Read the record again: whether it still needs a set. Without the Web Lock the record has a lease: `other_tab` if another
+   * tab holds it.
+   */
+  claimProvide(hasLock: boolean): Promise<'claimed' | 'other_tab' | 'superseded'>;
+  /** Release the lease. */
+  releaseProvide(): Promise<unknown>;
   /** Write what `provide` returned, unless it is late. */
   recordProvided(outcome: Outcome): Promise<void>;
   /** Write the service's answer to `sent`. */
@@ -65,15 +70,21 @@ async function callProvide(
   try {
     return await ports.withLock(async (lock): Promise<Outcome> => {
       if (lock === 'taken' && !ignoresLock) return { type: 'other_tab' };
+      if (signal.aborted) return { type: 'superseded' };
       // Another tab may have brought a set before this one obtained the lock.
-      if (signal.aborted || !(await ports.isStillNeeded())) return { type: 'superseded' };
-      // An asynchronous function, so that a `provide` that throws rejects.
-      const call = (async () => provide?.({ signal, reason }))();
-      const answer = await withTimeout(timeoutMs, call, 'provide', signal);
-      const isNobody = answer === null || answer === undefined || (answer as Partial<Response>).status === 204;
-      const outcome: Outcome = isNobody ? { type: 'nobody' } : { type: 'provided', answer: parseAnswer(answer) };
-      await ports.recordProvided(outcome);
-      return outcome;
+      const claim = await ports.claimProvide(lock === 'held');
+      if (claim !== 'claimed') return { type: claim };
+      try {
+        // An asynchronous function, so that a `provide` that throws rejects.
+        const call = (async () => provide?.({ signal, reason }))();
+        const answer = await withTimeout(timeoutMs, call, 'provide', signal);
+        const isNobody = answer === null || answer === undefined || (answer as Partial<Response>).status === 204;
+        const outcome: Outcome = isNobody ? { type: 'nobody' } : { type: 'provided', answer: parseAnswer(answer) };
+        await ports.recordProvided(outcome);
+        return outcome;
+      } finally {
+        if (lock !== 'held') await ports.releaseProvide();
+      }
     });
   } catch (error) {
     if (error instanceof TokenError) return { type: 'failed', error };

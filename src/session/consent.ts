@@ -1,7 +1,7 @@
 /** The consent gate of a session: asks it, and follows its answers. */
 
 import { erased } from './rules/record.ts';
-import { commit, HOST_ERASURE, readAgain, reconcile, type Shell, setPage } from './shell.ts';
+import { commit, HOST_ERASURE, readAgain, reconcile, releaseWaiting, type Shell, setPage } from './shell.ts';
 
 /** Ask for consent. Resolves when the answer is there, or is known to come later. */
 export async function askConsent(shell: Shell): Promise<void> {
@@ -29,11 +29,11 @@ function setConsent(shell: Shell, isGranted: boolean): void {
     commit(shell, erased, HOST_ERASURE).catch(() => {});
   }
   setPage(shell, { consent: isGranted ? 'granted' : 'refused' });
-  if (isGranted) records.open();
-  if (isGranted && page.consent === 'refused') {
+  if (isGranted && page.consent !== 'granted') {
     // Other tabs may have changed the record meanwhile.
     records.forget();
     void readAgain(shell, false);
+    releaseWaiting(shell, false);
   }
   reconcile(shell);
 }

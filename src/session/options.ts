@@ -34,7 +34,10 @@ export interface SessionOptions {
   baseUrl: string;
   /** One identity per name: database, lock and channel carry it. Default `tessera`. */
   name?: string | undefined;
-  /** A set that the page was rendered with; the same as for `setTokens`. It outranks a stored set that was not refreshed from it. */
+  /**
+   * A set that the page was rendered with; the same as for `setTokens`. It replaces the stored set unless this browser has had
+   * it before: then the stored set came later, by a refresh or a later login.
+   */
   tokens?: TokenAnswer | null | undefined;
   /** Ask the publisher's server for a set; the same as for `setTokens`. null, undefined or a 204 response: nobody is signed in. */
   provide?: ProvideOption | undefined;
@@ -70,29 +73,25 @@ export interface Settings extends SessionOptions {
   maxMs: number;
 }
 
-const NAMES: readonly (keyof SessionOptions)[] = [
-  'baseUrl',
-  'name',
-  'tokens',
-  'provide',
-  'consent',
-  'refresh',
-  'fetch',
-  'store',
-  'now',
-  'timeoutMs',
-  'retry',
-  'logger',
-  'allowInsecure',
-];
+/** All options, each with the type that it must have if it is given; `any`: it is checked elsewhere. */
+const TYPES: Record<keyof SessionOptions, string> = {
+  baseUrl: 'any',
+  name: 'string',
+  tokens: 'any',
+  provide: 'function',
+  consent: 'function',
+  refresh: 'any',
+  fetch: 'function',
+  store: 'any',
+  now: 'function',
+  timeoutMs: 'number',
+  retry: 'object',
+  logger: 'any',
+  allowInsecure: 'any',
+};
 
 function throwIf(fault: string | undefined): void {
   if (fault) throw new TypeError(fault);
-}
-
-/** Check an option that may be left out. */
-function checkOptional(name: string, type: string, value: unknown): void {
-  if (value !== undefined) throwIf(typeFault(name, type, value));
 }
 
 /** Check an object of methods that may be left out. */
@@ -110,19 +109,17 @@ function checkMethods(name: string, value: object | undefined, methods: readonly
 export function parseOptions(options: SessionOptions): Settings {
   throwIf(typeFault('options', 'object', options));
   const given: Partial<SessionOptions> = options;
-  const { provide, consent, fetch, now, store, logger, retry } = given;
-  const { name = 'tessera', refresh = 'auto', timeoutMs = 10_000 } = given;
-  throwIf(nameFault('', NAMES, given));
-  for (const [option, value] of Object.entries({ provide, consent, fetch, now }))
-    checkOptional(option, 'function', value);
-  checkMethods('store', store, ['read', 'update']);
-  checkMethods('logger', logger, ['debug']);
-  checkOptional('retry', 'object', retry);
-  const { firstMs = 5_000, maxMs = 120_000 } = retry ?? {};
-  throwIf(typeFault('name', 'string', name));
+  throwIf(nameFault('', Object.keys(TYPES), given));
+  for (const [option, type] of Object.entries(TYPES)) {
+    const value = given[option as keyof SessionOptions];
+    if (type !== 'any' && value !== undefined) throwIf(typeFault(option, type, value));
+  }
+  const { name = 'tessera', refresh = 'auto', timeoutMs = 10_000, retry = {} } = given;
+  const { firstMs = 5_000, maxMs = 120_000 } = retry;
+  checkMethods('store', given.store, ['read', 'update']);
+  checkMethods('logger', given.logger, ['debug']);
   throwIf(choiceFault('refresh', ['auto', 'off'], refresh));
-  for (const [option, value] of Object.entries({ timeoutMs, firstMs, maxMs }))
-    throwIf(typeFault(option, 'number', value));
+  for (const [option, value] of Object.entries({ firstMs, maxMs })) throwIf(typeFault(option, 'number', value));
   const baseUrl = parseBaseUrl(given.baseUrl, given.allowInsecure);
   return { ...given, baseUrl, name, refresh, timeoutMs, firstMs, maxMs };
 }

@@ -43,10 +43,8 @@ interface Inside {
   record: SessionRecord;
   /** Resolves when every host call so far has been repeated on the failed store: whether the last one is confirmed there. */
   repeated: Promise<boolean>;
-  /** The store is known to have held a set. */
+  /** The store may hold a set: nothing is known about it yet, or it held one when it was last read or written. */
   heldSet: boolean;
-  /** Number of erasures out of turn: what was queued before the last one has no effect any more. */
-  erasures: number;
   /** A read that waits for its turn: one is enough for any number of messages. */
   waitingRead?: { readonly absences: number; readonly isNews: boolean; readonly done: Promise<void> } | undefined;
 }
@@ -62,7 +60,7 @@ export type RecordStore = ReturnType<typeof createRecordStore>;
 export function createRecordStore(
   baseUrl: string,
   store: Store,
-  makeSpare: (value?: unknown) => Store,
+  makeSpare: (value: unknown) => Store,
   ports: RecordStorePorts,
 ) {
   const empty = emptyRecord(baseUrl);
@@ -81,8 +79,7 @@ export function createRecordStore(
     queue,
     record: empty,
     repeated: Promise.resolve(true),
-    heldSet: false,
-    erasures: 0,
+    heldSet: true,
   };
 
   return {
@@ -90,38 +87,23 @@ export function createRecordStore(
     get record() {
       return inside.record;
     },
-    /** Let the store be used: there is consent. */
-    open(): void {
-      ports.setStorage({ isOpen: true });
-      queue.open();
-    },
-    /** Resolve when every use of the store so far has ended; at once while none may begin. */
-    async flushed(): Promise<unknown> {
-      return ports.page().storage.isOpen && queue.ended();
-    },
+    /** Resolve when every use of the store so far has ended. */
+    flushed: queue.ended,
     /** Resolve when every host call so far is repeated on a store that has failed; false if the last one is not confirmed. */
     repeated: (): Promise<boolean> => inside.repeated,
-    eraseNow: (transition: Transition): Promise<boolean> => eraseNow(inside, transition),
     update: (transition: Transition, options: UpdateOptions): Promise<boolean> => update(inside, transition, options),
     reload: (isNews = false): Promise<void> => reload(inside, isNews),
     /** Know nothing about the store until the next `reload`. */
     forget: (): void => ports.setStorage(storeForgotten(ports.page().storage)),
     /** Release the connection until the store is used again. */
     disconnect: (): void => releaseStore(queue.store),
-    /** Release the store once everything is written. What still waits for consent is dropped. */
-    close: (): Promise<void> => closeStore(inside, makeSpare),
+    /** Release the store once everything is written. */
+    async close(): Promise<void> {
+      await queue.ended();
+      await inside.repeated;
+      releaseStore(queue.store);
+    },
   };
-}
-
-async function closeStore(inside: Inside, makeSpare: (value?: unknown) => Store): Promise<void> {
-  const { ports, queue } = inside;
-  const used = queue.store;
-  if (!ports.page().storage.isOpen) queue.replaceBy(makeSpare());
-  queue.open();
-  await queue.ended();
-  await inside.repeated;
-  releaseStore(used);
-  if (queue.store !== used) releaseStore(queue.store);
 }
 
 function mayWrite({ ports }: Inside, isErasure = false): boolean {
@@ -168,7 +150,6 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
   const queuedCalls = isHostCall && !isApplied ? 1 : 0;
   if (isApplied) adopt(inside, transition(inside.record), cause);
   count(ports, 1, queuedCalls);
-  const { erasures } = inside;
   let before: SessionRecord | undefined;
   let after: SessionRecord | undefined;
   const write = (place: Store) =>
@@ -178,7 +159,6 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
       // A store that is empty, was emptied or is damaged takes over what this page holds.
       before = parse(inside, stored) ?? (isApplied ? undefined : inside.record);
       after = before ? transition(before) : inside.record;
-      if (inside.erasures > erasures) after = before;
       return after === before ? stored : after;
     });
   return queue.use(write, () => {
@@ -233,16 +213,6 @@ function reload(inside: Inside, isNews: boolean): Promise<void> {
   });
   inside.waitingRead = { absences, isNews, done };
   return done;
-}
-
-/** Apply a transition that erases to a store that may not be used yet, out of turn. */
-async function eraseNow(inside: Inside, transition: Transition): Promise<boolean> {
-  inside.erasures++;
-  const change = (stored: unknown) => transition(parse(inside, stored) ?? inside.record);
-  await inside.queue.updateNow(change).catch((cause) => {
-    throw storageError('the store failed', cause);
-  });
-  return true;
 }
 
 function storageError(what: string, cause: unknown): TokenError {

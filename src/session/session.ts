@@ -6,7 +6,7 @@
 
 import { TokenError } from '../token/errors.ts';
 import { parseAnswer } from '../token/token-set.ts';
-import { startAttempt } from './attempts.ts';
+import { startAttempt } from './attempt-lifecycle.ts';
 import { createClock } from './browser/clock.ts';
 import { watchPage } from './browser/page.ts';
 import { defaultStore, memoryStore } from './browser/store.ts';
@@ -17,16 +17,27 @@ import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
 import { decide, explicitPlan } from './rules/decide.ts';
 import { initialPage, recordAdopted, wasHidden, wentAway, wokeUp } from './rules/page-state.ts';
-import { emptyRecord, isSameSet, loggedOut, renderedWithPage, setByHost, setByOwner } from './rules/record.ts';
+import {
+  emptyRecord,
+  isSameSet,
+  loggedOut,
+  renderedWithPage,
+  setByHost,
+  setByOwner,
+  signalNoted,
+  type Transition,
+} from './rules/record.ts';
 import {
   commit,
   commitAnswer,
   decideNow,
+  followStepBack,
   HOST_ERASURE,
   noToken,
   publish,
   readAgain,
   reconcile,
+  releaseWaiting,
   reportError,
   type Shell,
   setPage,
@@ -45,7 +56,6 @@ export function createSession(options: SessionOptions): Session {
   const shell = createShell(options);
   const { settings, records, tabs, events } = shell;
   tabs.connect();
-  void records.reload().then(() => reconcile(shell));
   // The set that the page was rendered with is queued first: every later call of the host outranks it.
   if (settings.tokens) supplyRendered(shell, settings.tokens).catch((error) => reportError(shell, error));
   const asked = askConsent(shell);
@@ -72,6 +82,8 @@ export function createSession(options: SessionOptions): Session {
     setTokens: (answer) => run(() => supply(shell, answer)),
     clear: (more) => run(() => commit(shell, loggedOut(shell.clock.now(), more?.forget), HOST_ERASURE)),
     refresh: () => run(() => refreshNow(shell)),
+    signIn: () => run(() => signIn(shell)),
+    noteSignal: () => run(() => noteSignal(shell)),
     on: events.on,
     subscribe: (listener) => events.on('change', listener),
     close: () => close(shell),
@@ -91,7 +103,7 @@ function createShell(options: SessionOptions): Shell {
     adopt: (before, after, cause) => {
       shell.page = recordAdopted(shell.page, before, after, cause);
       // Another tab may have corrected the record for a step back of the clock: follow it here.
-      if (after.receivedAt !== before.receivedAt) clock.followStepBack();
+      if (after.receivedAt !== before.receivedAt) followStepBack(shell);
     },
     reportError: (error) => reportError(shell, error),
   };
@@ -112,6 +124,7 @@ function createShell(options: SessionOptions): Shell {
       },
     ),
     startAttempt: (plan) => startAttempt(shell, plan),
+    waiting: [],
     controller: new AbortController(),
     attemptEnded: Promise.resolve(undefined),
     published: { state: Object.freeze(decide(emptyRecord(baseUrl), page, clock.now()).state), token: undefined },
@@ -145,6 +158,7 @@ function close(shell: Shell): void {
   setPage(shell, { isClosed: true, attempt: undefined });
   controller.abort();
   timer.close();
+  releaseWaiting(shell, true);
   // A logout that is being written still reaches the other tabs.
   void records.close().then(tabs.disconnect);
   reconcile(shell);
@@ -204,7 +218,25 @@ async function refreshNow(shell: Shell): Promise<void> {
   const isOver = () => shell.page.otherTabUntil <= shell.clock.now() || undefined;
   await waitFor(shell, 2 * settings.timeoutMs, 'refresh in another tab', isOver);
   if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
-  // Too early for another attempt, or another tab has tried in vain.
   if (plan.kind === 'refresh' && isSameSet(records.record, before))
-    throw shell.page.lastError ?? new TokenError('network', 'refresh: another tab has tried in vain');
+    throw (
+      shell.page.lastError ?? new TokenError('network', 'refresh: too early to ask the service again; see state.next')
+    );
+}
+
+/** End the set in force for all tabs, then ask `provide`. */
+async function signIn(shell: Shell): Promise<void> {
+  await commit(shell, loggedOut(shell.clock.now()), HOST_ERASURE);
+  await refreshNow(shell);
+}
+
+async function noteSignal(shell: Shell): Promise<boolean> {
+  let isOfOther = false;
+  const noted: Transition = (record) => {
+    const { generation, signalGeneration = generation } = record;
+    isOfOther = signalGeneration !== generation;
+    return signalNoted(record);
+  };
+  await commit(shell, noted, { cause: 'tab', isHostCall: false });
+  return isOfOther;
 }

@@ -21,7 +21,14 @@ import type { createEvents } from './events.ts';
 import type { Settings } from './options.ts';
 import type { RecordStore, UpdateOptions } from './record-store.ts';
 import { type Decision, decide, noTokenError } from './rules/decide.ts';
-import { type AttemptPlan, type Cause, isSettled, type PageState, waitEnded } from './rules/page-state.ts';
+import {
+  type AttemptPlan,
+  type Cause,
+  isSettled,
+  type PageState,
+  pageClockSetBack,
+  waitEnded,
+} from './rules/page-state.ts';
 import { isSameFlat, isSameState, type SessionState } from './rules/public-state.ts';
 import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
 
@@ -38,6 +45,8 @@ export interface Shell {
   published: { readonly state: SessionState; readonly token: string | undefined };
   /** Start an attempt; resolves when it has ended, with the error it failed with. */
   startAttempt(plan: AttemptPlan): Promise<TokenError | undefined>;
+  /** Host calls that wait for the first decision about consent, in order; see {@link releaseWaiting}. */
+  readonly waiting: ((isVoid: boolean) => void)[];
   /** Aborts the attempt in progress. */
   controller: AbortController;
   /** Resolves when the attempt in progress has ended, with the error it failed with. */
@@ -80,11 +89,18 @@ export function publish(shell: Shell, { state, token }: Decision): void {
   shell.events.emit('change');
 }
 
-/** If the wall clock was set back, correct the instants of the record. */
+/** If the wall clock was set back, correct the instants of page and record. */
 export function followClock(shell: Shell): void {
-  const backMs = isSettled(shell.page) ? shell.clock.followStepBack() : 0;
+  const backMs = isSettled(shell.page) ? followStepBack(shell) : 0;
   const { record } = shell.records;
   if (backMs && record.set) commit(shell, clockSetBack(record, backMs), HOST_CALL).catch(() => {});
+}
+
+/** If the wall clock was set back, follow it on this page. Returns by how much, ms. */
+export function followStepBack(shell: Shell): number {
+  const backMs = shell.clock.followStepBack();
+  if (backMs) shell.page = pageClockSetBack(shell.page, backMs);
+  return backMs;
 }
 
 export function reportError(shell: Shell, error: TokenError): void {
@@ -109,22 +125,32 @@ export function noToken({ records, page }: Shell): TokenError {
  *   page may find the user before.
  */
 export async function commit(shell: Shell, transition: Transition, options: UpdateOptions): Promise<void> {
-  const { records, tabs } = shell;
+  const { records, tabs, waiting, page } = shell;
   const needsConsent = !options.isErasure;
-  if (needsConsent && shell.page.consent === 'refused') throw noToken(shell);
-  // Before the first consent the queue of the store does not run: an erasure does not wait for it.
-  const isQueued = needsConsent || shell.page.storage.isOpen;
-  const writing = isQueued ? records.update(transition, options) : records.eraseNow(transition);
+  if (needsConsent && page.consent === 'refused') throw noToken(shell);
+  if (needsConsent && page.consent === 'pending')
+    return new Promise((resolve, reject) => {
+      waiting.push((isVoid) => (isVoid ? reject(noToken(shell)) : resolve(commit(shell, transition, options))));
+    });
+  if (!needsConsent) releaseWaiting(shell, true);
+  const writing = records.update(transition, options);
   reconcile(shell);
   const isChanged = await writing;
-  // Consent may have been given meanwhile, and the record been read before the erasure.
-  if (!isQueued && shell.page.storage.isOpen) await records.reload(true);
   const isConfirmed = await records.repeated();
   if (isChanged) tabs.notify();
   if (needsConsent && shell.page.consent !== 'granted') throw noToken(shell);
   reconcile(shell);
   if (options.isHostCall && !isConfirmed)
     throw new TokenError('storage_failed', 'storage: the store did not confirm; the next page may find the former set');
+}
+
+/**
+ * Run the calls that wait for consent.
+ *
+ * @param isVoid  they are rejected instead: the session closes, or a logout or an opt-out came later.
+ */
+export function releaseWaiting({ waiting }: Shell, isVoid: boolean): void {
+  for (const release of waiting.splice(0)) release(isVoid);
 }
 
 /** Record an answer from outside: a set, by the transition `supplied`, or an opt-out. */
@@ -143,7 +169,7 @@ export async function commitAnswer(
 /** Read the stored record again, then see what follows. */
 export async function readAgain(shell: Shell, isChanged: boolean): Promise<void> {
   const { consent, isClosed, isAway } = shell.page;
-  if (consent === 'refused' || isClosed || isAway) return;
+  if (consent !== 'granted' || isClosed || isAway) return;
   await shell.records.reload(isChanged);
   shell.page = waitEnded(shell.page, isChanged, shell.clock.now());
   reconcile(shell);

@@ -20,18 +20,12 @@ export interface StoreQueuePorts {
 
 export type StoreQueue = ReturnType<typeof createStoreQueue>;
 
-/** Create the queue of a store. Nothing runs before `open()`. */
+/** Create the queue of a store. */
 export function createStoreQueue(given: Store, ports: StoreQueuePorts) {
   let store = given;
   /** The store that failed, while another one replaces it. */
   let failed: Store | undefined;
-  let open = () => {};
-  let ended: Promise<unknown> = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-
-  /** Resolves when every use out of turn has ended. */
-  let outOfTurn: Promise<unknown> = Promise.resolve();
+  let ended: Promise<unknown> = Promise.resolve();
 
   const run = async (work: (place: Store) => Promise<unknown>, mayRepeat: boolean): Promise<unknown> => {
     const absences = ports.absences();
@@ -56,40 +50,15 @@ export function createStoreQueue(given: Store, ports: StoreQueuePorts) {
     get failed() {
       return failed;
     },
-    /** Let the queue run. */
-    open: () => open(),
     /** Resolve when every use so far has ended. */
-    ended: () => Promise.all([ended, outOfTurn]),
+    ended: (): Promise<unknown> => ended,
     /** Use the store when everything before has ended; `then` receives what `work` brings. */
     use<T>(work: (place: Store) => Promise<unknown>, then: (value: unknown) => T): Promise<T> {
       const used = ended.then(() => run(work, true)).then(then);
       ended = used.catch(() => {});
       return used;
     },
-    /**
-     * Change the stored value out of turn, even before `open()`. After the time limit the change does nothing: by then
-     * somebody else's record may be stored.
-     */
-    updateNow(change: (stored: unknown) => unknown): Promise<unknown> {
-      const used = updateInTime(store, change);
-      outOfTurn = Promise.allSettled([outOfTurn, used]);
-      return used;
-    },
-    /** Use another store from now on, although the one before has not failed. */
-    replaceBy(other: Store): void {
-      store = other;
-    },
   };
-}
-
-/** Change the stored value; after the time limit the change does nothing. */
-function updateInTime(store: Store, change: (stored: unknown) => unknown): Promise<unknown> {
-  let isLate = false;
-  // An asynchronous function: a store of the host may throw where it should reject.
-  const write = async () => store.update((stored) => (isLate ? stored : change(stored)));
-  return withTimeout(STORE_MS, write(), 'the store').finally(() => {
-    isLate = true;
-  });
 }
 
 /** Release the connection of a store; it is opened again by the next use. */

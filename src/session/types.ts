@@ -24,16 +24,19 @@ export interface Session {
    * Get the token in force, in the same task; or wait for the one that `provide` or a refresh brings.
    *
    * @param options.timeoutMs  how long to wait, ms. Default: the session's `timeoutMs`.
-   * @throws {TokenError} `opted_out`, `no_token`, `no_consent`, `timeout`, `closed`, or what the attempt failed with.
+   * @throws {TokenError} `opted_out`, `no_token` (nobody is signed in, or there is no `provide`), `no_consent`, `timeout`,
+   *   `refresh_rejected`, `closed`, or what the attempt failed with.
    * @example const token = await session.getToken({ timeoutMs: 500 });
    */
   getToken(options?: { timeoutMs?: number | undefined }): Promise<string>;
   /**
    * Supply a set. The token changes at once if the stored state is known; the promise settles after the write. Before the
-   * decision about consent, set and promise wait for it, even over a refusal that is followed by consent.
+   * decision about consent, set and promise wait for it, even over a refusal that is followed by consent; a logout or an
+   * opt-out that comes meanwhile drops them.
    *
    * @param answer  a generate answer `{ status, body }`, its body, or `{ status: 'optout' }`.
-   * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (refused before, or withdrawn), `closed`;
+   * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (refused before, withdrawn,
+   *   or dropped by a logout before consent), `closed`;
    *   `storage_failed` if the write was given up on and the next page may find the former user.
    * @example await session.setTokens(await response.json());
    */
@@ -43,16 +46,41 @@ export interface Session {
    *
    * @param options.forget  also forget which sets there were: nothing that identifies the user is left, but a page from a
    *   cache may then bring its set back. Default false.
+   * @throws {TokenError} `storage_failed` if neither a write nor an erasure could be confirmed, so that the next page may find
+   *   the former user; `closed`.
    * @example await session.clear();
    */
   clear(options?: { forget?: boolean | undefined }): Promise<void>;
   /**
-   * Refresh now, or call `provide` if there is nothing to refresh; one request in all tabs. Settles after the write.
+   * Refresh now, or call `provide` if there is nothing to refresh; one request in all tabs. Settles after the write. It keeps
+   * the user: after a sign-in call {@link Session.signIn} or `setTokens`.
    *
-   * @throws {TokenError} what the attempt failed with; `no_token` if there is nothing to refresh and no `provide`.
+   * @throws {TokenError} what the attempt failed with: `network`, `timeout`, `http_status`, `malformed_response`,
+   *   `decrypt_failed`, `provide_failed`, `invalid_token_set` or `storage_failed`; `refresh_rejected` or `opted_out` by the
+   *   service's answer; `no_token` if there is nothing to refresh and no `provide`, or nobody is signed in; `no_consent`;
+   *   `closed`; `network` if `Retry-After` or the budget of attempts forbids one now.
    * @example await session.refresh();
    */
   refresh(): Promise<void>;
+  /**
+   * Somebody has signed in: end the set in force at once, in all tabs, then ask `provide`, whoever was signed in before.
+   * `refresh()` would refresh the former user's set. A page that has the new set already calls `setTokens` instead.
+   *
+   * @throws {TokenError} as {@link Session.refresh}; the former set is gone in any case. `storage_failed` as
+   *   {@link Session.clear}: `provide` was not asked.
+   * @example form.addEventListener('submit', async () => { await signInOnServer(); await session.signIn(); });
+   */
+  signIn(): Promise<void>;
+  /**
+   * Note that the token goes to a cache outside of the session, one that outlives the page: for adapters of ad platforms. The
+   * record remembers for whom that cache was filled, even over pages without the adapter.
+   *
+   * @returns true if the cache may still hold the token of a former user (a switch of user, a logout or an opt-out has come
+   *   since): clear it.
+   * @throws {TokenError} `no_consent`, `closed`.
+   * @example if (await session.noteSignal()) cache.clear();
+   */
+  noteSignal(): Promise<boolean>;
   /**
    * Listen to an event; returns the unsubscribe function.
    *

@@ -110,7 +110,11 @@ export function parseTokenSet(input: unknown, own = false): TokenSet {
  * if (answer !== 'optout') use(answer.advertisingToken);
  */
 export function parseAnswer(input: unknown): Answer {
-  const { status, body } = Object(input) as { status?: unknown; body?: unknown };
+  const { status, body, json, then } = Object(input) as Record<string, unknown>;
+  if (typeof json === 'function') throwFault(expectedGot('token set', 'object', 'a Response: use await response.json()'));
+  if (typeof then === 'function') throwFault(expectedGot('token set', 'object', 'a Promise: await it'));
+  if (typeof input === 'string' && input)
+    throwFault(expectedGot('token set', 'object', 'a string: use JSON.parse, or response.json() for response.text()'));
   if (!status) return parseTokenSet(input);
   throwFault(choiceFault('status', ['success', 'optout'], status));
   return status === 'optout' ? status : parseTokenSet(body);

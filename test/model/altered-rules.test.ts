@@ -68,11 +68,11 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'storage is used before there is consent',
     'wild',
-    alterModule('storeQueue', ({ createStoreQueue }) => ({
-      createStoreQueue: (...options) => {
-        const queue = createStoreQueue(...options);
-        queue.open();
-        return queue;
+    alterModule('recordStore', ({ createRecordStore }) => ({
+      createRecordStore: (...options) => {
+        const records = createRecordStore(...options);
+        queueMicrotask(() => void records.reload());
+        return records;
       },
     })),
     /before consent/,
@@ -86,8 +86,8 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'closing leaves alone what waits for consent',
     'close',
-    alterModule('recordStore', ({ createRecordStore }) => ({
-      createRecordStore: (...options) => Object.assign(createRecordStore(...options), { close: async () => {} }),
+    alterModule('shell', ({ releaseWaiting }) => ({
+      releaseWaiting: (inside, isVoid) => (inside.page.isClosed ? undefined : releaseWaiting(inside, isVoid)),
     })),
     /has not settled/,
   ],

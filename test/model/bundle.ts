@@ -17,7 +17,7 @@ import * as pageState from '../../src/session/rules/page-state.ts';
 import * as record from '../../src/session/rules/record.ts';
 import * as refresh from '../../src/session/rules/refresh.ts';
 import * as retry from '../../src/session/rules/retry.ts';
-import * as storeQueue from '../../src/session/store-queue.ts';
+import * as shell from '../../src/session/shell.ts';
 
 export type SessionModule = typeof import('../../src/session/index.ts');
 
@@ -50,7 +50,7 @@ const MODULES = {
   refresh: ['rules/refresh.ts', refresh],
   recordStore: ['record-store.ts', recordStore],
   retry: ['rules/retry.ts', retry],
-  storeQueue: ['store-queue.ts', storeQueue],
+  shell: ['shell.ts', shell],
   tabs: ['browser/tabs.ts', tabs],
 } as const;
 type Modules = typeof MODULES;

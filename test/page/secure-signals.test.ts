@@ -69,13 +69,14 @@ describe('the provider', () => {
     expect(gpt.pushes).toEqual([UID2]);
   });
 
-  test('is a separate one for UID2, EUID and each network code', () => {
+  test('is a separate one for UID2, EUID and each network code', async () => {
     const gpt = createGpt();
     gpt.load();
     const { session } = fixture.open();
     connectSecureSignals(session);
     connectSecureSignals(session, { name: 'euid' });
     connectSecureSignals(session, { networkCode: '12345' });
+    await fixture.settle();
     expect(gpt.pushes).toEqual([UID2, 'euid.eu', '12345']);
   });
 
@@ -126,6 +127,74 @@ describe('the collector', () => {
     await session.setTokens(await userOf('user'));
     await fixture.settle();
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+  });
+});
+
+test('a collector that is called just after the page is restored resolves once the token is known again', async () => {
+  createGpt();
+  const { session } = fixture.open({ tokens: await userOf('user') });
+  await session.ready;
+  await fixture.settle();
+  connectSecureSignals(session);
+  const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
+  window.dispatchEvent(new Event('pagehide'));
+  await fixture.settle();
+  window.dispatchEvent(new Event('pageshow'));
+  const asked = get();
+  await fixture.settle();
+  expect(await Promise.race([asked, 'pending'])).toBe(session.advertisingToken);
+});
+
+describe('Google’s cache, after a page without the adapter', () => {
+  /** The user's signal is cached on one page; the next page, without the adapter, does `act`; a third page has it again. */
+  const visitThreePages = async (act: (session: ReturnType<typeof fixture.open>['session']) => unknown) => {
+    const first = createGpt();
+    first.load();
+    const { session, store } = fixture.open({ tokens: await userOf('user') });
+    connectSecureSignals(session);
+    await session.ready;
+    await fixture.settle();
+    const signal = session.advertisingToken;
+    expect(first.cache.get(UID2)).toBe(signal);
+    session.close();
+    leavePage();
+
+    const second = fixture.open({ store });
+    await second.session.ready;
+    await act(second.session);
+    await fixture.settle();
+    second.session.close();
+
+    const gpt = createGpt(first.cache);
+    gpt.load();
+    const third = fixture.open({ store });
+    connectSecureSignals(third.session);
+    await third.session.ready;
+    await fixture.settle();
+    return { gpt, signal, session: third.session };
+  };
+
+  test.each<readonly [sentence: string, act: (session: ReturnType<typeof fixture.open>['session']) => unknown]>([
+    ['a switch of user', async (session) => session.setTokens(await userOf('other'))],
+    ['a logout', (session) => session.clear()],
+    ['a logout that forgets the sets', (session) => session.clear({ forget: true })],
+    ['an opt-out', (session) => session.setTokens({ status: 'optout' })],
+  ])('is cleared once because of %s there', async (_, act) => {
+    const { gpt, signal, session } = await visitThreePages(act);
+    expect(gpt.cleared()).toBe(1);
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+    expect(gpt.cache.get(UID2)).not.toBe(signal);
+  });
+
+  test('is kept if nothing, or only a refresh, happened there', async () => {
+    const { gpt, signal } = await visitThreePages(() => fixture.advance(20 * MINUTE));
+    expect(gpt.cleared()).toBe(0);
+    expect(gpt.cache.get(UID2)).toBe(signal);
+  });
+
+  test('is cleared before the provider is pushed', async () => {
+    const { gpt } = await visitThreePages((session) => session.clear());
+    expect(gpt.calls).toEqual(['clear', 'push']);
   });
 });
 

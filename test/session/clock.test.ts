@@ -35,6 +35,18 @@ describe('the device’s clock', () => {
     close();
   });
 
+  test('set back after `provide` has failed: `provide` is called again after its back-off, not a day later', async () => {
+    const provide = vi.fn(async () => Promise.reject(new Error('unreachable')));
+    const fixture = createFixture();
+    const { session } = fixture.open({ provide });
+    await session.ready;
+    await fixture.advance(1);
+    vi.setSystemTime(Date.now() - DAY);
+    await fixture.advance(2 * MINUTE);
+    expect(provide.mock.calls.length).toBeGreaterThan(1);
+    fixture.close();
+  });
+
   test('set back while no page was open: no token is given out until the service has answered', async () => {
     const fixture = createFixture();
     const store = memoryStore(recordOf(1, START + 2 * HOUR));

@@ -266,7 +266,7 @@ describe('an erasure before consent', () => {
     const { consent } = controlledConsent();
     const { session } = fixture.open({ store, consent });
     const done = session.clear();
-    await Promise.all([fixture.advance(2_000), expect(done).rejects.toMatchObject({ code: 'storage_failed' })]);
+    await Promise.all([fixture.advance(4_000), expect(done).rejects.toMatchObject({ code: 'storage_failed' })]);
     const stored = recordOf(5);
     expect(late?.(stored)).toBe(stored);
   });

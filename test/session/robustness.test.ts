@@ -167,6 +167,34 @@ test('ten tabs whose set has ended make one call of provide', async () => {
   expect(provide).toHaveBeenCalledOnce();
 });
 
+test('ten tabs without Web Locks make one call of provide', async () => {
+  const store = memoryStore({ ...recordOf(1), ended: true, set: { ...recordOf(1).set, expiresAt: START + 1 } });
+  const provide = vi.fn(async () => success(9));
+  const name = 'ten-tabs-without-locks';
+  vi.setSystemTime(START + 2);
+  const tabs = Array.from({ length: 10 }, () => fixture.open({ store, name, provide }));
+  await until(() => tabs.every(({ session }) => session.advertisingToken === 'advertising-9'));
+  expect(provide).toHaveBeenCalledOnce();
+});
+
+test('a tab without Web Locks that was closed during its call of provide delays the next one by its time limit at most', async () => {
+  const store = memoryStore();
+  const provide = vi.fn(async (): Promise<never> => new Promise(() => {}));
+  const first = fixture.open({ store, provide });
+  await first.session.ready;
+  await fixture.settle();
+  expect(await store.read()).toMatchObject({ provideAt: START });
+  const lease = await store.read();
+  first.session.close();
+  await fixture.settle();
+  await store.update(() => lease);
+  const next = fixture.open({ store, provide: async () => success(9) });
+  await fixture.advance(11_000);
+  expect(next.session.state.next).toMatchObject({ action: 'provide', reason: 'other_tab' });
+  await fixture.advance(14_000);
+  expect(next.session.advertisingToken).toBe('advertising-9');
+});
+
 test('wake-ups do not shorten the back-off of a provide that fails', async () => {
   vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
   const provide = vi.fn(() => Promise.reject(new Error('no')));

@@ -18,8 +18,9 @@ export const createGpt = (cache = new Map<string, unknown>()) => {
   const pushes: string[] = [];
   /** Invalid results of collectors: empty or not a string, or a rejection. */
   const broken: unknown[] = [];
+  /** In order. */
+  const calls: ('push' | 'clear')[] = [];
   const providers: Provider[] = [];
-  let cleared = 0;
   const collect = (provider: Provider) => {
     const id = (provider.id ?? provider.networkCode)!;
     if (cache.has(id)) return;
@@ -29,25 +30,27 @@ export const createGpt = (cache = new Map<string, unknown>()) => {
     );
   };
   const add = (provider: Provider) => {
+    calls.push('push');
     pushes.push((provider.id ?? provider.networkCode)!);
     providers.push(provider);
     collect(provider);
   };
   return {
     pushes,
+    calls,
     broken,
     /** Signals by provider. */
     cache,
-    cleared: () => cleared,
+    cleared: () => calls.filter((call) => call === 'clear').length,
     load: () => {
       const google = (globals.googletag ??= {});
       const before = google.secureSignalProviders ?? [];
-      const calls = google.cmd ?? [];
+      const queued = google.cmd ?? [];
       Object.assign(google, {
         secureSignalProviders: {
           push: add,
           clearAllCache: () => {
-            cleared++;
+            calls.push('clear');
             cache.clear();
             providers.forEach(collect);
           },
@@ -55,7 +58,7 @@ export const createGpt = (cache = new Map<string, unknown>()) => {
         cmd: { push: (call: () => void) => call() },
       });
       before.forEach(add);
-      for (const call of calls) call();
+      for (const call of queued) call();
     },
   };
 };

@@ -150,6 +150,18 @@ describe('an answer', () => {
     ['a capitalised status', { status: 'Success', body: wire }, /^status: expected success or optout, got /],
     ['the status of an error', { status: 'client_error', body: wire }, /^status: expected success or optout, got /],
     ['a status that is a number', { ...wire, status: 200 }, /^status: expected success or optout, got /],
+    ['nothing', undefined, /^token set: expected object, got undefined$/],
+    [
+      'a response in place of its JSON',
+      new Response('{}'),
+      /^token set: expected object, got a Response: use await response\.json\(\)$/,
+    ],
+    ['a promise', Promise.resolve(wire), /^token set: expected object, got a Promise: await it$/],
+    [
+      'a JSON string',
+      JSON.stringify(wire),
+      /^token set: expected object, got a string: use JSON\.parse, or response\.json\(\) for response\.text\(\)$/,
+    ],
     ['no members', {}, /^advertising_token: expected string, got undefined$/],
   ])('with %s is refused', (_, input, message) => {
     expect(errorOf(() => parseAnswer(input)).message).toMatch(message);

@@ -9,9 +9,9 @@ export function App() {
       <p>
         {state?.phase}, next: {state?.next?.action} ({state?.next?.reason})
       </p>
-      {/* After a sign-in at your server, give the session the set that the server answers with. */}
-      <button type="button" onClick={() => session?.refresh().catch(() => {})}>
-        Ask again
+      {/* Call it after a sign-in at your server: the session asks `provide` for the user who is signed in now. */}
+      <button type="button" onClick={() => session?.signIn().catch(() => {})}>
+        Signed in
       </button>
       <button type="button" onClick={() => session?.clear()}>
         Log out

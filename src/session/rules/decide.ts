@@ -44,7 +44,7 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
   const page: PageState = {
     ...given,
     ...(isAttemptVoid && { attempt: undefined }),
-    ...(phase === 'fresh' && settled && { attempts: 0, notBefore: 0 }),
+    ...(phase === 'fresh' && settled && { fruitlessAttempts: 0, notBefore: 0 }),
   };
   const plan = settled && !page.attempt ? planOf(page, record, phase, need, now) : undefined;
   const wait = plan && waitOf(plan, page, retry, now);

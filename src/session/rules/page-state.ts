@@ -41,8 +41,6 @@ export interface AttemptInProgress {
 
 /** How far the record in memory agrees with the stored one. */
 export interface StorageState {
-  /** Consent has been given at least once: the store may be used. */
-  readonly isOpen: boolean;
   /** The stored record has been read since the page was last away. */
   readonly isCurrent: boolean;
   /** The stored record has been read at least once. */
@@ -94,7 +92,7 @@ export interface PageState {
   /** Another tab is refreshing; this page waits for its message until then, local epoch ms. */
   readonly otherTabUntil: number;
   /** Attempts of this page that have ended without a fresh set. */
-  readonly attempts: number;
+  readonly fruitlessAttempts: number;
   /** This page starts no other attempt before, local epoch ms: for attempts that leave no trace in the record. */
   readonly notBefore: number;
   /** When this page, after it woke up, tries whatever the back-off says; 0 if it never slept. Local epoch ms. */
@@ -120,7 +118,6 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
     isVisible: true,
     callers: 0,
     storage: {
-      isOpen: false,
       isCurrent: false,
       isKnown: false,
       queuedCalls: 0,
@@ -131,7 +128,7 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
     },
     lockRefusals: 0,
     otherTabUntil: 0,
-    attempts: 0,
+    fruitlessAttempts: 0,
     notBefore: 0,
     wakeAttemptAt: 0,
     cause: 'load',
@@ -198,9 +195,9 @@ export function attemptEnded(
     return { ...idle, lockRefusals: page.lockRefusals + 1, otherTabUntil: now + otherTabWaitMs };
   }
   // Without a failure, the first three attempts follow each other at once: each may only have found out what is stored.
-  const waits = end === 'failed_unrecorded' || (end === 'done' && page.attempts > 2);
-  const notBefore = waits ? now + backOffMs(backOff, page.attempts) : 0;
-  return { ...idle, attempts: page.attempts + 1, notBefore, lockRefusals: 0, otherTabUntil: 0 };
+  const waits = end === 'failed_unrecorded' || (end === 'done' && page.fruitlessAttempts > 2);
+  const notBefore = waits ? now + backOffMs(backOff, page.fruitlessAttempts) : 0;
+  return { ...idle, fruitlessAttempts: page.fruitlessAttempts + 1, notBefore, lockRefusals: 0, otherTabUntil: 0 };
 }
 
 /**
@@ -226,6 +223,20 @@ export function wokeUp(page: PageState, now: number): PageState {
     notBefore,
     // A browser may suspend a hidden page without an event: it has missed messages then.
     storage: wasAway ? storeForgotten(page.storage) : page.storage,
+  };
+}
+
+/** This device's clock was set back by `backMs`: correct what this page measured by it. */
+export function pageClockSetBack(page: PageState, backMs: number): PageState {
+  const { hiddenAt, otherTabUntil, notBefore, wakeAttemptAt } = page;
+  // 0 means that there is no such instant.
+  const back = (instant: number) => Math.max(0, instant - backMs);
+  return {
+    ...page,
+    hiddenAt: back(hiddenAt),
+    otherTabUntil: back(otherTabUntil),
+    notBefore: back(notBefore),
+    wakeAttemptAt: back(wakeAttemptAt),
   };
 }
 

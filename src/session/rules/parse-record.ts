@@ -25,7 +25,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
   if (stored === undefined || stored === null) return undefined;
   throwIf(typeFault('stored record', 'object', stored));
   const given = stored as Record<string, unknown>;
-  const { v, generation, offsetMs } = given;
+  const { v, generation, offsetMs, signalGeneration } = given;
   throwIf(!Number.isSafeInteger(generation) && expectedGot('generation', 'a whole number', kindOf(generation)));
   throwIf(!Number.isFinite(offsetMs) && expectedGot('offsetMs', 'a finite number', kindOf(offsetMs)));
   if (given['baseUrl'] !== baseUrl) return undefined;
@@ -43,6 +43,8 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
     optedOut: given['optedOut'] ? true : undefined,
     receivedAt: instant(given['receivedAt']),
     clearedAt: instant(given['clearedAt']),
+    provideAt: instant(given['provideAt']),
+    signalGeneration: Number.isSafeInteger(signalGeneration) ? (signalGeneration as number) : undefined,
     retry: set && parseRetry(retry),
   });
 }

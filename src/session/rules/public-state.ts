@@ -12,9 +12,9 @@ import type { WaitReason } from './retry.ts';
  * - `expires`: no refresh is planned; the advertising token expires.
  * - `in_progress`: a refresh or `provide` runs.
  * - `other_tab`: another tab is refreshing.
- * - `back_off`: the random pause after a network error, a time-out or a 5xx.
+ * - `back_off`: the random pause after a network error, a time-out, a status 408, 425, 429 or 5xx, or a failed `provide`.
  * - `retry_after`: the service asked for a pause.
- * - `budget`: 15 attempts in 30 minutes are spent.
+ * - `budget`: from the fifth attempt in a row on, attempts lie at least 3 minutes apart: at most 15 in 30 minutes.
  * - `refused`: the service refused the set; the next attempt is 30 s, 2 min or 10 min later.
  * - `woken`: the page woke up, and tries again within 2 s.
  * - `hidden`: an attempt is due; a hidden page waits until it is shown or asked for a token.

@@ -25,6 +25,10 @@ export interface SessionRecord extends Held {
   readonly fingerprints?: readonly string[] | undefined;
   /** When the user logged out or opted out; absent once a set is supplied. */
   readonly clearedAt?: number | undefined;
+  /** The generation whose token was last handed to a cache outside of the session; see {@link signalNoted}. */
+  readonly signalGeneration?: number | undefined;
+  /** When a tab without the Web Lock began to call `provide`; see {@link provideClaimed}. */
+  readonly provideAt?: number | undefined;
   /** Attempts to refresh this set; absent once a newer set is there. */
   readonly retry?: RetryState | undefined;
 }
@@ -53,11 +57,13 @@ export function emptyRecord(baseUrl: string): SessionRecord {
  * Erase everything that identifies the user. What stays fences late answers, keeps the tombstone of an opt-out, and
  * knows the clock. Every explicit action begins with this; a withdrawal of consent is nothing else.
  */
-export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut }) => ({
+export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, signalGeneration }) => ({
   ...emptyRecord(baseUrl),
   generation: generation + 1,
   offsetMs,
   ...(optedOut && { optedOut }),
+  // The signal of the user who leaves may still be in that cache.
+  signalGeneration,
 });
 
 /**
@@ -117,6 +123,26 @@ export function loggedOut(now: number, forget = false): Transition {
 export function optedOut(now: number): Transition {
   return (record) => ({ ...erased(record), optedOut: true, clearedAt: now });
 }
+
+/** A cache outside of the session is given the token of the present user; without a user, it holds none any more. */
+export const signalNoted: Transition = (record) => {
+  const signalGeneration = record.set && !record.optedOut ? record.generation : undefined;
+  return signalGeneration === record.signalGeneration ? record : { ...record, signalGeneration };
+};
+
+/**
+ * A tab that has no Web Lock calls `provide` at `now`. The record is unchanged if another tab began to do so less than
+ * `leaseMs` ago.
+ */
+export function provideClaimed(now: number, leaseMs: number): Transition {
+  return (record) => {
+    const { provideAt = 0 } = record;
+    return now >= provideAt && now < provideAt + leaseMs ? record : { ...record, provideAt: now };
+  };
+}
+
+/** The call of `provide` has ended. */
+export const provideEnded: Transition = (record) => ({ ...record, provideAt: undefined });
 
 /** Tell whether two records hold the same set, put there by the same action. A refresh may keep one of the two tokens. */
 export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {

@@ -60,7 +60,7 @@ const WAKE_OUTAGES = 2;
 
 /**
  * The time between attempt number `attempts` and the next one, ms. The first five follow the back-off alone, up to the
- * fifteenth lie 180 s apart, all others 125 s: at most 15 attempts in any 30 minutes.
+ * fifteenth at least 180 s apart, all later ones 125 s: at most 15 attempts in any 30 minutes.
  */
 function minSpacingMs(attempts: number): number {
   if (attempts < 5) return 0;

@@ -401,23 +401,23 @@ describe('the page that follows', () => {
     [
       'forgets its attempts with a fresh set',
       record(),
-      page({ attempts: 4, notBefore: DUE }),
+      page({ fruitlessAttempts: 4, notBefore: DUE }),
       FRESH,
-      { attempts: 0, notBefore: 0 },
+      { fruitlessAttempts: 0, notBefore: 0 },
     ],
     [
       'remembers its attempts with a due set',
       record(),
-      page({ attempts: 4, notBefore: STALE }),
+      page({ fruitlessAttempts: 4, notBefore: STALE }),
       DUE,
-      { attempts: 4, notBefore: STALE },
+      { fruitlessAttempts: 4, notBefore: STALE },
     ],
     [
       'remembers its attempts while a fresh set is being written',
       record(),
-      page({ attempts: 4, notBefore: DUE, ...writing }),
+      page({ fruitlessAttempts: 4, notBefore: DUE, ...writing }),
       FRESH,
-      { attempts: 4, notBefore: DUE },
+      { fruitlessAttempts: 4, notBefore: DUE },
     ],
   ])('%s', (_, stored, given, now, expected) => {
     expect(decide(stored, given, now).page).toMatchObject(expected);

@@ -81,7 +81,7 @@ export type PageChange = Partial<Omit<PageState, 'storage'>> & { readonly storag
 export function page(change: PageChange = {}): PageState {
   const { storage, ...rest } = change;
   const initial = initialPage(false, true, 'memory');
-  const read = { isOpen: true, isCurrent: true, isKnown: true };
+  const read = { isCurrent: true, isKnown: true };
   return { ...initial, consent: 'granted', ...rest, storage: { ...initial.storage, ...read, ...storage } };
 }
 
@@ -212,7 +212,6 @@ export const pages: fc.Arbitrary<PageState> = fc.record({
   isVisible: flags,
   callers: fc.integer({ min: 0, max: 2 }),
   storage: fc.record({
-    isOpen: flags,
     isCurrent: fc.oneof(fc.constant(true), flags),
     isKnown: flags,
     queuedCalls: fc.constantFrom(0, 0, 0, 1),
@@ -225,7 +224,7 @@ export const pages: fc.Arbitrary<PageState> = fc.record({
   provideResult: fc.constantFrom(undefined, 'nobody', 'failed'),
   lockRefusals: fc.integer({ min: 0, max: 3 }),
   otherTabUntil: pageInstants,
-  attempts: fc.integer({ min: 0, max: 5 }),
+  fruitlessAttempts: fc.integer({ min: 0, max: 5 }),
   notBefore: pageInstants,
   wakeAttemptAt: pageInstants,
   cause: fc.constantFrom('set', 'provide', 'refresh', 'tab', 'load'),

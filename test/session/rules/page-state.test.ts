@@ -9,6 +9,7 @@ import {
   isLoaded,
   isSettled,
   type PageState,
+  pageClockSetBack,
   recordAdopted,
   storeForgotten,
   wentAway,
@@ -130,35 +131,46 @@ describe('the end of an attempt', () => {
     generation: 1,
     startedAt: DUE,
   } as const;
-  const busy = (attempts: number): PageState => page({ attempt, attempts, otherTabUntil: 5, notBefore: 6 });
+  const busy = (fruitlessAttempts: number): PageState =>
+    page({ attempt, fruitlessAttempts, otherTabUntil: 5, notBefore: 6 });
   const WAIT = 12 * SECOND;
   test.each<readonly [sentence: string, attempts: number, end: AttemptEnd, changed: Partial<PageState>]>([
-    ['that ran delays no other', 0, 'done', { attempts: 1, notBefore: 0, otherTabUntil: 0 }],
-    ['that ran for the third time delays no other', 2, 'done', { attempts: 3, notBefore: 0, otherTabUntil: 0 }],
+    ['that ran delays no other', 0, 'done', { fruitlessAttempts: 1, notBefore: 0, otherTabUntil: 0 }],
+    [
+      'that ran for the third time delays no other',
+      2,
+      'done',
+      { fruitlessAttempts: 3, notBefore: 0, otherTabUntil: 0 },
+    ],
     [
       'that ran for the fourth time in vain delays the next',
       3,
       'done',
-      { attempts: 4, notBefore: DUE + 20_000, otherTabUntil: 0 },
+      { fruitlessAttempts: 4, notBefore: DUE + 20_000, otherTabUntil: 0 },
     ],
-    ['that failed leaves the pause to the record', 9, 'failed', { attempts: 10, notBefore: 0, otherTabUntil: 0 }],
+    [
+      'that failed leaves the pause to the record',
+      9,
+      'failed',
+      { fruitlessAttempts: 10, notBefore: 0, otherTabUntil: 0 },
+    ],
     [
       'that failed without a trace delays the next',
       0,
       'failed_unrecorded',
-      { attempts: 1, notBefore: DUE + 2_500, otherTabUntil: 0 },
+      { fruitlessAttempts: 1, notBefore: DUE + 2_500, otherTabUntil: 0 },
     ],
     [
       'that failed so again delays it longer',
       2,
       'failed_unrecorded',
-      { attempts: 3, notBefore: DUE + 10_000, otherTabUntil: 0 },
+      { fruitlessAttempts: 3, notBefore: DUE + 10_000, otherTabUntil: 0 },
     ],
     [
       'that another tab makes waits for that tab',
       2,
       'other_tab',
-      { lockRefusals: 1, attempts: 2, notBefore: 6, otherTabUntil: DUE + WAIT },
+      { lockRefusals: 1, fruitlessAttempts: 2, notBefore: 6, otherTabUntil: DUE + WAIT },
     ],
   ])('%s', (_, attempts, end, changed) => {
     const given = deepFreeze(busy(attempts));
@@ -181,6 +193,25 @@ describe('a page that wakes up', () => {
     ],
   ])('%s', (_, given, changed) => {
     expect(wokeUp(deepFreeze(given), FRESH)).toEqual({ ...given, ...changed });
+  });
+});
+
+describe('a page whose device clock was set back', () => {
+  test('moves its own instants by the same span', () => {
+    const given = deepFreeze(
+      page({ hiddenAt: DUE, otherTabUntil: DUE + 1, notBefore: DUE + 2, wakeAttemptAt: DUE + 3, fruitlessAttempts: 2 }),
+    );
+    const moved = {
+      hiddenAt: DUE - HOUR,
+      otherTabUntil: DUE + 1 - HOUR,
+      notBefore: DUE + 2 - HOUR,
+      wakeAttemptAt: DUE + 3 - HOUR,
+    };
+    expect(pageClockSetBack(given, HOUR)).toEqual({ ...given, ...moved });
+  });
+
+  test('keeps 0, which stands for no instant', () => {
+    expect(pageClockSetBack(page(), HOUR)).toEqual(page());
   });
 });
 

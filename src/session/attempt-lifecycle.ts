@@ -4,10 +4,18 @@
 
 import type { TokenError } from '../token/errors.ts';
 import { type AttemptPorts, type Outcome, runAttempt } from './attempt.ts';
-import { refreshSet } from './browser/refresh.ts';
+import { refreshSet } from './browser/refresh-request.ts';
 import type { UpdateOptions } from './record-store.ts';
 import { type AttemptInProgress, type AttemptPlan, attemptEnded } from './rules/page-state.ts';
-import { isSameSet, type SessionRecord, serviceTime, setByProvide, type Transition } from './rules/record.ts';
+import {
+  isSameSet,
+  provideClaimed,
+  provideEnded,
+  type SessionRecord,
+  serviceTime,
+  setByProvide,
+  type Transition,
+} from './rules/record.ts';
 import { type Claim, claimRefresh, refreshAnswered, refreshFailed } from './rules/refresh.ts';
 import { type BackOff, isRefusal } from './rules/retry.ts';
 import { commit, commitAnswer, followClock, reconcile, reportError, type Shell, setPage } from './shell.ts';
@@ -30,7 +38,13 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
     timeoutMs,
     provide,
     withLock: tabs.withLock,
-    isStillNeeded: async () => !(await isLate()),
+    async claimProvide(hasLock) {
+      if (await isLate()) return 'superseded';
+      if (hasLock) return 'claimed';
+      const claimed = provideClaimed(clock.now(), timeoutMs + OTHER_TAB_MARGIN_MS);
+      return (await records.update(claimed, INTERNAL)) ? 'claimed' : 'other_tab';
+    },
+    releaseProvide: () => records.update(provideEnded, INTERNAL),
     async recordProvided(outcome) {
       // Another tab may have logged the user in or out meanwhile.
       if (outcome.type !== 'provided' && outcome.type !== 'nobody') return;

@@ -1,0 +1,67 @@
+/** `signIn()`: another user signs in on a page where a set is in force. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { MINUTE, until, useFakeClock } from '../support/fixtures.ts';
+import { createFixture, openLoaded, openTwoTabs, restoreGlobals, rotate, success } from './fixtures.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(restoreGlobals);
+
+describe('signIn()', () => {
+  test('asks `provide` although a good set is in force, and replaces it', async () => {
+    const provide = vi.fn(async () => success(8));
+    const { session, store, sent, close } = await openLoaded({ provide });
+    await session.signIn();
+    expect(provide).toHaveBeenCalledOnce();
+    expect(session.advertisingToken).toBe('advertising-8');
+    expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-8' } });
+    expect(sent).toEqual([]);
+    close();
+  });
+
+  test('withdraws the former token at once, in the same task', async () => {
+    const { session, close } = await openLoaded({ provide: () => new Promise(() => {}) });
+    expect(session.advertisingToken).toBe('advertising-1');
+    void session.signIn();
+    expect(session.advertisingToken).toBeUndefined();
+    close();
+  });
+
+  test.each([
+    ['fails', () => Promise.reject(new Error('down')), 'provide_failed'],
+    ['says that nobody is signed in', async () => null, 'no_token'],
+    ['is missing', undefined, 'no_token'],
+  ])('ends the former set even if `provide` %s', async (_, provide, code) => {
+    const { session, store, close } = await openLoaded({ provide });
+    await expect(session.signIn()).rejects.toMatchObject({ code });
+    expect(session.advertisingToken).toBeUndefined();
+    expect(await store.read()).not.toHaveProperty('set');
+    close();
+  });
+
+  test('makes a refresh answer for the former user void', async () => {
+    const fixture = createFixture();
+    let answer = () => {};
+    fixture.serve(async (request) => {
+      await new Promise<void>((resolve) => (answer = resolve));
+      return rotate(request);
+    });
+    const { session } = fixture.openStored({ provide: async () => success(8) });
+    await session.ready;
+    await fixture.advance(15 * MINUTE + 1_000);
+    expect(fixture.sent).toHaveLength(1);
+    const signedIn = session.signIn();
+    answer();
+    await fixture.settle();
+    await signedIn;
+    expect(session.advertisingToken).toBe('advertising-8');
+    fixture.close();
+  });
+
+  test('reaches the other tabs', async () => {
+    const { fixture, a, b } = await openTwoTabs({ provide: async () => success(8) });
+    await a.session.signIn();
+    await until(() => b.session.advertisingToken === 'advertising-8');
+    fixture.close();
+  });
+});
