@@ -111,7 +111,8 @@ export function parseTokenSet(input: unknown, own = false): TokenSet {
  */
 export function parseAnswer(input: unknown): Answer {
   const { status, body, json, then } = Object(input) as Record<string, unknown>;
-  if (typeof json === 'function') throwFault(expectedGot('token set', 'object', 'a Response: use await response.json()'));
+  if (typeof json === 'function')
+    throwFault(expectedGot('token set', 'object', 'a Response: use await response.json()'));
   if (typeof then === 'function') throwFault(expectedGot('token set', 'object', 'a Promise: await it'));
   if (typeof input === 'string' && input)
     throwFault(expectedGot('token set', 'object', 'a string: use JSON.parse, or response.json() for response.text()'));
