@@ -19,13 +19,19 @@ const modules: UserConfig = {
   resolve: { alias: { util: path('build/util.ts') } },
   build: {
     minify: false,
+    sourcemap: true,
     lib: {
       entry: Object.fromEntries(Object.values(entries).map((name) => [name, path(`src/${name}.ts`)])),
       formats: ['es'],
     },
     rolldownOptions: {
       external,
-      output: { entryFileNames: '[name].js', chunkFileNames: 'chunks/[name]-[hash].js' },
+      output: {
+        entryFileNames: '[name].js',
+        chunkFileNames: 'chunks/[name]-[hash].js',
+        // React's server components stop here. In the source, Rolldown would warn about it.
+        banner: ({ name }) => (name === 'page/react' ? "'use client';" : ''),
+      },
     },
   },
 };
@@ -35,6 +41,7 @@ const program: UserConfig = {
   build: {
     ssr: true,
     minify: false,
+    sourcemap: true,
     rolldownOptions: {
       input: { [command]: path(`src/${command}.ts`) },
       external,
@@ -49,6 +56,8 @@ function script(name: string, { source, format, noble }: ScriptFile): UserConfig
   return {
     resolve: { alias: noble ? { './noble.ts': path(noble) } : {} },
     build: {
+      // No comment in the file: a page that serves the file alone would cause a request that fails.
+      sourcemap: 'hidden',
       // Script-tag files have no exports, but Vite demands the name of a global for the `iife` format.
       lib: { entry: path(source), formats: [format], name: 'tessera', fileName: () => name },
       // `build.minify` keeps the white space of `es` libraries; this does not.

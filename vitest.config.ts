@@ -16,6 +16,8 @@ const built = [
   'test/engines/**/*.test.ts',
   'test/package.test.ts',
   'test/consumers.test.ts',
+  'test/examples.test.ts',
+  'test/testing/runners.test.ts',
 ];
 
 export default defineConfig({

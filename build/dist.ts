@@ -46,7 +46,8 @@ async function emitTypes(outDir: string): Promise<void> {
 
 /** Build everything into `dist/`. */
 export async function buildDist(): Promise<void> {
-  const outDir = `${root}node_modules/.cache/tessera-dist-${process.pid}`;
+  // Beside `dist/`: the paths in source maps are relative.
+  const outDir = `${root}dist.${process.pid}`;
   try {
     await Promise.all([...modes.map((mode) => bundle(mode, { outDir })), emitTypes(outDir)]);
     await chmod(`${outDir}/${command}.js`, 0o755);

@@ -45,6 +45,7 @@ const rules: [name: string, rule: Rule, broken: [files: Record<string, string>, 
       [{ 'database/a.ts': `import '../operator/index.ts';` }, 'database/ must not import operator/'],
       [{ 'token/a.ts': `export type A = import('../server/b.ts').B;` }, 'token/ must not import server/'],
       [{ 'operator/a.ts': `import { b } from '../cli/b.ts';` }, 'operator/ must not import cli/'],
+      [{ 'session/a.ts': `import { b } from '../testing/index.ts';` }, 'session/ must not import testing/'],
       [{ 'utils/a.ts': '' }, 'expected one of the folders'],
       [{ 'a.ts': '' }, 'expected one of the folders'],
     ],
@@ -272,7 +273,9 @@ describe('what is built', async () => {
     const dependencies = [...ofNode, ...ofReact, 'idb-keyval', '@noble/ciphers'];
     for (const name of named(filesAtOnce(entry))) expect(dependencies).toContain(name);
     // Database engines, loaded on demand if an option asks for one.
-    const engines = ['./operator', './mapping'].includes(entry) ? ['node:', '@electric-sql/pglite', 'pg'] : [];
+    const engines = ['./operator', './mapping', './testing'].includes(entry)
+      ? ['node:', '@electric-sql/pglite', 'pg']
+      : [];
     for (const name of named(filesOf(entry))) expect([...dependencies, ...engines]).toContain(name);
   });
 

@@ -1,9 +1,9 @@
 /** The package as users get it: packed, unpacked beside its two dependencies, imported and type-checked. */
 
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { root } from '../build/dist.ts';
+import { filesBelow, root } from '../build/dist.ts';
 import { entries } from '../build/entries.ts';
 import { installPacked, run, type User } from './support/packed.ts';
 
@@ -24,10 +24,14 @@ beforeAll(async () => {
 
 afterAll(() => packed.remove());
 
+/** Types of `window.tessera`, nothing else. */
+const TYPES_ONLY = 'tessera-id/global';
+
 test.each(imports)('%s is imported by Node', async (path) => {
   const print = `import * as all from '${path}'; console.log(Object.keys(all).length)`;
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', print], { cwd: user });
-  expect(Number(stdout)).toBeGreaterThan(0);
+  if (path === TYPES_ONLY) expect(Number(stdout)).toBe(0);
+  else expect(Number(stdout)).toBeGreaterThan(0);
 });
 
 /**
@@ -120,6 +124,61 @@ describe.each([
     const { stdout } = await run(process.execPath, [tsc, '-p', user]).catch((failure: { stdout: string }) => failure);
     expect(stdout).toBe('');
   });
+});
+
+test('`window.tessera` is typed before and after the script has loaded', async () => {
+  await writeFile(
+    join(user, 'page.ts'),
+    `
+    import 'tessera-id/global';
+    import type { Session } from 'tessera-id';
+    (window.tessera = window.tessera || []).push((t) => t.session?.on('token', ({ advertisingToken }) => advertisingToken));
+    export const session: Session | undefined = window.tessera?.session;
+    // @ts-expect-error no such member
+    export const misspelt = window.tessera?.sesion;
+    // @ts-expect-error a Response is no answer
+    window.tessera?.session?.setTokens(new Response());
+    `,
+  );
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const flags = ['--noEmit', '--strict', '--module', 'NodeNext', '--target', 'ES2022', '--ignoreConfig'];
+  const { stdout } = await run(process.execPath, [tsc, ...flags, 'page.ts'], { cwd: user }).catch(
+    (failure: { stdout: string }) => failure,
+  );
+  expect(stdout).toBe('');
+});
+
+describe('maps', async () => {
+  const files = (await filesBelow(`${root}dist`)).map((file) => relative(`${root}dist`, file));
+
+  test('every script and module has a source map that holds its sources', async () => {
+    for (const file of files.filter((name) => name.endsWith('.js') && !name.includes('rolldown-runtime'))) {
+      const code = await readFile(`${root}dist/${file}`, 'utf8');
+      // A file that only passes exports on has nothing to debug.
+      if (code.split('\n').every((line) => /^((import|export) .*|['"]use client['"];)?$/.test(line))) continue;
+      const map = JSON.parse(await readFile(`${root}dist/${file}.map`, 'utf8')) as {
+        sources: string[];
+        sourcesContent: string[];
+      };
+      expect(map.sourcesContent, file).toHaveLength(map.sources.length);
+      expect(map.sources.length, file).toBeGreaterThan(0);
+    }
+  });
+
+  test('every declaration leads an editor to a source that is in the package', async () => {
+    const maps = files.filter((file) => file.endsWith('.d.ts.map'));
+    expect(maps).toHaveLength(files.filter((file) => file.endsWith('.d.ts')).length);
+    const folder = join(user, 'node_modules/tessera-id/dist');
+    for (const file of maps) {
+      const { sources } = JSON.parse(await readFile(join(folder, file), 'utf8')) as { sources: string[] };
+      for (const source of sources) await access(join(folder, dirname(file), source));
+    }
+  });
+});
+
+test('the React entry is a client module for server components', async () => {
+  const [first] = (await readFile(`${root}dist/page/react.js`, 'utf8')).split('\n');
+  expect(first).toMatch(/^['"]use client['"];$/);
 });
 
 test('the command is executable', async () => {

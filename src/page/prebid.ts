@@ -23,6 +23,7 @@ export interface Prebid {
   offEvent?(event: string, listener: () => void): void;
 }
 
+/** Options of `connectPrebid`. */
 export interface PrebidOptions {
   /** Prebid's global, or an empty object before Prebid has loaded. Default `window.pbjs`, created if it is missing. */
   pbjs?: Prebid | undefined;

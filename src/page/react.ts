@@ -1,60 +1,127 @@
 /**
  * React: a session in components. On a server and during hydration there is no session, no state and no token; they exist
- * after the first effect.
+ * after the first effect. Nothing here touches storage or network before that. The build adds `'use client'`.
  */
 
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import {
+  createContext,
+  createElement,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useInsertionEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
 import { createSession, type Session, type SessionOptions, type SessionState } from '../session/index.ts';
 
 /** A session as a component sees it. */
 export interface SessionView {
-  /** Undefined on a server, and before the first effect if the hook creates the session. */
+  /** Undefined on a server, and before the first effect if the hook or the provider creates the session. */
   readonly session: Session | undefined;
+  /** The session's `state`; undefined as long as there is no session. */
   readonly state: SessionState | undefined;
+}
+
+/** Properties of {@link TesseraProvider}: exactly one of `options` and `session`. */
+export interface TesseraProviderProps {
+  /** Options of the session that the provider creates; as for {@link useSession}. */
+  readonly options?: SessionOptions | undefined;
+  /** A session that the caller has created and closes. */
+  readonly session?: Session | undefined;
+  readonly children?: ReactNode;
 }
 
 const silent = () => () => {};
 const none = () => undefined;
 
-/**
- * Use a session and its state; renders again at every change of state.
- *
- * @param given  A session, which the caller closes. Or the options of a session, which the hook creates when the component
- *   mounts, closes when it unmounts, and replaces for another `baseUrl` or `name`. The `provide` of the latest render is
- *   called; of the other options the first values count.
- * @throws {TypeError} for a wrong option, to the nearest error boundary.
- * @example
- * const { session, state } = useSession({ baseUrl: 'https://operator.example', provide });
- */
-export function useSession(given: Session | SessionOptions): SessionView {
-  const theirs = 'subscribe' in given ? given : undefined;
-  const options = given as SessionOptions;
+/** The session of the nearest provider; null if there is no provider. */
+const SessionContext = /* @__PURE__ */ createContext<Session | undefined | null>(null);
+
+/** Create a session for these options while the component is mounted. */
+function useOwnSession(options: SessionOptions | undefined): Session | undefined {
   const [own, setOwn] = useState<Session>();
   const latest = useRef(options);
-  useEffect(() => {
+  // Insertion effects run before every layout effect: a child's may already make the session call `provide`.
+  useInsertionEffect(() => {
     latest.current = options;
   });
+  const { baseUrl, name, provide } = options ?? {};
   // biome-ignore lint/correctness/useExhaustiveDependencies: a component writes the same options as a new object at each render.
   useEffect(() => {
-    if (theirs) return;
-    const { provide } = options;
-    const session = createSession({ ...options, provide: provide && ((request) => latest.current.provide!(request)) });
+    if (!options) return;
+    const session = createSession({
+      ...options,
+      provide: provide && (async (request) => latest.current?.provide?.(request)),
+    });
     setOwn(session);
     return () => {
       session.close();
       setOwn(undefined);
     };
-  }, [theirs, options.baseUrl, options.name]);
-  const session = theirs ?? own;
+  }, [!options, baseUrl, name, !provide]);
+  return options && own;
+}
+
+/** Read the nearest provider. */
+function useProvided(hook: string, isNeeded: boolean): Session | undefined {
+  const provided = useContext(SessionContext);
+  if (isNeeded && provided === null) {
+    throw new Error(`${hook}: expected a <TesseraProvider> above this component, or an argument, got neither`);
+  }
+  return provided ?? undefined;
+}
+
+/**
+ * Give a session to all components below: `useSession()` and `useAdvertisingToken()` find it without properties.
+ *
+ * @throws {TypeError} if not exactly one of `options` and `session` is given; for a wrong option, to the nearest error boundary.
+ * @example
+ * <TesseraProvider options={{ baseUrl: 'https://operator.example', provide }}>
+ *   <App />
+ * </TesseraProvider>
+ */
+export function TesseraProvider({ options, session, children }: TesseraProviderProps): ReactNode {
+  if (!options === !session) {
+    throw new TypeError(`TesseraProvider: expected one of options and session, got ${options ? 'both' : 'neither'}`);
+  }
+  const own = useOwnSession(options);
+  return createElement(SessionContext.Provider, { value: session ?? own }, children);
+}
+
+/**
+ * Use a session and its state; renders again at every change of state.
+ *
+ * @param given  Default: the session of the nearest {@link TesseraProvider}. A session, which the caller closes. Or the options
+ *   of a session, which the hook creates when the component mounts, closes when it unmounts, and replaces for another `baseUrl`
+ *   or `name`, and when `provide` appears or disappears. The `provide` of the latest render is called; of the other options the
+ *   first values count.
+ * @throws {TypeError} for a wrong option, to the nearest error boundary.
+ * @throws {Error} without an argument if there is no provider.
+ * @example
+ * const { session, state } = useSession();
+ * @example
+ * const { session, state } = useSession({ baseUrl: 'https://operator.example', provide });
+ */
+export function useSession(given?: Session | SessionOptions): SessionView {
+  const provided = useProvided('useSession', given === undefined);
+  const theirs = given && 'subscribe' in given ? given : undefined;
+  const own = useOwnSession(theirs ? undefined : (given as SessionOptions | undefined));
+  const session = theirs ?? (given ? own : provided);
   return { session, state: useSyncExternalStore(session?.subscribe ?? silent, () => session?.state, none) };
 }
 
 /**
  * Use the token in force, or undefined; renders again only when the token changes.
  *
+ * @param given  Default: the session of the nearest {@link TesseraProvider}. Or a session; undefined as long as there is none.
+ * @throws {Error} without an argument if there is no provider.
  * @example
- * const token = useAdvertisingToken(session);
+ * const token = useAdvertisingToken();
  */
-export function useAdvertisingToken(session: Session | undefined): string | undefined {
+export function useAdvertisingToken(...given: [session?: Session | undefined]): string | undefined {
+  const provided = useProvided('useAdvertisingToken', given.length === 0);
+  const session = given.length > 0 ? given[0] : provided;
   return useSyncExternalStore(session?.subscribe ?? silent, () => session?.advertisingToken, none);
 }

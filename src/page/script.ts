@@ -13,25 +13,7 @@
 import { version } from '../../package.json';
 import { createSession, type EventName, isTokenError, type Session, type SessionOptions } from '../session/index.ts';
 import { ownGlobal, scriptTag } from './clobbering.ts';
-
-type Call = (tessera: Tessera) => unknown;
-
-/** The global `tessera`. */
-export interface Tessera {
-  readonly version: string;
-  /** The first session of this page, once one exists. */
-  session?: Session;
-  createSession(options: SessionOptions): Session;
-  isTokenError: typeof isTokenError;
-  /** Make calls at once. Before the file has loaded, `push` of an array queues them. */
-  push(...calls: Call[]): void;
-}
-
-declare global {
-  interface Window {
-    tessera?: Tessera | Call[];
-  }
-}
+import type { Tessera, TesseraCall } from './global.ts';
 
 /** Ask the publisher's server: POST, same-origin credentials, no body; 204 means that nobody is signed in. */
 const provideFrom =
@@ -53,7 +35,7 @@ const repeatEvents = (session: Session) => {
 };
 
 /** Make calls of the page in order. One that throws or rejects does not stop the others. */
-const run = (tessera: Tessera, calls: Call[]) => {
+const run = (tessera: Tessera, calls: TesseraCall[]) => {
   // Without `reportError` (Safari before 15.4) the rejection itself appears in the console.
   for (const call of calls) (async () => call(tessera))().catch(globalThis.reportError);
 };

@@ -7,6 +7,7 @@
 
 import type { Phase, Session } from '../session/index.ts';
 
+/** Options of `connectSecureSignals`. */
 export interface SecureSignalsOptions {
   /** `uid2`: provider `uidapi.com`; `euid`: provider `euid.eu`. Default `uid2`. */
   name?: 'uid2' | 'euid' | undefined;

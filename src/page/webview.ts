@@ -5,12 +5,13 @@
  * how they travel is in `webview/host-channel.ts`.
  */
 
-import type { Phase, Session } from '../session/index.ts';
+import type { Phase, Session, TokenAnswer } from '../session/index.ts';
 import type { TokenError } from '../token/errors.ts';
 import { createHostChannel, type Message } from './webview/host-channel.ts';
 
 export type { Message } from './webview/host-channel.ts';
 
+/** Options of `connectWebview`. */
 export interface WebviewOptions {
   /**
    * `page`: the page refreshes, and notifies the host of each token, logout and opt-out. `host`: the host refreshes, and the
@@ -23,6 +24,7 @@ export interface WebviewOptions {
   timeoutMs?: number | undefined;
 }
 
+/** A connection with the app around the page. */
 export interface WebviewLink {
   /** Whether a host has answered in time. A host that answers later is linked too. Never rejects. */
   readonly ready: Promise<boolean>;
@@ -99,7 +101,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
     else if (channel.isClosed() || !isLinked || gen < logins.gen()) return { error: 'late' };
     else logins.setGen(gen);
     try {
-      const written = type === 'set' ? session.setTokens(body) : type === 'clear' && session.clear();
+      const written = type === 'set' ? session.setTokens(body as TokenAnswer) : type === 'clear' && session.clear();
       if (written) {
         logins.hostActed();
         await written;

@@ -7,7 +7,7 @@
 
 import { kindOf } from '../token/checks.ts';
 import { isTokenError, TokenError } from '../token/errors.ts';
-import { type Answer, parseAnswer, type TokenSet, toWire } from '../token/token-set.ts';
+import { type Answer, parseAnswer, type TokenSet, toWire, type WireTokenSet } from '../token/token-set.ts';
 import { type Call, type CallLimits, type ServiceAnswer, unusableAnswer } from './call.ts';
 import type { SentDii } from './dii.ts';
 import { PATHS, requestName } from './paths.ts';
@@ -16,9 +16,7 @@ import { PATHS, requestName } from './paths.ts';
 export type TokenResult = { readonly status: 'success'; readonly tokens: TokenSet } | { readonly status: 'optout' };
 
 /** A token result as JSON for a page: the argument of `session.setTokens`. */
-export type WireAnswer =
-  | { readonly status: 'success'; readonly body: Readonly<Record<string, string | number>> }
-  | { readonly status: 'optout' };
+export type WireAnswer = { readonly status: 'success'; readonly body: WireTokenSet } | { readonly status: 'optout' };
 
 /** The part of a token set that a refresh needs. */
 export type Refreshable = Pick<TokenSet, 'refreshToken' | 'responseKeyB64'>;

@@ -16,8 +16,11 @@ import { answerOf } from './endpoints.ts';
 
 /** Options of `tokenHandler`. */
 export interface TokenHandlerOptions<Context extends unknown[] = []> {
-  /** The client; only `generate` is used. */
-  readonly client: Pick<Client, 'generate'>;
+  /**
+   * The client; only `generate` is used. Or a function that creates it, called once, at the first request: a build that loads the
+   * route (`next build`) then needs no secrets. If it throws, `onError` is called, the answer is 500, and the next request tries again.
+   */
+  readonly client: Pick<Client, 'generate'> | (() => Pick<Client, 'generate'>);
   /**
    * Returns the DII of the signed-in user, or null if nobody is signed in. Read it from your own login session (a cookie, a
    * header), never from the body or the URL of the request: otherwise anyone could request the tokens of anyone else.
@@ -41,6 +44,11 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
 const statusFor = ({ code, status }: TokenError): number =>
   code === 'timeout' ? 504 : code === 'rate_limited' || status === 503 ? 503 : 502;
 
+function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'> {
+  if (typeof client?.generate === 'function') return client;
+  throw new TypeError(expectedGot('client', 'a client of createClient, or a function that creates it', kindOf(client)));
+}
+
 /**
  * Create the request handler of one URL, for example `/tessera/tokens`.
  *
@@ -50,7 +58,7 @@ const statusFor = ({ code, status }: TokenError): number =>
  * | `POST`, nobody signed in | 204 |
  * | from a page of another site | 403 |
  * | any other method | 405 |
- * | the host's `user` failed | 500 |
+ * | the host's `user`, or its function `client`, failed | 500 |
  * | the service failed | 502, 503 (with `Retry-After` where known), 504 |
  *
  * Every answer is `no-store`. Every failure has the body `{ "status": "error" }` and nothing else.
@@ -67,12 +75,14 @@ const statusFor = ({ code, status }: TokenError): number =>
 export function tokenHandler<Context extends unknown[] = []>(
   options: TokenHandlerOptions<Context>,
 ): (request: Request, ...context: Context) => Promise<Response> {
-  const { client, user, onError, timeoutMs } = options;
-  if (typeof client?.generate !== 'function')
-    throw new TypeError(expectedGot('client', 'a client of createClient', kindOf(client)));
+  const { client: given, user, onError, timeoutMs } = options;
+  if (typeof given !== 'function') checkClient(given);
   throwIf(typeFault('user', 'function', user));
   if (onError !== undefined) throwIf(typeFault('onError', 'function', onError));
   const origins = checkOrigins(options.origins ?? []);
+
+  let client: Pick<Client, 'generate'> | undefined;
+  const clientOf = () => (client ??= checkClient(typeof given === 'function' ? given() : given));
 
   // A listener that throws or rejects must not affect the answer or the process.
   const report = (error: unknown, request: Request) => {
@@ -92,7 +102,7 @@ export function tokenHandler<Context extends unknown[] = []>(
     try {
       const dii = await user(request, ...context);
       if (dii === null || dii === undefined) return reply(204);
-      return reply(200, answerOf(await client.generate(dii, { timeoutMs })));
+      return reply(200, answerOf(await clientOf().generate(dii, { timeoutMs })));
     } catch (error) {
       report(error, request);
       if (!isTokenError(error)) return fail(500);

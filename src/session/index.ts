@@ -2,9 +2,10 @@
 export type { ErrorCode, TokenErrorDetails } from '../token/errors.ts';
 export { isTokenError, TokenError } from '../token/errors.ts';
 export type { Phase } from '../token/phase.ts';
+export type { TokenAnswer, WireTokenSet } from '../token/token-set.ts';
 export type { Store } from './browser/store.ts';
 export { indexedDbStore, memoryStore } from './browser/store.ts';
-export type { ProvideRequest, SessionOptions } from './options.ts';
+export type { ProvideOption, ProvideRequest, SessionOptions } from './options.ts';
 export type { Cause, NeedReason } from './rules/page-state.ts';
 export type { EventName, NextReason, NextStep, SessionEvents, SessionState } from './rules/public-state.ts';
 export { createSession } from './session.ts';

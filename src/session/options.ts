@@ -5,6 +5,7 @@
  */
 
 import { choiceFault, nameFault, parseBaseUrl, typeFault } from '../token/checks.ts';
+import type { TokenAnswer } from '../token/token-set.ts';
 import type { Store } from './browser/store.ts';
 import type { NeedReason } from './rules/page-state.ts';
 
@@ -16,9 +17,18 @@ export interface ProvideRequest {
   readonly reason: NeedReason;
 }
 
-/** Asks the publisher's server for a set. */
-export type ProvideOption = (request: ProvideRequest) => Promise<unknown>;
+/**
+ * Asks the publisher's server for a set. null or undefined: nobody is signed in.
+ *
+ * @example
+ * const provide: ProvideOption = async ({ signal }) => {
+ *   const response = await fetch('/token', { method: 'POST', signal });
+ *   return response.status === 204 ? null : response.json();
+ * };
+ */
+export type ProvideOption = (request: ProvideRequest) => Promise<TokenAnswer | null | undefined>;
 
+/** Options of `createSession`; only `baseUrl` is required. */
 export interface SessionOptions {
   /** The operator: https; http for localhost, or for every host with `allowInsecure`. */
   baseUrl: string;
@@ -28,14 +38,14 @@ export interface SessionOptions {
    * A set that the page was rendered with; the same as for `setTokens`. It replaces the stored set unless this browser has had
    * it before: then the stored set came later, by a refresh or a later login.
    */
-  tokens?: unknown;
+  tokens?: TokenAnswer | null | undefined;
   /** Ask the publisher's server for a set; the same as for `setTokens`. null, undefined or a 204 response: nobody is signed in. */
   provide?: ProvideOption | undefined;
   /** Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. */
   consent?: ((onChange: (granted: boolean) => void) => boolean | Promise<boolean>) | undefined;
   /**
-   * `off`: a native host or another owner refreshes, this page adopts. A set supplied behind an opt-out stays held back then,
-   * as nobody here asks the service. Default `auto`.
+   * `off`: a native host or another owner refreshes, this page adopts. It speaks for the service: a set given to `setTokens`
+   * lifts an opt-out. Default `auto`.
    */
   refresh?: 'auto' | 'off' | undefined;
   /** Default: the global `fetch`, looked up at each call. */

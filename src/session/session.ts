@@ -23,6 +23,7 @@ import {
   loggedOut,
   renderedWithPage,
   setByHost,
+  setByOwner,
   signalNoted,
   type Transition,
 } from './rules/record.ts';
@@ -166,7 +167,7 @@ function close(shell: Shell): void {
 async function supply(shell: Shell, input: unknown): Promise<void> {
   const answer = parseAnswer(input);
   setPage(shell, { notBefore: 0 });
-  await commitAnswer(shell, answer, setByHost);
+  await commitAnswer(shell, answer, shell.page.canRefresh ? setByHost : setByOwner);
 }
 
 async function supplyRendered(shell: Shell, input: unknown): Promise<void> {

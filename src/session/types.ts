@@ -1,7 +1,9 @@
 /** What a session is to those who use it. Types only. */
 
+import type { TokenAnswer } from '../token/token-set.ts';
 import type { EventName, SessionEvents, SessionState } from './rules/public-state.ts';
 
+/** What `session.on` calls; a promise that it returns may reject. */
 export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unknown;
 
 /**
@@ -38,7 +40,7 @@ export interface Session {
    *   `storage_failed` if the write was given up on and the next page may find the former user.
    * @example await session.setTokens(await response.json());
    */
-  setTokens(answer: unknown): Promise<void>;
+  setTokens(answer: TokenAnswer): Promise<void>;
   /**
    * Log out, in all tabs. An opt-out outlives a logout. Settles after the write.
    *

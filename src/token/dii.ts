@@ -11,6 +11,7 @@ import { fromB64, fromHex, toB64, utf8 } from './bytes.ts';
 
 /** The four forms of DII on the wire. */
 export const DII_FORMS = ['email', 'email_hash', 'phone', 'phone_hash'] as const;
+/** The four forms in which DII is sent, as the wire names them. */
 export type DiiForm = (typeof DII_FORMS)[number];
 
 /** The type of a DII; a raw ID and a token keep it. */

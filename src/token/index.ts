@@ -28,4 +28,12 @@ export {
 } from './envelope.ts';
 export { type ErrorCode, isTokenError, TokenError, type TokenErrorDetails } from './errors.ts';
 export { type Held, nextWakeAt, type Phase, phaseOf, tokenAt } from './phase.ts';
-export { type Answer, parseAnswer, parseTokenSet, type TokenSet, toWire } from './token-set.ts';
+export {
+  type Answer,
+  parseAnswer,
+  parseTokenSet,
+  type TokenAnswer,
+  type TokenSet,
+  toWire,
+  type WireTokenSet,
+} from './token-set.ts';

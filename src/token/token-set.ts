@@ -27,6 +27,28 @@ export interface TokenSet {
 /** What a generate or refresh answer contains: a new set, or the fact that the user has opted out. */
 export type Answer = TokenSet | 'optout';
 
+/** A token set with the names of the wire: the `body` of a generate or refresh answer. Instants are epoch ms. */
+// A type, not an interface: only types fit `Record<string, unknown>`.
+export type WireTokenSet = {
+  readonly advertising_token: string;
+  readonly refresh_token: string;
+  readonly refresh_response_key: string;
+  readonly refresh_from: number;
+  readonly identity_expires: number;
+  readonly refresh_expires: number;
+};
+
+/**
+ * What a page passes to a session, as the publisher's server sends it: a generate answer, its body alone, or an opt-out. It is
+ * the parsed JSON: neither a `Response`, nor a string, nor a promise.
+ *
+ * @example const answer: TokenAnswer = await response.json();
+ */
+export type TokenAnswer =
+  | { readonly status: 'success'; readonly body: WireTokenSet }
+  | { readonly status: 'optout' }
+  | WireTokenSet;
+
 const WIRE_NAMES = {
   advertisingToken: 'advertising_token',
   refreshToken: 'refresh_token',
@@ -34,7 +56,7 @@ const WIRE_NAMES = {
   refreshAt: 'refresh_from',
   expiresAt: 'identity_expires',
   endsAt: 'refresh_expires',
-} satisfies Record<keyof TokenSet, string>;
+} satisfies Record<keyof TokenSet, keyof WireTokenSet>;
 
 // Milliseconds from 2001 to beyond the year 9999. Seconds are below this range, microseconds above it.
 const EARLIEST = 1e12;
@@ -89,7 +111,8 @@ export function parseTokenSet(input: unknown, own = false): TokenSet {
  */
 export function parseAnswer(input: unknown): Answer {
   const { status, body, json, then } = Object(input) as Record<string, unknown>;
-  if (typeof json === 'function') throwFault(expectedGot('token set', 'object', 'a Response: use await response.json()'));
+  if (typeof json === 'function')
+    throwFault(expectedGot('token set', 'object', 'a Response: use await response.json()'));
   if (typeof then === 'function') throwFault(expectedGot('token set', 'object', 'a Promise: await it'));
   if (typeof input === 'string' && input)
     throwFault(expectedGot('token set', 'object', 'a string: use JSON.parse, or response.json() for response.text()'));
@@ -103,8 +126,9 @@ export function parseAnswer(input: unknown): Answer {
  *
  * @example response.json({ status: 'success', body: toWire(tokens) });
  */
-export function toWire(set: TokenSet): Record<string, string | number> {
-  return Object.fromEntries(Object.entries(WIRE_NAMES).map(([field, wire]) => [wire, set[field as keyof TokenSet]]));
+export function toWire(set: TokenSet): WireTokenSet {
+  const members = Object.entries(WIRE_NAMES).map(([field, wire]) => [wire, set[field as keyof TokenSet]]);
+  return Object.fromEntries(members) as WireTokenSet;
 }
 
 function parseString(name: string, value: unknown): string {

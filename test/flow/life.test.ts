@@ -1,6 +1,7 @@
 /** The life of a token across the whole system: real sessions and a real operator under one fake clock. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { TokenAnswer } from '../../src/session/index.ts';
 import {
   createOperatorFixture,
   DAY,
@@ -35,7 +36,7 @@ describe('the first set', () => {
 
   test('`provide` is called when there is no set, and its answer is used', async () => {
     const fixture = createOperatorFixture();
-    const provide = vi.fn(() => fixture.answerFor('user@example.com') as Promise<unknown>);
+    const provide = vi.fn(() => fixture.answerFor('user@example.com') as Promise<TokenAnswer | null>);
     const { session, events } = fixture.open({ provide });
     expect(await session.getToken()).toBe(session.advertisingToken);
     await fixture.settle();

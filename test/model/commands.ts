@@ -130,7 +130,11 @@ const operations = fc.oneof(
     weight: 1,
     arbitrary: simple('setTokens of nonsense', (_, tab) => {
       tab
-        .expectSettled('setTokens', 6000, tab.session.setTokens({ status: 'success', body: { advertising_token: 7 } }))
+        .expectSettled(
+          'setTokens',
+          6000,
+          tab.session.setTokens({ status: 'success', body: { advertising_token: 7 } } as never),
+        )
         .catch(() => {});
     }),
   },

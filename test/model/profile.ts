@@ -191,15 +191,17 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     setTokens: (tab: Tab, answer: unknown, root: number | undefined) => {
       // Without consent a set has no effect; an opt-out is always recorded.
       if (tab.granted === false && root !== undefined)
-        return perform(tab, undefined, 'setTokens', () => tab.session.setTokens(answer));
+        return perform(tab, undefined, 'setTokens', () => tab.session.setTokens(answer as never));
       const operation = expected.begin(
         root === undefined ? 'optout' : 'set',
         tab.id,
         root === undefined ? {} : { root },
       );
       if (root === undefined) checker.forgetKnownSets();
+      // With `refresh: 'off'` the host speaks for the service.
+      else if (tab.isRefreshOff) expected.liftOptOut(operation.startSeq);
       checker.reviseKnownSets();
-      return perform(tab, operation, 'setTokens', () => tab.session.setTokens(answer));
+      return perform(tab, operation, 'setTokens', () => tab.session.setTokens(answer as never));
     },
     answers,
     clear: (tab: Tab) => {

@@ -39,10 +39,13 @@ export const createPublisher = (
       signal.addEventListener('abort', () => reject(new Error('aborted')));
       time.after(random.integer(20, 400), () => {
         if (why === 'rejects') reject(new Error('injected fault'));
-        else if (why === 'nonsense') resolve({ status: 'success', body: { advertising_token: 7 } });
-        else if (why === 'nobody') resolve({ status: 204 });
+        else if (why === 'nonsense') resolve({ status: 'success', body: { advertising_token: 7 } } as never);
+        else if (why === 'nobody') resolve({ status: 204 } as never);
         else if (!user) resolve(null);
-        else void time.outside(answer(user).then((set) => void time.after(random.integer(5, 100), () => resolve(set))));
+        else
+          void time.outside(
+            answer(user).then((set) => void time.after(random.integer(5, 100), () => resolve(set as never))),
+          );
       });
     });
   };

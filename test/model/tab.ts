@@ -96,7 +96,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const session: Session = page.code.createSession({
     baseUrl: BASE_URL,
     name: 'model',
-    tokens: options.tokens,
+    tokens: options.tokens as never,
     provide:
       options.provide &&
       ((request) => {

@@ -1,10 +1,10 @@
 /** React hooks with the real React: in a page, on a server, and during hydration. */
 
-import { act, createElement as h, StrictMode } from 'react';
+import { act, createElement as h, StrictMode, useLayoutEffect } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { useAdvertisingToken, useSession } from '../../src/page/react.ts';
+import { TesseraProvider, useAdvertisingToken, useSession } from '../../src/page/react.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 import { memoryStore } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
@@ -125,6 +125,46 @@ describe('in a page', () => {
     expect([first.mock.calls.length, second.mock.calls.length]).toEqual([1, 1]);
   });
 
+  test('calls the provide of the render that is on the page, also from a layout effect of a child', async () => {
+    const asked: string[] = [];
+    let session: Session | undefined;
+    const Child = ({ user }: { user: string }) => {
+      // biome-ignore lint/correctness/useExhaustiveDependencies: as a page does when another user signs in.
+      useLayoutEffect(() => void session?.refresh().catch(() => {}), [user]);
+      return null;
+    };
+    const options = await optionsWith({ tokens: undefined });
+    const Parent = ({ user }: { user: string }) => {
+      session = useSession({ ...options, provide: async () => void asked.push(user) as never }).session;
+      return h(Child, { user });
+    };
+    const { root } = await mount(h(Parent, { user: 'first' }));
+    await settle();
+    // Not inside `act`, which would run the passive effects before anything else.
+    vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', false);
+    root.render(h(Parent, { user: 'second' }));
+    await until(() => asked.length > 1);
+    vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
+    expect(asked).toEqual(['first', 'second']);
+  });
+
+  test('a provide that a later render brings is asked, and one that a later render takes away is not', async () => {
+    const { Probe } = createProbe();
+    const provide = vi.fn(async () => fixture.answerFor('user@example.com'));
+    const options = await optionsWith({ tokens: undefined });
+    const { root, element } = await mount(h(Probe, { given: options }));
+    await settle();
+    expect(element.textContent).toBe('empty: no token');
+    await act(async () => root.render(h(Probe, { given: { ...options, provide } })));
+    await settle();
+    expect(element.textContent).toMatch(/^fresh: /);
+    expect(provide).toHaveBeenCalledOnce();
+    await act(async () => root.render(h(Probe, { given: options })));
+    await settle();
+    expect(element.textContent).toMatch(/^fresh: /);
+    expect(provide).toHaveBeenCalledOnce();
+  });
+
   test('creates another session for another name', async () => {
     const { Probe, sessions } = createProbe();
     const { root } = await mount(h(Probe, { given: await optionsWith({ name: 'one' }) }));
@@ -157,6 +197,60 @@ describe('in a page', () => {
   test('a wrong option throws a TypeError', async () => {
     const { Probe } = createProbe();
     await expect(mount(h(Probe, { given: { baseUrl: 'http://operator.example' } }))).rejects.toThrow(TypeError);
+  });
+});
+
+describe('a provider', () => {
+  /** Shows what components below a provider see. */
+  const Below = () => h('p', null, `${useSession().state?.phase}: ${useAdvertisingToken()}`);
+
+  test('gives its session to components below without properties', async () => {
+    const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
+    const { element } = await mount(h(TesseraProvider, { session }, h('div', null, h(Below))));
+    await settle(16 * MINUTE);
+    expect(element.textContent).toBe(`fresh: ${session.advertisingToken}`);
+  });
+
+  test('creates one session from options for all components below, and closes it at unmount', async () => {
+    const { Probe, sessions } = createProbe();
+    const Spy = () =>
+      h(Probe, { given: useSession().session ?? { baseUrl: 'https://unused.example', consent: () => false } });
+    const options = await optionsWith();
+    const { element, root } = await mount(h(StrictMode, null, h(TesseraProvider, { options }, h(Below), h(Below))));
+    await settle();
+    const [one, other] = [...element.querySelectorAll('p')].map(({ textContent }) => textContent);
+    expect(one).toMatch(/^fresh: A/);
+    expect(other).toBe(one);
+    await act(async () => root.render(h(TesseraProvider, { options }, h(Spy))));
+    await settle();
+    await act(async () => root.render(null));
+    await expect(sessions.at(-1)!.getToken()).rejects.toMatchObject({ code: 'closed' });
+    expect(vi.getTimerCount()).toBe(0);
+    expect(errors).toEqual([]);
+  });
+
+  test('renders on a server without a session, and hydrates', async () => {
+    const options = await optionsWith();
+    const node = h(TesseraProvider, { options }, h(Below));
+    const element = place(renderToString(node));
+    expect(element.textContent).toBe('undefined: undefined');
+    await act(async () => void roots.push(hydrateRoot(element, node)));
+    await settle();
+    expect(element.textContent).toMatch(/^fresh: /);
+    expect(errors).toEqual([]);
+  });
+
+  test('is missed with an error that names it', async () => {
+    await expect(mount(h(Below))).rejects.toThrow('useSession: expected a <TesseraProvider> above this component');
+    const Token = () => useAdvertisingToken() ?? null;
+    await expect(mount(h(Token))).rejects.toThrow('useAdvertisingToken: expected a <TesseraProvider>');
+  });
+
+  test('takes exactly one of options and session', async () => {
+    const { session } = fixture.open();
+    const both = { options: await optionsWith(), session };
+    await expect(mount(h(TesseraProvider, both))).rejects.toThrow('expected one of options and session, got both');
+    await expect(mount(h(TesseraProvider, {}))).rejects.toThrow('expected one of options and session, got neither');
   });
 });
 

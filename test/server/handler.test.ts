@@ -55,6 +55,26 @@ describe('answers', () => {
     expect(seen).toEqual([]);
   });
 
+  test('a client that a function creates is created at the first request, and once', async () => {
+    const create = vi.fn(() => createClient(optionsFor(scriptedService(success))));
+    const { post } = handlerOf(success, { client: create });
+    expect(create).not.toHaveBeenCalled();
+    expect((await post()).status).toBe(200);
+    expect((await post()).status).toBe(200);
+    expect(create).toHaveBeenCalledOnce();
+  });
+
+  test('a function that cannot create the client is 500, reported, and called again', async () => {
+    const create = vi.fn((): never => createClient({ baseUrl: 'https://operator.example' } as never) as never);
+    const { post, errors } = handlerOf(success, { client: create });
+    expect([(await post()).status, (await post()).status]).toEqual([500, 500]);
+    expect(create).toHaveBeenCalledTimes(2);
+    expect(String(errors[0])).toBe('TypeError: apiKey: expected string, got undefined');
+    const wrong = handlerOf(success, { client: () => ({}) as never });
+    expect((await wrong.post()).status).toBe(500);
+    expect(String(wrong.errors[0])).toContain('client: expected a client of createClient');
+  });
+
   test('the host reads the user from the request and from the further arguments', async () => {
     const service = scriptedService(success);
     const users: string[] = [];
@@ -230,7 +250,7 @@ describe('failures: the page gets a status, the host the error', () => {
 describe('wrong options are TypeErrors', () => {
   const client = { generate: () => Promise.reject(new TokenError('network', '')) };
   test.each<[object, string]>([
-    [{ user: () => null }, 'client: expected a client of createClient, got undefined'],
+    [{ user: () => null }, 'client: expected a client of createClient, or a function that creates it, got undefined'],
     [{ client }, 'user: expected function, got undefined'],
     [{ client, user: () => null, onError: 'log' }, 'onError: expected function, got string'],
     [{ client, user: () => null, origins: 'https://a.example' }, 'origins: expected array, got string'],

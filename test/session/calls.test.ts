@@ -104,6 +104,36 @@ describe("refresh: 'off'", () => {
     fixture.close();
   });
 
+  test('the host speaks for the service: setTokens lifts an opt-out, in every tab and for good', async () => {
+    const fixture = createFixture();
+    const store = memoryStore();
+    const { session, events } = fixture.open({ store, name: 'off', refresh: 'off' });
+    const { session: other } = fixture.open({ store, name: 'off', refresh: 'off' });
+    await session.setTokens({ status: 'optout' });
+    const written = session.setTokens(success(2));
+    expect(session.advertisingToken).toBe('advertising-2');
+    await written;
+    await fixture.settle();
+    expect([session.state.phase, other.state.phase]).toEqual(['fresh', 'fresh']);
+    expect(names(events)).toEqual(['optout', 'token set']);
+    expect(await store.read()).not.toHaveProperty('optedOut');
+    fixture.close();
+  });
+
+  test('a set that a page was rendered with, or that `provide` brings, does not lift an opt-out', async () => {
+    const fixture = createFixture();
+    const store = memoryStore();
+    const first = fixture.open({ store, refresh: 'off' });
+    await first.session.setTokens({ status: 'optout' });
+    first.session.close();
+    const provide = vi.fn(async () => success(3));
+    const { session } = fixture.open({ store, refresh: 'off', tokens: success(2), provide });
+    await session.ready;
+    await session.refresh().catch(() => {});
+    expect([session.state.phase, session.advertisingToken]).toEqual(['optedOut', undefined]);
+    fixture.close();
+  });
+
   test('refresh() calls `provide`; without it, it rejects and emits no `needsTokens` event', async () => {
     const fixture = createFixture();
     const provide = vi.fn(async () => success(9));
@@ -126,7 +156,7 @@ test('promises that the page ignores cause no unhandled rejection', async () => 
   const { seen, stop } = watchRejections();
   const fixture = createFixture(offline);
   const { session } = fixture.open({ provide: () => Promise.reject(new Error('no')), timeoutMs: 100 });
-  void session.setTokens('nonsense');
+  void session.setTokens('nonsense' as never);
   void session.getToken();
   void session.refresh();
   await fixture.advance(1000);

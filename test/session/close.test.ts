@@ -55,8 +55,8 @@ test('close() leaves no timer, listener, channel or database connection', async 
 
 test.each([
   ['during a refresh', { store: () => memoryStore(recordOf(1, START - 20 * MINUTE)) }, hangs],
-  ['during a call of `provide`', { store: () => memoryStore(), provide: () => new Promise(() => {}) }, rotate],
-  ['during a call of getToken()', { store: () => memoryStore(), provide: () => new Promise(() => {}) }, rotate],
+  ['during a call of `provide`', { store: () => memoryStore(), provide: () => new Promise<never>(() => {}) }, rotate],
+  ['during a call of getToken()', { store: () => memoryStore(), provide: () => new Promise<never>(() => {}) }, rotate],
 ])('close() %s leaves no timer, and a waiting getToken() settles', async (_, { store, ...options }, service) => {
   const fixture = createFixture(service);
   const { session } = fixture.open({ store: store(), ...options });
@@ -103,7 +103,7 @@ test('a closed session rejects every call with `closed`, sends nothing, emits no
   for (const call of [
     () => session.getToken(),
     () => session.setTokens(success(2)),
-    () => session.setTokens('nonsense'),
+    () => session.setTokens('nonsense' as never),
     () => session.clear(),
     () => session.refresh(),
   ])

@@ -1,7 +1,7 @@
 /** Withdrawn consent: the session erases what it holds and stores, and nothing brings it back. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore, type Store } from '../../src/session/index.ts';
+import { memoryStore, type Store, type TokenAnswer } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
 import { controlledConsent, openAsking } from './consent-fixture.ts';
 import { createFixture, recordOf, restoreGlobals, rotate, success, watchRejections } from './fixtures.ts';
@@ -68,7 +68,7 @@ describe('consent withdrawn', () => {
   });
 
   test('during a call of `provide`: the signal is aborted, and the answer is ignored', async () => {
-    let answer = (_: unknown) => {};
+    let answer = (_: TokenAnswer) => {};
     let received: AbortSignal | undefined;
     const { session, grant, withdraw, inner, events, settle, close } = openAsking(undefined, {
       provide: ({ signal }: { signal: AbortSignal }) => {

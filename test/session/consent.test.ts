@@ -69,7 +69,7 @@ describe('before consent', () => {
 
   test('setTokens() of a malformed set rejects at once', async () => {
     const { session, close } = openAsking();
-    await expect(session.setTokens({ nothing: 1 })).rejects.toMatchObject({ code: 'invalid_token_set' });
+    await expect(session.setTokens({ nothing: 1 } as never)).rejects.toMatchObject({ code: 'invalid_token_set' });
     close();
   });
 

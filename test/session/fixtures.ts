@@ -25,7 +25,7 @@ export const wireSet = (n: number, at = Date.now()) => ({
 });
 
 /** The answer of the service, or of the publisher's server, that contains set number `n`. */
-export const success = (n: number, at?: number) => ({ status: 'success', body: wireSet(n, at) });
+export const success = (n: number, at?: number) => ({ status: 'success', body: wireSet(n, at) }) as const;
 
 /** The record that a page stores when it receives set number `n` from its host. */
 export const recordOf = (n: number, at = Date.now()) => {

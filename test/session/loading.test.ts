@@ -3,7 +3,7 @@
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { bundle } from '../../build/dist.ts';
-import type { Tessera } from '../../src/page/script.ts';
+import type { Tessera } from '../../src/page/global.ts';
 import { indexedDbStore } from '../../src/session/index.ts';
 import { MINUTE, names, recordEvents, until, useFakeClock } from '../support/fixtures.ts';
 import { BASE_URL, createFixture, recordOf } from './fixtures.ts';

@@ -1,7 +1,7 @@
 /** The phases of a set, and that the getters read the clock themselves. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore } from '../../src/session/index.ts';
+import { memoryStore, type TokenAnswer } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
 import { answersPlain, createFixture, hangs, offline, recordOf, restoreGlobals, rotate, success } from './fixtures.ts';
 
@@ -112,7 +112,7 @@ describe('waitingFor', () => {
 
   test('is `provide` while the publisher’s server is asked', async () => {
     const fixture = createFixture();
-    let answer = (_: unknown) => {};
+    let answer = (_: TokenAnswer) => {};
     const { session } = fixture.open({ provide: () => new Promise((resolve) => (answer = resolve)) });
     await fixture.settle();
     expect(session.state.waitingFor).toBe('provide');

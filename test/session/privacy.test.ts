@@ -156,7 +156,7 @@ describe('after an opt-out', () => {
   });
 
   test('a `provide` that answers opt-out itself is asked once', async () => {
-    const provide = vi.fn(async () => ({ status: 'optout' }));
+    const provide = vi.fn(async () => ({ status: 'optout' }) as const);
     const { session, events } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * 24 * HOUR)), provide });
     fixture.serve(answersSealed({ status: 'optout' }));
     await session.ready;

@@ -1,7 +1,7 @@
 /** `provide`: when the session asks the publisher's server for a set, and what it does with the answer. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
+import { memoryStore, type SessionOptions, type Store, type TokenAnswer } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
 import { createFixture, offline, recordOf, restoreGlobals, rotate, success, wireSet } from './fixtures.ts';
 
@@ -48,7 +48,7 @@ describe('`provide`', () => {
     'resolves with %s if nobody is signed in: one `needsTokens` is emitted, and it is not called again',
     async (_, answer) => {
       const fixture = createFixture();
-      const provide = vi.fn<Provide>(async () => answer());
+      const provide = vi.fn<Provide>(async () => answer() as TokenAnswer);
       const { session, events } = fixture.open({ provide });
       await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
       await fixture.advance(2 * HOUR);
@@ -114,14 +114,14 @@ describe('`provide`', () => {
     ['rejects', 'provide_failed', () => Promise.reject(new Error('no'))],
     ['rejects with undefined', 'provide_failed', () => Promise.reject()],
     ['never answers', 'timeout', () => new Promise(() => {})],
-    ['resolves with a string', 'invalid_token_set', async () => 'text'],
+    ['resolves with a string', 'invalid_token_set', async () => 'text' as never],
     [
       'resolves with a set with a field missing',
       'invalid_token_set',
       async () => ({ ...wireSet(1), refresh_token: '' }),
     ],
-    ['resolves with a refusal', 'invalid_token_set', async () => ({ status: 'unauthorized' })],
-    ['resolves with a Response object', 'invalid_token_set', async () => new Response('{}')],
+    ['resolves with a refusal', 'invalid_token_set', async () => ({ status: 'unauthorized' }) as never],
+    ['resolves with a Response object', 'invalid_token_set', async () => new Response('{}') as never],
   ])(
     '%s: one error and one `needsTokens` are emitted, and it is called again with back-off',
     async (_, code, provide) => {
@@ -155,7 +155,7 @@ describe('`provide`', () => {
 
   test('is aborted when a set is supplied another way, and its late answer is ignored', async () => {
     const fixture = createFixture();
-    let answer = (_: unknown) => {};
+    let answer = (_: TokenAnswer) => {};
     let received: AbortSignal | undefined;
     const { session, events } = fixture.open({
       provide: ({ signal }) => {
@@ -188,7 +188,7 @@ test('`provide` may set `onabort` of its signal', async () => {
   let aborted = 0;
   const provide = ({ signal }: { signal: AbortSignal }) => {
     signal.onabort = () => aborted++;
-    return new Promise(() => {});
+    return new Promise<never>(() => {});
   };
   const { session } = fixture.open({ provide });
   await fixture.settle();
@@ -203,7 +203,7 @@ test('text that a parser inside `provide` quotes in its error appears in no erro
   const errors: Error[] = [];
   const { session } = fixture.open({
     store: memoryStore(),
-    provide: async () => JSON.parse('jane.roe@example.com') as unknown,
+    provide: async () => JSON.parse('jane.roe@example.com') as TokenAnswer,
     logger: { debug: (_, error) => errors.push(error as Error) },
   });
   session.on('error', (error) => errors.push(error));
@@ -216,7 +216,7 @@ test('text that a parser inside `provide` quotes in its error appears in no erro
 test('an answer of `provide` after a logout in another tab is ignored', async () => {
   const fixture = createFixture(rotate);
   const store = memoryStore();
-  let answer = (_: unknown) => {};
+  let answer = (_: TokenAnswer) => {};
   const { session: asking } = fixture.open({
     store,
     name: 'late-provide',

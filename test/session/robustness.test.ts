@@ -179,7 +179,7 @@ test('ten tabs without Web Locks make one call of provide', async () => {
 
 test('a tab without Web Locks that was closed during its call of provide delays the next one by its time limit at most', async () => {
   const store = memoryStore();
-  const provide = vi.fn(async (): Promise<unknown> => new Promise(() => {}));
+  const provide = vi.fn(async (): Promise<never> => new Promise(() => {}));
   const first = fixture.open({ store, provide });
   await first.session.ready;
   await fixture.settle();

@@ -36,7 +36,7 @@ describe('the `tokens` option', () => {
   ])('causes one error and leaves the stored set alone if it is %s', async (_, tokens) => {
     const fixture = createFixture();
     const store = memoryStore(recordOf(1));
-    const { session, events } = fixture.open({ store, tokens });
+    const { session, events } = fixture.open({ store, tokens: tokens as never });
     await session.ready;
     await fixture.settle();
     expect(names(events).sort()).toEqual(['error invalid_token_set', 'token load']);
@@ -62,7 +62,10 @@ describe('setTokens()', () => {
     await session.ready;
     await fixture.settle();
     const { state } = session;
-    await expect(session.setTokens(answer)).rejects.toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
+    await expect(session.setTokens(answer as never)).rejects.toMatchObject({
+      name: 'TokenError',
+      code: 'invalid_token_set',
+    });
     await fixture.settle();
     expect(session.state).toBe(state);
     expect(session.advertisingToken).toBe('advertising-1');

@@ -112,6 +112,8 @@ const FOLDERS: Record<string, readonly string[]> = {
   mapping: ['server', 'database'],
   operator: ['database'],
   cli: ['session', 'page', 'server', 'database', 'mapping', 'operator'],
+  // Runs the whole system in one process.
+  testing: ['session', 'page', 'server', 'database', 'mapping', 'operator', 'cli'],
 };
 
 /** The files that other folders may import directly. Every other folder is entered through its `index.ts`. */

@@ -31,7 +31,7 @@ for (const name of ['importKey', 'encrypt', 'decrypt'] as const) {
     cryptoPending++;
     return real(...given).finally(() => cryptoPending--);
   };
-  Object.defineProperty(crypto.subtle, name, { value: counted });
+  Object.defineProperty(crypto.subtle, name, { value: counted, configurable: true, writable: true });
 }
 
 /** Replace the timers and the clock by fake ones, set to {@link START}. */

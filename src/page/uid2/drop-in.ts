@@ -5,7 +5,7 @@
  * events follow.
  */
 
-import { createSession } from '../../session/index.ts';
+import { createSession, type TokenAnswer } from '../../session/index.ts';
 import { parseBaseUrl } from '../../token/checks.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
 import { type Claim, choose, claimOf, claimOfRecord, isDated, isMark, newsIn, wireOf } from './precedence.ts';
@@ -43,7 +43,7 @@ const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly 
     const { refreshToken } = answer as Partial<TokenSet>;
     considered.add(refreshToken);
     if (isDated(claim)) records.expectAct(refreshToken, actAt);
-    void (answer === 'logout' ? session.clear() : session.setTokens(wireOf(claim)));
+    void (answer === 'logout' ? session.clear() : session.setTokens(wireOf(claim) as TokenAnswer));
   }
   return news.length > 0;
 };

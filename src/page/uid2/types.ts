@@ -6,6 +6,7 @@ export type Product = 'uid2' | 'euid';
 /** The body of a generate answer, with its wire names. */
 export type Identity = Readonly<Record<string, unknown>>;
 
+/** Events of the drop-in's callbacks. */
 export type EventType = 'SdkLoaded' | 'InitCompleted' | 'IdentityUpdated' | 'OptoutReceived';
 
 /** A function in `callbacks`. `SdkLoaded` has an empty payload. */
@@ -20,6 +21,7 @@ export interface LegacyPayload {
   readonly statusText: string;
 }
 
+/** The callback that `init` takes. */
 export type LegacyCallback = (payload: LegacyPayload) => unknown;
 
 /** Whether, and where, the identity is kept in a cookie. */
@@ -32,6 +34,7 @@ export interface CookieOptions {
   cookiePath?: string | undefined;
 }
 
+/** Options of `init`. */
 export interface InitOptions extends CookieOptions {
   /** The body of a generate answer. */
   identity?: unknown;

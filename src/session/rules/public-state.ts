@@ -76,6 +76,7 @@ export interface SessionEvents {
   error: TokenError;
 }
 
+/** Name of an event of a session. */
 export type EventName = keyof SessionEvents;
 
 /** An event to emit, with its payload. */

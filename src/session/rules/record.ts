@@ -80,6 +80,14 @@ export function setByHost(set: TokenSet, now: number): Transition {
 }
 
 /**
+ * The host supplies a set and speaks for the service (`refresh: 'off'`): it has asked the service itself, so the set lifts the
+ * tombstone of an opt-out.
+ */
+export function setByOwner(set: TokenSet, now: number): Transition {
+  return (record) => setByHost(set, now)({ ...record, optedOut: undefined });
+}
+
+/**
  * `provide` returns a set. It is late if the record has changed since `asked`, the record at the time of the question.
  * Attempts with the set before still count: a service that refuses every set is not asked without end.
  */

@@ -14,6 +14,7 @@ import {
   type SessionRecord,
   serviceTime,
   setByHost,
+  setByOwner,
   setByProvide,
   type Transition,
 } from '../../../src/session/rules/record.ts';
@@ -143,6 +144,18 @@ describe('a set of the host', () => {
       bare({ optedOut: true, clearedAt: 5 }),
       setByHost(SET_2, DUE),
       supplied({ optedOut: true }),
+    ],
+    [
+      'that speaks for the service lifts the tombstone',
+      bare({ optedOut: true, clearedAt: 5 }),
+      setByOwner(SET_2, DUE),
+      supplied(),
+    ],
+    [
+      'that speaks for the service is the first',
+      emptyRecord(BASE_URL),
+      setByOwner(SET_2, DUE),
+      supplied({ generation: 1 }),
     ],
     ['counts a generation even if it is the same set', supplied(), setByHost(SET_2, DUE), supplied({ generation: 3 })],
     [
@@ -547,6 +560,10 @@ const claim: ClaimOptions = { hasLock: true, isExplicit: true, leaseMs: 12_000, 
 const steps: fc.Arbitrary<{ name: string; step: Step }> = fc.oneof(
   sets.map((set) => ({ name: 'setByHost', step: (before: SessionRecord, now: number) => setByHost(set, now)(before) })),
   sets.map((set) => ({
+    name: 'setByOwner',
+    step: (before: SessionRecord, now: number) => setByOwner(set, now)(before),
+  })),
+  sets.map((set) => ({
     name: 'rendered',
     step: (before: SessionRecord, now: number) => renderedWithPage(set, now)(before),
   })),
@@ -614,19 +631,19 @@ describe('every record that a history of steps reaches', () => {
       fc.property(histories, (history) => {
         walk(history, (after, before, name) => {
           expect(after.generation).toBeGreaterThanOrEqual(before.generation);
-          if (['setByHost', 'logout', 'optout', 'erased'].includes(name))
+          if (['setByHost', 'setByOwner', 'logout', 'optout', 'erased'].includes(name))
             expect(after.generation).toBe(before.generation + 1);
         });
       }),
     );
   });
 
-  test('gives no token behind a tombstone, which only the service lifts', () => {
+  test('gives no token behind a tombstone, which only the service lifts, or a host that speaks for it', () => {
     fc.assert(
       fc.property(histories, (history) => {
         walk(history, (after, before, name, now) => {
           if (after.optedOut) expect(tokenAt(after, now)).toBeUndefined();
-          if (before.optedOut && !after.optedOut) expect(name).toBe('refresh success');
+          if (before.optedOut && !after.optedOut) expect(['refresh success', 'setByOwner']).toContain(name);
         });
       }),
     );

@@ -1,0 +1,7 @@
+import { serve } from '@hono/node-server';
+import { serveStatic } from '@hono/node-server/serve-static';
+import { app } from './app.ts';
+
+app.use('/tessera.js', serveStatic({ path: 'node_modules/tessera-id/dist/tessera.js' }));
+app.use('*', serveStatic({ root: 'public' }));
+serve({ fetch: app.fetch, port: 3000 }, ({ port }) => console.log(`http://127.0.0.1:${port}`));

@@ -1,0 +1,19 @@
+'use client';
+
+import type { ReactNode } from 'react';
+import type { SessionOptions } from 'tessera-id';
+import { TesseraProvider } from 'tessera-id/react';
+
+// Functions cannot cross from a server component to a client component: the options are in a client module.
+const options: SessionOptions = {
+  baseUrl: process.env.NEXT_PUBLIC_TESSERA_BASE_URL ?? 'http://127.0.0.1:8080',
+  provide: async ({ signal }) => {
+    const response = await fetch('/token', { method: 'POST', signal });
+    if (!response.ok) throw new Error(`POST /token answered ${response.status}`);
+    return response.status === 204 ? null : response.json();
+  },
+};
+
+export function Tessera({ children }: { children: ReactNode }) {
+  return <TesseraProvider options={options}>{children}</TesseraProvider>;
+}

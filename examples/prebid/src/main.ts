@@ -1,0 +1,33 @@
+import { createSession } from 'tessera-id';
+import { connectPrebid } from 'tessera-id/prebid';
+
+/** What this page uses of Prebid's global; before Prebid has loaded, only the queue exists. */
+interface Pbjs {
+  que: (() => void)[];
+  addAdUnits(units: object[]): void;
+  requestBids(request: { bidsBackHandler(): void }): void;
+}
+const scope = window as unknown as { pbjs?: Partial<Pbjs> };
+scope.pbjs ??= {};
+scope.pbjs.que ??= [];
+const { que } = scope.pbjs;
+
+const session = createSession({
+  baseUrl: import.meta.env.VITE_TESSERA_BASE_URL ?? 'http://127.0.0.1:8080',
+  provide: async ({ signal }) => {
+    const response = await fetch('/token', { method: 'POST', signal });
+    if (!response.ok) throw new Error(`POST /token answered ${response.status}`);
+    return response.status === 204 ? null : response.json();
+  },
+});
+
+// Every new token reaches Prebid, also in the middle of a page view; logout, opt-out and expiry remove it.
+connectPrebid(session);
+
+// The first auction waits for the token, but not for long.
+await session.getToken({ timeoutMs: 500 }).catch(() => {});
+que.push(() => {
+  const pbjs = scope.pbjs as Pbjs;
+  pbjs.addAdUnits([{ code: 'slot', mediaTypes: { banner: { sizes: [[300, 250]] } }, bids: [] }]);
+  pbjs.requestBids({ bidsBackHandler: () => console.log('auction ended') });
+});

@@ -1,0 +1,200 @@
+/**
+ * `createTestbed`: connects operator, publisher's server, network and clock, and gives a test its methods.
+ *
+ * How time moves is in `virtual-time.ts`, when it may move in `activity.ts`, what the faults do in `network.ts`.
+ */
+
+import { createOperator } from '../operator/index.ts';
+import { answerOf, createClient, type Dii, type Fetch, tokenHandler } from '../server/index.ts';
+import {
+  createSession,
+  memoryStore,
+  type ProvideOption,
+  type Session,
+  type SessionOptions,
+  type Store,
+} from '../session/index.ts';
+import { kindOf, nameFault } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
+import { watchActivity } from './activity.ts';
+import { installTime } from './installation.ts';
+import { createNetwork } from './network.ts';
+import { type SpanText, spanMs } from './span.ts';
+import type { Lifetimes, ReservedUsers, Testbed, TestbedOptions } from './types.ts';
+import { createVirtualTime } from './virtual-time.ts';
+
+const BASE_URL = 'https://operator.example';
+const SITE_URL = 'https://publisher.example';
+const TOKEN_PATH = '/token';
+const SOMEBODY: Dii = { email: 'user@example.com' };
+
+/** docs/protocol.md, "Opt-out". */
+const USERS: ReservedUsers = {
+  optOut: { email: 'optout@example.com' },
+  refreshOptOut: { email: 'refresh-optout@example.com' },
+  validate: { email: 'validate@example.com' },
+};
+
+const OPTIONS = ['lifetimes', 'start', 'user', 'installClock', 'operator'];
+const LIFETIMES = ['refreshFrom', 'identityExpires', 'refreshExpires'] as const;
+
+/** Refuse a misspelt name, which would otherwise be ignored. */
+function checkNames(path: string, known: readonly string[], given: object): void {
+  const fault = nameFault(path, known, given);
+  if (fault) throw new TypeError(fault);
+}
+
+/** The lifetimes as options of an operator, s. */
+function lifetimesOf(given: Lifetimes): { [name in keyof Lifetimes]?: number } {
+  checkNames('lifetimes.', LIFETIMES, given);
+  const entries = LIFETIMES.flatMap((name) => {
+    const span: SpanText | number | undefined = given[name];
+    return span === undefined ? [] : [[name, spanMs(`lifetimes.${name}`, span, 1_000) / 1_000]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Ask the publisher's server as a page does. */
+function provideFrom(fetch: typeof globalThis.fetch): ProvideOption {
+  return async ({ signal }) => {
+    const response = await fetch(TOKEN_PATH, { method: 'POST', signal });
+    if (!response.ok) throw new Error(`POST ${TOKEN_PATH} answered ${response.status}`);
+    return response.status === 204 ? null : response.json();
+  };
+}
+
+/** The operator, with clients of its one participant. */
+function startService(options: TestbedOptions, now: () => number) {
+  const operator = createOperator({
+    siteId: 777,
+    roles: ['GENERATOR', 'MAPPER', 'OPTOUT'],
+    ...options.operator,
+    ...lifetimesOf(options.lifetimes ?? {}),
+    now,
+  });
+  const { apiKey, clientSecret } = operator.participants[0]!;
+  return {
+    operator,
+    clientOver: (fetch: Fetch) => createClient({ baseUrl: BASE_URL, apiKey, clientSecret, now, fetch }),
+  };
+}
+
+/** The publisher's site: its server, who is signed in there, and the network between page, server and service. */
+function createSite({ operator, clientOver }: ReturnType<typeof startService>, given: Dii | null, now: () => number) {
+  let user = given;
+  const network = createNetwork({
+    operator,
+    baseUrl: BASE_URL,
+    siteUrl: SITE_URL,
+    tokenPath: TOKEN_PATH,
+    now,
+    handler: (request) => handler(request),
+  });
+  const client = clientOver(network.serverFetch);
+  const handler = tokenHandler({ client, user: () => user });
+  // What prepares a test is not affected by faults.
+  const direct = clientOver((input, init) => operator.fetch(new Request(input, init)));
+  const { pageFetch, offline, online, answer, hang } = network;
+  return {
+    client,
+    handler,
+    fetch: pageFetch,
+    tokensFor: async (dii: Dii = user ?? SOMEBODY) => answerOf(await direct.generate(dii)),
+    optOut: (dii: Dii) => direct.optOut(dii),
+    signIn(dii: Dii): void {
+      user = dii;
+    },
+    signOut(): void {
+      user = null;
+    },
+    offline,
+    online,
+    answer,
+    hang,
+  };
+}
+
+/** The sessions of the page. Those of one name share a store. */
+function createSessions(defaults: Omit<SessionOptions, 'store'>) {
+  const sessions: Session[] = [];
+  const stores = new Map<string, Store>();
+  const storeOf = (name: string): Store => {
+    const store = stores.get(name) ?? memoryStore();
+    stores.set(name, store);
+    return store;
+  };
+  return {
+    open(given: Partial<SessionOptions> = {}): Session {
+      const session = createSession({ ...defaults, ...given, store: given.store ?? storeOf(given.name ?? '') });
+      sessions.push(session);
+      return session;
+    },
+    close(): void {
+      for (const session of sessions) session.close();
+    },
+  };
+}
+
+/**
+ * Create a testbed: an operator, a publisher's server and a page in one process, under one virtual clock. One can be open in a
+ * process at a time.
+ *
+ * @throws {TypeError, RangeError} a wrong option: the message names it, what was expected and what came.
+ * @throws {Error} if another testbed is open.
+ * @example
+ * const testbed = createTestbed({ lifetimes: { refreshFrom: '15 min' } });
+ * const session = testbed.session();
+ * const first = await session.getToken();
+ * await testbed.advance('20 min');
+ * session.advertisingToken !== first; // refreshed
+ * await testbed.close();
+ */
+export function createTestbed(options: TestbedOptions = {}): Testbed {
+  checkNames('', OPTIONS, options);
+  const { start = Date.UTC(2030, 0, 15, 12), installClock = true, user = SOMEBODY } = options;
+  if (!Number.isFinite(Number(start))) throw new TypeError(expectedGot('start', 'a date or epoch ms', kindOf(start)));
+  const time = createVirtualTime(Number(start));
+  const service = startService(options, time.serviceNow);
+  const site = createSite(service, user, time.serviceNow);
+  const restoreTime = installClock ? installTime(time) : () => {};
+  const activity = watchActivity();
+  const sessions = createSessions({
+    baseUrl: BASE_URL,
+    fetch: site.fetch,
+    provide: provideFrom(site.fetch),
+    // An installed clock is read through `Date`, as on a page: a session notices that it was set back.
+    now: installClock ? undefined : time.deviceNow,
+  });
+
+  const moveTo = async (untilMs: number): Promise<void> => {
+    do await activity.settle();
+    while (time.step(untilMs));
+  };
+  /** Calls of `advance` follow one another. */
+  let moved: Promise<void> = Promise.resolve();
+
+  return {
+    ...site,
+    operator: service.operator,
+    baseUrl: BASE_URL,
+    users: USERS,
+    now: time.deviceNow,
+    advance(span = 0) {
+      const ms = spanMs('span', span);
+      const move = moved.then(() => moveTo(time.elapsedMs() + ms));
+      moved = move.catch(() => {});
+      return move;
+    },
+    session: sessions.open,
+    skewClock(ms) {
+      if (!Number.isFinite(ms)) throw new TypeError(expectedGot('ms', 'a finite number', kindOf(ms)));
+      time.skew(ms);
+    },
+    async close() {
+      sessions.close();
+      restoreTime();
+      activity.stop();
+      await service.operator.close();
+    },
+  };
+}

@@ -1,0 +1,24 @@
+/** The examples of docs/testing.md run as they are written. Those that need other runners are in `runners.test.ts`. */
+
+import * as vitest from 'vitest';
+import { describe, expect, test } from 'vitest';
+import * as session from '../../src/session/index.ts';
+import * as testing from '../../src/testing/index.ts';
+import { blocksWith, runBlock } from './doc-blocks.ts';
+
+const modules = { 'tessera-id': session, 'tessera-id/testing': testing, vitest };
+const blocks = await blocksWith('docs/testing.md', 'vitest');
+
+test('docs/testing.md has examples for Vitest', () => {
+  expect(blocks.length).toBeGreaterThanOrEqual(4);
+});
+
+for (const [index, block] of blocks.entries()) {
+  describe(`example ${index + 1} of docs/testing.md`, () => runBlock(block, modules));
+}
+
+// Jest itself would add 190 packages to the installation. Its `test`, `expect` and `afterEach` are those of Vitest.
+describe('the example for Jest', async () => {
+  const [block] = await blocksWith('docs/testing.md', '@jest/globals');
+  await runBlock(block!, { ...modules, '@jest/globals': vitest });
+});

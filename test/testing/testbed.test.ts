@@ -1,0 +1,330 @@
+/** The testbed as a user's test sees it: time, faults, users, and what is left after `close()`. */
+
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { createSession, type Session } from '../../src/session/index.ts';
+import { createTestbed, type Testbed, type TestbedOptions } from '../../src/testing/index.ts';
+import { names, recordEvents } from '../support/fixtures.ts';
+
+let testbed: Testbed;
+const open = (options?: TestbedOptions) => {
+  testbed = createTestbed(options);
+  return testbed;
+};
+afterEach(() => testbed.close());
+
+/** A session with a token in force, and its events from here on. */
+const loaded = async (options?: Parameters<Testbed['session']>[0]) => {
+  const session = testbed.session(options);
+  const token = await session.getToken();
+  await testbed.advance();
+  return { session, token, events: recordEvents(session) };
+};
+const HOUR = 3_600_000;
+
+describe('time', () => {
+  test('a session gets a token without `advance`, and refreshes when time has moved', async () => {
+    open();
+    const { session, token, events } = await loaded();
+    await testbed.advance('14 min');
+    expect(session.advertisingToken).toBe(token);
+    await testbed.advance('6 min');
+    expect(session.advertisingToken).not.toBe(token);
+    expect(names(events)).toEqual([`token refresh`]);
+  });
+
+  test('moves exactly by the span, for page, operator and `Date`', async () => {
+    open({ start: new Date('2031-05-01T00:00:00Z') });
+    expect(testbed.now()).toBe(Date.UTC(2031, 4, 1));
+    await testbed.advance('90 s');
+    await testbed.advance(500);
+    expect(testbed.now()).toBe(Date.UTC(2031, 4, 1) + 90_500);
+    expect(Date.now()).toBe(testbed.now());
+    expect(new Date().toISOString()).toBe('2031-05-01T00:01:30.500Z');
+    expect(new Date(0).toISOString()).toBe('1970-01-01T00:00:00.000Z');
+    expect(new Date()).toBeInstanceOf(Date);
+  });
+
+  test('a healthy day: 96 refreshes, always a token, no `error`', async () => {
+    open();
+    const { session, events } = await loaded();
+    const without: number[] = [];
+    session.subscribe(() => session.advertisingToken ?? without.push(testbed.now()));
+    await testbed.advance('24 h');
+    expect(events.filter(([event]) => event === 'error')).toEqual([]);
+    expect(new Set(names(events))).toEqual(new Set(['token refresh']));
+    expect(events).toHaveLength(96);
+    expect(without).toEqual([]);
+  });
+
+  test('slow Web Crypto causes no time-out: time stands still until it is done', async () => {
+    const { decrypt } = crypto.subtle;
+    const slow = vi.spyOn(crypto.subtle, 'decrypt').mockImplementation(async (...given) => {
+      for (let turns = 0; turns < 500; turns++) await new Promise((resolve) => setImmediate(resolve));
+      return decrypt.apply(crypto.subtle, given);
+    });
+    open();
+    const { session, token, events } = await loaded({ timeoutMs: 50 });
+    await testbed.advance('1 h');
+    expect(names(events)).toEqual(['token refresh', 'token refresh', 'token refresh', 'token refresh']);
+    expect(session.advertisingToken).not.toBe(token);
+    slow.mockRestore();
+  });
+
+  test('timers run in their order, and one that is cleared does not', async () => {
+    open();
+    const ran: string[] = [];
+    setTimeout((name: string) => ran.push(`${name} ${testbed.now() % 60_000}`), 300, 'late');
+    setTimeout(() => ran.push('early'), 100);
+    const cleared = setTimeout(() => ran.push('cleared'), 200);
+    const repeated = setInterval(() => ran.push('repeated') > 4 && clearInterval(repeated), 120);
+    clearTimeout(cleared);
+    await testbed.advance(1_000);
+    expect(ran).toEqual(['early', 'repeated', 'repeated', 'late 300', 'repeated']);
+  });
+
+  test('a timer without a delay runs without `advance`, and time stands still', async () => {
+    open();
+    const before = testbed.now();
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(testbed.now()).toBe(before);
+  });
+
+  test('overlapping calls of `advance` follow one another', async () => {
+    open();
+    const before = testbed.now();
+    await Promise.all([testbed.advance('1 min'), testbed.advance('2 min')]);
+    expect(testbed.now() - before).toBe(180_000);
+  });
+
+  test('`advance` rejects with what a timer throws, and goes on afterwards', async () => {
+    open();
+    setTimeout(() => {
+      throw new RangeError('in a timer');
+    }, 10);
+    await expect(testbed.advance(20)).rejects.toThrow('in a timer');
+    await testbed.advance('1 min');
+  });
+
+  test.each(['20', '20 fortnights', '-1 min', -1, Number.NaN, null] as never[])('refuses the span %j', (span) => {
+    open();
+    expect(() => testbed.advance(span)).toThrow(/^span: expected a number from 0, or text as '20 min', .* got /);
+  });
+});
+
+describe('lifetimes', () => {
+  test('are text, or seconds as in the options of an operator', async () => {
+    open({ lifetimes: { refreshFrom: '1 h', identityExpires: 4 * 3600, refreshExpires: '30 d' } });
+    const { session } = await loaded();
+    const { refreshAt, expiresAt, endsAt } = session.state;
+    const now = testbed.now();
+    expect([refreshAt, expiresAt, endsAt].map((at) => (at! - now) / HOUR)).toEqual([1, 4, 720]);
+  });
+
+  test('with a misspelt name are refused', () => {
+    open();
+    expect(() => createTestbed({ lifetimes: { refresh_from: 1 } as never })).toThrow(
+      'lifetimes.refresh_from: expected one of refreshFrom, identityExpires, refreshExpires, got an unknown name',
+    );
+    expect(() => createTestbed({ lifetime: {} } as never)).toThrow('lifetime: expected one of lifetimes, start');
+  });
+});
+
+test('wrong arguments are refused, naming what was expected', () => {
+  open();
+  expect(() => testbed.answer(99)).toThrow('status: expected a whole number from 200 to 599, got 99');
+  expect(() => testbed.skewClock('1 h' as never)).toThrow('ms: expected a finite number, got string');
+  expect(() => createTestbed({ start: new Date('never') })).toThrow('start: expected a date or epoch ms, got object');
+});
+
+describe('faults', () => {
+  test('`offline()`: one error, the token stays until it expires; `online()`: a token again', async () => {
+    open();
+    const { session, events } = await loaded();
+    testbed.offline();
+    await testbed.advance('2 h');
+    expect(session.advertisingToken).toBeUndefined();
+    expect(names(events)).toEqual(['error network', 'expired advertising']);
+    testbed.online();
+    await testbed.advance('4 min');
+    expect(session.advertisingToken).toBeDefined();
+  });
+
+  test('`offline()` does not affect the publisher’s server', async () => {
+    open();
+    testbed.offline();
+    expect((await testbed.handler(new Request('https://publisher.example/token', { method: 'POST' }))).status).toBe(
+      200,
+    );
+    await expect(testbed.fetch('/token', { method: 'POST' })).rejects.toThrow('Failed to fetch');
+  });
+
+  test('`answer(503)` with `Retry-After`: the session waits as long as it is told', async () => {
+    open();
+    const { session, events } = await loaded();
+    testbed.answer(503, { 'retry-after': '1800' });
+    await testbed.advance('16 min');
+    expect(names(events)).toEqual(['error http_status 503']);
+    expect(session.state.next).toMatchObject({ action: 'refresh', reason: 'retry_after' });
+    testbed.online();
+    await testbed.advance('31 min');
+    expect(names(events)).toEqual(['error http_status 503', 'token refresh']);
+  });
+
+  test('`answer(503)` reaches the publisher’s server too', async () => {
+    open();
+    testbed.answer(503);
+    expect((await testbed.fetch('/token', { method: 'POST' })).status).toBe(503);
+    await expect(testbed.client.generate({ email: 'user@example.com' })).rejects.toMatchObject({ status: 503 });
+  });
+
+  test('`hang()`: a refresh times out after its own limit, by this clock', async () => {
+    open();
+    const { events } = await loaded();
+    testbed.hang();
+    await testbed.advance('15 min');
+    await testbed.advance('9 s');
+    expect(names(events)).toEqual([]);
+    await testbed.advance('2 s');
+    expect(names(events)).toEqual(['error timeout']);
+  });
+
+  test('`skewClock()`: the session learns by how much the device is wrong, and keeps its token alive', async () => {
+    open();
+    const { session, events } = await loaded();
+    testbed.skewClock(3 * HOUR);
+    await testbed.advance('1 h');
+    expect(Math.round(session.state.clockOffsetMs! / HOUR)).toBe(-3);
+    expect(session.advertisingToken).toBeDefined();
+    testbed.skewClock(-2 * HOUR);
+    await testbed.advance('24 h');
+    expect(session.advertisingToken).toBeDefined();
+    expect(events.filter(([event]) => event === 'error')).toEqual([]);
+  });
+});
+
+describe('users', () => {
+  test('`optOut()`: the next refresh brings the opt-out', async () => {
+    open({ user: { email: 'somebody@example.com' } });
+    const { session, events } = await loaded();
+    await testbed.optOut({ email: 'somebody@example.com' });
+    await testbed.advance('20 min');
+    expect(names(events)).toEqual(['optout']);
+    expect(session.state.phase).toBe('optedOut');
+  });
+
+  test('the reserved users behave as at every operator', async () => {
+    open();
+    const { optOut, refreshOptOut, validate } = testbed.users;
+    expect(await testbed.tokensFor(optOut)).toEqual({ status: 'optout' });
+    const session = testbed.session({ provide: undefined });
+    await session.setTokens(await testbed.tokensFor(refreshOptOut));
+    await testbed.advance('20 min');
+    expect(session.state.phase).toBe('optedOut');
+    const set = await testbed.tokensFor(validate);
+    expect(set).toMatchObject({ status: 'success' });
+    const { body } = set as { body: { advertising_token: string } };
+    expect(await testbed.client.validate(body.advertising_token, validate)).toBe(true);
+  });
+
+  test('nobody is signed in: `handler` answers 204, and the session asks for a set', async () => {
+    open({ user: null });
+    const session = testbed.session();
+    const events = recordEvents(session);
+    await testbed.advance();
+    expect(names(events)).toEqual(['needsTokens empty']);
+    testbed.signIn({ email: 'somebody@example.com' });
+    await session.refresh();
+    expect(session.advertisingToken).toBeDefined();
+    testbed.signOut();
+    expect((await testbed.fetch('/token', { method: 'POST' })).status).toBe(204);
+  });
+});
+
+describe('sessions', () => {
+  test('of one name are tabs, and one page after another', async () => {
+    open();
+    const { session, token } = await loaded();
+    const other = testbed.session();
+    await other.ready;
+    expect(other.advertisingToken).toBe(token);
+    await session.clear();
+    await testbed.advance();
+    expect(other.state.phase).toBe('empty');
+    const stranger = testbed.session({ name: 'other', provide: undefined });
+    await stranger.ready;
+    expect(stranger.state.phase).toBe('empty');
+  });
+
+  test('of the page’s own code work with `fetch` and `baseUrl`', async () => {
+    open();
+    const session: Session = createSession({
+      baseUrl: testbed.baseUrl,
+      fetch: testbed.fetch,
+      tokens: await testbed.tokensFor(),
+    });
+    const token = await session.getToken();
+    await testbed.advance('20 min');
+    expect(session.advertisingToken).not.toBe(token);
+    session.close();
+  });
+
+  test('a request to another place is answered 404, naming the place', async () => {
+    open();
+    const response = await testbed.fetch('https://elsewhere.example/a');
+    expect([response.status, await response.text()]).toEqual([
+      404,
+      'testbed: nothing is served at https://elsewhere.example/a',
+    ]);
+  });
+});
+
+describe('close()', () => {
+  test('restores timers, clocks and Web Crypto, and closes the sessions', async () => {
+    const before = [setTimeout, clearTimeout, setInterval, clearInterval, Date, performance.now, crypto.subtle.decrypt];
+    open();
+    expect(setTimeout).not.toBe(before[0]);
+    const session = testbed.session();
+    await session.getToken();
+    await testbed.close();
+    expect([
+      setTimeout,
+      clearTimeout,
+      setInterval,
+      clearInterval,
+      Date,
+      performance.now,
+      crypto.subtle.decrypt,
+    ]).toEqual(before);
+    expect(Object.hasOwn(performance, 'now')).toBe(false);
+    await expect(session.getToken()).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  test('lets a timer from before the testbed be cleared, and another testbed be created', async () => {
+    let ran = false;
+    const timer = setTimeout(() => {
+      ran = true;
+    }, 1);
+    open();
+    clearTimeout(timer);
+    await testbed.close();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(ran).toBe(false);
+    open();
+  });
+
+  test('a second testbed is refused while one is open', () => {
+    open();
+    expect(() => createTestbed()).toThrow('expected no other open testbed in this process; call close()');
+  });
+});
+
+test('with `installClock: false` timers are real, and `advance` moves the operator', async () => {
+  const { setTimeout: before } = globalThis;
+  open({ installClock: false });
+  expect(setTimeout).toBe(before);
+  const set = (await testbed.tokensFor()) as { body: { refresh_from: number } };
+  expect(set.body.refresh_from).toBe(testbed.now() + 900_000);
+  await testbed.advance('20 min');
+  const later = (await testbed.tokensFor()) as { body: { refresh_from: number } };
+  expect(later.body.refresh_from - set.body.refresh_from).toBe(1_200_000);
+});
