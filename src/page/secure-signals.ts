@@ -59,6 +59,12 @@ const createProvider = (): SharedProvider => {
   return provider;
 };
 
+/** Clear the caches of GPT and IMA. Google has no way to clear the signals of one provider. */
+const clearCaches = (page: Page, google: NonNullable<Page['googletag']>) => {
+  (google.cmd ??= [] as (() => void)[]).push(() => google.secureSignalProviders?.clearAllCache?.());
+  page.google?.ima?.secureSignals?.clearAllCache();
+};
+
 /** Push the provider once per page, unless somebody else has pushed one with the same id. */
 const pushOnce = (
   provider: SharedProvider,
@@ -101,10 +107,7 @@ export function connectSecureSignals(
   let emitted = session.advertisingToken;
   let isSignedIn = hasUser(session.state.phase);
 
-  const clearCache = () => {
-    (google.cmd ??= [] as (() => void)[]).push(() => google.secureSignalProviders?.clearAllCache?.());
-    page.google?.ima?.secureSignals?.clearAllCache();
-  };
+  const clearCache = () => clearCaches(page, google);
   /** Remember for whom the cache is filled; clear it if a page without this adapter has changed the user since. */
   const noteUser = async (isCleared: boolean) => {
     const isOfOther = await session.noteSignal().catch(() => false);

@@ -8,9 +8,10 @@
 import { TokenError } from '../token/errors.ts';
 import type { Store } from './browser/store.ts';
 import { type FailedStoreAccess, logoutIn, repeatOnFailedStore } from './failed-store.ts';
-import { type Cause, isLoaded, type PageState, type StorageState, storeForgotten } from './rules/page-state.ts';
+import { type Cause, isLoaded, type PageState } from './rules/page-state.ts';
 import { parseRecord } from './rules/parse-record.ts';
 import { emptyRecord, erased, type SessionRecord, type Transition } from './rules/record.ts';
+import { type StorageState, storeForgotten } from './rules/storage-state.ts';
 import { createStoreQueue, releaseStore, type StoreQueue } from './store-queue.ts';
 
 /** What the record store asks of the shell, and reports to it. */

@@ -7,6 +7,7 @@ import { TokenError } from '../../token/errors.ts';
 import type { SessionRecord } from './record.ts';
 import { isSameSet } from './record.ts';
 import { type BackOff, backOffMs, WAKE_SPREAD_MS } from './retry.ts';
+import { initialStorage, type StorageState, storeForgotten } from './storage-state.ts';
 
 /** Why another token is in force: set by the host, brought by `provide`, refreshed here, by another tab, or loaded. */
 export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
@@ -37,24 +38,6 @@ export interface AttemptInProgress {
   readonly generation: number;
   /** Local epoch ms. */
   readonly startedAt: number;
-}
-
-/** How far the record in memory agrees with the stored one. */
-export interface StorageState {
-  /** The stored record has been read since the page was last away. */
-  readonly isCurrent: boolean;
-  /** The stored record has been read at least once. */
-  readonly isKnown: boolean;
-  /** Calls of the host that wait for the first read; until they are applied, nothing counts as known. */
-  readonly queuedCalls: number;
-  /** Writes in progress: memory may be ahead of the store. */
-  readonly writes: number;
-  /** How often the page has lost track of the store. A read that began before the last time does not count. */
-  readonly absences: number;
-  /** A damaged record was reported: once is enough, it is read again and again. */
-  readonly isDamageReported: boolean;
-  /** Where the record is kept: `indexeddb`, `memory`, or the `kind` of the host's store. */
-  readonly persistence: string;
 }
 
 /** A page that was hidden for at most this long has missed no message, ms. */
@@ -117,15 +100,7 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
     hiddenAt: 0,
     isVisible: true,
     callers: 0,
-    storage: {
-      isCurrent: false,
-      isKnown: false,
-      queuedCalls: 0,
-      writes: 0,
-      absences: 0,
-      isDamageReported: false,
-      persistence,
-    },
+    storage: initialStorage(persistence),
     lockRefusals: 0,
     otherTabUntil: 0,
     fruitlessAttempts: 0,
@@ -248,9 +223,4 @@ export function wasHidden(page: PageState, now: number): PageState {
 /** The page is about to be frozen, cached or unloaded: nothing is known until it has read again. */
 export function wentAway(page: PageState): PageState {
   return { ...page, isAway: true, storage: storeForgotten(page.storage) };
-}
-
-/** Whatever is stored may have changed unseen. */
-export function storeForgotten(storage: StorageState): StorageState {
-  return { ...storage, isCurrent: false, absences: storage.absences + 1 };
 }

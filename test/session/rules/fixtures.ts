@@ -6,11 +6,12 @@
  */
 
 import fc from 'fast-check';
-import type { PageState, StorageState } from '../../../src/session/rules/page-state.ts';
+import type { PageState } from '../../../src/session/rules/page-state.ts';
 import { initialPage } from '../../../src/session/rules/page-state.ts';
 import { parseRecord } from '../../../src/session/rules/parse-record.ts';
 import { emptyRecord, type SessionRecord } from '../../../src/session/rules/record.ts';
 import type { BackOff, RetryState } from '../../../src/session/rules/retry.ts';
+import type { StorageState } from '../../../src/session/rules/storage-state.ts';
 import { TokenError } from '../../../src/token/errors.ts';
 import type { TokenSet } from '../../../src/token/token-set.ts';
 

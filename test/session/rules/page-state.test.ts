@@ -11,11 +11,11 @@ import {
   type PageState,
   pageClockSetBack,
   recordAdopted,
-  storeForgotten,
   wentAway,
   wokeUp,
 } from '../../../src/session/rules/page-state.ts';
 import { loggedOut, type SessionRecord, setByHost } from '../../../src/session/rules/record.ts';
+import { storeForgotten } from '../../../src/session/rules/storage-state.ts';
 import { BACK_OFF, bare, DUE, deepFreeze, FRESH, failure, HOUR, page, record, SECOND, setOf } from './fixtures.ts';
 
 /** The random number of every draw in this file. */
