@@ -36,28 +36,37 @@ export function createAdvertiser(client: Client, world: World) {
   const app = new Hono();
 
   /** Run a job, and stream its progress. */
-  const run = (work: (mappings: Mappings, options: DueOptions) => Promise<Summary>) => (c: Parameters<typeof streamSSE>[0]) =>
-    streamSSE(c, async (stream) => {
-      const send = (news: object) => stream.writeSSE({ data: JSON.stringify(news) });
-      try {
-        const store = await mappings();
-        const summary = await work(store, { onProgress: (progress) => void send({ progress }) });
-        await send({ summary, counts: await store.counts() });
-      } catch (error) {
-        await send({ problem: error instanceof Error ? error.message : 'The job failed.' });
-      }
-    });
+  const run =
+    (work: (mappings: Mappings, options: DueOptions) => Promise<Summary>) => (c: Parameters<typeof streamSSE>[0]) =>
+      streamSSE(c, async (stream) => {
+        const send = (news: object) => stream.writeSSE({ data: JSON.stringify(news) });
+        try {
+          const store = await mappings();
+          const summary = await work(store, { onProgress: (progress) => void send({ progress }) });
+          await send({ summary, counts: await store.counts() });
+        } catch (error) {
+          await send({ problem: error instanceof Error ? error.message : 'The job failed.' });
+        }
+      });
 
   app.post('/map', async (c) => {
     const addresses = addressesIn(await c.req.text());
     if (addresses.length > MAX_LINES) return c.json({ message: `A file has at most ${MAX_LINES} lines here.` }, 400);
     if (!addresses.length) return c.json({ message: 'The file has no line.' }, 400);
     // region map
-    return run((store, options) => store.map(addresses.map((email) => ({ email })), options))(c);
+    return run((store, options) =>
+      store.map(
+        addresses.map((email) => ({ email })),
+        options,
+      ),
+    )(c);
     // endregion
   });
   // region due
-  app.post('/due', run((store, options) => store.mapDue(options)));
+  app.post(
+    '/due',
+    run((store, options) => store.mapDue(options)),
+  );
   // endregion
   app.get('/counts', async (c) => c.json(await (await mappings()).counts()));
   return {

@@ -31,11 +31,17 @@ export interface Demo {
  * @throws {Error} of Node, if a server cannot listen.
  * @example const { url, close } = await startDemo({ port: 0 });
  */
-export async function startDemo({ port = 4700, incumbent = process.env['TESSERA_INCUMBENT'] }: DemoOptions = {}): Promise<Demo> {
+export async function startDemo({
+  port = 4700,
+  incumbent = process.env['TESSERA_INCUMBENT'],
+}: DemoOptions = {}): Promise<Demo> {
   await ensureDist();
   const world = createWorld();
   const operator = await serveOperator(world, port && port + 1);
-  const publisher = createPublisher({ baseUrl: operator.url, ...world.credentials, now: world.now }, { world, incumbent });
+  const publisher = createPublisher(
+    { baseUrl: operator.url, ...world.credentials, now: world.now },
+    { world, incumbent },
+  );
   const pages = await serve((request) => publisher.fetch(request), port);
   return {
     url: pages.url,

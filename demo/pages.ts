@@ -37,7 +37,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     file: 'script-tag.html',
     title: 'Script tag',
     lead: 'Two attributes on one tag, and no other code.',
-    scripts: ['/page.js'],
+    modules: ['/script-tag.js'],
   },
   '/prebid': {
     file: 'prebid.html',
@@ -84,17 +84,61 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     scripts: ['/tessera.js'],
     modules: ['/secure-signals-page.js'],
   },
-  '/tab': { file: 'tab.html', title: 'A tab', lead: '', scripts: ['/tessera.js'], modules: ['/tab.js'], isFrame: true, isInWorld: true },
-  '/compare/tessera': { file: 'runtime.html', title: 'Tessera', lead: '', scripts: ['/tessera.js'], modules: ['/runtime-tessera.js'], isFrame: true, isInWorld: true },
-  '/compare/prebid': { file: 'runtime.html', title: 'Prebid', lead: '', scripts: ['/prebid.bundle.js'], modules: ['/runtime-prebid.js'], isFrame: true, isInWorld: true },
-  '/compare/incumbent': { file: 'runtime.html', title: 'SDK', lead: '', scripts: ['/incumbent.js'], modules: ['/runtime-incumbent.js'], isFrame: true, isInWorld: true },
-  '/webview-page': { file: 'webview-page.html', title: 'The Daily Tessera, in an app', lead: '', scripts: ['/tessera.js'], modules: ['/webview-page.js'], isFrame: true },
+  '/tab': {
+    file: 'tab.html',
+    title: 'A tab',
+    lead: '',
+    scripts: ['/tessera.js'],
+    modules: ['/tab.js'],
+    isFrame: true,
+    isInWorld: true,
+  },
+  '/compare/tessera': {
+    file: 'runtime.html',
+    title: 'Tessera',
+    lead: '',
+    scripts: ['/tessera.js'],
+    modules: ['/runtime-tessera.js'],
+    isFrame: true,
+    isInWorld: true,
+  },
+  '/compare/prebid': {
+    file: 'runtime.html',
+    title: 'Prebid',
+    lead: '',
+    scripts: ['/prebid.bundle.js'],
+    modules: ['/runtime-prebid.js'],
+    isFrame: true,
+    isInWorld: true,
+  },
+  '/compare/incumbent': {
+    file: 'runtime.html',
+    title: 'SDK',
+    lead: '',
+    scripts: ['/incumbent.js'],
+    modules: ['/runtime-incumbent.js'],
+    isFrame: true,
+    isInWorld: true,
+  },
+  '/webview-page': {
+    file: 'webview-page.html',
+    title: 'The Daily Tessera, in an app',
+    lead: '',
+    scripts: ['/tessera.js'],
+    modules: ['/webview-page.js'],
+    isFrame: true,
+  },
 };
 
 const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8');
 
 const escaped = (text: string) =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll("'", '&#39;').replaceAll('"', '&quot;');
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll("'", '&#39;')
+    .replaceAll('"', '&quot;');
 
 /** The lines of a file between `// region NAME` and `// endregion`, without their common indentation. */
 async function excerpt(file: string, name: string): Promise<string> {
@@ -112,7 +156,7 @@ async function withCode(html: string): Promise<string> {
   let result = html;
   for (const [mark, file, name] of html.matchAll(/\{\{code (\S+) (\S+)\}\}/g)) {
     const code = escaped(await excerpt(file!, name!));
-    const shown = `<details class="code"><summary>Code</summary><pre tabindex="0"><code>${code}</code></pre></details>`;
+    const shown = `<details class="code"><summary>Code</summary><pre><code>${code}</code></pre></details>`;
     result = result.replace(mark, () => shown);
   }
   return result;
@@ -121,7 +165,9 @@ async function withCode(html: string): Promise<string> {
 const nav = (current: string) =>
   Object.entries(PAGES)
     .filter(([, { isFrame }]) => !isFrame)
-    .map(([path, { title }]) => `<li><a href="${path}"${path === current ? ' aria-current="page"' : ''}>${title}</a></li>`)
+    .map(
+      ([path, { title }]) => `<li><a href="${path}"${path === current ? ' aria-current="page"' : ''}>${title}</a></li>`,
+    )
     .join('');
 
 const cards = () =>
@@ -140,7 +186,9 @@ export async function renderPage(path: string, values: Readonly<Record<string, s
   const source = (await read(`./page/${file}`)).replace('{{reader}}', await read('./page/reader.html'));
   let main = (await withCode(source)).replace('{{cards}}', cards);
   for (const [name, value] of Object.entries(values)) main = main.replaceAll(`{{${name}}}`, escaped(value));
-  const head = isInWorld ? `<meta name="demo" content="${escaped(values['setting'] ?? '{}')}">\n    <script src="/world.js"></script>` : '';
+  const head = isInWorld
+    ? `<meta name="demo" content="${escaped(values['setting'] ?? '{}')}">\n    <script src="/world.js"></script>`
+    : '';
   const tags = [
     ...scripts.map((src) => `<script${src === '/prebid.bundle.js' ? '' : ' defer'} src="${src}"></script>`),
     ...modules.map((src) => `<script type="module" src="${src}"></script>`),

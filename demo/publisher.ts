@@ -17,9 +17,24 @@ const COOKIE = 'demo_session';
 
 /** Files of the pages and of `dist/` that are served under their own name. */
 const OWN = [
-  'page.css', 'page.js', 'world.js', 'common.js', 'cockpit.js', 'tab.js', 'compare.js', 'runtime.js', 'runtime-tessera.js',
-  'runtime-prebid.js', 'runtime-incumbent.js', 'prebid-page.js', 'consent-page.js', 'advertiser-page.js', 'operator-page.js',
-  'secure-signals-page.js', 'webview-app.js', 'webview-page.js',
+  'page.css',
+  'script-tag.js',
+  'world.js',
+  'common.js',
+  'cockpit.js',
+  'tab.js',
+  'compare.js',
+  'runtime.js',
+  'runtime-tessera.js',
+  'runtime-prebid.js',
+  'runtime-incumbent.js',
+  'prebid-page.js',
+  'consent-page.js',
+  'advertiser-page.js',
+  'operator-page.js',
+  'secure-signals-page.js',
+  'webview-app.js',
+  'webview-page.js',
 ];
 const BUILT = ['tessera.js', 'tessera-noble.js', 'tessera-inspector.js'];
 const BUILT_MODULES = ['inspector', 'webview', 'prebid', 'consent', 'secure-signals'];
@@ -82,7 +97,9 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
   for (const path of Object.keys(PAGES)) {
     app.get(path, async (c) => {
       const setting = JSON.stringify(world.setting());
-      return c.html(await renderPage(path, { operator: options.baseUrl, setting, incumbent: incumbent ? 'yes' : 'no' }));
+      return c.html(
+        await renderPage(path, { operator: options.baseUrl, setting, incumbent: incumbent ? 'yes' : 'no' }),
+      );
     });
   }
   for (const [path, text] of Object.entries(scriptsOf(incumbent))) {

@@ -3,11 +3,17 @@
  * pages. It logs each request that reaches it.
  */
 
-import { memoryState } from '../src/operator/state/memory-state.ts';
 import { type Credentials, createOperator, type Operator } from '../src/operator/index.ts';
+import { memoryState } from '../src/operator/state/memory-state.ts';
 
 /** Lifetimes by the time after which a token is refreshed. A token expires after three times as long. */
-export const LIFETIMES: Readonly<Record<string, number>> = { '10 s': 10, '1 min': 60, '15 min': 900, '1 h': 3600, '1 day': 86_400 };
+export const LIFETIMES: Readonly<Record<string, number>> = {
+  '10 s': 10,
+  '1 min': 60,
+  '15 min': 900,
+  '1 h': 3600,
+  '1 day': 86_400,
+};
 
 /** Seconds of a life, by its name. */
 export const lifetimesOf = (name: string) => {

@@ -15,7 +15,31 @@ $('inspector').session = session;
 showReader(session);
 const showNow = showToken(session);
 // Reading the state lets the session notice that time has passed.
-setInterval(() => document.hidden || showNow(), 1000);
+setInterval(() => document.hidden || show(), 1000);
+
+/** The times of the set in force, by this device's clock. */
+function show() {
+  showNow();
+  const { refreshAt, expiresAt, endsAt, persistence, clockOffsetMs = 0 } = session.state;
+  $('facts').hidden = expiresAt === undefined;
+  if (expiresAt === undefined) return;
+  const left = (instant) => {
+    const seconds = Math.round((instant - clockOffsetMs - Date.now()) / 1000);
+    return seconds < 0 ? 'passed' : seconds < 120 ? `in ${seconds} s` : `at ${formatTime(instant - clockOffsetMs)}`;
+  };
+  const facts = {
+    'Refresh from': left(refreshAt),
+    Expires: left(expiresAt),
+    'Refresh token ends': left(endsAt),
+    'Stored in': persistence === 'indexeddb' ? 'IndexedDB' : persistence,
+    Clock: Math.abs(clockOffsetMs) < 1000 ? 'right' : `${Math.round(clockOffsetMs / -1000)} s off`,
+  };
+  const parts = Object.entries(facts).flatMap(([name, text]) => [
+    Object.assign(document.createElement('dt'), { textContent: name }),
+    Object.assign(document.createElement('dd'), { textContent: text }),
+  ]);
+  $('facts').replaceChildren(...parts);
+}
 
 const done = (text) => {
   $('done').textContent = text;
@@ -33,7 +57,8 @@ const change = (next) => attempt(() => post('/demo/setting', next));
 
 /** Show the setting, also after a reload. */
 const showSetting = () => {
-  for (const input of document.querySelectorAll('#faults input')) input.checked = String(setting[input.name]) === input.value;
+  for (const input of document.querySelectorAll('#faults input'))
+    input.checked = String(setting[input.name]) === input.value;
 };
 $('faults').onchange = ({ target }) => {
   change({ [target.name]: target.name === 'skewMs' ? Number(target.value) : target.value });
@@ -49,7 +74,8 @@ const travelTo = (instant, what) => {
   if (ms > 0) travel(ms);
   done(ms > 0 ? `Travelled past ${what}.` : `The clock is past ${what} already.`);
 };
-for (const button of document.querySelectorAll('[data-travel]')) button.onclick = () => travel(Number(button.dataset.travel));
+for (const button of document.querySelectorAll('[data-travel]'))
+  button.onclick = () => travel(Number(button.dataset.travel));
 $('expire').onclick = () => travelTo(session.state.expiresAt, 'the expiry of the token');
 $('end').onclick = () => travelTo(session.state.endsAt, 'the end of the refresh token');
 $('refresh').onclick = () =>
@@ -73,9 +99,10 @@ $('start-over').onclick = () =>
 /** The log of requests, newest first. */
 const showRequest = ({ at, from, path, status, ms }) => {
   const row = $('requests').insertRow(0);
-  for (const text of [formatTime(at), from, path, status, `${ms} ms`]) row.insertCell().textContent = text;
+  for (const text of [formatTime(at), from, path.replace(/^\/v\d\//, ''), status, `${ms} ms`])
+    row.insertCell().textContent = text;
   if (status !== '200') row.cells[3].className = 'bad';
-  if ($('requests').rows.length > 100) $('requests').deleteRow(-1);
+  if ($('requests').rows.length > 12) $('requests').deleteRow(-1);
   $('no-requests').hidden = true;
 };
 const news = new EventSource('/demo/news');

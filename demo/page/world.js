@@ -9,7 +9,7 @@
   const now = () => RealDate.now() + (setting.shiftMs ?? 0) + (setting.skewMs ?? 0);
 
   // region clock
-  window.Date = class Date extends RealDate {
+  window.Date = class extends RealDate {
     constructor(...given) {
       if (given.length) super(...given);
       else super(now());

@@ -224,7 +224,7 @@ describe('the layout', () => {
     const other = lane([generation(80_001, { key: '80000', cause: 'refresh' })], { tab: 'cd34', label: 'Tab 2' });
     const { shapes } = layOut([mine, other], { ...VIEW, spanMs: 30_000 });
     expect(named(shapes, 'fresh')).toHaveLength(1);
-    expect(named(shapes, 'on-bar')).toMatchObject([{ text: 'refreshed here' }]);
+    expect(named(shapes, 'on-bar')).toMatchObject([{ text: 'refreshed by Tab 2' }]);
     expect(named(shapes, 'head').map((shape) => 'text' in shape && shape.text)).toEqual([
       'Tokens',
       'This tab: 0 refreshed here, stored in indexeddb',
@@ -253,7 +253,7 @@ describe('the layout', () => {
       'attempt none',
     ]);
     expect(named(shapes, 'latency')).toMatchObject([{ x: 300, width: 20 }]);
-    expect(named(shapes, 'label')).toMatchObject([{ text: '2000 ms' }, { text: '503' }]);
+    expect(named(shapes, 'label')).toMatchObject([{ text: '503' }, { text: '2000 ms' }]);
   });
 
   test('a wait is a line to its plan and names its reason if that fits; the normal course is only a plan', () => {
@@ -279,12 +279,18 @@ describe('the layout', () => {
       const texts = named(shapes, 'label') as (Shape & { x: number; text: string })[];
       expect(texts.length).toBeGreaterThan(0);
       let free = 0;
-      for (const { x, text } of texts) {
+      for (const { x, text } of texts.sort((one, other) => one.x - other.x)) {
         expect(x).toBeGreaterThanOrEqual(free);
         free = x + text.length * 6;
         expect(free).toBeLessThanOrEqual(width + 1);
       }
     }
+  });
+
+  test('what the user did is named before what the session needs', () => {
+    const mark = (at: number, name: string) => ({ kind: 'mark', at, name, detail: '' });
+    const { shapes } = layOut([lane([mark(60_000, 'needs_tokens'), mark(60_500, 'sign_in')])], VIEW);
+    expect(named(shapes, 'label')).toMatchObject([{ text: 'Sign-in' }]);
   });
 
   test('without any entry: an axis and the instant now', () => {

@@ -15,7 +15,7 @@ import { describeEntry, durationText, reportText } from './text.ts';
 import { changeView, KEYS, type ViewAction, type ViewState, viewOf } from './view.ts';
 import { watchSession } from './watch.ts';
 
-/** The element. Its attributes: `name` (of the session; default `tessera`), `label` (of this tab), `docked`. */
+/** The element. Its attributes: `name` (of the session; default `tessera`), `label` (of this tab), `span` (s, default 120), `docked`. */
 export interface InspectorElement extends HTMLElement {
   /** What to record. Recording begins when it is set. */
   session: Session | undefined;
@@ -126,6 +126,8 @@ class TesseraInspector extends Base implements InspectorElement {
 
   connectedCallback(): void {
     if (!this.shadowRoot) this.#build();
+    const span = Number(this.getAttribute('span'));
+    if (span > 0) this.#view = { spanMs: span * 1000, panMs: 0 };
     const own = () => this.#watched && ownLane(this.#tab, this.getAttribute('label') ?? '', this.#watched);
     this.#lanes = connectLanes(this.getAttribute('name') ?? 'tessera', own, (others) => {
       this.#others = others;

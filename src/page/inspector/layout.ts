@@ -84,30 +84,26 @@ export function layOut(lanes: readonly Lane[], view: View): Figure {
   const rows = Math.max(1, ...bars.map(({ row }) => row + 1));
   const lanesAt = AXIS + HEAD + rows * (BAR + BAR_GAP) + 4;
   const height = lanesAt + lanes.length * (HEAD + LANE);
-  shapes.push(...axisShapes(from, to, x, height, width));
-  shapes.push({ type: 'text', name: 'head', x: 0, y: AXIS + 17, text: 'Tokens' });
+  shapes.push(...axisShapes(view, x, height));
   for (const bar of bars) shapes.push(...barShapes(bar, x, now));
+  // What is planned lies under a veil; words do not.
+  shapes.push({ type: 'rect', name: 'future', x: x(now), y: AXIS, width: width + 8 - x(now), height: height - AXIS });
+  shapes.push({ type: 'text', name: 'head', x: 0, y: AXIS + 17, text: 'Tokens' });
   lanes.forEach((lane, index) => {
     shapes.push(...laneShapes(lane, index, lanesAt + index * (HEAD + LANE), x, now, width));
   });
-  if (now < to) {
-    shapes.push({
-      type: 'rect',
-      name: 'future',
-      x: x(now),
-      y: AXIS,
-      width: Math.max(0, width - x(now)),
-      height: height - AXIS,
-    });
-    shapes.push({ type: 'line', name: 'now', x: x(now), y: AXIS - 6, toX: x(now), toY: height });
-    if (x(now) > 0) shapes.push({ type: 'text', name: 'now-label', x: x(now), y: 12, text: 'now' });
+  if (now > from && now < to) {
+    shapes.push({ type: 'line', name: 'now', x: x(now), y: AXIS, toX: x(now), toY: height });
+    shapes.push({ type: 'text', name: 'now-label', x: x(now), y: AXIS - 6, text: 'now' });
   }
   return { width, height, shapes };
 }
 
 type Scale = (at: number) => number;
 
-function axisShapes(from: number, to: number, x: Scale, height: number, width: number): Shape[] {
+function axisShapes(view: View, x: Scale, height: number): Shape[] {
+  const { from, to } = rangeOf(view);
+  const { width, now } = view;
   const shapes: Shape[] = [];
   const fitting = Math.max(2, Math.floor(width / 90));
   const step = 1000 * (STEPS_S.find((seconds) => (to - from) / 1000 / seconds <= fitting) ?? STEPS_S.at(-1)!);
@@ -115,8 +111,10 @@ function axisShapes(from: number, to: number, x: Scale, height: number, width: n
   for (let at = Math.ceil((from - zone) / step) * step + zone; at < to; at += step) {
     const text = timeText(at, step);
     const left = x(at);
+    const half = widthOf(text) / 2;
     shapes.push({ type: 'line', name: 'tick', x: left, y: AXIS, toX: left, toY: height });
-    if (left + widthOf(text) / 2 < width && left > widthOf(text) / 2)
+    // Not where the word "now" stands.
+    if (left + half < width && left > half && Math.abs(left - x(now)) > half + 18)
       shapes.push({ type: 'text', name: 'time', x: left, y: AXIS - 6, text });
   }
   return shapes;
@@ -133,40 +131,52 @@ export function timeText(at: number, stepMs: number): string {
 
 interface Bar extends Generation {
   readonly row: number;
+  /** Where the set came from, by the name of the tab that brought it. */
+  readonly origin: string;
 }
 
 /** One bar per generation in all tabs, on the first row that is free when it arrives. */
 function barsOf(lanes: readonly Lane[], from: number, to: number): Bar[] {
-  const found = new Map<string, Generation>();
-  for (const { entries } of lanes)
-    for (const entry of entries) {
+  const found = new Map<string, Omit<Bar, 'row'>>();
+  lanes.forEach((lane, index) => {
+    for (const entry of lane.entries) {
       if (entry.kind !== 'generation') continue;
       const known = found.get(entry.key);
-      found.set(entry.key, known ? merge(known, entry) : entry);
+      const bar = { ...entry, origin: originOf(entry, index === 0 ? '' : nameOf(lane, index)) };
+      found.set(entry.key, known ? merge(known, bar) : bar);
     }
+  });
   const freeAt: number[] = [];
   return [...found.values()]
     .sort((one, other) => one.at - other.at)
     .flatMap((generation, index) => {
       let row = freeAt.findIndex((at) => at <= generation.at);
       if (row < 0) row = freeAt.length < MAX_ROWS ? freeAt.length : index % MAX_ROWS;
-      freeAt[row] = Math.min(generation.expiresAt, generation.until === undefined ? Infinity : generation.expiresAt);
+      freeAt[row] = generation.until === undefined ? Number.POSITIVE_INFINITY : generation.expiresAt;
       return generation.at > to || Math.max(generation.endsAt, generation.at) < from ? [] : [{ ...generation, row }];
     });
 }
 
+/** Where a set came from; `tab` is empty for this one. */
+function originOf({ cause }: Generation, tab: string): string {
+  if (!cause) return 'held before the recording began';
+  return cause === 'refresh' && tab ? `refreshed by ${tab}` : CAUSES[cause];
+}
+
 /** What one tab has refreshed, the others have from it: the one that brought the set says how. */
-function merge(one: Generation, other: Generation): Generation {
+function merge<G extends Generation>(one: G, other: G): G {
   const isOwn = (cause: Generation['cause']) => cause !== undefined && cause !== 'tab' && cause !== 'load';
   const [first, second] = isOwn(other.cause) && !isOwn(one.cause) ? [other, one] : [one, other];
   return { ...first, at: Math.min(first.at, second.at), until: first.until ?? second.until };
 }
 
+const nameOf = ({ tab, label }: Lane, index: number) => label || (index === 0 ? 'This tab' : `Tab ${tab}`);
+
 function barShapes(bar: Bar, x: Scale, now: number): Shape[] {
   const y = AXIS + HEAD + bar.row * (BAR + BAR_GAP);
   const end = Math.min(bar.until ?? bar.expiresAt, bar.expiresAt);
   const dueAt = Math.min(Math.max(bar.refreshAt, bar.at), end);
-  const title = `${bar.cause ? CAUSES[bar.cause] : 'held before the recording began'}; refresh from ${timeText(bar.refreshAt, 1)}, expires ${timeText(bar.expiresAt, 1)}, refresh token ends ${timeText(bar.endsAt, 1)}`;
+  const title = `${bar.origin}; refresh from ${timeText(bar.refreshAt, 1)}, expires ${timeText(bar.expiresAt, 1)}, refresh token ends ${timeText(bar.endsAt, 1)}`;
   const shapes: Shape[] = [];
   const rect = (name: string, start: number, stop: number) => {
     const left = x(start);
@@ -184,23 +194,30 @@ function barShapes(bar: Bar, x: Scale, now: number): Shape[] {
   rect('left-over', end, bar.expiresAt);
   rect('fresh', bar.at, dueAt);
   rect('due', dueAt, end);
-  const text = bar.cause ? CAUSES[bar.cause] : '';
+  const text = bar.cause ? bar.origin : '';
   const left = Math.max(0, x(bar.at));
   if (text && widthOf(text) + 12 < Math.min(x(dueAt), x(Math.max(now, bar.at))) - left)
     shapes.push({ type: 'text', name: 'on-bar', x: left + 6, y: y + 13, text });
   return shapes;
 }
 
-/** Draws text from left to right on one line; what would overlap is left out. */
-const createLine = (y: number, width: number, shapes: Shape[]) => {
-  let freeFrom = 0;
-  return (name: string, at: number, text: string) => {
+type Label = readonly [name: string, at: number, text: string];
+
+/** Which labels are placed first: what the user did, then failures, then the rest; the newest first. */
+const priorityOf = ([name]: Label) => ['label strong', 'label bad', 'label'].indexOf(name);
+
+/** Place labels on one line, centred at their instants; what would overlap is left out. */
+function labelShapes(labels: readonly Label[], y: number, width: number): Shape[] {
+  const taken: [left: number, right: number][] = [];
+  const ordered = [...labels].sort((one, other) => priorityOf(one) - priorityOf(other) || other[1] - one[1]);
+  return ordered.flatMap(([name, at, text]) => {
     const left = Math.max(0, Math.min(at - widthOf(text) / 2, width - widthOf(text)));
-    if (at < 0 || at > width || left < freeFrom) return;
-    shapes.push({ type: 'text', name, x: left, y, text });
-    freeFrom = left + widthOf(text) + 8;
-  };
-};
+    const right = left + widthOf(text);
+    if (at < 0 || at > width || taken.some(([start, end]) => left < end + 6 && right > start - 6)) return [];
+    taken.push([left, right]);
+    return [{ type: 'text', name, x: left, y, text } as const];
+  });
+}
 
 function laneShapes(lane: Lane, index: number, top: number, x: Scale, now: number, width: number): Shape[] {
   const shapes: Shape[] = [{ type: 'line', name: 'rule', x: 0, y: top + 2, toX: width, toY: top + 2 }];
@@ -208,9 +225,8 @@ function laneShapes(lane: Lane, index: number, top: number, x: Scale, now: numbe
   const head = headOf(lane, index);
   const shown = head.find((text) => widthOf(text) < width);
   if (shown) shapes.push({ type: 'text', name: 'head', x: 0, y: top + 19, text: shown });
-  const label = createLine(middle + 24, width, shapes);
   const symbols: Shape[] = [];
-  const labels: [name: string, at: number, text: string][] = [];
+  const labels: Label[] = [];
   for (const entry of lane.entries) {
     if (x('until' in entry ? (entry.until ?? now) : entry.at) <= -8 && entry.kind !== 'wait') continue;
     if (entry.kind === 'outage')
@@ -233,17 +249,18 @@ function laneShapes(lane: Lane, index: number, top: number, x: Scale, now: numbe
         d: `M${left} ${middle - 7}l7 7l-7 7l-7 -7z`,
         title: MARKS[entry.name],
       });
-      labels.push(['label strong', left, MARKS[entry.name]]);
+      labels.push([entry.name === 'needs_tokens' ? 'label' : 'label strong', left, MARKS[entry.name]]);
     }
   }
   shapes.push(...symbols);
-  for (const one of labels.sort((a, b) => a[1] - b[1])) label(...one);
+  shapes.push(...labelShapes(labels, middle + 24, width));
   return shapes;
 }
 
 /** The heading of a lane, the longest form first. */
-function headOf({ tab, label, persistence, clockOffsetMs, entries }: Lane, index: number): string[] {
-  const name = index === 0 ? label || 'This tab' : label || `Tab ${tab}`;
+function headOf(lane: Lane, index: number): string[] {
+  const { persistence, clockOffsetMs, entries } = lane;
+  const name = nameOf(lane, index);
   const refreshes = entries.filter((entry) => entry.kind === 'generation' && entry.cause === 'refresh').length;
   const offset = clockOffsetMs ? `, clock ${Math.round(clockOffsetMs / -1000)} s off` : '';
   return [
@@ -254,7 +271,7 @@ function headOf({ tab, label, persistence, clockOffsetMs, entries }: Lane, index
 }
 
 /** Waits that are the normal course of things are drawn as their planned end only. */
-function waitShapes(wait: Wait, middle: number, x: Scale, now: number, labels: [string, number, string][]): Shape[] {
+function waitShapes(wait: Wait, middle: number, x: Scale, now: number, labels: Label[]): Shape[] {
   const shapes: Shape[] = [];
   const start = x(wait.at);
   const end = x(wait.until ?? wait.plannedAt ?? now);
@@ -273,13 +290,7 @@ const circle = (x: number, y: number, radius: number) =>
   `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0z`;
 
 /** A disc for an answer, a cross for a failure, a ring for what brought nothing; its length is its latency. */
-function attemptShapes(
-  attempt: Attempt,
-  middle: number,
-  x: Scale,
-  now: number,
-  labels: [string, number, string][],
-): Shape[] {
+function attemptShapes(attempt: Attempt, middle: number, x: Scale, now: number, labels: Label[]): Shape[] {
   const { at, until, outcome, failure, action } = attempt;
   const left = x(at);
   const right = x(until ?? now);
