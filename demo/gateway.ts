@@ -50,5 +50,7 @@ export const serveOperator = (world: World, port: number): Promise<Served> =>
   serve(async (request, { incoming }) => {
     const response = await world.fetch(request, () => incoming.socket.resetAndDestroy());
     response.headers.set('connection', 'close');
+    // The page corrects its clock by this one.
+    response.headers.set('date', new Date(world.now()).toUTCString());
     return response;
   }, port);

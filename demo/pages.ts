@@ -12,8 +12,6 @@ export interface PageInfo {
   readonly scripts?: readonly string[];
   /** Shown in a frame: without header and footer. */
   readonly isFrame?: boolean;
-  /** The clock and the storage of the page follow the cockpit. */
-  readonly isInWorld?: boolean;
 }
 
 /** Path -> page. Those that are no frames are linked from the start page, in this order. */
@@ -24,14 +22,12 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     lead: 'One page, three more tabs and every fault: watch a token live.',
     scripts: ['/tessera.js'],
     modules: ['/cockpit.js'],
-    isInWorld: true,
   },
   '/compare': {
     file: 'compare.html',
     title: 'Side by side',
     lead: "The same fault for this runtime, for Prebid's own module and for the ecosystem's SDK.",
     modules: ['/compare.js'],
-    isInWorld: true,
   },
   '/script-tag': {
     file: 'script-tag.html',
@@ -91,7 +87,6 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     scripts: ['/tessera.js'],
     modules: ['/tab.js'],
     isFrame: true,
-    isInWorld: true,
   },
   '/compare/tessera': {
     file: 'runtime.html',
@@ -100,7 +95,6 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     scripts: ['/tessera.js'],
     modules: ['/runtime-tessera.js'],
     isFrame: true,
-    isInWorld: true,
   },
   '/compare/prebid': {
     file: 'runtime.html',
@@ -109,7 +103,6 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     scripts: ['/prebid.bundle.js'],
     modules: ['/runtime-prebid.js'],
     isFrame: true,
-    isInWorld: true,
   },
   '/compare/incumbent': {
     file: 'runtime.html',
@@ -118,7 +111,6 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     scripts: ['/incumbent.js'],
     modules: ['/runtime-incumbent.js'],
     isFrame: true,
-    isInWorld: true,
   },
   '/webview-page': {
     file: 'webview-page.html',
@@ -182,13 +174,10 @@ const cards = () =>
  * @param values  what replaces `{{NAME}}`; each is escaped.
  */
 export async function renderPage(path: string, values: Readonly<Record<string, string>>): Promise<string> {
-  const { file, title, lead, modules = [], scripts = [], isFrame, isInWorld } = PAGES[path]!;
+  const { file, title, lead, modules = [], scripts = [], isFrame } = PAGES[path]!;
   const source = (await read(`./page/${file}`)).replace('{{reader}}', await read('./page/reader.html'));
   let main = (await withCode(source)).replace('{{cards}}', cards);
   for (const [name, value] of Object.entries(values)) main = main.replaceAll(`{{${name}}}`, escaped(value));
-  const head = isInWorld
-    ? `<meta name="demo" content="${escaped(values['setting'] ?? '{}')}">\n    <script src="/world.js"></script>`
-    : '';
   const tags = [
     ...scripts.map((src) => `<script${src === '/prebid.bundle.js' ? '' : ' defer'} src="${src}"></script>`),
     ...modules.map((src) => `<script type="module" src="${src}"></script>`),
@@ -208,7 +197,8 @@ export async function renderPage(path: string, values: Readonly<Record<string, s
     <meta name="operator" content="${escaped(values['operator'] ?? '')}">
     <link rel="icon" href="data:,">
     <link rel="stylesheet" href="/page.css">
-    ${head}
+    <meta name="demo" content="${escaped(values['setting'] ?? '{}')}">
+    <script src="/world.js"></script>
     ${tags}
   </head>
   <body class="${isFrame ? 'frame' : 'site'}">

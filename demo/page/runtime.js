@@ -5,6 +5,7 @@ import { $, tail } from '/common.js';
 
 const SECONDS = { '10 s': 10, '1 min': 60, '15 min': 900, '1 h': 3600, '1 day': 86_400 };
 const SAMPLE_MS = 250;
+/** Two minutes, each sample two pixels of the canvas wide. */
 const SHOWN = 480;
 
 /** How the strip shows a sample: by colour and by height. */
@@ -69,6 +70,8 @@ function draw(samples) {
   samples.forEach((kind, index) => {
     const height = canvas.height * LOOKS[kind][1];
     context.fillStyle = colours[kind] || style.color;
-    context.fillRect(canvas.width - (samples.length - index) * width, canvas.height - height, width + 0.5, height);
+    // Whole pixels: half-covered ones would show as stripes.
+    const left = Math.floor(canvas.width - (samples.length - index) * width);
+    context.fillRect(left, canvas.height - height, Math.ceil(width), height);
   });
 }
