@@ -24,7 +24,14 @@ function addressesIn(text: string): string[] {
   return rows.slice(isHeading ? 1 : 0).map((row) => cells(row)[column] ?? '');
 }
 
-/** Create the routes, and the store at the first job. */
+/** Counts by state, and how many raw IDs have rotated in the last 90 days. */
+async function countsOf(store: Mappings) {
+  let rotated = 0;
+  for await (const { previousRawId } of store.entries({ state: 'mapped' })) if (previousRawId !== null) rotated++;
+  return { ...(await store.counts()), rotated };
+}
+
+/** Create the routes, and the store when it is first asked for: PGlite takes some seconds to start. */
 export function createAdvertiser(client: Client, world: World) {
   let folder: string | undefined;
   let opening: Promise<Mappings> | undefined;
@@ -43,7 +50,7 @@ export function createAdvertiser(client: Client, world: World) {
         try {
           const store = await mappings();
           const summary = await work(store, { onProgress: (progress) => void send({ progress }) });
-          await send({ summary, counts: await store.counts() });
+          await send({ summary, counts: await countsOf(store) });
         } catch (error) {
           await send({ problem: error instanceof Error ? error.message : 'The job failed.' });
         }
@@ -68,7 +75,7 @@ export function createAdvertiser(client: Client, world: World) {
     run((store, options) => store.mapDue(options)),
   );
   // endregion
-  app.get('/counts', async (c) => c.json(await (await mappings()).counts()));
+  app.get('/counts', async (c) => c.json(await countsOf(await mappings())));
   return {
     routes: app,
     close: async () => {

@@ -113,8 +113,13 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
   app.route('/', createReader(client));
   app.route('/demo', createControls(world));
   app.route('/advertiser', advertiser.routes);
-  // Prebid's server: it bids nothing, and the page shows what it was asked.
-  app.post('/auction', (c) => c.json({ id: '1', seatbid: [] }));
+  // Prebid's server: it bids nothing, and the page shows what it was asked last.
+  let asked: unknown = {};
+  app.post('/auction', async (c) => {
+    asked = await c.req.json();
+    return c.json({ id: '1', seatbid: [] });
+  });
+  app.get('/auction/last', (c) => c.json(asked));
   app.onError((error, c) => {
     const isOurs = (isTokenError(error) && error.code === 'client_error') || error instanceof TypeError;
     if (!isOurs) console.error(error);

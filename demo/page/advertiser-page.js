@@ -6,8 +6,8 @@ const number = new Intl.NumberFormat('en');
 const say = (text) => {
   $('said').textContent = text;
 };
-const showCounts = ({ mapped, optedOut, invalid, due }) => {
-  for (const [id, count] of Object.entries({ mapped, optedOut, invalid, 'due-count': due }))
+const showCounts = ({ mapped, optedOut, invalid, due, rotated }) => {
+  for (const [id, count] of Object.entries({ mapped, optedOut, invalid, 'due-count': due, rotated }))
     $(id).textContent = number.format(count);
 };
 
@@ -48,7 +48,7 @@ $('file').onchange = async () => {
   if (file) await mapText(await file.text());
 };
 $('sample').onclick = () => {
-  const rows = Array.from({ length: 4_997 }, (_, index) => `customer-${index}@example.com`);
+  const rows = Array.from({ length: 997 }, (_, index) => `customer-${index}@example.com`);
   return mapText(['email', ...rows, 'optout@example.com', 'not an address', 'customer-0@example.com'].join('\n'));
 };
 for (const type of ['dragover', 'dragleave', 'drop']) {
@@ -77,3 +77,12 @@ for (const button of document.querySelectorAll('[data-travel]')) {
 }
 $('map-due').onclick = () => run('/advertiser/due');
 get('/demo/setting').then(showTime, () => say('The server cannot be reached.'));
+get('/advertiser/counts').then(
+  (counts) => {
+    showCounts(counts);
+    // A job may have begun meanwhile.
+    if ($('said').textContent.startsWith('Opening'))
+      say(counts.mapped ? 'What was mapped before is still here.' : 'Nothing mapped yet.');
+  },
+  () => say('The server cannot be reached.'),
+);

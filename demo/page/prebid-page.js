@@ -23,19 +23,12 @@ showReader(session);
 showToken(session);
 $('refresh').onclick = () => session.refresh().catch(({ message }) => ($('same').textContent = message));
 
-/** What leaves the page: read from the request itself. */
-const sent = (entry) => {
-  const { user = {} } = JSON.parse(entry);
-  return [...(user.eids ?? []), ...(user.ext?.eids ?? [])];
-};
-const realFetch = window.fetch;
-window.fetch = async (input, init) => {
-  const request = new Request(input, init);
-  if (request.url.endsWith('/auction')) showEids(sent(await request.clone().text()));
-  return realFetch(request);
-};
-
-function showEids(eids) {
+/** The user IDs of the last bid request, as it arrived at the server. */
+async function showEids() {
+  const response = await fetch('/auction/last').catch(() => undefined);
+  if (!response?.ok) throw new Error('The bidder cannot be reached.');
+  const { user = {} } = await response.json();
+  const eids = [...(user.eids ?? []), ...(user.ext?.eids ?? [])];
   const shown = eids.map(({ source, uids }) => ({
     source,
     uids: uids.map(({ atype, id }) => ({ atype, id: tail(id) })),
@@ -47,9 +40,11 @@ function showEids(eids) {
 }
 
 $('auction').onclick = () => {
+  $('same').textContent = 'Asking the bidder.';
   pbjs.requestBids({
     adUnits: [
       { code: 'top', mediaTypes: { banner: { sizes: [[300, 250]] } }, bids: [{ bidder: 'local', params: {} }] },
     ],
+    bidsBackHandler: () => showEids().catch(({ message }) => ($('same').textContent = message)),
   });
 };

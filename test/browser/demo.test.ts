@@ -201,14 +201,16 @@ describe('a page for each use', () => {
   test('advertiser: a list is mapped, and after a year all of it is due', async () => {
     const page = await open('/advertiser');
     await page.click('#sample');
-    await shows(page, '#said', /4,997 mapped.*1 opted out, 1 not valid/);
+    // PGlite takes long to start on a busy machine.
+    await expect.poll(() => text(page, '#said'), { timeout: 150_000 }).toMatch(/997 mapped.*1 opted out, 1 not valid/);
     await shows(page, '#due-count', /^0$/);
     await page.click('[data-travel="31536000000"]');
-    await shows(page, '#due-count', /^4,997$/);
+    await shows(page, '#due-count', /^997$/);
     await page.click('#map-due');
-    await shows(page, '#said', /4,997 mapped/);
+    await shows(page, '#said', /997 mapped/);
     await shows(page, '#due-count', /^0$/);
-  });
+    await shows(page, '#rotated', /^[1-9]/);
+  }, 240_000);
 
   test('operator: the dashboard counts what the other pages do', async () => {
     await signIn(await open('/script-tag'));
@@ -241,9 +243,11 @@ describe('a page for each use', () => {
     for (const name of ['Tessera', 'Prebid'])
       await expect.poll(() => frame(name).textContent(), WAIT).toBe('a valid token');
     await choose(page, 'fault', '503');
-    await expect.poll(() => frame('Tessera').textContent(), { timeout: 50_000 }).toBe('no token');
+    await page.click('[data-travel="60000"]');
+    await expect.poll(() => frame('Tessera').textContent(), WAIT).toBe('no token');
     await choose(page, 'fault', 'none');
-    await expect.poll(() => frame('Tessera').textContent(), { timeout: 50_000 }).toBe('a valid token');
+    await page.click('[data-travel="60000"]');
+    await expect.poll(() => frame('Tessera').textContent(), WAIT).toBe('a valid token');
     await shows(page, '#counts', /Tessera: refreshes sent[1-9]/);
   });
 });
@@ -273,7 +277,8 @@ describe.each([
       else await page.waitForLoadState('networkidle').catch(() => {});
       for (const details of await page.locator('main details.code').all())
         await details.evaluate((one) => one.setAttribute('open', ''));
-      for (const frame of page.frames()) {
+      // Prebid makes empty frames of its own.
+      for (const frame of page.frames().filter((one) => one.url().startsWith(demo.url))) {
         await frame.evaluate(axe.source);
         const { violations } = await frame.evaluate<{ violations: axe.Result[] }>('axe.run({ iframes: false })');
         found.push(

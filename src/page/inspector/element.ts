@@ -65,7 +65,7 @@ function ownLane(tab: string, label: string, watched: ReturnType<typeof watchSes
   const { seen, entries } = watched.log();
   if (!seen) return undefined;
   const { phase, persistence, clockOffsetMs = 0 } = seen;
-  return { tab, label, phase, persistence, clockOffsetMs, entries };
+  return { tab, label, phase, persistence, clockOffsetMs: Math.round(clockOffsetMs), entries };
 }
 
 /** Fill the list if it is open: an entry per line, newest first. */

@@ -72,7 +72,7 @@ export const failureText = ({ code, status }: NonNullable<Seen['failure']>) => (
 function observeState(before: Log, at: number, state: Seen): Log {
   const { seen } = before;
   let log = before;
-  const offset = state.clockOffsetMs ?? 0;
+  const offset = Math.round(state.clockOffsetMs ?? 0);
   if (seen?.persistence !== state.persistence) log = mark(log, at, 'storage', state.persistence);
   if (Math.abs(offset - (seen?.clockOffsetMs ?? 0)) >= OFFSET_STEP_MS) log = mark(log, at, 'clock', `${offset} ms`);
   log = observeGeneration(log, at, state);
