@@ -6,13 +6,15 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import axe from 'axe-core';
 import type { BrowserContext, Page } from 'playwright-core';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { root } from '../../build/dist.ts';
 import { type Demo, startDemo } from '../../demo/main.ts';
 import { PAGES } from '../../demo/pages.ts';
 import { openProfile } from '../support/browser.ts';
 
-const WAIT = { timeout: 30_000 };
+const WAIT = { timeout: 60_000 };
+// Four pages with a session each: on a busy machine they take long.
+vi.setConfig({ testTimeout: 240_000 });
 
 let demo: Demo;
 let profile: BrowserContext;
@@ -210,7 +212,7 @@ describe('a page for each use', () => {
     await shows(page, '#said', /997 mapped/);
     await shows(page, '#due-count', /^0$/);
     await shows(page, '#rotated', /^[1-9]/);
-  }, 240_000);
+  });
 
   test('operator: the dashboard counts what the other pages do', async () => {
     await signIn(await open('/script-tag'));
@@ -296,5 +298,5 @@ describe.each([
     }
     await context.close();
     expect(found).toEqual([]);
-  }, 240_000);
+  }, 480_000);
 });

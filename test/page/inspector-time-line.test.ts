@@ -3,8 +3,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectLanes, parseLane } from '../../src/page/inspector/channel.ts';
 import type { Entry, Lane } from '../../src/page/inspector/entries.ts';
-import { layOut, type Shape } from '../../src/page/inspector/layout.ts';
+import { layOut } from '../../src/page/inspector/layout.ts';
 import { emptyLog, type Observation, observe, type Seen } from '../../src/page/inspector/recorder.ts';
+import type { Shape } from '../../src/page/inspector/shapes.ts';
 import { describeEntry, durationText, reportText } from '../../src/page/inspector/text.ts';
 import { changeView, SPANS, viewOf } from '../../src/page/inspector/view.ts';
 import { watchSession } from '../../src/page/inspector/watch.ts';

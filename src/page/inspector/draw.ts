@@ -1,6 +1,6 @@
 /** Draws shapes as SVG. Elements are kept from one drawing to the next, so that a tool tip stays open. */
 
-import type { Figure, Shape } from './layout.ts';
+import type { Figure, Shape } from './shapes.ts';
 
 const SVG = 'http://www.w3.org/2000/svg';
 

@@ -9,9 +9,10 @@ import { connectLanes } from './channel.ts';
 import { drawFigure } from './draw.ts';
 import { type Lane, REASONS } from './entries.ts';
 import { pageFeatures } from './inspect.ts';
-import { layOut, timeText } from './layout.ts';
+import { layOut } from './layout.ts';
+import { showList } from './list.ts';
 import { CSS } from './style.ts';
-import { describeEntry, durationText, reportText } from './text.ts';
+import { durationText, reportText } from './text.ts';
 import { changeView, KEYS, type ViewAction, type ViewState, viewOf } from './view.ts';
 import { watchSession } from './watch.ts';
 
@@ -27,7 +28,6 @@ export interface InspectorElement extends HTMLElement {
 
 /** How often the figure moves, ms. Where a user wants less motion, and where a pixel is much time: once a second. */
 const FRAME_MS = 250;
-const LIST_LENGTH = 100;
 
 const LEGEND: readonly [sample: string, text: string][] = [
   ['<rect class="fresh" x="0" y="2" width="24" height="10" rx="3"/>', 'in force'],
@@ -66,27 +66,6 @@ function ownLane(tab: string, label: string, watched: ReturnType<typeof watchSes
   if (!seen) return undefined;
   const { phase, persistence, clockOffsetMs = 0 } = seen;
   return { tab, label, phase, persistence, clockOffsetMs: Math.round(clockOffsetMs), entries };
-}
-
-/** Fill the list if it is open: an entry per line, newest first. */
-function showList(list: HTMLElement, lanes: readonly Lane[]): void {
-  const lines = lanes
-    .flatMap(({ entries, label, tab }, index) =>
-      entries.map((entry) => ({ entry, who: label || (index === 0 ? 'This tab' : `Tab ${tab}`) })),
-    )
-    .sort((one, other) => other.entry.at - one.entry.at)
-    .slice(0, LIST_LENGTH);
-  list.replaceChildren(
-    ...lines.map(({ entry, who }) => {
-      const item = document.createElement('li');
-      for (const text of [timeText(entry.at, 1), who, describeEntry(entry)]) {
-        const part = document.createElement('span');
-        part.textContent = text;
-        item.append(part);
-      }
-      return item;
-    }),
-  );
 }
 
 // Servers that render pages import this file too.

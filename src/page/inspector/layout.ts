@@ -4,64 +4,26 @@
  * A label that does not fit is left out, never clipped: the list beside the figure has every word.
  */
 
-import { type Attempt, CAUSES, type Generation, type Lane, MARKS, type Wait } from './entries.ts';
-
-/** What part of the time is shown. */
-export interface View {
-  readonly now: number;
-  /** Length of the shown time, ms. */
-  readonly spanMs: number;
-  /** How far the view has been moved into the past, ms. */
-  readonly panMs: number;
-  /** Width of the figure, CSS px. */
-  readonly width: number;
-}
-
-/** A rectangle, line, symbol or text; `name` is its CSS class, `title` its tool tip. */
-export type Shape =
-  | {
-      readonly type: 'rect';
-      readonly name: string;
-      readonly x: number;
-      readonly y: number;
-      readonly width: number;
-      readonly height: number;
-      readonly title?: string | undefined;
-    }
-  | {
-      readonly type: 'line';
-      readonly name: string;
-      readonly x: number;
-      readonly y: number;
-      readonly toX: number;
-      readonly toY: number;
-    }
-  | { readonly type: 'path'; readonly name: string; readonly d: string; readonly title?: string | undefined }
-  | {
-      readonly type: 'text';
-      readonly name: string;
-      readonly x: number;
-      readonly y: number;
-      readonly text: string;
-      readonly end?: boolean;
-    };
-
-export interface Figure {
-  readonly width: number;
-  readonly height: number;
-  readonly shapes: readonly Shape[];
-}
+import { CAUSES, type Generation, type Lane } from './entries.ts';
+import { laneShapes } from './lane.ts';
+import {
+  AXIS,
+  type Figure,
+  HEAD,
+  LANE,
+  nameOf,
+  type Scale,
+  type Shape,
+  timeText,
+  type View,
+  widthOf,
+} from './shapes.ts';
 
 /** Part of the width that lies after now. */
 const FUTURE = 0.3;
-const AXIS = 26;
 const BAR = 18;
 const BAR_GAP = 6;
 const MAX_ROWS = 4;
-const HEAD = 26;
-const LANE = 40;
-/** Average width of a character, px; labels have 11 px. */
-const CHARACTER = 6.1;
 const STEPS_S = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400, 604_800,
 ];
@@ -71,8 +33,6 @@ export function rangeOf({ now, spanMs, panMs }: View): { from: number; to: numbe
   const to = now - panMs + spanMs * FUTURE;
   return { from: to - spanMs, to };
 }
-
-const widthOf = (text: string) => text.length * CHARACTER;
 
 /** The shapes of a view. The first lane is this tab's. */
 export function layOut(lanes: readonly Lane[], view: View): Figure {
@@ -99,8 +59,6 @@ export function layOut(lanes: readonly Lane[], view: View): Figure {
   return { width, height, shapes };
 }
 
-type Scale = (at: number) => number;
-
 function axisShapes(view: View, x: Scale, height: number): Shape[] {
   const { from, to } = rangeOf(view);
   const { width, now } = view;
@@ -118,15 +76,6 @@ function axisShapes(view: View, x: Scale, height: number): Shape[] {
       shapes.push({ type: 'text', name: 'time', x: left, y: AXIS - 6, text });
   }
   return shapes;
-}
-
-/** The time of day, with seconds where ticks are less than a minute apart, and the date where they are a day apart. */
-export function timeText(at: number, stepMs: number): string {
-  const time = new Date(at);
-  const two = (value: number) => String(value).padStart(2, '0');
-  if (stepMs >= 86_400_000) return `${two(time.getDate())}.${two(time.getMonth() + 1)}.`;
-  const clock = `${two(time.getHours())}:${two(time.getMinutes())}`;
-  return stepMs < 60_000 ? `${clock}:${two(time.getSeconds())}` : clock;
 }
 
 interface Bar extends Generation {
@@ -170,8 +119,6 @@ function merge<G extends Generation>(one: G, other: G): G {
   return { ...first, at: Math.min(first.at, second.at), until: first.until ?? second.until };
 }
 
-const nameOf = ({ tab, label }: Lane, index: number) => label || (index === 0 ? 'This tab' : `Tab ${tab}`);
-
 function barShapes(bar: Bar, x: Scale, now: number): Shape[] {
   const y = AXIS + HEAD + bar.row * (BAR + BAR_GAP);
   const end = Math.min(bar.until ?? bar.expiresAt, bar.expiresAt);
@@ -198,119 +145,5 @@ function barShapes(bar: Bar, x: Scale, now: number): Shape[] {
   const left = Math.max(0, x(bar.at));
   if (text && widthOf(text) + 12 < Math.min(x(dueAt), x(Math.max(now, bar.at))) - left)
     shapes.push({ type: 'text', name: 'on-bar', x: left + 6, y: y + 13, text });
-  return shapes;
-}
-
-type Label = readonly [name: string, at: number, text: string];
-
-/** Which labels are placed first: what the user did, then failures, then the rest; the newest first. */
-const priorityOf = ([name]: Label) => ['label strong', 'label bad', 'label'].indexOf(name);
-
-/** Place labels on one line, centred at their instants; what would overlap is left out. */
-function labelShapes(labels: readonly Label[], y: number, width: number): Shape[] {
-  const taken: [left: number, right: number][] = [];
-  const ordered = [...labels].sort((one, other) => priorityOf(one) - priorityOf(other) || other[1] - one[1]);
-  return ordered.flatMap(([name, at, text]) => {
-    const left = Math.max(0, Math.min(at - widthOf(text) / 2, width - widthOf(text)));
-    const right = left + widthOf(text);
-    if (at < 0 || at > width || taken.some(([start, end]) => left < end + 6 && right > start - 6)) return [];
-    taken.push([left, right]);
-    return [{ type: 'text', name, x: left, y, text } as const];
-  });
-}
-
-function laneShapes(lane: Lane, index: number, top: number, x: Scale, now: number, width: number): Shape[] {
-  const shapes: Shape[] = [{ type: 'line', name: 'rule', x: 0, y: top + 2, toX: width, toY: top + 2 }];
-  const middle = top + HEAD + 8;
-  const head = headOf(lane, index);
-  const shown = head.find((text) => widthOf(text) < width);
-  if (shown) shapes.push({ type: 'text', name: 'head', x: 0, y: top + 19, text: shown });
-  const symbols: Shape[] = [];
-  const labels: Label[] = [];
-  for (const entry of lane.entries) {
-    if (x('until' in entry ? (entry.until ?? now) : entry.at) <= -8 && entry.kind !== 'wait') continue;
-    if (entry.kind === 'outage')
-      shapes.push({
-        type: 'rect',
-        name: 'outage',
-        x: x(entry.at),
-        y: top + HEAD - 4,
-        width: Math.max(2, x(entry.until ?? now) - x(entry.at)),
-        height: LANE - 2,
-        title: `Outage: ${entry.failure}`,
-      });
-    if (entry.kind === 'wait') shapes.push(...waitShapes(entry, middle, x, now, labels));
-    if (entry.kind === 'attempt') symbols.push(...attemptShapes(entry, middle, x, now, labels));
-    if (entry.kind === 'mark' && entry.name !== 'storage' && entry.name !== 'clock') {
-      const left = x(entry.at);
-      symbols.push({
-        type: 'path',
-        name: `mark ${entry.name}`,
-        d: `M${left} ${middle - 7}l7 7l-7 7l-7 -7z`,
-        title: MARKS[entry.name],
-      });
-      labels.push([entry.name === 'needs_tokens' ? 'label' : 'label strong', left, MARKS[entry.name]]);
-    }
-  }
-  shapes.push(...symbols);
-  shapes.push(...labelShapes(labels, middle + 24, width));
-  return shapes;
-}
-
-/** The heading of a lane, the longest form first. */
-function headOf(lane: Lane, index: number): string[] {
-  const { persistence, clockOffsetMs, entries } = lane;
-  const name = nameOf(lane, index);
-  const refreshes = entries.filter((entry) => entry.kind === 'generation' && entry.cause === 'refresh').length;
-  const offset = clockOffsetMs ? `, clock ${Math.round(clockOffsetMs / -1000)} s off` : '';
-  return [
-    `${name}: ${refreshes} refreshed here, stored in ${persistence}${offset}`,
-    `${name}: ${refreshes} refreshed${offset}`,
-    name,
-  ];
-}
-
-/** Waits that are the normal course of things are drawn as their planned end only. */
-function waitShapes(wait: Wait, middle: number, x: Scale, now: number, labels: Label[]): Shape[] {
-  const shapes: Shape[] = [];
-  const start = x(wait.at);
-  const end = x(wait.until ?? wait.plannedAt ?? now);
-  const isNormal = ['refresh_from', 'expires', 'page', 'storage'].includes(wait.reason);
-  const title = `Waiting: ${wait.reason}`;
-  if (!isNormal && end > start) {
-    shapes.push({ type: 'rect', name: 'wait', x: start, y: middle - 2, width: end - start, height: 4, title });
-    if (end - start > widthOf(wait.reason)) labels.push(['label', (Math.max(0, start) + end) / 2, wait.reason]);
-  }
-  if (wait.until === undefined && wait.plannedAt !== undefined && wait.plannedAt > now && end > 0)
-    shapes.push({ type: 'path', name: 'planned', d: circle(end, middle, 5), title });
-  return shapes;
-}
-
-const circle = (x: number, y: number, radius: number) =>
-  `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0z`;
-
-/** A disc for an answer, a cross for a failure, a ring for what brought nothing; its length is its latency. */
-function attemptShapes(attempt: Attempt, middle: number, x: Scale, now: number, labels: Label[]): Shape[] {
-  const { at, until, outcome, failure, action } = attempt;
-  const left = x(at);
-  const right = x(until ?? now);
-  const ms = until === undefined ? undefined : Math.round(until - at);
-  const title = `${action}: ${failure ?? outcome ?? 'in progress'}${ms === undefined ? '' : `, ${ms} ms`}`;
-  const shapes: Shape[] = [];
-  if (right - left > 2)
-    shapes.push({ type: 'rect', name: 'latency', x: left, y: middle - 3, width: right - left, height: 6, title });
-  const cross = `M${right - 5} ${middle - 5}l10 10m0 -10l-10 10`;
-  if (outcome === 'failed') shapes.push({ type: 'path', name: 'attempt failed', d: cross, title });
-  else if (outcome) {
-    const isAnswer = outcome === 'token' || outcome === 'optout' || outcome === 'ended';
-    shapes.push({
-      type: 'path',
-      name: isAnswer ? `attempt ${outcome}` : 'attempt none',
-      d: circle(right, middle, isAnswer ? 5 : 3.5),
-      title,
-    });
-  }
-  if (outcome === 'failed') labels.push(['label bad', right, (failure ?? '').replace(/^http_status /, '')]);
-  if (outcome === 'token') labels.push(['label', right, `${ms} ms`]);
   return shapes;
 }

@@ -19,6 +19,7 @@ export const CSS = `
 button { min-width: 2.25rem; min-height: 2.25rem; padding: 0.25rem 0.75rem; border: 1px solid var(--line); border-radius: 0.5rem;
   background: transparent; color: inherit; font: inherit; cursor: pointer; }
 button:hover { border-color: var(--accent); color: var(--accent); }
+button[aria-pressed=true] { border-color: var(--accent); background: var(--accent); color: var(--paper); }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; border-radius: 0.375rem; }
 .figure { overflow: hidden; touch-action: pan-y; }
 svg { display: block; width: 100%; }

@@ -6,7 +6,7 @@
  */
 
 import { CAUSES, type Entry, type Lane, MARKS, OUTCOMES, REASONS } from './entries.ts';
-import { timeText } from './layout.ts';
+import { timeText } from './shapes.ts';
 
 const seconds = (ms: number) => (ms < 10_000 ? `${Math.round(ms)} ms` : durationText(ms));
 

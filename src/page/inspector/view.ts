@@ -1,7 +1,7 @@
 /** What part of the time is shown, and how keys and buttons change that. Pure. */
 
 import type { Entry } from './entries.ts';
-import type { View } from './layout.ts';
+import type { View } from './shapes.ts';
 
 /** The lengths of time that can be shown, ms. */
 export const SPANS = [30, 60, 120, 300, 900, 3600, 21_600, 86_400, 604_800, 2_592_000].map((seconds) => seconds * 1000);
