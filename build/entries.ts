@@ -33,6 +33,7 @@ export const scripts: Readonly<Record<string, ScriptFile>> = {
   'tessera-uid2.js': { source: 'src/page/uid2/script.ts', format: 'iife', noble: 'src/page/noble.ts' },
   'tessera-noble.js': { source: 'build/noble.ts', format: 'es' },
   'tessera.full.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts' },
+  'tessera-inspector.js': { source: 'src/page/inspector/script.ts', format: 'iife' },
 };
 
 /** The modes of `vite.config.ts`: one build each. `production` is Vite's default and builds the ES modules. */

@@ -1,44 +1,65 @@
 /**
- * `npm run demo`: run an operator, a publisher's server and its page on loopback, and print the addresses. Ctrl-C stops them.
+ * `npm run demo`: run an operator, a publisher's server and its pages on loopback, and print the addresses. Ctrl-C stops them.
  *
- * Lifetimes are short, so that the whole life of a token can be watched: it is refreshed after 10 s and expires after 30 s.
+ * Lifetimes are short at first, so that the whole life of a token can be watched: it is refreshed after 10 s and expires after
+ * 30 s. TESSERA_INCUMBENT names a copy of the ecosystem's own browser SDK, which the comparison then shows too.
  */
 
+import { pathToFileURL } from 'node:url';
 import { ensureDist } from '../build/dist.ts';
-import { createOperator } from '../src/operator/index.ts';
-import { type Listening, listen } from '../src/operator/node.ts';
+import { serve, serveOperator } from './gateway.ts';
 import { createPublisher } from './publisher.ts';
+import { createWorld } from './world.ts';
 
-const LIFETIMES = { refreshFrom: 10, identityExpires: 30, refreshExpires: 120 };
+export interface DemoOptions {
+  /** Port of the pages; the operator has the next one. In use: any free port. Default 4700; 0: any free ports. */
+  readonly port?: number | undefined;
+  /** Path of a copy of the ecosystem's own browser SDK. Default: the environment variable TESSERA_INCUMBENT. */
+  readonly incumbent?: string | undefined;
+}
 
-/** Listen on `port`, or on any free port if that one is in use. */
-const listenOn = async (service: Parameters<typeof listen>[0], port: number): Promise<Listening> => {
-  try {
-    return await listen(service, { port });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    return listen(service, { port: 0 });
-  }
-};
+export interface Demo {
+  /** Address of the pages. */
+  readonly url: string;
+  readonly operatorUrl: string;
+  close(): Promise<void>;
+}
 
-await ensureDist();
+/**
+ * Start the demo; builds `dist/` first if it is not up to date.
+ *
+ * @throws {Error} of Node, if a server cannot listen.
+ * @example const { url, close } = await startDemo({ port: 0 });
+ */
+export async function startDemo({
+  port = 4700,
+  incumbent = process.env['TESSERA_INCUMBENT'],
+}: DemoOptions = {}): Promise<Demo> {
+  await ensureDist();
+  const world = createWorld();
+  const operator = await serveOperator(world, port && port + 1);
+  const publisher = createPublisher(
+    { baseUrl: operator.url, ...world.credentials, now: world.now },
+    { world, incumbent },
+  );
+  const pages = await serve((request) => publisher.fetch(request), port);
+  return {
+    url: pages.url,
+    operatorUrl: operator.url,
+    close: async () => {
+      await Promise.all([pages.close(), operator.close()]);
+      await publisher.close();
+    },
+  };
+}
 
-const operator = createOperator({ ...LIFETIMES, roles: ['GENERATOR', 'OPTOUT'] });
-const operatorServer = await listenOn(operator, 4701);
-const [credentials] = operator.participants;
-const publisherServer = await listenOn(createPublisher({ baseUrl: operatorServer.url, ...credentials! }), 4700);
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const { url, operatorUrl, close } = await startDemo();
+  console.log(`
+  cockpit    ${url}   <- open this
+  operator   ${operatorUrl}
 
-console.log(`
-  publisher  ${publisherServer.url}   <- open this, in two tabs if you like
-  in an app  ${publisherServer.url}/webview
-  operator   ${operatorServer.url}
-
-  A token is refreshed after ${LIFETIMES.refreshFrom} s, expires after ${LIFETIMES.identityExpires} s; its refresh token ends after ${LIFETIMES.refreshExpires} s.
-  Ctrl-C stops both.
+  A page for each use is linked from there. Ctrl-C stops both.
 `);
-
-const stop = async () => {
-  await Promise.all([publisherServer.close(), operatorServer.close()]);
-  await operator.close();
-};
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close());
+}

@@ -1,70 +1,160 @@
 /**
- * A minimal publisher's server: it knows who is signed in, asks the operator for the tokens of that user, and serves the
- * pages. API key and client secret never leave it.
+ * A publisher's server: it knows who is signed in, asks the operator for the tokens of that user, and serves the pages. API key
+ * and client secret never leave it.
  */
 
 import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { answerOf, type ClientOptions, createClient, isTokenError, tokenHandler } from '../src/server/index.ts';
+import { createAdvertiser } from './advertiser.ts';
+import { createControls } from './controls.ts';
+import { PAGES, renderPage } from './pages.ts';
+import { prebidScript } from './prebid.ts';
+import { createWorld, type World } from './world.ts';
 
 const COOKIE = 'demo_session';
 
-const PAGES: Record<string, string> = {
-  '/': './page/index.html',
-  '/webview': './page/webview.html',
-  '/webview-page': './page/webview-page.html',
-};
-
-const FILES: Record<string, { from: string; type: string }> = {
-  '/page.css': { from: './page/page.css', type: 'text/css' },
-  '/page.js': { from: './page/page.js', type: 'text/javascript' },
-  '/webview-app.js': { from: './page/webview-app.js', type: 'text/javascript' },
-  '/webview-page.js': { from: './page/webview-page.js', type: 'text/javascript' },
-  '/webview.js': { from: '../dist/page/webview.js', type: 'text/javascript' },
-  '/tessera.js': { from: '../dist/tessera.js', type: 'text/javascript' },
-  '/tessera-noble.js': { from: '../dist/tessera-noble.js', type: 'text/javascript' },
-};
+/** Files of the pages and of `dist/` that are served under their own name. */
+const OWN = [
+  'page.css',
+  'script-tag.js',
+  'world.js',
+  'common.js',
+  'cockpit.js',
+  'tab.js',
+  'compare.js',
+  'runtime.js',
+  'runtime-tessera.js',
+  'runtime-prebid.js',
+  'runtime-incumbent.js',
+  'prebid-page.js',
+  'consent-page.js',
+  'advertiser-page.js',
+  'operator-page.js',
+  'secure-signals-page.js',
+  'webview-app.js',
+  'webview-page.js',
+];
+const BUILT = ['tessera.js', 'tessera-noble.js', 'tessera-inspector.js'];
+const BUILT_MODULES = ['inspector', 'webview', 'prebid', 'consent', 'secure-signals'];
 
 const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8');
 
+/** The React app, bundled when it is first asked for. */
+const bundleReact = async (): Promise<string> => {
+  const { build } = await import('esbuild');
+  const { outputFiles } = await build({
+    entryPoints: [new URL('./page/react-app.jsx', import.meta.url).pathname],
+    bundle: true,
+    format: 'esm',
+    write: false,
+    jsx: 'automatic',
+    define: { 'process.env.NODE_ENV': '"production"' },
+    alias: {
+      'tessera-id': new URL('../dist/session/index.js', import.meta.url).pathname,
+      'tessera-id/react': new URL('../dist/page/react.js', import.meta.url).pathname,
+    },
+  });
+  return outputFiles[0]!.text;
+};
+
+const PREBID_MODULES = ['userId', 'uid2IdSystem', 'prebidServerBidAdapter'];
+
+/** Script path -> its text. */
+const scriptsOf = (incumbent: string | undefined): Record<string, () => Promise<string>> => ({
+  ...Object.fromEntries(OWN.map((name) => [`/${name}`, () => read(`./page/${name}`)])),
+  ...Object.fromEntries(BUILT.map((name) => [`/${name}`, () => read(`../dist/${name}`)])),
+  ...Object.fromEntries(BUILT_MODULES.map((name) => [`/${name}.js`, () => read(`../dist/page/${name}.js`)])),
+  '/react-app.js': bundleReact,
+  '/prebid.bundle.js': () => prebidScript(PREBID_MODULES),
+  ...(incumbent && { '/incumbent.js': () => readFile(incumbent, 'utf8') }),
+});
+
+export interface PublisherOptions {
+  /** The world of the demo. Default: one that nothing changes. */
+  readonly world?: World | undefined;
+  /** Path of a copy of the ecosystem's own browser SDK. */
+  readonly incumbent?: string | undefined;
+}
+
 /** Create the server: `fetch` answers a Request with a Response. `main.ts` listens on a port. */
-export function createPublisher(options: ClientOptions) {
+export function createPublisher(options: ClientOptions, { world = createWorld(), incumbent }: PublisherOptions = {}) {
   const client = createClient(options);
+  const app = new Hono();
+  const advertiser = createAdvertiser(client, world);
+
+  app.use(async (c, next) => {
+    if (c.req.method === 'POST' && !['same-origin', undefined].includes(c.req.header('sec-fetch-site')))
+      return c.body(null, 403);
+    await next();
+    c.header('cache-control', 'no-store');
+    // The operator's log tells the pages apart by this. All of it is on loopback.
+    c.header('referrer-policy', 'unsafe-url');
+    c.header('content-security-policy', `default-src 'self'; connect-src 'self' ${options.baseUrl}; img-src data:`);
+    return undefined;
+  });
+  for (const path of Object.keys(PAGES)) {
+    app.get(path, async (c) => {
+      const setting = JSON.stringify(world.setting());
+      return c.html(
+        await renderPage(path, { operator: options.baseUrl, setting, incumbent: incumbent ? 'yes' : 'no' }),
+      );
+    });
+  }
+  for (const [path, text] of Object.entries(scriptsOf(incumbent))) {
+    const type = path.endsWith('.css') ? 'text/css' : 'text/javascript';
+    app.get(path, async (c) => c.body(await text(), 200, { 'content-type': `${type}; charset=utf-8` }));
+  }
+  app.get('/demo/metrics', async (c) => {
+    const response = await world.fetch(new Request(`${options.baseUrl}/metrics`), () => {});
+    return c.text(await response.text());
+  });
+  app.route('/', createReader(client));
+  app.route('/demo', createControls(world));
+  app.route('/advertiser', advertiser.routes);
+  // Prebid's server: it bids nothing, and the page shows what it was asked last.
+  let asked: unknown = {};
+  app.post('/auction', async (c) => {
+    asked = await c.req.json();
+    return c.json({ id: '1', seatbid: [] });
+  });
+  app.get('/auction/last', (c) => c.json(asked));
+  app.onError((error, c) => {
+    const isOurs = (isTokenError(error) && error.code === 'client_error') || error instanceof TypeError;
+    if (!isOurs) console.error(error);
+    return c.json(
+      { message: isOurs ? error.message : "Something went wrong on the publisher's server." },
+      isOurs ? 400 : 502,
+    );
+  });
+  return { fetch: async (request: Request) => app.fetch(request), close: advertiser.close };
+}
+
+/** Who is signed in, and what that user may do. */
+function createReader(client: ReturnType<typeof createClient>): Hono {
   // Session id -> email of the signed-in user. A real publisher has a database.
   const users = new Map<string, string>();
   const emailOf = (c: Context) => users.get(getCookie(c, COOKIE) ?? '');
+  const app = new Hono();
 
+  // region provide
+  // The page's `provide`: who is signed in is known from the cookie.
   const tokens = tokenHandler({
     client,
     user: (_, email: string | undefined) => (email ? { email } : null),
     onError: (error) => console.error(error),
   });
-
-  const app = new Hono();
-
-  app.use(async (c, next) => {
-    await next();
-    c.header('cache-control', 'no-store');
-    c.header('content-security-policy', `default-src 'self'; connect-src 'self' ${options.baseUrl}; img-src data:`);
-  });
-
-  for (const [path, file] of Object.entries(PAGES)) {
-    app.get(path, async (c) => c.html((await read(file)).replaceAll('{{operator}}', options.baseUrl)));
-  }
-  for (const [path, { from, type }] of Object.entries(FILES)) {
-    app.get(path, async (c) => c.body(await read(from), 200, { 'content-type': `${type}; charset=utf-8` }));
-  }
-
-  // The page's `data-provide`.
   app.post('/token', (c) => tokens(c.req.raw, emailOf(c)));
+  // endregion
 
   app.get('/me', (c) => {
     const email = emailOf(c);
     return email ? c.json({ email }) : c.body(null, 204);
   });
 
-  // Sign in and answer with the first token set, which the page passes to `session.setTokens`.
+  // region sign-in
+  // Sign in, and answer with the first token set, which the page passes to `session.setTokens`.
   app.post('/sign-in', async (c) => {
     const { email } = await c.req.json<{ email: string }>();
     const answer = answerOf(await client.generate({ email }));
@@ -73,6 +163,7 @@ export function createPublisher(options: ClientOptions) {
     setCookie(c, COOKIE, id, { httpOnly: true, sameSite: 'Lax', path: '/' });
     return c.json(answer);
   });
+  // endregion
 
   app.post('/sign-out', (c) => {
     users.delete(getCookie(c, COOKIE) ?? '');
@@ -87,15 +178,5 @@ export function createPublisher(options: ClientOptions) {
     await client.optOut({ email });
     return c.body(null, 204);
   });
-
-  app.onError((error, c) => {
-    const isClientError = isTokenError(error) && error.code === 'client_error';
-    if (!isClientError) console.error(error);
-    return c.json(
-      { message: isClientError ? error.message : "Something went wrong on the publisher's server." },
-      isClientError ? 400 : 502,
-    );
-  });
-
-  return { fetch: async (request: Request) => app.fetch(request) };
+  return app;
 }

@@ -13,6 +13,7 @@ const log = (from, message) => {
   const { kind, type, gen, error, body } = message;
   const token = body?.advertisingToken ?? (body?.body ?? body)?.advertising_token;
   const row = $('messages').insertRow(0);
+  $('no-messages').hidden = true;
   row.insertCell().textContent = from;
   row.insertCell().textContent = `${kind} ${type}, generation ${gen}${body?.phase ? `, ${body.phase}` : ''}${token ? `, token ${short(token)}` : ''}${error ? `, refused: ${error}` : ''}`;
 };
@@ -55,7 +56,7 @@ const receive = async (text) => {
   if (kind !== 'req' || answering.has(id)) return;
   answering.add(id);
   const answer = { kind: 'res', type, id, gen };
-  if (type === 'get') answer.body = await renewSet();
+  if (type === 'get') answer.body = await renewSet().catch(() => undefined);
   if (type === 'get') show(set?.body?.advertising_token);
   answering.delete(id);
   send(answer);
@@ -66,24 +67,49 @@ const sendSet = () => {
   send(set ? { type: 'set', body: set } : { type: 'clear' });
 };
 
-const post = (path, body) =>
-  fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: body && JSON.stringify(body) });
+const post = async (path, body) => {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(path, { method: 'POST', headers, body: body && JSON.stringify(body) }).catch(() => {
+    throw new Error("The app's server cannot be reached. Is the demo still running?");
+  });
+  if (!response.ok) throw new Error(`${path} answered ${response.status}`);
+  return response;
+};
 
-$('sign-in').onclick = async () => {
-  const answer = await (await post('/sign-in', { email: 'reader@example.com' })).json();
+/** Run what a button does; a failure is shown. */
+const handle = (work) => async () => {
+  $('problem').textContent = '';
+  try {
+    await work();
+  } catch (error) {
+    $('problem').textContent = error.message;
+  }
+};
+
+$('sign-in').onclick = handle(async () => {
+  // A fresh user each time: an opt-out of an earlier visit does not count for them.
+  const email = `reader-${Math.random().toString(36).slice(2, 7)}@example.com`;
+  const answer = await (await post('/sign-in', { email })).json();
   gen++;
   set = answer;
   sendSet();
-};
-$('sign-out').onclick = async () => {
+});
+$('sign-out').onclick = handle(async () => {
   await post('/sign-out');
   gen++;
   set = undefined;
   sendSet();
-};
-$('refresh').onclick = async () => {
+});
+const refresh = async () => {
   if (isOwner() && (await renewSet())) sendSet();
 };
+$('refresh').onclick = handle(refresh);
+
+// The app refreshes by itself: soon after the time from which it should.
+setInterval(() => {
+  const { refresh_from: from, identity_expires: expires } = set?.body ?? {};
+  if (isOwner() && from && Date.now() > from + (expires - from) / 10) handle(refresh)();
+}, 1000);
 
 /** Open the page in the webview, with the bridge present at once, later, or never. */
 const open = () => {

@@ -1,147 +1,18 @@
 /**
- * A report of what a session has done, in a form that is safe to share: times, phases, codes and counts, never a token, a key
- * or the message of an error.
- */
-
-import type { NextStep, Session } from '../session/index.ts';
-
-/** An event of the session, or a change of its phase. */
-export interface InspectedEvent {
-  /** Time since the event, ms. */
-  readonly msAgo: number;
-  readonly event: 'token' | 'expired' | 'optout' | 'needsTokens' | 'error' | 'phase';
-  /** Cause, reason, error code, kind of token, or the phase that began. */
-  readonly detail: string;
-}
-
-/** What a session is and did, without any token. */
-export interface Report {
-  readonly phase: string;
-  readonly hasToken: boolean;
-  readonly waitingFor: string | undefined;
-  /** What the session will do next and why, as in `state.next`: `refresh in 840000 ms: refresh_from`. */
-  readonly next: string | undefined;
-  readonly persistence: string;
-  /** Time to each instant, ms, negative if it has passed; by the service's clock as far as its offset is known. */
-  readonly refreshInMs: number | undefined;
-  readonly expiresInMs: number | undefined;
-  readonly endsInMs: number | undefined;
-  readonly clockOffsetMs: number;
-  /** Code and HTTP status of the last failure. */
-  readonly lastError: string | undefined;
-  /** What the page supports. A session works without any of these. */
-  readonly page: {
-    readonly secure: boolean;
-    readonly visible: boolean;
-    readonly locks: boolean;
-    readonly webCrypto: boolean;
-  };
-  /** Number of events since {@link inspect}, by `event` and by `event detail`. */
-  readonly counts: Readonly<Record<string, number>>;
-  /** Newest last. */
-  readonly events: readonly InspectedEvent[];
-}
-
-/** Options of `inspect`. */
-export interface InspectorOptions {
-  /** How many events to keep. Default 50. */
-  keep?: number | undefined;
-  /** The session's `now`, if it has one: current time, epoch ms. Default `Date.now`. */
-  now?: (() => number) | undefined;
-}
-
-/** Watches one session. */
-export interface Inspector {
-  report(): Report;
-  /** Print the report to the console as tables, and return it. */
-  print(): Report;
-  /** Stop listening; recorded events stay. */
-  stop(): void;
-}
-
-/** Describe an error by code and status: its message and its cause may quote anything. */
-const describe = (error: { code: string; status?: number | undefined } | undefined) =>
-  error && [error.code, error.status].filter(Boolean).join(' ');
-
-/** Describe `state.next`: action, time left and reason. */
-const describeNext = (next: NextStep | undefined, now: number) =>
-  next && `${next.action}${next.at === undefined ? '' : ` in ${next.at - now} ms`}: ${next.reason}`;
-
-/** Keep the last `keep` events, and count all of them. */
-const createEventLog = (keep: number, now: () => number) => {
-  const events: { at: number; event: InspectedEvent['event']; detail: string }[] = [];
-  const counts: Record<string, number> = {};
-  return {
-    record: (event: InspectedEvent['event'], detail: string) => {
-      events.push({ at: now(), event, detail });
-      if (events.length > keep) events.shift();
-      for (const name of [event, `${event} ${detail}`]) counts[name] = (counts[name] ?? 0) + 1;
-    },
-    report: () => ({
-      counts: { ...counts },
-      events: events.map(({ at, event, detail }) => ({ msAgo: now() - at, event, detail })),
-    }),
-  };
-};
-
-const pageFeatures = (): Report['page'] => ({
-  secure: globalThis.isSecureContext === true,
-  visible: globalThis.document?.visibilityState === 'visible',
-  locks: Boolean(globalThis.navigator?.locks),
-  webCrypto: Boolean(globalThis.crypto?.subtle),
-});
-
-/**
- * Watch a session, for debugging. It changes nothing; reading the state makes the session compare its set with the clock.
+ * `tessera-id/inspector`: what a session does, as a report in text (`inspect`) and as a time line (`<tessera-inspector>`).
  *
- * @example
- * inspect(tessera.session).print(); // in the console of a page
+ * Importing this file defines the element where there is a DOM. It reads the public interface of a session only.
  */
-export function inspect(session: Session, { keep = 50, now = Date.now }: InspectorOptions = {}): Inspector {
-  const { record, report: reportEvents } = createEventLog(keep, now);
-  let phase = session.state.phase;
-  const unsubscribes = [
-    session.on('token', ({ cause }) => record('token', cause)),
-    session.on('expired', ({ token }) => record('expired', token)),
-    session.on('optout', () => record('optout', 'by the service or the page')),
-    session.on('needsTokens', ({ reason }) => record('needsTokens', reason)),
-    session.on('error', (error) => record('error', describe(error)!)),
-    session.subscribe(() => {
-      if (phase !== session.state.phase) record('phase', (phase = session.state.phase));
-    }),
-  ];
 
-  const report = (): Report => {
-    const { state } = session;
-    const { clockOffsetMs = 0 } = state;
-    const msTo = (instant: number | undefined) => instant && instant - now() - clockOffsetMs;
-    return {
-      phase: state.phase,
-      hasToken: session.advertisingToken !== undefined,
-      waitingFor: state.waitingFor,
-      next: describeNext(state.next, now()),
-      persistence: state.persistence,
-      refreshInMs: msTo(state.refreshAt),
-      expiresInMs: msTo(state.expiresAt),
-      endsInMs: msTo(state.endsAt),
-      clockOffsetMs,
-      lastError: describe(state.lastError),
-      page: pageFeatures(),
-      ...reportEvents(),
-    };
-  };
-  return {
-    report,
-    print: () => {
-      const current = report();
-      const { page, counts, events, ...state } = current;
-      console.table({ ...state, ...page });
-      console.table(counts);
-      console.table(events);
-      return current;
-    },
-    stop: () => {
-      for (const stop of unsubscribes) stop();
-    },
-  };
-}
+export { defineInspector, type InspectorElement } from './inspector/element.ts';
+export {
+  type InspectedEvent,
+  type Inspector,
+  type InspectorOptions,
+  inspect,
+  type Report,
+} from './inspector/inspect.ts';
+
+import { defineInspector } from './inspector/element.ts';
+
+defineInspector();

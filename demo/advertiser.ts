@@ -1,0 +1,86 @@
+/**
+ * The advertiser's server of the demo: maps the lines of a file into a store of its own (PGlite in a temporary folder), says what
+ * is due, and maps that again. Addresses stay in the request that brought them; the store has hashes.
+ */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Hono } from 'hono';
+import { streamSSE } from 'hono/streaming';
+import { createMappings, type DueOptions, type Mappings, type Summary } from '../src/mapping/index.ts';
+import type { Client } from '../src/server/index.ts';
+import type { World } from './world.ts';
+
+const MAX_LINES = 200_000;
+
+/** The addresses of a file: the column `email`, or the first one, without a heading. */
+function addressesIn(text: string): string[] {
+  const rows = text.split(/\r?\n/).filter((line) => line.trim());
+  const cells = (row: string) => row.split(/[,;\t]/).map((cell) => cell.trim().replace(/^"|"$/g, ''));
+  const heading = cells(rows[0] ?? '').map((name) => name.toLowerCase());
+  const column = Math.max(0, heading.indexOf('email'));
+  const isHeading = !heading[column]?.includes('@');
+  return rows.slice(isHeading ? 1 : 0).map((row) => cells(row)[column] ?? '');
+}
+
+/** Counts by state, and how many raw IDs have rotated in the last 90 days. */
+async function countsOf(store: Mappings) {
+  let rotated = 0;
+  for await (const { previousRawId } of store.entries({ state: 'mapped' })) if (previousRawId !== null) rotated++;
+  return { ...(await store.counts()), rotated };
+}
+
+/** Create the routes, and the store when it is first asked for: PGlite takes some seconds to start. */
+export function createAdvertiser(client: Client, world: World) {
+  let folder: string | undefined;
+  let opening: Promise<Mappings> | undefined;
+  const open = async (): Promise<Mappings> => {
+    folder = await mkdtemp(join(tmpdir(), 'tessera-demo-'));
+    return createMappings({ client, database: folder, now: world.now });
+  };
+  const mappings = () => (opening ??= open());
+  const app = new Hono();
+
+  /** Run a job, and stream its progress. */
+  const run =
+    (work: (mappings: Mappings, options: DueOptions) => Promise<Summary>) => (c: Parameters<typeof streamSSE>[0]) =>
+      streamSSE(c, async (stream) => {
+        const send = (news: object) => stream.writeSSE({ data: JSON.stringify(news) });
+        try {
+          const store = await mappings();
+          const summary = await work(store, { onProgress: (progress) => void send({ progress }) });
+          await send({ summary, counts: await countsOf(store) });
+        } catch (error) {
+          await send({ problem: error instanceof Error ? error.message : 'The job failed.' });
+        }
+      });
+
+  app.post('/map', async (c) => {
+    const addresses = addressesIn(await c.req.text());
+    if (addresses.length > MAX_LINES) return c.json({ message: `A file has at most ${MAX_LINES} lines here.` }, 400);
+    if (!addresses.length) return c.json({ message: 'The file has no line.' }, 400);
+    // region map
+    return run((store, options) =>
+      store.map(
+        addresses.map((email) => ({ email })),
+        options,
+      ),
+    )(c);
+    // endregion
+  });
+  // region due
+  app.post(
+    '/due',
+    run((store, options) => store.mapDue(options)),
+  );
+  // endregion
+  app.get('/counts', async (c) => c.json(await countsOf(await mappings())));
+  return {
+    routes: app,
+    close: async () => {
+      await (await opening)?.close();
+      if (folder) await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,33 @@
+/** What the cockpit asks of the world: its setting, its news as a stream, and to begin again. */
+
+import { Hono } from 'hono';
+import { streamSSE } from 'hono/streaming';
+import { parseSetting, type World } from './world.ts';
+
+/** Create the routes of the cockpit. */
+export function createControls(world: World): Hono {
+  const app = new Hono();
+  app.get('/setting', (c) => c.json(world.setting()));
+  app.post('/setting', async (c) => {
+    world.change(parseSetting(await c.req.json()));
+    return c.json(world.setting());
+  });
+  app.post('/restart', (c) => {
+    world.restart();
+    return c.body(null, 204);
+  });
+  app.post('/start-over', (c) => {
+    world.startOver();
+    return c.body(null, 204);
+  });
+  app.get('/news', (c) =>
+    streamSSE(c, async (stream) => {
+      const send = (news: object) => stream.writeSSE({ data: JSON.stringify(news) });
+      for (const request of world.log()) await send({ type: 'request', request });
+      const stop = world.on((news) => void send(news));
+      await new Promise<void>((resolve) => stream.onAbort(resolve));
+      stop();
+    }),
+  );
+  return app;
+}

@@ -1,0 +1,56 @@
+/**
+ * Serves the world at the operator's address. Unlike `tessera-id/operator/node`, it can cut a connection, as a network that is
+ * offline does, and keeps none open, so that a browser repeats no request on its own.
+ */
+
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
+import type { World } from './world.ts';
+
+export interface Served {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/**
+ * Serve `fetch` on loopback.
+ *
+ * @param port  if it is in use, any free port. 0: any free port.
+ */
+export async function serve(
+  fetch: (request: Request, bindings: HttpBindings) => Response | Promise<Response>,
+  port: number,
+): Promise<Served> {
+  const server = createAdaptorServer({ fetch: (request, bindings) => fetch(request, bindings as HttpBindings) });
+  const bind = (wanted: number) =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(wanted, '127.0.0.1', () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  await bind(port).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    return bind(0);
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        // The stream of news of an open page never ends by itself.
+        if ('closeAllConnections' in server) server.closeAllConnections();
+      }),
+  };
+}
+
+/** Serve the world at the operator's address. */
+export const serveOperator = (world: World, port: number): Promise<Served> =>
+  serve(async (request, { incoming }) => {
+    const response = await world.fetch(request, () => incoming.socket.resetAndDestroy());
+    response.headers.set('connection', 'close');
+    // The page corrects its clock by this one.
+    response.headers.set('date', new Date(world.now()).toUTCString());
+    return response;
+  }, port);

@@ -1,0 +1,119 @@
+// The cockpit: a publisher's page with a session and its time line, and what changes the world around it.
+
+import { $, formatTime, operator, post, provide, showReader, showToken } from '/common.js';
+import '/inspector.js';
+
+// region session
+const session = window.tessera.createSession({ baseUrl: operator, provide });
+// endregion
+
+// region inspector
+// The time line needs the session, and nothing else of the page.
+$('inspector').session = session;
+// endregion
+
+showReader(session);
+const showNow = showToken(session);
+// Reading the state lets the session notice that time has passed.
+setInterval(() => document.hidden || show(), 1000);
+
+/** The times of the set in force, by this device's clock. */
+function show() {
+  showNow();
+  const { refreshAt, expiresAt, endsAt, persistence, clockOffsetMs = 0 } = session.state;
+  $('facts').hidden = expiresAt === undefined;
+  if (expiresAt === undefined) return;
+  const left = (instant) => {
+    const seconds = Math.round((instant - clockOffsetMs - Date.now()) / 1000);
+    return seconds < 0 ? 'passed' : seconds < 120 ? `in ${seconds} s` : `at ${formatTime(instant - clockOffsetMs)}`;
+  };
+  const facts = {
+    'Refresh from': left(refreshAt),
+    Expires: left(expiresAt),
+    'Refresh token ends': left(endsAt),
+    'Stored in': persistence === 'indexeddb' ? 'IndexedDB' : persistence,
+    Clock: Math.abs(clockOffsetMs) < 1000 ? 'right' : `${Math.round(clockOffsetMs / -1000)} s off`,
+  };
+  const parts = Object.entries(facts).flatMap(([name, text]) => [
+    Object.assign(document.createElement('dt'), { textContent: name }),
+    Object.assign(document.createElement('dd'), { textContent: text }),
+  ]);
+  $('facts').replaceChildren(...parts);
+}
+
+const done = (text) => {
+  $('done').textContent = text;
+};
+const attempt = async (work) => {
+  try {
+    await work();
+  } catch (error) {
+    done(error.message);
+  }
+};
+
+const { setting } = window.demoWorld;
+const change = (next) => attempt(() => post('/demo/setting', next));
+
+/** Show the setting, also after a reload. */
+const showSetting = () => {
+  for (const input of document.querySelectorAll('#faults input'))
+    input.checked = String(setting[input.name]) === input.value;
+};
+$('faults').onchange = ({ target }) => {
+  change({ [target.name]: target.name === 'skewMs' ? Number(target.value) : target.value });
+  if (target.name === 'lifetime') done('From the next token on.');
+};
+
+const travel = (ms) => change({ shiftMs: setting.shiftMs + Math.round(ms) });
+/** Travel to just after an instant in the service's time. */
+const travelTo = (instant, what) => {
+  if (instant === undefined) return done('There is no token: sign in first.');
+  const { clockOffsetMs = 0 } = session.state;
+  const ms = instant - Date.now() - clockOffsetMs + 500;
+  if (ms > 0) travel(ms);
+  done(ms > 0 ? `Travelled past ${what}.` : `The clock is past ${what} already.`);
+};
+for (const button of document.querySelectorAll('[data-travel]'))
+  button.onclick = () => travel(Number(button.dataset.travel));
+$('expire').onclick = () => travelTo(session.state.expiresAt, 'the expiry of the token');
+$('end').onclick = () => travelTo(session.state.endsAt, 'the end of the refresh token');
+$('refresh').onclick = () =>
+  session.refresh().then(
+    () => done('There is a new token.'),
+    ({ message }) => done(message),
+  );
+$('restart').onclick = () =>
+  attempt(async () => {
+    await post('/demo/restart');
+    done('The operator has a new root secret: it accepts no token of before.');
+  });
+$('start-over').onclick = () =>
+  attempt(async () => {
+    await post('/sign-out');
+    await session.clear({ forget: true });
+    await post('/demo/start-over');
+    location.reload();
+  });
+
+/** The log of requests, newest first. */
+const showRequest = ({ at, from, path, status, ms }) => {
+  const row = $('requests').insertRow(0);
+  for (const text of [formatTime(at), from, path.replace(/^\/v\d\//, ''), status, `${ms} ms`])
+    row.insertCell().textContent = text;
+  if (status !== '200') row.cells[3].className = 'bad';
+  if ($('requests').rows.length > 12) $('requests').deleteRow(-1);
+  $('no-requests').hidden = true;
+};
+const news = new EventSource('/demo/news');
+news.onopen = () => {
+  $('requests').textContent = '';
+};
+news.onmessage = ({ data }) => {
+  const { type, setting: next, request } = JSON.parse(data);
+  if (type === 'request') showRequest(request);
+  if (type !== 'setting') return;
+  window.demoWorld.spread(next);
+  showSetting();
+};
+showSetting();

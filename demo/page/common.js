@@ -1,0 +1,109 @@
+// What the pages of the demo share: short names for the DOM, calls of the publisher's server, and the panel of the reader.
+
+export const $ = (id) => document.getElementById(id);
+
+export const operator = document.querySelector('meta[name=operator]').content;
+
+export const formatTime = (instant) => new Date(instant).toLocaleTimeString('en-GB');
+
+export const tail = (token) => (token ? `ends in ${token.slice(-8)}` : 'none');
+
+/** POST to the publisher's server; rejects with a sentence for the visitor. */
+export async function post(path, body) {
+  const headers = body ? { 'content-type': 'application/json' } : {};
+  const response = await fetch(path, { method: 'POST', headers, body: body && JSON.stringify(body) }).catch(() => {
+    throw new Error('The publisher cannot be reached. Is the demo still running?');
+  });
+  const answer = response.status === 204 ? undefined : await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer?.message ?? `${path} answered ${response.status}`);
+  return answer;
+}
+
+// region provide
+/** Ask the publisher's server for a set: 204 says that nobody is signed in. */
+export async function provide({ signal }) {
+  const response = await fetch('/token', { method: 'POST', signal });
+  return response.ok && response.status !== 204 ? response.json() : response;
+}
+// endregion
+
+const MEANINGS = {
+  empty: 'Nobody is signed in, so there is no token.',
+  fresh: 'In force. It is refreshed when it is due.',
+  due: 'In force, and due for a refresh.',
+  stale: 'Expired. No token is given out until a refresh brings a new one.',
+  ended: 'The operator no longer accepts the refresh token.',
+  optedOut: 'This reader has opted out: there is no token, and only the opt-out is stored.',
+};
+
+export const phaseText = (phase) => (phase === 'optedOut' ? 'opted out' : phase);
+
+/** Keep the elements `phase`, `token` and `meaning`, where the page has them, equal to the session. */
+export function showToken(session) {
+  const show = () => {
+    const { phase } = session.state;
+    const texts = { phase: phaseText(phase), token: tail(session.advertisingToken), meaning: MEANINGS[phase] };
+    for (const [id, text] of Object.entries(texts)) if ($(id) && $(id).textContent !== text) $(id).textContent = text;
+    if ($('phase')) $('phase').dataset.phase = phase;
+  };
+  session.subscribe(show);
+  show();
+  return show;
+}
+
+/** An address that nobody has used: an opt-out of an earlier visit does not count for it. */
+export const newReader = () => `reader-${Math.random().toString(36).slice(2, 7)}@example.com`;
+
+/** Run the panel of the reader: sign in, sign out, opt out. Focus follows to the control that takes the place of the last one. */
+export function showReader(session) {
+  $('email').value = newReader();
+  let shown;
+  const show = async () => {
+    const response = await fetch('/me').catch(() => undefined);
+    const email = response?.status === 200 ? (await response.json()).email : undefined;
+    const hadFocus = $('sign-in').contains(document.activeElement) || $('signed-in').contains(document.activeElement);
+    $('who').textContent = email ?? '';
+    $('signed-in').hidden = !email;
+    $('sign-in').hidden = Boolean(email);
+    if (hadFocus && shown !== email) $(email ? 'sign-out' : 'email').focus();
+    shown = email;
+  };
+  const handle = (work) => async (event) => {
+    event.preventDefault();
+    $('problem').textContent = '';
+    try {
+      await work();
+    } catch (error) {
+      // The page already shows that this reader has opted out.
+      if (error.code !== 'opted_out') $('problem').textContent = error.message;
+    }
+    await show();
+  };
+  // region sign-in
+  $('sign-in').onsubmit = handle(async () => {
+    const answer = await post('/sign-in', { email: $('email').value });
+    await session.setTokens(answer);
+  });
+  $('sign-out').onclick = handle(async () => {
+    await post('/sign-out');
+    await session.clear();
+    $('email').value = newReader();
+  });
+  $('opt-out').onclick = handle(async () => {
+    await post('/opt-out');
+    await session.refresh();
+  });
+  // endregion
+  for (const example of document.querySelectorAll('[data-email]')) {
+    example.onclick = () => {
+      $('email').value = example.dataset.email;
+      $('email').focus();
+    };
+  }
+  let { phase } = session.state;
+  session.subscribe(() => {
+    if (phase !== session.state.phase) show();
+    phase = session.state.phase;
+  });
+  show();
+}

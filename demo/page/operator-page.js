@@ -1,0 +1,91 @@
+// A dashboard from nothing but `GET /metrics`.
+
+import { $ } from '/common.js';
+
+// region read
+/** The samples of the Prometheus text format: name, labels, value. */
+const parse = (text) =>
+  text
+    .split('\n')
+    .filter((line) => line && !line.startsWith('#'))
+    .map((line) => {
+      const [, name, labels = '', value] = line.match(/^(\w+)(?:\{(.*)\})? (\S+)$/) ?? [];
+      return {
+        name,
+        labels: Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, text]) => [key, text])),
+        value: Number(value),
+      };
+    });
+// endregion
+
+const number = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const sum = (samples) => samples.reduce((total, { value }) => total + value, 0);
+
+const bars = (element, rows) => {
+  const longest = Math.max(1, ...rows.map(([, value]) => value));
+  const parts = rows.flatMap(([name, value, text]) => {
+    const label = Object.assign(document.createElement('span'), { textContent: name });
+    const bar = Object.assign(document.createElement('progress'), { max: longest, value });
+    bar.setAttribute('aria-label', name);
+    return [label, bar, Object.assign(document.createElement('span'), { textContent: text })];
+  });
+  element.replaceChildren(...parts);
+};
+
+function show(text) {
+  const samples = parse(text);
+  const of = (name, labels = {}) =>
+    samples.filter(
+      (one) => one.name === name && Object.entries(labels).every(([key, value]) => one.labels[key] === value),
+    );
+  const requests = of('tessera_http_requests_total');
+  const failed = requests.filter(({ labels }) => Number(labels.http) >= 400);
+  const figures = {
+    Requests: sum(requests),
+    'Refused or failed': sum(failed),
+    'Tokens generated': sum(of('tessera_http_requests_total', { path: '/v2/token/generate', status: 'success' })),
+    'Tokens refreshed': sum(of('tessera_http_requests_total', { path: '/v2/token/refresh', status: 'success' })),
+    'Identifiers mapped': sum(of('tessera_identifiers_mapped_total', { result: 'mapped' })),
+  };
+  $('figures').replaceChildren(
+    ...Object.entries(figures).map(([name, value]) => {
+      const item = document.createElement('div');
+      item.append(
+        Object.assign(document.createElement('dt'), { textContent: name }),
+        Object.assign(document.createElement('dd'), { textContent: number.format(value) }),
+      );
+      return item;
+    }),
+  );
+  const answers = requests
+    .map(({ labels, value }) => [
+      `${labels.path.replace(/^\/v/, 'v')}: ${labels.http} ${labels.status}`,
+      value,
+      number.format(value),
+    ])
+    .sort((one, other) => other[1] - one[1]);
+  bars($('answers'), answers);
+  $('no-answers').hidden = answers.length > 0;
+  const all = sum(of('tessera_http_request_duration_seconds_count'));
+  const bounds = [0.001, 0.005, 0.025, 0.1, 0.5, 1];
+  bars(
+    $('latency'),
+    bounds.map((bound) => {
+      const share = all ? (100 * sum(of('tessera_http_request_duration_seconds_bucket', { le: `${bound}` }))) / all : 0;
+      return [`${bound * 1000} ms`, share, `${number.format(share)} %`];
+    }),
+  );
+  $('text').textContent = text;
+}
+
+const load = async () => {
+  try {
+    const response = await fetch('/demo/metrics');
+    show(await response.text());
+    $('problem').textContent = '';
+  } catch {
+    $('problem').textContent = 'The demo cannot be reached.';
+  }
+};
+setInterval(() => document.hidden || load(), 2000);
+load();

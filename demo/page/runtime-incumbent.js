@@ -1,0 +1,15 @@
+import { $, operator } from '/common.js';
+import { firstSet, measure } from '/runtime.js';
+
+// region compare-incumbent
+const sdk = window.__uid2;
+firstSet().then(
+  (identity) => {
+    sdk.init({ baseUrl: operator, identity });
+    measure("The ecosystem's SDK", 'As its documentation shows.', () => sdk.getAdvertisingToken());
+  },
+  ({ message }) => {
+    $('now').textContent = message;
+  },
+);
+// endregion

@@ -1,0 +1,23 @@
+import { $, operator } from '/common.js';
+import { firstSet, measure } from '/runtime.js';
+
+// region compare-prebid
+const { pbjs } = window;
+firstSet().then(
+  (uid2Token) => {
+    pbjs.setConfig({
+      userSync: { userIds: [{ name: 'uid2', params: { uid2Token, uid2ApiBase: operator } }] },
+    });
+    // The module looks at its token when user IDs are asked for: as before an auction, every five seconds.
+    setInterval(() => pbjs.refreshUserIds({ submoduleNames: ['uid2'] }).catch(() => {}), 5000);
+    measure(
+      'Prebid 11, module uid2',
+      'The module refreshes by itself; an auction every 5 s.',
+      () => pbjs.getUserIds().uid2?.id,
+    );
+  },
+  ({ message }) => {
+    $('now').textContent = message;
+  },
+);
+// endregion

@@ -1,0 +1,77 @@
+// Measures one runtime of the comparison: four times a second, whether it gives out a token, and whether that token is still
+// good. A token is good for as long as the operator's setting says, from the moment when it was first given out.
+
+import { $, tail } from '/common.js';
+
+const SECONDS = { '10 s': 10, '1 min': 60, '15 min': 900, '1 h': 3600, '1 day': 86_400 };
+const SAMPLE_MS = 250;
+/** Two minutes, each sample two pixels of the canvas wide. */
+const SHOWN = 480;
+
+/** How the strip shows a sample: by colour and by height. */
+const LOOKS = { valid: ['--accent', 1], none: ['--line', 0.25], expired: ['--bad', 0.6] };
+
+/** The set of the reader who is signed in, for a runtime that does not ask the publisher itself. */
+export async function firstSet() {
+  const response = await fetch('/token', { method: 'POST' });
+  if (response.status !== 200) throw new Error('nobody is signed in');
+  return (await response.json()).body;
+}
+
+/**
+ * Measure a runtime.
+ *
+ * @param title  its name.
+ * @param note   how it is used here.
+ * @param read   the token that it gives out now, or undefined.
+ */
+export function measure(title, note, read) {
+  $('title').textContent = title;
+  $('note').textContent = note;
+  const samples = [];
+  const counts = { valid: 0, none: 0, expired: 0 };
+  let known;
+  let goodUntil = 0;
+  let lastAt = Date.now();
+  const sample = () => {
+    const token = read() || undefined;
+    if (token !== known) {
+      known = token;
+      goodUntil = Date.now() + 3000 * (SECONDS[window.demoWorld.setting.lifetime] ?? 10);
+    }
+    const kind = !token ? 'none' : Date.now() < goodUntil ? 'valid' : 'expired';
+    // Time that was travelled through was lived by nobody.
+    if (Date.now() - lastAt < 10_000) counts[kind] += SAMPLE_MS;
+    lastAt = Date.now();
+    samples.push(kind);
+    if (samples.length > SHOWN) samples.shift();
+    $('now').textContent = { valid: 'a valid token', none: 'no token', expired: 'an expired token' }[kind];
+    $('token').textContent = tail(token);
+    for (const name of Object.keys(counts)) $(name).textContent = `${Math.round(counts[name] / 1000)} s`;
+    draw(samples);
+  };
+  setInterval(sample, SAMPLE_MS);
+  sample();
+}
+
+function draw(samples) {
+  const canvas = $('strip');
+  const context = canvas.getContext('2d');
+  const style = getComputedStyle(canvas);
+  const probe = $('title');
+  const width = canvas.width / SHOWN;
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  const colours = {};
+  for (const [kind, [name]] of Object.entries(LOOKS)) {
+    probe.style.color = `var(${name})`;
+    colours[kind] = getComputedStyle(probe).color;
+  }
+  probe.style.color = '';
+  samples.forEach((kind, index) => {
+    const height = canvas.height * LOOKS[kind][1];
+    context.fillStyle = colours[kind] || style.color;
+    // Whole pixels: half-covered ones would show as stripes.
+    const left = Math.floor(canvas.width - (samples.length - index) * width);
+    context.fillRect(left, canvas.height - height, Math.ceil(width), height);
+  });
+}

@@ -1,0 +1,53 @@
+// Runs before every other script of a page: its clock, and the faults of its storage, follow the cockpit. What comes after sees
+// a device whose clock is wrong or whose disk is full, and needs no code for the demo.
+
+(() => {
+  const setting = JSON.parse(document.querySelector('meta[name=demo]').content);
+  const RealDate = Date;
+  const realOpen = IDBFactory.prototype.open;
+  const realPut = IDBObjectStore.prototype.put;
+  const now = () => RealDate.now() + (setting.shiftMs ?? 0) + (setting.skewMs ?? 0);
+
+  // region clock
+  window.Date = class extends RealDate {
+    constructor(...given) {
+      if (given.length) super(...given);
+      else super(now());
+    }
+    static now() {
+      return now();
+    }
+  };
+  // endregion
+
+  // region storage
+  IDBFactory.prototype.open = function (...given) {
+    if (setting.storage === 'refused') throw new DOMException('The user agent refuses storage.', 'SecurityError');
+    return realOpen.apply(this, given);
+  };
+  IDBObjectStore.prototype.put = function (...given) {
+    if (setting.storage === 'full') throw new DOMException('The disk is full.', 'QuotaExceededError');
+    return realPut.apply(this, given);
+  };
+  // endregion
+
+  const apply = (next) => {
+    const before = { ...setting };
+    Object.assign(setting, next);
+    // A connection that is open stays open: only a new page finds the storage refused.
+    if (before.storage !== setting.storage && [before.storage, setting.storage].includes('refused')) location.reload();
+    // The page wakes up, as after a sleep in which the clock was set.
+    else if (before.shiftMs !== setting.shiftMs || before.skewMs !== setting.skewMs) dispatchEvent(new Event('online'));
+  };
+  const channel = new BroadcastChannel('demo-world');
+  channel.onmessage = ({ data }) => apply(data);
+  window.demoWorld = {
+    setting,
+    realNow: () => RealDate.now(),
+    /** Apply a setting here and in every other page. */
+    spread(next) {
+      channel.postMessage(next);
+      apply(next);
+    },
+  };
+})();

@@ -1,0 +1,210 @@
+/** The pages of the demo, their common frame, and the files that they load. */
+
+import { readFile } from 'node:fs/promises';
+
+export interface PageInfo {
+  readonly file: string;
+  readonly title: string;
+  /** One sentence: what a visitor sees here. */
+  readonly lead: string;
+  /** Modules of the page, and scripts that must run before. */
+  readonly modules?: readonly string[];
+  readonly scripts?: readonly string[];
+  /** Shown in a frame: without header and footer. */
+  readonly isFrame?: boolean;
+}
+
+/** Path -> page. Those that are no frames are linked from the start page, in this order. */
+export const PAGES: Readonly<Record<string, PageInfo>> = {
+  '/': {
+    file: 'cockpit.html',
+    title: 'Cockpit',
+    lead: 'One page, three more tabs and every fault: watch a token live.',
+    scripts: ['/tessera.js'],
+    modules: ['/cockpit.js'],
+  },
+  '/compare': {
+    file: 'compare.html',
+    title: 'Side by side',
+    lead: "The same fault for this runtime, for Prebid's own module and for the ecosystem's SDK.",
+    modules: ['/compare.js'],
+  },
+  '/script-tag': {
+    file: 'script-tag.html',
+    title: 'Script tag',
+    lead: 'Two attributes on one tag, and no other code.',
+    modules: ['/script-tag.js'],
+  },
+  '/prebid': {
+    file: 'prebid.html',
+    title: 'Prebid',
+    lead: 'The real Prebid.js with a bidder on this machine: see the user ID in the bid request.',
+    scripts: ['/prebid.bundle.js', '/tessera.js'],
+    modules: ['/prebid-page.js'],
+  },
+  '/webview': {
+    file: 'webview.html',
+    title: 'Webview',
+    lead: 'A page in a native app, and the app around it, agree on one identity.',
+    scripts: ['/webview-app.js'],
+  },
+  '/consent': {
+    file: 'consent.html',
+    title: 'Consent',
+    lead: 'A toy consent platform that speaks TCF and GPP: nothing is stored or sent before the user agrees.',
+    scripts: ['/tessera.js'],
+    modules: ['/consent-page.js'],
+  },
+  '/advertiser': {
+    file: 'advertiser.html',
+    title: 'Advertiser',
+    lead: 'Drop a customer list, map it, travel a year, and see which raw IDs have rotated.',
+    modules: ['/advertiser-page.js'],
+  },
+  '/operator': {
+    file: 'operator.html',
+    title: 'Operator',
+    lead: 'What the service measures of itself, from its metrics endpoint.',
+    modules: ['/operator-page.js'],
+  },
+  '/react': {
+    file: 'react.html',
+    title: 'React',
+    lead: 'Two hooks in a React app.',
+    modules: ['/react-app.js'],
+  },
+  '/secure-signals': {
+    file: 'secure-signals.html',
+    title: 'Secure Signals',
+    lead: 'What Google Publisher Tag collects, with a stand-in for Google.',
+    scripts: ['/tessera.js'],
+    modules: ['/secure-signals-page.js'],
+  },
+  '/tab': {
+    file: 'tab.html',
+    title: 'A tab',
+    lead: '',
+    scripts: ['/tessera.js'],
+    modules: ['/tab.js'],
+    isFrame: true,
+  },
+  '/compare/tessera': {
+    file: 'runtime.html',
+    title: 'Tessera',
+    lead: '',
+    scripts: ['/tessera.js'],
+    modules: ['/runtime-tessera.js'],
+    isFrame: true,
+  },
+  '/compare/prebid': {
+    file: 'runtime.html',
+    title: 'Prebid',
+    lead: '',
+    scripts: ['/prebid.bundle.js'],
+    modules: ['/runtime-prebid.js'],
+    isFrame: true,
+  },
+  '/compare/incumbent': {
+    file: 'runtime.html',
+    title: 'SDK',
+    lead: '',
+    scripts: ['/incumbent.js'],
+    modules: ['/runtime-incumbent.js'],
+    isFrame: true,
+  },
+  '/webview-page': {
+    file: 'webview-page.html',
+    title: 'The Daily Tessera, in an app',
+    lead: '',
+    scripts: ['/tessera.js'],
+    modules: ['/webview-page.js'],
+    isFrame: true,
+  },
+};
+
+const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8');
+
+const escaped = (text: string) =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll("'", '&#39;')
+    .replaceAll('"', '&quot;');
+
+/** The lines of a file between `// region NAME` and `// endregion`, without their common indentation. */
+async function excerpt(file: string, name: string): Promise<string> {
+  const lines = (await read(file)).split('\n');
+  const start = lines.findIndex((line) => line.trim() === `// region ${name}`);
+  const end = lines.findIndex((line, index) => index > start && line.trim() === '// endregion');
+  if (start < 0 || end < 0) throw new Error(`demo: ${file} has no region ${name}`);
+  const found = lines.slice(start + 1, end);
+  const indent = Math.min(...found.filter(Boolean).map((line) => line.length - line.trimStart().length));
+  return found.map((line) => line.slice(indent)).join('\n');
+}
+
+/** Replace `{{code FILE NAME}}` by the excerpt, so that the code that a page shows is the code that runs. */
+async function withCode(html: string): Promise<string> {
+  let result = html;
+  for (const [mark, file, name] of html.matchAll(/\{\{code (\S+) (\S+)\}\}/g)) {
+    const code = escaped(await excerpt(file!, name!));
+    const shown = `<details class="code"><summary>Code</summary><pre><code>${code}</code></pre></details>`;
+    result = result.replace(mark, () => shown);
+  }
+  return result;
+}
+
+const nav = (current: string) =>
+  Object.entries(PAGES)
+    .filter(([, { isFrame }]) => !isFrame)
+    .map(
+      ([path, { title }]) => `<li><a href="${path}"${path === current ? ' aria-current="page"' : ''}>${title}</a></li>`,
+    )
+    .join('');
+
+const cards = () =>
+  Object.entries(PAGES)
+    .filter(([path, { isFrame }]) => !isFrame && path !== '/')
+    .map(([path, { title, lead }]) => `<li><a href="${path}">${title}</a><p>${lead}</p></li>`)
+    .join('');
+
+/**
+ * Render a page.
+ *
+ * @param values  what replaces `{{NAME}}`; each is escaped.
+ */
+export async function renderPage(path: string, values: Readonly<Record<string, string>>): Promise<string> {
+  const { file, title, lead, modules = [], scripts = [], isFrame } = PAGES[path]!;
+  const source = (await read(`./page/${file}`)).replace('{{reader}}', await read('./page/reader.html'));
+  let main = (await withCode(source)).replace('{{cards}}', cards);
+  for (const [name, value] of Object.entries(values)) main = main.replaceAll(`{{${name}}}`, escaped(value));
+  const tags = [
+    ...scripts.map((src) => `<script${src === '/prebid.bundle.js' ? '' : ' defer'} src="${src}"></script>`),
+    ...modules.map((src) => `<script type="module" src="${src}"></script>`),
+  ].join('\n    ');
+  const top = `<a class="skip" href="#main">Skip to the content</a>
+    <header class="site">
+      <a class="brand" href="/">Tessera</a>
+      <details class="menu"><summary>All pages</summary><nav aria-label="Pages"><ul>${nav(path)}</ul></nav></details>
+    </header>`;
+  const intro = `<div class="intro"><h1>${title}</h1><p>${lead}</p></div>`;
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>${title}${isFrame ? '' : ' - Tessera'}</title>
+    <meta name="operator" content="${escaped(values['operator'] ?? '')}">
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="/page.css">
+    <meta name="demo" content="${escaped(values['setting'] ?? '{}')}">
+    <script src="/world.js"></script>
+    ${tags}
+  </head>
+  <body class="${isFrame ? 'frame' : 'site'}">
+    ${isFrame ? '' : top}
+    <main id="main">${isFrame ? '' : intro}${main}</main>
+    <noscript><p>This page needs JavaScript.</p></noscript>
+  </body>
+</html>`;
+}

@@ -1,0 +1,188 @@
+/**
+ * The world of the demo: an operator that can be restarted, the faults of the network before it, and one clock for operator and
+ * pages. It logs each request that reaches it.
+ */
+
+import { type Credentials, createOperator, type Operator } from '../src/operator/index.ts';
+import { memoryState } from '../src/operator/state/memory-state.ts';
+
+/** Lifetimes by the time after which a token is refreshed. A token expires after three times as long. */
+export const LIFETIMES: Readonly<Record<string, number>> = {
+  '10 s': 10,
+  '1 min': 60,
+  '15 min': 900,
+  '1 h': 3600,
+  '1 day': 86_400,
+};
+
+/** Seconds of a life, by its name. */
+export const lifetimesOf = (name: string) => {
+  const refreshFrom = LIFETIMES[name] ?? 10;
+  return { refreshFrom, identityExpires: 3 * refreshFrom, refreshExpires: 12 * refreshFrom };
+};
+
+/** What happens to a refresh instead of an answer of the operator. */
+export const FAULTS = ['none', 'offline', '503', '429', 'hang', 'malformed', 'wrong-key'] as const;
+export type Fault = (typeof FAULTS)[number];
+
+/** What the visitor has set. */
+export interface Setting {
+  readonly fault: Fault;
+  readonly lifetime: string;
+  /** How far operator and pages are ahead of the real time, ms. */
+  readonly shiftMs: number;
+  /** By how much the clock of the pages is wrong, ms. */
+  readonly skewMs: number;
+  readonly storage: 'works' | 'refused' | 'full';
+}
+
+const INITIAL: Setting = { fault: 'none', lifetime: '10 s', shiftMs: 0, skewMs: 0, storage: 'works' };
+
+/** A request that reached the operator's address. */
+export interface LoggedRequest {
+  readonly id: number;
+  /** Epoch ms in the demo's time. */
+  readonly at: number;
+  readonly from: string;
+  readonly path: string;
+  /** HTTP status, or what happened instead. */
+  readonly status: string;
+  readonly ms: number;
+}
+
+export type News = { type: 'setting'; setting: Setting } | { type: 'request'; request: LoggedRequest };
+
+const KEPT = 100;
+const MAX_SHIFT_MS = 400 * 86_400_000;
+const RETRY_AFTER_S = 20;
+
+/** Check a change of the setting; throws a TypeError that names what is wrong. */
+export function parseSetting(given: unknown): Partial<Setting> {
+  const { fault, lifetime, shiftMs, skewMs, storage } = Object(given) as Record<string, unknown>;
+  const check = (name: string, isRight: boolean, value: unknown) => {
+    if (value !== undefined && !isRight) throw new TypeError(`setting: ${name} is not one of its values`);
+    return value === undefined ? {} : { [name]: value };
+  };
+  return {
+    ...check('fault', FAULTS.includes(fault as Fault), fault),
+    ...check('lifetime', Object.hasOwn(LIFETIMES, String(lifetime)), lifetime),
+    ...check('shiftMs', Number.isFinite(shiftMs) && Math.abs(shiftMs as number) <= MAX_SHIFT_MS, shiftMs),
+    ...check('skewMs', Number.isFinite(skewMs) && Math.abs(skewMs as number) <= 86_400_000, skewMs),
+    ...check('storage', ['works', 'refused', 'full'].includes(String(storage)), storage),
+  };
+}
+
+/** Who sent a request, by the path of its page; pages of the demo send their whole address as the referrer. */
+const senderOf = (request: Request): string => {
+  const referrer = request.headers.get('referer');
+  if (!referrer) return 'server';
+  const { pathname, searchParams } = new URL(referrer);
+  if (pathname === '/') return 'Tab 1';
+  return searchParams.get('label')?.replace(/[^\w ]/g, '') ?? pathname.slice(1);
+};
+
+/** Create the world, with one participant whose credentials outlive every restart. */
+export function createWorld() {
+  let setting = INITIAL;
+  let rootSecret = crypto.getRandomValues(new Uint8Array(32));
+  let state = memoryState();
+  const now = () => Date.now() + setting.shiftMs;
+  const { participants } = createOperator({ rootSecret, roles: ['GENERATOR', 'MAPPER', 'OPTOUT'] });
+  const credentials: Credentials = participants[0]!;
+  const start = (): Operator =>
+    createOperator({ ...lifetimesOf(setting.lifetime), participants: [credentials], rootSecret, state, now });
+  let operator = start();
+  const listeners = new Set<(news: News) => void>();
+  const log: LoggedRequest[] = [];
+  let lastId = 0;
+  const emit = (news: News) => {
+    for (const listener of listeners) listener(news);
+  };
+
+  const change = (changes: Partial<Setting>) => {
+    const { lifetime } = setting;
+    setting = { ...setting, ...changes };
+    if (setting.lifetime !== lifetime) operator = start();
+    emit({ type: 'setting', setting });
+  };
+  const restart = () => {
+    rootSecret = crypto.getRandomValues(new Uint8Array(32));
+    state = memoryState();
+    operator = start();
+  };
+  const record = (request: Omit<LoggedRequest, 'id'>) => {
+    const logged = { id: ++lastId, ...request };
+    log.push(logged);
+    if (log.length > KEPT) log.shift();
+    emit({ type: 'request', request: logged });
+  };
+
+  /** Answer a request as the address of the operator does. `cut` ends the connection without an answer. */
+  const fetch = async (request: Request, cut: () => void): Promise<Response> => {
+    const startedAt = performance.now();
+    const at = now();
+    const { pathname: path } = new URL(request.url);
+    const { fault } = setting;
+    const isRefresh = path === '/v2/token/refresh' && request.method === 'POST';
+    const response = isRefresh && fault !== 'none' ? await faulty(fault, request, cut) : await operator.fetch(request);
+    const status = isRefresh && (fault === 'offline' || fault === 'hang') ? fault : `${response.status}`;
+    if (request.method !== 'OPTIONS' && path !== '/metrics')
+      record({ at, from: senderOf(request), path, status, ms: Math.round(performance.now() - startedAt) });
+    return response;
+  };
+
+  return {
+    credentials,
+    now,
+    fetch,
+    change,
+    restart,
+    startOver: () => {
+      restart();
+      log.length = 0;
+      change(INITIAL);
+    },
+    setting: () => setting,
+    log: (): readonly LoggedRequest[] => log,
+    /** Be told of each change and request; returns the unsubscribe function. */
+    on: (listener: (news: News) => void) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
+
+export type World = ReturnType<typeof createWorld>;
+
+/** An answer that a page of another origin may read. */
+const readable = (request: Request, body: string | null, status: number, headers: Record<string, string> = {}) =>
+  new Response(body, {
+    status,
+    headers: {
+      'access-control-allow-origin': request.headers.get('origin') ?? '*',
+      'access-control-expose-headers': 'Date, Retry-After',
+      'content-type': 'text/plain',
+      ...headers,
+    },
+  });
+
+async function faulty(fault: Fault, request: Request, cut: () => void): Promise<Response> {
+  if (fault === '503') return readable(request, '', 503);
+  if (fault === '429') return readable(request, '', 429, { 'retry-after': String(RETRY_AFTER_S) });
+  if (fault === 'malformed') return readable(request, '<html>A captive portal</html>', 200);
+  if (fault === 'wrong-key') {
+    // As long as a real answer, and not one that the page's key opens.
+    const bytes = crypto.getRandomValues(new Uint8Array(900));
+    return readable(request, btoa(String.fromCharCode(...bytes)), 200);
+  }
+  if (fault === 'hang')
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, 60_000);
+      request.signal.addEventListener('abort', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  cut();
+  return readable(request, '', 503);
+}

@@ -1,0 +1,118 @@
+/**
+ * The inspectors of the tabs of one origin show each other their lanes, over a BroadcastChannel of their own. The session's
+ * channel and store are not touched.
+ *
+ * Any script of the origin can post here: a message is checked field by field before anything of it is shown.
+ */
+
+import { CAUSES, type Entry, type Lane, MARKS, OUTCOMES, REASONS } from './entries.ts';
+
+/** Longest list of entries that is sent and accepted. */
+const MAX_ENTRIES = 150;
+const PHASES = ['empty', 'fresh', 'due', 'stale', 'ended', 'optedOut'];
+const ACTIONS = ['refresh', 'provide', 'expire'];
+
+const isTime = (value: unknown) => typeof value === 'number' && Number.isFinite(value);
+const isOptional = (value: unknown, check: (value: unknown) => boolean) => value === undefined || check(value);
+const isText = (value: unknown) => typeof value === 'string' && /^[\w ./'-]{0,40}$/.test(value);
+const isKey = (value: unknown) => typeof value === 'string' && /^[\d./]{1,80}$/.test(value);
+const isIn = (list: object) => (value: unknown) => typeof value === 'string' && Object.hasOwn(list, value);
+
+type Check = (value: unknown) => boolean;
+
+const isTimeOrNone: Check = (value) => isOptional(value, isTime);
+const isAction: Check = (value) => ACTIONS.includes(value as string);
+
+/** The fields of each kind of entry. A field that is not named is dropped. */
+const FIELDS: Readonly<Record<Entry['kind'], Readonly<Record<string, Check>>>> = {
+  generation: {
+    until: isTimeOrNone,
+    refreshAt: isTime,
+    expiresAt: isTime,
+    endsAt: isTime,
+    endedAt: isTimeOrNone,
+    key: isKey,
+    cause: (value) => isOptional(value, isIn(CAUSES)),
+    isFirst: (value) => typeof value === 'boolean',
+  },
+  attempt: {
+    until: isTimeOrNone,
+    action: isAction,
+    outcome: (value) => isOptional(value, isIn(OUTCOMES)),
+    failure: (value) => isOptional(value, isText),
+  },
+  wait: { until: isTimeOrNone, plannedAt: isTimeOrNone, action: isAction, reason: isIn(REASONS) },
+  outage: { until: isTimeOrNone, failure: isText },
+  mark: { name: isIn(MARKS), detail: isText },
+};
+
+function parseEntry(value: unknown): Entry | undefined {
+  const given = Object(value) as Record<string, unknown>;
+  const kind = given['kind'];
+  if (typeof kind !== 'string' || !Object.hasOwn(FIELDS, kind)) return undefined;
+  const checks: Readonly<Record<string, Check>> = { id: isTime, at: isTime, ...FIELDS[kind as Entry['kind']] };
+  const fields: Record<string, unknown> = { kind };
+  for (const [name, check] of Object.entries(checks)) {
+    if (!check(given[name])) return undefined;
+    if (given[name] !== undefined) fields[name] = given[name];
+  }
+  return fields as unknown as Entry;
+}
+
+/** Check a lane that another tab has sent; undefined if anything in it is wrong. */
+export function parseLane(value: unknown): Lane | undefined {
+  const { tab, label, phase, persistence, clockOffsetMs, entries } = Object(value) as Record<string, unknown>;
+  if (typeof tab !== 'string' || !/^[a-z0-9]{1,12}$/.test(tab) || !isText(label) || !isText(persistence))
+    return undefined;
+  if (!PHASES.includes(phase as string) || !isTime(clockOffsetMs)) return undefined;
+  if (!Array.isArray(entries) || entries.length > MAX_ENTRIES) return undefined;
+  const parsed = entries.map(parseEntry);
+  if (parsed.includes(undefined)) return undefined;
+  return { tab, label, phase, persistence, clockOffsetMs, entries: parsed } as Lane;
+}
+
+/** Messages: a lane; `HELLO` asks for the lanes of all others; the name of a tab says that it has gone. */
+const HELLO = 'hello';
+
+/**
+ * Connect to the inspectors of other tabs.
+ *
+ * @param name      of the session: the inspectors of another one are not heard.
+ * @param ownLane   this tab's lane; undefined if there is no session yet.
+ * @param onLanes   called with the lanes of all other tabs after any change.
+ */
+export function connectLanes(name: string, ownLane: () => Lane | undefined, onLanes: (lanes: readonly Lane[]) => void) {
+  const others = new Map<string, Lane>();
+  let channel: BroadcastChannel | undefined;
+  const changed = () => onLanes([...others.values()].sort((one, other) => one.label.localeCompare(other.label)));
+  const send = () => {
+    const lane = ownLane();
+    if (lane) channel?.postMessage({ ...lane, entries: lane.entries.slice(-MAX_ENTRIES) });
+  };
+  const leave = () => {
+    const lane = ownLane();
+    if (lane) channel?.postMessage(lane.tab);
+  };
+  try {
+    channel = new BroadcastChannel(`${name}-inspector`);
+    channel.onmessage = ({ data }) => {
+      if (data === HELLO) return send();
+      if (typeof data === 'string') return others.delete(data) && changed();
+      const lane = parseLane(data);
+      if (lane) others.set(lane.tab, lane);
+      changed();
+    };
+    channel.postMessage(HELLO);
+  } catch {
+    // A browser or a sandboxed frame without BroadcastChannel: one lane.
+  }
+  globalThis.addEventListener?.('pagehide', leave);
+  return {
+    send,
+    close: () => {
+      leave();
+      globalThis.removeEventListener?.('pagehide', leave);
+      channel?.close();
+    },
+  };
+}

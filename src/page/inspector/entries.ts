@@ -1,0 +1,133 @@
+/**
+ * What a time line consists of: the entries that one tab records. They hold instants, closed lists of words and error codes,
+ * never a token, a key, a message or an address, so they may be shown, copied and sent to the inspectors of other tabs.
+ *
+ * All instants are local epoch ms of the tab that recorded them.
+ */
+
+import type { Cause, NextReason, Phase } from '../../session/index.ts';
+
+/** A token set, from the moment when the tab had it. */
+export interface Generation {
+  readonly kind: 'generation';
+  readonly id: number;
+  readonly at: number;
+  /** When it was replaced or erased. */
+  readonly until?: number | undefined;
+  readonly refreshAt: number;
+  readonly expiresAt: number;
+  readonly endsAt: number;
+  /** When the service said that the refresh token has ended. */
+  readonly endedAt?: number | undefined;
+  /** The same in all tabs that hold the set. */
+  readonly key: string;
+  readonly cause?: Cause | undefined;
+  /** No set was in force before it. */
+  readonly isFirst: boolean;
+}
+
+/** A refresh or a call of `provide`. */
+export interface Attempt {
+  readonly kind: 'attempt';
+  readonly id: number;
+  readonly at: number;
+  readonly until?: number | undefined;
+  readonly action: 'refresh' | 'provide' | 'expire';
+  readonly outcome?: Outcome | undefined;
+  /** Error code and HTTP status, where it failed. */
+  readonly failure?: string | undefined;
+}
+
+export type Outcome = 'token' | 'optout' | 'ended' | 'nobody' | 'other_tab' | 'failed' | 'signed_out' | 'unchanged';
+
+/** A time in which the session waited: `state.next`. */
+export interface Wait {
+  readonly kind: 'wait';
+  readonly id: number;
+  readonly at: number;
+  readonly until?: number | undefined;
+  /** When the wait is planned to end. */
+  readonly plannedAt?: number | undefined;
+  readonly action: 'refresh' | 'provide' | 'expire';
+  readonly reason: NextReason;
+}
+
+/** From the first failure of network or service to the next answer. */
+export interface Outage {
+  readonly kind: 'outage';
+  readonly id: number;
+  readonly at: number;
+  readonly until?: number | undefined;
+  readonly failure: string;
+}
+
+/** Something that happened at an instant. */
+export interface Mark {
+  readonly kind: 'mark';
+  readonly id: number;
+  readonly at: number;
+  readonly name: MarkName;
+  readonly detail: string;
+}
+
+export type MarkName = 'sign_in' | 'new_set' | 'sign_out' | 'optout' | 'needs_tokens' | 'expired' | 'storage' | 'clock';
+
+export type Entry = Generation | Attempt | Wait | Outage | Mark;
+
+/** What one tab shows of itself. */
+export interface Lane {
+  /** A random name of the tab. */
+  readonly tab: string;
+  /** What the page calls the tab; empty if it has not said. */
+  readonly label: string;
+  readonly phase: Phase;
+  readonly persistence: string;
+  readonly clockOffsetMs: number;
+  readonly entries: readonly Entry[];
+}
+
+export const CAUSES: Readonly<Record<Cause, string>> = {
+  set: 'set by the page',
+  provide: "from the publisher's server",
+  refresh: 'refreshed here',
+  tab: 'from another tab',
+  load: 'from storage',
+};
+
+export const REASONS: Readonly<Record<NextReason, string>> = {
+  refresh_from: 'the token is fresh until then',
+  expires: 'no refresh is planned',
+  in_progress: 'in progress',
+  other_tab: 'another tab is refreshing',
+  back_off: 'back-off after a failure',
+  retry_after: 'the service asked for a pause',
+  budget: '15 attempts in 30 minutes are spent',
+  refused: 'the service refused the set',
+  woken: 'the page woke up',
+  hidden: 'the page is hidden',
+  consent: 'consent is not given',
+  storage: 'the stored record is read or written',
+  page: 'nobody is signed in',
+};
+
+export const OUTCOMES: Readonly<Record<Outcome, string>> = {
+  token: 'a new token',
+  optout: 'the user has opted out',
+  ended: 'the refresh token has ended',
+  nobody: 'nobody is signed in',
+  other_tab: 'left to another tab',
+  failed: 'failed',
+  signed_out: 'signed out meanwhile',
+  unchanged: 'nothing new',
+};
+
+export const MARKS: Readonly<Record<MarkName, string>> = {
+  sign_in: 'Sign-in',
+  new_set: 'New set',
+  sign_out: 'Sign-out',
+  optout: 'Opt-out',
+  needs_tokens: 'A new set is needed',
+  expired: 'Expired',
+  storage: 'Storage',
+  clock: 'Clock offset',
+};

@@ -1,0 +1,22 @@
+/**
+ * `tessera-inspector.js`: shows the time line at the bottom of any page whose session is `window.tessera.session`. As a script
+ * tag, as a bookmarklet, or as a line that is pasted into the console. Loaded a second time, it removes the time line.
+ */
+
+import type { Tessera } from '../script.ts';
+import { defineInspector, type InspectorElement } from './element.ts';
+
+function show({ session }: Tessera): void {
+  const shown = document.querySelector('tessera-inspector[docked]');
+  shown?.remove();
+  if (shown) return;
+  const element = document.createElement('tessera-inspector') as InspectorElement;
+  element.setAttribute('docked', '');
+  document.body.append(element);
+  element.session = session;
+}
+
+defineInspector();
+// Before the runtime has loaded, the global is a queue of calls.
+const tessera = (window.tessera ??= []);
+tessera.push(show);

@@ -1,0 +1,72 @@
+/** What figures are made of: shapes, the measures of a figure, and the words that all parts of it use. Pure. */
+
+import type { Lane } from './entries.ts';
+
+/** What part of the time is shown. */
+export interface View {
+  readonly now: number;
+  /** Length of the shown time, ms. */
+  readonly spanMs: number;
+  /** How far the view has been moved into the past, ms. */
+  readonly panMs: number;
+  /** Width of the figure, CSS px. */
+  readonly width: number;
+}
+
+/** A rectangle, line, symbol or text; `name` is its CSS class, `title` its tool tip. */
+export type Shape =
+  | {
+      readonly type: 'rect';
+      readonly name: string;
+      readonly x: number;
+      readonly y: number;
+      readonly width: number;
+      readonly height: number;
+      readonly title?: string | undefined;
+    }
+  | {
+      readonly type: 'line';
+      readonly name: string;
+      readonly x: number;
+      readonly y: number;
+      readonly toX: number;
+      readonly toY: number;
+    }
+  | { readonly type: 'path'; readonly name: string; readonly d: string; readonly title?: string | undefined }
+  | {
+      readonly type: 'text';
+      readonly name: string;
+      readonly x: number;
+      readonly y: number;
+      readonly text: string;
+      readonly end?: boolean;
+    };
+
+export interface Figure {
+  readonly width: number;
+  readonly height: number;
+  readonly shapes: readonly Shape[];
+}
+
+export const AXIS = 26;
+export const HEAD = 26;
+export const LANE = 40;
+/** Average width of a character, px; labels have 11 px. */
+export const CHARACTER = 6.1;
+
+/** Instant, epoch ms -> CSS px from the left edge, at most a little outside of the figure. */
+export type Scale = (at: number) => number;
+
+export const widthOf = (text: string) => text.length * CHARACTER;
+
+/** The time of day, with seconds where ticks are less than a minute apart, and the date where they are a day apart. */
+export function timeText(at: number, stepMs: number): string {
+  const time = new Date(at);
+  const two = (value: number) => String(value).padStart(2, '0');
+  if (stepMs >= 86_400_000) return `${two(time.getDate())}.${two(time.getMonth() + 1)}.`;
+  const clock = `${two(time.getHours())}:${two(time.getMinutes())}`;
+  return stepMs < 60_000 ? `${clock}:${two(time.getSeconds())}` : clock;
+}
+
+/** What a lane is called; the first one is this tab's. */
+export const nameOf = ({ tab, label }: Lane, index: number) => label || (index === 0 ? 'This tab' : `Tab ${tab}`);

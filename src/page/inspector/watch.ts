@@ -1,0 +1,49 @@
+/** Connects a recorder to a session: each change of its state and each event becomes an observation without a token. */
+
+import type { Session, TokenError } from '../../session/index.ts';
+import { emptyLog, type Log, observe, type Seen } from './recorder.ts';
+
+/**
+ * Record a session.
+ *
+ * @param now       local clock, epoch ms; the session's own, if it has one.
+ * @param onChange  called after each observation.
+ */
+export function watchSession(session: Session, now: () => number, onChange: (log: Log) => void) {
+  let log = emptyLog;
+  // The same error gives the same object: the recorder tells a new failure from an old one by that.
+  const failures = new WeakMap<TokenError, NonNullable<Seen['failure']>>();
+
+  const see = (): Seen => {
+    const { lastError, ...state } = session.state;
+    if (!lastError) return state;
+    const failure = failures.get(lastError) ?? { code: lastError.code, status: lastError.status };
+    failures.set(lastError, failure);
+    return { ...state, failure };
+  };
+  const look = () => {
+    log = observe(log, { type: 'state', at: now(), state: see() });
+    onChange(log);
+  };
+  const onEvent = (event: 'token' | 'expired' | 'optout' | 'needsTokens', detail: string) => {
+    // The state first: an event belongs to the set that it announces.
+    look();
+    log = observe(log, { type: 'event', at: now(), event, detail });
+    onChange(log);
+  };
+  const unsubscribes = [
+    session.on('token', ({ cause }) => onEvent('token', cause)),
+    session.on('expired', ({ token }) => onEvent('expired', token)),
+    session.on('optout', () => onEvent('optout', '')),
+    session.on('needsTokens', ({ reason }) => onEvent('needsTokens', reason)),
+    session.subscribe(look),
+  ];
+  look();
+
+  return {
+    log: () => log,
+    stop: () => {
+      for (const stop of unsubscribes) stop();
+    },
+  };
+}

@@ -1,0 +1,302 @@
+/**
+ * The demo in a real Chromium: what each page promises to show, by keyboard where a visitor may have nothing else, and its looks
+ * (axe-core, no clipped words, no sideways scrolling) at two widths in light and dark. Screenshots are kept in test-output/.
+ */
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import axe from 'axe-core';
+import type { BrowserContext, Page } from 'playwright-core';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { root } from '../../build/dist.ts';
+import { type Demo, startDemo } from '../../demo/main.ts';
+import { PAGES } from '../../demo/pages.ts';
+import { openProfile } from '../support/browser.ts';
+
+const WAIT = { timeout: 60_000 };
+// Four pages with a session each: on a busy machine they take long.
+vi.setConfig({ testTimeout: 240_000 });
+
+let demo: Demo;
+let profile: BrowserContext;
+beforeEach(async () => {
+  demo = await startDemo({ port: 0, incumbent: '' });
+  onTestFinished(() => demo.close());
+  profile = await openProfile();
+});
+
+/** Open a page of the demo; an uncaught error on it fails the test. */
+const open = async (path: string, in_ = profile): Promise<Page> => {
+  const page = await in_.newPage();
+  const thrown: Error[] = [];
+  page.on('pageerror', (error) => thrown.push(error));
+  onTestFinished(() => expect(thrown).toEqual([]));
+  await page.goto(demo.url + path);
+  return page;
+};
+
+const text = (page: Page, selector: string) => page.locator(selector).first().textContent();
+const shows = (page: Page, selector: string, expected: string | RegExp) =>
+  expect.poll(() => text(page, selector), WAIT).toMatch(expected);
+const signIn = async (page: Page) => {
+  await page.click('#sign-in button[type=submit]');
+  await shows(page, '#phase', 'fresh');
+};
+/** Choose a fault in the cockpit. */
+const choose = (page: Page, name: string, value: string) =>
+  page.locator(`input[name=${name}][value="${value}"]`).check({ force: true });
+const report = (page: Page) => page.evaluate<string>('document.querySelector("tessera-inspector").report');
+const reports = (page: Page, expected: RegExp) => expect.poll(() => report(page), WAIT).toMatch(expected);
+
+describe('the cockpit', () => {
+  test('by keyboard alone: sign in, see the time line, choose a fault, sign out', async () => {
+    const page = await open('/');
+    const focused = () =>
+      page.evaluate<string>('document.activeElement.id || document.activeElement.textContent.trim()');
+    const tabTo = async (name: string) => {
+      for (let presses = 0; (await focused()) !== name; presses++) {
+        expect(presses).toBeLessThan(60);
+        await page.keyboard.press('Tab');
+      }
+    };
+    await page.waitForSelector('#sign-in:not([hidden])');
+    await tabTo('email');
+    await page.keyboard.press('Enter');
+    await shows(page, '#phase', 'fresh');
+    // Focus is on what took the place of the form.
+    await expect.poll(focused, WAIT).toBe('sign-out');
+    const figure = () => page.locator('tessera-inspector .span').textContent();
+    await page.locator('tessera-inspector .figure').focus();
+    await page.keyboard.press('-');
+    expect(await figure()).toBe('2 min');
+    await page.locator('input[name=fault][value=none]').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    await reports(page, /Outage \(http_status 503\)/);
+    await page.locator('#sign-out').focus();
+    await page.keyboard.press('Enter');
+    await shows(page, '#phase', 'empty');
+    await expect.poll(focused, WAIT).toBe('email');
+    await reports(page, /Sign-out/);
+  });
+
+  test('four tabs share one refresh, and each has a lane in the time line', async () => {
+    const page = await open('/');
+    await signIn(page);
+    await reports(page, /Tab \w+ \(Tab 4\)/);
+    await reports(page, /Token, from another tab|Token, refreshed here/);
+    await expect.poll(async () => (await report(page)).match(/\(Tab \d\)/g)?.length, WAIT).toBe(4);
+    // The sign-in, and one refresh for all: a second one follows ten seconds later.
+    await expect.poll(() => page.locator('#requests tr', { hasText: 'refresh' }).count(), WAIT).toBe(1);
+    const tails = async () => Promise.all(page.frames().map((frame) => frame.locator('#token').textContent()));
+    await expect.poll(async () => new Set(await tails()).size, WAIT).toBe(1);
+    for (const held of await tails()) expect(await report(page)).not.toContain(held!.slice(-8));
+  });
+
+  const faults: [fault: string, failure: RegExp][] = [
+    ['offline', /failed, network/],
+    ['429', /failed, http_status 429[\s\S]*retry_after/],
+    ['malformed', /failed, malformed_response/],
+    ['wrong-key', /failed, (decrypt_failed|malformed_response)/],
+  ];
+  test.each(faults)('%s: the time line says so, and the session recovers', async (fault, failure) => {
+    const page = await open('/');
+    await signIn(page);
+    await choose(page, 'fault', fault);
+    await page.click('#refresh');
+    await reports(page, failure);
+    await choose(page, 'fault', 'none');
+    await page.click('#end');
+    await shows(page, '#done', 'Travelled past');
+    // By the refresh token's end the publisher brings a new set.
+    await reports(page, /New set: provide|Token, from the publisher/);
+    await shows(page, '#phase', /fresh|due/);
+  });
+
+  test('a day passes at once, the clock is wrong, the operator has a new root: there is a token again each time', async () => {
+    const page = await open('/');
+    await signIn(page);
+    for (const step of ['[data-travel="86400000"]', '#expire', '#restart']) {
+      const before = await text(page, '#token');
+      await page.click(step);
+      if (step === '#restart') await page.click('#refresh');
+      await expect.poll(() => text(page, '#token'), WAIT).not.toBe(before);
+      await expect.poll(() => text(page, '#token'), WAIT).not.toBe('none');
+    }
+    await choose(page, 'skewMs', '3600000');
+    await reports(page, /clock offset -?3\d{6} ms/);
+    await shows(page, '#phase', /fresh|due/);
+  });
+
+  test('storage refused and a full disk: the session goes on in memory', async () => {
+    const page = await open('/');
+    await signIn(page);
+    await choose(page, 'storage', 'refused');
+    await reports(page, /Tab 1\), this one: phase \w+, stored in memory/);
+    await shows(page, '#phase', /fresh|due/);
+    await page.click('#start-over');
+    await page.waitForSelector('#sign-in:not([hidden])');
+    await signIn(page);
+    await choose(page, 'storage', 'full');
+    await page.click('#refresh');
+    await reports(page, /Storage: memory/);
+    await shows(page, '#phase', /fresh|due/);
+  });
+
+  test('a reader who has opted out stays so; another one can sign in', async () => {
+    const page = await open('/');
+    await signIn(page);
+    await page.click('#opt-out');
+    await shows(page, '#phase', 'opted out');
+    await reports(page, /Opt-out/);
+    await page.click('#sign-out');
+    await signIn(page);
+  });
+});
+
+describe('a page for each use', () => {
+  test('script tag: the list of events has the sign-out, and the time line opens from its script file', async () => {
+    const page = await open('/script-tag');
+    await signIn(page);
+    await page.click('#inspect');
+    await page.waitForSelector('tessera-inspector[docked]');
+    await reports(page, /Token/);
+    await page.locator('tessera-inspector').locator('[data-do=close]').click();
+    await page.click('#sign-out');
+    await shows(page, '#events', /signed out/);
+  });
+
+  test('script tag: without a server it says so', async () => {
+    const page = await open('/script-tag');
+    await page.waitForSelector('#sign-in:not([hidden])');
+    await profile.setOffline(true);
+    await page.click('#sign-in button[type=submit]');
+    await shows(page, '#problem', 'cannot be reached');
+  });
+
+  test('Prebid: the bid request has the token in force, before and after a refresh', async () => {
+    const page = await open('/prebid');
+    await signIn(page);
+    for (let round = 0; round < 2; round++) {
+      await page.click('#auction');
+      await shows(page, '#eids', 'uidapi.com');
+      await shows(page, '#same', 'It is the token in force.');
+      await page.click('#refresh');
+    }
+  });
+
+  test.each(['tcf', 'gpp'])(
+    'consent by %s: nothing before the answer, a token after a yes, nothing left after a no',
+    async (framework) => {
+      const page = await open(`/consent?framework=${framework}`);
+      await shows(page, '#waiting', 'consent');
+      await shows(page, '#databases', 'none of this session');
+      await page.click('#accept');
+      await shows(page, '#waiting', 'nothing');
+      await page.click('#sign-in-now');
+      await shows(page, '#phase', 'fresh');
+      await page.click('#refuse');
+      await shows(page, '#phase', 'empty');
+      await shows(page, '#waiting', 'consent');
+    },
+  );
+
+  test('advertiser: a list is mapped, and after a year all of it is due', async () => {
+    const page = await open('/advertiser');
+    await page.click('#sample');
+    // PGlite takes long to start on a busy machine.
+    await expect.poll(() => text(page, '#said'), { timeout: 150_000 }).toMatch(/997 mapped.*1 opted out, 1 not valid/);
+    await shows(page, '#due-count', /^0$/);
+    await page.click('[data-travel="31536000000"]');
+    await shows(page, '#due-count', /^997$/);
+    await page.click('#map-due');
+    await shows(page, '#said', /997 mapped/);
+    await shows(page, '#due-count', /^0$/);
+    await shows(page, '#rotated', /^[1-9]/);
+  });
+
+  test('operator: the dashboard counts what the other pages do', async () => {
+    await signIn(await open('/script-tag'));
+    const page = await open('/operator');
+    await shows(page, '#figures', /Tokens generated[1-9]/);
+    await shows(page, '#answers', 'v2/token/generate: 200 success');
+  });
+
+  test('React: signs in and out', async () => {
+    const page = await open('/react');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await shows(page, '#phase', 'fresh');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await shows(page, '#phase', 'empty');
+  });
+
+  test('Secure Signals: the stand-in collects the token, and a sign-out clears its cache', async () => {
+    const page = await open('/secure-signals');
+    await shows(page, '#provider', 'uidapi.com');
+    await signIn(page);
+    const held = await text(page, '#token');
+    await shows(page, '#collected', held!);
+    await page.click('#sign-out');
+    await shows(page, '#cleared', /[1-9] times/);
+  });
+
+  test('side by side: under an outage, and after it', async () => {
+    const page = await open('/compare');
+    const frame = (name: string) => page.frameLocator(`iframe[title="${name}"]`).locator('#now');
+    for (const name of ['Tessera', 'Prebid'])
+      await expect.poll(() => frame(name).textContent(), WAIT).toBe('a valid token');
+    await choose(page, 'fault', '503');
+    await page.click('[data-travel="60000"]');
+    await expect.poll(() => frame('Tessera').textContent(), WAIT).toBe('no token');
+    await choose(page, 'fault', 'none');
+    await page.click('[data-travel="60000"]');
+    await expect.poll(() => frame('Tessera').textContent(), WAIT).toBe('a valid token');
+    await shows(page, '#counts', /Tessera: refreshes sent[1-9]/);
+  });
+});
+
+/** Words that are cut off: elements whose text is wider than they are, and do not scroll. */
+const CLIPPED = `[...document.querySelectorAll('body *')].filter((one) =>
+  one.children.length === 0 && one.textContent.trim() && one.checkVisibility() &&
+  one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline' && getComputedStyle(one).overflowX !== 'visible'
+).map((one) => one.outerHTML.slice(0, 120))`;
+const SIDEWAYS = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+
+describe.each([
+  [1280, 'light'],
+  [1280, 'dark'],
+  [390, 'light'],
+  [390, 'dark'],
+] as const)('at %i px, %s', (width, colorScheme) => {
+  test('every page: axe-core finds nothing, no word is clipped, nothing scrolls sideways', async () => {
+    const folder = `${root}test-output/demo`;
+    await mkdir(folder, { recursive: true });
+    const found: string[] = [];
+    const context = await profile.browser()!.newContext({ viewport: { width, height: 900 }, colorScheme });
+    await context.request.post(`${demo.url}/sign-in`, { data: { email: 'reader@example.com' } });
+    for (const path of Object.keys(PAGES).filter((one) => !PAGES[one]!.isFrame)) {
+      const page = await open(path, context);
+      if (path === '/') await reports(page, /Token, (refreshed here|from another tab)/);
+      else await page.waitForLoadState('networkidle').catch(() => {});
+      for (const details of await page.locator('main details.code').all())
+        await details.evaluate((one) => one.setAttribute('open', ''));
+      // Prebid makes empty frames of its own.
+      for (const frame of page.frames().filter((one) => one.url().startsWith(demo.url))) {
+        await frame.evaluate(axe.source);
+        const { violations } = await frame.evaluate<{ violations: axe.Result[] }>('axe.run({ iframes: false })');
+        found.push(
+          ...violations.map(
+            ({ id, nodes }) => `${path} ${id}: ${nodes[0]!.html.slice(0, 160)} ${nodes[0]!.failureSummary}`,
+          ),
+        );
+        const clipped = await frame.evaluate<string[]>(CLIPPED);
+        found.push(...clipped.map((html) => `${path} clipped: ${html}`));
+        if ((await frame.evaluate<number>(SIDEWAYS)) > 0) found.push(`${path} ${frame.url()} scrolls sideways`);
+      }
+      const name = `${path === '/' ? 'cockpit' : path.slice(1)}-${width}-${colorScheme}.png`;
+      await writeFile(`${folder}/${name}`, await page.screenshot({ fullPage: true }));
+      await page.close();
+    }
+    await context.close();
+    expect(found).toEqual([]);
+  }, 480_000);
+});
