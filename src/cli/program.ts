@@ -11,6 +11,7 @@ import { type Io, STOPPED } from './io.ts';
 import { mapCommand } from './map/command.ts';
 import { operatorCommand } from './operator.ts';
 import { bucketsCommand, optOutsCommand } from './raw-ids.ts';
+import { withSafeOutput } from './safe-output.ts';
 import { generateCommand, optOutCommand, refreshCommand, validateCommand } from './tokens.ts';
 
 const VERBS = [
@@ -45,7 +46,8 @@ const redactArguments = (message: string, args: readonly string[]): string => {
 };
 
 /** Run one command line. Never rejects. */
-export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
+export async function run(args: readonly string[], given: Io): Promise<ExitCode> {
+  const io = withSafeOutput(given);
   const program = new Command('tessera')
     .version(await readVersion(), '--version', 'print the version')
     .description('Identity tokens on one machine: the operator and the tools around it')

@@ -9,6 +9,9 @@ import { operatorFrom } from './operator.ts';
 import type { OperatorOptions } from './options.ts';
 import { resolveOptions } from './options.ts';
 
+// A database that hangs must not hold requests longer than their callers wait.
+const STATEMENT_TIMEOUT_MS = 5000;
+
 /**
  * Create an operator.
  *
@@ -22,6 +25,6 @@ import { resolveOptions } from './options.ts';
  */
 export function createOperator(options: OperatorOptions = {}): Operator {
   return operatorFrom(resolveOptions(options), async (place) =>
-    (await import('../database/database.ts')).openDatabase(place),
+    (await import('../database/database.ts')).openDatabase(place, { statementTimeoutMs: STATEMENT_TIMEOUT_MS }),
   );
 }

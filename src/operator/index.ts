@@ -1,6 +1,7 @@
 /** `tessera-id/operator`: the operator service, as a function from Request to Response. */
 export { createOperator } from './create.ts';
 export type { Environment, Scope } from './crypto/secrets.ts';
+export type { Caller } from './http/caller-limits.ts';
 export type { Credentials, GivenCredentials, Role } from './identity/roles.ts';
 export type { Operator } from './operator.ts';
 export type { Logger, OperatorOptions } from './options.ts';

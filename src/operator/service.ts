@@ -5,8 +5,8 @@ import type { Keys } from './crypto/keys.ts';
 import { createKeys } from './crypto/keys.ts';
 import type { Secrets } from './crypto/secrets.ts';
 import { createSecrets } from './crypto/secrets.ts';
-import type { Mutex } from './http/long-response.ts';
-import { createMutex } from './http/long-response.ts';
+import type { Limits } from './http/limits.ts';
+import { createLimits } from './http/limits.ts';
 import type { OptOuts } from './identity/opt-outs.ts';
 import { createOptOuts } from './identity/opt-outs.ts';
 import type { Participants } from './identity/participants.ts';
@@ -20,8 +20,6 @@ import { createSalts } from './identity/salts.ts';
 import type { Metrics } from './metrics.ts';
 import { createMetrics } from './metrics.ts';
 import type { OperatorSettings } from './options.ts';
-import type { RateLimit } from './state/rate-limit.ts';
-import { memoryRateLimit } from './state/rate-limit.ts';
 import type { State } from './state/state.ts';
 import type { TokenIssuer } from './tokens/token-issuer.ts';
 import { createTokenIssuer } from './tokens/token-issuer.ts';
@@ -37,10 +35,7 @@ export interface Service {
   readonly optOuts: OptOuts;
   readonly participants: Participants;
   readonly metrics: Metrics;
-  /** Undefined if the options set no limit. */
-  readonly rateLimit: RateLimit | undefined;
-  /** Held by the one long response that is being made and read. */
-  readonly longResponseMutex: Mutex;
+  readonly limits: Limits;
 }
 
 /** What follows from the settings and the root secret alone. */
@@ -62,10 +57,11 @@ export function createService(
   { secrets, credentials }: DerivedSecrets,
   state: State,
 ): Service {
-  const { rotationPeriod, keyGeneration, rateLimit } = settings;
+  const { rotationPeriod, keyGeneration } = settings;
   const keys = createKeys(secrets, keyGeneration);
   const salts = createSalts(secrets, rotationPeriod);
   const rawIds = createRawIds(secrets, salts);
+  const participants = createParticipants(state.participants, credentials, secrets);
   return {
     settings,
     state,
@@ -81,9 +77,8 @@ export function createService(
       rotationPeriod,
       startedAt: settings.now(),
     }),
-    participants: createParticipants(state.participants, credentials, secrets),
+    participants,
     metrics: createMetrics(),
-    rateLimit: rateLimit === undefined ? undefined : (state.limiter ?? memoryRateLimit)(rateLimit),
-    longResponseMutex: createMutex(),
+    limits: createLimits(settings, state, participants),
   };
 }
