@@ -103,9 +103,10 @@ export function longBody(
   write: () => Promise<Uint8Array<ArrayBuffer>>,
   binary: boolean,
 ): ReadableStream<Uint8Array> {
+  const encode = binary ? (chunk: Uint8Array) => chunk : encodeB64Ascii;
   let content: Uint8Array<ArrayBuffer> | undefined;
   let offset = 0;
-  let isStarted = false;
+  let started: Promise<void> | undefined;
   let isEnded = false;
   let onTimeout = (): void => {};
   const timer = createReadTimer(() => onTimeout());
@@ -117,7 +118,6 @@ export function longBody(
     turn.release();
   };
   const start = async (): Promise<void> => {
-    isStarted = true;
     timer.stop();
     await turn.acquire();
     if (isEnded) return;
@@ -139,12 +139,11 @@ export function longBody(
       },
       pull: async (controller) => {
         try {
-          if (!isStarted) await start();
+          await (started ??= start());
           // Cancelled or timed out while the body was made.
           if (!content) return;
-          const chunk = content.subarray(offset, (offset += CHUNK_BYTES));
+          controller.enqueue(encode(content.subarray(offset, (offset += CHUNK_BYTES))));
           const share = offset / content.length;
-          controller.enqueue(binary ? chunk : encodeB64Ascii(chunk));
           if (share < 1) return timer.expectRead(share);
           end();
           controller.close();
