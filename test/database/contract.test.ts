@@ -285,8 +285,9 @@ describe('a PostgreSQL server', () => {
   test('on another machine is reached by TLS only, unless its URL decides otherwise', async () => {
     const environment = process.env.PGSSLMODE;
     delete process.env.PGSSLMODE;
-    for (const local of ['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST', '/x?host=/run/postgresql'])
-      expect(tlsOptions(`postgres://user@${local}${local.startsWith('/') ? '' : '/name'}`)).toEqual({});
+    for (const local of ['user@127.0.0.1', 'user@localhost', 'user@[::1]', 'user@LOCALHOST', ''])
+      expect(tlsOptions(`postgres://${local}/name`)).toEqual({});
+    expect(tlsOptions('postgres:///name?host=/run/postgresql')).toEqual({});
     for (const remote of ['db.example', '192.0.2.1', 'db', '127.0.0.1.example'])
       expect(tlsOptions(`postgres://user@${remote}/name`)).toEqual({ ssl: true });
     expect(tlsOptions('postgres://user@localhost/name?host=db.example')).toEqual({ ssl: true });
