@@ -51,6 +51,12 @@ const program: UserConfig = {
   ssr: { noExternal: true },
 };
 
+/** The notice that the licence of noble demands in every copy: minifying removes comments. */
+const noticeOf = ({ moduleIds }: { readonly moduleIds: readonly string[] }): string =>
+  moduleIds.some((module) => module.includes('/node_modules/@noble/ciphers/'))
+    ? '/*! Contains @noble/ciphers, Copyright (c) 2022 Paul Miller (https://paulmillr.com), MIT License. Text: licenses/ of tessera-id */'
+    : '';
+
 /** One script-tag file, self-contained and minified. */
 function script(name: string, { source, format, noble }: ScriptFile): UserConfig {
   return {
@@ -61,7 +67,7 @@ function script(name: string, { source, format, noble }: ScriptFile): UserConfig
       // Script-tag files have no exports, but Vite demands the name of a global for the `iife` format.
       lib: { entry: path(source), formats: [format], name: 'tessera', fileName: () => name },
       // `build.minify` keeps the white space of `es` libraries; this does not.
-      rolldownOptions: { output: { minify: true } },
+      rolldownOptions: { output: { minify: true, postBanner: noticeOf } },
     },
   };
 }

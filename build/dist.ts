@@ -7,12 +7,13 @@
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type BuildEnvironmentOptions, build, type Rolldown } from 'vite';
 import { command, modes, scripts } from './entries.ts';
+import { sbomOf } from './sbom.ts';
 
 /** The directory of package.json, with a final slash. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -49,7 +50,8 @@ export async function buildDist(): Promise<void> {
   // Beside `dist/`: the paths in source maps are relative.
   const outDir = `${root}dist.${process.pid}`;
   try {
-    await Promise.all([...modes.map((mode) => bundle(mode, { outDir })), emitTypes(outDir)]);
+    const [files] = await Promise.all([Promise.all(modes.map((mode) => bundle(mode, { outDir }))), emitTypes(outDir)]);
+    await writeFile(`${outDir}/sbom.json`, await sbomOf(files.flat(), root));
     await chmod(`${outDir}/${command}.js`, 0o755);
     await rm(`${root}dist`, { recursive: true, force: true });
     await rename(outDir, `${root}dist`);

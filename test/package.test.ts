@@ -4,7 +4,7 @@ import { access, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { filesBelow, root } from '../build/dist.ts';
-import { entries } from '../build/entries.ts';
+import { entries, scripts } from '../build/entries.ts';
 import { installPacked, run, type User } from './support/packed.ts';
 
 const importOf = (path: string) => `tessera-id${path.slice(1)}`;
@@ -198,4 +198,39 @@ test('every entry has types for every module resolution that reads `exports`', a
   const { stdout } = await run(process.execPath, [attw, packed.tarball, '--profile', 'esm-only', '--format', 'json']);
   const { analysis } = JSON.parse(stdout) as { analysis: { entrypoints: object } };
   expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(Object.keys(entries)));
+});
+
+describe('the bill of materials', () => {
+  interface Component {
+    readonly name: string;
+    readonly version: string;
+    readonly purl: string;
+    readonly licenses?: readonly { readonly expression: string }[];
+    readonly properties?: readonly { readonly value: string }[];
+  }
+
+  test('lists the packages in each file, and those that are installed beside it', async () => {
+    const bom = JSON.parse(await readFile(`${root}dist/sbom.json`, 'utf8'));
+    expect([bom.bomFormat, bom.specVersion]).toEqual(['CycloneDX', '1.6']);
+    const components = bom.components as Component[];
+    const filesOf = (name: string) =>
+      components.find((found) => found.name === name)?.properties?.map(({ value }) => value);
+    expect(filesOf('@noble/ciphers')).toEqual(['tessera-noble.js', 'tessera.full.js']);
+    expect(filesOf('idb-keyval')).toEqual(['tessera-uid2.js', 'tessera.full.js', 'tessera.js']);
+    expect(filesOf('commander')?.every((file) => file.startsWith('cli/'))).toBe(true);
+    for (const { name, version, purl, licenses } of components) {
+      expect(purl).toBe(`pkg:npm/${name.replace('@', '%40')}@${version}`);
+      expect(licenses?.[0]?.expression).toMatch(/^[A-Za-z0-9.() -]+$/);
+    }
+  });
+
+  test('is not all: script-tag files with noble carry its notice, the others do not', async () => {
+    for (const file of Object.keys(scripts)) {
+      const text = await readFile(`${root}dist/${file}`, 'utf8');
+      expect([file, text.includes('@noble/ciphers, Copyright (c) 2022 Paul Miller')]).toEqual([
+        file,
+        ['tessera-noble.js', 'tessera.full.js'].includes(file),
+      ]);
+    }
+  });
 });

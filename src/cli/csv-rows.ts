@@ -152,9 +152,17 @@ export async function openRows(input: Input, delimiter?: string): Promise<OpenRo
   return { first, second, rows: all() };
 }
 
-/** Format one line of CSV, without a line break. */
-export function csvLine(fields: readonly (string | number | null | undefined)[]): string {
-  return stringify([[...fields]], { eof: false });
+/**
+ * Format one line of CSV, without a line break.
+ *
+ * @param isForSpreadsheet  put `'` before fields that a spreadsheet would evaluate: those that start with `=`, `+`, `-`, `@`,
+ *   a tab or a carriage return. Default: false, because other programs would read the `'` as a part of the field.
+ */
+export function csvLine(
+  fields: readonly (string | number | null | undefined)[],
+  { isForSpreadsheet = false }: { readonly isForSpreadsheet?: boolean } = {},
+): string {
+  return stringify([[...fields]], { eof: false, escape_formulas: isForSpreadsheet });
 }
 
 /** Format an instant (epoch ms) for CSV, as ISO 8601. */

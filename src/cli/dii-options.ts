@@ -4,6 +4,8 @@
 
 import type { Command } from 'commander';
 import type { Dii } from '../server/index.ts';
+import { MAX_CHARACTERS, openInput } from './input.ts';
+import type { Io } from './io.ts';
 
 /** The options that name a form of DII. */
 export interface DiiOptions {
@@ -16,7 +18,7 @@ export interface DiiOptions {
 /** Add the argument and the options of one DII to a verb. */
 export function addDiiOptions(command: Command): Command {
   return command
-    .argument('[dii]', 'an email address, or a phone number with a leading +')
+    .argument('[dii]', 'an email address, a phone number with a leading +, or - for the first line of standard input')
     .option('--email <address>', 'an email address')
     .option('--phone <number>', 'a phone number: + and 10 to 15 digits')
     .option('--email-hash <hash>', 'SHA-256 of a normalised email address, base64')
@@ -44,4 +46,24 @@ export function diiOf(argument: string | undefined, { email, phone, emailHash, p
       `DII: expected exactly one, as an argument or by --email, --phone, --email-hash, --phone-hash, got ${given.length}`,
     );
   return Object.fromEntries(given) as unknown as Dii;
+}
+
+/**
+ * Read the DII of a command line, or the first line of standard input if the argument is `-`: a command line can be read by
+ * every user of the machine and stays in the history of the shell.
+ *
+ * @throws {RangeError} as {@link diiOf}; or if standard input is empty or too long.
+ */
+export async function readDii(argument: string | undefined, options: DiiOptions, io: Io): Promise<Dii> {
+  if (argument !== '-') return diiOf(argument, options);
+  let text = '';
+  for await (const piece of (await openInput('-', io)).pieces) {
+    text += piece;
+    if (text.includes('\n')) break;
+    if (text.length > MAX_CHARACTERS)
+      throw new RangeError(`DII: expected a line of at most ${MAX_CHARACTERS} characters, got a longer one`);
+  }
+  const [line = ''] = text.split('\n', 1);
+  if (line.trim() === '') throw new RangeError('DII: expected a line on standard input, got none');
+  return diiOf(line.trim(), options);
 }

@@ -8,12 +8,17 @@ import { readFile } from 'node:fs/promises';
 import type { OperatorOptions } from '../operator/index.ts';
 import { choiceFault, kindOf } from '../token/checks.ts';
 import type { Io } from './io.ts';
+import { warnIfReadableByOthers } from './secret-file.ts';
 import { warnAboutPassword, warnAboutSecret } from './service-options.ts';
 
 /** The members of the `--config` file: the options of an operator, and those of this command. Durations are in seconds. */
 export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' | 'logger'> {
   readonly port?: number;
   readonly host?: string;
+  /** Port of the metrics alone. Without it they are on the port of the service. */
+  readonly metricsPort?: number;
+  /** Whether `X-Forwarded-For` names the clients. */
+  readonly trustProxy?: boolean;
   readonly rootSecretFile?: string;
   readonly logLevel?: string;
 }
@@ -27,6 +32,8 @@ export interface OperatorVerbOptions extends OperatorSettings {
 const CONFIG_NAMES = [
   'port',
   'host',
+  'metricsPort',
+  'trustProxy',
   'rootSecretFile',
   'database',
   'logLevel',
@@ -44,10 +51,15 @@ const CONFIG_NAMES = [
   'refreshExpires',
   'rotationPeriod',
   'rateLimit',
+  'anonymousRateLimit',
+  'publicMetrics',
   'maxBatchSize',
   'keyGeneration',
   'keyRotation',
 ] as const satisfies (keyof OperatorSettings)[];
+
+// Members of the file that hold secrets; the URL of a database may hold a password.
+const SECRET_NAMES = ['participants', 'apiKey', 'clientSecret', 'rootSecret', 'database'];
 
 /** The values of `--log-level`. */
 export const LOG_LEVELS = ['info', 'warn', 'error', 'silent'];
@@ -60,7 +72,7 @@ const readOption = async (option: string, file: string): Promise<Buffer> => {
   }
 };
 
-const readConfig = async (file: string | undefined): Promise<OperatorSettings> => {
+const readConfig = async (file: string | undefined, io: Io): Promise<OperatorSettings> => {
   if (file === undefined) return {};
   let config: unknown;
   try {
@@ -75,9 +87,16 @@ const readConfig = async (file: string | undefined): Promise<OperatorSettings> =
   for (const name of Object.keys(settings))
     if (!(CONFIG_NAMES as readonly string[]).includes(name))
       throw new RangeError(`--config: expected one of ${CONFIG_NAMES.join(', ')}, got ${JSON.stringify(name)}`);
-  // `createOperator` does not know these three. Node would accept other types of `host` with another meaning.
-  const { port, host, logLevel } = settings;
+  if (SECRET_NAMES.some((name) => name in settings)) await warnIfReadableByOthers('--config', file, io);
+  // `createOperator` does not know these. Node would accept other types of `host` with another meaning.
+  const { port, host, metricsPort, trustProxy, logLevel } = settings;
   const fault =
+    (metricsPort !== undefined &&
+      typeof metricsPort !== 'number' &&
+      `metricsPort: expected number, got ${kindOf(metricsPort)}`) ||
+    (trustProxy !== undefined &&
+      typeof trustProxy !== 'boolean' &&
+      `trustProxy: expected boolean, got ${kindOf(trustProxy)}`) ||
     (port !== undefined && typeof port !== 'number' && `port: expected number, got ${kindOf(port)}`) ||
     (host !== undefined && typeof host !== 'string' && `host: expected string, got ${kindOf(host)}`) ||
     (logLevel !== undefined && choiceFault('logLevel', LOG_LEVELS, logLevel));
@@ -86,7 +105,8 @@ const readConfig = async (file: string | undefined): Promise<OperatorSettings> =
 };
 
 // Raw 32 bytes, or base64 or hexadecimal text.
-const readSecret = async (file: string): Promise<Uint8Array | string> => {
+const readSecret = async (file: string, io: Io): Promise<Uint8Array | string> => {
+  await warnIfReadableByOthers('--root-secret-file', file, io);
   const content = await readOption('--root-secret-file', file);
   return content.length === 32 ? Uint8Array.from(content) : content.toString('utf8').trim();
 };
@@ -111,8 +131,8 @@ export async function loadSettings(flags: OperatorVerbOptions, io: Io): Promise<
     rootSecret: env.TESSERA_ROOT_SECRET || undefined,
   };
   // A secret in the environment takes precedence over a file that only the config names.
-  const { rootSecretFile, ...rest } = await readConfig(config);
+  const { rootSecretFile, ...rest } = await readConfig(config, io);
   const secretFile = named.rootSecretFile ?? (environment.rootSecret ? undefined : rootSecretFile);
   const settings: OperatorSettings = { ...rest, ...withoutUndefined(environment), ...named };
-  return secretFile === undefined ? settings : { ...settings, rootSecret: await readSecret(secretFile) };
+  return secretFile === undefined ? settings : { ...settings, rootSecret: await readSecret(secretFile, io) };
 }

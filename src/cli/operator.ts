@@ -15,9 +15,26 @@ export const parseNumber = (text: string): number => {
 /** Parse a list of roles. */
 export const parseRoles = (text: string): string[] => text.split(',').map((role) => role.trim().toUpperCase());
 
+// The options about callers, and about what they may reach.
+const addLimits = (command: Command): Command =>
+  command
+    .option(
+      '--metrics-port <port>',
+      'port of /metrics alone, 0 for any free one (default: the port of the service)',
+      parseNumber,
+    )
+    .option('--trust-proxy', 'take the addresses of clients from X-Forwarded-For, which the proxy in front sets')
+    .option('--rate-limit <number>', 'mapping requests per second and participant (default: no limit)', parseNumber)
+    .option(
+      '--anonymous-rate-limit <number>',
+      'refreshes and refused requests per second and client address (default: no limit)',
+      parseNumber,
+    )
+    .option('--max-batch-size <number>', 'identifiers in one mapping request (default: 5000)', parseNumber);
+
 /** Create the verb `operator`. */
 export function operatorCommand(io: Io): Command {
-  return new Command('operator')
+  return addLimits(new Command('operator'))
     .description('run the service on this machine')
     .option('--port <port>', 'port to listen on, 0 for any free one (default: 8080)', parseNumber)
     .option('--host <host>', 'address to listen on (default: 127.0.0.1)')
@@ -54,8 +71,6 @@ export function operatorCommand(io: Io): Command {
       'time between two rotations of a salt bucket (default: 31536000)',
       parseNumber,
     )
-    .option('--rate-limit <number>', 'mapping requests per second and participant (default: no limit)', parseNumber)
-    .option('--max-batch-size <number>', 'identifiers in one mapping request (default: 5000)', parseNumber)
     .option('--key-generation <number>', 'newest generation of token keys (default: the stored one, or 1)', parseNumber)
     .option(
       '--key-rotation <seconds>',

@@ -13,6 +13,7 @@ import { mapCommand } from './map/command.ts';
 import { operatorCommand } from './operator.ts';
 import { participantsCommand } from './participants.ts';
 import { bucketsCommand, optOutsCommand } from './raw-ids.ts';
+import { withSafeOutput } from './safe-output.ts';
 import { generateCommand, optOutCommand, refreshCommand, validateCommand } from './tokens.ts';
 
 const VERBS = [
@@ -49,7 +50,8 @@ const redactArguments = (message: string, args: readonly string[]): string => {
 };
 
 /** Run one command line. Never rejects. */
-export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
+export async function run(args: readonly string[], given: Io): Promise<ExitCode> {
+  const io = withSafeOutput(given);
   const program = new Command('tessera')
     .version(await readVersion(), '--version', 'print the version')
     .description('Identity tokens on one machine: the operator and the tools around it')

@@ -7,15 +7,29 @@
 import { pino } from 'pino';
 import { createOperator } from '../operator/index.ts';
 import { type Listening, listen } from '../operator/node.ts';
+import { isLoopback } from '../token/checks.ts';
 import type { Io } from './io.ts';
 import type { OperatorSettings } from './operator-settings.ts';
 
+const warnAboutHost = (host: string, { err }: Io): void => {
+  if (isLoopback(host) || host === '::1') return;
+  err(
+    'warning: --host: other machines reach this port by plain http; put a proxy with TLS in front (docs/operator.md, "In production")',
+  );
+};
+
 /** Serve until a signal stops the process. */
 export async function serve(settings: OperatorSettings, io: Io): Promise<void> {
-  const { port = 8080, host = '127.0.0.1', logLevel = 'info', rootSecretFile: _, ...options } = settings;
+  const { port = 8080, host = '127.0.0.1', metricsPort, trustProxy, logLevel = 'info', ...rest } = settings;
+  const { rootSecretFile: _, ...options } = rest;
+  warnAboutHost(host, io);
   // Without host name and PID, which log collectors add.
   const logger = pino({ base: null, level: logLevel }, { write: (line) => io.err(line.trimEnd()) });
-  const operator = createOperator({ ...options, logger });
+  const operator = createOperator({
+    ...(metricsPort !== undefined && { publicMetrics: false }),
+    ...options,
+    logger,
+  });
   if (operator.inMemory) {
     if (options.rootSecret === undefined)
       io.err(
@@ -23,11 +37,13 @@ export async function serve(settings: OperatorSettings, io: Io): Promise<void> {
       );
     io.err('warning: opt-outs are kept in memory and end with this process');
   }
-  let listening: Listening;
+  const servers: Listening[] = [];
   try {
     await operator.ready;
-    listening = await listen(operator, { port, host });
+    servers.push(await listen(operator, { port, host, ...(trustProxy !== undefined && { trustProxy }) }));
+    if (metricsPort !== undefined) servers.push(await listen(operator.metrics, { port: metricsPort, host }));
   } catch (error) {
+    await Promise.all(servers.map((server) => server.close()));
     // Releases the lock of a database folder.
     await operator.close();
     throw error;
@@ -38,8 +54,10 @@ export async function serve(settings: OperatorSettings, io: Io): Promise<void> {
     io.out(`site id: ${siteId}`);
     io.out(`roles: ${roles.join(',')}`);
   }
-  io.out(`listening on ${listening.url}`);
+  const [service, metrics] = servers;
+  if (metrics) io.out(`metrics on ${metrics.url}/metrics`);
+  io.out(`listening on ${service!.url}`);
   await io.stopped();
-  await listening.close();
+  await Promise.all(servers.map((server) => server.close()));
   await operator.close();
 }

@@ -6,9 +6,10 @@ import type { Command } from 'commander';
 import { answerOf, type Refreshable } from '../server/index.ts';
 import { fromB64 } from '../token/bytes.ts';
 import { isTokenError, parseAnswer } from '../token/index.ts';
-import { addDiiOptions, type DiiOptions, diiOf } from './dii-options.ts';
+import { addDiiOptions, type DiiOptions, readDii } from './dii-options.ts';
 import { readJson } from './input.ts';
 import type { Io } from './io.ts';
+import { warnIfReadableByOthers } from './secret-file.ts';
 import { clientOf, print, type ServiceOptions, serviceVerb, warnAboutSecret } from './service-options.ts';
 
 const JSON_HELP = 'print the JSON on one line';
@@ -21,7 +22,7 @@ interface RefreshOptions extends ServiceOptions {
 export function generateCommand(io: Io): Command {
   return addDiiOptions(serviceVerb('generate', 'make a token set for a user (role GENERATOR)', JSON_HELP)).action(
     async (argument: string | undefined, flags: ServiceOptions & DiiOptions) => {
-      const dii = diiOf(argument, flags);
+      const dii = await readDii(argument, flags, io);
       print(answerOf(await clientOf(flags, io).generate(dii)), flags, io);
     },
   );
@@ -36,7 +37,7 @@ export function validateCommand(io: Io): Command {
       JSON_HELP,
     ).argument('<token>', 'an advertising token'),
   ).action(async (token: string, argument: string | undefined, flags: ServiceOptions & DiiOptions) => {
-    const dii = diiOf(argument, flags);
+    const dii = await readDii(argument, flags, io);
     print({ status: 'success', body: await clientOf(flags, io).validate(token, dii) }, flags, io);
   });
 }
@@ -60,6 +61,7 @@ const readRefreshable = async (argument: string, key: string | undefined, io: Io
     return { refreshToken: argument, responseKeyB64: checkResponseKey(key) };
   }
   try {
+    await warnIfReadableByOthers('FILE', argument, io);
     const answer = parseAnswer(await readJson(argument, io));
     if (answer !== 'optout') return answer;
   } catch (e) {
@@ -84,7 +86,7 @@ export function refreshCommand(io: Io): Command {
 export function optOutCommand(io: Io): Command {
   return addDiiOptions(serviceVerb('optout', 'record that a user has opted out (role OPTOUT)', JSON_HELP)).action(
     async (argument: string | undefined, flags: ServiceOptions & DiiOptions) => {
-      const dii = diiOf(argument, flags);
+      const dii = await readDii(argument, flags, io);
       await clientOf(flags, io).optOut(dii);
       print({ status: 'success' }, flags, io);
     },

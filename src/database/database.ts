@@ -4,13 +4,7 @@
  */
 
 import { locationKind } from './location.ts';
-import type { Database } from './types.ts';
-
-/** Options of `openDatabase`. */
-export interface DatabaseOptions {
-  /** Highest number of connections, for PostgreSQL alone. Default 10. */
-  readonly connections?: number | undefined;
-}
+import type { Database, DatabaseOptions } from './types.ts';
 
 /**
  * Open a database.
@@ -22,7 +16,7 @@ export interface DatabaseOptions {
  * @example
  * const database = await openDatabase('./data');
  */
-export async function openDatabase(location: string, { connections }: DatabaseOptions = {}): Promise<Database> {
+export async function openDatabase(location: string, options: DatabaseOptions = {}): Promise<Database> {
   if (locationKind(location) === 'folder') return (await import('./pglite.ts')).openPglite(location);
-  return (await import('./postgres.ts')).openPostgres(location, connections);
+  return (await import('./postgres.ts')).openPostgres(location, options);
 }

@@ -5,7 +5,7 @@
  */
 
 import { TokenError } from '../token/index.ts';
-import type { Database } from './types.ts';
+import type { Database, Queries } from './types.ts';
 
 /** The scripts that create and change the tables of one owner, oldest first. */
 export interface Migrations {
@@ -32,7 +32,7 @@ const CREATE_TABLE = `CREATE TABLE tessera_migrations (
  * @example await migrate(database, { name: 'mapping', steps: ['CREATE TABLE ...', 'ALTER TABLE ...'] });
  */
 export function migrate(database: Database, { name, steps }: Migrations): Promise<void> {
-  return database.transaction(async (queries) => {
+  const run = async (queries: Queries): Promise<void> => {
     // Held until the end of the transaction. The statements after it see what the process before has committed.
     await queries.query('SELECT pg_advisory_xact_lock($1::bigint)::text', [LOCK_KEY]);
     // Not CREATE TABLE IF NOT EXISTS: that fails for a user without the right to create tables, even if the table exists.
@@ -54,5 +54,7 @@ export function migrate(database: Database, { name, steps }: Migrations): Promis
       await queries.script(steps[number - 1]!);
       await queries.query('INSERT INTO tessera_migrations (room, number) VALUES ($1, $2)', [name, number]);
     }
-  });
+  };
+  // A new index over a large table, or another process that migrates, may take longer than any other statement.
+  return database.transaction(run, { isUnlimited: true });
 }

@@ -6,15 +6,20 @@
  */
 
 import type { Pool, PoolClient } from 'pg';
+import { isTokenError, type TokenError } from '../token/index.ts';
 import { storageError } from './engine-errors.ts';
 import { createOperationTracker } from './operation-tracker.ts';
 import { loadPg } from './packages.ts';
+import { tlsOptions, withTlsRemedy } from './postgres-tls.ts';
 import { createQueries } from './queries.ts';
 import { guardTransaction } from './transaction-guard.ts';
-import type { Database, Queries } from './types.ts';
+import type { Database, DatabaseOptions, Queries } from './types.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
+// For owners whose callers wait.
+const LIMITED_CONNECT_TIMEOUT_MS = 5000;
 const MAX_CONNECTIONS = 10;
+const QUERY_MARGIN_MS = 1000;
 
 // OIDs of types in PostgreSQL.
 const INT8 = 20;
@@ -47,18 +52,23 @@ const connect = async (pool: Pool): Promise<PoolClient> => {
   try {
     return await pool.connect();
   } catch (error) {
-    throw storageError(error, 'cannot connect to PostgreSQL');
+    throw withTlsRemedy(storageError(error, 'cannot connect to PostgreSQL'));
   }
 };
 
 // Opens a pool whose first connection has succeeded.
-const openPool = async (url: string, connections: number): Promise<Pool> => {
+const openPool = async (
+  url: string,
+  { connections = MAX_CONNECTIONS, statementTimeoutMs }: DatabaseOptions,
+): Promise<Pool> => {
   const { Pool, types } = await loadPg();
   const pool = new Pool({
     connectionString: url,
+    ...tlsOptions(url),
     application_name: 'tessera',
     max: connections,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: statementTimeoutMs === undefined ? CONNECT_TIMEOUT_MS : LIMITED_CONNECT_TIMEOUT_MS,
+    ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
     keepAlive: true,
     types: { getTypeParser: createTypeParser(types) },
   });
@@ -73,10 +83,25 @@ const openPool = async (url: string, connections: number): Promise<Pool> => {
   return pool;
 };
 
-const queriesOn = (target: Pick<Pool | PoolClient, 'query'>): Queries =>
-  createQueries({ query: (sql, params) => target.query(sql, params), script: (sql) => target.query(sql) });
+const isTimeout = (error: unknown): error is TokenError =>
+  isTokenError(error) && error.message.endsWith('Query read timeout');
 
-const runTransaction = async <T>(pool: Pool, work: (queries: Queries) => Promise<T>): Promise<T> => {
+// `timeoutMs` ends the wait for a server that does not answer at all; the server ends its own statements before.
+const queriesOn = (target: Pick<Pool | PoolClient, 'query'>, timeoutMs: number | undefined): Queries => {
+  // `query_timeout` is an option of `pg` that its types lack.
+  const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs + QUERY_MARGIN_MS };
+  return createQueries({
+    query: (sql, params) => target.query({ text: sql, values: params, ...limit }),
+    script: (sql) => target.query({ text: sql, ...limit }),
+  });
+};
+
+const runTransaction = async <T>(
+  pool: Pool,
+  work: (queries: Queries) => Promise<T>,
+  timeoutMs: number | undefined,
+  isUnlimited: boolean,
+): Promise<T> => {
   const client = await connect(pool);
   // A connection that breaks between two statements emits this event. Without a listener it would end the process.
   let broken: Error | undefined;
@@ -84,18 +109,22 @@ const runTransaction = async <T>(pool: Pool, work: (queries: Queries) => Promise
     broken = error;
   };
   client.on('error', onError);
-  const queries = queriesOn(client);
+  const queries = queriesOn(client, isUnlimited ? undefined : timeoutMs);
   const guarded = guardTransaction(queries);
   try {
     await queries.script('BEGIN ISOLATION LEVEL READ COMMITTED');
+    if (isUnlimited) await queries.script('SET LOCAL statement_timeout = 0');
     const result = await work(guarded);
     guarded.assertNoneFailed();
     await queries.script('COMMIT');
     return result;
   } catch (error) {
-    await client.query('ROLLBACK').catch((failed: Error) => {
-      broken ??= failed;
-    });
+    // Not sent behind a statement that still runs: the connection is discarded, which also rolls back.
+    if (isTimeout(error)) broken ??= error;
+    else
+      await queries.script('ROLLBACK').catch((failed: Error) => {
+        broken ??= failed;
+      });
     throw error;
   } finally {
     client.off('error', onError);
@@ -105,16 +134,18 @@ const runTransaction = async <T>(pool: Pool, work: (queries: Queries) => Promise
 };
 
 /** Open a pool and check that the server answers. */
-export async function openPostgres(url: string, connections = MAX_CONNECTIONS): Promise<Database> {
-  const pool = await openPool(url, connections);
-  const queries = queriesOn(pool);
+export async function openPostgres(url: string, options: DatabaseOptions = {}): Promise<Database> {
+  const pool = await openPool(url, options);
+  const { statementTimeoutMs } = options;
+  const queries = queriesOn(pool, statementTimeoutMs);
   const { run, close: waitForOperations } = createOperationTracker();
   let closing: Promise<void> | undefined;
   return {
     kind: 'postgres',
     query: (sql, params) => run(() => queries.query(sql, params)),
     script: (sql) => run(() => queries.script(sql)),
-    transaction: (work) => run(() => runTransaction(pool, work)),
+    transaction: (work, { isUnlimited = false } = {}) =>
+      run(() => runTransaction(pool, work, statementTimeoutMs, isUnlimited)),
     close: () => (closing ??= waitForOperations().then(() => pool.end())),
   };
 }

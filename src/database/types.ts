@@ -45,13 +45,25 @@ export interface Database extends Queries {
    *
    * `work` must use only the `queries` it is given: the database itself may wait for this transaction to end.
    *
+   * @param options  `isUnlimited`: no limit of time for its statements. Default: false.
    * @example
    * await database.transaction(async ({ query }) => {
    *   await query('UPDATE accounts SET balance = balance - $1 WHERE id = 1', [amount]);
    *   await query('UPDATE accounts SET balance = balance + $1 WHERE id = 2', [amount]);
    * });
    */
-  transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
+  transaction<T>(work: (queries: Queries) => Promise<T>, options?: { readonly isUnlimited?: boolean }): Promise<T>;
   /** Wait for the statements in flight, then disconnect. Every call returns the same promise. */
   close(): Promise<void>;
+}
+
+/** Options of `openDatabase`. */
+export interface DatabaseOptions {
+  /** Highest number of connections, for PostgreSQL alone. Default 10. */
+  readonly connections?: number | undefined;
+  /**
+   * Longest time of one statement, ms, for PostgreSQL alone. With it, a connection is waited for 5 s, else 10 s. Default: no
+   * limit.
+   */
+  readonly statementTimeoutMs?: number | undefined;
 }

@@ -13,7 +13,11 @@ import { requireString } from './option-checks.ts';
 import type { OperatorOptions } from './options.ts';
 import { resolveOptions } from './options.ts';
 
-const open = async (place: string): Promise<Database> => (await import('../database/database.ts')).openDatabase(place);
+// A database that hangs must not hold requests longer than their callers wait.
+const STATEMENT_TIMEOUT_MS = 5000;
+
+const open = async (place: string): Promise<Database> =>
+  (await import('../database/database.ts')).openDatabase(place, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
 
 /**
  * Create an operator.

@@ -2,6 +2,7 @@
 export type { Administration, AdministrationOptions, KeyGeneration } from './administration.ts';
 export { createOperator, openAdministration } from './create.ts';
 export type { Environment, Scope } from './crypto/secrets.ts';
+export type { Caller } from './http/caller-limits.ts';
 export type { Credentials, GivenCredentials, Role } from './identity/roles.ts';
 export type { Operator } from './operator.ts';
 export type { Logger, OperatorOptions } from './options.ts';

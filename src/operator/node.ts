@@ -9,7 +9,10 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
+import type { Duplex } from 'node:stream';
+import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
+import type { Caller } from './http/caller-limits.ts';
+import { integer } from './option-checks.ts';
 
 /** Options of {@link listen}. */
 export interface ListenOptions {
@@ -19,6 +22,17 @@ export interface ListenOptions {
   readonly host?: string;
   /** How long `close` waits for requests in progress before it closes their connections, ms. Default: 10,000. */
   readonly graceMs?: number;
+  /** Connections at a time; further ones are closed at once. Default: 10,000. */
+  readonly maxConnections?: number;
+  /** Time from the start of a request to the end of its headers, ms. Default: 10,000. */
+  readonly headersTimeoutMs?: number;
+  /** Time from the start of a request to the end of its body, ms. Default: 30,000. */
+  readonly requestTimeoutMs?: number;
+  /**
+   * Take the address of a client from the last entry of `X-Forwarded-For`, which the proxy in front adds. Only if every
+   * request comes through that proxy: other callers could claim any address. Default: false.
+   */
+  readonly trustProxy?: boolean;
 }
 
 /** A listening server. */
@@ -30,12 +44,13 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-// Limits against slow clients: for the headers of a request, for all of it, and for idle connections.
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
+// Limits against slow clients. Node compares the time-outs of headers and requests with its clock at this interval.
+const MAX_CHECK_INTERVAL_MS = 1000;
 const KEEP_ALIVE_MS = 65_000;
 const SOCKET_IDLE_MS = 120_000;
 const MAX_HEADER_BYTES = 16_384;
+const MAX_TIMEOUT_MS = 3_600_000;
+const MAX_CONNECTIONS = 1_000_000;
 
 // The sockets on which no request is in progress. Node's `closeIdleConnections` skips connections that never carried a
 // request; browsers open such connections in advance.
@@ -53,6 +68,33 @@ const trackIdleSockets = (server: Server, isClosing: () => boolean): ReadonlySet
     });
   });
   return idle;
+};
+
+const UPGRADE_ANSWER = [
+  'HTTP/1.1 400 Bad Request',
+  'Connection: close',
+  'Content-Type: text/plain',
+  'Content-Length: 37',
+  '',
+  'expected no Upgrade header, got one\r\n',
+].join('\r\n');
+const CLOSE_AFTER_MS = 1000;
+
+// Without a listener, Node 20 gives the request to the operator without its body, drops what follows in the same packet,
+// and reads the body of the next packet as a new request: request smuggling behind a proxy.
+const refuseUpgrades = (server: Server): void => {
+  server.on('upgrade', (_: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => {});
+    // The unread body must be read: a connection that is closed with unread data is reset, and the answer may be lost.
+    socket.resume();
+    socket.end(UPGRADE_ANSWER);
+    setTimeout(() => socket.destroy(), CLOSE_AFTER_MS).unref();
+  });
+};
+
+const addressOf = ({ incoming }: Pick<HttpBindings, 'incoming'>, trustProxy: boolean): string | undefined => {
+  const forwarded = trustProxy ? incoming.headers['x-forwarded-for'] : undefined;
+  return `${forwarded ?? ''}`.split(',').at(-1)?.trim() || incoming.socket.remoteAddress;
 };
 
 // Resolves with the port.
@@ -81,8 +123,9 @@ const closeServer = (server: Server, idle: ReadonlySet<Socket>, graceMs: number)
  * Hono's server replaces the global Request and Response of the process by lighter classes with the same interface.
  *
  * @param operator  anything with a `fetch` method; `createOperator` returns one.
- * @param options   port (default 8080), host (default 127.0.0.1), graceMs (default 10,000).
+ * @param options   port (default 8080), host (default 127.0.0.1), limits: see {@link ListenOptions}.
  * @returns         the server, after it has started to listen.
+ * @throws {RangeError}  an option out of its range.
  * @throws {Error}  the error of Node, with its code: `EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`.
  * @example
  * const server = await listen(createOperator({ apiKey, clientSecret }), { port: 8080 });
@@ -90,26 +133,33 @@ const closeServer = (server: Server, idle: ReadonlySet<Socket>, graceMs: number)
  * await server.close();
  */
 export async function listen(
-  operator: { fetch(request: Request): Promise<Response> },
-  { port = 8080, host = '127.0.0.1', graceMs = 10_000 }: ListenOptions = {},
+  operator: { fetch(request: Request, caller: Caller): Promise<Response> },
+  options: ListenOptions = {},
 ): Promise<Listening> {
+  const { port = 8080, host = '127.0.0.1', graceMs = 10_000, trustProxy = false } = options;
+  const headersTimeout = integer('headersTimeoutMs', options.headersTimeoutMs ?? 10_000, 1, MAX_TIMEOUT_MS);
+  const requestTimeout = integer('requestTimeoutMs', options.requestTimeoutMs ?? 30_000, 1, MAX_TIMEOUT_MS);
   let closing: Promise<void> | undefined;
   const server = createAdaptorServer({
-    fetch: async (request: Request) => {
-      const response = await operator.fetch(request);
+    fetch: async (request: Request, bindings) => {
+      const response = await operator.fetch(request, { address: addressOf(bindings as HttpBindings, trustProxy) });
       // While closing, the connection must not stay open after its answer. After a body that is too large it cannot be
       // used again, because the unread rest of the body precedes the next request.
       if (closing || response.status === 413) response.headers.set('connection', 'close');
       return response;
     },
     serverOptions: {
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      // Node refuses a time-out of the headers above that of the request.
+      headersTimeout: Math.min(headersTimeout, requestTimeout),
+      requestTimeout,
+      connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, headersTimeout, requestTimeout),
       keepAliveTimeout: KEEP_ALIVE_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
     },
   }) as Server;
+  server.maxConnections = integer('maxConnections', options.maxConnections ?? 10_000, 1, MAX_CONNECTIONS);
   server.setTimeout(SOCKET_IDLE_MS);
+  refuseUpgrades(server);
   const idle = trackIdleSockets(server, () => closing !== undefined);
   const bound = await start(server, port, host);
   return {

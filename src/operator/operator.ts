@@ -6,7 +6,9 @@
  */
 
 import { isTokenError } from '../token/index.ts';
-import { createRequestHandler } from './http/router.ts';
+import type { Caller } from './http/caller-limits.ts';
+import { UNAVAILABLE_RETRY_SECONDS } from './http/response.ts';
+import { createMetricsHandler, createRequestHandler } from './http/router.ts';
 import type { Credentials } from './identity/roles.ts';
 import type { OperatorSettings } from './options.ts';
 import { deriveSecrets } from './service.ts';
@@ -20,8 +22,18 @@ import { startOperator } from './start.ts';
 export interface Operator {
   /** Resolves when the state is open; rejects with a `TokenError` if it cannot be opened. May be ignored. */
   readonly ready: Promise<void>;
-  /** Answer a request, after `ready`. Never rejects. Answers 503 if the state could not be opened. */
-  fetch(request: Request): Promise<Response>;
+  /**
+   * Answer a request, after `ready`. Never rejects. Answers 503 if the state could not be opened.
+   *
+   * @param caller  `address`: the IP address of the client, for `anonymousRateLimit`. `listen` gives it.
+   */
+  fetch(request: Request, caller?: Caller): Promise<Response>;
+  /**
+   * Answers `GET /metrics` and nothing else, for a port of its own.
+   *
+   * @example await listen(operator.metrics, { port: 9464 });
+   */
+  readonly metrics: { fetch(request: Request): Promise<Response> };
   /** Complete credentials of the participants that the options name. Secret. */
   readonly participants: readonly Credentials[];
   /** Those of `participants` whose API key or client secret the operator derived, because the options left it out. Secret. */
@@ -39,14 +51,19 @@ export interface Operator {
   close(): Promise<void>;
 }
 
+const notReady = (): Response =>
+  new Response('not ready', { status: 503, headers: { 'retry-after': `${UNAVAILABLE_RETRY_SECONDS}` } });
+
 /** Create an operator from checked options. */
 export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatabase): Operator {
   let derived = settings.root && deriveSecrets(settings, settings.root);
-  let handle: ((request: Request) => Promise<Response>) | undefined;
+  let handle: ReturnType<typeof createRequestHandler> | undefined;
+  let handleMetrics: ReturnType<typeof createMetricsHandler> | undefined;
   let closing: Promise<void> | undefined;
   const started = startOperator(settings, openDatabase).then((operator) => {
     derived = operator.derived;
     handle = createRequestHandler(operator.service);
+    handleMetrics = createMetricsHandler(operator.service);
     return operator;
   });
   const ready = started.then(() => {});
@@ -64,9 +81,15 @@ export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatab
   const { environment, scope, identityExpiresMs, refreshFromMs, refreshExpiresMs, rotationPeriod } = settings;
   return {
     ready,
-    fetch: async (request) => {
+    fetch: async (request, caller = {}) => {
       if (!handle) await ready.catch(() => {});
-      return handle ? handle(request) : new Response('not ready', { status: 503 });
+      return handle ? handle(request, caller) : notReady();
+    },
+    metrics: {
+      fetch: async (request) => {
+        if (!handleMetrics) await ready.catch(() => {});
+        return handleMetrics ? handleMetrics(request) : notReady();
+      },
     },
     get participants() {
       return requireDerived().credentials;

@@ -56,6 +56,13 @@ export interface OperatorOptions extends GivenCredentials {
   readonly rotationPeriod?: number | undefined;
   /** Requests per second for each participant, at the mapping and bucket endpoints. Default: no limit. */
   readonly rateLimit?: number | undefined;
+  /**
+   * Refreshes, and requests that are refused, per second for each client address. It needs the address of the caller: see
+   * `Operator.fetch`. Default: no limit.
+   */
+  readonly anonymousRateLimit?: number | undefined;
+  /** Whether `fetch` answers `GET /metrics`. `operator.metrics` always does. Default: true. */
+  readonly publicMetrics?: boolean | undefined;
   /** Identifiers in one mapping request. Default: 5000. */
   readonly maxBatchSize?: number | undefined;
   /**
@@ -96,6 +103,8 @@ export interface OperatorSettings {
   /** Whole seconds. */
   readonly rotationPeriod: number;
   readonly rateLimit: number | undefined;
+  readonly anonymousRateLimit: number | undefined;
+  readonly publicMetrics: boolean;
   readonly maxBatchSize: number;
   readonly keyGeneration: number | undefined;
   /** Undefined if the generations of keys do not follow the calendar. */
@@ -129,6 +138,8 @@ const OPTION_NAMES = {
   refreshExpires: 0,
   rotationPeriod: 0,
   rateLimit: 0,
+  anonymousRateLimit: 0,
+  publicMetrics: 0,
   maxBatchSize: 0,
   keyGeneration: 0,
   keyRotation: 0,
@@ -203,8 +214,9 @@ const keyOptions = ({ keyGeneration, keyRotation, database }: OperatorOptions) =
 export function resolveOptions(options: OperatorOptions): OperatorSettings {
   throwTypeIf(typeFault('options', 'object', options));
   throwTypeIf(nameFault('', Object.keys(OPTION_NAMES), options));
-  const { now = Date.now, logger, state, rateLimit } = options;
+  const { now = Date.now, logger, state, rateLimit, anonymousRateLimit, publicMetrics = true } = options;
   throwTypeIf(typeFault('now', 'function', now));
+  throwTypeIf(typeFault('publicMetrics', 'boolean', publicMetrics));
   if (logger !== undefined && typeof logger?.info !== 'function')
     throw new TypeError(expectedGot('logger', 'an object with the methods info, warn and error', kindOf(logger)));
   const environment = choice('environment', options.environment ?? 'integration', ['integration', 'production']);
@@ -219,6 +231,9 @@ export function resolveOptions(options: OperatorOptions): OperatorSettings {
     scope: choice('scope', options.scope ?? 'UID2', ['UID2', 'EUID']),
     rotationPeriod: integer('rotationPeriod', rotationPeriod, MIN_PERIOD_SECONDS, MAX_PERIOD_SECONDS),
     rateLimit: rateLimit === undefined ? undefined : integer('rateLimit', rateLimit, 1, MAX_COUNT),
+    anonymousRateLimit:
+      anonymousRateLimit === undefined ? undefined : integer('anonymousRateLimit', anonymousRateLimit, 1, MAX_COUNT),
+    publicMetrics,
     maxBatchSize: integer('maxBatchSize', options.maxBatchSize ?? 5000, 1, MAX_COUNT),
     ...keyOptions(options),
     state,

@@ -4,8 +4,8 @@ import type { Bytes } from '../token/bytes.ts';
 import { keyDerivation } from './crypto/keys.ts';
 import type { Secrets } from './crypto/secrets.ts';
 import { createSecrets } from './crypto/secrets.ts';
-import type { Mutex } from './http/long-response.ts';
-import { createMutex } from './http/long-response.ts';
+import type { Limits } from './http/limits.ts';
+import { createLimits } from './http/limits.ts';
 import type { OptOuts } from './identity/opt-outs.ts';
 import { createOptOuts } from './identity/opt-outs.ts';
 import type { Participants } from './identity/participants.ts';
@@ -22,8 +22,6 @@ import type { OperatorSettings } from './options.ts';
 import type { EnvelopeStore } from './state/envelopes.ts';
 import { memoryEnvelopes } from './state/envelopes.ts';
 import { memoryKeys } from './state/memory-state.ts';
-import type { RateLimit } from './state/rate-limit.ts';
-import { memoryRateLimit } from './state/rate-limit.ts';
 import type { State } from './state/state.ts';
 import type { KeySchedule } from './tokens/key-schedule.ts';
 import { createKeySchedule, prepareGenerations } from './tokens/key-schedule.ts';
@@ -42,10 +40,7 @@ export interface Service {
   readonly participants: Participants;
   readonly metrics: Metrics;
   readonly envelopes: EnvelopeStore;
-  /** Undefined if the options set no limit. */
-  readonly rateLimit: RateLimit | undefined;
-  /** Held by the one long response that is being made and read. */
-  readonly longResponseMutex: Mutex;
+  readonly limits: Limits;
 }
 
 /** What follows from the settings and the root secret alone. */
@@ -71,7 +66,7 @@ export async function createService(
   { secrets, credentials }: DerivedSecrets,
   state: State,
 ): Promise<Service> {
-  const { rotationPeriod, rateLimit, refreshExpiresMs, keyGeneration, keyRotationMs } = settings;
+  const { rotationPeriod, refreshExpiresMs, keyGeneration, keyRotationMs } = settings;
   const startedAt = settings.now();
   const store = state.keys ?? memoryKeys();
   await prepareGenerations({ store, refreshExpiresMs }, keyGeneration, startedAt);
@@ -83,6 +78,12 @@ export async function createService(
   });
   const salts = createSalts(secrets, rotationPeriod);
   const rawIds = createRawIds(secrets, salts);
+  const participants = createParticipants({
+    store: state.participants,
+    configured: credentials,
+    secrets,
+    now: settings.now,
+  });
   return {
     settings,
     state,
@@ -98,15 +99,9 @@ export async function createService(
       rotationPeriod,
       startedAt,
     }),
-    participants: createParticipants({
-      store: state.participants,
-      configured: credentials,
-      secrets,
-      now: settings.now,
-    }),
+    participants,
     metrics: createMetrics(),
     envelopes: state.envelopes ?? memoryEnvelopes(),
-    rateLimit: rateLimit === undefined ? undefined : (state.limiter ?? memoryRateLimit)(rateLimit),
-    longResponseMutex: createMutex(),
+    limits: createLimits(settings, state, participants),
   };
 }

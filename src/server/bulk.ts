@@ -14,6 +14,7 @@ import { createDiiBatch, type DiiBatch } from './dii-batch.ts';
 import { type MapResult, type MapResultV2, mapBatch, mapBatchV2, type Send } from './mapping.ts';
 import type { ClientSettings } from './options.ts';
 import { createRawIdBatch, type OptedOut, optOutBatch, type RotatedBuckets, rotatedBuckets } from './raw-ids.ts';
+import { MAX_BATCH_ANSWER_BYTES, MAX_LIST_ANSWER_BYTES } from './read-response.ts';
 import { type Results, type Rows, resultsOf } from './results.ts';
 import { withRetries } from './retry.ts';
 
@@ -58,7 +59,8 @@ export function createBulkClient(settings: ClientSettings, call: Call): BulkClie
   const sender =
     (limiter: ConcurrencyLimiter, signal: AbortSignal, timeoutMs: number): Send =>
     (path, payload) => {
-      const attempt = () => limiter.run(() => call.sealed(path, payload, { signal, timeoutMs }), signal);
+      const limits = { signal, timeoutMs, maxBytes: MAX_BATCH_ANSWER_BYTES };
+      const attempt = () => limiter.run(() => call.sealed(path, payload, limits), signal);
       return withRetries(attempt, retry, signal);
     };
 
@@ -88,8 +90,8 @@ export function createBulkClient(settings: ClientSettings, call: Call): BulkClie
         throw new TypeError(`since: expected epoch milliseconds or a valid Date, got ${got}`);
       }
       const { signal = new AbortController().signal, timeoutMs } = callOptions(given, bulkTimeoutMs);
-      const send: Send = (path, payload) =>
-        withRetries(() => call.sealed(path, payload, { signal, timeoutMs }), retry, signal);
+      const limits = { signal, timeoutMs, maxBytes: MAX_LIST_ANSWER_BYTES };
+      const send: Send = (path, payload) => withRetries(() => call.sealed(path, payload, limits), retry, signal);
       return rotatedBuckets(send, at);
     },
 

@@ -13,6 +13,7 @@ import { checkInteger } from './checks.ts';
 import { withDeadline } from './deadline.ts';
 import type { ClientSettings } from './options.ts';
 import { requestName } from './paths.ts';
+import { MAX_ANSWER_BYTES, type ReadBody, readBytes } from './read-response.ts';
 import { redacted, responseError } from './response-errors.ts';
 
 /** Options of every method of the client. */
@@ -27,6 +28,8 @@ export interface CallOptions {
 export interface CallLimits {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number;
+  /** Highest number of bytes in a 200 answer. Default: 64 KiB. */
+  readonly maxBytes?: number | undefined;
 }
 
 /** A decrypted and parsed 200 answer whose status is `success` or `optout`. */
@@ -77,6 +80,8 @@ const parse = (path: string, json: string, answeredAt: number | undefined): Serv
   throw errorAt200('client_error', path, `status: expected success or optout, got ${redacted(status)}${explanation}`);
 };
 
+const decodeText = (bytes: Bytes): string => new TextDecoder().decode(bytes);
+
 const decodeB64 = (path: string, text: string): Bytes => {
   try {
     return fromB64(text);
@@ -113,12 +118,12 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Clie
   // The key, not its promise: a promise on Cloudflare Workers belongs to the request that created it.
   let key: AesKey | undefined;
 
-  const post = async <T>(
+  const post = async (
     path: string,
     body: string | Bytes,
     signal: AbortSignal,
-    read: (response: Response) => Promise<T>,
-  ): Promise<T> => {
+    maxBytes: number = MAX_ANSWER_BYTES,
+  ): Promise<{ readonly bytes: Bytes; readonly isBinary: boolean }> => {
     const headers = {
       authorization: `Bearer ${apiKey}`,
       'content-type': typeof body === 'string' ? 'text/plain' : BINARY,
@@ -126,29 +131,27 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Clie
     // With `manual` a redirect arrives as a 3xx answer and fails here. Cloudflare Workers do not support `error`.
     const init: RequestInit = { method: 'POST', headers, body, signal, redirect: 'manual' };
     let response: Response;
-    let answer: T | string;
+    let answer: ReadBody;
     try {
       response = await fetch(baseUrl + path, init);
-      answer = response.status === 200 ? await read(response) : await response.text();
+      answer = await readBytes(response, response.status === 200 ? maxBytes : MAX_ANSWER_BYTES);
     } catch (cause) {
       throw networkError(path, cause);
     }
-    if (response.status !== 200) throw responseError(path, response, answer as string, now());
-    return answer as T;
+    const { bytes, isComplete } = answer;
+    if (response.status !== 200) throw responseError(path, response, decodeText(bytes), now());
+    if (!isComplete) throw unusableAnswer(path, `expected at most ${maxBytes} bytes, got more`);
+    return { bytes, isBinary: response.headers.get('content-type')?.trim().toLowerCase() === BINARY };
   };
 
   return {
-    sealed: (path, payload, { signal: outer, timeoutMs }) =>
+    sealed: (path, payload, { signal: outer, timeoutMs, maxBytes }) =>
       withDeadline(requestName(path), timeoutMs, outer, async (signal) => {
         key ??= await aesKey(secret);
         const nonce = crypto.getRandomValues(new Uint8Array(NONCE_LENGTH));
         const envelope = await sealRequest(key, { at: now(), nonce, json: JSON.stringify(payload) });
-        const answer = await post(path, binary ? envelope : toB64(envelope), signal, async (response) =>
-          response.headers.get('content-type')?.trim().toLowerCase() === BINARY
-            ? new Uint8Array(await response.arrayBuffer())
-            : response.text(),
-        );
-        const bytes = typeof answer === 'string' ? decodeB64(path, answer) : answer;
+        const answer = await post(path, binary ? envelope : toB64(envelope), signal, maxBytes);
+        const bytes = answer.isBinary ? answer.bytes : decodeB64(path, decodeText(answer.bytes));
         const message = await withRequest(path, openResponse(key, bytes));
         if (message.nonce.some((byte, i) => byte !== nonce[i]))
           throw errorAt200('nonce_mismatch', path, 'expected the nonce of this request, got another');
@@ -157,8 +160,8 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Clie
 
     refresh: (path, token, responseKeyB64, { signal: outer, timeoutMs }) =>
       withDeadline(requestName(path), timeoutMs, outer, async (signal) => {
-        const answer = await post(path, token, signal, (response) => response.text());
-        return parse(path, await withRequest(path, openRefresh(answer, responseKeyB64)), undefined);
+        const { bytes } = await post(path, token, signal);
+        return parse(path, await withRequest(path, openRefresh(decodeText(bytes), responseKeyB64)), undefined);
       }),
   };
 }

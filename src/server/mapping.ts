@@ -10,6 +10,7 @@ import { type Lazy, type ServiceAnswer, unusableAnswer } from './call.ts';
 import type { Dii } from './dii.ts';
 import type { DiiBatch, FormValues } from './dii-batch.ts';
 import { PATHS } from './paths.ts';
+import { redacted } from './response-errors.ts';
 import type { Rows } from './results.ts';
 
 const MAP = PATHS.mapIdentities;
@@ -71,6 +72,20 @@ export function stringOf(path: string, name: string, value: unknown): string {
   return value;
 }
 
+// Base64 or URL-safe base64 in practice. Anything printable passes, so that a new format does not stop a client.
+const IDENTIFIER = /^[!-~]{1,256}$/;
+
+/** Return `value` if it can be a raw ID or the name of a bucket: 1 to 256 printable ASCII characters; else throw. */
+export function identifierOf(path: string, name: string, value: unknown): string {
+  const text = stringOf(path, name, value);
+  if (!IDENTIFIER.test(text))
+    throw unusableAnswer(path, `${name}: expected 1 to 256 printable ASCII characters, got another string`);
+  return text;
+}
+
+/** Return the reason for DII without a raw ID, safe to print. */
+const reasonOf = (path: string, name: string, value: unknown): string => redacted(stringOf(path, name, value));
+
 const unmapped = <D extends Dii>(dii: D, reason: string, answeredAt: number): Unmapped<D> =>
   reason === 'optout' ? { dii, status: 'optout', answeredAt } : { dii, status: 'unmapped', reason, answeredAt };
 
@@ -91,13 +106,11 @@ const NOTHING_SENT: ServiceAnswer = { status: 'success', body: {}, answeredAt: u
 
 const checkElement = (element: unknown): Element => {
   const { u, p, r, e } = fieldsOf(element);
-  if (e !== undefined && e !== null) stringOf(MAP, 'e', e);
-  else {
-    stringOf(MAP, 'u', u);
-    if (p !== undefined && p !== null) stringOf(MAP, 'p', p);
-    if (typeof r !== 'number' || !Number.isFinite(r))
-      throw unusableAnswer(MAP, `r: expected epoch seconds, got ${kindOf(r)}`);
-  }
+  if (e !== undefined && e !== null) return { e: reasonOf(MAP, 'e', e) };
+  identifierOf(MAP, 'u', u);
+  if (p !== undefined && p !== null) identifierOf(MAP, 'p', p);
+  if (typeof r !== 'number' || !Number.isFinite(r))
+    throw unusableAnswer(MAP, `r: expected epoch seconds, got ${kindOf(r)}`);
   return element as Element;
 };
 
@@ -143,8 +156,8 @@ const matchesOf = ({ form, values }: FormValues, { body, answeredAt }: ServiceAn
   const matches = new Map<string, MatchV2>();
   for (const element of mapped) {
     const { identifier, advertising_id, bucket_id } = fieldsOf(element);
-    const rawId = stringOf(MAP_V2, 'advertising_id', advertising_id);
-    const bucketId = stringOf(MAP_V2, 'bucket_id', bucket_id);
+    const rawId = identifierOf(MAP_V2, 'advertising_id', advertising_id);
+    const bucketId = identifierOf(MAP_V2, 'bucket_id', bucket_id);
     matches.set(stringOf(MAP_V2, 'identifier', identifier), (dii) => ({
       dii,
       status: 'mapped',
@@ -155,7 +168,7 @@ const matchesOf = ({ form, values }: FormValues, { body, answeredAt }: ServiceAn
   }
   for (const element of others) {
     const { identifier, reason } = fieldsOf(element);
-    const why = stringOf(MAP_V2, 'reason', reason);
+    const why = reasonOf(MAP_V2, 'reason', reason);
     // A caller may have sent an empty string as DII.
     if (typeof identifier !== 'string')
       throw unusableAnswer(MAP_V2, `identifier: expected string, got ${kindOf(identifier)}`);

@@ -7,7 +7,7 @@
 import { kindOf } from '../token/checks.ts';
 import { type Batch, createCapacity, jsonBytes } from './batch.ts';
 import { type Lazy, unusableAnswer } from './call.ts';
-import { arrayOf, type Send, stringOf } from './mapping.ts';
+import { arrayOf, identifierOf, type Send } from './mapping.ts';
 import { PATHS } from './paths.ts';
 import type { Rows } from './results.ts';
 
@@ -55,7 +55,7 @@ export async function rotatedBuckets(send: Send, since: number): Promise<Rotated
   const { body, answeredAt } = (await send(BUCKETS, { since_timestamp: new Date(since).toISOString().slice(0, -1) }))();
   const buckets = arrayOf(BUCKETS, 'body', body).map((element) => {
     const { bucket_id, last_updated } = (element ?? {}) as Record<string, unknown>;
-    return { bucketId: stringOf(BUCKETS, 'bucket_id', bucket_id), rotatedAt: instantOf(last_updated) };
+    return { bucketId: identifierOf(BUCKETS, 'bucket_id', bucket_id), rotatedAt: instantOf(last_updated) };
   });
   return { buckets, answeredAt: answeredAt! };
 }
@@ -99,7 +99,7 @@ export async function optOutBatch(send: Send, { rawIds }: RawIdBatch): Promise<L
           OPTOUT_STATUS,
           `opted_out_since: expected epoch milliseconds, got ${kindOf(opted_out_since)}`,
         );
-      return { rawId: stringOf(OPTOUT_STATUS, 'advertising_id', advertising_id), optedOutAt: opted_out_since };
+      return { rawId: identifierOf(OPTOUT_STATUS, 'advertising_id', advertising_id), optedOutAt: opted_out_since };
     });
     return { length: found.length, at: (i) => found[i]! };
   };

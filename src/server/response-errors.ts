@@ -5,6 +5,7 @@
  * that may be DII, a token or a key has been removed.
  */
 
+import { escapeControls } from '../token/checks.ts';
 import { type ErrorCode, TokenError } from '../token/errors.ts';
 import { requestName } from './paths.ts';
 
@@ -27,13 +28,12 @@ const retryAfterMsOf = (headers: Headers, now: number): number | undefined => {
 };
 
 /**
- * Remove addresses, long numbers and long runs of base64 or hex from a message of the service.
+ * Remove addresses, long numbers and long runs of base64 or hex from a message of the service, and escape control characters.
  *
  * Runs without digits and capitals stay: the service's messages link to its documentation.
  */
 export function redacted(message: string): string {
-  return message
-    .slice(0, 2000)
+  return escapeControls(message.slice(0, 2000))
     .replace(/[^\s@'"]+@[^\s@'"]+/g, '[removed]')
     .replace(/[\w+/=.-]{20,}/g, (run) => (/[\dA-Z]/.test(run) ? '[removed]' : run))
     .replace(/\+?\d{9,}/g, '[removed]')

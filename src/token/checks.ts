@@ -124,3 +124,21 @@ function baseUrlError(got: string): TypeError {
 function schemeOf({ protocol }: URL): string {
   return ['http:', 'ws:', 'wss:', 'ftp:', 'file:'].includes(protocol) ? `the scheme "${protocol}"` : 'another scheme';
 }
+
+/**
+ * Write control characters, bidirectional controls and invisible characters as `\uXXXX`: in a terminal they hide or change
+ * text, and in a log they forge lines. In JSON the escaped form means the same.
+ *
+ * @param kept  characters to leave as they are, for example `'\n\t'`.
+ * @example escapeControls('\u202euser') // the 10 characters \u202euser
+ */
+export function escapeControls(text: string, kept = ''): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (found) =>
+    kept.includes(found)
+      ? found
+      : Array.from(
+          { length: found.length },
+          (_, at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, '0')}`,
+        ).join(''),
+  );
+}

@@ -12,7 +12,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const file = async (name: string, content: string | Uint8Array): Promise<string> => {
   const path = join(folder, name);
-  await writeFile(path, content);
+  await writeFile(path, content, { mode: 0o600 });
   return path;
 };
 

@@ -71,7 +71,7 @@ const tessera = async (args: string[], given: Given = {}) => {
 
 const file = async (name: string, content: string): Promise<string> => {
   const path = join(folder, name);
-  await writeFile(path, content);
+  await writeFile(path, content, { mode: 0o600 });
   return path;
 };
 

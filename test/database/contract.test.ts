@@ -2,9 +2,11 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database } from '../../src/database/index.ts';
 import { migrate } from '../../src/database/index.ts';
-import { isTokenError } from '../../src/token/index.ts';
+import { tlsOptions, withTlsRemedy } from '../../src/database/postgres-tls.ts';
+import { isTokenError, TokenError } from '../../src/token/index.ts';
 import { freshPlace, KINDS } from './places.ts';
 import { PASSWORD } from './postgres-server.ts';
+import { startProxy } from './proxy.ts';
 
 const open: Database[] = [];
 afterEach(async () => {
@@ -248,13 +250,69 @@ describe('a location', () => {
 });
 
 describe('a PostgreSQL server', () => {
+  const SLEEP = 'SELECT pg_sleep(600)::text';
+
+  test('ends statements that take longer than the limit, but not those of a transaction without limit', async () => {
+    const limited = await openDatabase(await freshPlace('postgres'), { statementTimeoutMs: 500, connections: 1 });
+    const timedOut = { code: 'storage_failed', message: expect.stringContaining('57014') };
+    await expect(limited.query(SLEEP)).rejects.toMatchObject(timedOut);
+    await expect(limited.transaction(({ query }) => query(SLEEP))).rejects.toMatchObject(timedOut);
+    const unlimited = limited.transaction(({ query }) => query('SELECT pg_sleep(2)::text'), { isUnlimited: true });
+    expect(await unlimited).toHaveLength(1);
+    expect(await limited.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await limited.close();
+  });
+
+  test('that stops to answer at all is given up, and the connection is not used again', async () => {
+    const place = await freshPlace('postgres');
+    const proxy = await startProxy(Number(new URL(place).port));
+    const url = new URL(place);
+    url.port = `${proxy.port}`;
+    const database = await openDatabase(url.href, { statementTimeoutMs: 1000, connections: 1 });
+    proxy.pause();
+    const unanswered = { code: 'storage_failed', message: expect.stringMatching(/timeout/) };
+    await expect(database.query('SELECT 1 AS one')).rejects.toMatchObject(unanswered);
+    await expect(database.transaction(({ query }) => query('SELECT 1'))).rejects.toMatchObject(unanswered);
+    proxy.resume();
+    // The first connection after the pause may still belong to it.
+    await expect
+      .poll(() => database.query('SELECT 1 AS one').catch(() => []), { timeout: 60_000 })
+      .toEqual([{ one: 1 }]);
+    await database.close();
+    await proxy.close();
+  });
+
+  test('on another machine is reached by TLS only, unless its URL decides otherwise', async () => {
+    const environment = process.env.PGSSLMODE;
+    delete process.env.PGSSLMODE;
+    for (const local of ['user@127.0.0.1', 'user@localhost', 'user@[::1]', 'user@LOCALHOST', ''])
+      expect(tlsOptions(`postgres://${local}/name`)).toEqual({});
+    expect(tlsOptions('postgres:///name?host=/run/postgresql')).toEqual({});
+    for (const remote of ['db.example', '192.0.2.1', 'db', '127.0.0.1.example'])
+      expect(tlsOptions(`postgres://user@${remote}/name`)).toEqual({ ssl: true });
+    expect(tlsOptions('postgres://user@localhost/name?host=db.example')).toEqual({ ssl: true });
+    for (const decided of ['sslmode=disable', 'sslmode=verify-full', 'sslrootcert=ca.pem', 'ssl=true'])
+      expect(tlsOptions(`postgres://user@db.example/name?${decided}`)).toEqual({});
+    process.env.PGSSLMODE = 'require';
+    expect(tlsOptions('postgres://user@db.example/name')).toEqual({});
+    if (environment === undefined) delete process.env.PGSSLMODE;
+    else process.env.PGSSLMODE = environment;
+  });
+
+  test('without TLS is refused with the remedy', () => {
+    const refused = new TokenError('storage_failed', 'database: The server does not support SSL connections');
+    expect(withTlsRemedy(refused).message).toContain('sslmode=disable in a network that you trust');
+    const other = new TokenError('storage_failed', 'database: connect ECONNREFUSED 127.0.0.1:1');
+    expect(withTlsRemedy(other)).toBe(other);
+  });
+
   test('that is unreachable or refuses the login is reported without the password', async () => {
     const url = await freshPlace('postgres');
     const cases: [url: string, said: RegExp][] = [
       [url.replace(/:\d+\//, ':1/'), /cannot connect to PostgreSQL: connect ECONNREFUSED 127\.0\.0\.1:1$/],
       [url.replace(PASSWORD, `${PASSWORD}-not`), /password authentication failed for user "tessera" \(28P01\)$/],
       [`${url}_not`, /database "test_\w+_not" does not exist \(3D000\)$/],
-      [`${url}?sslmode=verify-full`, /The server does not support SSL connections$/],
+      [`${url}?sslmode=verify-full`, /The server does not support SSL connections; a database on another machine/],
     ];
     for (const [place, said] of cases) {
       const error = await openDatabase(place).catch((thrown: unknown) => thrown);

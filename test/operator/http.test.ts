@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createOperator } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
+import { TokenError } from '../../src/token/index.ts';
 import { BASE, createTestService, envelope, NOON } from './fixtures.ts';
 
 const SEALED = [
@@ -66,9 +67,14 @@ describe('API keys and roles', () => {
       expect(await response.json()).toEqual({ status: 'unauthorized', message: 'API key missing or unknown' });
   });
 
-  test('the API key is checked before the envelope', async () => {
-    const response = await createTestService().post('/v2/token/generate', 'not an envelope');
-    expect(response.status).toBe(401);
+  test('the API key and its role are checked before the body is read', async () => {
+    const { operator, participant } = createTestService({ roles: ['MAPPER'] });
+    for (const authorization of ['Bearer somebody', `Bearer ${participant.apiKey}`]) {
+      const body = new ReadableStream({ pull: () => expect.unreachable('the body was read') }, { highWaterMark: 0 });
+      const init = { method: 'POST', body, duplex: 'half', headers: { authorization } };
+      const response = await operator.fetch(new Request(`${BASE}/v2/token/generate`, init as RequestInit));
+      expect(response.status).toBe(401);
+    }
   });
 
   test("the derived credentials of integration and production differ, and neither environment accepts the other's", async () => {
@@ -85,20 +91,35 @@ describe('API keys and roles', () => {
   });
 });
 
-describe('a body beyond 1,048,576 bytes is refused before the API key is checked', () => {
-  test.each(POSTED)('%s', async (path) => {
-    const service = createTestService();
-    const much = await service.post(path, new Uint8Array(MEBIBYTE + 1));
-    expect([much.status, await much.text()]).toEqual([413, 'Request Too Long']);
-    expect((await service.post(path, new Uint8Array(MEBIBYTE))).status).toBeLessThan(402);
+describe('a body beyond the size limit is refused', () => {
+  const authorized = (service: ReturnType<typeof createTestService>) => ({
+    authorization: `Bearer ${service.participant.apiKey}`,
   });
 
-  test('an announced length is refused without reading the body', async () => {
-    // Not over HTTP: Node's clients refuse to send a wrong content length.
-    const headers = { 'content-length': `${MEBIBYTE + 1}` };
-    const request = new Request(`${BASE}/v2/token/refresh`, { method: 'POST', body: 'x', headers });
-    expect((await createTestService().operator.fetch(request)).status).toBe(413);
+  test.each(SEALED)('%s: beyond 1,048,576 bytes', async (path) => {
+    const service = createTestService();
+    const much = await service.post(path, new Uint8Array(MEBIBYTE + 1), authorized(service));
+    expect([much.status, await much.text()]).toEqual([413, 'Request Too Long']);
+    expect((await service.post(path, new Uint8Array(MEBIBYTE), authorized(service))).status).toBe(400);
   });
+
+  test('a refresh: beyond 4,096 bytes, because nobody knows its caller', async () => {
+    const service = createTestService();
+    const much = await service.post('/v2/token/refresh', 'A'.repeat(4097));
+    expect([much.status, await much.text()]).toEqual([413, 'Request Too Long']);
+    expect((await service.post('/v2/token/refresh', 'A'.repeat(4096))).status).toBe(400);
+  });
+
+  test.each(POSTED)(
+    '%s: an announced length, before the API key is checked and without reading the body',
+    async (path) => {
+      // Not over HTTP: Node's clients refuse to send a wrong content length.
+      const headers = { 'content-length': `${MEBIBYTE + 1}` };
+      const request = new Request(BASE + path, { method: 'POST', body: 'x', headers });
+      expect((await createTestService().operator.fetch(request)).status).toBe(413);
+      expect(request.bodyUsed).toBe(false);
+    },
+  );
 
   test('an endless stream is cancelled', async () => {
     let pulled = 0;
@@ -219,6 +240,28 @@ describe('paths', () => {
       expect((await service.call('/v3/identity/map', {})).headers.has('sunset')).toBe(false);
     },
   );
+});
+
+test('while the state cannot be reached, requests are answered 503 with Retry-After', async () => {
+  const fail = async () => {
+    throw new TokenError('storage_failed', 'database: a statement failed: Query read timeout');
+  };
+  const { operator, participant } = createTestService({
+    state: {
+      participants: { byKeyHash: fail, siteIds: fail, list: fail, revoke: fail, put: async () => undefined },
+      optOuts: { epochAt: fail, since: fail, sinceByRawId: fail, put: fail, due: fail },
+      check: fail,
+      close: async () => {},
+    },
+  });
+  const body = toB64(await envelope({ email: 'a@example.com' }, participant.clientSecret, NOON));
+  const headers = { authorization: `Bearer ${participant.apiKey}`, origin: 'https://page.example' };
+  const generated = await operator.fetch(new Request(`${BASE}/v2/token/generate`, { method: 'POST', body, headers }));
+  expect([generated.status, generated.headers.get('retry-after')]).toEqual([503, '5']);
+  expect(generated.headers.get('access-control-allow-origin')).toBe('https://page.example');
+  expect(await generated.json()).toEqual({ status: 'unavailable', message: 'The database cannot be reached' });
+  const health = await operator.fetch(new Request(`${BASE}/ops/healthcheck`));
+  expect([health.status, health.headers.get('retry-after')]).toEqual([503, '1']);
 });
 
 test('an unexpected failure is answered 500 and logged without the message of the error', async () => {

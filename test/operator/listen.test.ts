@@ -94,6 +94,95 @@ describe('listen', () => {
     expect((await fetch(`${url}/ops/healthcheck`)).status).toBe(200);
   });
 
+  test.each([
+    ['an announced body', 'POST', 'Content-Length: 46\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: operator.test\r\n\r\n'],
+    ['a streamed body', 'POST', 'Transfer-Encoding: chunked\r\n\r\n4\r\nAAAA\r\n0\r\n\r\n'],
+    ['no body', 'GET', '\r\n'],
+  ])('answers 400 to an upgrade with %s, and closes the connection', async (_, method, rest) => {
+    const service = createTestService();
+    const { port } = await start(service.operator, { port: 0 });
+    const head = `${method} /v2/token/refresh HTTP/1.1\r\nHost: operator.test\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n`;
+    const answer = await new Promise<string>((resolve) => {
+      let received = '';
+      const socket = connect(port, '127.0.0.1', () => socket.write(head + rest));
+      socket.on('data', (bytes) => {
+        received += bytes;
+      });
+      socket.on('end', () => {
+        socket.end();
+        resolve(received);
+      });
+    });
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400']);
+    expect(answer.toLowerCase()).toContain('connection: close');
+    const metrics = await (await service.operator.metrics.fetch(new Request('http://operator.test/metrics'))).text();
+    expect(metrics).not.toContain('tessera_http_requests_total{');
+  });
+
+  /** Send the start of a request; resolves with the answer and the seconds until the connection has ended. */
+  const sendPart = (port: number, part: string) =>
+    new Promise<{ answer: string; seconds: number }>((resolve) => {
+      const startedAt = performance.now();
+      let answer = '';
+      const socket = connect(port, '127.0.0.1', () => socket.write(part));
+      socket.on('data', (bytes) => {
+        answer += bytes;
+      });
+      socket.on('error', () => {});
+      socket.on('close', () => resolve({ answer, seconds: (performance.now() - startedAt) / 1000 }));
+    });
+
+  // Node's own interval of checks is 30 s.
+  test.each([
+    ['headers', 'headersTimeoutMs', 'POST /v2/token/refresh HTTP/1.1\r\nHost: x\r\n'],
+    ['body', 'requestTimeoutMs', 'POST /v2/token/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: 388\r\n\r\nAAAA'],
+  ])('ends a request whose %s do not arrive in time', async (_, option, part) => {
+    const { port } = await start(createTestService().operator, { port: 0, [option]: 300 });
+    const { answer, seconds } = await sendPart(port, part);
+    expect(answer).toMatch(/^HTTP\/1\.1 408/);
+    expect(seconds).toBeLessThan(25);
+  });
+
+  test('closes connections beyond maxConnections at once, and keeps the others', async () => {
+    const { port } = await start(createTestService().operator, { port: 0, maxConnections: 2 });
+    const sockets = Array.from({ length: 2 }, () => connect(port, '127.0.0.1'));
+    const ask = (socket: ReturnType<typeof connect>) =>
+      new Promise<string>((resolve) => {
+        socket.once('data', (bytes) => resolve(`${bytes}`.slice(0, 12)));
+        socket.write('GET /ops/healthcheck HTTP/1.1\r\nHost: x\r\n\r\n');
+      });
+    for (const socket of sockets) expect(await ask(socket)).toBe('HTTP/1.1 200');
+    expect((await sendPart(port, 'GET /ops/healthcheck HTTP/1.1\r\nHost: x\r\n\r\n')).answer).toBe('');
+    for (const socket of sockets) expect(await ask(socket)).toBe('HTTP/1.1 200');
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test('gives the operator the address of the client, from the proxy only if it is trusted', async () => {
+    const seen: (string | undefined)[] = [];
+    const operator = {
+      fetch: async (_: Request, { address }: { address?: string | undefined }) => {
+        seen.push(address);
+        return new Response();
+      },
+    };
+    const headers = { 'x-forwarded-for': '198.51.100.1, 203.0.113.7' };
+    const [direct, proxied] = [
+      await start(operator, { port: 0 }),
+      await start(operator, { port: 0, trustProxy: true }),
+    ];
+    await fetch(direct.url, { headers });
+    await fetch(proxied.url, { headers });
+    await fetch(proxied.url);
+    expect(seen).toEqual(['127.0.0.1', '203.0.113.7', '127.0.0.1']);
+  });
+
+  test.each([
+    [{ headersTimeoutMs: 0 }, 'headersTimeoutMs: expected a whole number from 1 to 3600000, got 0'],
+    [{ maxConnections: 1.5 }, 'maxConnections: expected a whole number from 1 to 1000000, got 1.5'],
+  ])('refuses %j', async (options, message) => {
+    await expect(listen(createTestService().operator, { port: 0, ...options })).rejects.toThrow(message);
+  });
+
   test('serves a list of all buckets after another reader has disconnected half-way', async () => {
     const service = createTestService();
     const { url } = await start(service.operator, { port: 0 });
@@ -109,7 +198,7 @@ describe('listen', () => {
     await reader.read();
     stop.abort();
     expect((await (await request()).text()).length).toBeGreaterThan(80_000_000);
-  }, 30_000);
+  }, 240_000);
 
   test('rejects with the error of the port', async () => {
     const { port } = await start(createTestService().operator, { port: 0 });

@@ -12,7 +12,7 @@ describe('createOperator refuses wrong options and names the option, what was ex
     [
       { rateLimits: 5 },
       TypeError,
-      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, storeRootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, maxBatchSize, keyGeneration, keyRotation, database, state, logger, got an unknown name',
+      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, storeRootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, anonymousRateLimit, publicMetrics, maxBatchSize, keyGeneration, keyRotation, database, state, logger, got an unknown name',
     ],
     [
       { participants: [{ siteID: 7 }] },
@@ -47,6 +47,8 @@ describe('createOperator refuses wrong options and names the option, what was ex
       'rotationPeriod: expected a whole number from 365 to 4294967295, got 400.5',
     ],
     [{ rateLimit: 0 }, RangeError, 'rateLimit: expected a whole number from 1 to 1000000, got 0'],
+    [{ anonymousRateLimit: 0 }, RangeError, 'anonymousRateLimit: expected a whole number from 1 to 1000000, got 0'],
+    [{ publicMetrics: 1 }, TypeError, 'publicMetrics: expected boolean, got number'],
     [{ rateLimit: '5' }, TypeError, 'rateLimit: expected a whole number from 1 to 1000000, got string'],
     [{ maxBatchSize: 0.5 }, RangeError, 'maxBatchSize: expected a whole number from 1 to 1000000, got 0.5'],
     [{ keyGeneration: 128 }, RangeError, 'keyGeneration: expected a whole number from 1 to 127, got 128'],

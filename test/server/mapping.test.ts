@@ -8,13 +8,16 @@ import { NOW, opened, optionsFor, plain, rejectionOf, type Step, scriptedService
 
 const LATER = NOW / 1000 + 86_400;
 
+/** The raw ID of a value: readable in the tests, and one that a service may send. */
+const idFor = (value: string): string => (/^[!-~]{1,200}$/.test(value) ? `u:${value}` : `u:${value.length}`);
+
 /** Version 3 answers: each value is mapped to `u:` and itself, unless it is a reason. */
 const answerV3 = (value: string) =>
   value.includes('invalid')
     ? { e: 'invalid identifier' }
     : value.includes('optout')
       ? { e: 'optout' }
-      : { u: `u:${value}`, p: value.includes('rotated') ? `p:${value}` : null, r: LATER };
+      : { u: idFor(value), p: value.includes('rotated') ? `p:${value}` : null, r: LATER };
 const mapper: Step = (seen, signal) => {
   const body: Record<string, unknown[]> = { email: [], email_hash: [], phone: [], phone_hash: [] };
   for (const [form, values] of Object.entries(seen.payload)) body[form] = (values as string[]).map(answerV3);
@@ -27,7 +30,7 @@ const mapperV2: Step = (seen, signal) => {
   const refused = (value: string) => value.includes('invalid') || value.includes('optout');
   const mapped = values
     .filter((value) => !refused(value))
-    .map((identifier) => ({ identifier, advertising_id: `u:${identifier}`, bucket_id: `b:${identifier.length}` }));
+    .map((identifier) => ({ identifier, advertising_id: idFor(identifier), bucket_id: `b:${identifier.length}` }));
   const unmapped = values
     .filter(refused)
     .map((identifier) => ({ identifier, reason: identifier.includes('optout') ? 'optout' : 'invalid identifier' }));

@@ -15,6 +15,7 @@ interface AllOptions extends MapOptions, MapFileOptions {
   readonly checkOptouts?: boolean;
   readonly counts?: boolean;
   readonly export?: string;
+  readonly spreadsheet?: boolean;
   readonly forget?: string;
   readonly forgetAll?: boolean;
 }
@@ -27,6 +28,7 @@ const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[]
   ['--delimiter', ['FILE', '--forget -']],
   ['--type', ['FILE', '--forget', '--forget -']],
   ['--rejects', ['FILE']],
+  ['--spreadsheet', ['--export']],
   ['--v2', ['FILE', '--due', '--counts']],
   ['--workers', ['FILE', '--due']],
 ];
@@ -74,6 +76,7 @@ export function mapCommand(io: Io): Command {
     .option('--check-optouts', 'check which users have opted out since they were mapped, and remove their raw IDs')
     .option('--counts', 'count the stored mappings by state')
     .option('--export <file>', 'write the stored mappings as CSV; - for standard output')
+    .option('--spreadsheet', "with --export: put ' before fields that a spreadsheet would evaluate as a formula")
     .option('--forget <dii>', 'delete the mapping of one person; - for a list on standard input')
     .option('--forget-all', 'delete all mappings')
     .action(async (file: string | undefined, options: AllOptions) => {

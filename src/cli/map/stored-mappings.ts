@@ -76,11 +76,24 @@ export function countStored(options: MapOptions, io: Io): Promise<void> {
 
 const COLUMNS = 'type,hash,state,rawId,previousRawId,remapAt,bucketId,answeredAt';
 
-const csvOf = ({ type, hash, state, rawId, previousRawId, remapAt, bucketId, answeredAt }: Mapping): string =>
-  csvLine([type, hash, state, rawId, previousRawId, formatInstant(remapAt), bucketId, formatInstant(answeredAt)]);
+const csvOf = (
+  { type, hash, state, rawId, previousRawId, remapAt, bucketId, answeredAt }: Mapping,
+  isForSpreadsheet: boolean,
+): string => {
+  const instants = [formatInstant(remapAt), formatInstant(answeredAt)] as const;
+  const fields = [type, hash, state, rawId, previousRawId, instants[0], bucketId, instants[1]];
+  return csvLine(fields, { isForSpreadsheet });
+};
+
+/** The options of `--export`. */
+export interface ExportOptions extends MapOptions {
+  readonly spreadsheet?: boolean;
+}
 
 /** `--export FILE`: write all mappings as CSV or JSON lines. */
-export async function exportStored(path: string, options: MapOptions, io: Io): Promise<void> {
+export async function exportStored(path: string, options: ExportOptions, io: Io): Promise<void> {
+  const { spreadsheet = false } = options;
+  if (spreadsheet && options.json) throw new RangeError('--spreadsheet: expected CSV, got --json');
   if (path === '-' && io.outIsTerminal)
     throw new RangeError('--export: expected a file or a pipe, got a terminal, which must not show hashes');
   await withMappings(options, async (mappings) => {
@@ -95,7 +108,7 @@ export async function exportStored(path: string, options: MapOptions, io: Io): P
     try {
       if (!options.json) await write(COLUMNS);
       for await (const one of mappings.entries()) {
-        await write(options.json ? JSON.stringify(one) : csvOf(one));
+        await write(options.json ? JSON.stringify(one) : csvOf(one, spreadsheet));
         line.show(++count);
       }
     } finally {

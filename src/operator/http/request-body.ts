@@ -7,17 +7,29 @@
 
 import type { Bytes } from '../../token/bytes.ts';
 
-/** Size limit of a body, bytes. A larger one is answered with 413 before the caller is identified. */
+/** Size limit of a body, bytes. A larger one is answered with 413. */
 export const MAX_BODY_BYTES = 1_048_576;
+/** Size limit of the body of a refresh, bytes. Refresh tokens have 388 characters. */
+export const MAX_REFRESH_BYTES = 4096;
 
-const readStream = async (body: ReadableStream<Uint8Array>): Promise<Bytes | undefined> => {
+const announcedLength = ({ headers }: Request): number | undefined => {
+  const text = headers.get('content-length');
+  return text === null || headers.has('transfer-encoding') ? undefined : Number(text);
+};
+
+/** Tell whether the request announces a body of more than `maxBytes`. */
+export function announcesMoreThan(request: Request, maxBytes: number): boolean {
+  return Number(request.headers.get('content-length') ?? 0) > maxBytes;
+}
+
+const readStream = async (body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Bytes | undefined> => {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for (const reader = body.getReader(); ; ) {
     const { done, value } = await reader.read();
     if (done) break;
     length += value.length;
-    if (length > MAX_BODY_BYTES) {
+    if (length > maxBytes) {
       await reader.cancel();
       return undefined;
     }
@@ -35,18 +47,48 @@ const readStream = async (body: ReadableStream<Uint8Array>): Promise<Bytes | und
 /**
  * Read a body.
  *
- * @returns undefined if it is larger than {@link MAX_BODY_BYTES}. If the caller disconnects half-way the body counts as
- *   empty, because nobody reads the answer.
+ * @param maxBytes  size limit.
+ * @returns undefined if it is larger than `maxBytes`. If the caller disconnects half-way the body counts as empty, because
+ *   nobody reads the answer.
  */
-export async function readBody(request: Request): Promise<Bytes | undefined> {
-  const length = Number(request.headers.get('content-length') ?? Number.NaN);
-  if (length > MAX_BODY_BYTES) return undefined;
+export async function readBody(request: Request, maxBytes: number = MAX_BODY_BYTES): Promise<Bytes | undefined> {
+  if (announcesMoreThan(request, maxBytes)) return undefined;
   try {
     // The host enforces an announced length. Without one the body may be endless.
-    if (!Number.isNaN(length) && !request.headers.has('transfer-encoding'))
-      return new Uint8Array(await request.arrayBuffer());
-    return request.body ? await readStream(request.body) : new Uint8Array();
+    if (announcedLength(request) !== undefined) return new Uint8Array(await request.arrayBuffer());
+    return request.body ? await readStream(request.body, maxBytes) : new Uint8Array();
   } catch {
     return new Uint8Array();
   }
+}
+
+/** Reserves memory for the bodies of each participant. */
+export interface BodyMemory {
+  /**
+   * Reserve memory for the body of a request: as much as it announces, else as much as a body may have.
+   *
+   * @returns a function that releases it; undefined if the bodies of this participant take too much already.
+   */
+  reserve(participant: string, request: Request): (() => void) | undefined;
+}
+
+/** Memory for the bodies of one participant at any time, bytes: three times what the server client sends in parallel. */
+export const MAX_BODY_MEMORY = 64 * MAX_BODY_BYTES;
+
+/** Create an empty memory. */
+export function createBodyMemory(): BodyMemory {
+  const used = new Map<string, number>();
+  return {
+    reserve: (participant, request) => {
+      const bytes = announcedLength(request) ?? MAX_BODY_BYTES;
+      const before = used.get(participant) ?? 0;
+      if (before + bytes > MAX_BODY_MEMORY) return undefined;
+      used.set(participant, before + bytes);
+      return () => {
+        const left = used.get(participant)! - bytes;
+        if (left > 0) used.set(participant, left);
+        else used.delete(participant);
+      };
+    },
+  };
 }

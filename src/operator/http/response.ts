@@ -8,15 +8,20 @@
 import type { Bytes } from '../../token/bytes.ts';
 import { encodeB64 } from '../crypto/base64.ts';
 import type { EndpointResult } from '../endpoints/result.ts';
+import type { Caller } from './caller-limits.ts';
 
 /** A request and what is known about its response so far. */
 export interface Exchange {
   readonly request: Request;
+  readonly caller: Caller;
   /** Headers of the response, whatever its status. */
   readonly headers: Record<string, string>;
   /** `status` of the JSON, for log and metrics; empty if the response has none. */
   status: string;
 }
+
+/** `Retry-After` while the database does not answer, s. */
+export const UNAVAILABLE_RETRY_SECONDS = 5;
 
 const OCTET_STREAM = 'application/octet-stream';
 
@@ -51,6 +56,13 @@ export function plainResponse(
     status: httpStatus,
     headers: { ...exchange.headers, 'content-type': 'application/json' },
   });
+}
+
+/** Build the response to a request that needs a database which does not answer. */
+export function unavailable(exchange: Exchange): Response {
+  exchange.headers['retry-after'] = `${UNAVAILABLE_RETRY_SECONDS}`;
+  const json = { status: 'unavailable', message: 'The database cannot be reached' };
+  return plainResponse(exchange, { httpStatus: 503, json });
 }
 
 /** Build a response of sealed content. `body` is bytes if `binary`, else their base64. */

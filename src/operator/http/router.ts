@@ -12,10 +12,12 @@ import { REFRESH_PATH, refresh } from '../endpoints/refresh.ts';
 import { SEALED_ENDPOINTS } from '../endpoints/sealed-endpoints.ts';
 import { validate } from '../endpoints/validate.ts';
 import type { Service } from '../service.ts';
+import type { Caller } from './caller-limits.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
-import { readBody } from './request-body.ts';
+import { createHealthCheck } from './health.ts';
+import { MAX_REFRESH_BYTES, readBody } from './request-body.ts';
 import type { Exchange } from './response.ts';
-import { bodyTooLarge, isBinary, plainResponse, sealedResponse } from './response.ts';
+import { bodyTooLarge, isBinary, plainResponse, rateLimited, sealedResponse, unavailable } from './response.ts';
 import { sealedRoute } from './sealed-route.ts';
 
 // Hono hands its bindings to the route handlers as `c.env`.
@@ -29,6 +31,8 @@ const HEALTH_PATH = '/ops/healthcheck';
 const METRICS_PATH = '/metrics';
 const GET_PATHS = [HEALTH_PATH, METRICS_PATH];
 const PATHS = new Set([...SEALED_ENDPOINTS.map(({ path }) => path), REFRESH_PATH, ...GET_PATHS]);
+// Codes of the errors of a database that cannot be reached, or is closed because the process stops.
+const STATE_CODES = ['storage_failed', 'closed'];
 const TRACE_HEADER = 'x-amzn-trace-id';
 
 /**
@@ -45,7 +49,9 @@ const pathOf = ({ url }: Request): string => {
 const refreshRoute =
   (service: Service) =>
   async (exchange: Exchange): Promise<Response> => {
-    const body = await readBody(exchange.request);
+    const waitMs = service.limits.anonymous?.take(exchange.caller.address);
+    if (waitMs !== undefined) return rateLimited(exchange, waitMs);
+    const body = await readBody(exchange.request, MAX_REFRESH_BYTES);
     if (!body) return bodyTooLarge(exchange);
     const { result, responseKey } = await refresh(body, service.settings.now(), service);
     if (!responseKey) return plainResponse(exchange, result);
@@ -54,6 +60,19 @@ const refreshRoute =
     return sealedResponse(exchange, sealed, isBinary(exchange.request));
   };
 
+const metricsResponse = async ({ metrics }: Service, headers: Record<string, string>): Promise<Response> =>
+  new Response(await metrics.text(), { headers: { ...headers, 'content-type': metrics.contentType } });
+
+/** Create the handler of a port that serves `GET /metrics` and nothing else. */
+export function createMetricsHandler(service: Service): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const headers = { 'cache-control': 'no-store' };
+    if (pathOf(request) !== METRICS_PATH) return new Response(null, { status: 404, headers });
+    if (request.method !== 'GET') return new Response(null, { status: 405, headers: { ...headers, allow: 'GET' } });
+    return metricsResponse(service, headers);
+  };
+}
+
 /** Create the router for every path but a refresh. */
 const createRouter = (service: Service): Hono<RouterEnv> => {
   const app = new Hono<RouterEnv>({ getPath: pathOf });
@@ -61,19 +80,16 @@ const createRouter = (service: Service): Hono<RouterEnv> => {
     const handle = sealedRoute(endpoint, service);
     app.post(endpoint.path, ({ env }) => handle(env));
   }
-  app.get(HEALTH_PATH, async (c) => {
-    try {
-      await service.state.check?.();
-      return c.text('OK', 200, c.env.headers);
-    } catch {
-      return c.text('database cannot be reached', 503, c.env.headers);
-    }
-  });
-  app.get(METRICS_PATH, async (c) =>
-    c.body(await service.metrics.text(), 200, { ...c.env.headers, 'content-type': service.metrics.contentType }),
+  const isHealthy = createHealthCheck(service.state);
+  app.get(HEALTH_PATH, async (c) =>
+    (await isHealthy())
+      ? c.text('OK', 200, c.env.headers)
+      : c.text('database cannot be reached', 503, { ...c.env.headers, 'retry-after': '1' }),
   );
+  if (service.settings.publicMetrics) app.get(METRICS_PATH, async ({ env }) => metricsResponse(service, env.headers));
   for (const path of PATHS)
-    app.all(path, (c) => c.body(null, 405, { ...c.env.headers, allow: GET_PATHS.includes(path) ? 'GET' : 'POST' }));
+    if (path !== METRICS_PATH || service.settings.publicMetrics)
+      app.all(path, (c) => c.body(null, 405, { ...c.env.headers, allow: GET_PATHS.includes(path) ? 'GET' : 'POST' }));
   app.notFound((c) => c.html('<html><body><h1>Resource not found</h1></body></html>', 404, c.env.headers));
   // `respond` below answers failures, together with those of a refresh.
   app.onError((error) => {
@@ -83,7 +99,7 @@ const createRouter = (service: Service): Hono<RouterEnv> => {
 };
 
 /** Create the request handler of an operator. It never rejects. */
-export function createRequestHandler(service: Service): (request: Request) => Promise<Response> {
+export function createRequestHandler(service: Service): (request: Request, caller: Caller) => Promise<Response> {
   const { metrics } = service;
   const { logger } = service.settings;
   const router = createRouter(service);
@@ -91,7 +107,7 @@ export function createRequestHandler(service: Service): (request: Request) => Pr
 
   const respond = async (exchange: Exchange, path: string): Promise<Response> => {
     const { request, headers } = exchange;
-    const preflight = preflightHeaders(request, path === validate.path);
+    const preflight = path === METRICS_PATH ? undefined : preflightHeaders(request, path === validate.path);
     if (preflight) return new Response(null, { status: 204, headers: { ...headers, ...preflight } });
     try {
       // Every open page sends refreshes, so they are by far the most frequent requests: they skip the router.
@@ -102,18 +118,22 @@ export function createRequestHandler(service: Service): (request: Request) => Pr
       // are free of secrets.
       const name = error instanceof Error ? error.name : typeof error;
       logger?.error({ error: name, ...(isTokenError(error) && { reason: error.message }) }, 'unexpected failure');
+      // The same request may succeed when the database answers again.
+      if (isTokenError(error) && STATE_CODES.includes(error.code)) return unavailable(exchange);
       return plainResponse(exchange, { httpStatus: 500, json: { status: 'unknown', message: 'Unknown error' } });
     }
   };
 
-  return async (request) => {
+  return async (request, caller) => {
     const startedAt = performance.now();
     const path = pathOf(request);
+    // Pages have no business with the metrics.
+    const cors = path === METRICS_PATH ? {} : corsHeaders(request);
     // No answer may come from a cache: tokens rotate, and clients learn the clock from `Date`.
-    const headers: Record<string, string> = { ...corsHeaders(request), 'cache-control': 'no-store' };
+    const headers: Record<string, string> = { ...cors, 'cache-control': 'no-store' };
     const trace = request.headers.get(TRACE_HEADER);
     if (trace) headers[TRACE_HEADER] = trace;
-    const exchange = { request, headers, status: '' };
+    const exchange = { request, caller, headers, status: '' };
     const response = await respond(exchange, path);
     const record = {
       method: METHODS.includes(request.method) ? request.method : 'other',

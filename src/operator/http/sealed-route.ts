@@ -1,51 +1,90 @@
 /**
  * Handles a request to a sealed endpoint, in the same way for all of them.
  *
- * Order: body, API key and role, rate limit, envelope, endpoint, sealed answer. The clock is read once, so the answer
- * and the time in its envelope agree.
+ * Order: announced length, API key and role, body, envelope, rate limit, endpoint, sealed answer. Nothing is read from a
+ * caller without a known key, and nobody uses up the rate limit of a participant without the client secret. The clock is
+ * read once, so the answer and the time in its envelope agree.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
 import { sealResponse } from '../../token/index.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
+import type { EndpointResult } from '../endpoints/result.ts';
 import { unauthorized } from '../endpoints/result.ts';
+import type { Participant } from '../identity/participants.ts';
 import type { Service } from '../service.ts';
 import { longBody } from './long-response.ts';
-import { readBody } from './request-body.ts';
+import { announcesMoreThan, MAX_BODY_BYTES, readBody } from './request-body.ts';
+import type { OpenedRequest } from './request-envelope.ts';
 import { openBody } from './request-envelope.ts';
 import type { Exchange } from './response.ts';
 import { bodyResponse, bodyTooLarge, isBinary, plainResponse, rateLimited, sealedResponse } from './response.ts';
 
+// Time after which a participant may ask for another long response, ms.
+const TURN_RETRY_MS = 5000;
+// Time after which the bodies of a participant may fit into its memory, ms.
+const MEMORY_RETRY_MS = 1000;
+
+type Handler = (exchange: Exchange) => Promise<Response>;
+
 /** Create the handler of a sealed endpoint. */
-export function sealedRoute(endpoint: Endpoint, service: Service): (exchange: Exchange) => Promise<Response> {
-  return async (exchange) => {
-    const { request } = exchange;
-    Object.assign(exchange.headers, endpoint.headers);
-    const body = await readBody(request);
-    if (!body) return bodyTooLarge(exchange);
-    const participant = await service.participants.find(request.headers.get('authorization') ?? undefined);
-    if (!participant) return plainResponse(exchange, unauthorized('API key missing or unknown'));
-    if (!endpoint.roles.some((role) => participant.roles.has(role)))
-      return plainResponse(exchange, unauthorized('API key not permitted for this operation'));
-    const waitMs = endpoint.rateLimited ? await service.rateLimit?.take(participant.keyHash) : undefined;
-    if (waitMs !== undefined) return rateLimited(exchange, waitMs);
+export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
+  const { settings, limits } = service;
 
-    const { secret } = participant;
-    const now = service.settings.now();
-    const opened = await openBody(body, isBinary(request), secret, now);
-    if ('httpStatus' in opened) return plainResponse(exchange, opened);
+  // Answer a caller who has not proved to be a participant.
+  const refuse = (exchange: Exchange, result: EndpointResult): Response => {
+    const waitMs = limits.anonymous?.take(exchange.caller.address);
+    return waitMs === undefined ? plainResponse(exchange, result) : rateLimited(exchange, waitMs);
+  };
+
+  const answer = async (
+    exchange: Exchange,
+    participant: Participant,
+    { payload, nonce, binary, tag }: OpenedRequest,
+    now: number,
+  ): Promise<Response> => {
     // An envelope does not say for which endpoint it was sealed, and what reads a DII elsewhere would opt its user out at logout.
-    const isReplay = participant.roles.has('OPTOUT') && !(await service.envelopes.add(opened.tag, now));
-    const result = await endpoint.handle({ now, participant, payload: opened.payload, isReplay }, service);
+    const isReplay = participant.roles.has('OPTOUT') && !(await service.envelopes.add(tag, now));
+    const result = await endpoint.handle({ now, participant, payload, isReplay }, service);
     if (result.httpStatus !== 200) return plainResponse(exchange, result);
-
+    const turn = result.isLong ? limits.longResponses.claim(participant.keyHash) : undefined;
+    if (result.isLong && !turn) return rateLimited(exchange, TURN_RETRY_MS);
     exchange.status = result.json.status;
-    const { nonce, binary } = opened;
     const seal = async (): Promise<Bytes> => {
       const json = (await result.writeJson?.()) ?? JSON.stringify(result.json);
-      return sealResponse(secret, { at: now, nonce, json });
+      return sealResponse(participant.secret, { at: now, nonce, json });
     };
-    if (!result.isLong) return sealedResponse(exchange, await seal(), binary);
-    return bodyResponse(exchange, longBody(service.longResponseMutex, seal, binary), binary);
+    if (!turn) return sealedResponse(exchange, await seal(), binary);
+    return bodyResponse(exchange, longBody(turn, seal, binary), binary);
+  };
+
+  const open = async (exchange: Exchange, participant: Participant): Promise<Response> => {
+    const { request } = exchange;
+    const body = await readBody(request);
+    if (!body) return bodyTooLarge(exchange);
+    const now = settings.now();
+    const opened = await openBody(body, isBinary(request), participant.secret, now);
+    if ('httpStatus' in opened) return refuse(exchange, opened);
+    const waitMs = endpoint.rateLimited ? await limits.participant?.take(participant.keyHash) : undefined;
+    if (waitMs !== undefined) return rateLimited(exchange, waitMs);
+    return answer(exchange, participant, opened, now);
+  };
+
+  return async (exchange) => {
+    const { request, headers } = exchange;
+    Object.assign(headers, endpoint.headers);
+    if (announcesMoreThan(request, MAX_BODY_BYTES)) return bodyTooLarge(exchange);
+    const participant = await limits.findParticipant(request.headers.get('authorization') ?? undefined);
+    if (!participant) return refuse(exchange, unauthorized('API key missing or unknown'));
+    if ('waitMs' in participant) return rateLimited(exchange, participant.waitMs);
+    if (!endpoint.roles.some((role) => participant.roles.has(role)))
+      return plainResponse(exchange, unauthorized('API key not permitted for this operation'));
+    const release = limits.bodyMemory.reserve(participant.keyHash, request);
+    if (!release) return rateLimited(exchange, MEMORY_RETRY_MS);
+    try {
+      return await open(exchange, participant);
+    } finally {
+      release();
+    }
   };
 }

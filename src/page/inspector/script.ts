@@ -3,7 +3,7 @@
  * tag, as a bookmarklet, or as a line that is pasted into the console. Loaded a second time, it removes the time line.
  */
 
-import type { Tessera } from '../script.ts';
+import type { Tessera } from '../global.ts';
 import { defineInspector, type InspectorElement } from './element.ts';
 
 function show({ session }: Tessera): void {

@@ -1,0 +1,67 @@
+/**
+ * Limits for callers who have not proved who they are, by their network address and for one process.
+ *
+ * The memory is fixed: addresses are hashed into a table of counters, so a flood from many addresses costs nothing more.
+ * Two addresses with the same counter share its limit. It counts in real time, not by the operator's clock, as
+ * `state/rate-limit.ts` does.
+ */
+
+/** Who sent a request, as far as the host knows. */
+export interface Caller {
+  /** IP address of the client. Without it no limit by address applies. */
+  readonly address?: string | undefined;
+}
+
+/** Counts requests by address. */
+export interface AddressLimit {
+  /** Count one request. Returns undefined if it is within the limit, else how long to wait, ms. */
+  take(address: string | undefined): number | undefined;
+}
+
+const COUNTERS = 2 ** 16;
+const WINDOW_MS = 1000;
+
+// An IPv6 network of 64 bits usually belongs to one client, who can use any address of it.
+const networkOf = (address: string): string => {
+  if (!address.includes(':') || address.includes('.')) return address.slice(address.lastIndexOf(':') + 1);
+  const [head = '', tail] = address.split('::');
+  const groups = head.split(':').filter(Boolean);
+  const rest = tail?.split(':').filter(Boolean) ?? [];
+  while (tail !== undefined && groups.length + rest.length < 8) groups.push('0');
+  return [...groups, ...rest]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16))
+    .join(':');
+};
+
+/**
+ * Create a limit.
+ *
+ * @param perSecond  requests per second and address.
+ * @param now        a clock that never goes back, ms.
+ */
+export function createAddressLimit(perSecond: number, now: () => number = () => performance.now()): AddressLimit {
+  const counts = new Uint32Array(COUNTERS);
+  // With a known start value a caller could compute addresses that share the counter of another caller.
+  const [seed = 0] = crypto.getRandomValues(new Uint32Array(1));
+  let windowEndsAt = Number.NEGATIVE_INFINITY;
+  // FNV-1a, with a random start value.
+  const indexOf = (text: string): number => {
+    let hash = seed;
+    for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
+    return ((hash >>> 16) ^ hash) & (COUNTERS - 1);
+  };
+  return {
+    take: (address) => {
+      if (address === undefined) return undefined;
+      const at = now();
+      if (at >= windowEndsAt) {
+        counts.fill(0);
+        windowEndsAt = at + WINDOW_MS;
+      }
+      const index = indexOf(networkOf(address));
+      counts[index] = counts[index]! + 1;
+      return counts[index]! > perSecond ? windowEndsAt - at : undefined;
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/** Answers whether the state can be reached. Many probes at once, or one after the other, cost one query per second. */
+
+import type { State } from '../state/state.ts';
+
+const CACHE_MS = 1000;
+
+/** Create a health check. `now` is a clock that never goes back, ms. */
+export function createHealthCheck(
+  state: Pick<State, 'check'>,
+  now: () => number = () => performance.now(),
+): () => Promise<boolean> {
+  let result: Promise<boolean> | undefined;
+  let expiresAt = Number.POSITIVE_INFINITY;
+  const check = async (): Promise<boolean> => {
+    try {
+      await state.check?.();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      // From the end of the check: a slow one is shared by everybody who asks meanwhile.
+      expiresAt = now() + CACHE_MS;
+    }
+  };
+  return () => {
+    if (!result || now() >= expiresAt) {
+      expiresAt = Number.POSITIVE_INFINITY;
+      result = check();
+    }
+    return result;
+  };
+}

@@ -1,0 +1,42 @@
+/** The limits that protect an operator from its callers, together: one object for each operator. */
+
+import type { Participants } from '../identity/participants.ts';
+import type { OperatorSettings } from '../options.ts';
+import type { RateLimit } from '../state/rate-limit.ts';
+import { memoryRateLimit } from '../state/rate-limit.ts';
+import type { State } from '../state/state.ts';
+import type { AddressLimit } from './caller-limits.ts';
+import { createAddressLimit } from './caller-limits.ts';
+import type { Turns } from './long-response.ts';
+import { createTurns } from './long-response.ts';
+import type { ParticipantLookup } from './participant-lookup.ts';
+import { createParticipantLookup } from './participant-lookup.ts';
+import type { BodyMemory } from './request-body.ts';
+import { createBodyMemory } from './request-body.ts';
+
+/** The limits of one operator. */
+export interface Limits {
+  /** Requests of each participant. Undefined if the options set no limit. */
+  readonly participant: RateLimit | undefined;
+  /** Refreshes, and requests that are refused, of each address. Undefined if the options set no limit. */
+  readonly anonymous: AddressLimit | undefined;
+  readonly findParticipant: ParticipantLookup;
+  readonly bodyMemory: BodyMemory;
+  /** Held by the one long response that is being made and read. */
+  readonly longResponses: Turns;
+}
+
+/** Create the limits of an operator. */
+export function createLimits(
+  { rateLimit, anonymousRateLimit }: OperatorSettings,
+  state: State,
+  participants: Participants,
+): Limits {
+  return {
+    participant: rateLimit === undefined ? undefined : (state.limiter ?? memoryRateLimit)(rateLimit),
+    anonymous: anonymousRateLimit === undefined ? undefined : createAddressLimit(anonymousRateLimit),
+    findParticipant: createParticipantLookup(participants),
+    bodyMemory: createBodyMemory(),
+    longResponses: createTurns(),
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * Finds the participant of a request, and bounds what unknown API keys cost: each of them would be a query of the database.
+ *
+ * An unknown key is remembered for half a second. Beyond a number of unknown keys per second, keys that this process has
+ * not accepted before are refused without a query. A key that is accepted is looked up anew for every request.
+ */
+
+import { sha256 } from '@noble/hashes/sha2.js';
+import { encodeB64 } from '../crypto/base64.ts';
+import { utf8Bytes } from '../crypto/node-builtins.ts';
+import type { Participant, Participants } from '../identity/participants.ts';
+
+/** How long an unknown key is remembered, ms. A participant who is added is known on every node after it. */
+export const UNKNOWN_KEY_MS = 500;
+/** Look-ups of unknown keys in one second, for the whole process. */
+export const MAX_UNKNOWN_LOOKUPS = 1000;
+const MAX_ACCEPTED = 10_000;
+const WINDOW_MS = 1000;
+
+/** The participant of a request; undefined if there is none; or how long the caller must wait, ms. */
+export type LookupResult = Participant | { readonly waitMs: number } | undefined;
+
+/** Finds the participant of an `Authorization` header. */
+export type ParticipantLookup = (authorization: string | undefined) => Promise<LookupResult>;
+
+/** Create a look-up. `now` is a clock that never goes back, ms. */
+export function createParticipantLookup(
+  { find }: Pick<Participants, 'find'>,
+  now: () => number = () => performance.now(),
+): ParticipantLookup {
+  // Digests, so that no API key stays in memory. `accepted` is in the order of use, the oldest first.
+  const unknownUntil = new Map<string, number>();
+  const accepted = new Set<string>();
+  let lookups = 0;
+  let windowEndsAt = Number.NEGATIVE_INFINITY;
+
+  const startWindow = (at: number): void => {
+    lookups = 0;
+    windowEndsAt = at + WINDOW_MS;
+    for (const [digest, until] of unknownUntil) if (until <= at) unknownUntil.delete(digest);
+  };
+
+  return async (authorization) => {
+    if (authorization === undefined) return undefined;
+    const at = now();
+    if (at >= windowEndsAt) startWindow(at);
+    const digest = encodeB64(sha256(utf8Bytes(authorization)));
+    if ((unknownUntil.get(digest) ?? at) > at) return undefined;
+    const isAccepted = accepted.delete(digest);
+    if (!isAccepted && lookups >= MAX_UNKNOWN_LOOKUPS) return { waitMs: windowEndsAt - at };
+    // Counted before the answer is known: look-ups in parallel must not exceed the limit.
+    lookups++;
+    const participant = await find(authorization);
+    if (!participant) {
+      unknownUntil.set(digest, at + UNKNOWN_KEY_MS);
+      return undefined;
+    }
+    lookups--;
+    accepted.add(digest);
+    if (accepted.size > MAX_ACCEPTED) accepted.delete(accepted.values().next().value!);
+    return participant;
+  };
+}

@@ -1,0 +1,53 @@
+/**
+ * Reads the body of an answer as a stream, up to a limit.
+ *
+ * The limit counts bytes after decompression: 400 kB of gzip may be 2 GB. It knows nothing of endpoints.
+ */
+
+import type { Bytes } from '../token/bytes.ts';
+
+/** Highest number of bytes in an answer to one user's request, and of an answer other than 200: 64 KiB. */
+export const MAX_ANSWER_BYTES = 65_536;
+/** Highest number of bytes in an answer to a batch, 16 MiB: 5,000 results take less than 2 MB. */
+export const MAX_BATCH_ANSWER_BYTES = 16 * 2 ** 20;
+/** Highest number of bytes in a list of salt buckets, 160 MiB: a million buckets take 93 MB. */
+export const MAX_LIST_ANSWER_BYTES = 160 * 2 ** 20;
+
+/** What has been read. `isComplete` is false if the body is longer than the limit: then `bytes` is its start. */
+export interface ReadBody {
+  readonly bytes: Bytes;
+  readonly isComplete: boolean;
+}
+
+const join = (chunks: readonly Uint8Array[], length: number): Bytes => {
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    const part = chunk.subarray(0, length - offset);
+    bytes.set(part, offset);
+    offset += part.length;
+  }
+  return bytes;
+};
+
+/** Read at most `maxBytes` of a body, and cancel the rest. */
+export async function readBytes(response: Response, maxBytes: number): Promise<ReadBody> {
+  const { body } = response;
+  // A replacement for `fetch` may have no streams; then the body is in memory already.
+  if (!body) {
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    return { bytes: bytes.subarray(0, maxBytes), isComplete: bytes.length <= maxBytes };
+  }
+  const reader = body.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  while (length <= maxBytes) {
+    const { done, value } = await reader.read();
+    if (done) return { bytes: join(chunks, length), isComplete: true };
+    chunks.push(value);
+    length += value.length;
+  }
+  // Not awaited: a source may never settle it. Cancelling ends the connection.
+  reader.cancel().catch(() => {});
+  return { bytes: join(chunks, maxBytes), isComplete: false };
+}

@@ -1,0 +1,206 @@
+/** What the command line does against hostile answers, readable files, and eyes on the command line. */
+
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { csvLine } from '../../src/cli/csv-rows.ts';
+import { run } from '../../src/cli/program.ts';
+import { createOperator } from '../../src/operator/index.ts';
+import { type Listening, listen } from '../../src/operator/node.ts';
+
+const SECRET = Buffer.alloc(32, 7).toString('base64');
+
+let folder: string;
+let service: Listening;
+let env: Record<string, string>;
+const operator = createOperator({ rootSecret: SECRET, apiKey: 'key-of-all', clientSecret: SECRET });
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tessera-hardening-'));
+  service = await listen(operator, { port: 0 });
+  env = { TESSERA_BASE_URL: service.url, TESSERA_API_KEY: 'key-of-all', TESSERA_CLIENT_SECRET: SECRET };
+});
+afterAll(async () => {
+  await service.close();
+  await operator.close();
+  await rm(folder, { recursive: true });
+});
+
+/** Run a command line. `whileReady` runs when an operator listens; it gets the lines of standard output. */
+const tessera = async (
+  args: string[],
+  given: { env?: Record<string, string>; stdin?: string[]; whileReady?: (out: string[]) => Promise<void> } = {},
+) => {
+  const out: string[] = [];
+  const err: string[] = [];
+  let ready = (): void => {};
+  const listening = new Promise<void>((resolve) => {
+    ready = resolve;
+  });
+  const code = await run(args, {
+    env: given.env ?? env,
+    stdin: async function* () {
+      yield* given.stdin ?? [];
+    },
+    out: (line) => {
+      out.push(line);
+      if (line.startsWith('listening on ')) ready();
+    },
+    err: (line) => err.push(line),
+    flushed: async () => {},
+    stopped: async () => {
+      await listening;
+      await given.whileReady?.(out);
+    },
+  });
+  return { code, out, err: err.join('\n') };
+};
+
+const file = async (name: string, content: string | Uint8Array, mode: number): Promise<string> => {
+  const path = join(folder, name);
+  await writeFile(path, content);
+  await chmod(path, mode);
+  return path;
+};
+
+describe('the terminal', () => {
+  const CONTROLS = /[^\P{C}\n\t]/u;
+
+  test('obeys nothing that a service writes into a message', async () => {
+    const message = '\u001b]0;owned\u0007 \u009b2J \u202eevil';
+    const server = createServer((_, response) => {
+      response.writeHead(400).end(JSON.stringify({ status: 'client_error', message }));
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as AddressInfo;
+    const { code, err } = await tessera(['generate', 'user@example.com'], {
+      env: { ...env, TESSERA_BASE_URL: `http://127.0.0.1:${port}` },
+    });
+    server.close();
+    expect(code).toBe(1);
+    expect(err).toContain('\\u001b]0;owned\\u0007 \\u009b2J \\u202eevil');
+    expect(err).not.toMatch(CONTROLS);
+  });
+
+  test('obeys nothing that a token set contains', async () => {
+    const set = {
+      advertising_token: 'a\u009b31m\u202e',
+      refresh_token: 'r',
+      refresh_response_key: SECRET,
+      identity_expires: 3,
+      refresh_from: 2,
+      refresh_expires: 4,
+    };
+    const path = await file('hostile.json', JSON.stringify({ ...set, '\u202e': 1, identity_expires: '\u202e' }), 0o600);
+    const { err, out } = await tessera(['refresh', path]);
+    expect(err + out.join()).not.toMatch(CONTROLS);
+    expect(err).toContain('error: ');
+  });
+
+  test('shows help and indented JSON with their line breaks', async () => {
+    expect((await tessera(['--help'])).out.join()).toContain('\n');
+    expect((await tessera(['generate', 'user@example.com'])).out.join()).toContain('{\n  "status"');
+  });
+});
+
+test('a spreadsheet evaluates no field of a line for spreadsheets; other programs get the fields as they are', () => {
+  const fields = ['=1+1', '+12', '-1', '@x', '\ttab', 'plain', null, 5];
+  expect(csvLine(fields, { isForSpreadsheet: true })).toBe("'=1+1,'+12,'-1,'@x,'\ttab,plain,,5");
+  expect(csvLine(fields)).toBe('=1+1,+12,-1,@x,\ttab,plain,,5');
+});
+
+test('--spreadsheet belongs to --export', async () => {
+  const { code, err } = await tessera(['map', '--counts', '--spreadsheet']);
+  expect([code, err]).toEqual([2, 'error: --spreadsheet: expected together with --export, got --counts']);
+});
+
+describe.skipIf(process.platform === 'win32')('a file with secrets that others can read', () => {
+  const start = (args: string[]) =>
+    tessera(['operator', '--port', '0', '--log-level', 'silent', ...args], { env: { TESSERA_API_KEY: 'key' } });
+  const warning = (option: string, mode: string) =>
+    `warning: ${option}: expected a file that only its owner can read, got mode ${mode}; chmod 600 makes it so`;
+
+  test('is used with a warning', async () => {
+    const root = await file('root', Buffer.alloc(32, 5), 0o644);
+    expect((await start(['--root-secret-file', root])).err).toContain(warning('--root-secret-file', '0644'));
+    const config = await file('config.json', JSON.stringify({ apiKey: 'key', clientSecret: SECRET }), 0o640);
+    expect((await start(['--config', config])).err).toContain(warning('--config', '0640'));
+    const set = await file('set.json', '{}', 0o604);
+    expect((await tessera(['refresh', set])).err).toContain(warning('FILE', '0604'));
+  });
+
+  test('brings no warning if only the owner can read it, or if it holds no secret', async () => {
+    const root = await file('own-root', Buffer.alloc(32, 5), 0o600);
+    const harmless = await file('harmless.json', '{"siteId":7}', 0o644);
+    const { err } = await start(['--root-secret-file', root, '--config', harmless]);
+    expect(err).not.toContain('expected a file that only its owner can read');
+  });
+});
+
+describe('DII on standard input', () => {
+  test('is read for -, in any pieces, up to the first line break', async () => {
+    const { code, out } = await tessera(['generate', '-', '--json'], {
+      stdin: ['user@exam', 'ple.com\r\nsecond line\n'],
+    });
+    expect(code).toBe(0);
+    const { advertising_token } = JSON.parse(out[0]!).body;
+    const validated = await tessera(['validate', advertising_token, '-', '--json'], { stdin: ['user@example.com'] });
+    expect(JSON.parse(validated.out[0]!).body).toBe(true);
+    expect((await tessera(['optout', '-'], { stdin: ['+12345678999\n'] })).code).toBe(0);
+    expect(JSON.parse((await tessera(['generate', '+12345678999', '--json'])).out[0]!).status).toBe('optout');
+  });
+
+  test.each([
+    [[], 'error: DII: expected a line on standard input, got none'],
+    [['\n'], 'error: DII: expected a line on standard input, got none'],
+    [['x'.repeat(70_000)], 'error: DII: expected a line of at most 65536 characters, got a longer one'],
+    [['nobody\n'], 'error: DII: expected an email address, a phone number with a leading +'],
+  ])('exits with 2 for %j', async (stdin, message) => {
+    const { code, err } = await tessera(['generate', '-'], { stdin });
+    expect(code).toBe(2);
+    expect(err.startsWith(message)).toBe(true);
+  });
+});
+
+describe('tessera operator', () => {
+  const start = (args: string[], whileReady?: (out: string[]) => Promise<void>) =>
+    tessera(['operator', '--port', '0', '--log-level', 'silent', ...args], {
+      env: { TESSERA_API_KEY: 'key', TESSERA_CLIENT_SECRET: SECRET, TESSERA_ROOT_SECRET: SECRET },
+      ...(whileReady && { whileReady }),
+    });
+
+  test('warns if other machines can reach it, and points to the documentation', async () => {
+    const { err } = await start(['--host', '0.0.0.0']);
+    expect(err).toContain(
+      'warning: --host: other machines reach this port by plain http; put a proxy with TLS in front (docs/operator.md, "In production")',
+    );
+    for (const host of ['127.0.0.1', 'localhost']) expect((await start(['--host', host])).err).not.toContain('--host');
+  });
+
+  test('serves metrics on a port of their own, and only there', async () => {
+    const { code, out } = await start(['--metrics-port', '0'], async (lines) => {
+      const [metrics] = lines.flatMap((line) => /^metrics on (.*)$/.exec(line)?.[1] ?? []);
+      const [url] = lines.flatMap((line) => /^listening on (.*)$/.exec(line)?.[1] ?? []);
+      expect((await fetch(metrics!)).status).toBe(200);
+      expect((await fetch(`${url}/metrics`)).status).toBe(404);
+      expect((await fetch(metrics!.replace('/metrics', '/ops/healthcheck'))).status).toBe(404);
+    });
+    expect([code, out.length]).toEqual([0, 2]);
+  });
+
+  test('limits anonymous callers by the address that a trusted proxy names', async () => {
+    await start(['--anonymous-rate-limit', '1', '--trust-proxy'], async ([line]) => {
+      const url = line!.slice('listening on '.length);
+      const refresh = async (client: string) => {
+        const headers = { 'x-forwarded-for': client };
+        return (await fetch(`${url}/v2/token/refresh`, { method: 'POST', body: '%', headers })).status;
+      };
+      const addresses = Array.from({ length: 20 }, (_, at) => `198.51.100.${at}`);
+      expect(await Promise.all(addresses.map(refresh))).toEqual(addresses.map(() => 400));
+      // Twenty at once: more than one of them in the same second.
+      expect(await Promise.all(addresses.map(() => refresh('203.0.113.7')))).toContain(429);
+    });
+  });
+});

@@ -1,0 +1,44 @@
+/** A TCP proxy on loopback that can stop to forward: to its clients, the server behind it hangs. */
+
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** Start a proxy in front of a port of this machine. */
+export const startProxy = async (target: number) => {
+  const sockets = new Set<Socket>();
+  let isPaused = false;
+  const server = createServer((client) => {
+    const upstream = connect(target, '127.0.0.1');
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(from);
+      from.on('error', () => {});
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+      // What arrives during a pause is lost.
+      from.on('data', (bytes) => {
+        if (!isPaused) to.write(bytes);
+      });
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    pause: () => {
+      isPaused = true;
+    },
+    resume: () => {
+      isPaused = false;
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+};

@@ -1,0 +1,255 @@
+import { describe, expect, test } from 'vitest';
+import { createAddressLimit } from '../../src/operator/http/caller-limits.ts';
+import { createHealthCheck } from '../../src/operator/http/health.ts';
+import {
+  createParticipantLookup,
+  MAX_UNKNOWN_LOOKUPS,
+  UNKNOWN_KEY_MS,
+} from '../../src/operator/http/participant-lookup.ts';
+import { createBodyMemory, MAX_BODY_BYTES, MAX_BODY_MEMORY } from '../../src/operator/http/request-body.ts';
+import type { Participant } from '../../src/operator/identity/participants.ts';
+import { toB64 } from '../../src/token/bytes.ts';
+import { BASE, createTestService, envelope, NOON } from './fixtures.ts';
+
+describe('the limit of an address', () => {
+  const createLimit = () => {
+    const clock = { at: 0 };
+    const { take } = createAddressLimit(2, () => clock.at);
+    const accepts = (address: string | undefined) => take(address) === undefined;
+    return { clock, take, accepts };
+  };
+
+  test('counts each address, and starts again with each second', () => {
+    const { clock, take, accepts } = createLimit();
+    expect([1, 2, 3].map(() => accepts('192.0.2.1'))).toEqual([true, true, false]);
+    expect(accepts('192.0.2.2')).toBe(true);
+    clock.at = 600;
+    expect(take('192.0.2.1')).toBe(400);
+    clock.at = 1000;
+    expect(accepts('192.0.2.1')).toBe(true);
+  });
+
+  test('counts an IPv6 network of 64 bits as one address, and an IPv4 address in its IPv6 form as itself', () => {
+    const { accepts } = createLimit();
+    const network = ['2001:db8:0:1::1', '2001:db8::1:0:0:0:2', '2001:0db8:0000:0001:ffff:ffff:ffff:ffff'];
+    expect(network.map(accepts)).toEqual([true, true, false]);
+    expect(accepts('2001:db8:0:2::1')).toBe(true);
+    expect(['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1'].map(accepts)).toEqual([true, true, false]);
+    // Twice: another network, not the one above.
+    expect(['::1', '::1'].map(accepts)).toEqual([true, true]);
+  });
+
+  test('does not apply without an address', () => {
+    const { accepts } = createLimit();
+    expect([1, 2, 3, 4].map(() => accepts(undefined))).toEqual([true, true, true, true]);
+  });
+});
+
+describe('the look-up of participants', () => {
+  const KNOWN = { keyHash: 'known' } as Participant;
+  const createLookup = (known = ['Bearer known']) => {
+    const clock = { at: 0 };
+    const asked: (string | undefined)[] = [];
+    const find = async (authorization: string | undefined) => {
+      asked.push(authorization);
+      return known.includes(authorization ?? '') ? KNOWN : undefined;
+    };
+    return { clock, asked, known, find: createParticipantLookup({ find }, () => clock.at) };
+  };
+
+  test('asks for an unknown key once in half a second', async () => {
+    const { asked, clock, find, known } = createLookup();
+    for (let call = 0; call < 5; call++) expect(await find('Bearer nobody')).toBeUndefined();
+    expect(asked).toEqual(['Bearer nobody']);
+    known.push('Bearer nobody');
+    clock.at = UNKNOWN_KEY_MS;
+    expect(await find('Bearer nobody')).toBe(KNOWN);
+  });
+
+  test('asks for a known key every time, so that a revocation counts at once', async () => {
+    const { asked, find, known } = createLookup();
+    expect(await find('Bearer known')).toBe(KNOWN);
+    expect(await find('Bearer known')).toBe(KNOWN);
+    known.length = 0;
+    expect(await find('Bearer known')).toBeUndefined();
+    expect(asked).toHaveLength(3);
+  });
+
+  test('asks nothing without a header', async () => {
+    const { asked, find } = createLookup();
+    expect(await find(undefined)).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  test('a flood of unknown keys costs a limited number of queries, and stops no participant who has called before', async () => {
+    const { asked, clock, find } = createLookup(['Bearer known', 'Bearer new']);
+    await find('Bearer known');
+    asked.length = 0;
+    const flood = Array.from({ length: 5 * MAX_UNKNOWN_LOOKUPS }, (_, at) => find(`Bearer ${at}`));
+    const answers = await Promise.all(flood);
+    expect(asked).toHaveLength(MAX_UNKNOWN_LOOKUPS);
+    expect(answers.filter((answer) => answer === undefined)).toHaveLength(MAX_UNKNOWN_LOOKUPS);
+    expect(answers.at(-1)).toEqual({ waitMs: 1000 });
+    expect(await find('Bearer known')).toBe(KNOWN);
+    expect(await find('Bearer new')).toEqual({ waitMs: 1000 });
+    clock.at = 1000;
+    expect(await find('Bearer new')).toBe(KNOWN);
+  });
+});
+
+describe('the memory for bodies', () => {
+  const announced = (bytes: number) => new Request(BASE, { method: 'POST', headers: { 'content-length': `${bytes}` } });
+
+  test('is limited for each participant, and is given back', () => {
+    const { reserve } = createBodyMemory();
+    const releases = Array.from({ length: MAX_BODY_MEMORY / MAX_BODY_BYTES }, () =>
+      reserve('one', announced(MAX_BODY_BYTES)),
+    );
+    expect(releases).not.toContain(undefined);
+    expect(reserve('one', announced(1))).toBeUndefined();
+    expect(reserve('other', announced(1))).toBeDefined();
+    releases[0]!();
+    expect(reserve('one', announced(MAX_BODY_BYTES))).toBeDefined();
+  });
+
+  test('a body without an announced length takes as much as the largest', () => {
+    const { reserve } = createBodyMemory();
+    for (let n = 0; n < MAX_BODY_MEMORY / MAX_BODY_BYTES; n++)
+      expect(reserve('one', new Request(BASE, { method: 'POST', body: 'x' }))).toBeDefined();
+    expect(reserve('one', announced(1))).toBeUndefined();
+  });
+
+  test('is given back after each request, however it ends', async () => {
+    const service = createTestService();
+    const headers = { authorization: `Bearer ${service.participant.apiKey}` };
+    for (let n = 0; n < 2 * (MAX_BODY_MEMORY / MAX_BODY_BYTES); n++) {
+      const body = new ReadableStream({ pull: (controller) => controller.error(new Error('disconnected')) });
+      const init = { method: 'POST', body, duplex: 'half', headers } as RequestInit;
+      const response = await service.operator.fetch(new Request(`${BASE}/v2/token/generate`, init));
+      expect(response.status).toBe(400);
+    }
+  });
+
+  test('is refused with 429 to a participant who sends too many bodies at once', async () => {
+    const service = createTestService();
+    const { apiKey, clientSecret } = service.participant;
+    const headers = { authorization: `Bearer ${apiKey}` };
+    const closers: (() => void)[] = [];
+    const pending = Array.from({ length: MAX_BODY_MEMORY / MAX_BODY_BYTES }, () => {
+      const body = new ReadableStream({ start: (controller) => void closers.push(() => controller.close()) });
+      const init = { method: 'POST', body, duplex: 'half', headers } as RequestInit;
+      return service.operator.fetch(new Request(`${BASE}/v2/token/generate`, init));
+    });
+    const sealed = toB64(await envelope({ email: 'a@example.com' }, clientSecret, NOON));
+    const refused = await service.post('/v2/token/generate', sealed, headers);
+    expect([refused.status, refused.headers.get('retry-after'), await refused.text()]).toEqual([429, '1', '']);
+    for (const close of closers) close();
+    await Promise.all(pending);
+    expect((await service.post('/v2/token/generate', sealed, headers)).status).toBe(200);
+  });
+});
+
+describe('the rate limit of a participant', () => {
+  test('does not count requests without the client secret', async () => {
+    const service = createTestService({ rateLimit: 1 });
+    const thief = { ...service.participant, clientSecret: toB64(new Uint8Array(32).fill(3)) };
+    for (let n = 0; n < 5; n++)
+      expect((await service.call('/v3/identity/map', { email: [] }, { as: thief })).http).toBe(400);
+    expect((await service.call('/v3/identity/map', { email: [] })).http).toBe(200);
+  });
+});
+
+describe('anonymousRateLimit', () => {
+  const address = '198.51.100.1';
+  const send = (service: ReturnType<typeof createTestService>, path: string, init: RequestInit, from = address) =>
+    service.operator.fetch(new Request(BASE + path, { method: 'POST', ...init }), { address: from });
+
+  test('limits the refreshes of an address, good or bad', async () => {
+    const service = createTestService({ anonymousRateLimit: 2 });
+    const { refresh_token: body } = await service.generate({ email: 'a@example.com' });
+    const statuses = [];
+    for (const token of [body, '%', body])
+      statuses.push((await send(service, '/v2/token/refresh', { body: token })).status);
+    expect(statuses).toEqual([200, 400, 429]);
+    const limited = await send(service, '/v2/token/refresh', { body, headers: { origin: 'https://page.example' } });
+    expect([limited.headers.get('retry-after'), limited.headers.get('access-control-expose-headers')]).toEqual([
+      '1',
+      'Date, Retry-After',
+    ]);
+    expect((await send(service, '/v2/token/refresh', { body }, '198.51.100.2')).status).toBe(200);
+    expect((await service.post('/v2/token/refresh', body)).status).toBe(200);
+  });
+
+  test('limits refused requests, and does not count those of participants', async () => {
+    const service = createTestService({ anonymousRateLimit: 2 });
+    const { apiKey, clientSecret } = service.participant;
+    const headers = { authorization: `Bearer ${apiKey}` };
+    const generate = async () => {
+      const body = toB64(await envelope({ email: 'a@example.com' }, clientSecret, NOON));
+      return (await send(service, '/v2/token/generate', { body, headers })).status;
+    };
+    for (let n = 0; n < 4; n++) expect(await generate()).toBe(200);
+    const refused = [
+      await send(service, '/v2/token/generate', { body: 'x' }),
+      await send(service, '/v2/token/generate', { body: 'not an envelope', headers }),
+      await send(service, '/v2/token/generate', { body: 'x', headers: { authorization: 'Bearer nobody' } }),
+    ];
+    expect(refused.map(({ status }) => status)).toEqual([401, 400, 429]);
+    expect(await generate()).toBe(200);
+  });
+});
+
+describe('the health check', () => {
+  test('asks the state at most once a second, also while it waits for an answer', async () => {
+    const clock = { at: 0 };
+    let asked = 0;
+    let answer = (_: boolean): void => {};
+    const check = () => {
+      asked++;
+      return new Promise<void>((resolve, reject) => {
+        answer = (isHealthy) => (isHealthy ? resolve() : reject(new Error('no')));
+      });
+    };
+    const isHealthy = createHealthCheck({ check }, () => clock.at);
+    const first = Array.from({ length: 50 }, () => isHealthy());
+    clock.at = 4000;
+    first.push(isHealthy());
+    answer(false);
+    expect(new Set(await Promise.all(first))).toEqual(new Set([false]));
+    clock.at = 4999;
+    expect(await isHealthy()).toBe(false);
+    expect(asked).toBe(1);
+    clock.at = 5000;
+    const next = isHealthy();
+    answer(true);
+    expect([await next, asked]).toEqual([true, 2]);
+  });
+});
+
+describe('metrics', () => {
+  const ask = (path = '/metrics', init: RequestInit = {}) => new Request(BASE + path, init);
+
+  test('on a port of their own are absent from the port of the service', async () => {
+    const { operator } = createTestService({ publicMetrics: false });
+    expect((await operator.fetch(ask())).status).toBe(404);
+    expect((await operator.fetch(ask('/metrics', { method: 'POST' }))).status).toBe(404);
+    const own = await operator.metrics.fetch(ask());
+    expect([own.status, own.headers.get('content-type')]).toEqual([200, expect.stringMatching(/^text\/plain/)]);
+    expect(await own.text()).toContain(
+      'tessera_http_requests_total{method="GET",path="/metrics",http="404",status=""} 1',
+    );
+    expect((await operator.metrics.fetch(ask('/v2/token/refresh', { method: 'POST' }))).status).toBe(404);
+    expect((await operator.metrics.fetch(ask('/metrics', { method: 'POST' }))).status).toBe(405);
+  });
+
+  test('cannot be read by a page', async () => {
+    const { operator } = createTestService();
+    const headers = { origin: 'https://page.example', 'access-control-request-method': 'GET' };
+    for (const answer of [
+      await operator.fetch(ask('/metrics', { headers })),
+      await operator.fetch(ask('/metrics', { headers, method: 'OPTIONS' })),
+      await operator.metrics.fetch(ask('/metrics', { headers })),
+    ])
+      expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
+  });
+});
