@@ -21,14 +21,21 @@ const listenOn = async (service: Parameters<typeof listen>[0], port: number): Pr
   }
 };
 
-await ensureDist();
-
-const operator = createOperator({ ...LIFETIMES, roles: ['GENERATOR', 'OPTOUT'] });
-const operatorServer = await listenOn(operator, 4701);
-const [credentials] = operator.participants;
-const publisherServer = await listenOn(createPublisher({ baseUrl: operatorServer.url, ...credentials! }), 4700);
-
-console.log(`
+/**
+ * Start operator and publisher, and print their addresses.
+ *
+ * @param out  prints a line.
+ */
+export async function startDemo({
+  out,
+}: {
+  readonly out: (line: string) => void;
+}): Promise<{ close(): Promise<void> }> {
+  const operator = createOperator({ ...LIFETIMES, roles: ['GENERATOR', 'OPTOUT'] });
+  const operatorServer = await listenOn(operator, 4701);
+  const [credentials] = operator.participants;
+  const publisherServer = await listenOn(createPublisher({ baseUrl: operatorServer.url, ...credentials! }), 4700);
+  out(`
   publisher  ${publisherServer.url}   <- open this, in two tabs if you like
   in an app  ${publisherServer.url}/webview
   operator   ${operatorServer.url}
@@ -36,9 +43,17 @@ console.log(`
   A token is refreshed after ${LIFETIMES.refreshFrom} s, expires after ${LIFETIMES.identityExpires} s; its refresh token ends after ${LIFETIMES.refreshExpires} s.
   Ctrl-C stops both.
 `);
+  return {
+    close: async () => {
+      await Promise.all([publisherServer.close(), operatorServer.close()]);
+      await operator.close();
+    },
+  };
+}
 
-const stop = async () => {
-  await Promise.all([publisherServer.close(), operatorServer.close()]);
-  await operator.close();
-};
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
+// `npm run demo`; `tessera demo` imports this file.
+if (process.argv[1] === import.meta.filename) {
+  await ensureDist();
+  const { close } = await startDemo({ out: console.log });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close());
+}

@@ -11,6 +11,7 @@ import { NONCE_LENGTH, openRefresh, openResponse, sealRequest } from '../token/e
 import { type ErrorCode, TokenError } from '../token/errors.ts';
 import { checkInteger } from './checks.ts';
 import { withDeadline } from './deadline.ts';
+import { networkError } from './network-error.ts';
 import type { ClientSettings } from './options.ts';
 import { requestName } from './paths.ts';
 import { redacted, responseError } from './response-errors.ts';
@@ -95,13 +96,6 @@ const withRequest = async <T>(path: string, decrypting: Promise<T>): Promise<T> 
   }
 };
 
-// Node's `fetch` throws "fetch failed"; the reason is the code of its cause, for example ECONNREFUSED.
-const networkError = (path: string, cause: unknown): TokenError => {
-  const code = (cause as { cause?: { code?: unknown } } | undefined)?.cause?.code;
-  const reason = typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : 'a network failure';
-  return new TokenError('network', `${requestName(path)}: expected an answer, got ${reason}`, { cause });
-};
-
 /**
  * Create the two ways of calling the service.
  *
@@ -131,7 +125,7 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Clie
       response = await fetch(baseUrl + path, init);
       answer = response.status === 200 ? await read(response) : await response.text();
     } catch (cause) {
-      throw networkError(path, cause);
+      throw networkError(path, baseUrl, cause);
     }
     if (response.status !== 200) throw responseError(path, response, answer as string, now());
     return answer as T;
