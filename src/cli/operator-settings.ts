@@ -46,6 +46,7 @@ const CONFIG_NAMES = [
   'rateLimit',
   'maxBatchSize',
   'keyGeneration',
+  'sharing',
 ] as const satisfies (keyof OperatorSettings)[];
 
 /** The values of `--log-level`. */

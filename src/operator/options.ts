@@ -61,6 +61,11 @@ export interface OperatorOptions extends GivenCredentials {
    * `postgres://...` (package `pg`), for several nodes. Default: memory, which ends with the process.
    */
   readonly database?: string | undefined;
+  /**
+   * Which sites may decrypt the tokens of which: site ID -> site IDs of the permitted participants, for example
+   * `{ "101": [202, 203] }`; `[]` permits none. A site that is not listed permits every participant with the role ID_READER.
+   */
+  readonly sharing?: Readonly<Record<string, readonly number[]>> | undefined;
   /** A store of your own, in place of `database`. */
   readonly state?: State | undefined;
   /** Default: nothing is logged. */
@@ -83,6 +88,8 @@ export interface OperatorSettings {
   readonly rateLimit: number | undefined;
   readonly maxBatchSize: number;
   readonly keyGeneration: number;
+  /** Site ID of the owner of tokens -> site IDs that may decrypt them. */
+  readonly sharing: ReadonlyMap<number, ReadonlySet<number>>;
   readonly database: string | undefined;
   readonly state: State | undefined;
   readonly logger: Logger | undefined;
@@ -113,6 +120,7 @@ const OPTION_NAMES = {
   rateLimit: 0,
   maxBatchSize: 0,
   keyGeneration: 0,
+  sharing: 0,
   database: 0,
   state: 0,
   logger: 0,
@@ -158,6 +166,17 @@ const participantsOption = (options: OperatorOptions): readonly GivenCredentials
     checkCredentials(`participants[${index}].`, given);
   });
   return apiKey === undefined ? participants : [...participants, shorthand];
+};
+
+const sharingOption = (sharing: OperatorOptions['sharing'] = {}): OperatorSettings['sharing'] => {
+  throwTypeIf(typeFault('sharing', 'object', sharing));
+  return new Map(
+    Object.entries(sharing).map(([owner, readers]) => {
+      const siteId = integer('sharing', /^\d+$/.test(owner) ? Number(owner) : owner, 1, MAX_SITE_ID);
+      throwTypeIf(typeFault(`sharing.${owner}`, 'array', readers));
+      return [siteId, new Set(readers.map((reader) => integer(`sharing.${owner}`, reader, 1, MAX_SITE_ID)))];
+    }),
+  );
 };
 
 const rootOption = ({ rootSecret, database }: OperatorOptions): Bytes | undefined => {
@@ -207,6 +226,7 @@ export function resolveOptions(options: OperatorOptions): OperatorSettings {
     rateLimit: rateLimit === undefined ? undefined : integer('rateLimit', rateLimit, 1, MAX_COUNT),
     maxBatchSize: integer('maxBatchSize', options.maxBatchSize ?? 5000, 1, MAX_COUNT),
     keyGeneration: integer('keyGeneration', options.keyGeneration ?? 1, 1, MAX_GENERATION),
+    sharing: sharingOption(options.sharing),
     state,
     logger,
   };

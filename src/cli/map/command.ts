@@ -29,7 +29,7 @@ const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[]
   ['--type', ['FILE', '--forget', '--forget -']],
   ['--rejects', ['FILE']],
   ['--v2', ['FILE', '--due', '--counts']],
-  ['--workers', ['FILE', '--due', '--check-optouts']],
+  ['--workers', ['FILE', '--due']],
   ['--yes', ['--forget-all']],
 ];
 

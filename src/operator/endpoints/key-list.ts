@@ -1,8 +1,8 @@
 /**
- * The common part of the two key endpoints: which keys a participant receives, and their wire form.
+ * The common part of the key endpoints: which keys a participant receives, and their wire form.
  *
- * An ID_READER receives the keys of every site, a SHARER those of its own site, both the master keys. Nobody receives a
- * refresh key.
+ * Everyone receives the master keys and those of the own site. The keys of another site: if the option `sharing` lists the
+ * sites that may decrypt its tokens, those sites; otherwise every ID_READER. Nobody receives a refresh key.
  *
  * @see docs/protocol.md, "Tokens"
  */
@@ -22,9 +22,14 @@ const KEY_LIFETIME_SECONDS = 31_536_000;
 
 /** Return the keys that a participant may read, in the order of their numbers. */
 export async function readableKeys({ participant }: EndpointCall, service: Service): Promise<TokenKey[]> {
-  const { keys, participants } = service;
-  const sites = participant.roles.has('ID_READER') ? await participants.siteIds() : [participant.siteId];
-  return [MASTER, ...sites].flatMap((siteId) => keys.generations(siteId)).sort((a, b) => a.id - b.id);
+  const { keys, participants, settings } = service;
+  const isReader = participant.roles.has('ID_READER');
+  const mayDecrypt = (owner: number): boolean =>
+    owner === participant.siteId || (settings.sharing.get(owner)?.has(participant.siteId) ?? isReader);
+  const sites = new Set([participant.siteId, ...(await participants.siteIds())]);
+  return [MASTER, ...[...sites].filter(mayDecrypt)]
+    .flatMap((siteId) => keys.generations(siteId))
+    .sort((a, b) => a.id - b.id);
 }
 
 /**

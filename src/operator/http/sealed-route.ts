@@ -31,8 +31,9 @@ export function sealedRoute(endpoint: Endpoint, service: Service): (exchange: Ex
     if (waitMs !== undefined) return rateLimited(exchange, waitMs);
 
     const { secret } = participant;
-    const now = service.settings.now();
-    const opened = await openBody(body, isBinary(request), secret, now);
+    const { scope, now: readClock } = service.settings;
+    const now = readClock();
+    const opened = await openBody(body, isBinary(request), secret, now, scope);
     if ('httpStatus' in opened) return plainResponse(exchange, opened);
     const result = await endpoint.handle({ now, participant, payload: opened.payload }, service);
     if (result.httpStatus !== 200) return plainResponse(exchange, result);
