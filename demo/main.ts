@@ -4,6 +4,7 @@
  * Lifetimes are short, so that the whole life of a token can be watched: it is refreshed after 10 s and expires after 30 s.
  */
 
+import { pathToFileURL } from 'node:url';
 import { ensureDist } from '../build/dist.ts';
 import { createOperator } from '../src/operator/index.ts';
 import { type Listening, listen } from '../src/operator/node.ts';
@@ -22,29 +23,20 @@ const listenOn = async (service: Parameters<typeof listen>[0], port: number): Pr
 };
 
 /**
- * Start operator and publisher, and print their addresses.
+ * Start operator and publisher; builds `dist/` first if it is not up to date.
  *
- * @param out  prints a line.
+ * @param port  port of the pages; the operator has the next one. If one is in use, any free port.
  */
-export async function startDemo({
-  out,
-}: {
-  readonly out: (line: string) => void;
-}): Promise<{ close(): Promise<void> }> {
+export async function startDemo({ port = 4700 }: { readonly port?: number } = {}) {
+  await ensureDist();
   const operator = createOperator({ ...LIFETIMES, roles: ['GENERATOR', 'OPTOUT'] });
-  const operatorServer = await listenOn(operator, 4701);
+  const operatorServer = await listenOn(operator, port && port + 1);
   const [credentials] = operator.participants;
-  const publisherServer = await listenOn(createPublisher({ baseUrl: operatorServer.url, ...credentials! }), 4700);
-  out(`
-  publisher  ${publisherServer.url}   <- open this, in two tabs if you like
-  in an app  ${publisherServer.url}/webview
-  operator   ${operatorServer.url}
-
-  A token is refreshed after ${LIFETIMES.refreshFrom} s, expires after ${LIFETIMES.identityExpires} s; its refresh token ends after ${LIFETIMES.refreshExpires} s.
-  Ctrl-C stops both.
-`);
+  const publisherServer = await listenOn(createPublisher({ baseUrl: operatorServer.url, ...credentials! }), port);
   return {
-    close: async () => {
+    url: publisherServer.url,
+    operatorUrl: operatorServer.url,
+    close: async (): Promise<void> => {
       await Promise.all([publisherServer.close(), operatorServer.close()]);
       await operator.close();
     },
@@ -52,8 +44,15 @@ export async function startDemo({
 }
 
 // `npm run demo`; `tessera demo` imports this file.
-if (process.argv[1] === import.meta.filename) {
-  await ensureDist();
-  const { close } = await startDemo({ out: console.log });
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const { url, operatorUrl, close } = await startDemo();
+  console.log(`
+  publisher  ${url}   <- open this, in two tabs if you like
+  in an app  ${url}/webview
+  operator   ${operatorUrl}
+
+  A token is refreshed after ${LIFETIMES.refreshFrom} s, expires after ${LIFETIMES.identityExpires} s; its refresh token ends after ${LIFETIMES.refreshExpires} s.
+  Ctrl-C stops both.
+`);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close());
 }
