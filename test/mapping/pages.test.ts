@@ -13,7 +13,7 @@ const watched = async (kind: Kind, onPage: (sql: string, params: unknown[], quer
   const watch = <Q extends Queries>(queries: Q): Q => ({
     ...queries,
     query: async (sql, params) => {
-      if (sql.includes('LIMIT 5000')) await onPage(sql, params as unknown[], queries);
+      if (sql.includes('(type, hash) > ($1, $2)')) await onPage(sql, params as unknown[], queries);
       return queries.query(sql, params);
     },
   });
