@@ -238,7 +238,7 @@ describe('tessera map FILE', () => {
     [
       ['--workers', 'x'],
       'email',
-      "option '--workers <number>' argument '...' is invalid. expected a whole number from 1 to 20",
+      "option '--workers <number>' argument 'x' is invalid. expected a whole number from 1 to 20",
     ],
     [['--rejects', '/nowhere/rejects.csv'], 'email', '--rejects: could not write /nowhere/rejects.csv: no such folder'],
   ])('%j is wrong use', async (args, text, said) => {
