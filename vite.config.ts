@@ -3,13 +3,14 @@
  *
  *   vite build                    the ES modules that package.json exports
  *   vite build --mode command     the `tessera` command
+ *   vite build --mode demo        the demo that the command starts
  *   vite build --mode tessera.js  one script-tag file, by its name
  *
  * `npm run build` runs all modes (build/dist.ts), from the list in build/entries.ts. The tests have vitest.config.ts.
  */
 
 import { type BuildEnvironmentOptions, defineConfig, type UserConfig } from 'vite';
-import { command, entries, external, type ScriptFile, scripts } from './build/entries.ts';
+import { command, demo, entries, external, type ScriptFile, scripts } from './build/entries.ts';
 
 /** Absolute, as an alias must be. */
 const path = (file: string) => `${import.meta.dirname}/${file}`;
@@ -36,19 +37,38 @@ const modules: UserConfig = {
   },
 };
 
-/** The command for Node. Its dependencies are bundled, except those of package.json's `dependencies` and peers. */
-const program: UserConfig = {
+/**
+ * A program for Node. Its dependencies are bundled, except those of package.json's `dependencies` and peers, and esbuild, which
+ * is native: only a clone has it.
+ *
+ * @param name    the file in `dist/`, without its extension.
+ * @param source  the file that it is built from, without its extension.
+ */
+const program = (name: string, source: string): UserConfig => ({
   build: {
     ssr: true,
     minify: false,
     sourcemap: true,
     rolldownOptions: {
-      input: { [command]: path(`src/${command}.ts`) },
-      external,
-      output: { entryFileNames: '[name].js', chunkFileNames: 'cli/[name]-[hash].js' },
+      input: { [name]: path(`${source}.ts`) },
+      external: [...external, 'esbuild'],
+      output: { entryFileNames: '[name].js', chunkFileNames: `${name.split('/')[0]}/[name]-[hash].js` },
     },
   },
   ssr: { noExternal: true },
+});
+
+/** The demo reads files of `dist/` by paths relative to itself. In the package it is within `dist/`. */
+const packagedDemo: UserConfig = {
+  ...program(demo, demo),
+  resolve: { alias: { '../build/dist.ts': path('build/demo.ts') } },
+  plugins: [
+    {
+      name: 'demo-within-dist',
+      transform: (code, id) =>
+        id.startsWith(path('demo/')) ? { code: code.replace(/(['"`])\.\.\/dist\//g, '$1../'), map: null } : undefined,
+    },
+  ],
 };
 
 /** The notice that the licence of noble demands in every copy: minifying removes comments. */
@@ -73,7 +93,8 @@ function script(name: string, { source, format, noble }: ScriptFile): UserConfig
 }
 
 export default defineConfig(({ mode }) => {
-  const config = scripts[mode] ? script(mode, scripts[mode]) : mode === 'command' ? program : modules;
+  const programs: Record<string, UserConfig> = { command: program(command, `src/${command}`), demo: packagedDemo };
+  const config = scripts[mode] ? script(mode, scripts[mode]) : (programs[mode] ?? modules);
   const build: BuildEnvironmentOptions = {
     target: 'es2022',
     emptyOutDir: false,

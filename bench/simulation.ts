@@ -1,6 +1,6 @@
 /**
  * `npm run simulate [-- DAYS SEED...]`: simulate a month of a browser profile in virtual time, for each seed. Prints the table
- * of the README, and exits with 1 after any fault.
+ * of docs/guarantees.md, and exits with 1 after any fault.
  */
 
 import { runLong, tableOf } from '../test/model/long-run.ts';

@@ -7,8 +7,8 @@
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type BuildEnvironmentOptions, build, type Rolldown } from 'vite';
@@ -45,12 +45,26 @@ async function emitTypes(outDir: string): Promise<void> {
   );
 }
 
+/** Copy the pages of the demo: everything but its TypeScript. */
+async function copyPages(outDir: string): Promise<void> {
+  for (const file of await filesBelow(`${root}demo`)) {
+    if (file.endsWith('.ts')) continue;
+    const copy = join(outDir, 'demo', relative(`${root}demo`, file));
+    await mkdir(dirname(copy), { recursive: true });
+    await copyFile(file, copy);
+  }
+}
+
 /** Build everything into `dist/`. */
 export async function buildDist(): Promise<void> {
   // Beside `dist/`: the paths in source maps are relative.
   const outDir = `${root}dist.${process.pid}`;
   try {
-    const [files] = await Promise.all([Promise.all(modes.map((mode) => bundle(mode, { outDir }))), emitTypes(outDir)]);
+    const [files] = await Promise.all([
+      Promise.all(modes.map((mode) => bundle(mode, { outDir }))),
+      emitTypes(outDir),
+      copyPages(outDir),
+    ]);
     await writeFile(`${outDir}/sbom.json`, await sbomOf(files.flat(), root));
     await chmod(`${outDir}/${command}.js`, 0o755);
     await rm(`${root}dist`, { recursive: true, force: true });
@@ -66,6 +80,7 @@ export async function ensureDist(): Promise<void> {
   const sources = [
     ...(await filesBelow(`${root}src`)),
     ...(await filesBelow(`${root}build`)),
+    ...(await filesBelow(`${root}demo`)),
     ...['package.json', 'package-lock.json', 'vite.config.ts', 'tsconfig.json', 'tsconfig.build.json'].map(
       (name) => root + name,
     ),

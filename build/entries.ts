@@ -36,8 +36,11 @@ export const scripts: Readonly<Record<string, ScriptFile>> = {
   'tessera-inspector.js': { source: 'src/page/inspector/script.ts', format: 'iife' },
 };
 
+/** The demo that `tessera demo` starts: a file of `demo/`, without its extension. Its pages are copied beside it. */
+export const demo = 'demo/main';
+
 /** The modes of `vite.config.ts`: one build each. `production` is Vite's default and builds the ES modules. */
-export const modes: readonly string[] = ['production', 'command', ...Object.keys(scripts)];
+export const modes: readonly string[] = ['production', 'command', 'demo', ...Object.keys(scripts)];
 
 /** Dependencies and optional peers that the user's package manager installs: never bundled into ES modules or the command. */
 export const external = [

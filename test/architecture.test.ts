@@ -191,7 +191,7 @@ describe('the package', () => {
     for (const [path, file] of Object.entries(entries)) {
       expect(paths[path]).toEqual({ types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` });
     }
-    expect(bin).toEqual({ tessera: `dist/${command}.js` });
+    expect(bin).toEqual({ tessera: `dist/${command}.js`, 'tessera-id': `dist/${command}.js` });
     const files = sources.map(({ path }) => path.replace(/\.tsx?$/, ''));
     expect(files).toEqual(expect.arrayContaining([...Object.values(entries), command]));
   });

@@ -1,7 +1,10 @@
 /** The package as users get it: packed, unpacked beside its two dependencies, imported and type-checked. */
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { access, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { filesBelow, root } from '../build/dist.ts';
 import { entries, scripts } from '../build/entries.ts';
@@ -181,9 +184,48 @@ test('the React entry is a client module for server components', async () => {
   expect(first).toMatch(/^['"]use client['"];$/);
 });
 
-test('the command is executable', async () => {
+test('the command is executable, under both of its names', async () => {
   const command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
   expect((await run(command, ['--help'])).stdout).toContain('tessera');
+  const { bin } = JSON.parse(await readFile(join(user, 'node_modules/tessera-id/package.json'), 'utf8'));
+  expect(bin).toEqual({ tessera: 'dist/cli/main.js', 'tessera-id': 'dist/cli/main.js' });
+});
+
+test('the command accepts an --env-file that does not exist yet, which Node 20 would refuse', async () => {
+  const command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
+  const failure = await run(command, ['doctor', '--env-file', 'nowhere.env']).catch((error) => error);
+  expect([failure.code, failure.stderr]).toEqual([2, 'error: --env-file: could not read nowhere.env: no such file\n']);
+});
+
+test('tessera demo starts the demo of the package: its page and the scripts that the page loads', async () => {
+  const command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
+  const child = spawn(command, ['demo', '--port', '0'], { cwd: user, stdio: ['ignore', 'pipe', 'inherit'] });
+  const exit = once(child, 'exit');
+  try {
+    let url: string | undefined;
+    for await (const line of createInterface(child.stdout)) {
+      url = /^demo +(http:\S+)/.exec(line)?.[1] ?? url;
+      if (line.startsWith('Ctrl-C')) break;
+    }
+    expect(await (await fetch(url!)).text()).toContain('<!doctype html>');
+    for (const name of ['tessera.js', 'page.css']) {
+      const response = await fetch(`${url}/${name}`);
+      expect([name, response.status]).toEqual([name, 200]);
+      expect((await response.text()).length).toBeGreaterThan(1000);
+    }
+  } finally {
+    child.kill('SIGINT');
+  }
+  expect(await exit).toEqual([0, null]);
+});
+
+test('the package contains the documents that README links to', async () => {
+  const at = join(user, 'node_modules/tessera-id');
+  const links = [...(await readFile(join(at, 'README.md'), 'utf8')).matchAll(/\]\((docs\/[\w-]+\.md)/g)].map(
+    ([, link]) => link!,
+  );
+  expect(links.length).toBeGreaterThan(10);
+  for (const link of links) expect((await readFile(join(at, link), 'utf8')).length).toBeGreaterThan(100);
 });
 
 test('publint reports no problem', async () => {

@@ -1,4 +1,4 @@
-/** The size limits of package.json (`npm run size` prints them), and the sizes that README states. */
+/** The size limits of package.json (`npm run size` prints them), and the sizes that docs/guarantees.md states. */
 
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ interface Measured {
 
 const limits = manifest['size-limit'];
 let measured: readonly Measured[];
-let readme: string;
+let guarantees: string;
 
 beforeAll(async () => {
   await ensureDist();
@@ -27,7 +27,7 @@ beforeAll(async () => {
     (failure: { stdout: string }) => failure,
   );
   measured = JSON.parse(stdout);
-  readme = await readFile(`${root}README.md`, 'utf8');
+  guarantees = await readFile(`${root}docs/guarantees.md`, 'utf8');
 }, 60_000);
 
 describe.each(limits)('$name', ({ name, limit }) => {
@@ -37,8 +37,8 @@ describe.each(limits)('$name', ({ name, limit }) => {
     expect(size).toBeLessThanOrEqual(sizeLimit);
   });
 
-  test('has its limit in README', () => {
-    expect(readme).toContain(`| \`${name}\` | ${limit} |`);
+  test('has its limit in docs/guarantees.md', () => {
+    expect(guarantees).toContain(`| \`${name}\` | ${limit} |`);
   });
 });
 

@@ -1,8 +1,10 @@
 /**
  * Chooses the column of a file that a verb reads: by name or number, or by a known name in the first line.
  *
- * No message quotes a field: the first line may hold a person's address.
+ * A message lists the names in the first line, unless a field of it looks like data: it may hold a person's address.
  */
+
+import { parseHash } from '../token/index.ts';
 
 /** The chosen column. */
 export interface Column {
@@ -17,14 +19,28 @@ export function normalizeName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }
 
+const isData = (field: string): boolean =>
+  field.includes('@') || field.length > 40 || /\d[\d ()-]{5,}\d/.test(field) || parseHash(field.trim()) !== undefined;
+
+/** List the names in the first line, as far as a message may show them. */
+const namesIn = (first: readonly string[]): string =>
+  first.some(isData)
+    ? `${first.length} columns; the first line is not shown, it looks like data`
+    : `the columns ${first.map((field) => field.trim() || '(empty)').join(', ')}`;
+
+const shownName = (name: string): string => (isData(name) ? 'a name that is not shown' : `"${name}"`);
+
 const findByName = (first: readonly string[], name: string): number => {
   for (const normalize of [(field: string) => field.trim(), normalizeName]) {
     const found = first.flatMap((field, index) => (normalize(field) === normalize(name) ? [index] : []));
     if (found.length === 1) return found[0]!;
-    if (found.length > 1) throw new RangeError(`--column: expected one column of that name, got ${found.length}`);
+    if (found.length > 1)
+      throw new RangeError(
+        `--column: expected one column ${shownName(name)}, got ${found.length}; give its number, 1 to ${first.length}`,
+      );
   }
   throw new RangeError(
-    `--column: expected a name in the first line or a number from 1 to ${first.length}, got another name`,
+    `--column: found no column ${shownName(name)} among ${namesIn(first)}; give one of them, or a number from 1 to ${first.length}`,
   );
 };
 
@@ -55,7 +71,7 @@ export function columnOf(
   const found = first.flatMap((field, index) => (isKnown(field) ? [index] : []));
   if (found.length !== 1)
     throw new RangeError(
-      `--column: expected a name or number, as not exactly one column has a known name (${known.join(', ')}); got none for ${first.length} columns, ${found.length} of them known`,
+      `--column: expected one column with a known name (${known.join(', ')}), got ${found.length} among ${namesIn(first)}; give --column with a name, or a number from 1 to ${first.length}`,
     );
   return at(found[0]!);
 }

@@ -105,7 +105,7 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
       line++;
     }
     if (rest.length > MAX_CHARACTERS && !rest.includes('\n'))
-      throw new RangeError(`FILE: expected lines of at most ${MAX_CHARACTERS} characters, got a longer one`);
+      throw new RangeError(`${input.name}: expected lines of at most ${MAX_CHARACTERS} characters, got a longer one`);
     return rows;
   };
 

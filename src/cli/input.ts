@@ -1,19 +1,20 @@
 /// <reference types="node" />
 /**
- * Reads a file, or standard input for the name `-`, as text, piece by piece.
- *
- * No message quotes the name: a user may have typed a token in place of a file.
+ * Reads a file, or standard input for the name `-`, as text, piece by piece. `paths.ts` names it in messages.
  */
 
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Io } from './io.ts';
+import { parseJson, shownPath, unreadable } from './paths.ts';
 
 /** Highest number of characters of a row, or of a whole small file. */
 export const MAX_CHARACTERS = 65_536;
 
 /** The input of a verb. */
 export interface Input {
+  /** Its name in messages. */
+  readonly name: string;
   /** Size, bytes; undefined if unknown, as for a pipe. */
   readonly totalBytes: number | undefined;
   /** Bytes read so far. */
@@ -28,8 +29,9 @@ export interface Input {
 }
 
 // Detected by the first two bytes. Spreadsheets save "Unicode text" as UTF-16, always with a byte order mark.
-const decoderOf = ([one, two]: Uint8Array): TextDecoder => {
-  if (one === 0x1f && two === 0x8b) throw new RangeError('FILE: expected text, got gzip: zcat FILE | tessera ... -');
+const decoderOf = ([one, two]: Uint8Array, name: string): TextDecoder => {
+  if (one === 0x1f && two === 0x8b)
+    throw new RangeError(`${name}: expected text, got gzip; unpack it: zcat FILE | tessera ... -`);
   if (one === 0xff && two === 0xfe) return new TextDecoder('utf-16le');
   if (one === 0xfe && two === 0xff) return new TextDecoder('utf-16be');
   return new TextDecoder();
@@ -39,6 +41,7 @@ const decoderOf = ([one, two]: Uint8Array): TextDecoder => {
 export async function openInput(file: string, io: Io, signal?: AbortSignal): Promise<Input> {
   // Reading reports a missing file.
   const stats = file === '-' ? undefined : await stat(file).catch(() => undefined);
+  const name = shownPath(file);
   let readBytes = 0;
   async function* pieces(): AsyncGenerator<string, void, undefined> {
     let decoder: TextDecoder | undefined;
@@ -49,17 +52,17 @@ export async function openInput(file: string, io: Io, signal?: AbortSignal): Pro
         readBytes += bytes.length;
         if (decoder) yield decoder.decode(bytes, { stream: true });
         else if ((first = Buffer.concat([first, bytes])).length > 1)
-          yield (decoder = decoderOf(first)).decode(first, { stream: true });
+          yield (decoder = decoderOf(first, name)).decode(first, { stream: true });
       }
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof RangeError) throw error;
-      const { code = 'a read failure' } = error as NodeJS.ErrnoException;
-      throw new RangeError(`FILE: expected a readable file, got ${code}`);
+      throw unreadable(file, error);
     }
     yield decoder ? decoder.decode() : new TextDecoder().decode(first);
   }
   return {
+    name,
     totalBytes: stats?.isFile() ? stats.size : undefined,
     get readBytes() {
       return readBytes;
@@ -78,12 +81,7 @@ export async function readJson(file: string, io: Io): Promise<unknown> {
   for await (const piece of (await openInput(file, io)).pieces) {
     text += piece;
     if (text.length > MAX_CHARACTERS)
-      throw new RangeError(`FILE: expected a token set, got more than ${MAX_CHARACTERS} characters`);
+      throw new RangeError(`${shownPath(file)}: expected a token set, got more than ${MAX_CHARACTERS} characters`);
   }
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The message of JSON.parse quotes the input.
-    throw new RangeError('FILE: expected JSON, got other text');
-  }
+  return parseJson(text, file);
 }

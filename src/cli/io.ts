@@ -21,6 +21,8 @@ export interface Io {
   readonly terminal?: NodeJS.WriteStream | undefined;
   /** Whether standard output is a terminal: hashes are not printed there. */
   readonly outIsTerminal?: boolean | undefined;
+  /** Ask a question that is answered with yes or no. Undefined if there is no terminal to ask on. */
+  readonly ask?: ((question: string) => Promise<boolean>) | undefined;
   /** Resolves when a signal asks the process to stop. */
   stopped(): Promise<void>;
 }

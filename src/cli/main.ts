@@ -1,17 +1,31 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --
 /// <reference types="node" />
 /**
  * The `tessera` command: connects the arguments, environment, streams and signals of the process to the verbs.
  *
- * Exit codes: 0 done, 1 the service refused or could not start, 2 wrong use, 130 stopped by a signal.
+ * `node --`: Node 20 reads an `--env-file` that stands after the name of the script as its own option, unless `--` precedes it.
+ *
+ * Exit codes: 0 done; 1 the service refused or could not start, or a check failed; 2 wrong use; 130 stopped by a signal.
  */
 
 import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
 import { addAbortSignal } from 'node:stream';
 import { run } from './program.ts';
 
 // A reader such as `head` closes the pipe before the end of the output.
 process.stdout.on('error', () => process.exit(1));
+
+// Ctrl-C and the end of the input close the interface: both mean no.
+const ask = async (question: string): Promise<boolean> => {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await Promise.race([lines.question(`${question} [y/N] `), once(lines, 'close').then(() => '')]);
+    return /^y(?:es)?$/i.test(answer.trim());
+  } finally {
+    lines.close();
+  }
+};
 
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
@@ -23,6 +37,7 @@ process.exitCode = await run(process.argv.slice(2), {
   },
   terminal: process.stderr.isTTY && process.env.TERM !== 'dumb' ? process.stderr : undefined,
   outIsTerminal: process.stdout.isTTY,
+  ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
   // `once`: a second signal has no listener and ends the process at once.
   stopped: async () => {
     await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);

@@ -8,6 +8,7 @@ import { readFile } from 'node:fs/promises';
 import type { OperatorOptions } from '../operator/index.ts';
 import { choiceFault, kindOf } from '../token/checks.ts';
 import type { Io } from './io.ts';
+import { parseJson, unreadable } from './paths.ts';
 import { warnIfReadableByOthers } from './secret-file.ts';
 import { warnAboutPassword, warnAboutSecret } from './service-options.ts';
 
@@ -56,6 +57,7 @@ const CONFIG_NAMES = [
   'maxBatchSize',
   'keyGeneration',
   'keyRotation',
+  'sharing',
 ] as const satisfies (keyof OperatorSettings)[];
 
 // Members of the file that hold secrets; the URL of a database may hold a password.
@@ -68,19 +70,13 @@ const readOption = async (option: string, file: string): Promise<Buffer> => {
   try {
     return await readFile(file);
   } catch (error) {
-    throw new RangeError(`${option}: expected a readable file, got ${(error as NodeJS.ErrnoException).code}`);
+    throw unreadable(file, error, option);
   }
 };
 
 const readConfig = async (file: string | undefined, io: Io): Promise<OperatorSettings> => {
   if (file === undefined) return {};
-  let config: unknown;
-  try {
-    config = JSON.parse((await readOption('--config', file)).toString('utf8'));
-  } catch (error) {
-    // The message of JSON.parse quotes the file, which may hold secrets.
-    throw error instanceof RangeError ? error : new RangeError('--config: expected JSON, got other text');
-  }
+  const config = await parseJson((await readOption('--config', file)).toString('utf8'), file, '--config');
   const kind = kindOf(config);
   if (kind !== 'object') throw new TypeError(`--config: expected a JSON object, got ${kind}`);
   const settings = config as OperatorSettings;

@@ -83,8 +83,9 @@ export function operatorCommand(io: Io): Command {
       ),
     )
     .option('--config <file>', 'JSON file with these options, names in camelCase, and participants')
-    .action(async (flags: OperatorVerbOptions) => {
+    .option('--env-file <file>', 'write address and credentials to this file, mode 0600, instead of printing them')
+    .action(async ({ envFile, ...flags }: OperatorVerbOptions & { envFile?: string }) => {
       const settings = await loadSettings(flags, io);
-      return (await import('./serve.ts')).serve(settings, io);
+      return (await import('./serve.ts')).serve(settings, envFile, io);
     });
 }

@@ -7,13 +7,21 @@
 
 import { readFile } from 'node:fs/promises';
 import { Command, CommanderError } from 'commander';
-import { type Io, STOPPED } from './io.ts';
+import { isTokenError } from '../token/index.ts';
+import { completeCommand, completionCommand } from './completion.ts';
+import { demoCommand } from './demo.ts';
+import { doctorCommand } from './doctor.ts';
+import { addExamples } from './examples.ts';
+import { inspectCommand } from './inspect.ts';
+import type { Io, STOPPED } from './io.ts';
 import { keysCommand } from './keys.ts';
 import { mapCommand } from './map/command.ts';
 import { operatorCommand } from './operator.ts';
 import { participantsCommand } from './participants.ts';
 import { bucketsCommand, optOutsCommand } from './raw-ids.ts';
 import { withSafeOutput } from './safe-output.ts';
+import { readEnvFile } from './service-options.ts';
+import { coloursOf } from './style.ts';
 import { generateCommand, optOutCommand, refreshCommand, validateCommand } from './tokens.ts';
 
 const VERBS = [
@@ -27,9 +35,12 @@ const VERBS = [
   optOutCommand,
   bucketsCommand,
   optOutsCommand,
+  inspectCommand,
+  doctorCommand,
+  demoCommand,
 ];
 
-/** 0 done; 1 the service refused or could not start; 2 wrong use; 130 stopped by a signal. */
+/** 0 done; 1 the service refused or could not start, or a check failed; 2 wrong use; 130 stopped by a signal. */
 export type ExitCode = 0 | 1 | 2 | typeof STOPPED;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -49,30 +60,78 @@ const redactArguments = (message: string, args: readonly string[]): string => {
   return text;
 };
 
-/** Run one command line. Never rejects. */
-export async function run(args: readonly string[], given: Io): Promise<ExitCode> {
-  const io = withSafeOutput(given);
+/** Print `error:`, `warning:` and `hint:` in colour. */
+const withColours = (io: Io): Io => {
+  const { red, yellow, cyan, bold } = coloursOf(io, 'err');
+  const colours = { error: red, warning: yellow, hint: cyan };
+  const err = (line: string): void =>
+    io.err(
+      line.replace(/^(error|warning|hint):/, (lead) => bold(colours[lead.slice(0, -1) as keyof typeof colours](lead))),
+    );
+  return { ...io, err };
+};
+
+/** What the user can do about an error of the service; undefined if its message says it. */
+const hintFor = (error: unknown): string | undefined => {
+  if (!isTokenError(error)) return undefined;
+  if (error.code === 'unauthorized') return 'check the API key and its roles: tessera doctor';
+  if (error.code === 'clock_skew') return 'set the clock of this machine: tessera doctor shows the difference';
+  if (error.message.includes('Check encryption key')) return 'check the client secret: it must belong to the API key';
+  return undefined;
+};
+
+const createProgram = (version: string, args: readonly string[], given: Io): Command => {
+  // Variables of `--env-file` are added before a verb runs.
+  const io: Io = { ...withColours(given), env: { ...given.env } };
+  const { bold } = coloursOf(given, 'out');
   const program = new Command('tessera')
-    .version(await readVersion(), '--version', 'print the version')
+    .version(version, '--version', 'print the version')
     .description('Identity tokens on one machine: the operator and the tools around it')
     .exitOverride()
+    .configureHelp({ styleTitle: bold })
     .configureOutput({
       writeOut: (text) => io.out(text.trimEnd()),
       writeErr: (text) => io.err(text.trimEnd()),
       outputError: (text, write) => write(redactArguments(text, args)),
+      getOutHasColors: () => bold('') !== '',
+      getErrHasColors: () => coloursOf(given, 'err').bold('') !== '',
+    })
+    .hook('preAction', async (_, verb) => {
+      const { envFile } = verb.opts<{ envFile?: string }>();
+      // The operator writes this file.
+      if (envFile === undefined || verb.name() === 'operator') return;
+      for (const [name, value] of Object.entries(await readEnvFile(envFile)))
+        if (!io.env[name]) (io.env as Record<string, string | undefined>)[name] = value;
     });
   for (const verb of VERBS) {
     const command = verb(io).copyInheritedSettings(program);
     for (const part of command.commands) part.copyInheritedSettings(program);
-    program.addCommand(command);
+    program.addCommand(addExamples(command));
   }
+  return program;
+};
+
+/** Run one command line. Never rejects. */
+export async function run(args: readonly string[], given: Io): Promise<ExitCode> {
+  const io = withSafeOutput(given);
+  const version = await readVersion();
+  const program = createProgram(version, args, io);
+  const completed = () => createProgram(version, args, io);
+  program.addCommand(addExamples(completionCommand(completed).copyInheritedSettings(program)));
+  program.addCommand(completeCommand(completed).copyInheritedSettings(program), { hidden: true });
   try {
     await program.parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
-    // Commander has already printed the error. It also throws after printing help, with exit code 0.
-    if (error instanceof CommanderError) return error.exitCode === 0 || error.exitCode === STOPPED ? error.exitCode : 2;
-    io.err(`error: ${messageOf(error)}`);
+    // Commander has already printed its errors. It also throws after printing help, with exit code 0.
+    if (error instanceof CommanderError) {
+      const isOurs = error.code.startsWith('tessera.') || error.exitCode === 0;
+      return isOurs ? (error.exitCode as ExitCode) : 2;
+    }
+    const { err } = withColours(io);
+    err(`error: ${messageOf(error)}`);
+    const hint = hintFor(error);
+    if (hint !== undefined) err(`hint: ${hint}`);
     // TypeError and RangeError mean wrong arguments.
     return error instanceof TypeError || error instanceof RangeError ? 2 : 1;
   }

@@ -1,15 +1,58 @@
 /**
  * `tessera operator`: serves an operator on a port until a signal stops it.
  *
- * Standard output carries created credentials, and one line when the port is open. Everything else goes to standard error.
+ * Standard output carries created credentials, as lines for a shell, and one line when the port is open. Everything else goes
+ * to standard error.
  */
 
 import { pino } from 'pino';
-import { createOperator } from '../operator/index.ts';
+import { createOperator, type Operator } from '../operator/index.ts';
 import { type Listening, listen } from '../operator/node.ts';
 import { isLoopback } from '../token/checks.ts';
+import { checkEnvFile, exportLines, type Variables, writeEnvFile } from './env-file.ts';
 import type { Io } from './io.ts';
 import type { OperatorSettings } from './operator-settings.ts';
+import { shownPath } from './paths.ts';
+
+/** Say in words why a port could not be opened. */
+const listenError = (error: unknown, host: string, port: number): Error => {
+  const { code } = error as NodeJS.ErrnoException;
+  const failure = `could not listen on ${host}:${port} (${code})`;
+  if (code === 'EADDRINUSE')
+    return new Error(`${failure}: another process uses the port; give another with --port, or 0 for any free one`);
+  if (code === 'EACCES')
+    return new Error(`${failure}: this user may not open the port; give one from 1024 on with --port`);
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return new Error(`${failure}: this machine has no such address; give another with --host`);
+  // The range of ports is checked by Node, with a RangeError.
+  return error as Error;
+};
+
+type Credentials = Operator['made'][number];
+
+const variablesOf = (url: string, { apiKey, clientSecret }: Credentials): Variables => ({
+  // From this machine, an operator on all addresses is called on its loopback address.
+  TESSERA_BASE_URL: url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:'),
+  TESSERA_API_KEY: apiKey,
+  TESSERA_CLIENT_SECRET: clientSecret,
+});
+
+const announce = async (
+  { made, participants }: Operator,
+  url: string,
+  envFile: string | undefined,
+  io: Io,
+): Promise<void> => {
+  if (envFile !== undefined) {
+    await writeEnvFile(envFile, variablesOf(url, participants[0]!));
+    io.out(`# address and credentials of site ${participants[0]!.siteId} are in ${shownPath(envFile)}`);
+  } else
+    for (const credentials of made) {
+      io.out(`# site ${credentials.siteId}, roles ${credentials.roles.join(',')}`);
+      for (const line of exportLines(variablesOf(url, credentials))) io.out(line);
+    }
+  io.out(`listening on ${url}`);
+};
 
 const warnAboutHost = (host: string, { err }: Io): void => {
   if (isLoopback(host) || host === '::1') return;
@@ -19,10 +62,11 @@ const warnAboutHost = (host: string, { err }: Io): void => {
 };
 
 /** Serve until a signal stops the process. */
-export async function serve(settings: OperatorSettings, io: Io): Promise<void> {
+export async function serve(settings: OperatorSettings, envFile: string | undefined, io: Io): Promise<void> {
   const { port = 8080, host = '127.0.0.1', metricsPort, trustProxy, logLevel = 'info', ...rest } = settings;
   const { rootSecretFile: _, ...options } = rest;
   warnAboutHost(host, io);
+  if (envFile !== undefined) await checkEnvFile(envFile);
   // Without host name and PID, which log collectors add.
   const logger = pino({ base: null, level: logLevel }, { write: (line) => io.err(line.trimEnd()) });
   const operator = createOperator({
@@ -40,23 +84,26 @@ export async function serve(settings: OperatorSettings, io: Io): Promise<void> {
   const servers: Listening[] = [];
   try {
     await operator.ready;
-    servers.push(await listen(operator, { port, host, ...(trustProxy !== undefined && { trustProxy }) }));
-    if (metricsPort !== undefined) servers.push(await listen(operator.metrics, { port: metricsPort, host }));
+    const service = await listen(operator, { port, host, ...(trustProxy !== undefined && { trustProxy }) }).catch(
+      (error) => {
+        throw listenError(error, host, port);
+      },
+    );
+    servers.push(service);
+    if (metricsPort !== undefined) {
+      const metrics = await listen(operator.metrics, { port: metricsPort, host }).catch((error) => {
+        throw listenError(error, host, metricsPort);
+      });
+      servers.push(metrics);
+      io.out(`metrics on ${metrics.url}/metrics`);
+    }
+    await announce(operator, service.url, envFile, io);
   } catch (error) {
     await Promise.all(servers.map((server) => server.close()));
     // Releases the lock of a database folder.
     await operator.close();
     throw error;
   }
-  for (const { apiKey, clientSecret, siteId, roles } of operator.made) {
-    io.out(`api key: ${apiKey}`);
-    io.out(`client secret: ${clientSecret}`);
-    io.out(`site id: ${siteId}`);
-    io.out(`roles: ${roles.join(',')}`);
-  }
-  const [service, metrics] = servers;
-  if (metrics) io.out(`metrics on ${metrics.url}/metrics`);
-  io.out(`listening on ${service!.url}`);
   await io.stopped();
   await Promise.all(servers.map((server) => server.close()));
   await operator.close();

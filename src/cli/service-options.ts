@@ -3,15 +3,19 @@
  * What all verbs that call the service share: the options for address and credentials, the client, and the output.
  */
 
+import { readFile } from 'node:fs/promises';
+import { parseEnv } from 'node:util';
 import { Command } from 'commander';
-import { type Client, createClient } from '../server/index.ts';
+import { type Client, type ClientOptions, createClient } from '../server/index.ts';
 import type { Io } from './io.ts';
+import { unreadable } from './paths.ts';
 
 /** The options of every verb that calls the service. */
 export interface ServiceOptions {
   readonly baseUrl?: string;
   readonly apiKey?: string;
   readonly clientSecret?: string;
+  readonly envFile?: string;
   readonly json?: boolean;
 }
 
@@ -22,6 +26,7 @@ export function serviceVerb(name: string, description: string, json: string): Co
     .option('--base-url <url>', 'address of the service (TESSERA_BASE_URL)')
     .option('--api-key <key>', 'API key of the participant (TESSERA_API_KEY)')
     .option('--client-secret <secret>', 'client secret of the participant, base64 of 32 bytes (TESSERA_CLIENT_SECRET)')
+    .option('--env-file <file>', 'file with these three, as tessera operator --env-file writes it')
     .option('--json', json);
 }
 
@@ -37,24 +42,73 @@ export function warnAboutPassword(database: string | undefined, { err }: Io): vo
 }
 
 /**
- * Create the client for the options and the environment; options take precedence.
+ * Read a file of variables, one `NAME=value` per line.
  *
- * @throws {RangeError} if the address, the key or the secret is missing.
- * @throws {TypeError} if one of them is wrong. The message does not quote it.
+ * @throws {RangeError} if it cannot be read.
  */
-export function clientOf(flags: ServiceOptions, io: Io): Client {
+export async function readEnvFile(file: string): Promise<Record<string, string | undefined>> {
+  try {
+    return parseEnv(await readFile(file, 'utf8')) as Record<string, string | undefined>;
+  } catch (error) {
+    throw unreadable(file, error, '--env-file');
+  }
+}
+
+const SOURCES = {
+  baseUrl: ['--base-url', 'TESSERA_BASE_URL'],
+  apiKey: ['--api-key', 'TESSERA_API_KEY'],
+  clientSecret: ['--client-secret', 'TESSERA_CLIENT_SECRET'],
+} as const;
+
+/** The options of a client that a command line gives. */
+export type Connection = Pick<ClientOptions, keyof typeof SOURCES>;
+
+/**
+ * Read address and credentials from the options and the environment; options take precedence.
+ *
+ * @throws {RangeError} if one is missing.
+ */
+export function connectionOf(flags: ServiceOptions, io: Io): Connection {
   if (flags.apiKey !== undefined) warnAboutSecret('--api-key', io);
   if (flags.clientSecret !== undefined) warnAboutSecret('--client-secret', io);
-  const given = (value: string | undefined, flag: string, name: string): string => {
-    const found = value ?? io.env[name];
-    if (!found) throw new RangeError(`${flag}: expected this option or ${name} in the environment, got neither`);
+  const given = (name: keyof typeof SOURCES): string => {
+    const [flag, variable] = SOURCES[name];
+    const found = flags[name] ?? io.env[variable];
+    if (!found) throw new RangeError(`${flag}: expected this option or ${variable} in the environment, got neither`);
     return found;
   };
-  return createClient({
-    baseUrl: given(flags.baseUrl, '--base-url', 'TESSERA_BASE_URL'),
-    apiKey: given(flags.apiKey, '--api-key', 'TESSERA_API_KEY'),
-    clientSecret: given(flags.clientSecret, '--client-secret', 'TESSERA_CLIENT_SECRET'),
-  });
+  return { baseUrl: given('baseUrl'), apiKey: given('apiKey'), clientSecret: given('clientSecret') };
+}
+
+/**
+ * Create a client from a connection.
+ *
+ * @throws {TypeError} if the address, the key or the secret is malformed, naming the option or variable it came from. The
+ *   message does not quote it.
+ */
+export function createConnected(
+  connection: Connection,
+  flags: ServiceOptions,
+  options: Partial<ClientOptions> = {},
+): Client {
+  try {
+    return createClient({ ...connection, ...options });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const message = error.message
+      .replace(/^(baseUrl|apiKey|clientSecret)(?=:)/, (name) => {
+        const [flag, variable] = SOURCES[name as keyof typeof SOURCES];
+        return flags[name as keyof typeof SOURCES] === undefined ? variable : flag;
+      })
+      // The command line has no such option.
+      .replace('for localhost, or with allowInsecure: true', 'for this machine');
+    throw new TypeError(message);
+  }
+}
+
+/** Create the client for the options and the environment. Throws as {@link connectionOf} and {@link createConnected} do. */
+export function clientOf(flags: ServiceOptions, io: Io): Client {
+  return createConnected(connectionOf(flags, io), flags);
 }
 
 /** Print one answer as JSON: indented, or on one line with `--json`. */

@@ -2,13 +2,14 @@
  * The verbs for one user: `generate`, `validate`, `refresh`, `optout`. Each prints the answer of the service as JSON.
  */
 
-import type { Command } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { answerOf, type Refreshable } from '../server/index.ts';
 import { fromB64 } from '../token/bytes.ts';
 import { isTokenError, parseAnswer } from '../token/index.ts';
 import { addDiiOptions, type DiiOptions, readDii } from './dii-options.ts';
 import { readJson } from './input.ts';
 import type { Io } from './io.ts';
+import { shownPath } from './paths.ts';
 import { warnIfReadableByOthers } from './secret-file.ts';
 import { clientOf, print, type ServiceOptions, serviceVerb, warnAboutSecret } from './service-options.ts';
 
@@ -33,12 +34,14 @@ export function validateCommand(io: Io): Command {
   return addDiiOptions(
     serviceVerb(
       'validate',
-      'tell whether an advertising token was made from this DII (role GENERATOR)',
+      'tell whether an advertising token was made from this DII: exits with 1 if not (role GENERATOR)',
       JSON_HELP,
     ).argument('<token>', 'an advertising token'),
   ).action(async (token: string, argument: string | undefined, flags: ServiceOptions & DiiOptions) => {
     const dii = await readDii(argument, flags, io);
-    print({ status: 'success', body: await clientOf(flags, io).validate(token, dii) }, flags, io);
+    const isMatch = await clientOf(flags, io).validate(token, dii);
+    print({ status: 'success', body: isMatch }, flags, io);
+    if (!isMatch) throw new CommanderError(1, 'tessera.mismatch', 'the token was not made from this DII');
   });
 }
 
@@ -65,9 +68,9 @@ const readRefreshable = async (argument: string, key: string | undefined, io: Io
     const answer = parseAnswer(await readJson(argument, io));
     if (answer !== 'optout') return answer;
   } catch (e) {
-    throw isTokenError(e) ? new RangeError(`FILE: ${e.message}`) : e;
+    throw isTokenError(e) ? new RangeError(`${shownPath(argument)}: ${e.message}`) : e;
   }
-  throw new RangeError('FILE: expected a token set, got the answer for an opted-out user');
+  throw new RangeError(`${shownPath(argument)}: expected a token set, got the answer for an opted-out user`);
 };
 
 /** Create the verb `refresh`. */

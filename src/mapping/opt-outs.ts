@@ -5,7 +5,7 @@
 import type { Database } from '../database/index.ts';
 import type { ServiceClock } from './service-clock.ts';
 import { counts, pages, removeOptedOut } from './stored-rows.ts';
-import type { MappingClient, Mappings, Summary } from './types.ts';
+import type { Mapping, MappingClient, Mappings, Summary } from './types.ts';
 
 type Options = NonNullable<Parameters<Mappings['checkOptOuts']>[0]>;
 
@@ -17,19 +17,47 @@ export interface OptOutCheck extends Pick<Options, 'onProgress'> {
   readonly signal: AbortSignal;
 }
 
-/** Check all raw IDs, page by page. Each page is written before the next is requested. */
+/** Read one item ahead of the consumer. */
+async function* readAhead<T>(source: AsyncGenerator<T, void, undefined>): AsyncGenerator<T, void, undefined> {
+  let next = source.next();
+  try {
+    for (;;) {
+      const { value, done } = await next;
+      if (done) return;
+      next = source.next();
+      // Awaited in the next round, which may come after the failure.
+      next.catch(() => {});
+      yield value as T;
+    }
+  } finally {
+    await next.catch(() => {});
+    await source.return();
+  }
+}
+
+/**
+ * Check all raw IDs, page by page. The service asks for one request at a time: meanwhile the next page is read and the
+ * previous one written.
+ */
 export async function checkOptOuts({ database, client, clock, signal, onProgress }: OptOutCheck): Promise<Summary> {
   const totals = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
   const total = onProgress && { total: (await counts(database, 0, 3)).mapped };
-  for await (const page of pages(database, 'mapped')) {
+  let writing = Promise.resolve();
+  const write = async (affected: readonly Mapping[], count: number): Promise<void> => {
+    if (affected.length > 0) totals.optedOut += await removeOptedOut(database, affected, clock.now());
+    totals.read += count;
+    onProgress?.({ ...totals, ...total });
+  };
+  for await (const page of readAhead(pages(database, 'mapped'))) {
     signal.throwIfAborted();
     const rawIds = page.map(({ rawId }) => rawId!);
     const found = await client.optOutStatus(rawIds, { signal }).toArray();
     const optedOut = new Set(found.map(({ rawId }) => rawId));
     const affected = page.filter(({ rawId }) => optedOut.has(rawId!));
-    if (affected.length > 0) totals.optedOut += await removeOptedOut(database, affected, clock.now());
-    totals.read += page.length;
-    onProgress?.({ ...totals, ...total });
+    await writing;
+    writing = write(affected, page.length);
+    writing.catch(() => {});
   }
+  await writing;
   return totals;
 }

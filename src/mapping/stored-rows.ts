@@ -4,6 +4,7 @@
 
 import type { Database } from '../database/index.ts';
 import type { Key } from './key.ts';
+import { indexedTransaction } from './tables.ts';
 import type { Counts, Mapping, MappingState } from './types.ts';
 
 const COLUMNS = `type, hash, state, raw_id AS "rawId", previous_raw_id AS "previousRawId", remap_at AS "remapAt",
@@ -21,18 +22,27 @@ export async function find(database: Database, { type, hash }: Key): Promise<Map
   return found;
 }
 
-/** Read pages in the order of the keys. Concurrent changes may or may not be seen; no row is returned twice. */
+/**
+ * Read pages in the order of the keys. Concurrent changes may or may not be seen; no row is returned twice.
+ *
+ * A page is found through the primary key. Without the index, PGlite reads and sorts the whole table for each page.
+ */
 export async function* pages(
   database: Database,
   state: MappingState | undefined,
 ): AsyncGenerator<readonly Mapping[], void, undefined> {
   let last: Key = { type: 'email', hash: '' };
   for (;;) {
-    const page: Mapping[] = await database.query<Mapping>(
-      `SELECT ${COLUMNS} FROM tessera_mappings WHERE (type, hash) > ($1, $2) AND ($3::text IS NULL OR state = $3)
-        ORDER BY type, hash LIMIT ${PAGE_SIZE}`,
-      [last.type, last.hash, state ?? null],
-    );
+    const { type, hash } = last;
+    const page: Mapping[] = await indexedTransaction(database, async (queries) => {
+      // Otherwise the planner reads all rows after the last one, and sorts them.
+      await queries.script('SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off');
+      return queries.query<Mapping>(
+        `SELECT ${COLUMNS} FROM tessera_mappings WHERE (type, hash) > ($1, $2) AND ($3::text IS NULL OR state = $3)
+          ORDER BY type, hash LIMIT ${PAGE_SIZE}`,
+        [type, hash, state ?? null],
+      );
+    });
     if (page.length > 0) yield page;
     if (page.length < PAGE_SIZE) return;
     last = page.at(-1)!;

@@ -10,6 +10,7 @@ import type { Bytes } from '../token/bytes.ts';
 import { kindOf, nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import { CREDENTIAL_NAMES, participantsOption } from './credential-options.ts';
+import { MAX_SITE_ID } from './crypto/keys.ts';
 import type { Environment, Scope } from './crypto/secrets.ts';
 import type { GivenCredentials } from './identity/roles.ts';
 import { MAX_PERIOD_SECONDS, MIN_PERIOD_SECONDS } from './identity/salts.ts';
@@ -81,6 +82,11 @@ export interface OperatorOptions extends GivenCredentials {
    * `postgres://...` (package `pg`), for several nodes. Default: memory, which ends with the process.
    */
   readonly database?: string | undefined;
+  /**
+   * Which sites may decrypt the tokens of which: site ID -> site IDs of the permitted participants, for example
+   * `{ "101": [202, 203] }`; `[]` permits none. A site that is not listed permits every participant with the role ID_READER.
+   */
+  readonly sharing?: Readonly<Record<string, readonly number[]>> | undefined;
   /** A store of your own, in place of `database`. */
   readonly state?: State | undefined;
   /** Default: nothing is logged. */
@@ -109,6 +115,8 @@ export interface OperatorSettings {
   readonly keyGeneration: number | undefined;
   /** Undefined if the generations of keys do not follow the calendar. */
   readonly keyRotationMs: number | undefined;
+  /** Site ID of the owner of tokens -> site IDs that may decrypt them. */
+  readonly sharing: ReadonlyMap<number, ReadonlySet<number>>;
   readonly database: string | undefined;
   readonly state: State | undefined;
   readonly logger: Logger | undefined;
@@ -143,6 +151,7 @@ const OPTION_NAMES = {
   maxBatchSize: 0,
   keyGeneration: 0,
   keyRotation: 0,
+  sharing: 0,
   database: 0,
   state: 0,
   logger: 0,
@@ -154,6 +163,17 @@ const databaseOption = ({ database, state }: OperatorOptions): string | undefine
   if (state !== undefined) throw new RangeError('database: expected none, since the option state is given, got both');
   locationKind(database);
   return database;
+};
+
+const sharingOption = (sharing: OperatorOptions['sharing'] = {}): OperatorSettings['sharing'] => {
+  throwTypeIf(typeFault('sharing', 'object', sharing));
+  return new Map(
+    Object.entries(sharing).map(([owner, readers]) => {
+      const siteId = integer('sharing', /^\d+$/.test(owner) ? Number(owner) : owner, 1, MAX_SITE_ID);
+      throwTypeIf(typeFault(`sharing.${owner}`, 'array', readers));
+      return [siteId, new Set(readers.map((reader) => integer(`sharing.${owner}`, reader, 1, MAX_SITE_ID)))];
+    }),
+  );
 };
 
 const rootOptions = ({ rootSecret, storeRootSecret, database }: OperatorOptions, environment: Environment) => {
@@ -236,6 +256,7 @@ export function resolveOptions(options: OperatorOptions): OperatorSettings {
     publicMetrics,
     maxBatchSize: integer('maxBatchSize', options.maxBatchSize ?? 5000, 1, MAX_COUNT),
     ...keyOptions(options),
+    sharing: sharingOption(options.sharing),
     state,
     logger,
   };

@@ -11,6 +11,7 @@ import { NONCE_LENGTH, openRefresh, openResponse, sealRequest } from '../token/e
 import { type ErrorCode, TokenError } from '../token/errors.ts';
 import { checkInteger } from './checks.ts';
 import { withDeadline } from './deadline.ts';
+import { networkError } from './network-error.ts';
 import type { ClientSettings } from './options.ts';
 import { requestName } from './paths.ts';
 import { MAX_ANSWER_BYTES, type ReadBody, readBytes } from './read-response.ts';
@@ -100,13 +101,6 @@ const withRequest = async <T>(path: string, decrypting: Promise<T>): Promise<T> 
   }
 };
 
-// Node's `fetch` throws "fetch failed"; the reason is the code of its cause, for example ECONNREFUSED.
-const networkError = (path: string, cause: unknown): TokenError => {
-  const code = (cause as { cause?: { code?: unknown } } | undefined)?.cause?.code;
-  const reason = typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : 'a network failure';
-  return new TokenError('network', `${requestName(path)}: expected an answer, got ${reason}`, { cause });
-};
-
 /**
  * Create the two ways of calling the service.
  *
@@ -136,7 +130,7 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Clie
       response = await fetch(baseUrl + path, init);
       answer = await readBytes(response, response.status === 200 ? maxBytes : MAX_ANSWER_BYTES);
     } catch (cause) {
-      throw networkError(path, cause);
+      throw networkError(path, baseUrl, cause);
     }
     const { bytes, isComplete } = answer;
     if (response.status !== 200) throw responseError(path, response, decodeText(bytes), now());

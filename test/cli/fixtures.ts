@@ -22,6 +22,8 @@ export interface Given {
   /** Standard error is a terminal; `drawn` holds its output. */
   readonly terminal?: boolean;
   readonly outIsTerminal?: boolean;
+  /** Answers questions; none without a terminal. */
+  readonly ask?: (question: string) => Promise<boolean>;
 }
 
 /** Run a command line. */
@@ -51,6 +53,7 @@ export const tessera = async (args: readonly string[], given: Given = {}) => {
     stopped: () => given.stopped ?? new Promise(() => {}),
     terminal: given.terminal ? (terminal as unknown as NodeJS.WriteStream) : undefined,
     outIsTerminal: given.outIsTerminal,
+    ask: given.ask,
   });
   return { code, out, err: err.join('\n'), drawn };
 };

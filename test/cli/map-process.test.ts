@@ -62,7 +62,8 @@ describe('the process of tessera map', () => {
     for (const asked of [1, 2]) {
       // One worker requests 5,000 rows at once.
       const { child, exit } = start(['map', path, '--workers', '1', '--database', broken]);
-      await underWay(asked);
+      // The probe, and then the job's own requests.
+      await underWay(asked + 1);
       child.kill('SIGKILL');
       expect(await exit).toEqual([null, 'SIGKILL']);
       // The request in flight may still be answered.
@@ -101,7 +102,7 @@ describe('the process of tessera map', () => {
     ]);
     fixture.asked();
     child.stdin.write(people);
-    await underWay();
+    await underWay(2);
     child.kill(signal);
     expect(await exit).toEqual([130, null]);
     expect(JSON.parse(said.out)).toMatchObject({ done: false });

@@ -11,6 +11,9 @@ import { createFixture, type Fixture, type Given, tessera } from './fixtures.ts'
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const DAY = 86_400_000;
+/** The request that precedes a job of version 3. */
+const PROBE = '/v3/identity/map';
+const PROBE_V2 = '/v2/identity/map';
 
 let fixture: Fixture;
 let place: string;
@@ -89,7 +92,7 @@ describe('tessera map FILE', () => {
       'id,email,name\n1,One@Example.com,"O, ne"\n2,two@example.com,\n1,one@example.com,\n',
     );
     const { code, out, err, asked } = await map([path]);
-    expect([code, err, asked]).toEqual([0, '', ['/v3/identity/map']]);
+    expect([code, err, asked]).toEqual([0, '', [PROBE, '/v3/identity/map']]);
     expect(out).toEqual([
       expect.stringMatching(/^rows: 3, mapped: 2, opted out: 0, stored already: 1, rejected: 0; \d+ s$/),
     ]);
@@ -100,7 +103,7 @@ describe('tessera map FILE', () => {
     const path = await fixture.file('again.txt', 'again1@example.com\nagain2@example.com\n');
     expect((await mapJson([path])).json).toMatchObject({ rows: 2, mapped: 2, kept: 0 });
     const { code, err, json, asked } = await mapJson([path]);
-    expect([code, err, asked]).toEqual([0, '', []]);
+    expect([code, err, asked]).toEqual([0, '', [PROBE]]);
     expect(json).toEqual({
       done: true,
       rows: 2,
@@ -121,10 +124,10 @@ describe('tessera map FILE', () => {
     await expectStored([{ email: 'stdin1@example.com' }, { email: 'stdin2@example.com' }]);
   });
 
-  test('sends nothing for an empty file or a header alone', async () => {
+  test('sends nothing but the probe for an empty file or a header alone', async () => {
     for (const [i, content] of ['', '\n\n', 'email\n', 'id,email\r\n'].entries()) {
       const { code, json, asked } = await mapJson([await fixture.file(`empty-${i}.csv`, content)]);
-      expect([code, json.rows, asked]).toEqual([0, 0, []]);
+      expect([code, json.rows, asked]).toEqual([0, 0, [PROBE]]);
     }
     expect((await mapJson(['-', '--column', 'email'])).json.rows).toBe(0);
   });
@@ -202,21 +205,42 @@ describe('tessera map FILE', () => {
     [
       ['--column', 'mail'],
       'id,email\n1,w1@example.com',
-      '--column: expected a name in the first line or a number from 1 to 2, got another name',
+      '--column: found no column "mail" among the columns id, email; give one of them, or a number from 1 to 2',
     ],
-    [['--column', 'email'], 'id,email,email\n1,w1@example.com,', '--column: expected one column of that name, got 2'],
+    [
+      ['--column', 'email'],
+      'id,email,email\n1,w1@example.com,',
+      '--column: expected one column "email", got 2; give its number, 1 to 3',
+    ],
     [['--column', '3'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 3'],
     [['--column', '0'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 0'],
-    [[], 'phone,email\n+15550001006,w1@example.com', 'got none for 2 columns, 2 of them known'],
-    [[], '1,w1@example.com', 'got none for 2 columns, 0 of them known'],
+    [
+      [],
+      'phone,email\n+15550001006,w1@example.com',
+      'got 2 among the columns phone, email; give --column with a name, or a number from 1 to 2',
+    ],
+    [
+      [],
+      '1,w1@example.com',
+      'got 0 among 2 columns; the first line is not shown, it looks like data; give --column with a name, or a number from 1 to 2',
+    ],
+    [
+      ['--column', 'w1@example.com'],
+      '1,w1@example.org',
+      '--column: found no column a name that is not shown among 2 columns; the first line is not shown',
+    ],
     [
       ['--delimiter', ',,'],
       'email',
       "option '--delimiter <character>' argument '...' is invalid. expected one character",
     ],
     [['--type', 'address'], 'email', 'Allowed choices are email, email_hash, phone, phone_hash'],
-    [['--workers', 'x'], 'email', 'workers: expected a whole number from 1 to 20, got NaN'],
-    [['--rejects', '/nowhere/rejects.csv'], 'email', '--rejects: expected a file that can be written, got ENOENT'],
+    [
+      ['--workers', 'x'],
+      'email',
+      "option '--workers <number>' argument 'x' is invalid. expected a whole number from 1 to 20",
+    ],
+    [['--rejects', '/nowhere/rejects.csv'], 'email', '--rejects: could not write /nowhere/rejects.csv: no such folder'],
   ])('%j is wrong use', async (args, text, said) => {
     const { code, out, err, asked } = await map(['-', ...args], { stdin: [text] });
     expect([code, out, asked]).toEqual([2, [], []]);
@@ -226,11 +250,11 @@ describe('tessera map FILE', () => {
 
   test('an unreadable file exits with 2 and creates no database', async () => {
     for (const [path, got] of [
-      [fixture.path('nowhere.csv'), 'ENOENT'],
-      [fixture.path(''), 'EISDIR'],
+      [fixture.path('nowhere.csv'), 'no such file'],
+      [fixture.path(''), 'it is a folder'],
     ] as const) {
       const { code, out, err } = await map([path], { database: fixture.path('not-made') });
-      expect([code, out, err]).toEqual([2, [], `error: FILE: expected a readable file, got ${got}`]);
+      expect([code, out, err]).toEqual([2, [], `error: could not read ${path}: ${got}`]);
     }
     expect(await stat(fixture.path('not-made')).catch((e) => e.code)).toBe('ENOENT');
   });
@@ -336,7 +360,7 @@ describe('invalid rows', () => {
   test('never overwrite the input', async () => {
     const path = await fixture.file('precious.csv', BAD);
     const { code, err } = await map([path, '--rejects', path]);
-    expect([code, err]).toEqual([2, 'error: --rejects: expected a file that can be written, got the input file']);
+    expect([code, err]).toEqual([2, `error: --rejects: could not write ${path}: it is the input file`]);
     expect(await fixture.text(path)).toBe(BAD);
   });
 
@@ -367,7 +391,11 @@ describe('invalid rows', () => {
 describe('an interrupted job', () => {
   test('prints the error of the service and a summary', async () => {
     const path = await fixture.file('unauthorized.txt', 'unauthorized@example.com\nnobody\n');
-    const { code, json, err } = await mapJson([path], { env: { ...fixture.env, TESSERA_API_KEY: 'key-of-nobody' } });
+    // The first answer is for the probe.
+    let asked = 0;
+    fixture.answer = () => (asked++ > 0 ? new Response('{"status":"unauthorized"}', { status: 401 }) : undefined!);
+    const { code, json, err } = await mapJson([path]);
+    fixture.answer = undefined;
     expect([code, json]).toEqual([1, expect.objectContaining({ done: false, mapped: 0, rejected: 1 })]);
     expect(err).toMatch(/^error: mapIdentities: POST \/v3\/identity\/map answered 401/);
     hidden(err, 'nobody');
@@ -390,9 +418,12 @@ describe('an interrupted job', () => {
       await new Promise(() => {});
     };
     let mappedOnce = false;
+    let requests = 0;
     fixture.answer = undefined;
     const watch = setInterval(() => {
-      mappedOnce ||= fixture.asked().includes('/v3/identity/map');
+      requests += fixture.asked().length;
+      // The first request is the probe.
+      mappedOnce ||= requests > 1;
     }, 5);
     const rejects = fixture.path('stopped.csv');
     const { code, out, err } = await tessera(['map', '-', '--json', '--database', database, '--rejects', rejects], {
@@ -408,6 +439,36 @@ describe('an interrupted job', () => {
     expect(json).toMatchObject({ done: true, rows: 6000 });
     const { out: counts } = await map(['--counts', '--json'], { database });
     expect(JSON.parse(counts[0]!)).toMatchObject({ mapped: 6000, pending: 0 });
+  });
+
+  test.each<[what: string, env: Record<string, string>, said: string]>([
+    [
+      'a wrong key',
+      { TESSERA_API_KEY: 'key-of-nobody' },
+      'error: mapIdentities: POST /v3/identity/map answered 401: unauthorized: API key missing or unknown\nhint: check the API key and its roles: tessera doctor',
+    ],
+    [
+      'a wrong secret',
+      { TESSERA_CLIENT_SECRET: Buffer.alloc(32, 9).toString('base64') },
+      'hint: check the client secret: it must belong to the API key',
+    ],
+  ])('%s costs one request; no database is made', async (_, env, said) => {
+    const path = await fixture.file(
+      'probe.txt',
+      Array.from({ length: 9000 }, (_, i) => `p${i}@example.com\n`).join(''),
+    );
+    const database = fixture.path('not-made-either');
+    const { code, out, err, asked } = await map([path], { env: { ...fixture.env, ...env }, database });
+    expect([code, out, asked]).toEqual([1, [], [PROBE]]);
+    expect(err).toContain(said);
+    expect(await stat(database).catch((e) => e.code)).toBe('ENOENT');
+  });
+
+  test('a service that is busy at the probe is left to the retries of the job', async () => {
+    let asked = 0;
+    fixture.answer = () => (asked++ === 0 ? new Response('', { status: 503 }) : undefined!);
+    const { code, json } = await mapJson([await fixture.file('busy.txt', 'busy@example.com')]);
+    expect([code, json.mapped]).toEqual([0, 1]);
   });
 
   test('stops before the first line without any request', async () => {
@@ -439,7 +500,7 @@ describe('stored mappings', () => {
   test('--due maps the due rows again, and no others', async () => {
     const database = await filled();
     const { code, json, err, asked } = await mapJson(['--due'], { database });
-    expect([code, err, asked]).toEqual([0, '', []]);
+    expect([code, err, asked]).toEqual([0, '', [PROBE]]);
     expect(json).toEqual({ done: true, mapped: 0, optedOut: 0, invalid: 0, seconds: expect.any(Number) });
     const before = await stored(database);
     travel(31 * DAY);
@@ -447,13 +508,13 @@ describe('stored mappings', () => {
     expect([due.err, due.out, due.asked]).toEqual([
       '',
       [expect.stringMatching(/^mapped: 2, opted out: 0, invalid: 0; \d+ s$/)],
-      ['/v3/identity/map'],
+      [PROBE, '/v3/identity/map'],
     ]);
     for (const [i, { hash, remapAt }] of (await stored(database)).entries()) {
       expect(hash).toBe(before[i]!.hash);
       expect(remapAt).toBeGreaterThan(Date.now());
     }
-    expect((await mapJson(['--due'], { database })).asked).toEqual([]);
+    expect((await mapJson(['--due'], { database })).asked).toEqual([PROBE]);
   });
 
   test('--v2 stores buckets, and maps the rows of rotated buckets again', async () => {
@@ -468,7 +529,7 @@ describe('stored mappings', () => {
 
     travel(3 * DAY);
     const due = await mapJson(['--due', '--v2'], { database });
-    expect([due.code, due.asked]).toEqual([0, ['/v2/identity/buckets', '/v2/identity/map']]);
+    expect([due.code, due.asked]).toEqual([0, [PROBE_V2, '/v2/identity/buckets', '/v2/identity/map']]);
     expect(due.json.mapped).toBeGreaterThan(0);
     expect(due.json.mapped).toBeLessThan(300);
     const after = await stored(database);
@@ -573,14 +634,41 @@ describe('stored mappings', () => {
 
   test('--forget-all deletes all mappings', async () => {
     const database = await filled();
-    const { code, out } = await map(['--forget-all', '--json'], { database });
+    const { code, out } = await map(['--forget-all', '--yes', '--json'], { database });
     expect([code, out]).toEqual([0, ['{"forgotten":2}']]);
     expect(await stored(database)).toEqual([]);
   });
 
+  test('--forget-all demands --yes where there is no terminal, and deletes nothing', async () => {
+    const database = await filled();
+    const { host } = new URL(database);
+    expect(await map(['--forget-all'], { database })).toMatchObject({
+      code: 2,
+      out: [],
+      err: `error: --forget-all: expected --yes, as there is no terminal to ask on; it deletes all mappings in the database on ${host}`,
+    });
+    expect(await stored(database)).toHaveLength(2);
+  });
+
+  test('--forget-all asks on a terminal, with the number of mappings', async () => {
+    const database = await filled();
+    const questions: string[] = [];
+    const answer = (yes: boolean) => async (question: string) => {
+      questions.push(question);
+      return yes;
+    };
+    const no = await map(['--forget-all'], { database, ask: answer(false) });
+    expect([no.code, no.out, no.err]).toEqual([1, [], 'nothing was deleted']);
+    expect(await stored(database)).toHaveLength(2);
+    const yes = await map(['--forget-all', '--json'], { database, ask: answer(true) });
+    expect([yes.code, yes.out]).toEqual([0, ['{"forgotten":2}']]);
+    expect(questions).toEqual(Array(2).fill(`Delete all 2 mappings in the database on ${new URL(database).host}?`));
+  });
+
   test.each(['--counts', '--forget-all', '--export'])('%s needs no address and no key', async (flag) => {
     const database = await filled();
-    const args = flag === '--export' ? [flag, fixture.path('offline.csv')] : [flag];
+    const values = { '--export': [fixture.path('offline.csv')], '--forget-all': ['--yes'] };
+    const args = [flag, ...(values[flag as keyof typeof values] ?? [])];
     const { code, asked } = await map(args, { database, env: {} });
     expect([code, asked]).toEqual([0, []]);
   });
@@ -591,12 +679,12 @@ describe('stored mappings', () => {
     ['--counts'],
     ['--export', '-'],
     ['--forget', 'x@example.com'],
-    ['--forget-all'],
+    ['--forget-all', '--yes'],
   ])('%s with a missing folder exits with 2 and does not create it', async (...args) => {
     const database = fixture.path('slip-of-the-pen');
     const { code, out, err } = await map(args, { database });
     expect([code, out]).toEqual([2, []]);
-    expect(err).toContain('--database: expected a folder with mappings, got one that does not exist');
+    expect(err).toContain(`--database: could not read ${database}: no such folder; map a file first, or name another`);
     expect(await stat(database).catch((e) => e.code)).toBe('ENOENT');
   });
 });

@@ -56,12 +56,13 @@ describe('tessera operator', () => {
       },
     });
     expect(code).toBe(0);
-    expect(out.map((line) => line.replace(/(: |127.0.0.1:).*/, '$1'))).toEqual([
-      'api key: ',
-      'client secret: ',
-      'site id: ',
-      'roles: ',
-      'listening on http://127.0.0.1:',
+    const url = out.at(-1)!.slice('listening on '.length);
+    expect(out).toEqual([
+      expect.stringMatching(/^# site 101, roles GENERATOR,MAPPER[\w,]*$/),
+      `export TESSERA_BASE_URL=${url}`,
+      expect.stringMatching(/^export TESSERA_API_KEY=UID2-C-I-101-[0-9a-f]{6}\.\w{38}$/),
+      expect.stringMatching(/^export TESSERA_CLIENT_SECRET=[\w+/]{43}=$/),
+      `listening on http://127.0.0.1:${new URL(url).port}`,
     ]);
     expect(err).toContain('warning: expected a root secret, got none');
     expect(err).toContain('warning: opt-outs are kept in memory');
@@ -88,7 +89,8 @@ describe('tessera operator', () => {
   test('derives the same credentials from the same root secret, whichever way it is given', async () => {
     const args = (...more: string[]) => ['operator', '--port', '0', ...more];
     const env = { TESSERA_ROOT_SECRET: SECRET };
-    const credentials = async (run: ReturnType<typeof tessera>) => (await run).out.slice(0, 4);
+    const credentials = async (run: ReturnType<typeof tessera>) =>
+      (await run).out.filter((line) => /API_KEY|CLIENT_SECRET/.test(line));
     const wanted = await credentials(tessera(args(), { env }));
     const { binary, base64, config } = {
       binary: await file('root.bin', Buffer.from(SECRET, 'base64')),
@@ -121,11 +123,11 @@ describe('tessera operator', () => {
     );
     const { code, out } = await tessera(['operator', '--config', config, '--port', '0', '--scope', 'UID2']);
     expect(code).toBe(0);
-    expect(out.filter((line) => line.startsWith('api key'))).toEqual([
-      expect.stringMatching(/^api key: UID2-C-P-7-/),
-      expect.stringMatching(/^api key: UID2-C-P-8-/),
+    expect(out.filter((line) => line.includes('API_KEY'))).toEqual([
+      expect.stringMatching(/^export TESSERA_API_KEY=UID2-C-P-7-/),
+      expect.stringMatching(/^export TESSERA_API_KEY=UID2-C-P-8-/),
     ]);
-    expect(out).toContain('roles: MAPPER');
+    expect(out).toContain('# site 7, roles MAPPER');
   });
 
   test('logs one JSON line per request on standard error, without its content', async () => {
@@ -168,10 +170,14 @@ describe('tessera operator', () => {
     [
       'a missing root secret file',
       () => ['--root-secret-file', '/nowhere/at/all'],
-      '--root-secret-file: expected a readable file, got ENOENT',
+      '--root-secret-file: could not read /nowhere/at/all: no such file',
     ],
     ['a malformed root secret', (at) => ['--root-secret-file', join(at, 'short.txt')], 'rootSecret: expected 32 bytes'],
-    ['a file that is no JSON', (at) => ['--config', join(at, 'short.txt')], '--config: expected JSON'],
+    [
+      'a file that is no JSON',
+      (at) => ['--config', join(at, 'short.txt')],
+      'short.txt: expected JSON, got other text at line 1, column 1',
+    ],
     ['a file of another kind', (at) => ['--config', join(at, 'list.json')], '--config: expected a JSON object'],
     ['a misspelt name in the file', (at) => ['--config', join(at, 'misspelt.json')], 'got "identityExpire"'],
     ['a host that is no text', (at) => ['--config', join(at, 'host.json')], 'host: expected string, got number'],
@@ -199,7 +205,10 @@ describe('tessera operator', () => {
         second = await tessera(['operator', '--port', new URL(url).port]);
       },
     });
-    expect(second).toMatchObject({ code: 1, err: expect.stringContaining('EADDRINUSE') });
+    expect(second!.code).toBe(1);
+    expect(second!.err).toMatch(
+      /error: could not listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\): another process uses the port; give another with --port, or 0 for any free one$/,
+    );
     // No credentials are printed for an operator that does not run.
     expect(second!.out).toEqual([]);
   });

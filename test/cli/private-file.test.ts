@@ -30,9 +30,7 @@ describe('a private file', () => {
     const other = join(folder, 'other.txt');
     await writeFile(other, 'theirs');
     await symlink(other, path);
-    await expect(createPrivateFile('--rejects', path)).rejects.toThrow(
-      '--rejects: expected a file that can be written, got EEXIST',
-    );
+    await expect(createPrivateFile('--rejects', path)).rejects.toThrow('EEXIST');
     expect(await readFile(other, 'utf8')).toBe('theirs');
   });
 

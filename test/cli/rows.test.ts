@@ -149,11 +149,13 @@ describe('rows', () => {
   });
 
   test('gzip is refused', async () => {
-    await expect(rowsOf([Uint8Array.of(0x1f, 0x8b, 8, 0)])).rejects.toThrow('FILE: expected text, got gzip');
+    await expect(rowsOf([Uint8Array.of(0x1f, 0x8b, 8, 0)])).rejects.toThrow(
+      'standard input: expected text, got gzip; unpack it: zcat FILE | tessera ... -',
+    );
   });
 
   test('that are too long are refused, and an unclosed quote costs one line', async () => {
-    await expect(rowsOf(['x'.repeat(70_000)])).rejects.toThrow('FILE: expected lines of at most 65536');
+    await expect(rowsOf(['x'.repeat(70_000)])).rejects.toThrow('standard input: expected lines of at most 65536');
     const lines = Array.from({ length: 9000 }, (_, i) => `line ${i},x\n`);
     const rows = await rowsOf(['a,b\n', '"open,c\n', ...lines]);
     expect(rows.slice(0, 3)).toEqual([

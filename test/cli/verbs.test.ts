@@ -136,14 +136,14 @@ describe('tessera generate', () => {
 });
 
 describe('tessera validate', () => {
-  test('prints whether the token belongs to this user, and exits with 0 either way', async () => {
+  test('prints whether the token belongs to this user, and exits with 1 if not', async () => {
     const { advertisingToken } = await tokensOf();
-    for (const [email, body] of [
-      [EMAIL, true],
-      ['other@example.com', false],
+    for (const [email, body, wanted] of [
+      [EMAIL, true, 0],
+      ['other@example.com', false, 1],
     ] as const) {
-      const { code, out } = await tessera(['validate', advertisingToken, email]);
-      expect([code, JSON.parse(out.join(''))]).toEqual([0, { status: 'success', body }]);
+      const { code, out, err } = await tessera(['validate', advertisingToken, email]);
+      expect([code, JSON.parse(out.join('')), err]).toEqual([wanted, { status: 'success', body }, '']);
     }
     expect(asked).toEqual(['/v2/token/validate']);
   });
@@ -194,10 +194,10 @@ describe('tessera refresh', () => {
   });
 
   test.each<[what: string, content: string, said: string]>([
-    ['no JSON', 'ZZZZ-not-a-secret', 'FILE: expected JSON'],
-    ['another JSON', '{"advertising_token":"ZZZZ-not-a-secret"}', 'FILE: refresh_token: expected string'],
-    ['an opt-out', '{"status":"optout"}', 'got the answer for an opted-out user'],
-    ['without end', ' '.repeat(100_000), 'got more than 65536 characters'],
+    ['no JSON', '{"a": 1,\n  ZZZZ-not-a-secret', 'standard input: expected JSON, got other text at line 2, column 3'],
+    ['another JSON', '{"advertising_token":"ZZZZ-not-a-secret"}', 'standard input: refresh_token: expected string'],
+    ['an opt-out', '{"status":"optout"}', 'standard input: expected a token set, got the answer for an opted-out user'],
+    ['without end', ' '.repeat(100_000), 'standard input: expected a token set, got more than 65536 characters'],
   ])('a file that is %s is wrong use', async (_, content, said) => {
     const { code, out, err } = await tessera(['refresh', '-'], { stdin: [content] });
     expect([code, out, asked]).toEqual([2, [], []]);
@@ -207,11 +207,20 @@ describe('tessera refresh', () => {
 
   test('a token without --response-key is read as a file name and not quoted', async () => {
     const { refreshToken } = await tokensOf();
-    for (const argument of [refreshToken, 'ZZZZ', folder]) {
-      const { code, err } = await tessera(['refresh', argument]);
-      expect(code).toBe(2);
-      expect(err).toMatch(/^error: FILE: expected a readable file, got E[A-Z]+$/);
-    }
+    const hidden = 'FILE (not shown: it looks like an address or a token)';
+    for (const [argument, shown, reason] of [
+      [refreshToken, hidden, '(the name is too long|no such file)'],
+      ['user@example.com', hidden, 'no such file'],
+      [SECRET, hidden, 'no such file'],
+      ['+12345678901', hidden, 'no such file'],
+      ['nowhere/set.json', 'nowhere/set.json', 'no such file'],
+      [folder, folder, 'it is a folder'],
+    ] as const)
+      expect(await tessera(['refresh', argument])).toMatchObject({
+        code: 2,
+        out: [],
+        err: expect.stringMatching(new RegExp(`^error: could not read ${shown.replace(/[().]/g, '\\$&')}: ${reason}$`)),
+      });
   });
 });
 
@@ -328,13 +337,14 @@ describe('tessera optouts', () => {
     const long = await tessera(['optouts', '-'], { stdin: Array(100).fill('x'.repeat(1000)) });
     expect([long.code, long.err]).toEqual([
       2,
-      'error: FILE: expected lines of at most 65536 characters, got a longer one',
+      'error: standard input: expected lines of at most 65536 characters, got a longer one',
     ]);
   });
 
   test('a missing file exits with 2', async () => {
-    const { code, err } = await tessera(['optouts', join(folder, 'nowhere')]);
-    expect([code, err]).toEqual([2, 'error: FILE: expected a readable file, got ENOENT']);
+    const path = join(folder, 'nowhere.csv');
+    const { code, err } = await tessera(['optouts', path]);
+    expect([code, err]).toEqual([2, `error: could not read ${path}: no such file`]);
   });
 });
 
@@ -372,10 +382,14 @@ describe('every verb', () => {
 
   test.each(VERBS)('%s: a malformed address, key or secret exits with 2 and is not quoted', async (verb, args) => {
     for (const [name, value, said] of [
-      ['TESSERA_BASE_URL', 'ZZZZ', 'baseUrl: expected an absolute https URL'],
-      ['TESSERA_BASE_URL', 'http://operator.example', 'baseUrl: expected an absolute https URL'],
-      ['TESSERA_API_KEY', 'ZZZZ ü', 'apiKey: expected printable ASCII'],
-      ['TESSERA_CLIENT_SECRET', 'ZZZZ', 'clientSecret: expected base64 of 32 bytes'],
+      [
+        'TESSERA_BASE_URL',
+        'ZZZZ',
+        'TESSERA_BASE_URL: expected an absolute https URL (http is accepted for this machine), got a string',
+      ],
+      ['TESSERA_BASE_URL', 'http://operator.example', 'TESSERA_BASE_URL: expected an absolute https URL'],
+      ['TESSERA_API_KEY', 'ZZZZ ü', 'TESSERA_API_KEY: expected printable ASCII without spaces'],
+      ['TESSERA_CLIENT_SECRET', 'ZZZZ', 'TESSERA_CLIENT_SECRET: expected base64 of 32 bytes'],
     ] as const) {
       const { code, err } = await tessera([verb, ...args], { env: { ...env, [name]: value }, stdin });
       expect([code, asked]).toEqual([2, []]);
@@ -421,7 +435,10 @@ describe('every verb', () => {
     const gone = await listen(operator, { port: 0 });
     await gone.close();
     const { code, err } = await tessera(['generate', EMAIL], { env: { ...env, TESSERA_BASE_URL: gone.url } });
-    expect([code, err]).toEqual([1, 'error: generate: POST /v2/token/generate: expected an answer, got ECONNREFUSED']);
+    expect([code, err]).toEqual([
+      1,
+      `error: generate: POST /v2/token/generate: could not connect to ${gone.url} (ECONNREFUSED); is the operator running?`,
+    ]);
   });
 });
 

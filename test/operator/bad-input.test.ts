@@ -13,6 +13,7 @@ const PATHS = [
   '/v2/optout/status',
   '/v2/key/sharing',
   '/v2/key/bidstream',
+  '/v2/key/latest',
 ];
 const NAMES = ['email', 'email_hash', 'phone', 'phone_hash', 'token', 'since_timestamp', 'advertising_ids'];
 const service = createTestService();

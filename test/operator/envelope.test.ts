@@ -70,6 +70,21 @@ describe('a malformed envelope is a client error, in the order of the checks', (
     expect(await response.json()).toEqual({ status: 'client_error', message });
   });
 
+  test('an EUID operator links to the documentation of EUID', async () => {
+    const euid = createTestService({ scope: 'EUID' });
+    const authorization = `Bearer ${euid.participant.apiKey}`;
+    const messageOf = async (body: string) =>
+      ((await (await euid.post(PATH, body, { authorization })).json()) as { message: string }).message;
+    for (const [body, message] of [
+      ['%%%', BASE64],
+      [JSON.stringify(user), JSON_BODY],
+      [toB64(good.slice(0, 44)), SHORT],
+      [toB64(altered(0, 2)), VERSION(2)],
+      [toB64(good), KEY],
+    ] as const)
+      expect(await messageOf(body)).toBe(message.replace('https://unifiedid.com/', 'https://euid.eu/'));
+  });
+
   test('a payload that is not UTF-8', async () => {
     // Sealed with Web Crypto: the project's functions seal strings only.
     const key = await crypto.subtle.importKey('raw', fromB64(clientSecret), 'AES-GCM', false, ['encrypt']);

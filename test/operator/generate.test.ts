@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { hashTextOf, parseTokenSet } from '../../src/token/index.ts';
+import { encodeTcString, type TcChoices } from '../support/cmp.ts';
 import { createTestService, NOON } from './fixtures.ts';
+
+const PURPOSES = [1, 2, 3, 4, 7, 10];
+const OTHERS = PURPOSES.slice(1);
 
 const EXACTLY_ONE =
   'Required Parameter Missing: exactly one of [email, email_hash, phone, phone_hash] must be specified';
@@ -52,23 +56,76 @@ describe('generate requires exactly one DII', () => {
 });
 
 describe('the TCF consent string', () => {
-  const TCF = `C${'Ab0_-'.repeat(8)}`;
-  const generate = async (scope: 'UID2' | 'EUID', tcf_consent_string: unknown) =>
-    (await createTestService({ scope }).call(PATH, { email: 'user@example.com', tcf_consent_string })).json;
+  /** Consent of the tests: to all purposes and to vendor 21, unless a test takes something away. */
+  const consent = (choices: TcChoices = {}) => encodeTcString({ purposes: PURPOSES, vendors: [21], ...choices });
+  const generate = async (tcf_consent_string: unknown, scope: 'UID2' | 'EUID' = 'EUID') =>
+    createTestService({ scope }).call(PATH, { email: 'user@example.com', tcf_consent_string });
 
-  test.each([TCF, `${TCF}.YAAAAAAAAAA`, null])('%j is accepted in scope EUID', async (consent) => {
-    expect((await generate('EUID', consent)).status).toBe('success');
+  test.each<[what: string, choices: TcChoices]>([
+    ['consent to all purposes', {}],
+    [
+      'consent to purpose 1, legitimate interest in the others',
+      { purposes: [1], purposeInterests: OTHERS, vendorInterests: [21] },
+    ],
+    [
+      'consent to some, legitimate interest in the rest',
+      { purposes: [1, 3, 4], purposeInterests: [2, 7, 10], vendorInterests: [21] },
+    ],
+    ['other vendors and purposes as well', { purposes: [...PURPOSES, 5, 6], vendors: [7, 21] }],
+  ])('%s is answered with a token set', async (_, choices) => {
+    const { http, json } = await generate(consent(choices));
+    expect([http, json.status]).toEqual([200, 'success']);
   });
 
-  test.each(['', 'C', `B${TCF}`, `${TCF}.`, `${TCF}+`, ` ${TCF}`, 5, {}])(
-    '%j is refused in scope EUID',
-    async (consent) => {
-      expect(await generate('EUID', consent)).toEqual({ status: 'client_error', message: 'User consent is invalid' });
+  test.each<[what: string, choices: TcChoices]>([
+    ...PURPOSES.map((one): [string, TcChoices] => [
+      `no consent to purpose ${one}`,
+      { purposes: PURPOSES.filter((other) => other !== one) },
+    ]),
+    ['no consent to vendor 21', { vendors: [7] }],
+    ['no choice at all', { purposes: [], vendors: [] }],
+    ['legitimate interest in purpose 1', { purposes: OTHERS, purposeInterests: [1], vendorInterests: [21] }],
+    ['legitimate interest of another vendor', { purposes: [1], purposeInterests: OTHERS, vendorInterests: [7] }],
+    ['a restriction that forbids purpose 7', { restrictions: [[7, 0, 21]] }],
+    [
+      'a restriction of purpose 7 to consent, with legitimate interest alone',
+      { purposes: [1, 2, 3, 4, 10], purposeInterests: [7], vendorInterests: [21], restrictions: [[7, 1, 21]] },
+    ],
+  ])('%s is answered with insufficient_user_consent and no token', async (_, choices) => {
+    const { http, json } = await generate(consent(choices));
+    expect([http, json]).toEqual([200, { status: 'insufficient_user_consent' }]);
+  });
+
+  // Public samples of the ecosystem.
+  test.each([
+    ['CPhJRpMPhJRpMABAMBFRACBoALAAAEJAAIYgAKwAQAKgArABAAqAAA', 'success'],
+    ['CPehXK9PehXK9ABAMBFRACBoADAAAEJAAIYgAKwAQAKgArABAAqAAA', 'insufficient_user_consent'],
+  ])('the sample %s is %s', async (sample, status) => {
+    expect((await generate(sample)).json.status).toBe(status);
+  });
+
+  test('is optional', async () => {
+    expect((await generate(null)).json.status).toBe('success');
+  });
+
+  test.each(['', 'C', 'CP', 'no consent string', 'BOEFEAyOEFEAyAHABDENAI4AAAB9vABAASA', 5, {}])(
+    '%j is refused',
+    async (text) => {
+      const { http, json } = await generate(text);
+      expect([http, json]).toEqual([400, { status: 'client_error', message: 'User consent is invalid' }]);
     },
   );
 
+  test('is checked after the DII and before the opt-out', async () => {
+    const call = (email: string, tcf_consent_string: string) =>
+      createTestService({ scope: 'EUID' }).call(PATH, { email, tcf_consent_string });
+    expect((await call('user@', 'none')).json.message).toBe('Invalid Identifier');
+    expect((await call('optout@example.com', 'none')).json.message).toBe('User consent is invalid');
+    expect((await call('optout@example.com', consent())).json).toEqual({ status: 'optout' });
+  });
+
   test('is ignored in scope UID2', async () => {
-    expect((await generate('UID2', 'no consent string')).status).toBe('success');
+    expect((await generate('no consent string', 'UID2')).json.status).toBe('success');
   });
 });
 

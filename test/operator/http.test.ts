@@ -14,6 +14,7 @@ const SEALED = [
   '/v2/optout/status',
   '/v2/key/sharing',
   '/v2/key/bidstream',
+  '/v2/key/latest',
 ];
 const POSTED = [...SEALED, '/v2/token/refresh'];
 const MEBIBYTE = 1_048_576;
@@ -29,6 +30,7 @@ describe('API keys and roles', () => {
     '/v2/optout/status': ['MAPPER', 'SHARER', 'ID_READER'],
     '/v2/key/sharing': ['SHARER', 'ID_READER'],
     '/v2/key/bidstream': ['ID_READER'],
+    '/v2/key/latest': ['ID_READER'],
   };
   const all = ['GENERATOR', 'MAPPER', 'ID_READER', 'SHARER', 'OPTOUT'] as const;
 

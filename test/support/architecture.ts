@@ -144,6 +144,10 @@ const PACKAGES: Record<string, readonly string[]> = {
   hono: ['operator', 'cli'],
   '@hono/node-server': ['operator/node.ts', 'cli'],
   commander: ['cli'],
+  picocolors: ['cli'],
+  'jsonc-parser': ['cli'],
+  '@bomb.sh/tab': ['cli/completion.ts'],
+  '@iabtcf/core': ['operator/endpoints/tcf-consent.ts'],
   'csv-parse': ['cli'],
   'csv-stringify': ['cli'],
   'cli-progress': ['cli'],
@@ -154,7 +158,8 @@ const PACKAGES: Record<string, readonly string[]> = {
   pg: ['database'],
   react: ['page/react.ts', 'page/react.tsx'],
   // `tessera-noble.js` beside the script tag: its address is known only in the page.
-  [COMPUTED]: ['page/noble.ts'],
+  // The demo, beside the command in `dist/` as in the source.
+  [COMPUTED]: ['page/noble.ts', 'cli/demo.ts'],
   // For the version number.
   'package.json': ['page/script.ts', 'cli'],
   'node:': ['operator/node.ts', 'database', 'cli'],

@@ -2,7 +2,7 @@
  * The verb `map`: its options, and the choice of its job. The files of the jobs are loaded on demand.
  */
 
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { DII_FORMS } from '../../token/index.ts';
 import type { Io } from '../io.ts';
 import { addRowOptions } from '../row-options.ts';
@@ -18,6 +18,7 @@ interface AllOptions extends MapOptions, MapFileOptions {
   readonly spreadsheet?: boolean;
   readonly forget?: string;
   readonly forgetAll?: boolean;
+  readonly yes?: boolean;
 }
 
 const JOBS = ['--due', '--check-optouts', '--counts', '--export', '--forget', '--forget-all'] as const;
@@ -31,6 +32,7 @@ const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[]
   ['--spreadsheet', ['--export']],
   ['--v2', ['FILE', '--due', '--counts']],
   ['--workers', ['FILE', '--due']],
+  ['--yes', ['--forget-all']],
 ];
 
 // --check-optouts -> checkOptouts, as commander names it.
@@ -53,6 +55,12 @@ const selectJob = (file: string | undefined, options: AllOptions): 'FILE' | (typ
   return job;
 };
 
+const parseWorkers = (text: string): number => {
+  const workers = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  if (workers < 1 || workers > 20) throw new InvalidArgumentError('expected a whole number from 1 to 20');
+  return workers;
+};
+
 /** Create the verb `map`. */
 export function mapCommand(io: Io): Command {
   return addRowOptions(
@@ -71,14 +79,15 @@ export function mapCommand(io: Io): Command {
     .option('--rejects <file>', 'file for rows without valid DII, with line and reason (default: beside the input)')
     .option('--database <where>', 'location of the mappings: a folder, or postgres://...', 'tessera-mappings')
     .option('--v2', 'version 2 of the mapping endpoint, with salt buckets')
-    .option('--workers <number>', 'number of batches of 5,000 in flight (default: 4)', Number)
+    .option('--workers <number>', 'number of batches of 5,000 in flight (default: 4)', parseWorkers)
     .option('--due', 'map the due rows again')
     .option('--check-optouts', 'check which users have opted out since they were mapped, and remove their raw IDs')
     .option('--counts', 'count the stored mappings by state')
     .option('--export <file>', 'write the stored mappings as CSV; - for standard output')
     .option('--spreadsheet', "with --export: put ' before fields that a spreadsheet would evaluate as a formula")
     .option('--forget <dii>', 'delete the mapping of one person; - for a list on standard input')
-    .option('--forget-all', 'delete all mappings')
+    .option('--forget-all', 'delete all mappings; asks on a terminal, expects --yes elsewhere')
+    .option('--yes', 'confirm --forget-all')
     .action(async (file: string | undefined, options: AllOptions) => {
       const job = selectJob(file, options);
       warnAboutPassword(options.database, io);

@@ -16,7 +16,12 @@ export interface MapFileOptions extends DiiRowOptions {
   readonly rejects?: string;
 }
 
-const prepareJob = async (file: string, options: MapFileOptions, io: Io, signal: AbortSignal): Promise<Job> => {
+const prepareJob = async (
+  file: string,
+  options: MapFileOptions & MapOptions,
+  io: Io,
+  signal: AbortSignal,
+): Promise<Job> => {
   const input = await openInput(file, io, signal);
   const { header, index, all } = await openDiiRows(input, options);
   const source = file === '-' ? undefined : file;
@@ -40,6 +45,7 @@ const prepareJob = async (file: string, options: MapFileOptions, io: Io, signal:
     }
   }
   return {
+    probed: options.v2 ? 'mapIdentitiesV2' : 'mapIdentities',
     run: (mappings, callbacks) =>
       mappings.map(dii(), {
         ...callbacks,

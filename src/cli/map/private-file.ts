@@ -4,6 +4,7 @@
  */
 
 import { type FileHandle, lstat, open, rm, stat } from 'node:fs/promises';
+import { shownPath, unwritable } from '../paths.ts';
 
 const BUFFER_LENGTH = 65_536;
 
@@ -29,14 +30,15 @@ const isSame = async (one: string, other: string): Promise<boolean> => {
 export async function createPrivateFile(flag: string, path: string, source?: string): Promise<PrivateFile> {
   let handle: FileHandle;
   try {
-    if (source !== undefined && (await isSame(path, source))) throw { code: 'the input file' };
+    if (source !== undefined && (await isSame(path, source)))
+      throw new RangeError(`${flag}: could not write ${shownPath(path)}: it is the input file`);
     const found = await lstat(path).catch(() => undefined);
     // The mode applies to new files only, and another process may have the old file open.
     if (found?.isFile()) await rm(path);
     const isDevice = found?.isCharacterDevice() || found?.isFIFO();
     handle = await open(path, isDevice ? 'w' : 'wx', 0o600);
   } catch (error) {
-    throw new RangeError(`${flag}: expected a file that can be written, got ${(error as NodeJS.ErrnoException).code}`);
+    throw error instanceof RangeError ? error : unwritable(path, error, flag);
   }
   let buffer = '';
   let written = Promise.resolve();

@@ -15,8 +15,10 @@ import {
   type Summary,
 } from '../../mapping/index.ts';
 import { type Io, STOPPED } from '../io.ts';
+import { type ProbedMethod, probe } from '../probe.ts';
 import { createProgressLine, formatDuration, formatNumber } from '../progress.ts';
-import { clientOf, type ServiceOptions } from '../service-options.ts';
+import { connectionOf, createConnected, type ServiceOptions } from '../service-options.ts';
+import { aligned, coloursOf } from '../style.ts';
 
 /** The options of all jobs of `map`. */
 export interface MapOptions extends ServiceOptions {
@@ -33,6 +35,8 @@ export function openMappings(client: MappingClient, { database, v2, workers }: M
 
 /** One job. */
 export interface Job {
+  /** The method of the client to probe before the database is opened; none if the job sends one request at a time. */
+  readonly probed?: ProbedMethod;
   run(mappings: Mappings, options: Required<Pick<DueOptions, 'signal' | 'onProgress'>>): Promise<Summary>;
   /** The share that is done, in any unit; `total` is undefined if unknown. */
   progressOf(progress: Progress): { readonly rows: number; readonly done: number; readonly total: number | undefined };
@@ -55,7 +59,20 @@ interface Outcome {
   readonly ms: number;
 }
 
-const printSummary = (job: Job, { isDone, summary, ms }: Outcome, { json }: MapOptions, { out }: Io): void => {
+/** The rows of the table that a terminal shows. */
+const tableOf = (counts: Readonly<Record<string, number>>, ms: number, io: Io): string[] => {
+  const { bold, yellow, dim } = coloursOf(io, 'out');
+  const rows = Object.entries(counts).map(([name, count]) => [LABELS[name] ?? name, formatNumber(count)] as const);
+  const isWarning = (name: string): boolean => name === 'rejected' && counts.rejected !== 0;
+  return aligned([...rows, ['time', formatDuration(ms)]]).map((line, index) => {
+    const name = rows[index]?.[0];
+    if (name === undefined) return dim(line);
+    return isWarning(name) ? yellow(line) : name === 'mapped' ? bold(line) : line;
+  });
+};
+
+const printSummary = (job: Job, { isDone, summary, ms }: Outcome, { json }: MapOptions, io: Io): void => {
+  const { out } = io;
   const counts = job.countsOf(summary);
   const path = job.file?.path();
   if (json) {
@@ -64,7 +81,8 @@ const printSummary = (job: Job, { isDone, summary, ms }: Outcome, { json }: MapO
     return;
   }
   const parts = Object.entries(counts).map(([name, count]) => `${LABELS[name] ?? name}: ${formatNumber(count)}`);
-  out(`${parts.join(', ')}; ${formatDuration(ms)}`);
+  if (io.outIsTerminal) for (const line of tableOf(counts, ms, io)) out(line);
+  else out(`${parts.join(', ')}; ${formatDuration(ms)}`);
   if (path !== undefined) out(`${job.file!.name}: ${path}`);
 };
 
@@ -90,7 +108,8 @@ export async function runJob(
   io: Io,
   prepare: (signal: AbortSignal) => Promise<Job>,
 ): Promise<void> {
-  const client = clientOf(options, io);
+  const connection = connectionOf(options, io);
+  const client = createConnected(connection, options);
   const controller = new AbortController();
   const { signal } = controller;
   io.stopped().then(() => controller.abort());
@@ -102,6 +121,7 @@ export async function runJob(
   const line = createProgressLine('rows', io);
   try {
     job = await prepare(signal);
+    if (job.probed) await probe(job.probed, connection, options, signal);
     mappings = await openMappings(client, options);
     const { progressOf } = job;
     const onProgress = (progress: Progress): void => {

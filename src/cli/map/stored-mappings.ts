@@ -4,11 +4,13 @@
  */
 
 import { existsSync } from 'node:fs';
+import { CommanderError } from 'commander';
 import { locationKind } from '../../database/index.ts';
 import type { Mapping, MappingClient, Mappings } from '../../mapping/index.ts';
 import { csvLine, formatInstant } from '../csv-rows.ts';
 import { openInput } from '../input.ts';
 import type { Io } from '../io.ts';
+import { shownPath } from '../paths.ts';
 import { createProgressLine, formatNumber } from '../progress.ts';
 import { print } from '../service-options.ts';
 import { type DiiRowOptions, openDiiRows, parseDii } from './dii-rows.ts';
@@ -18,7 +20,9 @@ import { type MapOptions, openMappings, runJob } from './run-job.ts';
 // For a misspelt folder, an empty database would be created.
 const checkLocation = ({ database }: MapOptions): void => {
   if (locationKind(database) === 'folder' && !existsSync(database))
-    throw new RangeError('--database: expected a folder with mappings, got one that does not exist');
+    throw new RangeError(
+      `--database: could not read ${shownPath(database)}: no such folder; map a file first, or name another`,
+    );
 };
 
 /** `--due`: map the due rows again. */
@@ -26,6 +30,7 @@ export function mapDue(options: MapOptions, io: Io): Promise<void> {
   return runJob(options, io, async () => {
     checkLocation(options);
     return {
+      probed: options.v2 ? 'mapIdentitiesV2' : 'mapIdentities',
       run: (mappings, callbacks) => mappings.mapDue(callbacks),
       progressOf: ({ mapped, optedOut, invalid, total }) => {
         const done = mapped + optedOut + invalid;
@@ -144,7 +149,30 @@ export async function forget(dii: string, options: MapOptions & DiiRowOptions, i
   });
 }
 
-/** `--forget-all`: delete all mappings. */
-export function forgetAll(options: MapOptions, io: Io): Promise<void> {
-  return withMappings(options, async (mappings) => print({ forgotten: await mappings.forgetAll() }, options, io));
+/** The options of `--forget-all`. */
+export interface ForgetAllOptions extends MapOptions {
+  readonly yes?: boolean;
+}
+
+// A location may hold a password.
+const shownLocation = (database: string): string =>
+  locationKind(database) === 'folder' ? shownPath(database) : `the database on ${new URL(database).host}`;
+
+/** `--forget-all`: delete all mappings, once a person or `--yes` has confirmed it. */
+export async function forgetAll(options: ForgetAllOptions, io: Io): Promise<void> {
+  if (!options.yes && !io.ask)
+    throw new RangeError(
+      `--forget-all: expected --yes, as there is no terminal to ask on; it deletes all mappings in ${shownLocation(options.database)}`,
+    );
+  await withMappings(options, async (mappings) => {
+    if (!options.yes) {
+      const { mapped, optedOut, invalid, pending } = await mappings.counts();
+      const count = formatNumber(mapped + optedOut + invalid + pending);
+      if (!(await io.ask!(`Delete all ${count} mappings in ${shownLocation(options.database)}?`))) {
+        io.err('nothing was deleted');
+        throw new CommanderError(1, 'tessera.declined', 'nothing was deleted');
+      }
+    }
+    print({ forgotten: await mappings.forgetAll() }, options, io);
+  });
 }

@@ -1,8 +1,8 @@
 /**
- * The common part of the two key endpoints: which keys a participant receives, and their wire form.
+ * The common part of the key endpoints: which keys a participant receives, and their wire form.
  *
- * An ID_READER receives the keys of every site, a SHARER those of its own site, both the master keys. Nobody receives a
- * refresh key.
+ * Everyone receives the master keys and those of the own site. The keys of another site: if the option `sharing` lists the
+ * sites that may decrypt its tokens, those sites; otherwise every ID_READER. Nobody receives a refresh key.
  *
  * @see docs/protocol.md, "Tokens"
  */
@@ -25,10 +25,13 @@ const KEY_LIFETIME_SECONDS = 31_536_000;
  * included, so that clients have a key before the first token under it.
  */
 export async function readableKeys({ now, participant }: EndpointCall, service: Service): Promise<TokenKey[]> {
-  const { participants } = service;
+  const { participants, settings } = service;
   const keys = await service.keys.at(now);
-  const sites = participant.roles.has('ID_READER') ? await participants.siteIds() : [participant.siteId];
-  return [MASTER, ...sites].flatMap((siteId) => keys.generations(siteId));
+  const isReader = participant.roles.has('ID_READER');
+  const mayDecrypt = (owner: number): boolean =>
+    owner === participant.siteId || (settings.sharing.get(owner)?.has(participant.siteId) ?? isReader);
+  const sites = new Set([participant.siteId, ...(await participants.siteIds())]);
+  return [MASTER, ...[...sites].filter(mayDecrypt)].flatMap((siteId) => keys.generations(siteId));
 }
 
 /** Return the wire form of a key. Clients that seal use the newest key of their site that has been activated. */

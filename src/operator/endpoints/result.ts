@@ -42,6 +42,14 @@ export function clientError(message: string): EndpointResult {
   return badRequest('client_error', message);
 }
 
+/** The answer for a user whose TCF consent does not permit the service to work with the data. */
+export const INSUFFICIENT_CONSENT: EndpointResult = { httpStatus: 200, json: { status: 'insufficient_user_consent' } };
+
+/** Build a 401 with the status `invalid_client`: the caller is known, but its site may not call. */
+export function invalidClient(message: string): EndpointResult {
+  return { httpStatus: 401, json: { status: 'invalid_client', message } };
+}
+
 /** Build a 401. */
 export function unauthorized(message: string): EndpointResult {
   return { httpStatus: 401, json: { status: 'unauthorized', message } };

@@ -4,6 +4,7 @@ import { buckets } from './buckets.ts';
 import type { Endpoint } from './endpoint.ts';
 import { generate } from './generate.ts';
 import { keyBidstream } from './key-bidstream.ts';
+import { keyLatest } from './key-latest.ts';
 import { keySharing } from './key-sharing.ts';
 import { logout } from './logout.ts';
 import { map } from './map.ts';
@@ -21,4 +22,5 @@ export const SEALED_ENDPOINTS: readonly Endpoint[] = [
   optOutStatus,
   keySharing,
   keyBidstream,
+  keyLatest,
 ];

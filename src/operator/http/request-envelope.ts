@@ -12,6 +12,7 @@ import { kindOf } from '../../token/checks.ts';
 import { type AesKey, TAG_LENGTH } from '../../token/cipher.ts';
 import { isTokenError, type Message, openRequest, REQUEST_VERSION, SMALLEST_REQUEST } from '../../token/index.ts';
 import { decodeB64, encodeB64 } from '../crypto/base64.ts';
+import type { Scope } from '../crypto/secrets.ts';
 import type { EndpointResult } from '../endpoints/result.ts';
 import { clientError } from '../endpoints/result.ts';
 
@@ -27,21 +28,32 @@ export interface OpenedRequest {
   readonly binary: boolean;
 }
 
-const ENCRYPTION_PAGE = 'https://unifiedid.com/docs/getting-started/gs-encryption-decryption';
-const HINT = ` See ${ENCRYPTION_PAGE} for details on the request envelope format.`;
-const MESSAGES = {
-  missing: 'Invalid body: Body is missing.',
-  json: `Invalid body: The request body is unencrypted JSON. It must be an encrypted request envelope. See ${ENCRYPTION_PAGE}#encryption-and-decryption-code-examples for encryption and decryption code examples.`,
-  base64: 'Invalid body: Body is not valid base64.',
-  short: `Invalid body: Body too short. Check encryption method.${HINT}`,
-  key: `Invalid body: Check encryption key (ClientSecret).${HINT}`,
-  time: 'Invalid timestamp: Request too old or client time drift.',
-  payload: 'Invalid payload in body: Data is not valid json string.',
-};
 /** Message for a body that is not base64, at an endpoint without envelope. */
-export const NOT_BASE64 = MESSAGES.base64;
+export const NOT_BASE64 = 'Invalid body: Body is not valid base64.';
 /** Message for an empty body. */
-export const BODY_MISSING = MESSAGES.missing;
+export const BODY_MISSING = 'Invalid body: Body is missing.';
+
+// Each scope has its own documentation.
+const messagesOf = (site: string) => {
+  const page = `https://${site}/docs/getting-started/gs-encryption-decryption`;
+  const hint = ` See ${page} for details on the request envelope format.`;
+  return {
+    missing: BODY_MISSING,
+    json: `Invalid body: The request body is unencrypted JSON. It must be an encrypted request envelope. See ${page}#encryption-and-decryption-code-examples for encryption and decryption code examples.`,
+    base64: NOT_BASE64 + hint,
+    short: `Invalid body: Body too short. Check encryption method.${hint}`,
+    version: (version: number) =>
+      `Invalid body: Invalid request envelope format version: received ${version}, must be ${REQUEST_VERSION}.${hint}`,
+    key: `Invalid body: Check encryption key (ClientSecret).${hint}`,
+    time: 'Invalid timestamp: Request too old or client time drift.',
+    payload: 'Invalid payload in body: Data is not valid json string.',
+  };
+};
+type Messages = ReturnType<typeof messagesOf>;
+const MESSAGES: Readonly<Record<Scope, Messages>> = {
+  UID2: messagesOf('unifiedid.com'),
+  EUID: messagesOf('euid.eu'),
+};
 
 /** The time in an envelope must differ by less than this from the operator's, ms. */
 export const CLOCK_WINDOW_MS = 120_000;
@@ -62,24 +74,22 @@ const openEnvelope = async (
   bytes: Bytes,
   key: AesKey,
   now: number,
+  messages: Messages,
 ): Promise<Omit<OpenedRequest, 'binary'> | EndpointResult> => {
   const malformed = (message: string): EndpointResult =>
-    clientError(parseObject(decodeText(bytes)) ? MESSAGES.json : message);
-  if (bytes.length === 0) return clientError(MESSAGES.missing);
-  if (bytes.length < SMALLEST_REQUEST) return malformed(MESSAGES.short);
-  if (bytes[0] !== REQUEST_VERSION)
-    return malformed(
-      `Invalid body: Invalid request envelope format version: received ${bytes[0]}, must be ${REQUEST_VERSION}.${HINT}`,
-    );
+    clientError(parseObject(decodeText(bytes)) ? messages.json : message);
+  if (bytes.length === 0) return clientError(messages.missing);
+  if (bytes.length < SMALLEST_REQUEST) return malformed(messages.short);
+  if (bytes[0] !== REQUEST_VERSION) return malformed(messages.version(bytes[0]!));
   let message: Message;
   try {
     message = await openRequest(key, bytes);
   } catch (error) {
-    return clientError(isTokenError(error) && error.code === 'decrypt_failed' ? MESSAGES.key : MESSAGES.payload);
+    return clientError(isTokenError(error) && error.code === 'decrypt_failed' ? messages.key : messages.payload);
   }
-  if (!(Math.abs(now - message.at) < CLOCK_WINDOW_MS)) return clientError(MESSAGES.time);
+  if (!(Math.abs(now - message.at) < CLOCK_WINDOW_MS)) return clientError(messages.time);
   const payload = message.json === '' ? undefined : parseObject(message.json);
-  if (message.json !== '' && !payload) return clientError(MESSAGES.payload);
+  if (message.json !== '' && !payload) return clientError(messages.payload);
   return { payload, nonce: message.nonce, tag: encodeB64(bytes.subarray(-TAG_LENGTH)) };
 };
 
@@ -88,6 +98,7 @@ const openEnvelope = async (
  *
  * @param binary  whether the content type announces bytes. Base64 is accepted nevertheless, and answered with base64.
  * @param now     the operator's time, epoch ms.
+ * @param scope   decides to which documentation the messages link.
  * @returns       the opened request, or the error to answer.
  */
 export async function openBody(
@@ -95,17 +106,19 @@ export async function openBody(
   binary: boolean,
   key: AesKey,
   now: number,
+  scope: Scope,
 ): Promise<OpenedRequest | EndpointResult> {
+  const messages = MESSAGES[scope];
   if (binary) {
-    const fromBytes = await openEnvelope(body, key, now);
+    const fromBytes = await openEnvelope(body, key, now, messages);
     if ('nonce' in fromBytes) return { ...fromBytes, binary };
     const decoded = decodeB64(body);
     if (!decoded?.length) return fromBytes;
-    const fromB64 = await openEnvelope(decoded, key, now);
+    const fromB64 = await openEnvelope(decoded, key, now, messages);
     return 'nonce' in fromB64 ? { ...fromB64, binary: false } : fromB64;
   }
   const decoded = decodeB64(body);
-  if (!decoded) return clientError(parseObject(decodeText(body)) ? MESSAGES.json : MESSAGES.base64 + HINT);
-  const opened = await openEnvelope(decoded, key, now);
+  if (!decoded) return clientError(parseObject(decodeText(body)) ? messages.json : messages.base64);
+  const opened = await openEnvelope(decoded, key, now, messages);
   return 'nonce' in opened ? { ...opened, binary } : opened;
 }

@@ -63,7 +63,7 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
     const body = await readBody(request);
     if (!body) return bodyTooLarge(exchange);
     const now = settings.now();
-    const opened = await openBody(body, isBinary(request), participant.secret, now);
+    const opened = await openBody(body, isBinary(request), participant.secret, now, settings.scope);
     if ('httpStatus' in opened) return refuse(exchange, opened);
     const waitMs = endpoint.rateLimited ? await limits.participant?.take(participant.keyHash) : undefined;
     if (waitMs !== undefined) return rateLimited(exchange, waitMs);

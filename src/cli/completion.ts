@@ -1,0 +1,30 @@
+/**
+ * The verb `completion`: prints the script that completes verbs and options in a shell. The script calls the hidden verb
+ * `complete` at each press of the key.
+ */
+
+import { Argument, Command } from 'commander';
+
+const SHELLS = ['bash', 'zsh', 'fish', 'powershell'];
+
+/** Load the package on demand: it reads all verbs, which only completion needs. It prints to standard output itself. */
+const loadTab = async (program: Command) => {
+  const { default: tab } = await import('@bomb.sh/tab/commander');
+  return tab(program, { completionCommandName: 'completion-of-tab' });
+};
+
+/** Create the verb `completion`. `createProgram` makes a program with all other verbs. */
+export function completionCommand(createProgram: () => Command): Command {
+  return new Command('completion')
+    .description('print the script that completes verbs and options in a shell')
+    .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
+    .action(async (shell: string) => (await loadTab(createProgram())).setup('tessera', 'tessera', shell));
+}
+
+/** Create the hidden verb `complete`, which the scripts call: `tessera complete -- map --d`. */
+export function completeCommand(createProgram: () => Command): Command {
+  return new Command('complete')
+    .argument('[words...]', 'the words of the command line so far')
+    .allowUnknownOption()
+    .action(async (words: string[]) => (await loadTab(createProgram())).parse(words));
+}

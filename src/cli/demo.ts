@@ -1,0 +1,56 @@
+/// <reference types="node" />
+/**
+ * The verb `demo`: starts the demo that the package contains, and stops it at a signal.
+ *
+ * The build puts `demo/main.ts` into `dist/demo/main.js`, with the pages beside it. It is loaded by its address, not bundled into
+ * the command: it finds its pages and the scripts of `dist/` relative to itself.
+ */
+
+import { existsSync } from 'node:fs';
+import { Command, InvalidArgumentError } from 'commander';
+import type { Io } from './io.ts';
+import { listed } from './style.ts';
+
+/** What `demo/main.ts` exports. */
+interface DemoModule {
+  /** Start the demo. `port` is that of the pages; if it is in use, any free one. */
+  startDemo(options: { readonly port?: number }): Promise<{
+    readonly url: string;
+    readonly operatorUrl: string;
+    close(): Promise<void>;
+  }>;
+}
+
+// From `dist/cli/main.js`, and from `src/cli/demo.ts` in a clone.
+const ADDRESSES = ['../demo/main.js', '../../demo/main.ts'];
+
+const findDemo = (): string => {
+  const found = ADDRESSES.map((address) => new URL(address, import.meta.url)).find((url) => existsSync(url));
+  if (!found) throw new Error('demo: expected the files of the demo in the package, found none; install it again');
+  return found.href;
+};
+
+const parsePort = (text: string): number => {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(port <= 65_535)) throw new InvalidArgumentError('expected a whole number from 0 to 65535');
+  return port;
+};
+
+/** Create the verb `demo`. */
+export function demoCommand(io: Io): Command {
+  return new Command('demo')
+    .description("start the demo: an operator, a publisher's server and its page, on this machine")
+    .option('--port <port>', 'port of the pages, 0 for any free one (default: 4700)', parsePort)
+    .action(async (options: { readonly port?: number }) => {
+      const { startDemo } = (await import(/* @vite-ignore */ findDemo())) as DemoModule;
+      const demo = await startDemo(options);
+      for (const line of listed([
+        ['demo', `${demo.url}   <- open this`],
+        ['operator', demo.operatorUrl],
+      ]))
+        io.out(line);
+      io.out('Ctrl-C stops both.');
+      await io.stopped();
+      await demo.close();
+    });
+}

@@ -1,0 +1,37 @@
+/**
+ * The verb `doctor`: its options, and its output. `diagnosis.ts` makes the checks.
+ */
+
+import { type Command, CommanderError } from 'commander';
+import type { Check } from './diagnosis.ts';
+import type { Io } from './io.ts';
+import { connectionOf, type ServiceOptions, serviceVerb } from './service-options.ts';
+import { coloursOf } from './style.ts';
+
+interface DoctorOptions extends ServiceOptions {
+  readonly origin?: string;
+}
+
+const printChecks = (checks: readonly Check[], io: Io): void => {
+  const { green, red, dim } = coloursOf(io, 'out');
+  const colours = { ok: green, failed: red, skipped: dim };
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  for (const { status, name, detail, remedy } of checks) {
+    io.out(`${colours[status](status.padEnd(7))}  ${name.padEnd(width)}  ${detail}`);
+    if (remedy !== undefined) io.out(`${' '.repeat(width + 11)}${remedy}`);
+  }
+};
+
+/** Create the verb `doctor`. */
+export function doctorCommand(io: Io): Command {
+  return serviceVerb('doctor', 'check address, clock, API key, roles, client secret and CORS', 'print one JSON object')
+    .option('--origin <origin>', 'origin of a page that refreshes tokens, for the check of CORS', 'https://www.example')
+    .action(async (flags: DoctorOptions) => {
+      const connection = connectionOf(flags, io);
+      const checks = await (await import('./diagnosis.ts')).diagnose(connection, flags, flags.origin!);
+      const isWell = checks.every(({ status }) => status !== 'failed');
+      if (flags.json) io.out(JSON.stringify({ ok: isWell, checks }));
+      else printChecks(checks, io);
+      if (!isWell) throw new CommanderError(1, 'tessera.unwell', 'a check failed');
+    });
+}

@@ -1,0 +1,34 @@
+/**
+ * The examples at the end of each `--help`. They run as they are written; the placeholders are files of the user.
+ */
+
+import type { Command } from 'commander';
+
+const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
+  operator: [
+    'tessera operator --env-file tessera.env',
+    'tessera operator --port 9000 --database ./operator-data --scope EUID',
+  ],
+  generate: [
+    'tessera generate user@example.com > set.json',
+    'tessera generate --phone +12345678901 --env-file tessera.env',
+  ],
+  validate: ['tessera validate "$TOKEN" user@example.com', 'tessera validate "$TOKEN" --phone +12345678901 --json'],
+  refresh: ['tessera refresh set.json > newer.json', 'tessera generate user@example.com | tessera refresh -'],
+  map: ['tessera map people.csv --column email', 'tessera map --due --database ./tessera-mappings'],
+  optout: ['tessera optout user@example.com', 'tessera optout --phone +12345678901 --env-file tessera.env'],
+  buckets: ['tessera buckets --since 2026-01-01', 'tessera buckets --since 2026-01-01T12:00 --json'],
+  optouts: ['tessera optouts raw-ids.txt', 'tessera optouts mappings.csv --column rawId --json'],
+  doctor: ['tessera doctor --env-file tessera.env', 'tessera doctor --origin https://www.example --json'],
+  inspect: ['tessera inspect set.json', 'tessera generate user@example.com | tessera inspect -'],
+  demo: ['tessera demo', 'npx tessera-id demo'],
+  completion: ['source <(tessera completion bash)', 'tessera completion zsh >> ~/.zshrc'],
+};
+
+/** Add the two examples of a verb to its help. */
+export function addExamples(verb: Command): Command {
+  const examples = EXAMPLES[verb.name()];
+  return examples
+    ? verb.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`)
+    : verb;
+}

@@ -1,0 +1,97 @@
+/**
+ * The verb `inspect`: says in words what a token set holds. It needs no service, and prints no token and no key.
+ */
+
+import { Command } from 'commander';
+import { isTokenError, parseAnswer, phaseOf, type TokenSet } from '../token/index.ts';
+import { readJson } from './input.ts';
+import type { Io } from './io.ts';
+import { shownPath } from './paths.ts';
+import { formatDuration } from './progress.ts';
+import { coloursOf, listed } from './style.ts';
+
+// The first character of an advertising token tells scope and type, the second its version (docs/protocol.md, "Tokens").
+const KINDS: Readonly<Record<string, string>> = {
+  A: 'UID2, of an email address',
+  B: 'UID2, of a phone number',
+  E: 'EUID, of an email address',
+  F: 'EUID, of a phone number',
+};
+
+const MEANINGS = {
+  fresh: 'the advertising token is valid, no refresh is due',
+  due: 'the advertising token is valid, a refresh is due',
+  stale: 'the advertising token has expired, the refresh token has not',
+  ended: 'both tokens have expired: generate a new set',
+};
+
+/** What a set holds, without secrets. Instants are epoch ms. */
+interface Inspection {
+  readonly status: 'success';
+  readonly phase: keyof typeof MEANINGS;
+  readonly kind: string;
+  readonly advertisingTokenLength: number;
+  readonly refreshTokenLength: number;
+  readonly refreshAt: number;
+  readonly expiresAt: number;
+  readonly endsAt: number;
+}
+
+const inspectSet = (set: TokenSet, now: number): Inspection => {
+  const { advertisingToken, refreshToken, refreshAt, expiresAt, endsAt } = set;
+  const kind = KINDS[advertisingToken[0]!];
+  const version = /^\d$/.test(advertisingToken[1] ?? '') ? `, version ${advertisingToken[1]}` : '';
+  return {
+    status: 'success',
+    phase: phaseOf({ set, ended: now >= endsAt }, now) as Inspection['phase'],
+    kind: kind === undefined ? 'unknown' : kind + version,
+    advertisingTokenLength: advertisingToken.length,
+    refreshTokenLength: refreshToken.length,
+    refreshAt,
+    expiresAt,
+    endsAt,
+  };
+};
+
+const when = (at: number, now: number): string => {
+  const span = formatDuration(Math.abs(at - now));
+  return `${at > now ? `in ${span}` : `${span} ago`} (${new Date(at).toISOString()})`;
+};
+
+const printSet = (found: Inspection, now: number, io: Io): void => {
+  const { phase, kind, advertisingTokenLength, refreshTokenLength, refreshAt, expiresAt, endsAt } = found;
+  const { bold, green, yellow, red } = coloursOf(io, 'out');
+  const colour = { fresh: green, due: yellow, stale: yellow, ended: red }[phase];
+  const rows = listed([
+    ['phase', `${bold(colour(phase))}: ${MEANINGS[phase]}`],
+    ['advertising token', `${advertisingTokenLength} characters; ${kind}`],
+    ['refresh token', `${refreshTokenLength} characters`],
+    ['response key', '32 bytes'],
+    ['refresh due', when(refreshAt, now)],
+    [expiresAt > now ? 'expires' : 'expired', when(expiresAt, now)],
+    [endsAt > now ? 'refresh token ends' : 'refresh token ended', when(endsAt, now)],
+  ]);
+  for (const row of rows) io.out(row);
+};
+
+/** Create the verb `inspect`. */
+export function inspectCommand(io: Io): Command {
+  return new Command('inspect')
+    .description('say in words what a token set holds, by the clock of this machine; prints no secret')
+    .argument('<file>', 'a token set as generate prints it; - for standard input')
+    .option('--json', 'print one JSON object')
+    .action(async (file: string, { json }: { json?: boolean }) => {
+      const content = await readJson(file, io);
+      const now = Date.now();
+      try {
+        const answer = parseAnswer(content);
+        if (answer === 'optout')
+          return io.out(json ? '{"status":"optout"}' : 'opted out: the answer for a user who has opted out, no tokens');
+        const found = inspectSet(answer, now);
+        if (json) io.out(JSON.stringify(found));
+        else printSet(found, now, io);
+      } catch (error) {
+        throw isTokenError(error) ? new RangeError(`${shownPath(file)}: ${error.message}`) : error;
+      }
+    });
+}

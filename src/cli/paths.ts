@@ -1,0 +1,84 @@
+/**
+ * Names files in messages, and says in words why one could not be read or written.
+ *
+ * A path is not a secret, but a user may have typed an address or a token in its place: such an argument is not shown.
+ */
+
+import type { ParseError } from 'jsonc-parser';
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  ENOTDIR: 'a part of the path is not a folder',
+  EISDIR: 'it is a folder',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'no space left on the device',
+  ENAMETOOLONG: 'the name is too long',
+  EMFILE: 'too many open files',
+};
+
+// An address, a phone number, or a long run without an extension that is no path: a token, key, secret or hash.
+const isPrivate = (text: string): boolean =>
+  text.includes('@') ||
+  /^\+?[\d ()-]{7,}$/.test(text) ||
+  text.length > 200 ||
+  (/^[\w+/=-]{32,}$/.test(text) && !/^(?:\/|\.\.?\/)/.test(text)) ||
+  /^(?:UID2|EUID)-/.test(text);
+
+/**
+ * Name a file for a message.
+ *
+ * @example shownPath('people.csv') // 'people.csv'
+ * @example shownPath('user@example.com') // 'FILE (not shown: it looks like an address or a token)'
+ */
+export function shownPath(path: string): string {
+  if (path === '-') return 'standard input';
+  return isPrivate(path) ? 'FILE (not shown: it looks like an address or a token)' : path;
+}
+
+/** Say in words why a file operation failed. */
+export function reasonOf(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  return (code !== undefined && REASONS[code]) || code || 'an unknown failure';
+}
+
+/**
+ * Make the error for a file that could not be read.
+ *
+ * @param option  the option that names the file; none for an argument.
+ * @example unreadable('people.csv', error) // could not read people.csv: no such file
+ */
+export function unreadable(path: string, error: unknown, option?: string): RangeError {
+  return new RangeError(`${option ? `${option}: ` : ''}could not read ${shownPath(path)}: ${reasonOf(error)}`);
+}
+
+/**
+ * Make the error for a file that could not be written. For a new file, `ENOENT` means that its folder is missing.
+ *
+ * @example unwritable('out/ids.csv', error, '--export') // --export: could not write out/ids.csv: no such folder
+ */
+export function unwritable(path: string, error: unknown, option: string): RangeError {
+  const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+  return new RangeError(
+    `${option}: could not write ${shownPath(path)}: ${isMissing ? 'no such folder' : reasonOf(error)}`,
+  );
+}
+
+/**
+ * Parse JSON of a file.
+ *
+ * @throws {RangeError} naming line and column of the fault. The message of `JSON.parse` would quote the text.
+ */
+export async function parseJson(text: string, path: string, option?: string): Promise<unknown> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    const { parse } = await import('jsonc-parser');
+    const faults: ParseError[] = [];
+    parse(text, faults, { disallowComments: true });
+    const before = text.slice(0, faults[0]?.offset ?? text.length).split('\n');
+    const place = `line ${before.length}, column ${before.at(-1)!.length + 1}`;
+    throw new RangeError(`${option ? `${option}: ` : ''}${shownPath(path)}: expected JSON, got other text at ${place}`);
+  }
+}

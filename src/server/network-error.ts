@@ -1,0 +1,42 @@
+/**
+ * Says in words why a request got no answer: which host, which code, and what to check.
+ *
+ * The address of a service is not a secret; `parseBaseUrl` has refused one with a user or password.
+ */
+
+import { TokenError } from '../token/errors.ts';
+import { requestName } from './paths.ts';
+
+const CONNECT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT']);
+const NAMES = new Set(['ENOTFOUND', 'EAI_AGAIN']);
+const BROKEN = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+const CERTIFICATE = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
+// Node's `fetch` throws "fetch failed"; the reason is its cause, which has a code, or is "bad port" for a port that the Fetch
+// standard forbids.
+const codeOf = (error: unknown): string | undefined => {
+  const cause = (error as { cause?: { code?: unknown; message?: unknown } } | undefined)?.cause;
+  if (typeof cause?.code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(cause.code)) return cause.code;
+  return cause?.message === 'bad port' ? 'bad port' : undefined;
+};
+
+const describe = (host: string, code: string | undefined): string => {
+  if (code === undefined) return `got no answer from ${host} (a network failure)`;
+  if (code === 'bad port' || CONNECT.has(code))
+    return `could not connect to ${host} (${code}); is the operator running?`;
+  if (NAMES.has(code)) return `could not find the host of ${host} (${code}); is the address right?`;
+  if (BROKEN.has(code)) return `the connection to ${host} ended before the answer (${code})`;
+  if (CERTIFICATE.test(code)) return `could not trust the certificate of ${host} (${code})`;
+  return `got no answer from ${host} (${code})`;
+};
+
+/**
+ * Make the error for a request without an answer.
+ *
+ * @param baseUrl  the address of the service; only its scheme, host and port are named.
+ * @param cause    what `fetch` threw.
+ */
+export function networkError(path: string, baseUrl: string, cause: unknown): TokenError {
+  const { origin } = new URL(baseUrl);
+  return new TokenError('network', `${requestName(path)}: ${describe(origin, codeOf(cause))}`, { cause });
+}

@@ -1,0 +1,208 @@
+/** What surrounds the verbs: help, examples, completion, colours, the file of variables. */
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify, stripVTControlCharacters } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { exportLines, writeEnvFile } from '../../src/cli/env-file.ts';
+import type { Io } from '../../src/cli/io.ts';
+import { run } from '../../src/cli/program.ts';
+import { aligned, coloursOf } from '../../src/cli/style.ts';
+import { createFixture, type Fixture, tessera } from './fixtures.ts';
+
+let fixture: Fixture;
+let folder: string;
+beforeAll(async () => {
+  fixture = await createFixture();
+  folder = await mkdtemp(join(tmpdir(), 'tessera-help-'));
+});
+afterAll(async () => {
+  await fixture.close();
+  await rm(folder, { recursive: true });
+});
+
+const VERBS = [
+  'operator',
+  'generate',
+  'validate',
+  'refresh',
+  'map',
+  'optout',
+  'buckets',
+  'optouts',
+  'inspect',
+  'doctor',
+  'demo',
+  'completion',
+];
+
+describe('help', () => {
+  test('lists every verb', async () => {
+    const { out } = await tessera(['--help']);
+    for (const verb of VERBS) expect(out.join('\n')).toMatch(new RegExp(`^  ${verb}\\b`, 'm'));
+  });
+
+  test.each(VERBS)('%s --help ends with two examples, whose options exist', async (verb) => {
+    const { code, out } = await tessera([verb, '--help']);
+    const help = out.join('\n');
+    const examples = help.split('Examples:\n')[1]!.split('\n');
+    expect([code, examples.length]).toEqual([0, 2]);
+    for (const example of examples) {
+      expect(example).toMatch(new RegExp(`^ {2}\\$ .*(tessera|tessera-id) ${verb}\\b`));
+      const own = example.slice(example.search(new RegExp(`(tessera|tessera-id) ${verb}\\b`)));
+      for (const [flag] of own.matchAll(/--[a-z-]+/g)) expect(help.split('Examples:')[0]).toContain(flag);
+    }
+  });
+});
+
+describe('the examples run', () => {
+  const shell = async (line: string) => {
+    const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
+    const loader = new URL('../../node_modules/tsx/dist/loader.mjs', import.meta.url).href;
+    const script = `tessera() { "${process.execPath}" --import "${loader}" -- "${main}" "$@"; }\n${line}`;
+    return promisify(execFile)('bash', ['-c', script], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, ...fixture.env },
+    });
+  };
+
+  test('generate, refresh, inspect and doctor', async () => {
+    await shell('tessera generate user@example.com > set.json');
+    await shell('tessera refresh set.json > newer.json');
+    expect((await shell('tessera inspect newer.json')).stdout).toContain('fresh');
+    expect((await shell('tessera generate user@example.com | tessera inspect -')).stdout).toContain('fresh');
+    await writeEnvFile(join(folder, 'tessera.env'), fixture.env);
+    expect(
+      (
+        await shell(
+          'unset TESSERA_BASE_URL TESSERA_API_KEY TESSERA_CLIENT_SECRET; tessera doctor --env-file tessera.env',
+        )
+      ).stdout,
+    ).toContain('ok ');
+  });
+
+  test('the script for bash completes verbs and options', async () => {
+    const complete = async (...words: string[]) =>
+      shell(`source <(tessera completion bash)
+        # From the package bash-completion.
+        _get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=\${words[cword]}; prev=\${words[cword-1]}; }
+        COMP_WORDS=(tessera ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}
+        COMP_LINE="tessera ${words.join(' ')}"; COMP_POINT=\${#COMP_LINE}; COMP_TYPE=9
+        $(complete -p tessera | sed 's/.*-F \\([^ ]*\\).*/\\1/') tessera '${words.at(-1)}' '' ; echo "\${COMPREPLY[@]}"`);
+    expect((await complete('ins')).stdout).toContain('inspect');
+    expect((await complete('map', '--forget-')).stdout).toContain('--forget-all');
+  });
+
+  test.each(['zsh', 'fish', 'powershell'])('a script for %s is printed', async (name) => {
+    expect((await shell(`tessera completion ${name}`)).stdout).toMatch(/tessera.*complete/);
+  });
+
+  test('an unknown shell is wrong use', async () => {
+    const { code, err } = await tessera(['completion', 'tcsh']);
+    expect([code, err]).toEqual([2, expect.stringContaining('Allowed choices are bash, zsh, fish, powershell')]);
+  });
+});
+
+describe('colours', () => {
+  const io = (more: Partial<Io>): Io => ({ env: {}, ...more }) as Io;
+  const isOn = (more: Partial<Io>, stream: 'out' | 'err' = 'out') => coloursOf(io(more), stream).red('x') !== 'x';
+
+  test.each<[what: string, more: Partial<Io>, isOn: boolean]>([
+    ['a pipe', {}, false],
+    ['a terminal', { outIsTerminal: true }, true],
+    ['NO_COLOR on a terminal', { outIsTerminal: true, env: { NO_COLOR: '1' } }, false],
+    ['an empty NO_COLOR', { outIsTerminal: true, env: { NO_COLOR: '' } }, true],
+    ['TERM=dumb', { outIsTerminal: true, env: { TERM: 'dumb' } }, false],
+    ['FORCE_COLOR for a pipe', { env: { FORCE_COLOR: '1' } }, true],
+    ['FORCE_COLOR=0', { env: { FORCE_COLOR: '0' } }, false],
+    ['NO_COLOR and FORCE_COLOR', { env: { NO_COLOR: '1', FORCE_COLOR: '1' } }, false],
+  ])('%s', (_, more, wanted) => {
+    expect(isOn(more)).toBe(wanted);
+  });
+
+  test('an error is red on a terminal, and the same text without colours elsewhere', async () => {
+    const plain = await tessera(['inspect', 'nowhere.json']);
+    expect(plain.err).toBe('error: could not read nowhere.json: no such file');
+    const coloured = await tessera(['inspect', 'nowhere.json'], { terminal: true });
+    expect(coloured.err).toContain('\u001b[31merror:');
+    expect(stripVTControlCharacters(coloured.err)).toBe(plain.err);
+    expect((await tessera(['inspect', 'nowhere.json'], { terminal: true, env: { NO_COLOR: '1' } })).err).toBe(
+      plain.err,
+    );
+  });
+
+  test('numbers of a table are aligned to the right', () => {
+    expect(
+      aligned([
+        ['mapped', '1,200'],
+        ['opted out', '3'],
+      ]),
+    ).toEqual(['mapped     1,200', 'opted out      3']);
+  });
+});
+
+describe('the file of variables', () => {
+  test('tessera operator --env-file writes it, and other verbs read it', async () => {
+    const path = join(folder, 'operator.env');
+    await writeFile(path, '# mine\nOTHER=kept\nTESSERA_API_KEY=old\n', { mode: 0o644 });
+    const out: string[] = [];
+    const io = (stopped: () => Promise<void>): Io => ({
+      env: {},
+      stdin: async function* () {},
+      out: (line) => out.push(line),
+      err: () => {},
+      flushed: async () => {},
+      stopped,
+    });
+    let used: Awaited<ReturnType<typeof tessera>> | undefined;
+    const code = await run(
+      ['operator', '--port', '0', '--env-file', path],
+      io(async () => {
+        used = await tessera(['generate', 'user@example.com', '--json', '--env-file', path]);
+      }),
+    );
+    expect([code, used?.code, used?.out[0]]).toEqual([0, 0, expect.stringContaining('"status":"success"')]);
+    expect(out).toEqual([
+      `# address and credentials of site 101 are in ${path}`,
+      expect.stringMatching(/^listening on http:\/\/127\.0\.0\.1:\d+$/),
+    ]);
+    const text = await readFile(path, 'utf8');
+    expect(text.replace(/=.*/g, '=')).toBe(
+      '# mine\nOTHER=\nTESSERA_BASE_URL=\nTESSERA_API_KEY=\nTESSERA_CLIENT_SECRET=\n',
+    );
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  test('the environment takes precedence over it, and the command line over both', async () => {
+    const path = join(folder, 'precedence.env');
+    await writeEnvFile(path, { ...fixture.env, TESSERA_BASE_URL: 'http://127.0.0.1:1' });
+    const args = ['generate', 'user@example.com', '--env-file', path];
+    expect((await tessera(args)).err).toContain('could not connect to http://127.0.0.1:1 ');
+    const env = { TESSERA_BASE_URL: fixture.env['TESSERA_BASE_URL']! };
+    expect((await tessera(args, { env })).code).toBe(0);
+    expect((await tessera([...args, '--base-url', 'http://127.0.0.1:2'], { env })).err).toContain(
+      'http://127.0.0.1:2 ',
+    );
+  });
+
+  test('that cannot be read or written is named', async () => {
+    expect(await tessera(['doctor', '--env-file', 'nowhere.env'])).toMatchObject({
+      code: 2,
+      err: 'error: --env-file: could not read nowhere.env: no such file',
+    });
+    expect(await tessera(['operator', '--port', '0', '--env-file', '/nowhere/x.env'])).toMatchObject({
+      code: 2,
+      out: [],
+      err: 'error: --env-file: could not write /nowhere/x.env: no such folder',
+    });
+  });
+
+  test('lines for a shell quote what a shell would read otherwise', () => {
+    expect(exportLines({ ONE: 'a+b/c==', TWO: "it's $HOME" })).toEqual([
+      'export ONE=a+b/c==',
+      "export TWO='it'\\''s $HOME'",
+    ]);
+  });
+});

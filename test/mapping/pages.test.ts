@@ -1,0 +1,72 @@
+/** How stored mappings are read: page by page through the index, and ahead of the requests of a check of opt-outs. */
+
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
+import type { Database, Queries } from '../../src/database/index.ts';
+import { freshPlace, type Kind } from '../database/places.ts';
+import { people, service } from './fixtures.ts';
+
+/** A database that reports each page query to `onPage` before it runs. */
+const watched = async (kind: Kind, onPage: (sql: string, params: unknown[], queries: Queries) => Promise<void>) => {
+  const database = await openDatabase(await freshPlace(kind), { connections: 6 });
+  onTestFinished(() => database.close());
+  const watch = <Q extends Queries>(queries: Q): Q => ({
+    ...queries,
+    query: async (sql, params) => {
+      if (sql.includes('(type, hash) > ($1, $2)')) await onPage(sql, params as unknown[], queries);
+      return queries.query(sql, params);
+    },
+  });
+  const wrapped: Database = {
+    ...watch(database),
+    transaction: (work) => database.transaction((queries) => work(watch(queries))),
+  };
+  return wrapped;
+};
+
+test.each<Kind>(['pglite', 'postgres'])(
+  'on %s a page is found through the primary key, without a sort',
+  async (kind) => {
+    const plans: string[] = [];
+    const its = service();
+    const database = await watched(kind, async (sql, params, queries) => {
+      const lines = await queries.query<Record<string, string>>(`EXPLAIN ${sql}`, params as never);
+      plans.push(lines.map((line) => line['QUERY PLAN']).join('\n'));
+    });
+    const mappings = await its.open(database);
+    await mappings.map(people(20));
+    for await (const _ of mappings.entries()) break;
+    await mappings.checkOptOuts();
+    expect(plans.length).toBeGreaterThanOrEqual(2);
+    for (const plan of plans) {
+      expect(plan).toContain('Index Scan using tessera_mappings_pkey');
+      expect(plan).not.toMatch(/Seq Scan|Sort|Bitmap/);
+    }
+  },
+);
+
+test('a check of opt-outs sends one request at a time, and reads the next page meanwhile', async () => {
+  let pages = 0;
+  const its = service();
+  const database = await watched('postgres', async () => void pages++);
+  const mappings = await its.open(database);
+  const diis = people(5_010);
+  await mappings.map(diis);
+  await its.client.optOut(diis[7]!);
+  await its.client.optOut(diis[5_003]!);
+  let inFlight = 0;
+  let most = 0;
+  its.fault = async () => {
+    most = Math.max(most, ++inFlight);
+    // The first request is answered after the second page has been asked for.
+    await vi.waitUntil(() => pages >= 2, { timeout: 30_000 });
+    inFlight--;
+    // The operator answers.
+    return undefined as unknown as Response;
+  };
+  pages = 0;
+  expect(await mappings.checkOptOuts()).toMatchObject({ read: 5_010, optedOut: 2 });
+  expect([most, pages]).toEqual([1, 2]);
+  its.fault = undefined;
+  expect(await mappings.counts()).toMatchObject({ mapped: 5_008, optedOut: 2 });
+});

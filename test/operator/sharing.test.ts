@@ -1,0 +1,95 @@
+/** Which participant receives the keys of which sites, at each key endpoint. */
+
+import { describe, expect, test } from 'vitest';
+import { createOperator } from '../../src/operator/index.ts';
+import { openAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
+import { createTestService, NOON } from './fixtures.ts';
+
+const participants = [
+  { siteId: 101, roles: ['GENERATOR', 'ID_READER'] },
+  { siteId: 102, roles: ['ID_READER'] },
+  { siteId: 103, roles: ['SHARER'] },
+  { siteId: 104, roles: ['SHARER'] },
+] as const;
+type Sharing = Readonly<Record<string, readonly number[]>>;
+
+const create = (sharing?: Sharing) => createTestService({ participants, ...(sharing && { sharing }) });
+
+const keysFor = async (service: ReturnType<typeof create>, siteId: number, path: string) => {
+  const as = service.operator.participants.find((one) => one.siteId === siteId)!;
+  const { http, json } = await service.call(path, undefined, { as });
+  return {
+    http,
+    json,
+    keys: (Array.isArray(json.body) ? json.body : json.body.keys) as { id: number; secret: string; site_id?: number }[],
+  };
+};
+
+/** The sites whose tokens the participant of `reader` can open, by the keys that it receives. */
+const sitesOpenedBy = async (reader: number, sharing?: Sharing) => {
+  const { json } = await keysFor(create(sharing), reader, '/v2/key/sharing');
+  return json.body.site_data.map(({ id }: { id: number }) => id);
+};
+
+describe('without permissions', () => {
+  test('an ID_READER opens the tokens of all sites, a SHARER those of its own', async () => {
+    expect(await sitesOpenedBy(102)).toEqual([101, 102, 103, 104]);
+    expect(await sitesOpenedBy(103)).toEqual([103]);
+  });
+});
+
+describe('permissions between sites', () => {
+  test('a site that lists its readers is closed to every other ID_READER, and open to a SHARER that it lists', async () => {
+    const sharing = { 101: [103] };
+    expect(await sitesOpenedBy(101, sharing)).toEqual([101, 102, 103, 104]);
+    expect(await sitesOpenedBy(102, sharing)).toEqual([102, 103, 104]);
+    expect(await sitesOpenedBy(103, sharing)).toEqual([101, 103]);
+    expect(await sitesOpenedBy(104, sharing)).toEqual([104]);
+  });
+
+  test('an empty list closes a site to everybody else', async () => {
+    expect(await sitesOpenedBy(102, { 101: [], 103: [] })).toEqual([102, 104]);
+  });
+
+  test.each(['/v2/key/sharing', '/v2/key/bidstream', '/v2/key/latest'])('%s honours them', async (path) => {
+    const service = create({ 101: [] });
+    const publisher = service.operator.participants[0]!;
+    const { advertising_token } = await service.generate({ email: 'user@example.com' }, { as: publisher });
+    const opened = async (siteId: number) => {
+      const { keys } = await keysFor(service, siteId, path);
+      const secrets = new Map(
+        keys.map(({ id, secret }) => [id, { secret: Uint8Array.from(Buffer.from(secret, 'base64')) }]),
+      );
+      return openAdvertisingToken(advertising_token, (id) => secrets.get(id));
+    };
+    expect(await opened(101)).toMatchObject({ siteId: 101 });
+    expect(await opened(102)).toBeUndefined();
+  });
+
+  test.each<[sharing: unknown, message: string]>([
+    [[101], 'sharing: expected object, got array'],
+    [{ publisher: [101] }, 'sharing: expected a whole number from 1 to 16777213, got string'],
+    [{ 101: 102 }, 'sharing.101: expected array, got number'],
+    [{ 101: ['102'] }, 'sharing.101: expected a whole number from 1 to 16777213, got string'],
+    [{ 101: [0] }, 'sharing.101: expected a whole number from 1 to 16777213, got 0'],
+  ])('%j is a wrong option', (sharing, message) => {
+    expect(() => createOperator({ sharing: sharing as Sharing })).toThrow(message);
+  });
+});
+
+describe('/v2/key/latest', () => {
+  test('returns a list of keys, each with its site; the master keys have site -1', async () => {
+    const { http, json } = await keysFor(create(), 102, '/v2/key/latest');
+    expect([http, json.status, Array.isArray(json.body)]).toEqual([200, 'success', true]);
+    expect(json.body.map((key: { site_id: number }) => key.site_id)).toEqual([-1, 101, 102, 103, 104]);
+    for (const key of json.body) {
+      expect(Object.keys(key).sort()).toEqual(['activates', 'created', 'expires', 'id', 'secret', 'site_id']);
+      expect(key.expires).toBeGreaterThan(NOON / 1000);
+    }
+  });
+
+  test.each([1, 2])('refuses a participant with the reserved site %i', async (siteId) => {
+    const { http, json } = await createTestService({ siteId, roles: ['ID_READER'] }).call('/v2/key/latest', undefined);
+    expect([http, json]).toEqual([401, { status: 'invalid_client', message: `Unexpected client site id ${siteId}` }]);
+  });
+});
