@@ -21,7 +21,7 @@ import type { createEvents } from './events.ts';
 import type { Settings } from './options.ts';
 import type { RecordStore, UpdateOptions } from './record-store.ts';
 import { type Decision, decide, noTokenError } from './rules/decide.ts';
-import { type AttemptPlan, type Cause, isSettled, type PageState, waitEnded } from './rules/page-state.ts';
+import { type AttemptPlan, type Cause, isSettled, type PageState, waitEnded, wasHidden } from './rules/page-state.ts';
 import { isSameFlat, isSameState, type SessionState } from './rules/public-state.ts';
 import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
 
@@ -60,7 +60,10 @@ export function decideNow({ records, page, clock }: Shell): Decision {
 /** Decide, and do what follows. */
 export function reconcile(shell: Shell): void {
   followClock(shell);
-  setPage(shell, { isVisible: isPageVisible() });
+  const isVisible = isPageVisible();
+  setPage(shell, { isVisible });
+  // Also a page that was opened hidden, or thawed while it was hidden.
+  if (!isVisible) shell.page = wasHidden(shell.page, shell.clock.now());
   const decision = decideNow(shell);
   shell.page = decision.page;
   if (decision.isAttemptVoid) shell.controller.abort();
