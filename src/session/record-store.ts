@@ -238,7 +238,12 @@ function reload(inside: Inside, isNews: boolean): Promise<void> {
 /** Apply a transition that erases to a store that may not be used yet, out of turn. */
 async function eraseNow(inside: Inside, transition: Transition): Promise<boolean> {
   inside.erasures++;
-  const change = (stored: unknown) => transition(parse(inside, stored) ?? inside.record);
+  // In memory too: if the store fails before it is read, the tombstone must outlast it.
+  inside.record = transition(inside.record);
+  const change = (stored: unknown) => {
+    const found = parse(inside, stored);
+    return found ? transition(found) : inside.record;
+  };
   await inside.queue.updateNow(change).catch((cause) => {
     throw storageError('the store failed', cause);
   });
