@@ -11,6 +11,7 @@ import {
   type PageState,
   recordAdopted,
   storeForgotten,
+  wasHidden,
   wentAway,
   wokeUp,
 } from '../../../src/session/rules/page-state.ts';
@@ -179,9 +180,35 @@ describe('a page that wakes up', () => {
       page({ notBefore: FRESH + 1 }),
       { wakeAttemptAt: FRESH + SECOND, notBefore: FRESH + 1 },
     ],
+    [
+      'keeps the pause of a `provide` that fails',
+      page({ notBefore: FRESH + HOUR, provideResult: 'failed' }),
+      { wakeAttemptAt: FRESH + SECOND, notBefore: FRESH + HOUR },
+    ],
+    [
+      'has missed nothing if it was hidden for 2 s',
+      page({ hiddenAt: FRESH - 2 * SECOND }),
+      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0 },
+    ],
+    [
+      'reads again if it was hidden for longer',
+      page({ hiddenAt: FRESH - 2 * SECOND - 1 }),
+      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, storage: storeForgotten(page().storage) },
+    ],
+    [
+      'reads again if the clock was set back while it was hidden',
+      page({ hiddenAt: FRESH + HOUR }),
+      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, storage: storeForgotten(page().storage) },
+    ],
   ])('%s', (_, given, changed) => {
     expect(wokeUp(deepFreeze(given), FRESH)).toEqual({ ...given, ...changed });
   });
+});
+
+test('a page remembers since when it is hidden, not when that was last seen', () => {
+  const hidden = wasHidden(deepFreeze(page()), FRESH);
+  expect(hidden).toEqual({ ...page(), hiddenAt: FRESH });
+  expect(wasHidden(hidden, FRESH + HOUR)).toEqual(hidden);
 });
 
 describe('a page that goes away', () => {
