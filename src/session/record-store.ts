@@ -235,19 +235,14 @@ function reload(inside: Inside, isNews: boolean): Promise<void> {
   return done;
 }
 
-/** Apply a transition that erases to a store that may not be used yet, out of turn. */
+/** Apply a transition that erases out of turn: in memory, which may outlast the store, and in a store that is not open yet. */
 async function eraseNow(inside: Inside, transition: Transition): Promise<boolean> {
   inside.erasures++;
-  // In memory too: if the store fails before it is read, the tombstone must outlast it.
-  inside.record = transition(inside.record);
-  const change = (stored: unknown) => {
-    const found = parse(inside, stored);
-    return found ? transition(found) : inside.record;
-  };
-  await inside.queue.updateNow(change).catch((cause) => {
-    throw storageError('the store failed', cause);
-  });
-  return true;
+  const { record } = inside;
+  inside.record = transition(record);
+  const change = (stored: unknown) => transition(parse(inside, stored) ?? record);
+  const failed = (cause: unknown) => Promise.reject(storageError('the store failed', cause));
+  return inside.queue.updateNow(change).then(() => true, failed);
 }
 
 function storageError(what: string, cause: unknown): TokenError {
