@@ -150,6 +150,8 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
   const isApplied = isHostCall && isLoaded(ports.page());
   const queuedCalls = isHostCall && !isApplied ? 1 : 0;
   if (isApplied) adopt(inside, transition(inside.record), cause);
+  // Memory may outlast the store: what is erased before the first read must not be missing there.
+  else if (isErasure) inside.record = transition(inside.record);
   count(ports, 1, queuedCalls);
   let before: SessionRecord | undefined;
   let after: SessionRecord | undefined;

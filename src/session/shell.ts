@@ -28,6 +28,7 @@ import {
   type PageState,
   pageClockSetBack,
   waitEnded,
+  wasHidden,
 } from './rules/page-state.ts';
 import { isSameFlat, isSameState, type SessionState } from './rules/public-state.ts';
 import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
@@ -69,7 +70,10 @@ export function decideNow({ records, page, clock }: Shell): Decision {
 /** Decide, and do what follows. */
 export function reconcile(shell: Shell): void {
   followClock(shell);
-  setPage(shell, { isVisible: isPageVisible() });
+  const isVisible = isPageVisible();
+  setPage(shell, { isVisible });
+  // Also a page that was opened hidden, or thawed while it was hidden.
+  if (!isVisible) shell.page = wasHidden(shell.page, shell.clock.now());
   const decision = decideNow(shell);
   shell.page = decision.page;
   if (decision.isAttemptVoid) shell.controller.abort();

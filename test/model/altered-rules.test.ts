@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type * as retry from '../../src/session/rules/retry.ts';
 import { type AlteredRule, alterModule } from './bundle.ts';
 import type { Field } from './commands.ts';
-import type { Setup } from './invariants.ts';
+import { HOUR, type Setup } from './invariants.ts';
 import { limitOf, runModel } from './run.ts';
 
 const RUNS = 1000;
@@ -157,6 +157,83 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     'damage',
     alterModule('retry', () => ({ parseRetry: (stored) => stored as ReturnType<typeof retry.parseRetry> })),
     /is not refreshed although it is due|no token, though set|BigInt/,
+  ],
+  [
+    'a page that was suspended without an event goes on with what it held',
+    'absence',
+    alterModule('pageState', ({ wokeUp }) => ({ wokeUp: (page, now) => wokeUp({ ...page, hiddenAt: 0 }, now) })),
+    /after a thaw/,
+  ],
+  [
+    'a slow store is waited for without a limit',
+    'absence',
+    alterModule('timeout', ({ withTimeout }) => ({
+      withTimeout: (ms, work, what, signal) => (what === 'the store' ? work : withTimeout(ms, work, what, signal)),
+    })),
+    /ready has not settled in time/,
+    { storage: 'sluggish' },
+  ],
+  [
+    'an answer of the consent tool that a change has overtaken counts',
+    'wild',
+    alterModule('consent', ({ askConsent }) => ({
+      askConsent: (shell) => {
+        const { consent } = shell.settings;
+        const asked: typeof consent = async (onChange) => {
+          Promise.resolve(consent!(onChange)).then(onChange, () => {});
+          return new Promise(() => {});
+        };
+        Object.assign(shell, { settings: { ...shell.settings, consent: consent && asked } });
+        return askConsent(shell);
+      },
+    })),
+    /without consent|waitingFor is not consent|before consent|is not emitted/,
+  ],
+  [
+    'a `Date` of the past is believed',
+    'wild',
+    alterModule('refresh', ({ refreshAnswered }) => ({
+      refreshAnswered: (sent, result, dateMs, now) => (record) => {
+        const after = refreshAnswered(sent, result, dateMs, now)(record);
+        return after.set && after !== record && dateMs ? { ...after, offsetMs: dateMs - now } : after;
+      },
+    })),
+    /shows a token \d+ ms after its end|is not refreshed although it is due/,
+    { isDateReadable: true, dateErrorMs: -HOUR },
+  ],
+  [
+    'a `Date` of the future is applied the wrong way round',
+    'wild',
+    alterModule('refresh', ({ refreshAnswered }) => ({
+      refreshAnswered: (sent, result, dateMs, now) => (record) => {
+        const after = refreshAnswered(sent, result, dateMs, now)(record);
+        return after.set && after !== record && dateMs ? { ...after, offsetMs: now - dateMs } : after;
+      },
+    })),
+    /shows a token \d+ ms after its end|is not refreshed although it is due/,
+    { isDateReadable: true, dateErrorMs: HOUR },
+  ],
+  [
+    'a logout while consent is refused is rejected',
+    'wild',
+    alterModule('shell', ({ commit, noToken }) => ({
+      commit: async (shell, ...change) => {
+        if (shell.page.consent === 'refused') throw noToken(shell);
+        return commit(shell, ...change);
+      },
+    })),
+    /an erasure is rejected/,
+  ],
+  [
+    'a set counts as the same as long as its refresh token does',
+    'close',
+    alterModule('record', ({ isSameSet }) => ({
+      isSameSet: (one, other) =>
+        isSameSet(one, other) ||
+        (one.generation === other.generation && one.set?.refreshToken === other.set?.refreshToken),
+    })),
+    /sends a set that is due only/,
+    { keepsRefreshToken: true },
   ],
   ['a need is not emitted', 'wild', without('needsTokens'), /the need of a set is not emitted/],
 ];

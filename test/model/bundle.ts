@@ -11,6 +11,7 @@ import * as attempt from '../../src/session/attempt.ts';
 import * as clock from '../../src/session/browser/clock.ts';
 import * as page from '../../src/session/browser/page.ts';
 import * as tabs from '../../src/session/browser/tabs.ts';
+import * as consent from '../../src/session/consent.ts';
 import * as recordStore from '../../src/session/record-store.ts';
 import * as decide from '../../src/session/rules/decide.ts';
 import * as pageState from '../../src/session/rules/page-state.ts';
@@ -18,6 +19,7 @@ import * as record from '../../src/session/rules/record.ts';
 import * as refresh from '../../src/session/rules/refresh.ts';
 import * as retry from '../../src/session/rules/retry.ts';
 import * as shell from '../../src/session/shell.ts';
+import * as timeout from '../../src/session/timeout.ts';
 
 export type SessionModule = typeof import('../../src/session/index.ts');
 
@@ -43,6 +45,7 @@ export interface AlteredRule {
 const MODULES = {
   attempt: ['attempt.ts', attempt],
   clock: ['browser/clock.ts', clock],
+  consent: ['consent.ts', consent],
   decide: ['rules/decide.ts', decide],
   page: ['browser/page.ts', page],
   pageState: ['rules/page-state.ts', pageState],
@@ -52,6 +55,7 @@ const MODULES = {
   retry: ['rules/retry.ts', retry],
   shell: ['shell.ts', shell],
   tabs: ['browser/tabs.ts', tabs],
+  timeout: ['timeout.ts', timeout],
 } as const;
 type Modules = typeof MODULES;
 

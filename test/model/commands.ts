@@ -59,6 +59,7 @@ const storageFault = fc.constantFrom<StorageFault>(
   'openHangs',
   'hangs',
   'slow',
+  'sluggish',
   'full',
   'none',
   'none',
@@ -68,7 +69,7 @@ const kind = fc.constantFrom<StorageIncident>('lost', 'closed', 'wiped', 'delete
 
 const consent = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom<Consent>('none', 'yes') },
-  { weight: 3, arbitrary: fc.constantFrom<Consent>('pending', 'promised') },
+  { weight: 3, arbitrary: fc.constantFrom<Consent>('pending', 'promised', 'overtaken') },
   { weight: 1, arbitrary: fc.constantFrom<Consent>('no', 'fails') },
 );
 const refresh = fc.constantFrom('auto', 'auto', 'auto', 'auto', 'off');
@@ -173,6 +174,12 @@ const absence = fc.oneof(
     (profile, tab) => profile.wake(() => tab.page.isFrozen && !tab.page.isCached && tab.thaw(() => tab.page.resume())),
     true,
   ),
+  simple('suspended while hidden', async (profile, tab) => {
+    tab.page.hide();
+    // The shortest absence after which a session reads its store again.
+    await profile.pass(2_500);
+    tab.page.suspend();
+  }),
   simple('to the cache', (_, tab) => tab.page.cache()),
   simple(
     'back from the cache',

@@ -9,8 +9,9 @@ import type { SessionOptions } from '../../src/session/index.ts';
  * - `none`: the session has no `consent` option. `yes`, `no`: the answer is synchronous.
  * - `promised`: the promise resolves with the first answer. `pending`: it never settles. `fails`: it rejects. In all three
  *   later answers come by `onChange`.
+ * - `overtaken`: all answers come by `onChange`; then the promise resolves with the opposite of the first, which is void.
  */
-export type Consent = 'none' | 'yes' | 'no' | 'promised' | 'pending' | 'fails';
+export type Consent = 'none' | 'yes' | 'no' | 'promised' | 'pending' | 'fails' | 'overtaken';
 
 /**
  * Build a consent tool.
@@ -27,7 +28,7 @@ export const createConsentTool = (consent: Consent, ran: () => number) => {
   const ask: SessionOptions['consent'] = (onChange) => {
     tell = onChange;
     if (consent === 'fails') return Promise.reject(new Error('no consent tool'));
-    if (consent === 'promised') return new Promise((resolve) => (keep = resolve));
+    if (consent === 'promised' || consent === 'overtaken') return new Promise((resolve) => (keep = resolve));
     return first ?? new Promise(() => {});
   };
 
@@ -49,8 +50,9 @@ export const createConsentTool = (consent: Consent, ran: () => number) => {
     answer: (next: boolean) => {
       granted = next;
       if (next) grantedAt = Math.min(grantedAt, ran());
-      if (keep) keep(next);
-      else tell(next);
+      const isFirst = keep !== undefined;
+      if (!isFirst || consent === 'overtaken') tell(next);
+      if (isFirst) keep!(consent === 'overtaken' ? !next : next);
       keep = undefined;
     },
   };

@@ -26,6 +26,8 @@ test(
 test.each([
   ['refresh answers that repeat the refresh token', { keepsRefreshToken: true }],
   ['a Date header of the past', { isDateReadable: true, dateErrorMs: -3_600_000 }],
+  ['a Date header of the future', { isDateReadable: true, dateErrorMs: 3_600_000 }],
+  ['a store slower than the limits', { storage: 'sluggish' }],
 ] as const)(
   `${FEWER} simulated profiles with %s keep every invariant`,
   async (_, fixed) => {

@@ -9,7 +9,7 @@ import { createExpectedState, type Operation } from './expected-state.ts';
 import type { Availability } from './locks-and-channels.ts';
 import type { Call, Network } from './network.ts';
 import type { Lifetimes, Service } from './service.ts';
-import type { ProfileStorage } from './storage.ts';
+import type { ProfileStorage, StorageFault } from './storage.ts';
 import type { ListenerKind, Tab } from './tab.ts';
 import type { Time } from './time.ts';
 
@@ -35,8 +35,10 @@ export interface Setup {
   readonly locks: Availability;
   readonly channel: Availability;
   readonly hasStorage: boolean;
+  /** The fault of the store at the start. */
+  readonly storage?: StorageFault;
   readonly isDateReadable: boolean;
-  /** How far the `Date` header is off, ms, at most 0: that of a cache. A session believes a `Date` of the future. */
+  /** How far the `Date` header is off, ms: below 0 that of a cache, above 0 that of a server whose clock is ahead. */
   readonly dateErrorMs: number;
   /** Whether refresh answers repeat the refresh token that was sent. */
   readonly keepsRefreshToken: boolean;
@@ -146,6 +148,8 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     const { refresh_from: dueAt } = call.sent.wire;
     if (
       !conditions.wasSkewed &&
+      // A `Date` of the future makes sets due earlier, and never later.
+      setup.dateErrorMs <= 0 &&
       dueAt > time.nowMs + CLOCK_TOLERANCE_MS &&
       !conditions.asking &&
       time.nowMs > conditions.askedAt + 30_000 &&

@@ -107,6 +107,8 @@ export interface Receiver extends Owner {
   /** Called when a message arrives for a page in the back/forward cache: Chromium evicts such a page. */
   onMessageWhileCached(): void;
   readonly isCached: boolean;
+  /** Whether messages to it are lost. */
+  readonly isSuspended: boolean;
 }
 
 /** Simulate broadcast channels. */
@@ -156,7 +158,8 @@ export const createChannels = (time: Time, random: Random) => {
               time.after(random.integer(0, 30), () => {
                 if (!ports.has(other)) return;
                 if (other.owner.isCached) other.owner.onMessageWhileCached();
-                else time.after(0, () => ports.has(other) && other.hear(copy), other.owner);
+                else if (!other.owner.isSuspended)
+                  time.after(0, () => ports.has(other) && other.hear(copy), other.owner);
               });
             }
           },

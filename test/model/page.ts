@@ -63,6 +63,7 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
   let isVisible = visible;
   let deferred: Task[] | undefined;
   let isCached = false;
+  let isSuspended = false;
   let isGone = false;
   let throttleMs = 1000;
   let areTimersStopped = false;
@@ -85,6 +86,9 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
     },
     get isCached() {
       return isCached;
+    },
+    get isSuspended() {
+      return isSuspended;
     },
     onMessageWhileCached: () => kill(),
   };
@@ -245,7 +249,16 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
     },
     resume: () => {
       if (!deferred || isCached) return;
-      proceed(() => fireDocument('resume'));
+      if (!isSuspended) return proceed(() => fireDocument('resume'));
+      isSuspended = false;
+      isVisible = true;
+      proceed(() => fireDocument('visibilitychange'));
+    },
+    /** Stop without an event, as a browser in the background does: messages are lost until the page is shown again. */
+    suspend: () => {
+      if (deferred || isVisible) return;
+      isSuspended = true;
+      halt();
     },
     /** Enter the back/forward cache. A page that holds a lock is not admitted: it is gone. */
     cache: async () => {

@@ -92,6 +92,8 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     return undefined;
   };
 
+  if (setup.storage) storage.setFault(setup.storage);
+
   const removeGone = () => {
     for (let i = tabs.length - 1; i >= 0; i--) {
       const tab = tabs[i]!;

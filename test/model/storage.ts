@@ -12,7 +12,8 @@ import type { Owner, Time } from './time.ts';
 
 /**
  * - `openFails`, `openFailsOnce`: `open` fires `error`. `openThrows`: it throws. `openHangs`: it answers once the fault ends.
- * - `hangs`, `slow`: all operations hang or are slow. `full`: nothing can be written.
+ * - `hangs`, `slow`, `sluggish`: all operations hang, take up to 0.12 s, or take so long that some uses exceed the session's
+ *   limit of 1.5 s. `full`: nothing can be written.
  */
 export type StorageFault =
   | 'none'
@@ -22,6 +23,7 @@ export type StorageFault =
   | 'openHangs'
   | 'hangs'
   | 'slow'
+  | 'sluggish'
   | 'full';
 
 /**
@@ -41,6 +43,12 @@ type Handler = ((event: unknown) => unknown) | null;
 interface Emitter {
   [handler: `on${string}`]: Handler;
 }
+
+/** How long one task of the database takes, ms. A use of the store has up to four. */
+const DELAYS_MS: Partial<Record<StorageFault, readonly [least: number, most: number]>> = {
+  slow: [10, 120],
+  sluggish: [100, 700],
+};
 
 /** Invalid records. */
 const GARBAGE: readonly unknown[] = [
@@ -95,7 +103,8 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
       held.push(task);
       return;
     }
-    const delay = fault === 'slow' ? random.integer(10, 120) : random.happens(0.2) ? 1 : 0;
+    const [least, most] = DELAYS_MS[fault] ?? [0, random.happens(0.2) ? 1 : 0];
+    const delay = most > 1 ? random.integer(least, most) : most;
     lastAt = Math.max(lastAt, time.nowMs + delay);
     time.after(lastAt - time.nowMs, task);
   };

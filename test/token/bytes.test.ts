@@ -20,6 +20,17 @@ const bytes = fc.uint8Array({ maxLength: 200 });
 const plain = (given: Uint8Array) => [...given];
 
 describe('base64, hexadecimal and UTF-8', () => {
+  test.each([
+    [[0xfb, 0xef, 0xbe], '++++', '----'],
+    [[0xff, 0xff, 0xff], '////', '____'],
+    [[0xff], '/w==', '_w'],
+  ])('%j is %s, and %s in URLs', (given, standard, url) => {
+    expect(toB64(Uint8Array.from(given))).toBe(standard);
+    expect(toB64Url(Uint8Array.from(given))).toBe(url);
+    expect(plain(fromB64(standard))).toEqual(given);
+    expect(plain(fromB64Url(url))).toEqual(given);
+  });
+
   test('base64 equals that of Node and decodes again', () => {
     fc.assert(
       fc.property(bytes, (given) => {

@@ -151,6 +151,10 @@ describe('isLoopback', () => {
   });
 });
 
+test('a name that ends like an address of this machine is not this machine', () => {
+  expect(isLoopback('a127.0.0.1')).toBe(false);
+});
+
 describe('parseBaseUrl', () => {
   test.each<[value: string, baseUrl: string]>([
     ['https://operator.example', 'https://operator.example'],
@@ -185,10 +189,12 @@ describe('parseBaseUrl', () => {
     [new URL('https://operator.example'), 'object'],
     ['operator.example', '"operator.example" without a scheme'],
     ['localhost', '"localhost" without a scheme'],
+    ['1-made-up-key-operator', 'a string that is not an absolute URL'],
     ['/v2', 'a string that is not an absolute URL'],
     ['https://', 'a string that is not an absolute URL'],
     ['http://operator.example', 'the scheme "http:"'],
     ['ws://localhost', 'the scheme "ws:"'],
+    ['wss://localhost', 'the scheme "wss:"'],
     ['file:///etc/hosts', 'the scheme "file:"'],
     ['operator.example:8080', 'another scheme'],
     ['https://made-up-user@operator.example', 'a URL with a user or password'],

@@ -87,10 +87,17 @@ describe('hashes', () => {
     ['65 hexadecimal digits', `${hex}0`],
     ['66 hexadecimal digits', `${hex}00`],
     ['a line break at the end', `${hex}\n`],
+    ['base64 after another character', ` ${FOO_HASH.b64}`],
+    ['base64 before another character', `${FOO_HASH.b64} `],
   ])('%s is not a hash', (_, text) => {
     expect(parseHash(text)).toBeUndefined();
     expect(hashOf('email_hash', text)).toBeUndefined();
     expect(hashOf('phone_hash', text)).toBeUndefined();
+  });
+
+  test('a phone number is no email address, nor the reverse', () => {
+    expect(hashOf('phone', 'user@example.com')).toBeUndefined();
+    expect(hashOf('email', '+12345678901')).toBeUndefined();
   });
 
   test('an address and its hash have the same type', () => {

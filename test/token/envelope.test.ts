@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { concat, fromB64, fromHex, int64, toB64, toHex, utf8 } from '../../src/token/bytes.ts';
 import { type AesKey, aesKey, openAes, sealAes } from '../../src/token/cipher.ts';
+import { SMALLEST_REQUEST } from '../../src/token/envelope.ts';
 import {
   openRefresh,
   openRequest,
@@ -11,6 +12,7 @@ import {
   sealRequest,
   sealResponse,
 } from '../../src/token/index.ts';
+import { runsOf } from '../support/properties.ts';
 import { REFRESHES, REQUESTS } from '../vectors/envelopes.ts';
 
 /** Hide `crypto.subtle`, as on a plain-http page. `getRandomValues` exists there. */
@@ -63,10 +65,40 @@ describe.each([
     expect(await openRefresh(toB64(await sealRefresh(key, json)), toB64(new Uint8Array(32).fill(5)))).toBe(json);
   });
 
-  test('a request without payload is 45 bytes long', async () => {
-    const envelope = await sealRequest(await someKey(), { at, nonce, json: '' });
+  test('a request without payload is 45 bytes long, and opens', async () => {
+    const key = await someKey();
+    const envelope = await sealRequest(key, { at, nonce, json: '' });
     expect(envelope).toHaveLength(45);
+    expect(SMALLEST_REQUEST).toBe(45);
     expect(envelope[0]).toBe(1);
+    expect(await openRequest(key, envelope)).toEqual({ at, nonce, json: '' });
+  });
+
+  test('each error says what was expected and what came, and has the cause', async () => {
+    const key = await someKey();
+    const raw = new Uint8Array(32).fill(5);
+    const keyB64 = toB64(raw);
+    const messageOf = (opening: Promise<unknown>) =>
+      opening.then(
+        () => 'opens',
+        ({ message, cause }: Error) => `${message}${cause ? ', with a cause' : ''}`,
+      );
+    expect(await messageOf(openRefresh('{}', keyB64))).toBe(
+      'refresh response: expected base64, got another string of 2 characters, with a cause',
+    );
+    expect(await messageOf(openResponse(key, new Uint8Array(27)))).toBe(
+      'envelope: expected 28 bytes or more, got 27 bytes',
+    );
+    expect(await messageOf(openResponse(key, new Uint8Array(28)))).toBe(
+      'envelope: expected bytes sealed under this key, got others, with a cause',
+    );
+    expect(await messageOf(openResponse(key, new Uint8Array(sealedByNode(raw, new Uint8Array(15)))))).toBe(
+      'plaintext: expected time and nonce, got 15 bytes',
+    );
+    const other = concat(int64(at), nonce, Uint8Array.of(0xff));
+    expect(await messageOf(openResponse(key, new Uint8Array(sealedByNode(raw, other))))).toBe(
+      'plaintext: expected UTF-8, got other bytes, with a cause',
+    );
   });
 
   test('every sealed message has its own initialisation vector', async () => {
@@ -88,7 +120,7 @@ describe.each([
           expect([...(await openAes(key, sealed))]).toEqual([...plain]);
         },
       ),
-      { numRuns: 25 },
+      { numRuns: runsOf(25) },
     );
   });
 
@@ -138,6 +170,16 @@ describe.each([
       if (bodyB64) expect(error.message).not.toContain(bodyB64);
     },
   );
+});
+
+test('a key of Web Crypto cannot be exported', async () => {
+  const key = (await aesKey(new Uint8Array(32))) as CryptoKey;
+  await expect(crypto.subtle.exportKey('raw', key)).rejects.toThrow();
+});
+
+test('a page without `crypto` uses noble', async () => {
+  vi.stubGlobal('crypto', undefined);
+  expect(await aesKey(new Uint8Array(32))).toEqual(new Uint8Array(32));
 });
 
 /** Change one byte of a base64 string; a negative offset counts from the end. */

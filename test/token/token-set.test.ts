@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toB64 } from '../../src/token/bytes.ts';
 import { parseAnswer, parseTokenSet, toWire } from '../../src/token/index.ts';
+import { runsOf } from '../support/properties.ts';
 
 const AT = 1_900_000_000_000;
 const wire = {
@@ -197,7 +198,7 @@ describe('arbitrary input', () => {
             expect(String((error as Error).cause)).not.toContain(SECRET);
           }
       }),
-      { numRuns: 1000 },
+      { numRuns: runsOf(1000) },
     );
     // A second on an idle machine.
   }, 60_000);
@@ -226,7 +227,7 @@ describe('arbitrary input', () => {
         expect(atob(responseKeyB64)).toHaveLength(32);
         expect(refreshAt <= expiresAt && expiresAt <= endsAt).toBe(true);
       }),
-      { numRuns: 1000 },
+      { numRuns: runsOf(1000) },
     );
     // A second on an idle machine.
   }, 60_000);

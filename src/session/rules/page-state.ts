@@ -189,7 +189,8 @@ export function wokeUp(page: PageState, now: number): PageState {
   const wakeAttemptAt = now + Math.random() * WAKE_SPREAD_MS;
   // A failing `provide` keeps its back-off.
   const notBefore = page.provideResult === 'failed' ? page.notBefore : Math.min(page.notBefore, wakeAttemptAt);
-  const wasAway = page.hiddenAt > 0 && now - page.hiddenAt > SHORT_ABSENCE_MS;
+  // The clock may have been set back meanwhile.
+  const wasAway = page.hiddenAt > 0 && Math.abs(now - page.hiddenAt) > SHORT_ABSENCE_MS;
   return {
     ...page,
     isAway: false,

@@ -7,12 +7,13 @@ import { isLoaded, isSettled, type PageState } from '../../../src/session/rules/
 import { isSameState } from '../../../src/session/rules/public-state.ts';
 import { type SessionRecord, serviceTime } from '../../../src/session/rules/record.ts';
 import { currentRetry } from '../../../src/session/rules/retry.ts';
+import { runsOf } from '../../support/properties.ts';
 import { clockTimes, DAY, deepFreeze, FRESH, page, pages, record, records } from './fixtures.ts';
 
 // Properties take seconds on a busy machine.
 vi.setConfig({ testTimeout: 30_000 });
 
-const RUNS = 500;
+const RUNS = runsOf(500);
 
 type Check = (record: SessionRecord, page: PageState, now: number, decision: Decision) => void;
 

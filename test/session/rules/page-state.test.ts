@@ -11,6 +11,8 @@ import {
   type PageState,
   pageClockSetBack,
   recordAdopted,
+  waitEnded,
+  wasHidden,
   wentAway,
   wokeUp,
 } from '../../../src/session/rules/page-state.ts';
@@ -24,6 +26,37 @@ beforeEach(() => void vi.spyOn(Math, 'random').mockReturnValue(DRAW));
 afterEach(() => void vi.restoreAllMocks());
 
 describe('a page', () => {
+  test('that has just been opened has done, read and announced nothing', () => {
+    expect(initialPage(true, false, 'custom')).toEqual({
+      canProvide: true,
+      canRefresh: false,
+      consent: 'pending',
+      isClosed: false,
+      isAway: false,
+      hiddenAt: 0,
+      isVisible: true,
+      callers: 0,
+      storage: {
+        isOpen: false,
+        isCurrent: false,
+        isKnown: false,
+        queuedCalls: 0,
+        writes: 0,
+        absences: 0,
+        isDamageReported: false,
+        persistence: 'custom',
+      },
+      lockRefusals: 0,
+      otherTabUntil: 0,
+      attempts: 0,
+      notBefore: 0,
+      wakeAttemptAt: 0,
+      cause: 'load',
+      isErrorEmitted: false,
+      emitted: {},
+    });
+  });
+
   type Row = readonly [sentence: string, page: PageState, isLoaded: boolean, isSettled: boolean];
   test.each<Row>([
     ['knows nothing at first', initialPage(false, true, 'memory'), false, false],
@@ -103,6 +136,54 @@ describe('another record', () => {
       { ...reset, ...asks },
     ],
     [
+      'with an opt-out of the service makes a new need: another user may be signed in',
+      busy,
+      before,
+      bare({ generation: 2, optedOut: true, clearedAt: DUE }),
+      'refresh',
+      { cause: 'refresh', ...reset, ...asks },
+    ],
+    [
+      'with an opt-out that `provide` returned asks nobody again',
+      busy,
+      bare(),
+      bare({ generation: 2, optedOut: true, clearedAt: DUE }),
+      'provide',
+      { cause: 'provide', ...reset, ...silent } as never,
+    ],
+    [
+      'with another set behind the tombstone makes a new need possible',
+      busy,
+      record({ optedOut: true }),
+      record({ optedOut: true, set: setOf(2) }),
+      'refresh',
+      { cause: 'refresh', ...reset, ...asks },
+    ],
+    [
+      'without the set that another tab logged out behind the tombstone asks nobody',
+      busy,
+      record({ optedOut: true }),
+      bare({ generation: 2, optedOut: true, clearedAt: DUE }),
+      'tab',
+      { cause: 'tab', ...reset, ...silent } as never,
+    ],
+    [
+      'with another tombstone alone makes a new need',
+      busy,
+      bare({ optedOut: true }),
+      bare({ generation: 2, optedOut: true }),
+      'refresh',
+      { cause: 'refresh', ...reset, ...asks },
+    ],
+    [
+      'without tombstone and set makes a new need',
+      busy,
+      record({ optedOut: true }),
+      bare({ generation: 2 }),
+      'refresh',
+      { cause: 'refresh', ...reset, ...asks },
+    ],
+    [
       'found by the first read changes the cause alone',
       { ...busy, storage: { ...busy.storage, isKnown: false } },
       bare(),
@@ -122,6 +203,25 @@ describe('another record', () => {
     const found = recordAdopted(deepFreeze(given), one, other, cause);
     if (changed === 'unchanged') expect(found).toBe(given);
     else expect(found).toEqual({ ...given, ...changed });
+  });
+});
+
+test('a set refused behind the tombstone asks the page, and says why', () => {
+  const given = page({ emitted: { need: true } });
+  const found = recordAdopted(given, record({ optedOut: true }), bare({ optedOut: true }), 'refresh');
+  expect(found).toMatchObject({ provideResult: 'nobody', emitted: { need: false } });
+  expect(found.lastError).toMatchObject({ code: 'opted_out', message: expect.stringMatching(/refused the set/) });
+});
+
+describe('the end of a wait for another tab', () => {
+  test.each<readonly [sentence: string, isChanged: boolean, otherTabUntil: number, lockRefusals: number]>([
+    ['by a message of that tab ends the count of refusals', true, DUE + SECOND, 0],
+    ['before its time does not count as a refusal', false, DUE + 1, 1],
+    ['at its time counts as a refusal', false, DUE, 2],
+    ['after its time counts as a refusal', false, DUE - 1, 2],
+  ])('%s', (_, isChanged, otherTabUntil, lockRefusals) => {
+    const given = deepFreeze(page({ lockRefusals: 2, otherTabUntil, fruitlessAttempts: 3 }));
+    expect(waitEnded(given, isChanged, DUE)).toEqual({ ...given, otherTabUntil: 0, lockRefusals });
   });
 });
 
@@ -176,6 +276,15 @@ describe('the end of an attempt', () => {
     const given = deepFreeze(busy(attempts));
     expect(attemptEnded(given, end, DUE, BACK_OFF, WAIT)).toEqual({ ...given, attempt: undefined, ...changed });
   });
+
+  test.each([
+    ['during the wait for another tab changes nothing', DUE + 1, {}],
+    ['at the end of that wait begins another', DUE, { lockRefusals: 2, otherTabUntil: DUE + WAIT }],
+  ])('that found the lock taken %s', (_, otherTabUntil, changed) => {
+    const given = deepFreeze(page({ attempt, otherTabUntil, lockRefusals: 1 }));
+    const found = attemptEnded(given, 'other_tab', DUE, BACK_OFF, WAIT);
+    expect(found).toEqual({ ...given, attempt: undefined, ...changed });
+  });
 });
 
 describe('a page that wakes up', () => {
@@ -190,6 +299,26 @@ describe('a page that wakes up', () => {
       'does not lengthen its own pause',
       page({ notBefore: FRESH + 1 }),
       { wakeAttemptAt: FRESH + SECOND, notBefore: FRESH + 1 },
+    ],
+    [
+      'keeps the pause of a `provide` that fails',
+      page({ notBefore: FRESH + HOUR, provideResult: 'failed' }),
+      { wakeAttemptAt: FRESH + SECOND, notBefore: FRESH + HOUR },
+    ],
+    [
+      'has missed nothing if it was hidden for 2 s',
+      page({ hiddenAt: FRESH - 2 * SECOND }),
+      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0 },
+    ],
+    [
+      'reads again if it was hidden for longer',
+      page({ hiddenAt: FRESH - 2 * SECOND - 1 }),
+      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, storage: storeForgotten(page().storage) },
+    ],
+    [
+      'reads again if the clock was set back while it was hidden',
+      page({ hiddenAt: FRESH + HOUR }),
+      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, storage: storeForgotten(page().storage) },
     ],
   ])('%s', (_, given, changed) => {
     expect(wokeUp(deepFreeze(given), FRESH)).toEqual({ ...given, ...changed });
@@ -213,6 +342,12 @@ describe('a page whose device clock was set back', () => {
   test('keeps 0, which stands for no instant', () => {
     expect(pageClockSetBack(page(), HOUR)).toEqual(page());
   });
+});
+
+test('a page remembers since when it is hidden, not when that was last seen', () => {
+  const hidden = wasHidden(deepFreeze(page()), FRESH);
+  expect(hidden).toEqual({ ...page(), hiddenAt: FRESH });
+  expect(wasHidden(hidden, FRESH + HOUR)).toEqual(hidden);
 });
 
 describe('a page that goes away', () => {

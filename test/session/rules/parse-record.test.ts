@@ -6,6 +6,7 @@ import type { SessionRecord } from '../../../src/session/rules/record.ts';
 import { ARRIVAL, BASE_URL, bare, DUE, fingerprintOf, record, retry, setOf } from './fixtures.ts';
 
 const whole = record({ fingerprints: [fingerprintOf(1)], clearedAt: 5, offsetMs: -7, retry: retry({ waitMs: 5 }) });
+const TEN_YEARS = 10 * 365 * 86_400_000;
 const { set: _set, retry: _retry, ...others } = whole;
 
 describe('a stored record', () => {
@@ -32,6 +33,11 @@ describe('a stored record', () => {
       { ...others, receivedAt: undefined },
     ],
     ['loses a logout at no time', { ...others, clearedAt: Number.NaN }, { ...others, clearedAt: undefined }],
+    ['loses a logout before 1970', { ...others, clearedAt: -1 }, { ...others, clearedAt: undefined }],
+    ['loses a logout beyond the year 9999', { ...others, clearedAt: 1e15 }, { ...others, clearedAt: undefined }],
+    ['loses a clock offset of ten years', { ...others, offsetMs: TEN_YEARS }, { ...others, offsetMs: 0 }],
+    ['loses a clock offset of ten years back', { ...others, offsetMs: -TEN_YEARS }, { ...others, offsetMs: 0 }],
+    ['keeps a shorter clock offset', { ...others, offsetMs: TEN_YEARS - 1 }, { ...others, offsetMs: TEN_YEARS - 1 }],
     ['keeps a logout at 0', { ...others, clearedAt: 0 }, { ...others, clearedAt: 0 }],
     ['loses damaged attempts', { ...whole, retry: { ...whole.retry, attempts: -1 } }, { ...whole, retry: undefined }],
     [

@@ -27,6 +27,7 @@ import {
   refreshFailed,
 } from '../../../src/session/rules/refresh.ts';
 import { tokenAt } from '../../../src/token/phase.ts';
+import { runsOf } from '../../support/properties.ts';
 import {
   ARRIVAL,
   BACK_OFF,
@@ -229,6 +230,18 @@ describe('the same set', () => {
     ['is identified by generation and refresh token', record(), record({ retry: ran, ended: true, offsetMs: 7 }), true],
     ['is another one after a refresh', record(), record({ set: setOf(2) }), false],
     ['is another one if the host supplied it again', record(), record({ generation: 2 }), false],
+    [
+      'is another one if a refresh kept its refresh token',
+      record(),
+      record({ set: { ...setOf(1), advertisingToken: 'advertising-2' } }),
+      false,
+    ],
+    [
+      'is another one if a refresh kept its advertising token',
+      record(),
+      record({ set: { ...setOf(1), refreshToken: setOf(2).refreshToken } }),
+      false,
+    ],
     ['is absent from both of two empty records of one generation', bare(), bare({ optedOut: true }), true],
   ])('%s', (_, one, other, expected) => {
     expect(isSameSet(one, other)).toBe(expected);
@@ -511,6 +524,12 @@ describe('the failure of a refresh', () => {
     ['is late after another tab refreshed', { ...sent, set: SET_2 }, failed, 'unchanged'],
     ['is late after a logout', bare({ generation: 2 }), failed, 'unchanged'],
     ['is not noted where the attempt is not', record(), failed, 'unchanged'],
+    [
+      'is late after another attempt with the same set',
+      record({ retry: retry({ attempts: 2, startedAt: DUE + SECOND, isRunning: true }) }),
+      failed,
+      'unchanged',
+    ],
   ])('%s', (_, before, transition, after) => check(before, transition, after));
 
   // Fault: the pause is negative. The retry state does not survive the store then, and the refusals are forgotten.
@@ -622,7 +641,7 @@ describe('every record that a history of steps reaches', () => {
       fc.property(histories, (history) => {
         walk(history, (after) => expect(parseRecord(structuredClone(after), BASE_URL)).toEqual(after));
       }),
-      { numRuns: 300 },
+      { numRuns: runsOf(300) },
     );
   });
 

@@ -318,6 +318,8 @@ describe('a stored retry state', () => {
     ['is read as it is', state, state],
     ['is read without unknown members', { ...state, more: 1 }, state],
     ['may wait for two days', { ...state, waitMs: 2 * DAY }, { ...state, waitMs: 2 * DAY }],
+    ['may be spaced by two days', { ...state, spacingMs: 2 * DAY }, { ...state, spacingMs: 2 * DAY }],
+    ['may have been asked for two days', { ...state, retryAfterMs: 2 * DAY }, { ...state, retryAfterMs: 2 * DAY }],
     ['reads as none if it is absent', undefined, undefined],
     ['reads as none if it is null', null, undefined],
     ['reads as none if it is a number', 5, undefined],

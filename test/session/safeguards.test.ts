@@ -1,0 +1,175 @@
+/** Safeguards whose absence no state at the end shows: what a page sees in between, or hears only later. */
+
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { memoryStore, type Store, type TokenAnswer } from '../../src/session/index.ts';
+import { MINUTE, names, until, useFakeClock } from '../support/fixtures.ts';
+import { controlledConsent, openAsking } from './consent-fixture.ts';
+import { createFixture, dispatch, openTwoTabs, recordOf, restoreGlobals, setVisible, success } from './fixtures.ts';
+
+beforeEach(() => void useFakeClock());
+afterEach(restoreGlobals);
+
+test('a late answer of `provide` is shown at no moment if another page has supplied a set meanwhile', async () => {
+  const { open, settle, advance, close } = createFixture();
+  const inner = memoryStore();
+  let pauseMs = 0;
+  const store: Store = {
+    ...inner,
+    update: async (change) => {
+      if (pauseMs) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      return inner.update(change);
+    },
+  };
+  let answer = (_: TokenAnswer) => {};
+  const provide = vi.fn(() => new Promise<TokenAnswer>((resolve) => (answer = resolve)));
+  const { session } = open({ store, provide });
+  const shown = new Set<string | undefined>();
+  session.subscribe(() => shown.add(session.advertisingToken));
+  await until(() => provide.mock.calls.length);
+  // No message announces it.
+  await inner.update(() => recordOf(3));
+  pauseMs = 500;
+  answer(success(2));
+  await settle();
+  shown.add(session.advertisingToken);
+  await advance(1_000);
+  shown.add(session.advertisingToken);
+  expect([...shown]).not.toContain('advertising-2');
+  expect(session.advertisingToken).toBe('advertising-3');
+  close();
+});
+
+test('a page whose store has failed keeps its user if the logout in that store is older than the login', async () => {
+  const { open, advance, settle, close } = createFixture();
+  const loggedOut = { v: 2, generation: 4, baseUrl: recordOf(1).baseUrl, offsetMs: 0, clearedAt: Date.now() };
+  const store: Store = {
+    read: async () => loggedOut,
+    update: async () => {
+      throw new DOMException('refused', 'QuotaExceededError');
+    },
+  };
+  const { session } = open({ store });
+  await session.ready;
+  await advance(MINUTE);
+  await session.setTokens(success(2));
+  setVisible(false);
+  await advance(10_000);
+  setVisible(true);
+  await settle();
+  expect(session.advertisingToken).toBe('advertising-2');
+  close();
+});
+
+test('a page that leaves and is back at once still hears of a logout in another tab', async () => {
+  const { fixture, a, b } = await openTwoTabs();
+  dispatch('pagehide');
+  dispatch('pageshow');
+  await fixture.settle();
+  expect(b.session.advertisingToken).toBe('advertising-1');
+  await a.session.clear();
+  await until(() => b.session.advertisingToken === undefined);
+  expect(b.session.state.phase).toBe('empty');
+  fixture.close();
+});
+
+test('consent given again: the page reads its store before it asks for a set', async () => {
+  const { session, grant, withdraw, inner, events, settle, close } = openAsking();
+  grant();
+  await settle();
+  withdraw();
+  await settle();
+  events.length = 0;
+  // No message announces it.
+  await inner.update(() => recordOf(2));
+  grant();
+  expect(session.state.waitingFor).toBe('storage');
+  await settle();
+  expect(session.advertisingToken).toBe('advertising-2');
+  expect(names(events)).toEqual(['token tab']);
+  close();
+});
+
+test('a set of the host that is due is refreshed at once, whatever the back-off of `provide`', async () => {
+  vi.spyOn(Math, 'random').mockReturnValue(0.9);
+  const { open, sent, settle, close } = createFixture();
+  const provide = vi.fn(() => Promise.reject(new Error('out of order')));
+  const { session } = open({ provide });
+  await until(() => session.state.next?.reason === 'back_off');
+  await session.setTokens(success(2, Date.now() - 20 * MINUTE));
+  await settle();
+  expect(sent.map(({ n }) => n)).toEqual([2]);
+  expect(session.advertisingToken).toBe('advertising-3');
+  close();
+});
+
+test.each([undefined, null, 'no', 0, {}])('consent that changes to %j erases page and store', async (value) => {
+  let onChange = (_: boolean) => {};
+  const consent = (change: (granted: boolean) => void) => {
+    onChange = change;
+    return true;
+  };
+  const { open, settle, close } = createFixture();
+  const store = memoryStore(recordOf(1));
+  const { session } = open({ store, consent });
+  await until(() => session.advertisingToken);
+  onChange(value as never);
+  expect(session.advertisingToken).toBeUndefined();
+  await settle();
+  expect(session.state.waitingFor).toBe('consent');
+  expect(JSON.stringify(await store.read())).not.toMatch(/advertising-|refresh-|fingerprint/);
+  close();
+});
+
+test.each([
+  ['was opened in the background', () => {}],
+  [
+    'was thawed in the background',
+    () => {
+      dispatch('freeze');
+      dispatch('resume');
+    },
+  ],
+])(
+  'a page that %s and was suspended without an event gives out nothing before it has read again',
+  async (_, before) => {
+    setVisible(false);
+    const { open, advance, settle, close } = createFixture();
+    const store = memoryStore(recordOf(1));
+    const { session } = open({ store });
+    await session.ready;
+    await settle();
+    before();
+    await settle();
+    expect(session.advertisingToken).toBe('advertising-1');
+    await advance(10_000);
+    // Another user signs in; the message is lost.
+    await store.update(() => recordOf(2));
+    setVisible(true);
+    expect(session.advertisingToken).toBeUndefined();
+    await settle();
+    expect(session.advertisingToken).toBe('advertising-2');
+    close();
+  },
+);
+
+test('an opt-out before consent holds back the set supplied after it, even if the store fails before its first read', async () => {
+  let isHanging = false;
+  const inner = memoryStore();
+  const store: Store = {
+    read: () => (isHanging ? new Promise(() => {}) : inner.read()),
+    update: (change) => (isHanging ? new Promise(() => {}) : inner.update(change)),
+  };
+  const { consent, grant } = controlledConsent();
+  const { open, serve, advance, settle, close } = createFixture();
+  serve(() => new Promise(() => {}));
+  const { session } = open({ store, consent });
+  await session.setTokens({ status: 'optout' });
+  isHanging = true;
+  session.setTokens(success(2)).catch(() => {});
+  grant();
+  await advance(10_000);
+  await settle();
+  expect(session.state.phase).toBe('optedOut');
+  expect(session.advertisingToken).toBeUndefined();
+  close();
+});

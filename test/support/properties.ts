@@ -1,0 +1,9 @@
+/** How often a property is tried. The mutation tests try few values, and the same ones each time. */
+
+import fc from 'fast-check';
+
+const given = process.env['PROPERTY_RUNS'];
+if (given) fc.configureGlobal({ seed: 5, numRuns: Number(given) });
+
+/** The number of runs of one property: `PROPERTY_RUNS`, or `usual`. */
+export const runsOf = (usual: number): number => Number(given ?? usual);
