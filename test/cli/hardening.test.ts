@@ -16,7 +16,12 @@ const SECRET = Buffer.alloc(32, 7).toString('base64');
 let folder: string;
 let service: Listening;
 let env: Record<string, string>;
-const operator = createOperator({ rootSecret: SECRET, apiKey: 'key-of-all', clientSecret: SECRET });
+const operator = createOperator({
+  rootSecret: SECRET,
+  apiKey: 'key-of-all',
+  clientSecret: SECRET,
+  roles: ['GENERATOR', 'MAPPER', 'OPTOUT'],
+});
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tessera-hardening-'));
   service = await listen(operator, { port: 0 });

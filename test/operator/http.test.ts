@@ -245,8 +245,10 @@ describe('paths', () => {
 });
 
 test('while the state cannot be reached, requests are answered 503 with Retry-After', async () => {
+  let isDown = false;
   const fail = async () => {
-    throw new TokenError('storage_failed', 'database: a statement failed: Query read timeout');
+    if (isDown) throw new TokenError('storage_failed', 'database: a statement failed: Query read timeout');
+    return undefined as never;
   };
   const { operator, participant } = createTestService({
     state: {
@@ -256,6 +258,8 @@ test('while the state cannot be reached, requests are answered 503 with Retry-Af
       close: async () => {},
     },
   });
+  await operator.ready;
+  isDown = true;
   const body = toB64(await envelope({ email: 'a@example.com' }, participant.clientSecret, NOON));
   const headers = { authorization: `Bearer ${participant.apiKey}`, origin: 'https://page.example' };
   const generated = await operator.fetch(new Request(`${BASE}/v2/token/generate`, { method: 'POST', body, headers }));

@@ -14,6 +14,7 @@ export interface InspectedEvent {
   readonly detail: string;
 }
 
+/** What a session is and did, without any token. */
 export interface Report {
   readonly phase: string;
   readonly hasToken: boolean;
@@ -41,6 +42,7 @@ export interface Report {
   readonly events: readonly InspectedEvent[];
 }
 
+/** Options of {@link inspect}. */
 export interface InspectorOptions {
   /** How many events to keep. Default 50. */
   keep?: number | undefined;
@@ -48,6 +50,7 @@ export interface InspectorOptions {
   now?: (() => number) | undefined;
 }
 
+/** Watches one session. */
 export interface Inspector {
   report(): Report;
   /** Print the report to the console as tables, and return it. */
