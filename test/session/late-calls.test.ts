@@ -1,0 +1,161 @@
+/** Calls that meet a page that has not read the record yet, another tab in the middle of its work, or a gate not yet open. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { memoryStore, type Store, type TokenAnswer } from '../../src/session/index.ts';
+import { until, useFakeClock } from '../support/fixtures.ts';
+import { controlledConsent } from './consent-fixture.ts';
+import {
+  answersSealed,
+  createFixture,
+  dispatch,
+  fakeLocks,
+  recordOf,
+  restoreGlobals,
+  setVisible,
+  success,
+} from './fixtures.ts';
+
+let fixture: ReturnType<typeof createFixture>;
+beforeEach(() => {
+  useFakeClock();
+  fixture = createFixture();
+});
+afterEach(() => {
+  fixture.close();
+  restoreGlobals();
+  Reflect.deleteProperty(navigator, 'locks');
+});
+
+describe('clear() on a page that is shown again, before it has read the record', () => {
+  test.each([
+    ['hidden for 10 s', () => setVisible(false), () => setVisible(true)],
+    ['from the back/forward cache', () => dispatch('pagehide'), () => dispatch('pageshow')],
+  ])('%s: the user stays logged out, and `provide` is not called', async (_, leave, comeBack) => {
+    const provide = vi.fn(async () => success(9));
+    const { session, events } = fixture.open({ store: memoryStore(recordOf(1)), provide });
+    await session.ready;
+    await fixture.settle();
+    leave();
+    await fixture.advance(10_000);
+    comeBack();
+    await session.clear();
+    await fixture.advance(5_000);
+    expect(session.state.phase).toBe('empty');
+    expect(provide).not.toHaveBeenCalled();
+    expect(events.map(([event]) => event)).not.toContain('needsTokens');
+  });
+});
+
+describe('before consent', () => {
+  test('a logout is followed by no call of `provide`', async () => {
+    const provide = vi.fn(async () => success(9));
+    const { consent, grant } = controlledConsent();
+    const { session } = fixture.open({ store: memoryStore(recordOf(1)), provide, consent });
+    await session.clear();
+    grant();
+    await fixture.settle();
+    expect(session.state.phase).toBe('empty');
+    expect(provide).not.toHaveBeenCalled();
+  });
+
+  test('a set that waits is dropped once a later set is refused', async () => {
+    let onChange = (_: boolean) => {};
+    const consent = (tell: typeof onChange): Promise<boolean> => {
+      onChange = tell;
+      return new Promise(() => {});
+    };
+    const { session } = fixture.open({ consent });
+    const first = session.setTokens(success(1));
+    onChange(false);
+    await expect(session.setTokens(success(2))).rejects.toMatchObject({ code: 'no_consent' });
+    onChange(true);
+    await expect(first).rejects.toMatchObject({ code: 'no_consent' });
+    await fixture.settle();
+    expect(session.advertisingToken).toBeUndefined();
+  });
+
+  test('a rendered set that a logout drops is no error', async () => {
+    const { consent, grant } = controlledConsent();
+    const { session, events } = fixture.open({ tokens: success(1), consent });
+    await session.clear();
+    grant();
+    await fixture.settle();
+    expect(events.map(([event]) => event)).not.toContain('error');
+    expect(session.state.lastError).toBeUndefined();
+  });
+});
+
+test('noteSignal() reports a foreign cache even if its write is interrupted and repeated', async () => {
+  const inner = memoryStore({ ...recordOf(1), generation: 5, signalGeneration: 3 });
+  let isLost = true;
+  const store: Store = {
+    ...inner,
+    update: async (change) => {
+      const value = await inner.update(change);
+      if (isLost) {
+        isLost = false;
+        await new Promise(() => {});
+      }
+      return value;
+    },
+  };
+  const { session } = fixture.open({ store });
+  await session.ready;
+  const noted = session.noteSignal();
+  await fixture.advance(100);
+  dispatch('freeze');
+  await fixture.advance(2_000);
+  dispatch('resume');
+  await fixture.advance(100);
+  expect(await noted).toBe(true);
+});
+
+describe('signIn()', () => {
+  test('does not wait for the time limit of a call of `provide` in another tab', async () => {
+    fakeLocks();
+    const name = 'sign-in-beside-a-call';
+    const store = memoryStore();
+    const hanging = fixture.open({ store, name, provide: () => new Promise<TokenAnswer>(() => {}) });
+    await hanging.session.ready;
+    await fixture.settle();
+    const { session } = fixture.open({ store, name, provide: async () => success(8) });
+    await session.ready;
+    const signedIn = session.signIn();
+    await fixture.advance(5_000);
+    expect(session.advertisingToken).toBe('advertising-8');
+    await signedIn;
+  });
+
+  test('after an opt-out resolves once the service has accepted the next user', async () => {
+    const record = { ...recordOf(1), set: undefined, optedOut: true, clearedAt: Date.now() };
+    const { session } = fixture.open({ store: memoryStore(record), provide: async () => success(8) });
+    await session.ready;
+    fixture.serve(answersSealed(success(9)));
+    await session.signIn();
+    expect(session.advertisingToken).toBe('advertising-9');
+  });
+});
+
+test('an opt-out that `provide` brings does not reach a user who has signed in in another tab meanwhile', async () => {
+  const inner = memoryStore();
+  let beforeUpdate: (() => Promise<unknown>) | undefined;
+  const store: Store = {
+    ...inner,
+    update: async (change) => {
+      const first = beforeUpdate;
+      beforeUpdate = undefined;
+      await first?.();
+      return inner.update(change);
+    },
+  };
+  fakeLocks();
+  let answer = (_: TokenAnswer) => {};
+  const provide = vi.fn(() => new Promise<TokenAnswer>((resolve) => (answer = resolve)));
+  const { session } = fixture.open({ store, provide });
+  await until(() => provide.mock.calls.length);
+  beforeUpdate = () => inner.update(() => ({ ...recordOf(3), generation: 4 }));
+  answer({ status: 'optout' });
+  await fixture.settle();
+  expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-3' } });
+  expect(session.advertisingToken).toBe('advertising-3');
+});
