@@ -51,7 +51,7 @@ test('two participants of one site have credentials of their own', async () => {
 test('what is given is not printed, and comes from the environment, a root secret from --config', async () => {
   const folder = await emptyFolder();
   const [database, config] = [await freshPlace('pglite'), join(folder, 'operator.json')];
-  await writeFile(config, JSON.stringify({ database, rootSecret: SECRET }));
+  await writeFile(config, JSON.stringify({ database, rootSecret: SECRET }), { mode: 0o600 });
   const operator = createOperator({ database, rootSecret: SECRET });
   await operator.ready;
   await operator.close();
