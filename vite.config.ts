@@ -58,17 +58,10 @@ const program = (name: string, source: string): UserConfig => ({
   ssr: { noExternal: true },
 });
 
-/** The demo reads files of `dist/` by paths relative to itself. In the package it is within `dist/`. */
+/** The demo in the package: `dist/` is built already, and its root is elsewhere. */
 const packagedDemo: UserConfig = {
   ...program(demo, demo),
   resolve: { alias: { '../build/dist.ts': path('build/demo.ts') } },
-  plugins: [
-    {
-      name: 'demo-within-dist',
-      transform: (code, id) =>
-        id.startsWith(path('demo/')) ? { code: code.replace(/(['"`])\.\.\/dist\//g, '$1../'), map: null } : undefined,
-    },
-  ],
 };
 
 /** The notice that the licence of noble demands in every copy: minifying removes comments. */

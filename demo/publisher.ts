@@ -6,6 +6,7 @@
 import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { root } from '../build/dist.ts';
 import { answerOf, type ClientOptions, createClient, isTokenError, tokenHandler } from '../src/server/index.ts';
 import { createAdvertiser } from './advertiser.ts';
 import { createControls } from './controls.ts';
@@ -52,8 +53,8 @@ const bundleReact = async (): Promise<string> => {
     jsx: 'automatic',
     define: { 'process.env.NODE_ENV': '"production"' },
     alias: {
-      'tessera-id': new URL('../dist/session/index.js', import.meta.url).pathname,
-      'tessera-id/react': new URL('../dist/page/react.js', import.meta.url).pathname,
+      'tessera-id': `${root}dist/session/index.js`,
+      'tessera-id/react': `${root}dist/page/react.js`,
     },
   });
   return outputFiles[0]!.text;
@@ -61,13 +62,23 @@ const bundleReact = async (): Promise<string> => {
 
 const PREBID_MODULES = ['userId', 'uid2IdSystem', 'prebidServerBidAdapter'];
 
+/** A script that needs a package of the repository; in an installed package, one that says so on the page. */
+const inClone = (make: () => Promise<string>) => (): Promise<string> =>
+  make().catch((error: NodeJS.ErrnoException) => {
+    if (!['ENOENT', 'ERR_MODULE_NOT_FOUND'].includes(error.code ?? '')) throw error;
+    const text = 'This page needs packages that only a clone of the repository has: git clone, npm ci, npm run demo.';
+    return `document.querySelector('main').prepend(${JSON.stringify(text)});`;
+  });
+
 /** Script path -> its text. */
 const scriptsOf = (incumbent: string | undefined): Record<string, () => Promise<string>> => ({
   ...Object.fromEntries(OWN.map((name) => [`/${name}`, () => read(`./page/${name}`)])),
-  ...Object.fromEntries(BUILT.map((name) => [`/${name}`, () => read(`../dist/${name}`)])),
-  ...Object.fromEntries(BUILT_MODULES.map((name) => [`/${name}.js`, () => read(`../dist/page/${name}.js`)])),
-  '/react-app.js': bundleReact,
-  '/prebid.bundle.js': () => prebidScript(PREBID_MODULES),
+  ...Object.fromEntries(BUILT.map((name) => [`/${name}`, () => readFile(`${root}dist/${name}`, 'utf8')])),
+  ...Object.fromEntries(
+    BUILT_MODULES.map((name) => [`/${name}.js`, () => readFile(`${root}dist/page/${name}.js`, 'utf8')]),
+  ),
+  '/react-app.js': inClone(bundleReact),
+  '/prebid.bundle.js': inClone(() => prebidScript(PREBID_MODULES)),
   ...(incumbent && { '/incumbent.js': () => readFile(incumbent, 'utf8') }),
 });
 

@@ -10,11 +10,12 @@ import type { Bytes } from '../token/bytes.ts';
 import { kindOf, nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import { CREDENTIAL_NAMES, participantsOption } from './credential-options.ts';
-import { MAX_SITE_ID } from './crypto/keys.ts';
 import type { Environment, Scope } from './crypto/secrets.ts';
 import type { GivenCredentials } from './identity/roles.ts';
 import { MAX_PERIOD_SECONDS, MIN_PERIOD_SECONDS } from './identity/salts.ts';
-import { choice, integer, lifetimeMs, requireString, secretBytes, throwTypeIf } from './option-checks.ts';
+import { choice, integer, lifetimeMs, requireString, throwTypeIf } from './option-checks.ts';
+import { rootOptions } from './root-option.ts';
+import { sharingOption } from './sharing-option.ts';
 import type { State } from './state/state.ts';
 
 /** Where log lines go; a pino logger fits. Fields contain no DII, token, key or secret. */
@@ -163,40 +164,6 @@ const databaseOption = ({ database, state }: OperatorOptions): string | undefine
   if (state !== undefined) throw new RangeError('database: expected none, since the option state is given, got both');
   locationKind(database);
   return database;
-};
-
-const sharingOption = (sharing: OperatorOptions['sharing'] = {}): OperatorSettings['sharing'] => {
-  throwTypeIf(typeFault('sharing', 'object', sharing));
-  return new Map(
-    Object.entries(sharing).map(([owner, readers]) => {
-      const siteId = integer('sharing', /^\d+$/.test(owner) ? Number(owner) : owner, 1, MAX_SITE_ID);
-      throwTypeIf(typeFault(`sharing.${owner}`, 'array', readers));
-      return [siteId, new Set(readers.map((reader) => integer(`sharing.${owner}`, reader, 1, MAX_SITE_ID)))];
-    }),
-  );
-};
-
-const rootOptions = ({ rootSecret, storeRootSecret, database }: OperatorOptions, environment: Environment) => {
-  throwTypeIf(typeFault('storeRootSecret', 'boolean', storeRootSecret ?? false));
-  if (storeRootSecret && database === undefined)
-    throw new RangeError('storeRootSecret: expected the option database with it, got none');
-  const isProduction = environment === 'production';
-  if (rootSecret !== undefined) {
-    const root = secretBytes('rootSecret', rootSecret);
-    // A placeholder that was never replaced. In integration, tests may use one.
-    if (isProduction && root.every((byte) => byte === root[0]))
-      throw new RangeError(expectedGot('rootSecret', '32 random bytes', '32 equal bytes'));
-    return { root, rootWarning: undefined };
-  }
-  const inDatabase = database !== undefined;
-  const place = inDatabase ? 'in the database, beside what it protects' : 'in this process alone, and ends with it';
-  return {
-    root: inDatabase ? undefined : crypto.getRandomValues(new Uint8Array(32)),
-    rootWarning:
-      isProduction && !storeRootSecret
-        ? `rootSecret: expected a file or the environment in production, or storeRootSecret; got none: the root secret is kept ${place}`
-        : undefined,
-  };
 };
 
 const lifetimeOptions = (options: OperatorOptions, environment: Environment) => {

@@ -8,7 +8,9 @@ import { refreshSet } from './browser/refresh-request.ts';
 import type { UpdateOptions } from './record-store.ts';
 import { type AttemptInProgress, type AttemptPlan, attemptEnded } from './rules/page-state.ts';
 import {
+  ifSameSet,
   isSameSet,
+  optedOut,
   provideClaimed,
   provideEnded,
   type SessionRecord,
@@ -18,7 +20,7 @@ import {
 } from './rules/record.ts';
 import { type Claim, claimRefresh, refreshAnswered, refreshFailed } from './rules/refresh.ts';
 import { type BackOff, isRefusal } from './rules/retry.ts';
-import { commit, commitAnswer, followClock, reconcile, reportError, type Shell, setPage } from './shell.ts';
+import { commit, ERASURE, followClock, HOST_CALL, reconcile, reportError, type Shell, setPage } from './shell.ts';
 
 /** How much longer than its own limit another tab's refresh is waited for, ms. */
 const OTHER_TAB_MARGIN_MS = 2_000;
@@ -34,6 +36,7 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
     return !isSameSet(records.record, before);
   };
   const { timeoutMs, provide, baseUrl, fetch } = settings;
+  let claimedAt = 0;
   return {
     timeoutMs,
     provide,
@@ -41,16 +44,26 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
     async claimProvide(hasLock) {
       if (await isLate()) return 'superseded';
       if (hasLock) return 'claimed';
-      const claimed = provideClaimed(clock.now(), timeoutMs + OTHER_TAB_MARGIN_MS);
+      claimedAt = clock.now();
+      const claimed = provideClaimed(claimedAt, timeoutMs + OTHER_TAB_MARGIN_MS);
       return (await records.update(claimed, INTERNAL)) ? 'claimed' : 'other_tab';
     },
-    releaseProvide: () => records.update(provideEnded, INTERNAL),
+    async releaseProvide() {
+      await records.update(provideEnded(claimedAt), INTERNAL);
+      // A page that was left or closed during the call keeps no connection.
+      if (shell.page.isClosed || shell.page.isAway) records.disconnect();
+    },
     async recordProvided(outcome) {
       // Another tab may have logged the user in or out meanwhile.
       if (outcome.type !== 'provided' && outcome.type !== 'nobody') return;
       if (await isLate()) return;
       setPage(shell, { provideResult: outcome.type === 'nobody' ? 'nobody' : undefined });
-      if (outcome.type === 'provided') await commitAnswer(shell, outcome.answer, setByProvide(before), 'provide');
+      if (outcome.type === 'nobody') return;
+      followClock(shell);
+      const { answer } = outcome;
+      const transition =
+        answer === 'optout' ? ifSameSet(before, optedOut(clock.now())) : setByProvide(before)(answer, clock.now());
+      await commit(shell, transition, { ...(answer === 'optout' ? ERASURE : HOST_CALL), cause: 'provide' });
     },
     async claim(isExplicit, hasLock) {
       let claim: Claim = { type: 'superseded' };
@@ -100,6 +113,8 @@ async function endAttempt(
   const backOff: BackOff = { firstMs, maxMs };
   const failed = outcome.type === 'failed' && !signal.aborted ? outcome : undefined;
   const { error, sent } = failed ?? {};
+  // Tabs that wait for this attempt need not wait for their time limit.
+  if (signal.aborted) shell.tabs.notify();
   if (error) await noteFailure(shell, attempt.plan, error, sent, backOff);
   if (shell.page.attempt === attempt) {
     const isRecorded = sent && shell.records.record.retry;

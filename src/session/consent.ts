@@ -1,7 +1,7 @@
 /** The consent gate of a session: asks it, and follows its answers. */
 
 import { erased } from './rules/record.ts';
-import { commit, HOST_ERASURE, readAgain, reconcile, releaseWaiting, type Shell, setPage } from './shell.ts';
+import { commit, ERASURE, readAgain, reconcile, releaseCalls, type Shell, setPage } from './shell.ts';
 
 /** Ask for consent. Resolves when the answer is there, or is known to come later. */
 export async function askConsent(shell: Shell): Promise<void> {
@@ -26,14 +26,14 @@ function setConsent(shell: Shell, isGranted: boolean): void {
   if (page.isClosed) return;
   if (page.consent === 'granted' && !isGranted) {
     setPage(shell, { emitted: {} });
-    commit(shell, erased, HOST_ERASURE).catch(() => {});
+    commit(shell, erased, ERASURE).catch(() => {});
   }
   setPage(shell, { consent: isGranted ? 'granted' : 'refused' });
   if (isGranted && page.consent !== 'granted') {
     // Other tabs may have changed the record meanwhile.
     records.forget();
     void readAgain(shell, false);
-    releaseWaiting(shell, false);
+    releaseCalls(shell);
   }
   reconcile(shell);
 }

@@ -140,7 +140,7 @@ function parse({ ports, empty }: Inside, stored: unknown): SessionRecord | undef
 }
 
 /**
- * Change the record: in memory at once for a call of the host on a loaded page, then in the store.
+ * Change the record: in memory at once for an erasure, and for a call of the host on a loaded page; then in the store.
  *
  * @returns whether the transition changed what was stored.
  */
@@ -149,9 +149,8 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
   const { cause, isHostCall, isErasure } = options;
   const isApplied = isHostCall && isLoaded(ports.page());
   const queuedCalls = isHostCall && !isApplied ? 1 : 0;
-  if (isApplied) adopt(inside, transition(inside.record), cause);
-  // Memory may outlast the store: what is erased before the first read must not be missing there.
-  else if (isErasure) inside.record = transition(inside.record);
+  // An erasure counts in memory even before the record is known: memory may outlast the store.
+  if (isApplied || isErasure) adopt(inside, transition(inside.record), cause);
   count(ports, 1, queuedCalls);
   let before: SessionRecord | undefined;
   let after: SessionRecord | undefined;
@@ -167,7 +166,7 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
   return queue.use(write, () => {
     count(ports, -1, -queuedCalls);
     const isChanged = after !== before;
-    if (!queue.failed) inside.heldSet = !!after?.set;
+    if (after && !queue.failed) inside.heldSet = !!after.set;
     const page = ports.page();
     // With another write to follow, memory already holds what that one brings.
     if (after && page.storage.writes === 0 && isLoaded(page)) adopt(inside, after, isChanged ? cause : 'tab');

@@ -31,13 +31,13 @@ import {
   commit,
   commitAnswer,
   decideNow,
-  followStepBack,
-  HOST_ERASURE,
+  ERASURE,
+  followClockOnPage,
   noToken,
   publish,
   readAgain,
   reconcile,
-  releaseWaiting,
+  releaseCalls,
   reportError,
   type Shell,
   setPage,
@@ -57,7 +57,11 @@ export function createSession(options: SessionOptions): Session {
   const { settings, records, tabs, events } = shell;
   tabs.connect();
   // The set that the page was rendered with is queued first: every later call of the host outranks it.
-  if (settings.tokens) supplyRendered(shell, settings.tokens).catch((error) => reportError(shell, error));
+  if (settings.tokens)
+    supplyRendered(shell, settings.tokens).catch((error: TokenError) => {
+      // Consent, or a logout before it, is no failure.
+      if (error.code !== 'no_consent') reportError(shell, error);
+    });
   const asked = askConsent(shell);
   publish(shell, decideNow(shell));
 
@@ -80,7 +84,7 @@ export function createSession(options: SessionOptions): Session {
     },
     getToken: (more) => run(() => getToken(shell, more?.timeoutMs ?? settings.timeoutMs)),
     setTokens: (answer) => run(() => supply(shell, answer)),
-    clear: (more) => run(() => commit(shell, loggedOut(shell.clock.now(), more?.forget), HOST_ERASURE)),
+    clear: (more) => run(() => commit(shell, loggedOut(shell.clock.now(), more?.forget), ERASURE)),
     refresh: () => run(() => refreshNow(shell)),
     signIn: () => run(() => signIn(shell)),
     noteSignal: () => run(() => noteSignal(shell)),
@@ -103,7 +107,8 @@ function createShell(options: SessionOptions): Shell {
     adopt: (before, after, cause) => {
       shell.page = recordAdopted(shell.page, before, after, cause);
       // Another tab may have corrected the record for a step back of the clock: follow it here.
-      if (after.receivedAt !== before.receivedAt) followStepBack(shell);
+      const isFromOutside = cause === 'tab' || cause === 'load';
+      if (isFromOutside && after.receivedAt !== before.receivedAt) followClockOnPage(shell);
     },
     reportError: (error) => reportError(shell, error),
   };
@@ -124,7 +129,7 @@ function createShell(options: SessionOptions): Shell {
       },
     ),
     startAttempt: (plan) => startAttempt(shell, plan),
-    waiting: [],
+    awaitingConsent: [],
     controller: new AbortController(),
     attemptEnded: Promise.resolve(undefined),
     published: { state: Object.freeze(decide(emptyRecord(baseUrl), page, clock.now()).state), token: undefined },
@@ -158,7 +163,7 @@ function close(shell: Shell): void {
   setPage(shell, { isClosed: true, attempt: undefined });
   controller.abort();
   timer.close();
-  releaseWaiting(shell, true);
+  releaseCalls(shell, noToken(shell));
   // A logout that is being written still reaches the other tabs.
   void records.close().then(tabs.disconnect);
   reconcile(shell);
@@ -214,8 +219,8 @@ async function refreshNow(shell: Shell): Promise<void> {
   const plan = explicitPlan(before, shell.page, shell.clock.now());
   if (!plan) throw noToken(shell);
   const error = await (shell.page.attempt ? shell.attemptEnded : startAttempt(shell, plan));
-  // Another tab may be refreshing: its message, or its time limit, ends the wait.
-  const isOver = () => shell.page.otherTabUntil <= shell.clock.now() || undefined;
+  // Another tab may be refreshing: its message, or its time limit, ends the wait. An attempt may follow here.
+  const isOver = () => (!shell.page.attempt && shell.page.otherTabUntil <= shell.clock.now()) || undefined;
   await waitFor(shell, 2 * settings.timeoutMs, 'refresh in another tab', isOver);
   if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
   if (plan.kind === 'refresh' && isSameSet(records.record, before))
@@ -226,7 +231,7 @@ async function refreshNow(shell: Shell): Promise<void> {
 
 /** End the set in force for all tabs, then ask `provide`. */
 async function signIn(shell: Shell): Promise<void> {
-  await commit(shell, loggedOut(shell.clock.now()), HOST_ERASURE);
+  await commit(shell, loggedOut(shell.clock.now()), ERASURE);
   await refreshNow(shell);
 }
 
@@ -234,7 +239,8 @@ async function noteSignal(shell: Shell): Promise<boolean> {
   let isOfOther = false;
   const noted: Transition = (record) => {
     const { generation, signalGeneration = generation } = record;
-    isOfOther = signalGeneration !== generation;
+    // A write that was interrupted runs again, on the record that it has left.
+    isOfOther ||= signalGeneration !== generation;
     return signalNoted(record);
   };
   await commit(shell, noted, { cause: 'tab', isHostCall: false });

@@ -46,8 +46,8 @@ export interface Shell {
   published: { readonly state: SessionState; readonly token: string | undefined };
   /** Start an attempt; resolves when it has ended, with the error it failed with. */
   startAttempt(plan: AttemptPlan): Promise<TokenError | undefined>;
-  /** Host calls that wait for the first decision about consent, in order; see {@link releaseWaiting}. */
-  readonly waiting: ((isVoid: boolean) => void)[];
+  /** Host calls that wait for the first consent, in order; see {@link releaseCalls}. */
+  readonly awaitingConsent: ((error?: TokenError) => void)[];
   /** Aborts the attempt in progress. */
   controller: AbortController;
   /** Resolves when the attempt in progress has ended, with the error it failed with. */
@@ -55,9 +55,9 @@ export interface Shell {
 }
 
 /** A change by the page: memory changes at once. */
-const HOST_CALL: UpdateOptions = { cause: 'set', isHostCall: true };
+export const HOST_CALL: UpdateOptions = { cause: 'set', isHostCall: true };
 /** A change by the page that only erases. */
-export const HOST_ERASURE: UpdateOptions = { cause: 'set', isHostCall: true, isErasure: true };
+export const ERASURE: UpdateOptions = { cause: 'set', isHostCall: true, isErasure: true };
 
 export function setPage(shell: Shell, change: Partial<PageState>): void {
   shell.page = { ...shell.page, ...change };
@@ -93,15 +93,18 @@ export function publish(shell: Shell, { state, token }: Decision): void {
   shell.events.emit('change');
 }
 
-/** If the wall clock was set back, correct the instants of page and record. */
+/**
+ * If the wall clock was set back, correct the instants of page and record. `clock.ts` detects the step, `clockSetBack` corrects
+ * the record for all tabs, `pageClockSetBack` this page; `serviceTime` covers a step while no page was open.
+ */
 export function followClock(shell: Shell): void {
-  const backMs = isSettled(shell.page) ? followStepBack(shell) : 0;
+  const backMs = isSettled(shell.page) ? followClockOnPage(shell) : 0;
   const { record } = shell.records;
   if (backMs && record.set) commit(shell, clockSetBack(record, backMs), HOST_CALL).catch(() => {});
 }
 
-/** If the wall clock was set back, follow it on this page. Returns by how much, ms. */
-export function followStepBack(shell: Shell): number {
+/** If the wall clock was set back, correct the instants of this page alone. Returns by how much, ms. */
+export function followClockOnPage(shell: Shell): number {
   const backMs = shell.clock.followStepBack();
   if (backMs) shell.page = pageClockSetBack(shell.page, backMs);
   return backMs;
@@ -129,14 +132,16 @@ export function noToken({ records, page }: Shell): TokenError {
  *   page may find the user before.
  */
 export async function commit(shell: Shell, transition: Transition, options: UpdateOptions): Promise<void> {
-  const { records, tabs, waiting, page } = shell;
+  const { records, tabs, awaitingConsent, page } = shell;
   const needsConsent = !options.isErasure;
-  if (needsConsent && page.consent === 'refused') throw noToken(shell);
   if (needsConsent && page.consent === 'pending')
     return new Promise((resolve, reject) => {
-      waiting.push((isVoid) => (isVoid ? reject(noToken(shell)) : resolve(commit(shell, transition, options))));
+      awaitingConsent.push((error) => (error ? reject(error) : resolve(commit(shell, transition, options))));
     });
-  if (!needsConsent) releaseWaiting(shell, true);
+  // An earlier set must not come into force after this call, which is refused or erases.
+  if (options.isHostCall && page.consent !== 'granted')
+    releaseCalls(shell, new TokenError('no_consent', 'A later call came before consent.'));
+  if (needsConsent && page.consent === 'refused') throw noToken(shell);
   const writing = records.update(transition, options);
   reconcile(shell);
   const isChanged = await writing;
@@ -148,13 +153,9 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
     throw new TokenError('storage_failed', 'storage: the store did not confirm; the next page may find the former set');
 }
 
-/**
- * Run the calls that wait for consent.
- *
- * @param isVoid  they are rejected instead: the session closes, or a logout or an opt-out came later.
- */
-export function releaseWaiting({ waiting }: Shell, isVoid: boolean): void {
-  for (const release of waiting.splice(0)) release(isVoid);
+/** Run the calls that wait for consent, or reject them with `error`. */
+export function releaseCalls({ awaitingConsent }: Shell, error?: TokenError): void {
+  for (const release of awaitingConsent.splice(0)) release(error);
 }
 
 /** Record an answer from outside: a set, by the transition `supplied`, or an opt-out. */
@@ -166,7 +167,7 @@ export async function commitAnswer(
 ): Promise<void> {
   followClock(shell);
   const now = shell.clock.now();
-  if (answer === 'optout') await commit(shell, optedOut(now), { ...HOST_ERASURE, cause });
+  if (answer === 'optout') await commit(shell, optedOut(now), { ...ERASURE, cause });
   else await commit(shell, supplied(answer, now), { ...HOST_CALL, cause });
 }
 

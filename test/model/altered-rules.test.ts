@@ -86,8 +86,8 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'closing leaves alone what waits for consent',
     'close',
-    alterModule('shell', ({ releaseWaiting }) => ({
-      releaseWaiting: (inside, isVoid) => (inside.page.isClosed ? undefined : releaseWaiting(inside, isVoid)),
+    alterModule('shell', ({ releaseCalls }) => ({
+      releaseCalls: (inside, error) => (inside.page.isClosed ? undefined : releaseCalls(inside, error)),
     })),
     /has not settled/,
   ],

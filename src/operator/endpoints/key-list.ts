@@ -31,7 +31,7 @@ export async function readableKeys({ now, participant }: EndpointCall, service: 
   const mayDecrypt = (owner: number): boolean =>
     owner === participant.siteId || (settings.sharing.get(owner)?.has(participant.siteId) ?? isReader);
   const sites = new Set([participant.siteId, ...(await participants.siteIds())]);
-  return [MASTER, ...[...sites].filter(mayDecrypt)].flatMap((siteId) => keys.generations(siteId));
+  return [MASTER, ...[...sites].filter(mayDecrypt).sort((a, b) => a - b)].flatMap((siteId) => keys.generations(siteId));
 }
 
 /** Return the wire form of a key. Clients that seal use the newest key of their site that has been activated. */

@@ -125,8 +125,8 @@ export function isSettled(page: PageState): boolean {
 /** The record in memory changes from `before` to `after`: another set meets the need, and ends the run of failures. */
 export function recordAdopted(page: PageState, before: SessionRecord, after: SessionRecord, cause: Cause): PageState {
   if (isSameSet(before, after)) return page;
-  // The first read finds a state; each later one, a change.
-  if (!page.storage.isKnown) return { ...page, cause };
+  // The first read finds a state; each later one, and each call of the host, is a change.
+  if (!page.storage.isKnown && cause !== 'set') return { ...page, cause };
   const next: PageState = { ...page, cause, isErrorEmitted: false, lastError: undefined, provideResult: undefined };
   const emitted = { ...page.emitted, need: false };
   if (after.set) return { ...next, emitted };
@@ -204,7 +204,7 @@ export function wokeUp(page: PageState, now: number): PageState {
 
 /** This device's clock was set back by `backMs`: correct what this page measured by it. */
 export function pageClockSetBack(page: PageState, backMs: number): PageState {
-  const { hiddenAt, otherTabUntil, notBefore, wakeAttemptAt } = page;
+  const { hiddenAt, otherTabUntil, notBefore, wakeAttemptAt, attempt } = page;
   // 0 means that there is no such instant.
   const back = (instant: number) => Math.max(0, instant - backMs);
   return {
@@ -213,6 +213,7 @@ export function pageClockSetBack(page: PageState, backMs: number): PageState {
     otherTabUntil: back(otherTabUntil),
     notBefore: back(notBefore),
     wakeAttemptAt: back(wakeAttemptAt),
+    attempt: attempt && { ...attempt, startedAt: back(attempt.startedAt) },
   };
 }
 

@@ -141,8 +141,15 @@ export function provideClaimed(now: number, leaseMs: number): Transition {
   };
 }
 
-/** The call of `provide` has ended. */
-export const provideEnded: Transition = (record) => ({ ...record, provideAt: undefined });
+/** The call of `provide` that was claimed at `claimedAt` has ended; the lease of another tab stays. */
+export function provideEnded(claimedAt: number): Transition {
+  return (record) => (record.provideAt === claimedAt ? { ...record, provideAt: undefined } : record);
+}
+
+/** Apply `transition` only if the record still holds the set of `asked`: another user may have signed in meanwhile. */
+export function ifSameSet(asked: SessionRecord, transition: Transition): Transition {
+  return (record) => (isSameSet(record, asked) ? transition(record) : record);
+}
 
 /** Tell whether two records hold the same set, put there by the same action. A refresh may keep one of the two tokens. */
 export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {

@@ -37,7 +37,6 @@ describe('a page', () => {
       isVisible: true,
       callers: 0,
       storage: {
-        isOpen: false,
         isCurrent: false,
         isKnown: false,
         queuedCalls: 0,
@@ -48,7 +47,7 @@ describe('a page', () => {
       },
       lockRefusals: 0,
       otherTabUntil: 0,
-      attempts: 0,
+      fruitlessAttempts: 0,
       notBefore: 0,
       wakeAttemptAt: 0,
       cause: 'load',

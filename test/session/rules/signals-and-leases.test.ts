@@ -61,8 +61,10 @@ describe('a call of `provide` without the lock', () => {
     expect(after.provideAt).toBe(claims ? DUE : provideAt);
   });
 
-  test('leaves no lease when it has ended', () => {
-    expect(provideEnded(bare({ provideAt: DUE })).provideAt).toBeUndefined();
+  test('leaves no lease when it has ended, but that of another tab', () => {
+    expect(provideEnded(DUE)(bare({ provideAt: DUE })).provideAt).toBeUndefined();
+    const other = deepFreeze(bare({ provideAt: DUE + 1 }));
+    expect(provideEnded(DUE)(other)).toBe(other);
   });
 
   test('leaves no lease when the user of the page signs in or out', () => {

@@ -1,0 +1,36 @@
+/** Checks the root secret and where it is kept. */
+
+import { typeFault } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
+import type { Environment } from './crypto/secrets.ts';
+import { secretBytes, throwTypeIf } from './option-checks.ts';
+import type { OperatorOptions } from './options.ts';
+
+/**
+ * Check `rootSecret` and `storeRootSecret`.
+ *
+ * @returns the root secret, undefined if the database keeps it; and a warning to log at the start, if there is one.
+ * @throws {TypeError | RangeError} naming the option.
+ */
+export function rootOptions({ rootSecret, storeRootSecret, database }: OperatorOptions, environment: Environment) {
+  throwTypeIf(typeFault('storeRootSecret', 'boolean', storeRootSecret ?? false));
+  if (storeRootSecret && database === undefined)
+    throw new RangeError('storeRootSecret: expected the option database with it, got none');
+  const isProduction = environment === 'production';
+  if (rootSecret !== undefined) {
+    const root = secretBytes('rootSecret', rootSecret);
+    // A placeholder that was never replaced. In integration, tests may use one.
+    if (isProduction && root.every((byte) => byte === root[0]))
+      throw new RangeError(expectedGot('rootSecret', '32 random bytes', '32 equal bytes'));
+    return { root, rootWarning: undefined };
+  }
+  const inDatabase = database !== undefined;
+  const place = inDatabase ? 'in the database, beside what it protects' : 'in this process alone, and ends with it';
+  return {
+    root: inDatabase ? undefined : crypto.getRandomValues(new Uint8Array(32)),
+    rootWarning:
+      isProduction && !storeRootSecret
+        ? `rootSecret: expected a file or the environment in production, or storeRootSecret; got none: the root secret is kept ${place}`
+        : undefined,
+  };
+}
