@@ -9,6 +9,11 @@ const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
     'tessera operator --env-file tessera.env',
     'tessera operator --port 9000 --database ./operator-data --scope EUID',
   ],
+  keys: ['tessera keys list --database ./operator-data', 'tessera keys rotate --in 86400 --config operator.json'],
+  participants: [
+    'tessera participants add --site-id 102 --roles MAPPER --database ./operator-data',
+    'tessera participants list --config operator.json --json',
+  ],
   generate: [
     'tessera generate user@example.com > set.json',
     'tessera generate --phone +12345678901 --env-file tessera.env',

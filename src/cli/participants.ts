@@ -2,11 +2,13 @@
 /**
  * The verb `participants`: lists, adds and revokes those who may call an operator, in its database.
  *
- * Standard output carries the client secret and the API key of an added participant, once. No list contains them.
+ * Standard output carries the client secret and the API key of an added participant, once, as lines for a shell. No list
+ * contains them.
  */
 
 import { Command } from 'commander';
 import type { GivenCredentials, ListedParticipant, Role } from '../operator/index.ts';
+import { exportLines } from './env-file.ts';
 import type { Io } from './io.ts';
 import { parseNumber, parseRoles } from './operator.ts';
 import {
@@ -93,11 +95,13 @@ const addCommand = (io: Io): Command =>
           ...(given.clientSecret === undefined && { clientSecret }),
         };
         if (flags.json) return io.out(JSON.stringify({ id, siteId, roles, ...made }));
-        io.out(`id: ${id}`);
-        if (made.apiKey !== undefined) io.out(`api key: ${made.apiKey}`);
-        if (made.clientSecret !== undefined) io.out(`client secret: ${made.clientSecret}`);
-        io.out(`site id: ${siteId}`);
-        io.out(`roles: ${roles.join(',')}`);
+        io.out(`# participant ${id}, site ${siteId}, roles ${roles.join(',')}`);
+        const { apiKey: madeKey, clientSecret: madeSecret } = made;
+        const lines = exportLines({
+          ...(madeKey !== undefined && { TESSERA_API_KEY: madeKey }),
+          ...(madeSecret !== undefined && { TESSERA_CLIENT_SECRET: madeSecret }),
+        });
+        for (const line of lines) io.out(line);
       });
     });
 

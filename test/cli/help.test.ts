@@ -23,8 +23,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+// Verbs that have verbs of their own, with the options.
+const GROUPS = ['keys', 'participants'];
 const VERBS = [
   'operator',
+  ...GROUPS,
   'generate',
   'validate',
   'refresh',
@@ -52,7 +55,9 @@ describe('help', () => {
     for (const example of examples) {
       expect(example).toMatch(new RegExp(`^ {2}\\$ .*(tessera|tessera-id) ${verb}\\b`));
       const own = example.slice(example.search(new RegExp(`(tessera|tessera-id) ${verb}\\b`)));
-      for (const [flag] of own.matchAll(/--[a-z-]+/g)) expect(help.split('Examples:')[0]).toContain(flag);
+      const part = GROUPS.includes(verb) ? await tessera([verb, own.split(' ')[2]!, '--help']) : undefined;
+      const options = (part?.out.join('\n') ?? help).split('Examples:')[0];
+      for (const [flag] of own.matchAll(/--[a-z-]+/g)) expect(options).toContain(flag);
     }
   });
 });

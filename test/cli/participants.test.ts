@@ -6,8 +6,8 @@ import { emptyFolder, freshPlace } from '../database/places.ts';
 import { startNode } from '../operator-nodes/process.ts';
 import { tessera } from './fixtures.ts';
 
-const printed = (out: readonly string[], name: string): string =>
-  out.find((line) => line.startsWith(`${name}: `))!.slice(name.length + 2);
+const exported = (out: readonly string[], name: string): string =>
+  out.find((line) => line.startsWith(`export ${name}=`))!.slice(`export ${name}=`.length);
 const SECRET = Buffer.from(Array.from({ length: 32 }, (_, at) => at)).toString('base64');
 
 test('an added participant may call running nodes, and no longer once it is revoked', async () => {
@@ -17,9 +17,10 @@ test('an added participant may call running nodes, and no longer once it is revo
 
   const { code, out } = await participants('add', '--site-id', '7');
   expect(code).toBe(0);
-  const [id, apiKey, clientSecret] = ['id', 'api key', 'client secret'].map((name) => printed(out, name));
+  const [apiKey, clientSecret] = ['TESSERA_API_KEY', 'TESSERA_CLIENT_SECRET'].map((name) => exported(out, name));
+  const [, id] = /^# participant ([0-9a-f]{16}), site 7, roles GENERATOR,MAPPER$/.exec(out[0]!)!;
   expect(apiKey).toMatch(/^UID2-C-I-7-[0-9a-f]{6}\.[A-Za-z0-9x]{38}$/);
-  expect(out.slice(3)).toEqual(['site id: 7', 'roles: GENERATOR,MAPPER']);
+  expect(out).toHaveLength(3);
   const as = { apiKey: apiKey!, clientSecret: clientSecret!, siteId: 7, roles: [] };
   const status = async () => (await node.call('/v2/token/generate', { email: 'a@b.c' }, { as })).http;
   await expect.poll(status, { timeout: 60_000, interval: 50 }).toBe(200);
@@ -58,7 +59,7 @@ test('what is given is not printed, and comes from the environment, a root secre
   const args = ['participants', 'add', '--roles', 'OPTOUT'];
   const { code, out, err } = await tessera([...args, '--config', config], { env });
   expect([code, err]).toEqual([0, '']);
-  expect(out).toEqual([expect.stringMatching(/^id: /), 'site id: 101', 'roles: OPTOUT']);
+  expect(out).toEqual([expect.stringMatching(/^# participant [0-9a-f]{16}, site 101, roles OPTOUT$/)]);
   expect(await tessera([...args, '--database', database], { env })).toMatchObject({
     code: 2,
     err: 'error: rootSecret: expected the root secret with which this database was created, got none',
