@@ -4,7 +4,12 @@ import { typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import type { Environment } from './crypto/secrets.ts';
 import { secretBytes, throwTypeIf } from './option-checks.ts';
-import type { OperatorOptions } from './options.ts';
+
+interface RootOptions {
+  readonly rootSecret?: string | Uint8Array | undefined;
+  readonly storeRootSecret?: boolean | undefined;
+  readonly database?: string | undefined;
+}
 
 /**
  * Check `rootSecret` and `storeRootSecret`.
@@ -12,7 +17,7 @@ import type { OperatorOptions } from './options.ts';
  * @returns the root secret, undefined if the database keeps it; and a warning to log at the start, if there is one.
  * @throws {TypeError | RangeError} naming the option.
  */
-export function rootOptions({ rootSecret, storeRootSecret, database }: OperatorOptions, environment: Environment) {
+export function rootOptions({ rootSecret, storeRootSecret, database }: RootOptions, environment: Environment) {
   throwTypeIf(typeFault('storeRootSecret', 'boolean', storeRootSecret ?? false));
   if (storeRootSecret && database === undefined)
     throw new RangeError('storeRootSecret: expected the option database with it, got none');

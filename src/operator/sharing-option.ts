@@ -3,7 +3,6 @@
 import { typeFault } from '../token/checks.ts';
 import { MAX_SITE_ID } from './crypto/keys.ts';
 import { integer, throwTypeIf } from './option-checks.ts';
-import type { OperatorOptions, OperatorSettings } from './options.ts';
 
 /**
  * Check the option `sharing`.
@@ -11,7 +10,9 @@ import type { OperatorOptions, OperatorSettings } from './options.ts';
  * @returns site ID of the owner of tokens -> site IDs that may decrypt them.
  * @throws {TypeError | RangeError} naming the site.
  */
-export function sharingOption(sharing: OperatorOptions['sharing'] = {}): OperatorSettings['sharing'] {
+export function sharingOption(
+  sharing: Readonly<Record<number, readonly number[]>> = {},
+): ReadonlyMap<number, ReadonlySet<number>> {
   throwTypeIf(typeFault('sharing', 'object', sharing));
   return new Map(
     Object.entries(sharing).map(([owner, readers]) => {
