@@ -45,10 +45,9 @@ async function emitTypes(outDir: string): Promise<void> {
   );
 }
 
-/** Copy the pages of the demo: everything but its TypeScript. */
+/** Copy the pages of the demo, and its sources, which the pages show. */
 async function copyPages(outDir: string): Promise<void> {
   for (const file of await filesBelow(`${root}demo`)) {
-    if (file.endsWith('.ts')) continue;
     const copy = join(outDir, 'demo', relative(`${root}demo`, file));
     await mkdir(dirname(copy), { recursive: true });
     await copyFile(file, copy);

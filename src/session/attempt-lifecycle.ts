@@ -113,8 +113,6 @@ async function endAttempt(
   const backOff: BackOff = { firstMs, maxMs };
   const failed = outcome.type === 'failed' && !signal.aborted ? outcome : undefined;
   const { error, sent } = failed ?? {};
-  // Tabs that wait for this attempt need not wait for their time limit.
-  if (signal.aborted) shell.tabs.notify();
   if (error) await noteFailure(shell, attempt.plan, error, sent, backOff);
   if (shell.page.attempt === attempt) {
     const isRecorded = sent && shell.records.record.retry;

@@ -75,6 +75,8 @@ async function callProvide(
       const claim = await ports.claimProvide(lock === 'held');
       if (claim !== 'claimed') return { type: claim };
       try {
+        // Consent may have been withdrawn, or a set supplied, while the store was read.
+        if (signal.aborted) return { type: 'superseded' };
         // An asynchronous function, so that a `provide` that throws rejects.
         const call = (async () => provide?.({ signal, reason }))();
         const answer = await withTimeout(timeoutMs, call, 'provide', signal);

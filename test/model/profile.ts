@@ -67,6 +67,8 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
   ) => {
     allowExtraCalls();
     const isErasure = operation?.kind === 'clear' || operation?.kind === 'optout';
+    // A suspended page may see the end of its call long after the fault.
+    const wasStorageSlow = checker.isStorageSlow();
     let promise: Promise<unknown>;
     try {
       promise = isErasure ? tab.erase(call) : call();
@@ -84,7 +86,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       },
       (error) => {
         // A store that does not answer: the next page may find the former user.
-        const isStoreFault = error?.code === 'storage_failed' && checker.isStorageSlow();
+        const isStoreFault = error?.code === 'storage_failed' && (wasStorageSlow || checker.isStorageSlow());
         if (isErasure && !tab.isClosed && !isStoreFault) fault(`tab ${tab.id}: an erasure is rejected: ${error}`);
         if (operation) expected.settle(operation, true);
       },

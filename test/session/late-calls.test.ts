@@ -111,7 +111,7 @@ test('noteSignal() reports a foreign cache even if its write is interrupted and 
 });
 
 describe('signIn()', () => {
-  test('does not wait for the time limit of a call of `provide` in another tab', async () => {
+  test('waits for the call of `provide` of another tab, at most for its time limit, and then calls its own', async () => {
     fakeLocks();
     const name = 'sign-in-beside-a-call';
     const store = memoryStore();
@@ -121,7 +121,7 @@ describe('signIn()', () => {
     const { session } = fixture.open({ store, name, provide: async () => success(8) });
     await session.ready;
     const signedIn = session.signIn();
-    await fixture.advance(5_000);
+    await fixture.advance(13_000);
     expect(session.advertisingToken).toBe('advertising-8');
     await signedIn;
   });
