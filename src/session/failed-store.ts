@@ -18,6 +18,8 @@ export interface FailedStoreAccess {
   readonly heldSet: boolean;
   parse(stored: unknown): SessionRecord | undefined;
   mayWrite(): boolean;
+  /** There is consent. Erasing needs none, reading does. */
+  mayRead(): boolean;
 }
 
 /**
@@ -30,7 +32,7 @@ export interface FailedStoreAccess {
 export async function repeatOnFailedStore(
   place: Store,
   transition: Transition,
-  { empty, heldSet, parse, mayWrite }: FailedStoreAccess,
+  { empty, heldSet, parse, mayWrite, mayRead }: FailedStoreAccess,
 ): Promise<boolean> {
   let isLate = false;
   let before: SessionRecord | undefined;
@@ -45,6 +47,7 @@ export async function repeatOnFailedStore(
   // A tombstone stays: a set that is held back behind it belongs to no user.
   const erase = () => write((found, stored) => (found.optedOut || !found.set ? stored : undefined));
   const holdsSet = async () => {
+    if (!mayRead()) return heldSet;
     const found = parse(await place.read());
     return !!found?.set && !found.optedOut;
   };

@@ -118,6 +118,7 @@ function accessTo(inside: Inside, isErasure?: boolean): FailedStoreAccess {
     heldSet: inside.heldSet,
     parse: (stored) => parse(inside, stored),
     mayWrite: () => mayWrite(inside, isErasure),
+    mayRead: () => inside.ports.page().consent === 'granted',
   };
 }
 
