@@ -150,8 +150,8 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       !conditions.wasSkewed &&
       // A `Date` of the future makes sets due earlier, and never later.
       setup.dateErrorMs <= 0 &&
-      // The model knows the last set of a refresh token. A tab in memory may hold an earlier one with the same token.
-      !(setup.keepsRefreshToken && tab.isInMemory) &&
+      // The model knows the last set of a refresh token. Where the store fails, a tab may hold an earlier one with the same token.
+      !(setup.keepsRefreshToken && (tab.isInMemory || isStorageSlow() || conditions.storageFaultyAt > START)) &&
       dueAt > time.nowMs + CLOCK_TOLERANCE_MS &&
       !conditions.asking &&
       time.nowMs > conditions.askedAt + 30_000 &&

@@ -57,7 +57,8 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const fault = (what: string) => onFault(`tab ${id}: ${what}`);
   const onUse: OnUse = (use, text = '') => {
     // A logout and an opt-out are recorded without consent, by an update that erases.
-    const mayErase = erasures > 0 && !SET_FIELD.test(text);
+    // Of one that was given up on because the store hung, the read happens when the store answers; nothing is written then.
+    const mayErase = (erasures > 0 || (hasErased && use === 'reads')) && !SET_FIELD.test(text);
     if (consentTool.grantedAt === Number.POSITIVE_INFINITY && !mayErase) fault(`${use} storage before consent`);
     if (use === 'writes') lastWritten = text;
     if (consentTool.isWithdrawn && SET_FIELD.test(text)) fault('writes personal data after consent was withdrawn');
@@ -69,6 +70,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   let lastWritten = '';
   /** Whether a logout or an opt-out was called after consent was withdrawn. */
   let hasErasedSince = false;
+  let hasErased = options.isRenderedOptOut;
   /** Number of logouts and opt-outs whose write may be in progress. */
   let erasures = options.isRenderedOptOut ? 1 : 0;
   let thaws = 0;
@@ -255,6 +257,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     /** Call a method that logs out or opts out: storage may be used without consent until its promise resolves. */
     erase: (call: () => Promise<unknown>): Promise<unknown> => {
       erasures++;
+      hasErased = true;
       hasErasedSince = consentTool.isWithdrawn;
       const promise = call();
       // An update that has not been confirmed in time may still be made.
