@@ -210,6 +210,9 @@ async function getToken(shell: Shell, timeoutMs: number): Promise<string> {
   }
 }
 
+/** How long `refresh()` waits for another tab, beyond the time limit of that tab: for an attempt that follows here, ms. */
+const FOLLOW_UP_MS = 4_000;
+
 async function refreshNow(shell: Shell): Promise<void> {
   const { records, settings } = shell;
   await records.flushed();
@@ -221,7 +224,7 @@ async function refreshNow(shell: Shell): Promise<void> {
   const error = await (shell.page.attempt ? shell.attemptEnded : startAttempt(shell, plan));
   // Another tab may be refreshing: its message, or its time limit, ends the wait. An attempt may follow here.
   const isOver = () => (!shell.page.attempt && shell.page.otherTabUntil <= shell.clock.now()) || undefined;
-  await waitFor(shell, 2 * settings.timeoutMs, 'refresh in another tab', isOver);
+  await waitFor(shell, settings.timeoutMs + FOLLOW_UP_MS, 'refresh in another tab', isOver);
   if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
   if (plan.kind === 'refresh' && isSameSet(records.record, before))
     throw (
