@@ -56,10 +56,9 @@ export function createSession(options: SessionOptions): Session {
   const shell = createShell(options);
   const { settings, records, tabs, events } = shell;
   tabs.connect();
-  // The set that the page was rendered with is queued first: every later call of the host outranks it.
+  // The set that the page was rendered with is queued first: every later call outranks it. Missing consent is no failure.
   if (settings.tokens)
     supplyRendered(shell, settings.tokens).catch((error: TokenError) => {
-      // Consent, or a logout before it, is no failure.
       if (error.code !== 'no_consent') reportError(shell, error);
     });
   const asked = askConsent(shell);
