@@ -9,29 +9,29 @@ import { parseNumber } from './operator.ts';
 import {
   addDatabaseOptions,
   administer,
-  formatTable,
   formatTime,
   type OperatorDatabaseOptions,
+  printRows,
 } from './operator-database.ts';
 
 const DAY_SECONDS = 86_400;
 // Libraries of bidders read the keys about once an hour.
 const SHORT_SECONDS = 3600;
 
-const printKeys = (keys: readonly KeyGeneration[], { json }: OperatorDatabaseOptions, { out }: Io): void => {
-  if (json) {
-    for (const key of keys) out(JSON.stringify(key));
-    return;
-  }
-  const rows = keys.map(({ generation, state, activatesAt, retiredAt, endsAt }) => [
-    `${generation}`,
-    state,
-    formatTime(activatesAt),
-    formatTime(endsAt),
-    formatTime(retiredAt),
-  ]);
-  for (const line of formatTable([['generation', 'state', 'seals from', 'tokens end', 'retired'], ...rows])) out(line);
-};
+const printKeys = (keys: readonly KeyGeneration[], flags: OperatorDatabaseOptions, io: Io): void =>
+  printRows(
+    keys,
+    ['generation', 'state', 'seals from', 'tokens end', 'retired'],
+    ({ generation, state, activatesAt, retiredAt, endsAt }) => [
+      `${generation}`,
+      state,
+      formatTime(activatesAt),
+      formatTime(endsAt),
+      formatTime(retiredAt),
+    ],
+    flags,
+    io,
+  );
 
 const listCommand = (io: Io): Command =>
   addDatabaseOptions(new Command('list').description('list the generations of keys')).action(

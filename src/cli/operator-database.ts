@@ -59,8 +59,7 @@ export function formatTime(at: number | null): string {
   return at === null ? '-' : new Date(at).toISOString().slice(0, 19).concat('Z');
 }
 
-/** Format rows as a table with aligned columns. */
-export function formatTable(rows: readonly (readonly string[])[]): string[] {
+function formatTable(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   return rows.map((row) =>
     row
@@ -68,4 +67,16 @@ export function formatTable(rows: readonly (readonly string[])[]): string[] {
       .join('  ')
       .trimEnd(),
   );
+}
+
+/** Print rows: with `--json` a line of JSON for each, else a table with aligned columns under `titles`. */
+export function printRows<T>(
+  rows: readonly T[],
+  titles: readonly string[],
+  cellsOf: (row: T) => readonly string[],
+  { json }: OperatorDatabaseOptions,
+  { out }: Io,
+): void {
+  const lines = json ? rows.map((row) => JSON.stringify(row)) : formatTable([titles, ...rows.map(cellsOf)]);
+  for (const line of lines) out(line);
 }

@@ -14,9 +14,9 @@ import { parseNumber, parseRoles } from './operator.ts';
 import {
   addDatabaseOptions,
   administer,
-  formatTable,
   formatTime,
   type OperatorDatabaseOptions,
+  printRows,
 } from './operator-database.ts';
 import { warnAboutSecret } from './service-options.ts';
 
@@ -31,25 +31,20 @@ const rowOf = ({ keyHash, siteId, roles, addedAt, revokedAt }: ListedParticipant
   revokedAt,
 });
 
-const printParticipants = (
-  participants: readonly ListedParticipant[],
-  { json }: OperatorDatabaseOptions,
-  { out }: Io,
-): void => {
-  const rows = participants.map(rowOf);
-  if (json) {
-    for (const row of rows) out(JSON.stringify(row));
-    return;
-  }
-  const cells = rows.map(({ id, siteId, roles, addedAt, revokedAt }) => [
-    id,
-    `${siteId}`,
-    roles.join(',') || '-',
-    formatTime(addedAt),
-    formatTime(revokedAt),
-  ]);
-  for (const line of formatTable([['id', 'site', 'roles', 'added', 'revoked'], ...cells])) out(line);
-};
+const printParticipants = (participants: readonly ListedParticipant[], flags: OperatorDatabaseOptions, io: Io): void =>
+  printRows(
+    participants.map(rowOf),
+    ['id', 'site', 'roles', 'added', 'revoked'],
+    ({ id, siteId, roles, addedAt, revokedAt }) => [
+      id,
+      `${siteId}`,
+      roles.join(',') || '-',
+      formatTime(addedAt),
+      formatTime(revokedAt),
+    ],
+    flags,
+    io,
+  );
 
 const listCommand = (io: Io): Command =>
   addDatabaseOptions(new Command('list').description('list the participants')).action(

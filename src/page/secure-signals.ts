@@ -134,8 +134,10 @@ export function connectSecureSignals(
     const wasSignedIn = isSignedIn;
     isSignedIn = hasUser(session.state.phase);
     const hasLeft = wasSignedIn && !isSignedIn;
-    if (hasLeft) clearCache();
-    if (hasLeft) void noteUser(true);
+    if (hasLeft) {
+      clearCache();
+      void noteUser(true);
+    }
     // The token is known again after the page was restored.
     resolveWaiting();
   });

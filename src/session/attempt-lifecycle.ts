@@ -20,7 +20,7 @@ import {
 } from './rules/record.ts';
 import { type Claim, claimRefresh, refreshAnswered, refreshFailed } from './rules/refresh.ts';
 import { type BackOff, isRefusal } from './rules/retry.ts';
-import { commit, ERASURE, followClock, HOST_CALL, reconcile, reportError, type Shell, setPage } from './shell.ts';
+import { commit, commitAnswer, followClock, reconcile, reportError, type Shell, setPage } from './shell.ts';
 
 /** How much longer than its own limit another tab's refresh is waited for, ms. */
 const OTHER_TAB_MARGIN_MS = 2_000;
@@ -59,11 +59,8 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
       if (await isLate()) return;
       setPage(shell, { provideResult: outcome.type === 'nobody' ? 'nobody' : undefined });
       if (outcome.type === 'nobody') return;
-      followClock(shell);
-      const { answer } = outcome;
-      const transition =
-        answer === 'optout' ? ifSameSet(before, optedOut(clock.now())) : setByProvide(before)(answer, clock.now());
-      await commit(shell, transition, { ...(answer === 'optout' ? ERASURE : HOST_CALL), cause: 'provide' });
+      const ended = (now: number) => ifSameSet(before, optedOut(now));
+      await commitAnswer(shell, outcome.answer, setByProvide(before), 'provide', ended);
     },
     async claim(isExplicit, hasLock) {
       let claim: Claim = { type: 'superseded' };

@@ -14,7 +14,7 @@ const READ_MS = 1_000;
 /** How a record store lets its failed store be used. */
 export interface FailedStoreAccess {
   readonly empty: SessionRecord;
-  /** The store held a set when it was last read or written. */
+  /** The store may hold a set: it held one when it was last read or written, or nothing is known of it. */
   readonly heldSet: boolean;
   parse(stored: unknown): SessionRecord | undefined;
   mayWrite(): boolean;

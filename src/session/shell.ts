@@ -158,16 +158,17 @@ export function releaseCalls({ awaitingConsent }: Shell, error?: TokenError): vo
   for (const release of awaitingConsent.splice(0)) release(error);
 }
 
-/** Record an answer from outside: a set, by the transition `supplied`, or an opt-out. */
+/** Record an answer from outside: a set, by the transition `supplied`, or an opt-out, by the transition `refused`. */
 export async function commitAnswer(
   shell: Shell,
   answer: Answer,
   supplied: (set: TokenSet, now: number) => Transition,
   cause: Cause = 'set',
+  refused: (now: number) => Transition = optedOut,
 ): Promise<void> {
   followClock(shell);
   const now = shell.clock.now();
-  if (answer === 'optout') await commit(shell, optedOut(now), { ...ERASURE, cause });
+  if (answer === 'optout') await commit(shell, refused(now), { ...ERASURE, cause });
   else await commit(shell, supplied(answer, now), { ...HOST_CALL, cause });
 }
 

@@ -126,8 +126,8 @@ function schemeOf({ protocol }: URL): string {
 }
 
 /**
- * Write control characters, bidirectional controls and invisible characters as `\uXXXX`: in a terminal they hide or change
- * text, and in a log they forge lines. In JSON the escaped form means the same.
+ * Write control characters, bidirectional controls and invisible characters as `\u` and four hexadecimal digits: in a
+ * terminal they hide or change text, and in a log they forge lines. In JSON the escaped form means the same.
  *
  * @param kept  characters to leave as they are, for example `'\n\t'`.
  * @example escapeControls('\u202euser') // the 10 characters \u202euser

@@ -136,26 +136,22 @@ describe('what a terminal or a log would obey', () => {
 
   test.each(HOSTILE)('is no raw ID and no name of a bucket: %j', async (text) => {
     const v2 = { identifier: dii.email, advertising_id: 'id', bucket_id: 'bucket' };
-    const cases = [
-      clientOf(success({ email: [{ u: text, r: LATER }] }))
-        .mapIdentities([dii])
-        .toArray(),
-      clientOf(success({ email: [{ u: 'id', p: text, r: LATER }] }))
-        .mapIdentities([dii])
-        .toArray(),
-      clientOf(success({ mapped: [{ ...v2, advertising_id: text }] }))
-        .mapIdentitiesV2([dii])
-        .toArray(),
-      clientOf(success({ mapped: [{ ...v2, bucket_id: text }] }))
-        .mapIdentitiesV2([dii])
-        .toArray(),
-      clientOf(success([{ bucket_id: text, last_updated: '2026-06-01T00:00:00' }])).rotatedBuckets(NOW),
-      clientOf(success({ opted_out: [{ advertising_id: text, opted_out_since: 1 }] }))
-        .optOutStatus(['id'])
-        .toArray(),
+    type Client = ReturnType<typeof clientOf>;
+    const map = (client: Client) => client.mapIdentities([dii]).toArray();
+    const mapV2 = (client: Client) => client.mapIdentitiesV2([dii]).toArray();
+    const cases: [call: (client: Client) => Promise<unknown>, body: unknown][] = [
+      [map, { email: [{ u: text, r: LATER }] }],
+      [map, { email: [{ u: 'id', p: text, r: LATER }] }],
+      [mapV2, { mapped: [{ ...v2, advertising_id: text }] }],
+      [mapV2, { mapped: [{ ...v2, bucket_id: text }] }],
+      [(client) => client.rotatedBuckets(NOW), [{ bucket_id: text, last_updated: '2026-06-01T00:00:00' }]],
+      [
+        (client) => client.optOutStatus(['id']).toArray(),
+        { opted_out: [{ advertising_id: text, opted_out_since: 1 }] },
+      ],
     ];
-    for (const call of cases) {
-      const { code, message } = await rejectionOf(call);
+    for (const [call, body] of cases) {
+      const { code, message } = await rejectionOf(call(clientOf(success(body))));
       expect(code).toBe('malformed_response');
       expect(message).toMatch(/expected 1 to 256 printable ASCII characters, got another string$/);
     }

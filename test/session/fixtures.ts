@@ -7,9 +7,9 @@
  */
 
 import { createCipheriv } from 'node:crypto';
-import { vi } from 'vitest';
+import { afterEach, beforeEach, vi } from 'vitest';
 import { createSession, memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { createOperatorFixture, DAY, HOUR, MINUTE, recordEvents } from '../support/fixtures.ts';
+import { createOperatorFixture, DAY, HOUR, MINUTE, recordEvents, useFakeClock } from '../support/fixtures.ts';
 
 const keyOf = (n: number) => Buffer.alloc(32, n);
 
@@ -114,7 +114,6 @@ export const dispatch = (event: string) =>
 
 let names = 0;
 
-/** Build the fixture. Each session has a name of its own unless the options contain one. */
 /** Minimal `navigator.locks`: exclusive, `ifAvailable` only. */
 export const fakeLocks = () => {
   const held = new Set<string>();
@@ -132,6 +131,8 @@ export const fakeLocks = () => {
   Object.defineProperty(navigator, 'locks', { configurable: true, value: { request } });
   return { held, asked };
 };
+
+/** Build the fixture. Each session has a name of its own unless the options contain one. */
 export const createFixture = (first: Service = rotate) => {
   const { settle, advance } = createOperatorFixture();
   const sent: SentRequest[] = [];
@@ -216,10 +217,25 @@ export const watchRejections = () => {
   return { seen, stop: () => void process.off('unhandledRejection', note) };
 };
 
-/** Restore what tests replace: the clock, the globals, the visibility of the page. */
+/** Restore what tests replace: the clock, the globals, the Web Locks, the visibility of the page. */
 export const restoreGlobals = () => {
   vi.useRealTimers();
   vi.unstubAllGlobals();
   vi.restoreAllMocks();
+  Reflect.deleteProperty(navigator, 'locks');
   setVisible(true);
+};
+
+/** Use a fake clock and a new fixture for each test of a file: the object returned is always that of the present test. */
+export const fixtureForEachTest = (): ReturnType<typeof createFixture> => {
+  const fixture = {} as ReturnType<typeof createFixture>;
+  beforeEach(() => {
+    useFakeClock();
+    Object.assign(fixture, createFixture());
+  });
+  afterEach(() => {
+    fixture.close();
+    restoreGlobals();
+  });
+  return fixture;
 };

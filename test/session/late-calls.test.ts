@@ -1,30 +1,12 @@
 /** Calls that meet a page that has not read the record yet, another tab in the middle of its work, or a gate not yet open. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store, type TokenAnswer } from '../../src/session/index.ts';
-import { until, useFakeClock } from '../support/fixtures.ts';
+import { until } from '../support/fixtures.ts';
 import { controlledConsent } from './consent-fixture.ts';
-import {
-  answersSealed,
-  createFixture,
-  dispatch,
-  fakeLocks,
-  recordOf,
-  restoreGlobals,
-  setVisible,
-  success,
-} from './fixtures.ts';
+import { answersSealed, dispatch, fakeLocks, fixtureForEachTest, recordOf, setVisible, success } from './fixtures.ts';
 
-let fixture: ReturnType<typeof createFixture>;
-beforeEach(() => {
-  useFakeClock();
-  fixture = createFixture();
-});
-afterEach(() => {
-  fixture.close();
-  restoreGlobals();
-  Reflect.deleteProperty(navigator, 'locks');
-});
+const fixture = fixtureForEachTest();
 
 describe('clear() on a page that is shown again, before it has read the record', () => {
   test.each([

@@ -18,8 +18,6 @@ let testNumber = 0;
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-afterEach(() => void Reflect.deleteProperty(navigator, 'locks'));
-
 describe('with Web Locks', () => {
   test('one of two tabs refreshes, and the other adopts the new set', async () => {
     const locks = fakeLocks();

@@ -3,20 +3,12 @@
  * harmed by what this version writes.
  */
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
-import { MINUTE, names, START, useFakeClock } from '../support/fixtures.ts';
-import { BASE_URL, createFixture, offline, recordOf, restoreGlobals, success } from './fixtures.ts';
+import { MINUTE, names, START } from '../support/fixtures.ts';
+import { BASE_URL, fixtureForEachTest, offline, recordOf, success } from './fixtures.ts';
 
-let fixture: ReturnType<typeof createFixture>;
-beforeEach(() => {
-  useFakeClock();
-  fixture = createFixture();
-});
-afterEach(() => {
-  fixture.close();
-  restoreGlobals();
-});
+const fixture = fixtureForEachTest();
 
 const fingerprintOf = (n: number) => recordOf(n).fingerprints[0];
 

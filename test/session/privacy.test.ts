@@ -1,29 +1,12 @@
 /** No former user's token, no text of others, no token without consent: what a page, a tab or a service must not bring about. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type SessionOptions, type Store, TokenError } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { HOUR, MINUTE, names, START, until } from '../support/fixtures.ts';
 import { controlledConsent, openAsking, watchedStore } from './consent-fixture.ts';
-import {
-  answersSealed,
-  BASE_URL,
-  createFixture,
-  dispatch,
-  recordOf,
-  restoreGlobals,
-  setVisible,
-  success,
-} from './fixtures.ts';
+import { answersSealed, BASE_URL, dispatch, fixtureForEachTest, recordOf, setVisible, success } from './fixtures.ts';
 
-let fixture: ReturnType<typeof createFixture>;
-beforeEach(() => {
-  useFakeClock();
-  fixture = createFixture();
-});
-afterEach(() => {
-  fixture.close();
-  restoreGlobals();
-});
+const fixture = fixtureForEachTest();
 
 describe('the option consent', () => {
   test.each([false, 0, '', null, true, 'yes', {}])(

@@ -1,32 +1,22 @@
 /** Stale clocks, damaged records, endless answers, many tabs, long waits: the session goes on, and nothing grows. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store } from '../../src/session/index.ts';
-import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
+import { DAY, HOUR, MINUTE, names, START, until } from '../support/fixtures.ts';
 import { openAsking } from './consent-fixture.ts';
 import {
   answersPlain,
-  createFixture,
   dispatch,
   fakeLocks,
+  fixtureForEachTest,
   recordOf,
-  restoreGlobals,
   sealedFor,
   setVisible,
   success,
   wireSet,
 } from './fixtures.ts';
 
-let fixture: ReturnType<typeof createFixture>;
-beforeEach(() => {
-  useFakeClock();
-  fixture = createFixture();
-});
-afterEach(() => {
-  fixture.close();
-  restoreGlobals();
-  Reflect.deleteProperty(navigator, 'locks');
-});
+const fixture = fixtureForEachTest();
 
 describe('the Date of an answer', () => {
   const answeredWith = (dateMs: number) => {

@@ -3,30 +3,13 @@
  * format. The next version is the current code over a store that writes `v: 3` and reads both formats.
  */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Session, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
-import {
-  BASE_URL,
-  createFixture,
-  offline,
-  recordOf,
-  restoreGlobals,
-  setVisible,
-  success,
-  watchRejections,
-} from './fixtures.ts';
+import { HOUR, MINUTE, names, START, until } from '../support/fixtures.ts';
+import { BASE_URL, fixtureForEachTest, offline, recordOf, setVisible, success, watchRejections } from './fixtures.ts';
 
 let testNumber = 0;
-let fixture: ReturnType<typeof createFixture>;
-beforeEach(() => {
-  useFakeClock();
-  fixture = createFixture();
-});
-afterEach(() => {
-  fixture.close();
-  restoreGlobals();
-});
+const fixture = fixtureForEachTest();
 
 type Stored = { v: number; generation: number; set?: { advertisingToken: string } } | undefined;
 const isOf = (v: number, stored: unknown) => (stored as Stored)?.v === v;

@@ -92,11 +92,11 @@ export function setByOwner(set: TokenSet, now: number): Transition {
  * Attempts with the set before still count: a service that refuses every set is not asked without end.
  */
 export function setByProvide(asked: SessionRecord): (set: TokenSet, now: number) => Transition {
-  return (set, now) => (record) => {
-    if (!isSameSet(record, asked)) return record;
-    const { retry } = record;
-    return { ...setByHost(set, now)(record), ...(retry && { retry: { ...retry, refusals: 0 } }) };
-  };
+  return (set, now) =>
+    ifSameSet(asked, (record) => {
+      const { retry } = record;
+      return { ...setByHost(set, now)(record), ...(retry && { retry: { ...retry, refusals: 0 } }) };
+    });
 }
 
 /**
@@ -136,7 +136,7 @@ export const signalNoted: Transition = (record) => {
  */
 export function provideClaimed(now: number, leaseMs: number): Transition {
   return (record) => {
-    const { provideAt = 0 } = record;
+    const { provideAt = Number.NEGATIVE_INFINITY } = record;
     return now >= provideAt && now < provideAt + leaseMs ? record : { ...record, provideAt: now };
   };
 }

@@ -1,5 +1,6 @@
-/** How far the record in memory agrees with the stored one: a part of the page state. Pure. */
+/** How far the record in memory agrees with the stored one: pure functions from state to state. */
 
+/** The part of the page state that is about the store. */
 export interface StorageState {
   /** The stored record has been read since the page was last away. */
   readonly isCurrent: boolean;

@@ -61,6 +61,11 @@ describe('a call of `provide` without the lock', () => {
     expect(after.provideAt).toBe(claims ? DUE : provideAt);
   });
 
+  test('is claimed if no tab has one, by a clock that starts at 0', () => {
+    const given = deepFreeze(bare({ provideAt: undefined }));
+    expect(provideClaimed(0, LEASE)(given).provideAt).toBe(0);
+  });
+
   test('leaves no lease when it has ended, but that of another tab', () => {
     expect(provideEnded(DUE)(bare({ provideAt: DUE })).provideAt).toBeUndefined();
     const other = deepFreeze(bare({ provideAt: DUE + 1 }));
