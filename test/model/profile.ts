@@ -130,6 +130,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     setup,
     time,
     service,
+    publisher,
     network,
     storage,
     tabs,

@@ -20,7 +20,7 @@ const isRefreshing = (tab: Tab): boolean => !tab.isRefreshOff && tab.ran() - tab
 
 /** End all faults and show every page; then all tabs must agree, and have a token if the service would issue one. */
 export const converge = async (profile: Profile): Promise<void> => {
-  const { setup, time, service, network, tabs, expected, fault, isRunning } = profile;
+  const { setup, time, service, publisher, network, tabs, expected, fault, isRunning } = profile;
   profile.setNetwork('none');
   profile.setStorage('none');
   profile.setProvide('none');
@@ -37,6 +37,7 @@ export const converge = async (profile: Profile): Promise<void> => {
     page.show();
   }
   await profile.pass(12 * MINUTE, 'after all faults have ended');
+  const callsBefore = publisher.calls();
   const last = profile.open({ visible: true });
   // A lock that another script holds is waited for, then ignored.
   await profile.pass(profile.conditions.isLockSeized ? 30_000 : 5_000, 'after all faults have ended');
@@ -66,6 +67,10 @@ export const converge = async (profile: Profile): Promise<void> => {
   const isHeld = (id: number) => tabs.some((tab) => tab.id === id && tab.grantedAt === Number.POSITIVE_INFINITY);
   const latest = expected.inForce().filter(({ kind, tab }) => kind !== 'set' || !isHeld(tab));
   const [only] = latest;
+  // The last user has logged out or opted out. Another one may be signed in: each new page asks `provide`.
+  const hasLeft = latest.length && latest.every(({ kind, isUncertain }) => kind !== 'set' && !isUncertain);
+  if (setup.hasProvide && hasLeft && !last.isInMemory && expected.isStored() && publisher.calls() === callsBefore)
+    fault(`\`provide\` is not asked after ${latest.map(({ kind }) => kind).join(' or ')}: ${describe(profile, last)}`);
   const isDue =
     latest.length === 1 && only!.kind === 'set' && !only!.isUncertain && together.length && !last.isInMemory;
   const wasEnded = network.calls.some(
