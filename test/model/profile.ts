@@ -136,6 +136,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     tabs,
     faults: checker.faults,
     conditions,
+    isMisled: checker.isMisled,
     expected,
     fault,
     /** The tab at an index, modulo the number of tabs. */

@@ -80,7 +80,7 @@ export const converge = async (profile: Profile): Promise<void> => {
   // After an opt-out, a set supplied since then is refreshed at once, and accepted unless its user has opted out at the service.
   const isOut = service.descendants(only?.root).some(({ user }) => service.isOptedOut(user));
   const endsAt = Math.max(0, ...service.descendants(only?.root).map(({ wire }) => wire.refresh_expires));
-  if (!isDue || wasEnded || wasRefused || isOut || time.nowMs >= endsAt) return;
+  if (!isDue || wasEnded || wasRefused || isOut || profile.isMisled() || time.nowMs >= endsAt) return;
   const all = together.map((tab) => describe(profile, tab)).join('; ');
   if (shown.has(undefined)) fault(`no token, though set ${only!.root} is in force: ${all}`);
   const dueAt = service.find(last.shown ?? '')?.wire.refresh_from ?? Number.POSITIVE_INFINITY;
