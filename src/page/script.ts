@@ -64,9 +64,16 @@ const install = () => {
   if (!isQueue && typeof before?.createSession === 'function') return;
   const tessera = createTessera();
   window.tessera = tessera;
-  const { baseUrl, name, provide } = scriptTag?.dataset ?? {};
+  const { baseUrl, name, provide, user } = scriptTag?.dataset ?? {};
   try {
-    if (baseUrl) tessera.createSession({ baseUrl, name, provide: provide ? provideFrom(provide) : undefined });
+    // A page that is rendered for nobody has an empty label.
+    if (baseUrl)
+      tessera.createSession({
+        baseUrl,
+        name,
+        user: user || undefined,
+        provide: provide ? provideFrom(provide) : undefined,
+      });
   } finally {
     // A wrong attribute does not lose the calls that the page has queued.
     run(tessera, isQueue ? before : []);

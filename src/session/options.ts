@@ -39,6 +39,11 @@ export interface SessionOptions {
    * it before: then the stored set came later, by a refresh or a later login.
    */
   tokens?: TokenAnswer | null | undefined;
+  /**
+   * Whom the page was rendered for: an opaque label, for example an account id. If the stored set belongs to another user, or to
+   * no known one, it is ended at once, in all tabs. Stored as a short hash only. Default: no label, and no such check.
+   */
+  user?: string | undefined;
   /** Ask the publisher's server for a set; the same as for `setTokens`. null, undefined or a 204 response: nobody is signed in. */
   provide?: ProvideOption | undefined;
   /** Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. */
@@ -78,6 +83,7 @@ const TYPES: Record<keyof SessionOptions, string> = {
   baseUrl: 'any',
   name: 'string',
   tokens: 'any',
+  user: 'string',
   provide: 'function',
   consent: 'function',
   refresh: 'any',

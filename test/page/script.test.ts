@@ -201,6 +201,29 @@ describe('a session by attributes', () => {
     expect(tessera.session).toBeUndefined();
   });
 
+  test('data-user of another user ends the former set, and data-provide is asked', async () => {
+    const calls = network(() => Response.json(success(8)));
+    const first = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-user': 'account-a' });
+    await first.session!.setTokens(wireSet(1), { user: 'account-a' });
+    first.session!.close();
+    delete window.tessera;
+    const attributes = { 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' };
+    const { session } = await load({ ...attributes, 'data-user': 'account-b' });
+    await until(() => session!.advertisingToken !== undefined);
+    expect(session!.advertisingToken).toBe('advertising-8');
+    expect(calls).toHaveLength(1);
+  });
+
+  test('an empty data-user is no label: the page was rendered for nobody', async () => {
+    const first = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-user': 'account-a' });
+    await first.session!.setTokens(wireSet(1), { user: 'account-a' });
+    first.session!.close();
+    delete window.tessera;
+    const { session } = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-user': '' });
+    await session!.ready;
+    expect(session!.advertisingToken).toBe('advertising-1');
+  });
+
   test('data-provide is fetched by POST, same-origin, without a body or a custom header', async () => {
     const calls = network(() => new Response(JSON.stringify(success(1)), { status: 200 }));
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });

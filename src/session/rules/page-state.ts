@@ -135,8 +135,10 @@ export function recordAdopted(page: PageState, before: SessionRecord, after: Ses
     return { ...next, provideResult: 'nobody', lastError: optedOutError(), emitted };
   // The service opts a user out. Another user may be signed in, whom `provide` knows.
   if (after.optedOut && !before.optedOut && cause !== 'provide') return { ...next, emitted };
-  // Whoever logs out knows that a set is needed to log in again: neither `provide` nor the page is asked.
-  if (after.clearedAt !== undefined) return { ...next, provideResult: 'nobody', emitted: { ...emitted, need: true } };
+  // Whoever logs out knows that a set is needed to log in again: neither `provide` nor the page is asked. Unless another user
+  // is known to have signed in.
+  if (after.clearedAt !== undefined && !after.user)
+    return { ...next, provideResult: 'nobody', emitted: { ...emitted, need: true } };
   return { ...next, emitted };
 }
 
