@@ -5,6 +5,7 @@
  */
 
 import { typeFault } from '../token/checks.ts';
+import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import { parseAnswer, type TokenSet } from '../token/token-set.ts';
 import { startAttempt } from './attempt-lifecycle.ts';
@@ -90,6 +91,9 @@ export async function getToken(shell: Shell, timeoutMs: number): Promise<string>
   }
 }
 
+/** Message of the development build. */
+const TOO_EARLY = 'refresh: too early to ask the service again; see state.next';
+
 /** How long `refresh()` waits for another tab, beyond the time limit of that tab: for an attempt that follows here, ms. */
 const FOLLOW_UP_MS = 4_000;
 
@@ -107,9 +111,7 @@ export async function refreshNow(shell: Shell): Promise<void> {
   await waitFor(shell, settings.timeoutMs + FOLLOW_UP_MS, 'refresh in another tab', isOver);
   if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
   if (plan.kind === 'refresh' && isSameSet(records.record, before))
-    throw (
-      shell.page.lastError ?? new TokenError('network', 'refresh: too early to ask the service again; see state.next')
-    );
+    throw shell.page.lastError ?? new TokenError('network', isDevelopment ? TOO_EARLY : undefined);
 }
 
 /** End the set in force for all tabs, then ask `provide`. */

@@ -65,6 +65,8 @@ export interface SessionOptions {
   retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
   /** Receives what a listener threw and what failed in the background; fits `console`. Never a token, key or DII. */
   logger?: { debug(message: string, ...more: unknown[]): void } | undefined;
+  /** Without `logger`: print with `console.log` what a logger would receive, among it every change of `state.next`. */
+  debug?: boolean | undefined;
   /** Allow http to every host. */
   allowInsecure?: boolean | undefined;
 }
@@ -93,8 +95,12 @@ const TYPES: Record<keyof SessionOptions, string> = {
   timeoutMs: 'number',
   retry: 'object',
   logger: 'any',
+  debug: 'any',
   allowInsecure: 'any',
 };
+
+/** `console.debug` is hidden by default in Chromium. */
+const CONSOLE = { debug: (...said: unknown[]) => console.log(...said) };
 
 function throwIf(fault: string | undefined): void {
   if (fault) throw new TypeError(fault);
@@ -127,5 +133,6 @@ export function parseOptions(options: SessionOptions): Settings {
   throwIf(choiceFault('refresh', ['auto', 'off'], refresh));
   for (const [option, value] of Object.entries({ firstMs, maxMs })) throwIf(typeFault(option, 'number', value));
   const baseUrl = parseBaseUrl(given.baseUrl, given.allowInsecure);
-  return { ...given, baseUrl, name, refresh, timeoutMs, firstMs, maxMs };
+  const logger = given.logger ?? (given.debug === true ? CONSOLE : undefined);
+  return { ...given, baseUrl, name, refresh, timeoutMs, firstMs, maxMs, logger };
 }

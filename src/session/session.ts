@@ -4,6 +4,7 @@
  * What happens inside is in `shell.ts`; what is decided, and why, in `rules/`.
  */
 
+import { isDevelopment } from '../token/development.ts';
 import { startAttempt } from './attempt-lifecycle.ts';
 import { createClock } from './browser/clock.ts';
 import { watchPage } from './browser/page.ts';
@@ -34,6 +35,7 @@ import {
 import { STORE_MS } from './store-queue.ts';
 import { withTimeout } from './timeout.ts';
 import type { Session } from './types.ts';
+import { watchMistakes } from './warnings.ts';
 
 /**
  * Create a session.
@@ -44,6 +46,7 @@ import type { Session } from './types.ts';
 export function createSession(options: SessionOptions): Session {
   const shell = createShell(options);
   const { settings, records, tabs, events } = shell;
+  const stopWatching = isDevelopment ? watchMistakes(settings) : undefined;
   tabs.connect();
   // What the page was rendered with is queued first: every later call outranks it.
   supplyRendered(shell);
@@ -81,7 +84,10 @@ export function createSession(options: SessionOptions): Session {
     noteSignal: () => run(() => noteSignal(shell)),
     on: events.on,
     subscribe: (listener) => events.on('change', listener),
-    close: () => close(shell),
+    close: () => {
+      stopWatching?.();
+      close(shell);
+    },
   };
 }
 

@@ -3,6 +3,7 @@
  * replaces the value; everything that is stored belongs to `record.ts`.
  */
 
+import { isDevelopment } from '../../token/development.ts';
 import { TokenError } from '../../token/errors.ts';
 import type { SessionRecord } from './record.ts';
 import { isSameSet } from './record.ts';
@@ -143,7 +144,8 @@ export function recordAdopted(page: PageState, before: SessionRecord, after: Ses
 }
 
 function optedOutError(): TokenError {
-  return new TokenError('opted_out', 'The service has refused the set that was supplied after the opt-out.');
+  const text = 'The service has refused the set that was supplied after the opt-out.';
+  return new TokenError('opted_out', isDevelopment ? text : undefined);
 }
 
 /** How an attempt ended, as far as this page's own waiting depends on it. */
