@@ -127,6 +127,8 @@ const SHARED = [
   'token/envelope.ts',
   'token/phase.ts',
   'token/token-set.ts',
+  // What keeps copies of an identity beside a session needs of its record.
+  'session/dated-store.ts',
   // Opens an engine, and so needs Node. `database/index.ts` does not: the operator compiles and runs where there is none.
   'database/database.ts',
   // The stored mappings take the same DII and options as the client, and refuse the same. `tessera-id/server` publishes neither.
