@@ -117,6 +117,28 @@ describe.each(Object.entries(bundlers))('%s', (name, bundle) => {
   });
 });
 
+test.each([
+  ['development', true],
+  ['production', false],
+])('in %s a bundler chooses the build by the export condition; one copy of the session', async (mode, hasWarnings) => {
+  const { build } = await import('vite');
+  const source = `import { createSession } from 'tessera-id'; import * as react from 'tessera-id/react'; console.log(createSession, react);`;
+  const outDir = join(user.folder, `mode-${mode}`);
+  const resolve = { conditions: [mode, 'module', 'browser'] };
+  const rolldownOptions = { input: await write(source), output: { entryFileNames: 'app.js' } };
+  await build({
+    root: user.folder,
+    logLevel: 'silent',
+    configFile: false,
+    resolve,
+    build: { outDir, minify: false, rolldownOptions },
+  });
+  const files = (await readdir(outDir, { recursive: true })).filter((name) => name.endsWith('.js'));
+  const code = (await Promise.all(files.map((name) => readFile(join(outDir, name), 'utf8')))).join('');
+  expect(code.includes('securitypolicyviolation')).toBe(hasWarnings);
+  expect(code.split('function createSession').length).toBe(2);
+});
+
 test('a page without a bundler imports the files unchanged, from a path like that of a CDN', async () => {
   const { baseUrl, handler } = await startOperator();
   const modules = join(user.folder, 'node_modules');

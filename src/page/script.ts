@@ -63,13 +63,13 @@ const createTessera = (): Tessera => {
 };
 
 const install = () => {
+  if (isDevelopment) checkTag(scriptTag);
   const before = ownGlobal('tessera');
   const isQueue = Array.isArray(before);
   // A second copy of the file leaves the page to the first.
   if (!isQueue && typeof before?.createSession === 'function') return;
   const tessera = createTessera();
   window.tessera = tessera;
-  if (isDevelopment) checkTag(scriptTag);
   const { baseUrl, name, provide, user, debug } = scriptTag?.dataset ?? {};
   try {
     // A page that is rendered for nobody has an empty label.

@@ -6,7 +6,7 @@ import { isBlocked } from './warnings.ts';
  * Name the likely reason, for the message of an error of the development build.
  *
  * @example networkReason('https://operator.example')
- * // '; the service cannot be reached, or does not permit pages of https://www.example (CORS): see the console'
+ * // '; the service cannot be reached, or it does not permit pages of https://www.example (CORS), or their Content-Security-Policy blocks it: see the console'
  */
 export function networkReason(baseUrl: string): string {
   const { origin } = new URL(baseUrl);
@@ -15,7 +15,8 @@ export function networkReason(baseUrl: string): string {
   if (isBlocked(baseUrl)) return `; the Content-Security-Policy of this page blocks it: add ${origin} to connect-src`;
   if (page?.protocol === 'https:' && origin.startsWith('http:'))
     return '; a browser blocks requests from an https page to http (mixed content)';
-  const cors =
-    page && page.origin !== origin ? `, or does not permit pages of ${page.origin} (CORS): see the console` : '';
-  return `; the service cannot be reached${cors}`;
+  // Chromium reports a violation of the policy after the request has failed: the first time, nothing is known of it.
+  const isOther = page && page.origin !== origin;
+  const policies = `, or it does not permit pages of ${page?.origin} (CORS), or their Content-Security-Policy blocks it`;
+  return `; the service cannot be reached${isOther ? `${policies}: see the console` : ''}`;
 }

@@ -143,7 +143,7 @@ describe('a failure of a refresh', () => {
     [
       'by a page of another origin',
       () => at('https://www.example/page'),
-      '; the service cannot be reached, or does not permit pages of https://www.example (CORS): see the console',
+      '; the service cannot be reached, or it does not permit pages of https://www.example (CORS), or their Content-Security-Policy blocks it: see the console',
     ],
     ['by a page of the same origin', () => at(`${BASE_URL}/page`), '; the service cannot be reached'],
     ['on a server', () => vi.stubGlobal('location', undefined), '; the service cannot be reached'],

@@ -1,0 +1,82 @@
+/** `tessera.dev.js` in a real page: what it says about mistakes that a page sees nothing of. */
+
+import { expect, onTestFinished, test } from 'vitest';
+import { openProfile, serveSite } from '../support/browser.ts';
+import { startOperator } from './publisher.ts';
+
+declare global {
+  interface Window {
+    said: string[];
+  }
+}
+
+/** A page that keeps what the console is told, and the errors of the session. */
+const PAGE = `
+  window.said = [];
+  const { warn } = console;
+  console.warn = (text) => { said.push(text); warn(text); };
+  (window.tessera = window.tessera || []).push((t) => t.session?.on('error', (e) => said.push(e.code + ': ' + e.message)));`;
+
+const open = async (tag: string, headers: Record<string, string>, token: (request: Request) => Promise<Response>) => {
+  const site = await serveSite({
+    '/': () =>
+      new Response(`<!doctype html><title>page</title><script src="/page.js"></script>${tag}`, {
+        headers: { 'content-type': 'text/html', ...headers },
+      }),
+    '/page.js': () => new Response(PAGE, { headers: { 'content-type': 'text/javascript' } }),
+    '/token': token,
+  });
+  const page = await (await openProfile()).newPage();
+  onTestFinished(() => page.close());
+  await page.goto(`${site.origin}/`);
+  return page;
+};
+const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs/errors.md';
+
+test('a policy that blocks the operator is named in the console, and the error leads there', async () => {
+  const { baseUrl, handler, asked } = await startOperator();
+  const page = await open(
+    `<script async src="/tessera.dev.js" data-base-url="${baseUrl}" data-provide="/token"></script>`,
+    { 'content-security-policy': "default-src 'none'; script-src 'self'; connect-src 'self'" },
+    handler,
+  );
+  await page.waitForFunction(() => window.said.some((text) => text.startsWith('network')));
+  const origin = new URL(page.url()).origin;
+  const reason = `the service cannot be reached, or it does not permit pages of ${origin} (CORS), or their Content-Security-Policy blocks it: see the console`;
+  expect((await page.evaluate(() => window.said)).sort()).toEqual([
+    `[tessera] the Content-Security-Policy of this page blocks the operator: add ${baseUrl} to connect-src (${DOCS}#network)`,
+    `network: refresh: no answer to POST ${baseUrl}/v2/token/refresh; ${reason}`,
+  ]);
+  expect(asked).toEqual(['POST /v2/token/generate']);
+});
+
+test('a module, a misspelt attribute and a missing route are named', async () => {
+  const { baseUrl } = await startOperator();
+  const page = await open(
+    `<script type="module" src="/tessera.dev.js?module" data-base-url="${baseUrl}"></script>
+     <script async src="/tessera.dev.js" data-base-url="${baseUrl}" data-provde="/token"></script>`,
+    {},
+    async () => new Response(null, { status: 404 }),
+  );
+  await page.waitForFunction(() => window.said.length > 1);
+  expect((await page.evaluate(() => window.said)).sort()).toEqual([
+    '[tessera] script tag: data-provde is unknown; did you mean data-provide?',
+    '[tessera] script tag: type="module" hides the tag from the script, so its attributes are ignored. Remove it',
+  ]);
+});
+
+test('a server that refuses the page is named', async () => {
+  const { baseUrl } = await startOperator();
+  const page = await open(
+    `<script async src="/tessera.dev.js" data-base-url="${baseUrl}" data-provide="/token"></script>`,
+    {},
+    async () => new Response(null, { status: 403 }),
+  );
+  await page.waitForFunction(() => window.said.length > 1);
+  const refused =
+    'provide: POST /token answered 403; tokenHandler refuses pages of other origins, unless its option origins names them';
+  expect((await page.evaluate(() => window.said)).sort()).toEqual([
+    `[tessera] ${refused} (${DOCS}#provide_failed)`,
+    `provide_failed: ${refused}`,
+  ]);
+});
