@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 // Five projects, by folder. Files that no pattern names run in Node. The library build is configured in vite.config.ts.
-const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts', 'test/fuzz/page.test.ts'];
+const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts', 'test/fuzz/{page,drop-in}.test.ts'];
 const database = [
   'test/database/**/*.test.ts',
   'test/operator-nodes/**/*.test.ts',
