@@ -66,7 +66,7 @@ export default defineConfig({
           globalSetup: ['test/database/engines.ts'],
           // Jobs of 30,000 rows, in real time.
           testTimeout: 240_000,
-          hookTimeout: 60_000,
+          hookTimeout: 240_000,
         },
       },
       {
