@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 // Five projects, by folder. Files that no pattern names run in Node. The library build is configured in vite.config.ts.
-const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts', 'test/fuzz/page.test.ts'];
+const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts', 'test/fuzz/{page,drop-in}.test.ts'];
 const database = [
   'test/database/**/*.test.ts',
   'test/operator-nodes/**/*.test.ts',
@@ -66,7 +66,7 @@ export default defineConfig({
           globalSetup: ['test/database/engines.ts'],
           // Jobs of 30,000 rows, in real time.
           testTimeout: 240_000,
-          hookTimeout: 60_000,
+          hookTimeout: 240_000,
         },
       },
       {

@@ -43,10 +43,18 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
   let expected: { refreshToken: unknown; actAt: number } | undefined;
   let inUse: Store;
 
-  const forThisOperator = (stored: DatedRecord | undefined) => stored && { ...stored, baseUrl };
+  /** What a store returned is hostile until it is checked. The session checks its own members, and nothing checks the time. */
+  const checked = (stored: unknown): DatedRecord | undefined => {
+    const record = stored as DatedRecord | undefined;
+    return record && { ...record, actAt: Number.isSafeInteger(record.actAt) ? record.actAt : undefined };
+  };
+  const forThisOperator = (stored: unknown) => {
+    const record = checked(stored);
+    return record && { ...record, baseUrl };
+  };
 
   /** Apply a change of the session, and keep the time of the act behind it. */
-  const changed = (stored: DatedRecord | undefined, change: (stored: unknown) => unknown) => {
+  const changed = (stored: unknown, change: (stored: unknown) => unknown) => {
     const before = forThisOperator(stored);
     const after = change(before) as DatedRecord | undefined;
     if (!after || after === before) return after && stored;
@@ -59,13 +67,13 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
   const watch = (store: Store): Store => {
     /** Note what is stored. A store that has failed may still answer: too late. */
     const note = (stored: unknown) => {
-      if (inUse === watched) last = stored as DatedRecord | undefined;
+      if (inUse === watched) last = checked(stored);
       return last;
     };
     const watched: Store = {
       ...store,
       read: async () => forThisOperator(note(await store.read())),
-      update: async (change) => note(await store.update((stored) => changed(stored as DatedRecord, change))),
+      update: async (change) => note(await store.update((stored) => changed(stored, change))),
       // The session's own record has no time.
       spare: (value) => watch(memoryStore({ ...(value as DatedRecord), actAt: last?.actAt ?? 0 })),
     };

@@ -8,6 +8,7 @@
 
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -17,7 +18,8 @@ const SEED = Number(process.env.TESSERA_FUZZ_SEED ?? 20_260_601);
 /** The sum of the weights of all targets. */
 const TOTAL_WEIGHT = 100;
 
-const CORPUS = new URL('corpus/', import.meta.url);
+// A path: in the project `page`, Vite replaces `new URL('...', import.meta.url)` by an address of http.
+const CORPUS = join(import.meta.dirname, 'corpus');
 
 interface CorpusFile {
   /** What the input once did. */
@@ -28,13 +30,13 @@ interface CorpusFile {
   readonly input: string;
 }
 
-const folderOf = (name: string): URL => new URL(`${name.replaceAll(/[^a-z0-9]+/gi, '-').toLowerCase()}/`, CORPUS);
+const folderOf = (name: string): string => join(CORPUS, name.replaceAll(/[^a-z0-9]+/gi, '-').toLowerCase());
 
 const readCorpus = (name: string): unknown[] => {
   const folder = folderOf(name);
   if (!existsSync(folder)) return [];
   return readdirSync(folder).map((file) => {
-    const { input } = JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as CorpusFile;
+    const { input } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as CorpusFile;
     return deserialize(Buffer.from(input, 'base64'));
   });
 };
@@ -46,7 +48,7 @@ const keep = (name: string, input: unknown, note: string): void => {
     const content: CorpusFile = { note, readable: input, input: serialized };
     mkdirSync(folderOf(name), { recursive: true });
     const text = JSON.stringify(content, (_, value) => (typeof value === 'bigint' ? `${value}` : value), 2);
-    writeFileSync(new URL(`${hash}.json`, folderOf(name)), `${text}\n`);
+    writeFileSync(join(folderOf(name), `${hash}.json`), `${text}\n`);
   } catch {
     // An input that cannot be serialised: the seed in the message repeats it.
   }

@@ -35,6 +35,18 @@ test('a new generation is an act of now; a change of the same generation keeps i
   expect(store.view()).not.toHaveProperty('set');
 });
 
+test.each([0n, '5', Number.NaN, Number.POSITIVE_INFINITY, {}, 1e300])(
+  'a stored time that is none, %s, reads as absent',
+  async (actAt) => {
+    await indexedDbStore(NAME).update(put({ ...loggedIn(1), actAt }));
+    const store = createDatedStore(NAME, BASE_URL);
+    await store.read();
+    expect(store.view()).toMatchObject({ generation: 1, actAt: undefined });
+    await store.update(put(loggedIn(2)));
+    expect(store.view()?.actAt).toBe(START);
+  },
+);
+
 test('acts stay in order if the clock is set back', async () => {
   const store = createDatedStore(NAME, BASE_URL);
   await store.update(put(loggedIn(1)));
