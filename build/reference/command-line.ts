@@ -23,7 +23,12 @@ const codeCell = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``;
 const table = (title: string, rows: readonly (readonly [term: string, text: string])[]): string[] =>
   rows.length === 0
     ? []
-    : [`| ${title} | |`, '|---|---|', ...rows.map(([term, text]) => `| ${codeCell(term)} | ${cell(text)} |`), ''];
+    : [
+        `| ${title} | meaning |`,
+        '|---|---|',
+        ...rows.map(([term, text]) => `| ${codeCell(term)} | ${cell(text)} |`),
+        '',
+      ];
 
 /** A verb and the verbs below it. */
 const sections = (verb: Command, above = 'tessera', level = '##'): string[] => {

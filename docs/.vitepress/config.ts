@@ -3,6 +3,7 @@
 import { defineConfig } from 'vitepress';
 import { linkOutside } from './outside.ts';
 import { checkSidebar, sidebar } from './sidebar.ts';
+import { plainEmptyHeaders } from './tables.ts';
 
 checkSidebar();
 
@@ -16,7 +17,14 @@ export default defineConfig({
   // The path of the site on its host, with a `/` on both sides.
   base: process.env['DOCS_BASE'] ?? '/',
   lastUpdated: false,
-  markdown: { config: linkOutside },
+  markdown: {
+    config: (markdown) => {
+      linkOutside(markdown);
+      plainEmptyHeaders(markdown);
+    },
+    // The default pair has too little contrast for small text.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+  },
   vite: {
     // The live figure runs the source of this repository, its operator included.
     resolve: { alias: { util: path('build/util.ts') } },
@@ -32,7 +40,13 @@ export default defineConfig({
     ],
     sidebar,
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      // The name contains the text of the button, whose last part is the key.
+      options: {
+        translations: { button: { buttonText: 'Search', buttonAriaLabel: 'Search K (with Control or Command)' } },
+      },
+    },
     socialLinks: [{ icon: 'github', link: 'https://github.com/tessera-id/tessera' }],
     externalLinkIcon: true,
   },

@@ -58,6 +58,10 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['Security model', 'security'],
     ['Glossary', 'concepts/glossary'],
   ],
+  Help: [
+    ['Questions', 'faq'],
+    ['Troubleshooting', 'troubleshooting'],
+  ],
   Reference: [
     ['Session', 'session'],
     ['Errors', 'errors'],
@@ -81,16 +85,11 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['tessera-id/uid2', 'reference/tessera-id/uid2'],
     ['tessera-id/global', 'reference/tessera-id/global'],
   ],
-  Help: [
-    ['Questions', 'faq'],
-    ['Troubleshooting', 'troubleshooting'],
-  ],
 };
 
-/** The sidebar. Long groups are closed until a page of theirs is open. */
+/** The sidebar. */
 export const sidebar: DefaultTheme.SidebarItem[] = Object.entries(PAGES).map(([text, pages]) => ({
   text,
-  collapsed: text === 'Reference',
   items: pages
     .filter(([, page]) => existsSync(`${docs}${page}.md`))
     .map(([title, page]) => ({ text: title, link: `/${page.replace(/(^|\/)index$/, '$1')}` })),
