@@ -19,7 +19,7 @@ const built = [
   'test/consumers.test.ts',
   'test/examples.test.ts',
   'test/testing/runners.test.ts',
-  'test/docs/site.test.ts',
+  'test/docs/{site,start}.test.ts',
 ];
 
 export default defineConfig({

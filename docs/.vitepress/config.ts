@@ -42,9 +42,9 @@ export default defineConfig({
     outline: [2, 3],
     search: {
       provider: 'local',
-      // The name contains the text of the button, whose last part is the key.
+      // The name contains the text of the button, whose last part is the key: "Search K".
       options: {
-        translations: { button: { buttonText: 'Search', buttonAriaLabel: 'Search K (with Control or Command)' } },
+        translations: { button: { buttonText: 'Search ', buttonAriaLabel: 'Search K (with Control or Command)' } },
       },
     },
     socialLinks: [{ icon: 'github', link: 'https://github.com/tessera-id/tessera' }],
