@@ -2,6 +2,7 @@
  * The library build. One Vite build cannot emit ES modules, a command for Node and self-contained scripts, so each has a mode:
  *
  *   vite build                    the ES modules that package.json exports
+ *   vite build --mode development the same for the export condition `development`
  *   vite build --mode command     the `tessera` command
  *   vite build --mode demo        the demo that the command starts
  *   vite build --mode tessera.js  one script-tag file, by its name
@@ -10,32 +11,39 @@
  */
 
 import { type BuildEnvironmentOptions, defineConfig, type UserConfig } from 'vite';
-import { command, demo, entries, external, type ScriptFile, scripts } from './build/entries.ts';
+import { command, demo, developmentEntries, entries, external, type ScriptFile, scripts } from './build/entries.ts';
 
 /** Absolute, as an alias must be. */
 const path = (file: string) => `${import.meta.dirname}/${file}`;
 
-/** ES modules, not minified: the user's bundler minifies. What they share is in `chunks/`. */
-const modules: UserConfig = {
+/** The constants that `src/token/development.ts` reads. */
+const PRODUCTION = { __TESSERA_PRODUCTION__: 'true' };
+const TERSE = { ...PRODUCTION, __TESSERA_TERSE__: 'true' };
+
+/**
+ * ES modules, not minified: the user's bundler minifies. What they share is in `chunks/`.
+ *
+ * @param names   source files below `src/`, without their extension.
+ * @param folder  below `dist/`, with a final slash.
+ */
+const modules = (names: readonly string[], folder: string, define: Record<string, string>): UserConfig => ({
+  define,
   resolve: { alias: { util: path('build/util.ts') } },
   build: {
     minify: false,
     sourcemap: true,
-    lib: {
-      entry: Object.fromEntries(Object.values(entries).map((name) => [name, path(`src/${name}.ts`)])),
-      formats: ['es'],
-    },
+    lib: { entry: Object.fromEntries(names.map((name) => [name, path(`src/${name}.ts`)])), formats: ['es'] },
     rolldownOptions: {
       external,
       output: {
-        entryFileNames: '[name].js',
-        chunkFileNames: 'chunks/[name]-[hash].js',
+        entryFileNames: `${folder}[name].js`,
+        chunkFileNames: `${folder}chunks/[name]-[hash].js`,
         // React's server components stop here. In the source, Rolldown would warn about it.
         banner: ({ name }) => (name === 'page/react' ? "'use client';" : ''),
       },
     },
   },
-};
+});
 
 /**
  * A program for Node. Its dependencies are bundled, except those of package.json's `dependencies` and peers, and esbuild, which
@@ -71,8 +79,9 @@ const noticeOf = ({ moduleIds }: { readonly moduleIds: readonly string[] }): str
     : '';
 
 /** One script-tag file, self-contained and minified. */
-function script(name: string, { source, format, noble }: ScriptFile): UserConfig {
+function script(name: string, { source, format, noble, isDevelopment }: ScriptFile): UserConfig {
   return {
+    define: isDevelopment ? {} : TERSE,
     resolve: { alias: noble ? { './noble.ts': path(noble) } : {} },
     build: {
       // No comment in the file: a page that serves the file alone would cause a request that fails.
@@ -86,8 +95,14 @@ function script(name: string, { source, format, noble }: ScriptFile): UserConfig
 }
 
 export default defineConfig(({ mode }) => {
-  const programs: Record<string, UserConfig> = { command: program(command, `src/${command}`), demo: packagedDemo };
-  const config = scripts[mode] ? script(mode, scripts[mode]) : (programs[mode] ?? modules);
+  const others: Record<string, UserConfig> = {
+    command: program(command, `src/${command}`),
+    demo: packagedDemo,
+    development: modules(developmentEntries, 'development/', {}),
+  };
+  const config = scripts[mode]
+    ? script(mode, scripts[mode])
+    : (others[mode] ?? modules(Object.values(entries), '', PRODUCTION));
   const build: BuildEnvironmentOptions = {
     target: 'es2022',
     emptyOutDir: false,

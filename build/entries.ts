@@ -15,6 +15,14 @@ export const entries: Readonly<Record<string, string>> = Object.fromEntries(
   ),
 );
 
+/**
+ * Source files of the entry points that have a development build: the export condition `development` names
+ * `dist/development/NAME.js`.
+ */
+export const developmentEntries: readonly string[] = Object.values(manifest.exports).flatMap((target) =>
+  typeof target === 'object' && 'development' in target ? [nameOf(target.default)] : [],
+);
+
 /** Source file of the `tessera` command below `src/`, without its extension. */
 export const command = nameOf(manifest.bin.tessera);
 
@@ -25,6 +33,8 @@ export interface ScriptFile {
   readonly format: 'iife' | 'es';
   /** The module that replaces `src/token/noble.ts`. */
   readonly noble?: string;
+  /** Full error messages, and warnings in the console; see `src/token/development.ts`. Such a file has no size limit. */
+  readonly isDevelopment?: true;
 }
 
 /** File name in `dist/` -> what it is built from. */
@@ -33,14 +43,18 @@ export const scripts: Readonly<Record<string, ScriptFile>> = {
   'tessera-uid2.js': { source: 'src/page/uid2/script.ts', format: 'iife', noble: 'src/page/noble.ts' },
   'tessera-noble.js': { source: 'build/noble.ts', format: 'es' },
   'tessera.full.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts' },
+  'tessera.dev.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts', isDevelopment: true },
   'tessera-inspector.js': { source: 'src/page/inspector/script.ts', format: 'iife' },
 };
 
 /** The demo that `tessera demo` starts: a file of `demo/`, without its extension. Its pages are copied beside it. */
 export const demo = 'demo/main';
 
-/** The modes of `vite.config.ts`: one build each. `production` is Vite's default and builds the ES modules. */
-export const modes: readonly string[] = ['production', 'command', 'demo', ...Object.keys(scripts)];
+/**
+ * The modes of `vite.config.ts`: one build each. `production` is Vite's default and builds the ES modules, `development` those of
+ * the export condition of that name.
+ */
+export const modes: readonly string[] = ['production', 'development', 'command', 'demo', ...Object.keys(scripts)];
 
 /** Dependencies and optional peers that the user's package manager installs: never bundled into ES modules or the command. */
 export const external = [

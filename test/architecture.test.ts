@@ -189,7 +189,13 @@ describe('the package', () => {
     expect(own).toBe('./package.json');
     expect(Object.keys(paths)).toEqual(Object.keys(entries));
     for (const [path, file] of Object.entries(entries)) {
-      expect(paths[path]).toEqual({ types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` });
+      // Full error messages and warnings for pages. Servers always have them.
+      const isOfPage = /^(session|token|page)\//.test(file) && path !== './global';
+      expect(paths[path]).toEqual({
+        types: `./dist/${file}.d.ts`,
+        ...(isOfPage && { development: `./dist/development/${file}.js` }),
+        default: `./dist/${file}.js`,
+      });
     }
     expect(bin).toEqual({ tessera: `dist/${command}.js`, 'tessera-id': `dist/${command}.js` });
     const files = sources.map(({ path }) => path.replace(/\.tsx?$/, ''));

@@ -31,9 +31,13 @@ export interface Pages {
 /**
  * Serve a page and start a browser.
  *
+ * The script tag notes when its first byte runs and when its last one has run: `startedAt` and `evaluatedAt`, by
+ * `performance.now()`.
+ *
  * @param script  runs on the page before the script tag.
+ * @param bare    runs instead of the script tag, on the page `/bare`.
  */
-export const startPages = async (lifetimes: OperatorOptions, script: string): Promise<Pages> => {
+export const startPages = async (lifetimes: OperatorOptions, script: string, bare = ''): Promise<Pages> => {
   const [{ createOperator }, { listen }, { createClient, tokenHandler }] = await Promise.all([
     builtOperator(),
     builtNode(),
@@ -44,17 +48,20 @@ export const startPages = async (lifetimes: OperatorOptions, script: string): Pr
   const client = createClient({ baseUrl: operatorAt.url, ...operator.participants[0]! });
   const tokens = tokenHandler({ client, user: () => ({ email: 'reader@example.com' }) });
   const file = await readFile(new URL('../../dist/tessera.js', import.meta.url), 'utf8');
-  const html = `<!doctype html><title>bench</title><link rel="icon" href="data:,">
+  const timed = (code: string) => `var startedAt = performance.now();${code}\n;var evaluatedAt = performance.now();`;
+  const html = (src: string) => `<!doctype html><title>bench</title><link rel="icon" href="data:,">
     <script>${script}</script>
-    <script async src="/tessera.js" data-base-url="${operatorAt.url}" data-provide="/token"></script>`;
+    <script async src="${src}" data-base-url="${operatorAt.url}" data-provide="/token"></script>`;
   const answer = (body: string, type: string) => new Response(body, { headers: { 'content-type': type } });
   const site = await listen(
     {
       fetch: async (request) => {
         const { pathname } = new URL(request.url);
         if (pathname === '/token') return tokens(request);
-        if (pathname === '/tessera.js') return answer(file, 'text/javascript');
-        return answer(html, 'text/html');
+        if (pathname === '/tessera.js') return answer(timed(file), 'text/javascript');
+        if (pathname === '/echo') return new Response(request.body);
+        if (pathname === '/bare.js') return answer(timed(bare), 'text/javascript');
+        return answer(html(pathname === '/bare' ? '/bare.js' : '/tessera.js'), 'text/html');
       },
     },
     { port: 0, graceMs: 0 },

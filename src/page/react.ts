@@ -47,7 +47,7 @@ function useOwnSession(options: SessionOptions | undefined): Session | undefined
   useInsertionEffect(() => {
     latest.current = options;
   });
-  const { baseUrl, name, provide } = options ?? {};
+  const { baseUrl, name, user, provide } = options ?? {};
   // biome-ignore lint/correctness/useExhaustiveDependencies: a component writes the same options as a new object at each render.
   useEffect(() => {
     if (!options) return;
@@ -60,7 +60,7 @@ function useOwnSession(options: SessionOptions | undefined): Session | undefined
       session.close();
       setOwn(undefined);
     };
-  }, [!options, baseUrl, name, !provide]);
+  }, [!options, baseUrl, name, user, !provide]);
   return options && own;
 }
 
@@ -94,8 +94,8 @@ export function TesseraProvider({ options, session, children }: TesseraProviderP
  * Use a session and its state; renders again at every change of state.
  *
  * @param given  Default: the session of the nearest {@link TesseraProvider}. A session, which the caller closes. Or the options
- *   of a session, which the hook creates when the component mounts, closes when it unmounts, and replaces for another `baseUrl`
- *   or `name`, and when `provide` appears or disappears. The `provide` of the latest render is called; of the other options the
+ *   of a session, which the hook creates when the component mounts, closes when it unmounts, and replaces for another `baseUrl`,
+ *   `name` or `user`, and when `provide` appears or disappears. The `provide` of the latest render is called; of the other options the
  *   first values count.
  * @throws {TypeError} for a wrong option, to the nearest error boundary.
  * @throws {Error} without an argument if there is no provider.

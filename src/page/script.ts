@@ -12,16 +12,21 @@
 
 import { version } from '../../package.json';
 import { createSession, type EventName, isTokenError, type Session, type SessionOptions } from '../session/index.ts';
+import { responseFault } from '../session/provide-fault.ts';
+import { isDevelopment } from '../token/development.ts';
 import { ownGlobal, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
+import { checkTag } from './script-warnings.ts';
 
 /** Ask the publisher's server: POST, same-origin credentials, no body; 204 means that nobody is signed in. */
 const provideFrom =
   (url: string): NonNullable<SessionOptions['provide']> =>
   async ({ signal }) => {
     const response = await fetch(url, { method: 'POST', credentials: 'same-origin', signal });
-    // The session reads the status of a response: 204 means that nobody is signed in, others are no set.
-    return response.ok && response.status !== 204 ? response.json() : response;
+    if (response.status === 204) return null;
+    if (response.ok) return response.json();
+    // A query may name the user.
+    throw responseFault(`POST ${url.split('?')[0]}`, response.status);
   };
 
 /** Repeat a session's events on `window`. Every script on the page hears them: they carry phase and times only. */
@@ -64,9 +69,18 @@ const install = () => {
   if (!isQueue && typeof before?.createSession === 'function') return;
   const tessera = createTessera();
   window.tessera = tessera;
-  const { baseUrl, name, provide } = scriptTag?.dataset ?? {};
+  if (isDevelopment) checkTag(scriptTag);
+  const { baseUrl, name, provide, user, debug } = scriptTag?.dataset ?? {};
   try {
-    if (baseUrl) tessera.createSession({ baseUrl, name, provide: provide ? provideFrom(provide) : undefined });
+    // A page that is rendered for nobody has an empty label.
+    if (baseUrl)
+      tessera.createSession({
+        baseUrl,
+        name,
+        user: user || undefined,
+        debug: debug !== undefined && debug !== 'false',
+        provide: provide ? provideFrom(provide) : undefined,
+      });
   } finally {
     // A wrong attribute does not lose the calls that the page has queued.
     run(tessera, isQueue ? before : []);

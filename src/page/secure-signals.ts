@@ -65,6 +65,20 @@ const clearCaches = (page: Page, google: NonNullable<Page['googletag']>) => {
   page.google?.ima?.secureSignals?.clearAllCache();
 };
 
+/** Let the session remember for whom Google's caches are filled. */
+const trackUser = (session: Session, clear: () => void) => ({
+  /** The caches are about to be filled; clear them if a page without this adapter has changed the user since. */
+  async noteUser() {
+    const isOfOther = await session.noteSignal().catch(() => false);
+    if (isOfOther) clear();
+  },
+  /** The user has changed: clear the caches. */
+  changeUser() {
+    clear();
+    session.noteSignal().catch(() => {});
+  },
+});
+
 /** Push the provider once per page, unless somebody else has pushed one with the same id. */
 const pushOnce = (
   provider: SharedProvider,
@@ -107,12 +121,7 @@ export function connectSecureSignals(
   let emitted = session.advertisingToken;
   let isSignedIn = hasUser(session.state.phase);
 
-  const clearCache = () => clearCaches(page, google);
-  /** Remember for whom the cache is filled; clear it if a page without this adapter has changed the user since. */
-  const noteUser = async (isCleared: boolean) => {
-    const isOfOther = await session.noteSignal().catch(() => false);
-    if (isOfOther && !isCleared) clearCache();
-  };
+  const { noteUser, changeUser } = trackUser(session, () => clearCaches(page, google));
   const read = () => (session.advertisingToken === emitted ? emitted : undefined);
   const resolveWaiting = () => {
     const token = read();
@@ -122,8 +131,8 @@ export function connectSecureSignals(
   const offToken = session.on('token', ({ advertisingToken, cause }) => {
     // A set of the publisher is a login or another user; a token where nobody was signed in is a login in another tab.
     const isOther = cause === 'set' || cause === 'provide' || (!isSignedIn && cause !== 'load');
-    if (isOther) clearCache();
-    void noteUser(isOther);
+    if (isOther) changeUser();
+    else void noteUser();
     isSignedIn = true;
     emitted = advertisingToken;
     resolveWaiting();
@@ -133,11 +142,7 @@ export function connectSecureSignals(
     if (session.state.waitingFor === 'storage') return;
     const wasSignedIn = isSignedIn;
     isSignedIn = hasUser(session.state.phase);
-    const hasLeft = wasSignedIn && !isSignedIn;
-    if (hasLeft) {
-      clearCache();
-      void noteUser(true);
-    }
+    if (wasSignedIn && !isSignedIn) changeUser();
     // The token is known again after the page was restored.
     resolveWaiting();
   });
@@ -146,7 +151,7 @@ export function connectSecureSignals(
   (page as Record<string, unknown>)[hosted!] = provider.collect;
   resolveWaiting();
   // Google calls a provider at once, and may use what it has cached: clear first, if a former user's signal is there.
-  const checked = session.ready.then(() => noteUser(false));
+  const checked = session.ready.then(noteUser);
   if (register) void checked.then(() => pushOnce(provider, google, id, networkCode ? 'networkCode' : 'id'));
   return () => {
     offToken();

@@ -25,6 +25,15 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+/** Options of `generate`. */
+export interface GenerateOptions extends CallOptions {
+  /**
+   * The user's TCF consent string, as the CMP of the page gives it. An operator with the scope EUID makes no token without
+   * sufficient consent; one with the scope UID2 does not read it. Default: none is sent.
+   */
+  readonly tcfConsent?: string | undefined;
+}
+
 /** {@link CallOptions} with the time limit filled in. */
 export interface CallLimits {
   readonly signal: AbortSignal | undefined;
@@ -76,6 +85,8 @@ const parse = (path: string, json: string, answeredAt: number | undefined): Serv
   }
   const { status, body, message } = (answer ?? {}) as Record<string, unknown>;
   if (status === 'success' || status === 'optout') return { status, body, answeredAt };
+  if (status === 'insufficient_user_consent')
+    throw errorAt200('no_consent', path, 'the consent string of the user does not permit a token');
   if (typeof status !== 'string') throw unusableAnswer(path, `status: expected string, got ${kindOf(status)}`);
   const explanation = typeof message === 'string' ? `: ${redacted(message)}` : '';
   throw errorAt200('client_error', path, `status: expected success or optout, got ${redacted(status)}${explanation}`);
@@ -106,7 +117,7 @@ const withRequest = async <T>(path: string, decrypting: Promise<T>): Promise<T> 
  *
  * @throws {TokenError} (each call) `network`; `timeout`; `unauthorized` 401; `rate_limited` 429; `client_error`,
  *   `clock_skew`, `refresh_rejected` 400; `http_status` any other; and for a 200: `malformed_response`,
- *   `decrypt_failed`, `nonce_mismatch`, `client_error` if its status is neither `success` nor `optout`.
+ *   `decrypt_failed`, `nonce_mismatch`, `no_consent`, `client_error` if its status is neither `success` nor `optout`.
  */
 export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: ClientSettings): Call {
   // The key, not its promise: a promise on Cloudflare Workers belongs to the request that created it.

@@ -7,7 +7,7 @@
 
 import { typeFault } from '../token/checks.ts';
 import { type BulkClient, createBulkClient } from './bulk.ts';
-import { type CallOptions, callOptions, createCall } from './call.ts';
+import { type CallOptions, callOptions, createCall, type GenerateOptions } from './call.ts';
 import { throwIf } from './checks.ts';
 import { type Dii, sentDii } from './dii.ts';
 import { generate, optOut, type Refreshable, refresh, type TokenResult, validate } from './endpoints.ts';
@@ -21,12 +21,13 @@ export interface Client extends BulkClient {
   /**
    * Make a token set for a user.
    *
-   * @throws {TokenError} `client_error`, without a request, if the email address is not valid.
+   * @throws {TokenError} `client_error`, without a request, if the email address is not valid; `no_consent` if an operator of EUID
+   *   finds the consent in `tcfConsent` insufficient.
    * @example
    * const result = await client.generate({ email: 'user@example.com' });
    * if (result.status === 'success') page.send(answerOf(result));
    */
-  generate(dii: Dii, options?: CallOptions): Promise<TokenResult>;
+  generate(dii: Dii, options?: GenerateOptions): Promise<TokenResult>;
   /**
    * Tell whether an advertising token of this participant was generated from `dii`. For tests and troubleshooting.
    *
@@ -70,7 +71,11 @@ export function createClient(options: ClientOptions): Client {
 
   return {
     ...createBulkClient(settings, call),
-    generate: async (dii, given) => generate(call, sent(dii), limits(given)),
+    generate: async (dii, given) => {
+      const { tcfConsent } = given ?? {};
+      if (tcfConsent !== undefined) checkString('tcfConsent', tcfConsent);
+      return generate(call, sent(dii), tcfConsent, limits(given));
+    },
     validate: async (advertisingToken, dii, given) =>
       validate(call, checkString('advertisingToken', advertisingToken), sent(dii), limits(given)),
     refresh: async (tokens, given) => {

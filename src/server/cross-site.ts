@@ -4,7 +4,7 @@
  * Callers other than browsers send no `Origin` and are allowed: they have no cookies of a visitor.
  */
 
-import { kindOf } from '../token/checks.ts';
+import { escapeControls, kindOf } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 
 /**
@@ -43,4 +43,15 @@ export function isAllowedCaller(request: Request, origins: ReadonlySet<string>):
   const site = request.headers.get('sec-fetch-site');
   if (site !== null) return site === 'same-origin' || (site === 'none' && origin === null);
   return origin === null || isOwn(origin, request.url);
+}
+
+/** The longest origin that is quoted: a host name has at most 253 characters. */
+const MAX_QUOTED = 300;
+
+/** Say why {@link isAllowedCaller} refuses a request. */
+export function callerFault({ url, headers }: Request): string {
+  const origin = headers.get('origin')?.slice(0, MAX_QUOTED) ?? 'a page that sends no Origin';
+  const site = headers.get('sec-fetch-site')?.slice(0, MAX_QUOTED);
+  const expected = `a page of ${new URL(url).origin}, or of an origin that the option origins names`;
+  return expectedGot('caller', expected, escapeControls(`${origin}${site ? ` (Sec-Fetch-Site: ${site})` : ''}`));
 }

@@ -55,9 +55,15 @@ const send = async (call: Call, path: string, payload: unknown, limits: CallLimi
   (await call.sealed(path, payload, limits))();
 
 /** Make a token set for a user. */
-export async function generate(call: Call, dii: SentDii, limits: CallLimits): Promise<TokenResult> {
+export async function generate(
+  call: Call,
+  dii: SentDii,
+  tcfConsent: string | undefined,
+  limits: CallLimits,
+): Promise<TokenResult> {
   const path = PATHS.generate;
-  return resultOf(path, await send(call, path, diiField(path, dii), limits));
+  const payload = { ...diiField(path, dii), ...(tcfConsent && { tcf_consent_string: tcfConsent }) };
+  return resultOf(path, await send(call, path, payload, limits));
 }
 
 /** Tell whether an advertising token was generated from `dii`. */

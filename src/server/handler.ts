@@ -7,10 +7,10 @@
  */
 
 import { kindOf, typeFault } from '../token/checks.ts';
-import { expectedGot, isTokenError, type TokenError } from '../token/errors.ts';
+import { expectedGot, isTokenError, TokenError } from '../token/errors.ts';
 import { throwIf } from './checks.ts';
 import type { Client } from './client.ts';
-import { checkOrigins, isAllowedCaller } from './cross-site.ts';
+import { callerFault, checkOrigins, isAllowedCaller } from './cross-site.ts';
 import type { Dii } from './dii.ts';
 import { answerOf } from './endpoints.ts';
 
@@ -34,8 +34,19 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
    * origins may read the answer (CORS, with credentials). Default: none.
    */
   readonly origins?: readonly string[] | undefined;
-  /** Called with every failure; the page gets the status alone. Failures of the client are TokenErrors. */
+  /**
+   * Called with every failure, and with every request that is refused (`client_error` with status 403 or 405, and the reason in its
+   * message); the page gets the status alone. Failures of the client are TokenErrors.
+   */
   readonly onError?: ((error: unknown, request: Request) => unknown) | undefined;
+  /**
+   * Returns the user's TCF consent string, which an operator with the scope EUID asks for: from a cookie or a header that your CMP
+   * or your page sets. null, undefined or an empty string: none is sent. If the operator finds the consent insufficient, the
+   * answer is 204, as for nobody, and `onError` gets a TokenError `no_consent`.
+   */
+  readonly tcfConsent?:
+    | ((request: Request, ...context: Context) => string | null | undefined | Promise<string | null | undefined>)
+    | undefined;
   /** Time limit of the request to the service, ms. Default: the client's `timeoutMs`. */
   readonly timeoutMs?: number | undefined;
 }
@@ -43,6 +54,15 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
 // The status for the page: 504 after a time-out, 503 if the service is busy, 502 for any other failure of the service.
 const statusFor = ({ code, status }: TokenError): number =>
   code === 'timeout' ? 504 : code === 'rate_limited' || status === 503 ? 503 : 502;
+
+function reply(status: number, body?: unknown, headers?: Record<string, string>): Response {
+  const type = body === undefined ? {} : { 'content-type': 'application/json' };
+  return new Response(body === undefined ? null : JSON.stringify(body), { status, headers: { ...type, ...headers } });
+}
+
+function fail(status: number, headers?: Record<string, string>): Response {
+  return reply(status, { status: 'error' }, headers);
+}
 
 function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'> {
   if (typeof client?.generate === 'function') return client;
@@ -55,10 +75,10 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
  * | request | answer |
  * |---|---|
  * | `POST`, signed in | 200, `{ status: 'success', body }` or `{ status: 'optout' }` |
- * | `POST`, nobody signed in | 204 |
+ * | `POST`, nobody signed in, or no sufficient `tcfConsent` | 204 |
  * | from a page of another site | 403 |
  * | any other method | 405 |
- * | the host's `user`, or its function `client`, failed | 500 |
+ * | the host's `user` or `tcfConsent`, or its function `client`, failed | 500 |
  * | the service failed | 502, 503 (with `Retry-After` where known), 504 |
  *
  * Every answer is `no-store`. Every failure has the body `{ "status": "error" }` and nothing else.
@@ -75,9 +95,10 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
 export function tokenHandler<Context extends unknown[] = []>(
   options: TokenHandlerOptions<Context>,
 ): (request: Request, ...context: Context) => Promise<Response> {
-  const { client: given, user, onError, timeoutMs } = options;
+  const { client: given, user, tcfConsent, onError, timeoutMs } = options;
   if (typeof given !== 'function') checkClient(given);
   throwIf(typeFault('user', 'function', user));
+  if (tcfConsent !== undefined) throwIf(typeFault('tcfConsent', 'function', tcfConsent));
   if (onError !== undefined) throwIf(typeFault('onError', 'function', onError));
   const origins = checkOrigins(options.origins ?? []);
 
@@ -90,22 +111,22 @@ export function tokenHandler<Context extends unknown[] = []>(
   };
 
   const answer = async (request: Request, context: Context): Promise<Response> => {
-    const reply = (status: number, body?: unknown, headers?: Record<string, string>) =>
-      new Response(body === undefined ? null : JSON.stringify(body), {
-        status,
-        headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-      });
-    const fail = (status: number, headers?: Record<string, string>) => reply(status, { status: 'error' }, headers);
+    const refuse = (status: number, message: string, headers?: Record<string, string>) => {
+      report(new TokenError('client_error', `tokenHandler: ${message}`, { status }), request);
+      return fail(status, headers);
+    };
 
-    if (request.method !== 'POST') return fail(405, { allow: 'POST' });
-    if (!isAllowedCaller(request, origins)) return fail(403);
+    if (request.method !== 'POST') return refuse(405, expectedGot('method', 'POST', request.method), { allow: 'POST' });
+    if (!isAllowedCaller(request, origins)) return refuse(403, callerFault(request));
     try {
       const dii = await user(request, ...context);
       if (dii === null || dii === undefined) return reply(204);
-      return reply(200, answerOf(await clientOf().generate(dii, { timeoutMs })));
+      const consent = (await tcfConsent?.(request, ...context)) || undefined;
+      return reply(200, answerOf(await clientOf().generate(dii, { timeoutMs, tcfConsent: consent })));
     } catch (error) {
       report(error, request);
       if (!isTokenError(error)) return fail(500);
+      if (error.code === 'no_consent') return reply(204);
       const wait = error.retryAfterMs;
       const status = statusFor(error);
       return fail(status, status === 503 && wait !== undefined ? { 'retry-after': `${Math.ceil(wait / 1000)}` } : {});

@@ -4,7 +4,7 @@ export { type ErrorCode, isTokenError, TokenError } from '../token/errors.ts';
 export type { TokenSet } from '../token/token-set.ts';
 export type { Source } from './batch.ts';
 export type { BulkClient } from './bulk.ts';
-export type { CallOptions } from './call.ts';
+export type { CallOptions, GenerateOptions } from './call.ts';
 export { type Client, createClient } from './client.ts';
 export type { Dii, HashLocally } from './dii.ts';
 export { answerOf, type Refreshable, type TokenResult, type WireAnswer } from './endpoints.ts';

@@ -10,6 +10,7 @@ import { type Answer, parseAnswer, type TokenSet } from '../token/token-set.ts';
 import type { RefreshAnswer } from './browser/refresh-request.ts';
 import type { LockResult } from './browser/tabs.ts';
 import type { ProvideOption } from './options.ts';
+import { pathOf, provideFault, responseFault } from './provide-fault.ts';
 import type { AttemptPlan } from './rules/page-state.ts';
 import type { SessionRecord } from './rules/record.ts';
 import type { Claim } from './rules/refresh.ts';
@@ -80,7 +81,9 @@ async function callProvide(
         // An asynchronous function, so that a `provide` that throws rejects.
         const call = (async () => provide?.({ signal, reason }))();
         const answer = await withTimeout(timeoutMs, call, 'provide', signal);
-        const isNobody = answer === null || answer === undefined || (answer as Partial<Response>).status === 204;
+        const { status, ok } = Object(answer) as Partial<Response>;
+        if (ok === false && status) throw responseFault(pathOf(answer as unknown as Response), status);
+        const isNobody = answer === null || answer === undefined || status === 204;
         const outcome: Outcome = isNobody ? { type: 'nobody' } : { type: 'provided', answer: parseAnswer(answer) };
         await ports.recordProvided(outcome);
         return outcome;
@@ -89,15 +92,8 @@ async function callProvide(
       }
     });
   } catch (error) {
-    if (error instanceof TokenError) return { type: 'failed', error };
-    return { type: 'failed', error: new TokenError('provide_failed', `provide rejected with ${classOf(error)}`) };
+    return { type: 'failed', error: provideFault(error) };
   }
-}
-
-/** The class of a thrown value, if it looks like one: whatever else it says may be personal data. */
-function classOf(error: unknown): string {
-  const name = (error as object | null | undefined)?.constructor?.name ?? '';
-  return /^[A-Z]\w{0,39}$/.test(name) ? name : typeof error;
 }
 
 async function refresh(

@@ -39,6 +39,11 @@ export interface SessionOptions {
    * it before: then the stored set came later, by a refresh or a later login.
    */
   tokens?: TokenAnswer | null | undefined;
+  /**
+   * Whom the page was rendered for: an opaque label, for example an account id. If the stored set belongs to another user, or to
+   * no known one, it is ended at once, in all tabs. Stored as a short hash only. Default: no label, and no such check.
+   */
+  user?: string | undefined;
   /** Ask the publisher's server for a set; the same as for `setTokens`. null, undefined or a 204 response: nobody is signed in. */
   provide?: ProvideOption | undefined;
   /** Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. */
@@ -60,6 +65,8 @@ export interface SessionOptions {
   retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
   /** Receives what a listener threw and what failed in the background; fits `console`. Never a token, key or DII. */
   logger?: { debug(message: string, ...more: unknown[]): void } | undefined;
+  /** Without `logger`: print with `console.log` what a logger would receive, among it every change of `state.next`. */
+  debug?: boolean | undefined;
   /** Allow http to every host. */
   allowInsecure?: boolean | undefined;
 }
@@ -78,6 +85,7 @@ const TYPES: Record<keyof SessionOptions, string> = {
   baseUrl: 'any',
   name: 'string',
   tokens: 'any',
+  user: 'string',
   provide: 'function',
   consent: 'function',
   refresh: 'any',
@@ -87,8 +95,12 @@ const TYPES: Record<keyof SessionOptions, string> = {
   timeoutMs: 'number',
   retry: 'object',
   logger: 'any',
+  debug: 'any',
   allowInsecure: 'any',
 };
+
+/** `console.debug` is hidden by default in Chromium. */
+const CONSOLE = { debug: (...said: unknown[]) => console.log(...said) };
 
 function throwIf(fault: string | undefined): void {
   if (fault) throw new TypeError(fault);
@@ -121,5 +133,6 @@ export function parseOptions(options: SessionOptions): Settings {
   throwIf(choiceFault('refresh', ['auto', 'off'], refresh));
   for (const [option, value] of Object.entries({ firstMs, maxMs })) throwIf(typeFault(option, 'number', value));
   const baseUrl = parseBaseUrl(given.baseUrl, given.allowInsecure);
-  return { ...given, baseUrl, name, refresh, timeoutMs, firstMs, maxMs };
+  const logger = given.logger ?? (given.debug === true ? CONSOLE : undefined);
+  return { ...given, baseUrl, name, refresh, timeoutMs, firstMs, maxMs, logger };
 }

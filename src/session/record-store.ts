@@ -5,6 +5,7 @@
  * atomic update. This file knows neither network nor events nor what a transition means.
  */
 
+import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import type { Store } from './browser/store.ts';
 import { type FailedStoreAccess, logoutIn, repeatOnFailedStore } from './failed-store.ts';
@@ -13,6 +14,10 @@ import { parseRecord } from './rules/parse-record.ts';
 import { emptyRecord, erased, type SessionRecord, type Transition } from './rules/record.ts';
 import { type StorageState, storeForgotten } from './rules/storage-state.ts';
 import { createStoreQueue, releaseStore, type StoreQueue } from './store-queue.ts';
+
+/** Messages of the development build. */
+const FAILED = 'storage: the store failed; this page continues in memory';
+const DAMAGED = 'storage: the stored record is damaged and is ignored';
 
 /** What the record store asks of the shell, and reports to it. */
 export interface RecordStorePorts {
@@ -70,7 +75,7 @@ export function createRecordStore(
     if (!ports.page().storage.isCurrent) inside.record = erased(inside.record);
     const spare = makeSpare(inside.record);
     ports.setStorage({ persistence: spare.kind ?? 'custom' });
-    ports.reportError(storageError('the store failed; this page continues in memory', cause));
+    ports.reportError(storageError(isDevelopment ? FAILED : undefined, cause));
     return spare;
   };
   const queue = createStoreQueue(store, { absences: () => ports.page().storage.absences, replace });
@@ -135,7 +140,7 @@ function parse({ ports, empty }: Inside, stored: unknown): SessionRecord | undef
   } catch (cause) {
     const { isDamageReported } = ports.page().storage;
     ports.setStorage({ isDamageReported: true });
-    if (!isDamageReported) ports.reportError(storageError('the stored record is damaged and is ignored', cause));
+    if (!isDamageReported) ports.reportError(storageError(isDevelopment ? DAMAGED : undefined, cause));
     return undefined;
   }
 }
@@ -218,6 +223,6 @@ function reload(inside: Inside, isNews: boolean): Promise<void> {
   return done;
 }
 
-function storageError(what: string, cause: unknown): TokenError {
-  return new TokenError('storage_failed', `storage: ${what}`, { cause });
+function storageError(message: string | undefined, cause: unknown): TokenError {
+  return new TokenError('storage_failed', message, { cause });
 }

@@ -4,8 +4,7 @@
  * What happens inside is in `shell.ts`; what is decided, and why, in `rules/`.
  */
 
-import { TokenError } from '../token/errors.ts';
-import { parseAnswer } from '../token/token-set.ts';
+import { isDevelopment } from '../token/development.ts';
 import { startAttempt } from './attempt-lifecycle.ts';
 import { createClock } from './browser/clock.ts';
 import { watchPage } from './browser/page.ts';
@@ -13,23 +12,14 @@ import { defaultStore, memoryStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
 import { askConsent } from './consent.ts';
 import { createEvents } from './events.ts';
+import { getToken, labelOf, noteSignal, refreshNow, signIn, supply, supplyRendered } from './host-calls.ts';
 import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
-import { decide, explicitPlan } from './rules/decide.ts';
+import { decide } from './rules/decide.ts';
 import { initialPage, recordAdopted, wasHidden, wentAway, wokeUp } from './rules/page-state.ts';
-import {
-  emptyRecord,
-  isSameSet,
-  loggedOut,
-  renderedWithPage,
-  setByHost,
-  setByOwner,
-  signalNoted,
-  type Transition,
-} from './rules/record.ts';
+import { emptyRecord, loggedOut } from './rules/record.ts';
 import {
   commit,
-  commitAnswer,
   decideNow,
   ERASURE,
   followClockOnPage,
@@ -45,6 +35,7 @@ import {
 import { STORE_MS } from './store-queue.ts';
 import { withTimeout } from './timeout.ts';
 import type { Session } from './types.ts';
+import { watchMistakes } from './warnings.ts';
 
 /**
  * Create a session.
@@ -55,12 +46,10 @@ import type { Session } from './types.ts';
 export function createSession(options: SessionOptions): Session {
   const shell = createShell(options);
   const { settings, records, tabs, events } = shell;
+  const stopWatching = isDevelopment ? watchMistakes(settings) : undefined;
   tabs.connect();
-  // The set that the page was rendered with is queued first: every later call outranks it. Missing consent is no failure.
-  if (settings.tokens)
-    supplyRendered(shell, settings.tokens).catch((error: TokenError) => {
-      if (error.code !== 'no_consent') reportError(shell, error);
-    });
+  // What the page was rendered with is queued first: every later call outranks it.
+  supplyRendered(shell);
   const asked = askConsent(shell);
   publish(shell, decideNow(shell));
 
@@ -82,14 +71,23 @@ export function createSession(options: SessionOptions): Session {
       return shell.published.state;
     },
     getToken: (more) => run(() => getToken(shell, more?.timeoutMs ?? settings.timeoutMs)),
-    setTokens: (answer) => run(() => supply(shell, answer)),
+    setTokens: (answer, more) => {
+      const user = labelOf(shell, more?.user);
+      return run(() => supply(shell, answer, user));
+    },
     clear: (more) => run(() => commit(shell, loggedOut(shell.clock.now(), more?.forget), ERASURE)),
     refresh: () => run(() => refreshNow(shell)),
-    signIn: () => run(() => signIn(shell)),
+    signIn: (more) => {
+      const user = labelOf(shell, more?.user);
+      return run(() => signIn(shell, user));
+    },
     noteSignal: () => run(() => noteSignal(shell)),
     on: events.on,
     subscribe: (listener) => events.on('change', listener),
-    close: () => close(shell),
+    close: () => {
+      stopWatching?.();
+      close(shell);
+    },
   };
 }
 
@@ -166,85 +164,4 @@ function close(shell: Shell): void {
   // A logout that is being written still reaches the other tabs.
   void records.close().then(tabs.disconnect);
   reconcile(shell);
-}
-
-async function supply(shell: Shell, input: unknown): Promise<void> {
-  const answer = parseAnswer(input);
-  setPage(shell, { notBefore: 0 });
-  await commitAnswer(shell, answer, shell.page.canRefresh ? setByHost : setByOwner);
-}
-
-async function supplyRendered(shell: Shell, input: unknown): Promise<void> {
-  await commitAnswer(shell, parseAnswer(input), renderedWithPage);
-}
-
-/** Wait until `check` returns a value; it is called after every reconciliation. */
-function waitFor<T>(shell: Shell, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
-  let off = () => {};
-  const found = new Promise<T>((resolve, reject) => {
-    off = shell.events.on('reconciled', () => {
-      try {
-        const value = check();
-        if (value !== undefined) resolve(value);
-      } catch (error) {
-        reject(error);
-      }
-    });
-  });
-  reconcile(shell);
-  return withTimeout(timeoutMs, found, what).finally(off);
-}
-
-async function getToken(shell: Shell, timeoutMs: number): Promise<string> {
-  setPage(shell, { callers: shell.page.callers + 1 });
-  const check = () => {
-    const { token, isTokenExpected } = decideNow(shell);
-    if (!token && !isTokenExpected) throw noToken(shell);
-    return token;
-  };
-  try {
-    return await waitFor(shell, timeoutMs, 'getToken', check);
-  } finally {
-    setPage(shell, { callers: shell.page.callers - 1 });
-  }
-}
-
-/** How long `refresh()` waits for another tab, beyond the time limit of that tab: for an attempt that follows here, ms. */
-const FOLLOW_UP_MS = 4_000;
-
-async function refreshNow(shell: Shell): Promise<void> {
-  const { records, settings } = shell;
-  await records.flushed();
-  if (shell.page.isClosed || shell.page.consent !== 'granted') throw noToken(shell);
-  setPage(shell, { provideResult: undefined });
-  const before = records.record;
-  const plan = explicitPlan(before, shell.page, shell.clock.now());
-  if (!plan) throw noToken(shell);
-  const error = await (shell.page.attempt ? shell.attemptEnded : startAttempt(shell, plan));
-  // Another tab may be refreshing: its message, or its time limit, ends the wait. An attempt may follow here.
-  const isOver = () => (!shell.page.attempt && shell.page.otherTabUntil <= shell.clock.now()) || undefined;
-  await waitFor(shell, settings.timeoutMs + FOLLOW_UP_MS, 'refresh in another tab', isOver);
-  if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
-  if (plan.kind === 'refresh' && isSameSet(records.record, before))
-    throw (
-      shell.page.lastError ?? new TokenError('network', 'refresh: too early to ask the service again; see state.next')
-    );
-}
-
-/** End the set in force for all tabs, then ask `provide`. */
-async function signIn(shell: Shell): Promise<void> {
-  await commit(shell, loggedOut(shell.clock.now()), ERASURE);
-  await refreshNow(shell);
-}
-
-async function noteSignal(shell: Shell): Promise<boolean> {
-  let isOfOther = false;
-  const noted: Transition = (record) => {
-    const { generation, signalGeneration = generation } = record;
-    // A write that was interrupted runs again, on the record that it has left.
-    isOfOther ||= signalGeneration !== generation;
-    return signalNoted(record);
-  };
-  await commit(shell, noted, { cause: 'tab', isHostCall: false });
-  return isOfOther;
 }

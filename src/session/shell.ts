@@ -12,6 +12,7 @@
  * `reconcile` may run at any time and any number of times. What follows from what, and why, is in `rules/`.
  */
 
+import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import type { Answer, TokenSet } from '../token/token-set.ts';
 import type { createClock } from './browser/clock.ts';
@@ -20,7 +21,8 @@ import type { createTabs } from './browser/tabs.ts';
 import type { createEvents } from './events.ts';
 import type { Settings } from './options.ts';
 import type { RecordStore, UpdateOptions } from './record-store.ts';
-import { type Decision, decide, noTokenError } from './rules/decide.ts';
+import { type Decision, decide } from './rules/decide.ts';
+import { noTokenError } from './rules/no-token.ts';
 import {
   type AttemptPlan,
   type Cause,
@@ -56,6 +58,10 @@ export interface Shell {
 
 /** A change by the page: memory changes at once. */
 export const HOST_CALL: UpdateOptions = { cause: 'set', isHostCall: true };
+/** Messages of the development build. */
+const LATER_CALL = 'A later call came before consent.';
+const UNCONFIRMED = 'storage: the store did not confirm; the next page may find the former set';
+
 /** A change by the page that only erases. */
 export const ERASURE: UpdateOptions = { cause: 'set', isHostCall: true, isErasure: true };
 
@@ -118,8 +124,8 @@ export function reportError(shell: Shell, error: TokenError): void {
 }
 
 /** Why there is no token now. */
-export function noToken({ records, page }: Shell): TokenError {
-  return noTokenError(records.record, page);
+export function noToken({ records, page, clock }: Shell): TokenError {
+  return noTokenError(records.record, page, clock.now());
 }
 
 /**
@@ -140,7 +146,7 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
     });
   // An earlier set must not come into force after this call, which is refused or erases.
   if (options.isHostCall && page.consent !== 'granted')
-    releaseCalls(shell, new TokenError('no_consent', 'A later call came before consent.'));
+    releaseCalls(shell, new TokenError('no_consent', isDevelopment ? LATER_CALL : undefined));
   if (needsConsent && page.consent === 'refused') throw noToken(shell);
   const writing = records.update(transition, options);
   reconcile(shell);
@@ -150,7 +156,7 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
   if (needsConsent && shell.page.consent !== 'granted') throw noToken(shell);
   reconcile(shell);
   if (options.isHostCall && !isConfirmed)
-    throw new TokenError('storage_failed', 'storage: the store did not confirm; the next page may find the former set');
+    throw new TokenError('storage_failed', isDevelopment ? UNCONFIRMED : undefined);
 }
 
 /** Run the calls that wait for consent, or reject them with `error`. */

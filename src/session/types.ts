@@ -34,13 +34,16 @@ export interface Session {
    * decision about consent, set and promise wait for it, even over a refusal that is followed by consent; a logout or an
    * opt-out that comes meanwhile drops them.
    *
-   * @param answer  a generate answer `{ status, body }`, its body, or `{ status: 'optout' }`.
+   * @param answer        a generate answer `{ status, body }`, its body, or `{ status: 'optout' }`.
+   * @param options.user  whose set it is, as the option `user` of the session. Default: the user for whom the session waits for
+   *   a set; a set that replaces another one belongs to no known user.
+   * @throws {TypeError} at once, for a `user` that is not a string.
    * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (refused before, withdrawn,
    *   or dropped by a logout before consent), `closed`;
    *   `storage_failed` if the write was given up on and the next page may find the former user.
    * @example await session.setTokens(await response.json());
    */
-  setTokens(answer: TokenAnswer): Promise<void>;
+  setTokens(answer: TokenAnswer, options?: { user?: string | undefined }): Promise<void>;
   /**
    * Log out, in all tabs. An opt-out outlives a logout. Settles after the write.
    *
@@ -66,11 +69,13 @@ export interface Session {
    * Somebody has signed in: end the set in force at once, in all tabs, then ask `provide`, whoever was signed in before.
    * `refresh()` would refresh the former user's set. A page that has the new set already calls `setTokens` instead.
    *
+   * @param options.user  who has signed in, as the option `user` of the session. Default: not known.
+   * @throws {TypeError} at once, for a `user` that is not a string.
    * @throws {TokenError} as {@link Session.refresh}; the former set is gone in any case. `storage_failed` as
    *   {@link Session.clear}: `provide` was not asked.
    * @example form.addEventListener('submit', async () => { await signInOnServer(); await session.signIn(); });
    */
-  signIn(): Promise<void>;
+  signIn(options?: { user?: string | undefined }): Promise<void>;
   /**
    * Note that the token goes to a cache outside of the session, one that outlives the page: for adapters of ad platforms. The
    * record remembers for whom that cache was filled, even over pages without the adapter.

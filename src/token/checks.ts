@@ -5,6 +5,7 @@
  * that value cannot be a token, key, secret or DII.
  */
 
+import { isTerse } from './development.ts';
 import { expectedGot } from './errors.ts';
 
 /** The longest delay of `setTimeout`, ms (24.8 days). A timer with a longer delay fires at once. */
@@ -104,7 +105,7 @@ export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
     url = new URL(value);
   } catch {
     // Letters, dots and hyphens are a host name; with digits the string might be a key.
-    const isHost = /^[a-z.-]{1,64}$/.test(value);
+    const isHost = !isTerse && /^[a-z.-]{1,64}$/.test(value);
     throw baseUrlError(isHost ? `"${value}" without a scheme` : 'a string that is not an absolute URL');
   }
   if (url.username || url.password) throw baseUrlError('a URL with a user or password');
@@ -116,7 +117,9 @@ export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
 }
 
 function baseUrlError(got: string): TypeError {
-  const expected = 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
+  const expected = isTerse
+    ? 'an absolute https URL'
+    : 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
   return new TypeError(expectedGot('baseUrl', expected, got));
 }
 

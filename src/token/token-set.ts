@@ -6,6 +6,7 @@
  */
 
 import { choiceFault, typeFault } from './checks.ts';
+import { isTerse } from './development.ts';
 import { expectedGot, TokenError } from './errors.ts';
 
 /** A parsed token set. Instants are epoch milliseconds by the clock of the service. */
@@ -110,15 +111,21 @@ export function parseTokenSet(input: unknown, own = false): TokenSet {
  * if (answer !== 'optout') use(answer.advertisingToken);
  */
 export function parseAnswer(input: unknown): Answer {
-  const { status, body, json, then } = Object(input) as Record<string, unknown>;
-  if (typeof json === 'function')
-    throwFault(expectedGot('token set', 'object', 'a Response: use await response.json()'));
-  if (typeof then === 'function') throwFault(expectedGot('token set', 'object', 'a Promise: await it'));
-  if (typeof input === 'string' && input)
-    throwFault(expectedGot('token set', 'object', 'a string: use JSON.parse, or response.json() for response.text()'));
+  const { status, body } = Object(input) as Record<string, unknown>;
+  if (!isTerse) throwFault(unparsedFault(input));
   if (!status) return parseTokenSet(input);
   throwFault(choiceFault('status', ['success', 'optout'], status));
   return status === 'optout' ? status : parseTokenSet(body);
+}
+
+/** Name what is passed on before it is JSON, with the remedy. */
+function unparsedFault(input: unknown): string | undefined {
+  const { json, then } = Object(input) as Record<string, unknown>;
+  const got =
+    (typeof json === 'function' && 'a Response: use await response.json()') ||
+    (typeof then === 'function' && 'a Promise: await it') ||
+    (typeof input === 'string' && input && 'a string: use JSON.parse, or response.json() for response.text()');
+  return got ? expectedGot('token set', 'object', got) : undefined;
 }
 
 /**

@@ -235,6 +235,19 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     /sends a set that is due only/,
     { keepsRefreshToken: true },
   ],
+  [
+    'after an opt-out `provide` is asked no more',
+    'close',
+    alterModule('decide', ({ decide }) => ({
+      decide: (...given) => {
+        const decision = decide(...given);
+        const isOut = given[0].optedOut && decision.attempt?.kind === 'provide';
+        return isOut ? { ...decision, attempt: undefined, wakeAt: Number.POSITIVE_INFINITY } : decision;
+      },
+    })),
+    /`provide` is not asked after optout/,
+    { hasProvide: true },
+  ],
   ['a need is not emitted', 'wild', without('needsTokens'), /the need of a set is not emitted/],
 ];
 

@@ -67,6 +67,9 @@ export const createNetwork = (
   const calls: Call[] = [];
   const pending = new Map<Call, (error: unknown) => void>();
 
+  /** What the service, or a cache before it, takes for the time. */
+  const dateMs = () => time.nowMs + (isDateReadable ? dateErrorMs : 0);
+
   const tamper = (text: string) => {
     const at = random.integer(20, text.length - 20);
     return text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
@@ -82,8 +85,10 @@ export const createNetwork = (
     });
     const status = Number.parseInt(why, 10);
     if (why === '429 s') return plain(429, '', { 'retry-after': `${RETRY_AFTER_S}` });
-    if (why === '429 date')
-      return plain(429, '', { 'retry-after': new Date(time.nowMs + RETRY_AFTER_S * 1000).toUTCString() });
+    if (why === '429 date') {
+      const retryAt = dateMs() + RETRY_AFTER_S * 1000;
+      return plain(429, '', { 'retry-after': new Date(retryAt).toUTCString() });
+    }
     if (status) return plain(status, status < 500 ? { status: 'client_error', message: 'no' } : 'out of order');
     if (why === 'html') return plain(200, '<!doctype html><title>Sign in to the network</title>');
     if (why === 'garbage') return plain(200, 'AAAA');
@@ -169,7 +174,7 @@ export const createNetwork = (
               time.after(0, () => fail(new TypeError('Failed to fetch')), owner);
               return;
             }
-            if (isDateReadable) headers['date'] = new Date(time.nowMs + dateErrorMs).toUTCString();
+            if (isDateReadable) headers['date'] = new Date(dateMs()).toUTCString();
             const body = () =>
               new Promise<string>((done, failed) => {
                 failBody = failed;

@@ -130,11 +130,13 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     setup,
     time,
     service,
+    publisher,
     network,
     storage,
     tabs,
     faults: checker.faults,
     conditions,
+    isMisled: checker.isMisled,
     expected,
     fault,
     /** The tab at an index, modulo the number of tabs. */

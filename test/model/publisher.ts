@@ -21,6 +21,7 @@ export const createPublisher = (
   onAnswer: (issued: Issued | undefined) => void,
 ) => {
   let fault: ProvideFault = 'none';
+  let calls = 0;
   /** The user who is signed in. */
   let signedIn: string | undefined;
 
@@ -31,6 +32,7 @@ export const createPublisher = (
   };
 
   const provide: NonNullable<SessionOptions['provide']> = ({ signal }) => {
+    calls++;
     if (fault === 'throws') throw new Error('injected fault');
     const user = signedIn;
     const why = fault;
@@ -52,6 +54,8 @@ export const createPublisher = (
 
   return {
     provide,
+    /** How often it was asked. */
+    calls: () => calls,
     signIn: (user: string | undefined) => {
       signedIn = user;
     },

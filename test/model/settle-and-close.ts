@@ -20,7 +20,7 @@ const isRefreshing = (tab: Tab): boolean => !tab.isRefreshOff && tab.ran() - tab
 
 /** End all faults and show every page; then all tabs must agree, and have a token if the service would issue one. */
 export const converge = async (profile: Profile): Promise<void> => {
-  const { setup, time, service, network, tabs, expected, fault, isRunning } = profile;
+  const { setup, time, service, publisher, network, tabs, expected, fault, isRunning } = profile;
   profile.setNetwork('none');
   profile.setStorage('none');
   profile.setProvide('none');
@@ -37,6 +37,7 @@ export const converge = async (profile: Profile): Promise<void> => {
     page.show();
   }
   await profile.pass(12 * MINUTE, 'after all faults have ended');
+  const callsBefore = publisher.calls();
   const last = profile.open({ visible: true });
   // A lock that another script holds is waited for, then ignored.
   await profile.pass(profile.conditions.isLockSeized ? 30_000 : 5_000, 'after all faults have ended');
@@ -66,6 +67,10 @@ export const converge = async (profile: Profile): Promise<void> => {
   const isHeld = (id: number) => tabs.some((tab) => tab.id === id && tab.grantedAt === Number.POSITIVE_INFINITY);
   const latest = expected.inForce().filter(({ kind, tab }) => kind !== 'set' || !isHeld(tab));
   const [only] = latest;
+  // The last user has logged out or opted out. Another one may be signed in: each new page asks `provide`.
+  const hasLeft = latest.length && latest.every(({ kind, isUncertain }) => kind !== 'set' && !isUncertain);
+  if (setup.hasProvide && hasLeft && !last.isInMemory && expected.isStored() && publisher.calls() === callsBefore)
+    fault(`\`provide\` is not asked after ${latest.map(({ kind }) => kind).join(' or ')}: ${describe(profile, last)}`);
   const isDue =
     latest.length === 1 && only!.kind === 'set' && !only!.isUncertain && together.length && !last.isInMemory;
   const wasEnded = network.calls.some(
@@ -75,7 +80,7 @@ export const converge = async (profile: Profile): Promise<void> => {
   // After an opt-out, a set supplied since then is refreshed at once, and accepted unless its user has opted out at the service.
   const isOut = service.descendants(only?.root).some(({ user }) => service.isOptedOut(user));
   const endsAt = Math.max(0, ...service.descendants(only?.root).map(({ wire }) => wire.refresh_expires));
-  if (!isDue || wasEnded || wasRefused || isOut || time.nowMs >= endsAt) return;
+  if (!isDue || wasEnded || wasRefused || isOut || profile.isMisled() || time.nowMs >= endsAt) return;
   const all = together.map((tab) => describe(profile, tab)).join('; ');
   if (shown.has(undefined)) fault(`no token, though set ${only!.root} is in force: ${all}`);
   const dueAt = service.find(last.shown ?? '')?.wire.refresh_from ?? Number.POSITIVE_INFINITY;

@@ -177,6 +177,23 @@ describe('in a page', () => {
     await expect(sessions[0]!.getToken()).rejects.toMatchObject({ code: 'closed' });
   });
 
+  test('another `user` ends the former set and asks `provide`', async () => {
+    const { Probe, renders } = createProbe();
+    const provide = vi.fn(async () => fixture.answerFor('second@example.com'));
+    const options = await optionsWith({ name: 'labelled', user: 'account-a' });
+    const { root, element } = await mount(h(Probe, { given: options }));
+    await settle();
+    const former = renders.at(-1)![1]!;
+    expect(element.textContent).toBe(`fresh: ${former}`);
+    await act(async () =>
+      root.render(h(Probe, { given: { ...options, tokens: undefined, user: 'account-b', provide } })),
+    );
+    await settle();
+    expect(provide).toHaveBeenCalledOnce();
+    expect(element.textContent).toMatch(/^fresh: /);
+    expect(element.textContent).not.toContain(former);
+  });
+
   test('StrictMode: one session is open although effects run twice', async () => {
     const { Probe, sessions } = createProbe();
     const { element, root } = await mount(h(StrictMode, null, h(Probe, { given: await optionsWith() })));

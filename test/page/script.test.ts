@@ -201,6 +201,29 @@ describe('a session by attributes', () => {
     expect(tessera.session).toBeUndefined();
   });
 
+  test('data-user of another user ends the former set, and data-provide is asked', async () => {
+    const calls = network(() => Response.json(success(8)));
+    const first = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-user': 'account-a' });
+    await first.session!.setTokens(wireSet(1), { user: 'account-a' });
+    first.session!.close();
+    delete window.tessera;
+    const attributes = { 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' };
+    const { session } = await load({ ...attributes, 'data-user': 'account-b' });
+    await until(() => session!.advertisingToken !== undefined);
+    expect(session!.advertisingToken).toBe('advertising-8');
+    expect(calls).toHaveLength(1);
+  });
+
+  test('an empty data-user is no label: the page was rendered for nobody', async () => {
+    const first = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-user': 'account-a' });
+    await first.session!.setTokens(wireSet(1), { user: 'account-a' });
+    first.session!.close();
+    delete window.tessera;
+    const { session } = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-user': '' });
+    await session!.ready;
+    expect(session!.advertisingToken).toBe('advertising-1');
+  });
+
   test('data-provide is fetched by POST, same-origin, without a body or a custom header', async () => {
     const calls = network(() => new Response(JSON.stringify(success(1)), { status: 200 }));
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
@@ -220,20 +243,128 @@ describe('a session by attributes', () => {
     expect(events.map(([event]) => event)).toEqual(['tessera:needstokens']);
   });
 
-  test.each([
-    ['an error status of the publisher’s server', 'invalid_token_set', () => new Response('no', { status: 500 })],
+  test.each<[string, string, string, () => Response | Promise<Response>]>([
     [
-      'an error status with a valid body',
-      'invalid_token_set',
+      'an error status of the publisher’s server',
+      'provide_failed',
+      'provide: POST /token answered 500; the onError of tokenHandler, or the log of the server, says why',
+      () => new Response('no', { status: 500 }),
+    ],
+    [
+      'a refusal with a valid body',
+      'provide_failed',
+      'provide: POST /token answered 403; tokenHandler refuses pages of other origins, unless its option origins names them',
       () => new Response(JSON.stringify(success(1)), { status: 403 }),
     ],
-    ['an answer that is not JSON', 'provide_failed', () => new Response('<html>')],
-  ])('%s is an error of the session, not of the page', async (_, code, answer) => {
+    [
+      'a path without a route',
+      'provide_failed',
+      'provide: POST /token answered 404; the server has no route there',
+      () => new Response('no', { status: 404 }),
+    ],
+    [
+      'an answer that is not JSON',
+      'provide_failed',
+      'provide rejected with SyntaxError; was the answer JSON? check response.ok before response.json()',
+      () => new Response('<html>'),
+    ],
+    [
+      'no answer',
+      'provide_failed',
+      'provide rejected with TypeError; was it fetch? then the network failed, or CORS or CSP forbids the request',
+      () => Promise.reject(new TypeError('Failed to fetch')),
+    ],
+    [
+      'JSON that is no set',
+      'invalid_token_set',
+      'status: expected success or optout, got "error"',
+      () => Response.json({ status: 'error' }),
+    ],
+  ])('%s is an error of the session, not of the page', async (_, code, message, answer) => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
     network(answer);
-    const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
-    await expect(tessera.session?.getToken()).rejects.toMatchObject({ name: 'TokenError', code });
+    const attributes = { 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token?user=somebody' };
+    const tessera = await load(attributes);
+    await expect(tessera.session?.getToken()).rejects.toMatchObject({ name: 'TokenError', code, message });
     await settle();
     expect(events.map(([event]) => event)).toEqual(['tessera:needstokens']);
+  });
+
+  test.each([403, 404, 405])('the development build warns of a refusal with status %s', async (status) => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    network(() => new Response(null, { status }));
+    await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
+    await settle();
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      expect.stringMatching(
+        new RegExp(`^\\[tessera\\] provide: POST /token answered ${status}; .*errors\\.md#provide_failed\\)$`),
+      ),
+    );
+  });
+
+  test.each([
+    ['', true],
+    ['true', true],
+    ['false', false],
+    [undefined, false],
+  ])('data-debug=%j prints each decision: %s', async (value, isPrinted) => {
+    const log = vi.spyOn(console, 'log').mockImplementation(() => {});
+    await load({ 'data-base-url': BASE_URL, 'data-name': name, ...(value !== undefined && { 'data-debug': value }) });
+    await settle();
+    const line = ['tessera', { action: 'provide', reason: 'page' }];
+    if (isPrinted) expect(log.mock.calls).toContainEqual(line);
+    else expect(log).not.toHaveBeenCalled();
+  });
+});
+
+describe('the development build warns of a tag', () => {
+  const SITE = { 'data-base-url': BASE_URL };
+  test.each<[string, Record<string, string>, string[]]>([
+    ['that is right', { ...SITE, 'data-provide': '/token', 'data-user': 'a', 'data-debug': 'false' }, []],
+    [
+      'with attributes of other tools',
+      { ...SITE, 'data-cfasync': 'false', 'data-nscript': 'x', 'data-turbo-track': 'y' },
+      [],
+    ],
+    ['without attributes', {}, []],
+    [
+      'with misspelt attributes',
+      {
+        ...SITE,
+        'data-provid': '/token',
+        'data-baseurl': 'x',
+        'data-usr': 'a',
+        'data-base': 'x',
+        'data-base_url': 'x',
+      },
+      [
+        'script tag: data-provid is unknown; did you mean data-provide?',
+        'script tag: data-baseurl is unknown; did you mean data-base-url?',
+        'script tag: data-usr is unknown; did you mean data-user?',
+        'script tag: data-base is unknown; did you mean data-base-url?',
+        'script tag: data-base_url is unknown; did you mean data-base-url?',
+      ],
+    ],
+    [
+      'without data-base-url',
+      { 'data-provide': '/token' },
+      ['script tag: data-provide has no effect without data-base-url'],
+    ],
+  ])('%s', async (_, attributes, expected) => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    network(() => new Response(null, { status: 204 }));
+    await load({ ...attributes, ...('data-base-url' in attributes && { 'data-name': name }) });
+    expect(warn.mock.calls.map(([text]) => text)).toEqual(expected.map((text) => `[tessera] ${text}`));
+  });
+
+  test('with type="module"', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    document.body.innerHTML = '<script type="module" data-src="/tessera.dev.js"></script>';
+    document.querySelector('script')!.setAttribute('src', 'data:text/javascript,tessera');
+    await run(null);
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      '[tessera] script tag: type="module" hides the tag from the script, so its attributes are ignored. Remove it',
+    );
   });
 });
 

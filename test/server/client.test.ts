@@ -229,7 +229,8 @@ describe('failures', () => {
     ['sealed text that is no JSON', opened('success'), { code: 'malformed_response', status: 200 }],
     ['sealed null', opened('null'), { code: 'malformed_response', status: 200 }],
     ['no status', opened({ body: SET }), { code: 'malformed_response', status: 200 }],
-    ['an unknown status', opened({ status: 'insufficient_user_consent' }), { code: 'client_error', status: 200 }],
+    ['an unknown status', opened({ status: 'new_status' }), { code: 'client_error', status: 200 }],
+    ['no consent', opened({ status: 'insufficient_user_consent' }), { code: 'no_consent', status: 200 }],
     [
       'a set without its key',
       opened({ status: 'success', body: { ...SET, refresh_response_key: '' } }),

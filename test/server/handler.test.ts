@@ -208,6 +208,40 @@ describe('failures: the page gets a status, the host the error', () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'timeout' })]);
   });
 
+  test.each<[string, RequestInit, number, string]>([
+    [
+      'from a page of another site',
+      { method: 'POST', headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' } },
+      403,
+      'tokenHandler: caller: expected a page of https://www.publisher.example, or of an origin that the option origins names, got https://evil.example (Sec-Fetch-Site: cross-site)',
+    ],
+    [
+      'from an older browser on another site',
+      { method: 'POST', headers: { origin: 'https://evil.example' } },
+      403,
+      'tokenHandler: caller: expected a page of https://www.publisher.example, or of an origin that the option origins names, got https://evil.example',
+    ],
+    [
+      'from a page that sends no origin',
+      { method: 'POST', headers: { 'sec-fetch-site': 'same-site' } },
+      403,
+      'tokenHandler: caller: expected a page of https://www.publisher.example, or of an origin that the option origins names, got a page that sends no Origin (Sec-Fetch-Site: same-site)',
+    ],
+    ['by another method', { method: 'GET' }, 405, 'tokenHandler: method: expected POST, got GET'],
+  ])('a request %s reaches onError with a reason, and the page with a status', async (_, init, status, message) => {
+    const { handler, errors, seen } = handlerOf(success);
+    const response = await handler(new Request(URL_OF_HANDLER, init));
+    expect([response.status, await response.text()]).toEqual([status, '{"status":"error"}']);
+    expect(errors).toEqual([expect.objectContaining({ code: 'client_error', status, message })]);
+    expect(seen).toEqual([]);
+  });
+
+  test('an Origin of any length is quoted in part', async () => {
+    const { post, errors } = handlerOf(success);
+    await post({ origin: `https://${'a'.repeat(10_000)}.example` });
+    expect((errors[0] as Error).message.length).toBeLessThan(500);
+  });
+
   test('Retry-After of the service is passed on', async () => {
     const { post } = handlerOf(plain(429, '', { 'retry-after': '7' }));
     expect((await post()).headers.get('retry-after')).toBe('7');
@@ -253,6 +287,7 @@ describe('wrong options are TypeErrors', () => {
     [{ user: () => null }, 'client: expected a client of createClient, or a function that creates it, got undefined'],
     [{ client }, 'user: expected function, got undefined'],
     [{ client, user: () => null, onError: 'log' }, 'onError: expected function, got string'],
+    [{ client, user: () => null, tcfConsent: 'CP' }, 'tcfConsent: expected function, got string'],
     [{ client, user: () => null, origins: 'https://a.example' }, 'origins: expected array, got string'],
     [
       { client, user: () => null, origins: ['https://a.example/'] },

@@ -8,15 +8,17 @@ import { aesKey } from '../../src/token/cipher.ts';
 import { hashTextOf } from '../../src/token/dii.ts';
 import { sealRequest } from '../../src/token/envelope.ts';
 import { parseAnswer } from '../../src/token/token-set.ts';
+import { encodeTcString } from '../support/cmp.ts';
 import { API_KEY, NOW, rejectionOf, SECRET } from './scripted-service.ts';
 
 /** An operator and a client of it. `clock.at` is the operator's clock; the client's clock is `offsetMs` ahead. */
-const live = () => {
+const live = (scope: 'UID2' | 'EUID' = 'UID2') => {
   const clock = { at: NOW, offsetMs: 0 };
   const operator = createOperator({
     apiKey: API_KEY,
     clientSecret: SECRET,
     siteId: 101,
+    scope,
     roles: ['GENERATOR', 'MAPPER', 'OPTOUT'],
     rootSecret: SECRET,
     rotationPeriod: 86_400,
@@ -46,6 +48,67 @@ const optOut = async ({ fetch }: ReturnType<typeof live>['options'], at: number,
   const response = await fetch('https://operator.example/v2/token/logout', { method: 'POST', headers, body });
   expect(response.status).toBe(200);
 };
+
+describe('the TCF consent of a user', () => {
+  const PERMITTED = encodeTcString({ purposes: [1, 2, 3, 4, 7, 10], vendors: [21] });
+  const REFUSED = encodeTcString({ purposes: [], vendors: [] });
+  const user: Dii = { email: 'user@example.com' };
+
+  test('is sent: an operator of EUID makes a set with it, and refuses without it', async () => {
+    const { client } = live('EUID');
+    expect(await client.generate(user, { tcfConsent: PERMITTED })).toMatchObject({ status: 'success' });
+    expect(await rejectionOf(client.generate(user, { tcfConsent: REFUSED }))).toMatchObject({
+      code: 'no_consent',
+      status: 200,
+      message: 'generate: POST /v2/token/generate answered 200: the consent string of the user does not permit a token',
+    });
+    expect(await rejectionOf(client.generate(user, { tcfConsent: 'CP' }))).toMatchObject({
+      code: 'client_error',
+      status: 400,
+      message: 'generate: POST /v2/token/generate answered 400: client_error: User consent is invalid',
+    });
+    expect(await client.generate(user)).toMatchObject({ status: 'success' });
+  });
+
+  test('is not read by an operator of UID2', async () => {
+    expect(await live().client.generate(user, { tcfConsent: REFUSED })).toMatchObject({ status: 'success' });
+  });
+
+  test.each([
+    [5, 'number'],
+    ['', 'empty string'],
+    [null, 'null'],
+  ])('%j is a TypeError', async (tcfConsent, got) => {
+    const given = { tcfConsent: tcfConsent as never };
+    expect(await rejectionOf(live('EUID').client.generate(user, given))).toEqual(
+      new TypeError(`tcfConsent: expected string, got ${got}`),
+    );
+  });
+
+  test('comes from the option tcfConsent of tokenHandler; without consent the answer is that of nobody', async () => {
+    const { client } = live('EUID');
+    const errors: unknown[] = [];
+    const tokens = tokenHandler({
+      client,
+      user: () => user,
+      tcfConsent: (request) => request.headers.get('x-tcf-consent'),
+      onError: (error) => errors.push(error),
+    });
+    const post = (consent?: string) =>
+      tokens(
+        new Request('https://www.publisher.example/token', {
+          method: 'POST',
+          headers: consent === undefined ? {} : { 'x-tcf-consent': consent },
+        }),
+      );
+    expect((await post(PERMITTED)).status).toBe(200);
+    expect((await post()).status).toBe(200);
+    expect((await post('')).status).toBe(200);
+    expect(errors).toEqual([]);
+    expect((await post(REFUSED)).status).toBe(204);
+    expect(errors).toEqual([expect.objectContaining({ code: 'no_consent' })]);
+  });
+});
 
 describe('generate', () => {
   test.each(['binary', 'text'] as const)(

@@ -122,11 +122,15 @@ const SHARED = [
   'token/bytes.ts',
   'token/checks.ts',
   'token/cipher.ts',
+  'token/development.ts',
   'token/errors.ts',
   // What page bundles need: `token/index.ts` also exports `dii.ts`, and with it a hash library.
   'token/envelope.ts',
   'token/phase.ts',
   'token/token-set.ts',
+  // What the script tag says as a session does: `session/index.ts` is public.
+  'session/provide-fault.ts',
+  'session/warnings.ts',
   // Opens an engine, and so needs Node. `database/index.ts` does not: the operator compiles and runs where there is none.
   'database/database.ts',
   // The stored mappings take the same DII and options as the client, and refuse the same. `tessera-id/server` publishes neither.

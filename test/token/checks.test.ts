@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   choiceFault,
+  escapeControls,
   integerFault,
   isLoopback,
   kindOf,
@@ -222,4 +223,21 @@ describe('parseBaseUrl', () => {
 
 test('MAX_TIMER_MS is the largest signed 32-bit integer', () => {
   expect(MAX_TIMER_MS).toBe(2_147_483_647);
+});
+
+describe('escapeControls', () => {
+  test.each([
+    ['plain text', 'a plain text, ä é \u{1f600} 漢字', 'a plain text, ä é \u{1f600} 漢字'],
+    ['control characters', '\u001b[2J\u0007\u009b', '\\u001b[2J\\u0007\\u009b'],
+    ['bidirectional controls', 'a\u202eb\u2066c', 'a\\u202eb\\u2066c'],
+    ['line and paragraph separators', 'a\u2028b\u2029c\n', 'a\\u2028b\\u2029c\\u000a'],
+    ['invisible characters beyond 16 bits, as two units', '\u{e0041}', '\\udb40\\udc41'],
+    ['half of a pair', '\ud800', '\\ud800'],
+  ])('%s', (_, text, escaped) => {
+    expect(escapeControls(text)).toBe(escaped);
+  });
+
+  test('leaves alone what is to be kept', () => {
+    expect(escapeControls('a\n\tb\r', '\n\t')).toBe('a\n\tb\\u000d');
+  });
 });

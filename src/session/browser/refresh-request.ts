@@ -3,9 +3,11 @@
  * store, announce or repeat anything.
  */
 
+import { isDevelopment } from '../../token/development.ts';
 import { openRefresh } from '../../token/envelope.ts';
 import { TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parseAnswer, type TokenSet } from '../../token/token-set.ts';
+import { networkReason } from '../network-reason.ts';
 
 /** What the service answered. */
 export interface RefreshAnswer {
@@ -17,6 +19,10 @@ export interface RefreshAnswer {
 
 /** A sealed answer has about 1,500 characters. */
 const MAX_BYTES = 65_536;
+
+/** Messages of the development build. */
+const UNOPENED = 'refresh: the answer does not open under the key of the set sent';
+const MALFORMED = 'refresh: the answer is not a sealed token set or opt-out';
 
 /** Statuses of the service that end a refresh token. They arrive unsealed. */
 const ENDED = /"status"\s*:\s*"(expired|invalid)_token"/;
@@ -55,7 +61,8 @@ export async function refreshSet(
     response = await fetch(`${baseUrl}/v2/token/refresh`, request);
     text = await readText(response);
   } catch {
-    throw new TokenError('network', `refresh: no answer to POST ${baseUrl}/v2/token/refresh`);
+    const reason = isDevelopment ? networkReason(baseUrl) : '';
+    throw new TokenError('network', `refresh: no answer to POST ${baseUrl}/v2/token/refresh${reason}`);
   }
   const { status, headers } = response;
   const dateMs = Date.parse(headers.get('date') ?? '');
@@ -89,12 +96,8 @@ async function open(text: string, keyB64: string, details: TokenErrorDetails): P
     return parseAnswer(JSON.parse(await openRefresh(text, keyB64)));
   } catch (error) {
     if (error instanceof TokenError && error.code === 'decrypt_failed')
-      throw new TokenError(
-        'decrypt_failed',
-        'refresh: the answer does not open under the key of the set sent',
-        details,
-      );
-    throw new TokenError('malformed_response', 'refresh: the answer is not a sealed token set or opt-out', details);
+      throw new TokenError('decrypt_failed', isDevelopment ? UNOPENED : undefined, details);
+    throw new TokenError('malformed_response', isDevelopment ? MALFORMED : undefined, details);
   }
 }
 

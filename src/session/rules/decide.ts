@@ -5,7 +5,6 @@
  * reason to look again; nothing else decides anything. Instants are local epoch ms unless they say "service time".
  */
 
-import { TokenError } from '../../token/errors.ts';
 import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
 import { type AttemptPlan, type Emitted, isLoaded, isSettled, type NeedReason, type PageState } from './page-state.ts';
 import type { NextReason, NextStep, SessionEvent, SessionState } from './public-state.ts';
@@ -199,21 +198,6 @@ function nextOf(
   }
   if (changesAt < Number.POSITIVE_INFINITY) return { at: changesAt, action: 'expire', reason: 'expires' };
   return { action: 'provide', reason: 'page' };
-}
-
-/** Why there is no token: what stands in the way first, then what the record says, then the last failure. */
-export function noTokenError(stored: SessionRecord, page: PageState): TokenError {
-  const { optedOut, ended } = isLoaded(page) ? stored : emptyRecord(stored.baseUrl);
-  if (page.isClosed) return new TokenError('closed', 'The session was closed.');
-  if (page.consent === 'pending') return new TokenError('no_consent', 'The consent gate has not answered yet.');
-  if (page.consent === 'refused') return new TokenError('no_consent', 'Consent is refused or withdrawn.');
-  if (optedOut) return new TokenError('opted_out', 'The user has opted out.');
-  if (ended)
-    return new TokenError('refresh_rejected', 'The service refused the refresh token for good; a new set is needed.');
-  if (page.lastError) return page.lastError;
-  if (page.provideResult === 'nobody') return new TokenError('no_token', 'No token set: nobody is signed in.');
-  if (!page.canProvide) return new TokenError('no_token', 'No token set: call setTokens, or give the option provide.');
-  return new TokenError('no_token', 'No token set is in force.');
 }
 
 /** What an explicit `refresh()` attempts; undefined if a new set is needed and there is no `provide`. */

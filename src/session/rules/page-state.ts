@@ -3,6 +3,7 @@
  * replaces the value; everything that is stored belongs to `record.ts`.
  */
 
+import { isDevelopment } from '../../token/development.ts';
 import { TokenError } from '../../token/errors.ts';
 import type { SessionRecord } from './record.ts';
 import { isSameSet } from './record.ts';
@@ -135,13 +136,16 @@ export function recordAdopted(page: PageState, before: SessionRecord, after: Ses
     return { ...next, provideResult: 'nobody', lastError: optedOutError(), emitted };
   // The service opts a user out. Another user may be signed in, whom `provide` knows.
   if (after.optedOut && !before.optedOut && cause !== 'provide') return { ...next, emitted };
-  // Whoever logs out knows that a set is needed to log in again: neither `provide` nor the page is asked.
-  if (after.clearedAt !== undefined) return { ...next, provideResult: 'nobody', emitted: { ...emitted, need: true } };
+  // Whoever logs out knows that a set is needed to log in again: neither `provide` nor the page is asked. Unless another user
+  // is known to have signed in.
+  if (after.clearedAt !== undefined && !after.user)
+    return { ...next, provideResult: 'nobody', emitted: { ...emitted, need: true } };
   return { ...next, emitted };
 }
 
 function optedOutError(): TokenError {
-  return new TokenError('opted_out', 'The service has refused the set that was supplied after the opt-out.');
+  const text = 'The service has refused the set that was supplied after the opt-out.';
+  return new TokenError('opted_out', isDevelopment ? text : undefined);
 }
 
 /** How an attempt ended, as far as this page's own waiting depends on it. */

@@ -13,6 +13,8 @@ import { parseRetry } from './retry.ts';
 const MAX_OFFSET_MS = 10 * 365 * 86_400_000;
 /** Beyond the year 9999. */
 const MAX_INSTANT = 1e15;
+/** The hash of a user's label; see `user.ts`. */
+const HASH = /^[a-z\d]{1,7}$/;
 
 /**
  * Parse what a store returned, field by field. Version 1 is converted. Of a record written by a newer version everything
@@ -25,7 +27,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
   if (stored === undefined || stored === null) return undefined;
   throwIf(typeFault('stored record', 'object', stored));
   const given = stored as Record<string, unknown>;
-  const { v, generation, offsetMs, signalGeneration } = given;
+  const { v, generation, offsetMs, signalGeneration, user } = given;
   throwIf(!Number.isSafeInteger(generation) && expectedGot('generation', 'a whole number', kindOf(generation)));
   throwIf(!Number.isFinite(offsetMs) && expectedGot('offsetMs', 'a finite number', kindOf(offsetMs)));
   if (given['baseUrl'] !== baseUrl) return undefined;
@@ -45,6 +47,8 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
     clearedAt: instant(given['clearedAt']),
     provideAt: instant(given['provideAt']),
     signalGeneration: Number.isSafeInteger(signalGeneration) ? (signalGeneration as number) : undefined,
+    // A record whose label is lost belongs to no known user.
+    user: typeof user === 'string' && HASH.test(user) ? user : undefined,
     retry: set && parseRetry(retry),
   });
 }

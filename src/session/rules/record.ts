@@ -27,6 +27,8 @@ export interface SessionRecord extends Held {
   readonly clearedAt?: number | undefined;
   /** The generation whose token was last handed to a cache outside of the session; see {@link signalNoted}. */
   readonly signalGeneration?: number | undefined;
+  /** Whose record it is, hashed; see `user.ts`. Absent if the host gave no label. */
+  readonly user?: string | undefined;
   /** When a tab without the Web Lock began to call `provide`; see {@link provideClaimed}. */
   readonly provideAt?: number | undefined;
   /** Attempts to refresh this set; absent once a newer set is there. */
@@ -69,13 +71,15 @@ export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, si
 /**
  * The host supplies a set at `now`. Behind a tombstone the set is held back: the phase stays `optedOut` until the service
  * accepts it.
+ *
+ * @param user  whose set it is, hashed; without it the record belongs to no known user.
  */
-export function setByHost(set: TokenSet, now: number): Transition {
+export function setByHost(set: TokenSet, now: number, user?: string): Transition {
   return (record) => {
     const fingerprint = fingerprintOf(set);
     const others = (record.fingerprints ?? []).filter((known) => known !== fingerprint);
     const fingerprints = [fingerprint, ...others].slice(0, MAX_FINGERPRINTS);
-    return { ...erased(record), set, receivedAt: now, fingerprints };
+    return { ...erased(record), set, receivedAt: now, fingerprints, ...(user && { user }) };
   };
 }
 
@@ -83,8 +87,8 @@ export function setByHost(set: TokenSet, now: number): Transition {
  * The host supplies a set and speaks for the service (`refresh: 'off'`): it has asked the service itself, so the set lifts the
  * tombstone of an opt-out.
  */
-export function setByOwner(set: TokenSet, now: number): Transition {
-  return (record) => setByHost(set, now)({ ...record, optedOut: undefined });
+export function setByOwner(set: TokenSet, now: number, user?: string): Transition {
+  return (record) => setByHost(set, now, user)({ ...record, optedOut: undefined });
 }
 
 /**
@@ -94,8 +98,8 @@ export function setByOwner(set: TokenSet, now: number): Transition {
 export function setByProvide(asked: SessionRecord): (set: TokenSet, now: number) => Transition {
   return (set, now) =>
     ifSameSet(asked, (record) => {
-      const { retry } = record;
-      return { ...setByHost(set, now)(record), ...(retry && { retry: { ...retry, refusals: 0 } }) };
+      const { retry, user } = record;
+      return { ...setByHost(set, now, user)(record), ...(retry && { retry: { ...retry, refusals: 0 } }) };
     });
 }
 
@@ -103,11 +107,11 @@ export function setByProvide(asked: SessionRecord): (set: TokenSet, now: number)
  * The page was rendered with a set. A page from a cache may supply an old one: a set that is known, or that was ended by a
  * logout of the last 30 days, changes nothing.
  */
-export function renderedWithPage(set: TokenSet, now: number): Transition {
+export function renderedWithPage(set: TokenSet, now: number, user?: string): Transition {
   return (record) => {
     const isKnown = record.fingerprints?.includes(fingerprintOf(set));
     const isCurrent = record.set || now - (record.clearedAt ?? 0) < LOGOUT_MEMORY_MS;
-    return isKnown && isCurrent ? record : setByHost(set, now)(record);
+    return isKnown && isCurrent ? record : setByHost(set, now, user)(record);
   };
 }
 

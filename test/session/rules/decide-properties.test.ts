@@ -2,7 +2,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { type Decision, decide, explicitPlan, noTokenError } from '../../../src/session/rules/decide.ts';
+import { type Decision, decide, explicitPlan } from '../../../src/session/rules/decide.ts';
+import { noTokenError } from '../../../src/session/rules/no-token.ts';
 import { isLoaded, isSettled, type PageState } from '../../../src/session/rules/page-state.ts';
 import { isSameState } from '../../../src/session/rules/public-state.ts';
 import { type SessionRecord, serviceTime } from '../../../src/session/rules/record.ts';
@@ -191,6 +192,6 @@ test('an explicit refresh and the error without a token follow from any record a
     const plan = explicitPlan(record, page, now);
     if (plan?.kind === 'provide') expect(page.canProvide).toBe(true);
     if (plan?.kind === 'refresh') expect(page.canRefresh).toBe(true);
-    expect(noTokenError(record, page).message).not.toBe('');
+    expect(noTokenError(record, page, now).message).not.toBe('');
   });
 });

@@ -5,7 +5,7 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import { decide, explicitPlan, noTokenError } from '../../../src/session/rules/decide.ts';
+import { decide, explicitPlan } from '../../../src/session/rules/decide.ts';
 import type { AttemptInProgress, AttemptPlan, PageState } from '../../../src/session/rules/page-state.ts';
 import { isSameState, type NextStep, type SessionState } from '../../../src/session/rules/public-state.ts';
 import type { SessionRecord } from '../../../src/session/rules/record.ts';
@@ -601,73 +601,5 @@ describe('an explicit refresh', () => {
   // Fault: the plan is a refresh, although there is no set to send. The attempt takes the lock and ends as superseded.
   test('attempts nothing after an opt-out that left no set', () => {
     expect(explicitPlan(bare({ optedOut: true }), page(), DUE)).toBeUndefined();
-  });
-});
-
-describe('the error where there is no token', () => {
-  const error = failure(503);
-  const all = { optedOut: true, ended: true } as const;
-  test.each<readonly [sentence: string, record: SessionRecord, page: PageState, code: string, words: RegExp]>([
-    [
-      'a closed page comes first',
-      record(all),
-      page({ isClosed: true, consent: 'refused' }),
-      'closed',
-      /session was closed/,
-    ],
-    [
-      'a pending consent gate comes before what is stored',
-      record(all),
-      page({ consent: 'pending' }),
-      'no_consent',
-      /has not answered yet/,
-    ],
-    [
-      'a refused consent comes before what is stored',
-      record(all),
-      page({ consent: 'refused' }),
-      'no_consent',
-      /refused or withdrawn/,
-    ],
-    ['an opt-out comes before the end of the set', record(all), page({ lastError: error }), 'opted_out', /opted out/],
-    [
-      'an ended set comes before the last failure',
-      record({ ended: true }),
-      page({ lastError: error }),
-      'refresh_rejected',
-      /new set is needed/,
-    ],
-    [
-      'the last failure comes before an absent user',
-      bare(),
-      page({ lastError: error, provideResult: 'nobody' }),
-      'http_status',
-      /^http_status$/,
-    ],
-    [
-      'nobody is signed in',
-      bare(),
-      page({ canProvide: true, provideResult: 'nobody' }),
-      'no_token',
-      /nobody is signed in/,
-    ],
-    [
-      'a page without `provide` is advised what to call',
-      bare(),
-      page(),
-      'no_token',
-      /call setTokens, or give the option provide/,
-    ],
-    [
-      'a page with `provide` has no set in force',
-      bare(),
-      page({ canProvide: true }),
-      'no_token',
-      /No token set is in force/,
-    ],
-    ['a record that is not read yet does not count', record(all), page(reading), 'no_token', /No token set/],
-  ])('%s', (_, stored, given, code, words) => {
-    const found = noTokenError(stored, given);
-    expect(found).toMatchObject({ name: 'TokenError', code, message: expect.stringMatching(words) });
   });
 });

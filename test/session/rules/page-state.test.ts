@@ -191,6 +191,14 @@ describe('another record', () => {
       { cause: 'load' },
     ],
     [
+      'by the host before the first read is a change like any other',
+      { ...busy, storage: { ...busy.storage, isKnown: false } },
+      before,
+      record({ set: setOf(2) }),
+      'set',
+      { cause: 'set', ...reset, ...asks },
+    ],
+    [
       'found by the first read is no logout',
       page({ storage: { isKnown: false } }),
       bare(),
@@ -336,6 +344,9 @@ describe('a page whose device clock was set back', () => {
       wakeAttemptAt: DUE + 3 - HOUR,
     };
     expect(pageClockSetBack(given, HOUR)).toEqual({ ...given, ...moved });
+    const plan = { kind: 'provide', reason: 'empty', ignoresLock: false } as const;
+    const attempt = { plan, generation: 3, startedAt: DUE };
+    expect(pageClockSetBack(page({ attempt }), HOUR).attempt).toEqual({ ...attempt, startedAt: DUE - HOUR });
   });
 
   test('keeps 0, which stands for no instant', () => {

@@ -38,6 +38,7 @@ describe('a stored record', () => {
     ['loses a clock offset of ten years', { ...others, offsetMs: TEN_YEARS }, { ...others, offsetMs: 0 }],
     ['loses a clock offset of ten years back', { ...others, offsetMs: -TEN_YEARS }, { ...others, offsetMs: 0 }],
     ['keeps a shorter clock offset', { ...others, offsetMs: TEN_YEARS - 1 }, { ...others, offsetMs: TEN_YEARS - 1 }],
+    ['keeps a lease of `provide`', { ...others, provideAt: 7 }, { ...others, provideAt: 7 }],
     ['keeps a logout at 0', { ...others, clearedAt: 0 }, { ...others, clearedAt: 0 }],
     ['loses damaged attempts', { ...whole, retry: { ...whole.retry, attempts: -1 } }, { ...whole, retry: undefined }],
     [

@@ -10,6 +10,7 @@ import {
   provideEnded,
   type SessionRecord,
   setByHost,
+  setByProvide,
   signalNoted,
 } from '../../../src/session/rules/record.ts';
 import { bare, DUE, deepFreeze, record, setOf } from './fixtures.ts';
@@ -67,7 +68,7 @@ describe('a call of `provide` without the lock', () => {
   });
 
   test('leaves no lease when it has ended, but that of another tab', () => {
-    expect(provideEnded(DUE)(bare({ provideAt: DUE })).provideAt).toBeUndefined();
+    expect(provideEnded(DUE)(record({ provideAt: DUE }))).toEqual(record());
     const other = deepFreeze(bare({ provideAt: DUE + 1 }));
     expect(provideEnded(DUE)(other)).toBe(other);
   });
@@ -76,6 +77,8 @@ describe('a call of `provide` without the lock', () => {
     const given = bare({ provideAt: DUE });
     expect(setByHost(setOf(1), DUE)(given).provideAt).toBeUndefined();
     expect(loggedOut(DUE)(given).provideAt).toBeUndefined();
+    const provided = setByProvide(given)(setOf(1), DUE)(given);
+    expect([provided.set, provided.provideAt]).toEqual([setOf(1), undefined]);
   });
 });
 

@@ -1,0 +1,65 @@
+/**
+ * Why `provide` failed: what it threw, or the status that its server answered.
+ *
+ * Only class and status are named. Whatever else an error says may be personal data.
+ */
+
+import { isDevelopment } from '../token/development.ts';
+import { TokenError } from '../token/errors.ts';
+import { warn } from './warnings.ts';
+
+/**
+ * `provide` threw or rejected. A TokenError is passed on as it is.
+ *
+ * @example provideFault(new SyntaxError()).message // 'provide rejected with SyntaxError'
+ */
+export function provideFault(thrown: unknown): TokenError {
+  if (thrown instanceof TokenError) return thrown;
+  const { status: own, response } = Object(thrown) as { status?: unknown; response?: { status?: unknown } };
+  const status = [own, response?.status].find((value): value is number => Number.isInteger(value));
+  const name = classOf(thrown);
+  return failed(`provide rejected with ${name}${status ? ` (status ${status})` : ''}`, status, name);
+}
+
+/**
+ * The publisher's server answered with an error status.
+ *
+ * @param request  what was asked: a method and a path without its query, as far as they are known.
+ * @example responseFault('POST /token', 404).message // 'provide: POST /token answered 404'
+ */
+export function responseFault(request: string, status: number): TokenError {
+  return failed(`provide: ${request} answered ${status}`, status);
+}
+
+/** The path of a response, without its query, which may name the user. */
+export function pathOf({ url }: Response): string {
+  return URL.canParse(url) ? new URL(url).pathname : 'the server';
+}
+
+function failed(what: string, status: number | undefined, name?: string): TokenError {
+  const message = isDevelopment ? what + remedyFor(status ?? name) : what;
+  if (isDevelopment && status && status in REFUSALS) warn(message, 'provide_failed');
+  return new TokenError('provide_failed', message, status ? { status } : {});
+}
+
+/** The class of a thrown value, if it looks like one. */
+function classOf(thrown: unknown): string {
+  const name = (thrown as object | null | undefined)?.constructor?.name ?? '';
+  return /^[A-Z]\w{0,39}$/.test(name) ? name : typeof thrown;
+}
+
+/** Statuses by which a server refuses every request of this page. */
+const REFUSALS: Record<number, string> = {
+  403: 'tokenHandler refuses pages of other origins, unless its option origins names them',
+  404: 'the server has no route there',
+  405: 'the route does not accept this method: tokenHandler accepts POST',
+};
+
+function remedyFor(fault: number | string | undefined): string {
+  if (typeof fault === 'number' && fault in REFUSALS) return `; ${REFUSALS[fault]}`;
+  if (typeof fault === 'number' && fault >= 500)
+    return '; the onError of tokenHandler, or the log of the server, says why';
+  if (fault === 'SyntaxError') return '; was the answer JSON? check response.ok before response.json()';
+  if (fault === 'TypeError') return '; was it fetch? then the network failed, or CORS or CSP forbids the request';
+  return '';
+}

@@ -1,0 +1,47 @@
+/** Why there is no token: the error that `getToken` and `refresh` reject with. Pure, like the other rules. */
+
+import { isDevelopment } from '../../token/development.ts';
+import { TokenError } from '../../token/errors.ts';
+import { decide } from './decide.ts';
+import { isLoaded, type PageState } from './page-state.ts';
+import { emptyRecord, type SessionRecord, serviceTime } from './record.ts';
+
+/** The latest instant that `Date` can write. */
+const MAX_DATE = 8.64e15;
+
+/** Why there is no token at `now`: what stands in the way first, then what the record says, then the last failure. */
+export function noTokenError(stored: SessionRecord, page: PageState, now: number): TokenError {
+  const record = isLoaded(page) ? stored : emptyRecord(stored.baseUrl);
+  if (page.isClosed) return new TokenError('closed', isDevelopment ? 'The session was closed.' : undefined);
+  if (page.consent !== 'granted')
+    return new TokenError('no_consent', isDevelopment ? consentReason(page) : `no_consent: ${page.consent}`);
+  if (record.optedOut) return new TokenError('opted_out', isDevelopment ? 'The user has opted out.' : undefined);
+  if (record.ended) {
+    const text = 'The service refused the refresh token for good; a new set is needed.';
+    return new TokenError('refresh_rejected', isDevelopment ? text : undefined);
+  }
+  if (page.lastError) return page.lastError;
+  const brief = `no_token: ${page.provideResult ?? (record.set ? 'expired' : 'empty')}`;
+  return new TokenError('no_token', isDevelopment ? noTokenReason(record, page, now) : brief);
+}
+
+function consentReason({ consent }: PageState): string {
+  return consent === 'pending' ? 'The consent gate has not answered yet.' : 'Consent is refused or withdrawn.';
+}
+
+function noTokenReason(record: SessionRecord, page: PageState, now: number): string {
+  const { reason, at } = decide(record, page, now).state.next ?? {};
+  const state = record.set ? 'The advertising token has expired' : 'There is no token set';
+  if (!isLoaded(page)) return 'The stored state is not known yet: the store is being read.';
+  if (serviceTime(record, now) === Number.POSITIVE_INFINITY)
+    return 'The clock of this device was set back since the set arrived: nobody can tell whether the token has expired.';
+  if (!record.set && record.clearedAt !== undefined)
+    return 'Nobody is signed in: the user has logged out. After a sign-in call signIn or setTokens.';
+  if (page.provideResult === 'nobody')
+    return 'Nobody is signed in: provide returned null or a 204. After a sign-in call signIn or setTokens.';
+  if (!record.set && !page.canProvide)
+    return `${state}, and no option provide to ask: call setTokens, or give provide.`;
+  if (!page.canRefresh) return `${state}; with refresh: 'off' its owner supplies the next one by setTokens.`;
+  const when = at !== undefined && Math.abs(at) <= MAX_DATE ? ` at ${new Date(at).toISOString()}` : '';
+  return `${state}; the next attempt follows${when} (${reason}).`;
+}

@@ -1,0 +1,55 @@
+/**
+ * The warnings of the development build: mistakes that no error reports. The production build contains none of this.
+ */
+
+import type { Settings } from './options.ts';
+
+const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs';
+
+/** Names of the sessions that are open on this page. On `globalThis`, because a page may load the package twice. */
+const NAMES = Symbol.for('tessera-id names');
+
+/**
+ * Warn in the console.
+ *
+ * @param code  of the error that docs/errors.md explains.
+ */
+export function warn(text: string, code?: string): void {
+  console.warn(`[tessera] ${text}${code ? ` (${DOCS}/errors.md#${code})` : ''}`);
+}
+
+/** Origins that the page's Content-Security-Policy has blocked. */
+const blocked = new Set<string>();
+
+/** Tell whether the page's Content-Security-Policy has blocked a request to the origin of `baseUrl`. */
+export function isBlocked(baseUrl: string): boolean {
+  return blocked.has(new URL(baseUrl).origin);
+}
+
+/** Watch for the mistakes of a page while its session is open; returns the function that stops. */
+export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
+  // With a store of its own, a session may well be one of several under a name.
+  const forget = store ? () => {} : noteName(name);
+  const { origin } = new URL(baseUrl);
+  const onViolation = ({ blockedURI, effectiveDirective }: SecurityPolicyViolationEvent) => {
+    if (effectiveDirective !== 'connect-src' || !blockedURI.startsWith(origin) || blocked.has(origin)) return;
+    blocked.add(origin);
+    warn(`the Content-Security-Policy of this page blocks the operator: add ${origin} to connect-src`, 'network');
+  };
+  globalThis.document?.addEventListener('securitypolicyviolation', onViolation);
+  return () => {
+    globalThis.document?.removeEventListener('securitypolicyviolation', onViolation);
+    forget();
+  };
+}
+
+function noteName(name: string): () => void {
+  const open = ((globalThis as { [NAMES]?: Set<{ readonly name: string }> })[NAMES] ??= new Set());
+  if ([...open].some((other) => other.name === name))
+    warn(
+      `createSession: a session named "${name}" is open on this page: use that one, close() it, or give another name`,
+    );
+  const own = { name };
+  open.add(own);
+  return () => void open.delete(own);
+}

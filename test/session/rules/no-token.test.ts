@@ -1,0 +1,124 @@
+/** Why there is no token, as a table: each message of `getToken` and `refresh`, by value. */
+
+import { describe, expect, test } from 'vitest';
+import { noTokenError } from '../../../src/session/rules/no-token.ts';
+import type { PageState } from '../../../src/session/rules/page-state.ts';
+import type { SessionRecord } from '../../../src/session/rules/record.ts';
+import { ARRIVAL, bare, failure, HOUR, page, record, retry, STALE } from './fixtures.ts';
+
+const error = failure(503);
+const all = { optedOut: true, ended: true } as const;
+const asks = { canProvide: true } as const;
+const reading = { storage: { isCurrent: false, isKnown: false } } as const;
+
+describe('the error where there is no token', () => {
+  test.each<readonly [sentence: string, record: SessionRecord, page: PageState, code: string, message: string]>([
+    [
+      'a closed page comes first',
+      record(all),
+      page({ isClosed: true, consent: 'refused' }),
+      'closed',
+      'The session was closed.',
+    ],
+    [
+      'a pending consent gate comes before what is stored',
+      record(all),
+      page({ consent: 'pending' }),
+      'no_consent',
+      'The consent gate has not answered yet.',
+    ],
+    [
+      'a refused consent comes before what is stored',
+      record(all),
+      page({ consent: 'refused' }),
+      'no_consent',
+      'Consent is refused or withdrawn.',
+    ],
+    [
+      'an opt-out comes before the end of the set',
+      record(all),
+      page({ lastError: error }),
+      'opted_out',
+      'The user has opted out.',
+    ],
+    [
+      'an ended set comes before the last failure',
+      record({ ended: true }),
+      page({ lastError: error }),
+      'refresh_rejected',
+      'The service refused the refresh token for good; a new set is needed.',
+    ],
+    [
+      'the last failure comes before an absent user',
+      bare(),
+      page({ lastError: error, provideResult: 'nobody' }),
+      'http_status',
+      'http_status',
+    ],
+    [
+      '`provide` says that nobody is signed in',
+      bare(),
+      page({ ...asks, provideResult: 'nobody' }),
+      'no_token',
+      'Nobody is signed in: provide returned null or a 204. After a sign-in call signIn or setTokens.',
+    ],
+    [
+      'the user has logged out',
+      bare({ clearedAt: ARRIVAL }),
+      page({ ...asks, provideResult: 'nobody' }),
+      'no_token',
+      'Nobody is signed in: the user has logged out. After a sign-in call signIn or setTokens.',
+    ],
+    [
+      '`provide` is missing',
+      bare(),
+      page(),
+      'no_token',
+      'There is no token set, and no option provide to ask: call setTokens, or give provide.',
+    ],
+    [
+      '`provide` is asked later',
+      bare(),
+      page({ ...asks, notBefore: STALE + HOUR }),
+      'no_token',
+      'There is no token set; the next attempt follows at 2030-01-15T15:00:00.000Z (back_off).',
+    ],
+    [
+      'the token has expired, and the page is hidden',
+      record(),
+      page({ isVisible: false }),
+      'no_token',
+      'The advertising token has expired; the next attempt follows (hidden).',
+    ],
+    [
+      'the token has expired, and another page saw the service fail',
+      record({ retry: retry({ startedAt: STALE, waitMs: HOUR }) }),
+      page(),
+      'no_token',
+      'The advertising token has expired; the next attempt follows at 2030-01-15T15:00:00.000Z (back_off).',
+    ],
+    [
+      'the token has expired, and its owner refreshes',
+      record(),
+      page({ canRefresh: false }),
+      'no_token',
+      "The advertising token has expired; with refresh: 'off' its owner supplies the next one by setTokens.",
+    ],
+    [
+      'the clock of the device was set back',
+      record({ receivedAt: STALE + HOUR }),
+      page(),
+      'no_token',
+      'The clock of this device was set back since the set arrived: nobody can tell whether the token has expired.',
+    ],
+    [
+      'a record that is not read yet does not count',
+      record(all),
+      page(reading),
+      'no_token',
+      'The stored state is not known yet: the store is being read.',
+    ],
+  ])('%s', (_, stored, given, code, message) => {
+    expect(noTokenError(stored, given, STALE)).toMatchObject({ name: 'TokenError', code, message });
+  });
+});

@@ -1,0 +1,228 @@
+/** The option `user`: a page that is rendered for another user never gives out the former user's token. */
+
+import { describe, expect, test, vi } from 'vitest';
+import { createSession, memoryStore, type SessionOptions } from '../../src/session/index.ts';
+import { MINUTE, until } from '../support/fixtures.ts';
+import { BASE_URL, fixtureForEachTest, recordOf, success, wireSet } from './fixtures.ts';
+
+const fixture = fixtureForEachTest();
+let names = 0;
+
+/** A browser profile: pages that share a store and a name. */
+const openProfile = () => {
+  const store = memoryStore();
+  const name = `profile-${names++}`;
+  const visit = async (options: Partial<SessionOptions> = {}) => {
+    const page = fixture.open({ store, name, ...options });
+    /** Every token that the page has seen, polled whenever anything happens. */
+    const tokens = new Set<string | undefined>();
+    page.session.subscribe(() => tokens.add(page.session.advertisingToken));
+    await page.session.ready;
+    await fixture.settle();
+    return { ...page, tokens };
+  };
+  return { store, visit };
+};
+const setNumber = (n: number) => async () => success(n);
+
+describe('a page with the label of a user', () => {
+  test('keeps the set of that user', async () => {
+    const { visit } = openProfile();
+    const provide = vi.fn(setNumber(8));
+    const first = await visit({ user: 'account-a', tokens: success(1) });
+    first.session.close();
+    const { session } = await visit({ user: 'account-a', provide });
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(provide).not.toHaveBeenCalled();
+  });
+
+  test.each([
+    ['of another user', { user: 'account-a' }],
+    ['of no known user', {}],
+  ])('ends a set %s at once, asks `provide`, and never gives out the former token', async (_, former) => {
+    const { store, visit } = openProfile();
+    (await visit({ ...former, tokens: success(1) })).session.close();
+    const provide = vi.fn(setNumber(8));
+    const { session, tokens, events } = await visit({ user: 'account-b', provide });
+    expect(provide).toHaveBeenCalledOnce();
+    expect(session.advertisingToken).toBe('advertising-8');
+    expect([...tokens].filter(Boolean)).toEqual(['advertising-8']);
+    expect(events).toEqual([['token', 'provide', 'advertising-8']]);
+    expect(fixture.sent).toEqual([]);
+    // The next page of the same user keeps what `provide` brought.
+    session.close();
+    const next = await visit({ user: 'account-b', provide });
+    expect(next.session.advertisingToken).toBe('advertising-8');
+    expect(provide).toHaveBeenCalledOnce();
+    expect(await store.read()).toMatchObject({ v: 2 });
+  });
+
+  test('asks the page for a set if there is no `provide`, and the set that comes belongs to its user', async () => {
+    const { visit } = openProfile();
+    (await visit({ user: 'account-a', tokens: success(1) })).session.close();
+    const { session, events } = await visit({ user: 'account-b' });
+    expect(session.advertisingToken).toBeUndefined();
+    expect(events).toEqual([['needsTokens', 'empty']]);
+    await session.setTokens(success(2));
+    session.close();
+    expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-2');
+  });
+
+  test('puts the set that it was rendered with in place of the former one', async () => {
+    const { visit } = openProfile();
+    (await visit({ user: 'account-a', tokens: success(1) })).session.close();
+    const { session, tokens } = await visit({ user: 'account-b', tokens: success(2) });
+    expect([...tokens].filter(Boolean)).toEqual(['advertising-2']);
+    session.close();
+    expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-2');
+  });
+
+  test('ends the former set even if what it was rendered with is no set', async () => {
+    const { visit } = openProfile();
+    (await visit({ user: 'account-a', tokens: success(1) })).session.close();
+    const { session, events } = await visit({ user: 'account-b', tokens: { status: 'error' } as never });
+    expect(session.advertisingToken).toBeUndefined();
+    expect(events).toContainEqual(['error', 'invalid_token_set']);
+  });
+
+  test('ends the set of the former user in the other tabs, which then have the new one', async () => {
+    const { visit } = openProfile();
+    const a = await visit({ user: 'account-a', tokens: success(1) });
+    expect(a.session.advertisingToken).toBe('advertising-1');
+    const b = await visit({ user: 'account-b', provide: setNumber(8) });
+    await until(() => a.session.advertisingToken === 'advertising-8');
+    expect(b.session.advertisingToken).toBe('advertising-8');
+  });
+
+  test('makes an answer void that is on its way to the former user', async () => {
+    const { visit } = openProfile();
+    let answer = () => {};
+    const late = () => new Promise((resolve) => (answer = () => resolve(success(1)))) as never;
+    const provide = vi.fn(async () => null).mockImplementationOnce(late);
+    await visit({ user: 'account-a', provide });
+    const b = await visit({ user: 'account-b' });
+    answer();
+    await fixture.advance(MINUTE);
+    expect(b.session.advertisingToken).toBeUndefined();
+  });
+
+  test('asks for the set of the user after a logout', async () => {
+    const { visit } = openProfile();
+    const first = await visit({ user: 'account-a', tokens: success(1) });
+    await first.session.clear();
+    first.session.close();
+    const { session } = await visit({ user: 'account-a', provide: setNumber(8) });
+    expect(session.advertisingToken).toBe('advertising-8');
+  });
+
+  test('ends nothing before consent, and gives out nothing either', async () => {
+    const { store, visit } = openProfile();
+    (await visit({ user: 'account-a', tokens: success(1) })).session.close();
+    const before = await store.read();
+    let onChange = (_: boolean) => {};
+    const { session, tokens } = await visit({
+      user: 'account-b',
+      consent: (change) => {
+        onChange = change;
+        return new Promise(() => {});
+      },
+    });
+    expect(await store.read()).toEqual(before);
+    onChange(true);
+    await fixture.settle();
+    expect(session.advertisingToken).toBeUndefined();
+    expect([...tokens].filter(Boolean)).toEqual([]);
+    expect(await store.read()).not.toHaveProperty('set');
+  });
+
+  test('reads a record of a former version as that of no known user', async () => {
+    const { session } = fixture.open({ store: memoryStore(recordOf(1)), user: 'account-a' });
+    await session.ready;
+    await fixture.settle();
+    expect(session.advertisingToken).toBeUndefined();
+  });
+});
+
+describe('a page without a label', () => {
+  test('keeps the set of whoever it belongs to, with its label', async () => {
+    const { store, visit } = openProfile();
+    (await visit({ user: 'account-a', tokens: success(1) })).session.close();
+    const before = await store.read();
+    const { session } = await visit();
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(await store.read()).toEqual(before);
+  });
+});
+
+describe('setTokens(answer, { user })', () => {
+  test('gives the set its label', async () => {
+    const { visit } = openProfile();
+    const { session } = await visit({ user: 'account-a', tokens: success(1) });
+    await session.setTokens(success(2), { user: 'account-b' });
+    expect(session.advertisingToken).toBe('advertising-2');
+    session.close();
+    const b = await visit({ user: 'account-b' });
+    expect(b.session.advertisingToken).toBe('advertising-2');
+    b.session.close();
+    expect((await visit({ user: 'account-a' })).session.advertisingToken).toBeUndefined();
+  });
+
+  test('without a label, a set that replaces another belongs to no known user', async () => {
+    const { visit } = openProfile();
+    const { session } = await visit({ user: 'account-a', tokens: success(1) });
+    await session.setTokens(success(2));
+    expect(session.advertisingToken).toBe('advertising-2');
+    session.close();
+    expect((await visit({ user: 'account-a' })).session.advertisingToken).toBeUndefined();
+  });
+});
+
+describe('signIn({ user })', () => {
+  test('asks `provide` once, and the set belongs to the user', async () => {
+    const { visit } = openProfile();
+    const provide = vi.fn(setNumber(8));
+    const { session } = await visit({ user: 'account-a', tokens: success(1), provide });
+    await session.signIn({ user: 'account-b' });
+    await fixture.settle();
+    expect(session.advertisingToken).toBe('advertising-8');
+    expect(provide).toHaveBeenCalledOnce();
+    expect(fixture.sent).toEqual([]);
+    session.close();
+    expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-8');
+  });
+
+  test('without a label ends the set, and the new one belongs to no known user', async () => {
+    const { visit } = openProfile();
+    const { session } = await visit({ user: 'account-a', tokens: success(1), provide: setNumber(8) });
+    await session.signIn();
+    expect(session.advertisingToken).toBe('advertising-8');
+    session.close();
+    expect((await visit({ user: 'account-a' })).session.advertisingToken).toBeUndefined();
+  });
+});
+
+describe('a label', () => {
+  test('is stored as a hash only, and appears neither in the state nor in the log', async () => {
+    const { store, visit } = openProfile();
+    const lines: unknown[] = [];
+    const logger = { debug: (...more: unknown[]) => void lines.push(more) };
+    const { session } = await visit({ user: 'account-secret', tokens: success(1), logger });
+    await session.setTokens(success(2), { user: 'account-secret' });
+    await session.signIn({ user: 'account-secret' }).catch(() => {});
+    const seen = JSON.stringify([await store.read(), session.state, lines, String(session.state.lastError)]);
+    expect(seen).not.toContain('account-secret');
+    expect(await store.read()).toMatchObject({ user: expect.stringMatching(/^[a-z\d]{1,7}$/) });
+  });
+
+  test.each([
+    [42, 'user: expected string, got number'],
+    ['', 'user: expected string, got empty string'],
+    [null, 'user: expected string, got null'],
+  ])('%j is refused at once', async (user, message) => {
+    const given = { user: user as never };
+    expect(() => createSession({ baseUrl: BASE_URL, ...given })).toThrow(new TypeError(message));
+    const { session } = await openProfile().visit();
+    expect(() => session.setTokens(wireSet(1), given)).toThrow(new TypeError(message));
+    expect(() => session.signIn(given)).toThrow(new TypeError(message));
+  });
+});
