@@ -109,7 +109,7 @@ describe('code of the documentation', () => {
 });
 
 describe('HTML of the documentation', () => {
-  const ATTRIBUTES = ['data-base-url', 'data-name', 'data-provide', 'data-product'];
+  const ATTRIBUTES = ['data-base-url', 'data-name', 'data-provide', 'data-debug', 'data-product'];
 
   test.each(html.map((block) => [placeOf(block), block] as const))(
     '%s is well-formed, and its tags exist',

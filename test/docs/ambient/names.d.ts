@@ -25,12 +25,15 @@ declare global {
   function bid(advertisingToken: string | undefined): void;
   function report(code: string, message: string): void;
   function removeAds(): void;
+  function hideAds(): void;
   function forgetUser(): void;
   function askServer(reason?: string): Promise<object>;
   function sendToPage(answer: WireAnswer): void;
   function signInOnYourServer(form: HTMLFormElement): Promise<void>;
   function signedInUser(request: Request): Promise<Dii | null>;
   function emailOf(request: Request): Promise<string | null>;
+  const account: { readonly id: string };
+  const answer: WireAnswer;
   const form: HTMLFormElement;
   const logoutButton: HTMLButtonElement;
   const rows: AsyncIterable<Dii>;
