@@ -4,6 +4,7 @@
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Io } from './io.ts';
+import type { CredentialOutput } from './operator-credentials.ts';
 import { LOG_LEVELS, loadSettings, type OperatorVerbOptions } from './operator-settings.ts';
 
 /** Parse a number. */
@@ -83,9 +84,10 @@ export function operatorCommand(io: Io): Command {
       ),
     )
     .option('--config <file>', 'JSON file with these options, names in camelCase, and participants')
+    .option('--print-credentials', 'print made credentials at every start, not only at the one that has made them')
     .option('--env-file <file>', 'write address and credentials to this file, mode 0600, instead of printing them')
-    .action(async ({ envFile, ...flags }: OperatorVerbOptions & { envFile?: string }) => {
+    .action(async ({ envFile, printCredentials, ...flags }: OperatorVerbOptions & CredentialOutput) => {
       const settings = await loadSettings(flags, io);
-      return (await import('./serve.ts')).serve(settings, envFile, io);
+      return (await import('./serve.ts')).serve(settings, { envFile, printCredentials }, io);
     });
 }

@@ -1,9 +1,8 @@
 /// <reference types="node" />
 /**
- * The verb `participants`: lists, adds and revokes those who may call an operator, in its database.
+ * The verb `participants`: lists, adds, changes and revokes those who may call an operator, in its database.
  *
- * Standard output carries the client secret and the API key of an added participant, once, as lines for a shell. No list
- * contains them.
+ * Standard output carries the API key and the client secret that were made, once, as lines for a shell. No list contains them.
  */
 
 import { Command } from 'commander';
@@ -52,51 +51,95 @@ const listCommand = (io: Io): Command =>
       administer(flags, io, async ({ participants }) => printParticipants(await participants.list(), flags, io)),
   );
 
-interface AddOptions extends OperatorDatabaseOptions {
+interface CredentialFlags extends OperatorDatabaseOptions {
   readonly siteId?: number;
   readonly roles?: Role[];
-  readonly apiKey?: string;
   readonly clientSecret?: string;
 }
+interface AddFlags extends CredentialFlags {
+  readonly apiKey?: string;
+  readonly fromEnv?: boolean;
+}
+interface UpdateFlags extends CredentialFlags {
+  readonly newSecret?: boolean;
+}
 
-const givenCredentials = ({ siteId, roles, apiKey, clientSecret }: AddOptions, io: Io): GivenCredentials => {
-  if (apiKey !== undefined) warnAboutSecret('--api-key', io);
-  if (clientSecret !== undefined) warnAboutSecret('--client-secret', io);
-  return {
+/** The variables of the environment usually name the participant that calls a service: only `--from-env` means them here. */
+const givenCredentials = (flags: AddFlags, { env }: Io): GivenCredentials => {
+  const { siteId, roles, apiKey, clientSecret, fromEnv } = flags;
+  const variable = (name: string) => (fromEnv ? env[name] || undefined : undefined);
+  const given = {
     siteId,
     roles,
-    apiKey: apiKey ?? (io.env['TESSERA_API_KEY'] || undefined),
-    clientSecret: clientSecret ?? (io.env['TESSERA_CLIENT_SECRET'] || undefined),
+    apiKey: apiKey ?? variable('TESSERA_API_KEY'),
+    clientSecret: clientSecret ?? variable('TESSERA_CLIENT_SECRET'),
   };
+  if (fromEnv && given.apiKey === undefined)
+    throw new RangeError('--from-env: expected TESSERA_API_KEY in the environment, got none');
+  return given;
+};
+
+/** Print a participant, and the credentials that were made for it: those that were given are known already. */
+const printMade = (
+  { keyHash, siteId, roles }: Pick<ListedParticipant, 'keyHash' | 'siteId' | 'roles'>,
+  made: { readonly apiKey?: string; readonly clientSecret?: string },
+  { json }: OperatorDatabaseOptions,
+  { out }: Io,
+): void => {
+  const id = keyHash.slice(0, ID_DIGITS);
+  if (json) {
+    out(JSON.stringify({ id, siteId, roles, ...made }));
+    return;
+  }
+  out(`# participant ${id}, site ${siteId}, roles ${roles.join(',') || 'none'}`);
+  const { apiKey, clientSecret } = made;
+  const lines = exportLines({
+    ...(apiKey !== undefined && { TESSERA_API_KEY: apiKey }),
+    ...(clientSecret !== undefined && { TESSERA_CLIENT_SECRET: clientSecret }),
+  });
+  for (const line of lines) out(line);
 };
 
 const addCommand = (io: Io): Command =>
   addDatabaseOptions(
-    new Command('add').description('add a participant and print its credentials, or change one by its API key'),
+    new Command('add').description('add a participant and print the credentials that were made for it'),
     'print one line of JSON',
   )
-    .option('--site-id <id>', 'its site ID (default: 101 for a new one)', parseNumber)
-    .option('--roles <list>', 'its roles, separated by commas (default: GENERATOR,MAPPER for a new one)', parseRoles)
-    .option('--api-key <key>', 'its API key (TESSERA_API_KEY; default: made at random)')
-    .option('--client-secret <secret>', 'its client secret (TESSERA_CLIENT_SECRET; default: made at random)')
-    .action(async (flags: AddOptions) => {
+    .option('--site-id <id>', 'its site ID (default: 101)', parseNumber)
+    .option('--roles <list>', 'its roles, separated by commas (default: GENERATOR,MAPPER)', parseRoles)
+    .option('--api-key <key>', 'its API key (default: made at random)')
+    .option('--client-secret <secret>', 'its client secret (default: made at random)')
+    .option('--from-env', 'take both from TESSERA_API_KEY and TESSERA_CLIENT_SECRET')
+    .action(async (flags: AddFlags) => {
+      if (flags.apiKey !== undefined) warnAboutSecret('--api-key', io);
+      if (flags.clientSecret !== undefined) warnAboutSecret('--client-secret', io);
       const given = givenCredentials(flags, io);
       await administer(flags, io, async ({ participants }) => {
-        const { keyHash, apiKey, clientSecret, siteId, roles } = await participants.add(given);
-        const id = keyHash.slice(0, ID_DIGITS);
-        // What was given is known already.
+        const { apiKey, clientSecret, ...added } = await participants.add(given);
         const made = {
           ...(given.apiKey === undefined && { apiKey }),
           ...(given.clientSecret === undefined && { clientSecret }),
         };
-        if (flags.json) return io.out(JSON.stringify({ id, siteId, roles, ...made }));
-        io.out(`# participant ${id}, site ${siteId}, roles ${roles.join(',')}`);
-        const { apiKey: madeKey, clientSecret: madeSecret } = made;
-        const lines = exportLines({
-          ...(madeKey !== undefined && { TESSERA_API_KEY: madeKey }),
-          ...(madeSecret !== undefined && { TESSERA_CLIENT_SECRET: madeSecret }),
-        });
-        for (const line of lines) io.out(line);
+        printMade(added, made, flags, io);
+      });
+    });
+
+const updateCommand = (io: Io): Command =>
+  addDatabaseOptions(
+    new Command('update').description('change a participant: what is not named stays'),
+    'print one line of JSON',
+  )
+    .argument('<id>', 'its ID as `list` prints it, or the first 8 or more digits')
+    .option('--site-id <id>', 'another site ID', parseNumber)
+    .option('--roles <list>', 'other roles, separated by commas', parseRoles)
+    .option('--client-secret <secret>', 'another client secret')
+    .option('--new-secret', 'make a client secret at random and print it')
+    .action(async (id: string, flags: UpdateFlags) => {
+      const { siteId, roles, clientSecret, newSecret } = flags;
+      if (clientSecret !== undefined) warnAboutSecret('--client-secret', io);
+      await administer(flags, io, async ({ participants }) => {
+        const changed = await participants.update(id, { siteId, roles, clientSecret, newSecret });
+        printMade(changed, newSecret ? { clientSecret: changed.clientSecret } : {}, flags, io);
       });
     });
 
@@ -109,7 +152,7 @@ const revokeCommand = (io: Io): Command =>
 
 /** Create the verb `participants`. */
 export function participantsCommand(io: Io): Command {
-  const participants = new Command('participants').description('who may call an operator: list, add, revoke');
-  for (const verb of [listCommand, addCommand, revokeCommand]) participants.addCommand(verb(io));
+  const participants = new Command('participants').description('who may call an operator: list, add, update, revoke');
+  for (const verb of [listCommand, addCommand, updateCommand, revokeCommand]) participants.addCommand(verb(io));
   return participants;
 }

@@ -6,13 +6,13 @@
  */
 
 import { pino } from 'pino';
-import { createOperator, type Operator } from '../operator/index.ts';
+import { createOperator } from '../operator/index.ts';
 import { type Listening, listen } from '../operator/node.ts';
 import { isLoopback } from '../token/checks.ts';
-import { checkEnvFile, exportLines, type Variables, writeEnvFile } from './env-file.ts';
+import { checkEnvFile } from './env-file.ts';
 import type { Io } from './io.ts';
+import { announceCredentials, type CredentialOutput } from './operator-credentials.ts';
 import type { OperatorSettings } from './operator-settings.ts';
-import { shownPath } from './paths.ts';
 
 /** Say in words why a port could not be opened. */
 const listenError = (error: unknown, host: string, port: number): Error => {
@@ -28,32 +28,6 @@ const listenError = (error: unknown, host: string, port: number): Error => {
   return error as Error;
 };
 
-type Credentials = Operator['made'][number];
-
-const variablesOf = (url: string, { apiKey, clientSecret }: Credentials): Variables => ({
-  // From this machine, an operator on all addresses is called on its loopback address.
-  TESSERA_BASE_URL: url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:'),
-  TESSERA_API_KEY: apiKey,
-  TESSERA_CLIENT_SECRET: clientSecret,
-});
-
-const announce = async (
-  { made, participants }: Operator,
-  url: string,
-  envFile: string | undefined,
-  io: Io,
-): Promise<void> => {
-  if (envFile !== undefined) {
-    await writeEnvFile(envFile, variablesOf(url, participants[0]!));
-    io.out(`# address and credentials of site ${participants[0]!.siteId} are in ${shownPath(envFile)}`);
-  } else
-    for (const credentials of made) {
-      io.out(`# site ${credentials.siteId}, roles ${credentials.roles.join(',')}`);
-      for (const line of exportLines(variablesOf(url, credentials))) io.out(line);
-    }
-  io.out(`listening on ${url}`);
-};
-
 const warnAboutHost = (host: string, { err }: Io): void => {
   if (isLoopback(host) || host === '::1') return;
   err(
@@ -62,11 +36,11 @@ const warnAboutHost = (host: string, { err }: Io): void => {
 };
 
 /** Serve until a signal stops the process. */
-export async function serve(settings: OperatorSettings, envFile: string | undefined, io: Io): Promise<void> {
+export async function serve(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
   const { port = 8080, host = '127.0.0.1', metricsPort, trustProxy, logLevel = 'info', ...rest } = settings;
   const { rootSecretFile: _, ...options } = rest;
   warnAboutHost(host, io);
-  if (envFile !== undefined) await checkEnvFile(envFile);
+  if (output.envFile !== undefined) await checkEnvFile(output.envFile);
   // Without host name and PID, which log collectors add.
   const logger = pino({ base: null, level: logLevel }, { write: (line) => io.err(line.trimEnd()) });
   const operator = createOperator({
@@ -97,7 +71,9 @@ export async function serve(settings: OperatorSettings, envFile: string | undefi
       servers.push(metrics);
       io.out(`metrics on ${metrics.url}/metrics`);
     }
-    await announce(operator, service.url, envFile, io);
+    const isNewEachStart = operator.inMemory && options.rootSecret === undefined;
+    await announceCredentials(operator, service.url, { ...output, isNewEachStart }, io);
+    io.out(`listening on ${service.url}`);
   } catch (error) {
     await Promise.all(servers.map((server) => server.close()));
     // Releases the lock of a database folder.

@@ -6,16 +6,14 @@
 
 import { type Database, migrate } from '../database/index.ts';
 import { TokenError } from '../token/index.ts';
-import { checkCredentials } from './credential-options.ts';
 import type { Secrets } from './crypto/secrets.ts';
 import { createSecrets } from './crypto/secrets.ts';
-import { hashApiKey, randomCredentials } from './identity/participants.ts';
-import type { Credentials, GivenCredentials } from './identity/roles.ts';
 import { secretBytes } from './option-checks.ts';
-import { readInstallation, type StoredInstallation } from './state/installation.ts';
+import { type ParticipantAdministration, participantsOf } from './participant-administration.ts';
+import { readInstallation } from './state/installation.ts';
 import { keyRows } from './state/key-rows.ts';
 import { participantRows } from './state/participant-rows.ts';
-import type { KeyStore, ListedParticipant, ParticipantStore } from './state/state.ts';
+import type { KeyStore } from './state/state.ts';
 import { TABLES } from './state/tables.ts';
 import { endsAt, liveGenerations, nextGeneration, sealingGeneration } from './tokens/key-generations.ts';
 
@@ -59,24 +57,7 @@ export interface Administration {
      */
     retire(generation: number, force: boolean): Promise<KeyGeneration>;
   };
-  readonly participants: {
-    list(): Promise<readonly ListedParticipant[]>;
-    /**
-     * Add a participant, or change one by its API key. A new one's API key and secret are made at random if they are left out;
-     * a stored one keeps its site and roles, and gets a new secret.
-     *
-     * @returns its credentials. Secret.
-     * @throws {RangeError} if its API key has been revoked.
-     */
-    add(given: GivenCredentials): Promise<Credentials & { readonly keyHash: string }>;
-    /**
-     * Revoke participants, for good.
-     *
-     * @param ids  the first 8 or more digits of their `keyHash`.
-     * @throws {RangeError} if one of them does not name exactly one participant. Then none is revoked.
-     */
-    revoke(ids: readonly string[]): Promise<readonly ListedParticipant[]>;
-  };
+  readonly participants: ParticipantAdministration;
   close(): Promise<void>;
 }
 
@@ -140,40 +121,6 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
     },
   };
 };
-
-const participantsOf = (
-  store: ParticipantStore,
-  secrets: () => Secrets,
-  { environment, scope }: StoredInstallation,
-  now: () => number,
-): Administration['participants'] => ({
-  list: () => store.list(),
-  add: async (given) => {
-    checkCredentials('', given);
-    const { apiKey } = given;
-    const stored = apiKey === undefined ? undefined : await store.byKeyHash(hashApiKey(secrets(), apiKey));
-    const { siteId = stored?.siteId, roles = stored?.roles } = given;
-    const credentials = randomCredentials({ ...given, siteId, roles }, environment, scope);
-    const keyHash = hashApiKey(secrets(), credentials.apiKey);
-    await store.put([{ ...credentials, keyHash }], now());
-    if (!(await store.byKeyHash(keyHash)))
-      throw new RangeError('participants: expected an API key that has not been revoked, got one that has');
-    return { ...credentials, keyHash };
-  },
-  revoke: async (ids) => {
-    const all = await store.list();
-    const hashes = ids.map((id) => {
-      const found = /^[0-9a-f]{8,64}$/.test(id) ? all.filter(({ keyHash }) => keyHash.startsWith(id)) : [];
-      if (found.length !== 1)
-        throw new RangeError(
-          `participants: expected the first 8 or more digits of the ID of one participant, got those of ${found.length}`,
-        );
-      return found[0]!.keyHash;
-    });
-    await store.revoke(hashes, now());
-    return (await store.list()).filter(({ keyHash }) => hashes.includes(keyHash));
-  },
-});
 
 /**
  * Administer the operator on a database.

@@ -3,9 +3,17 @@ export type { Administration, AdministrationOptions, KeyGeneration } from './adm
 export { createOperator, openAdministration } from './create.ts';
 export type { Environment, Scope } from './crypto/secrets.ts';
 export type { Caller } from './http/caller-limits.ts';
+export type { ParticipantStatus } from './identity/participants.ts';
 export type { Credentials, GivenCredentials, Role } from './identity/roles.ts';
 export type { Operator } from './operator.ts';
-export type { Logger, OperatorOptions } from './options.ts';
+export type { Logger, OperatorOptions, SettingsInForce } from './options.ts';
+export type {
+  ParticipantAdministration,
+  ParticipantChange,
+  StoredCredentials,
+} from './participant-administration.ts';
+export type { EnvelopeStore } from './state/envelopes.ts';
+export type { RateLimit } from './state/rate-limit.ts';
 export type {
   ExtendedOptOut,
   KeyStore,

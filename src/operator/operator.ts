@@ -9,15 +9,16 @@ import { isTokenError } from '../token/index.ts';
 import type { Caller } from './http/caller-limits.ts';
 import { UNAVAILABLE_RETRY_SECONDS } from './http/response.ts';
 import { createMetricsHandler, createRequestHandler } from './http/router.ts';
+import type { ParticipantStatus } from './identity/participants.ts';
 import type { Credentials } from './identity/roles.ts';
-import type { OperatorSettings } from './options.ts';
+import type { OperatorSettings, SettingsInForce } from './options.ts';
 import { deriveSecrets } from './service.ts';
 import type { OpenDatabase } from './start.ts';
 import { startOperator } from './start.ts';
 
 /**
- * An operator. If its root secret comes from the database, `participants`, `made` and `fingerprint` are known only after
- * `ready` has resolved, and throw a TypeError before.
+ * An operator. `statuses` is known only after `ready` has resolved, and throws a TypeError before; so do `participants`, `made`
+ * and `fingerprint` if the root secret comes from the database.
  */
 export interface Operator {
   /** Resolves when the state is open; rejects with a `TokenError` if it cannot be opened. May be ignored. */
@@ -38,11 +39,10 @@ export interface Operator {
   readonly participants: readonly Credentials[];
   /** Those of `participants` whose API key or client secret the operator derived, because the options left it out. Secret. */
   readonly made: readonly Credentials[];
+  /** How the state holds each of `participants`, in their order: credentials of one that is `kept` were given out before. */
+  readonly statuses: readonly ParticipantStatus[];
   /** The settings in force that are not secret. */
-  readonly settings: Pick<
-    OperatorSettings,
-    'environment' | 'scope' | 'identityExpiresMs' | 'refreshFromMs' | 'refreshExpiresMs' | 'rotationPeriod'
-  >;
+  readonly settings: SettingsInForce;
   /** 16 hexadecimal digits that identify the root secret without revealing it. */
   readonly fingerprint: string;
   /** True if the options give neither database nor state: then opt-outs and participants end with the process. */
@@ -54,14 +54,22 @@ export interface Operator {
 const notReady = (): Response =>
   new Response('not ready', { status: 503, headers: { 'retry-after': `${UNAVAILABLE_RETRY_SECONDS}` } });
 
+const required = <T>(value: T | undefined): T => {
+  if (value === undefined)
+    throw new TypeError('operator: expected `ready` to have resolved, since this comes from the state');
+  return value;
+};
+
 /** Create an operator from checked options. */
 export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatabase): Operator {
   let derived = settings.root && deriveSecrets(settings, settings.root);
+  let statuses: readonly ParticipantStatus[] | undefined;
   let handle: ReturnType<typeof createRequestHandler> | undefined;
   let handleMetrics: ReturnType<typeof createMetricsHandler> | undefined;
   let closing: Promise<void> | undefined;
   const started = startOperator(settings, openDatabase).then((operator) => {
     derived = operator.derived;
+    statuses = operator.statuses;
     handle = createRequestHandler(operator.service);
     handleMetrics = createMetricsHandler(operator.service);
     return operator;
@@ -73,11 +81,6 @@ export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatab
     settings.logger?.error(reason, 'the state cannot be opened');
   });
 
-  const requireDerived = () => {
-    if (!derived)
-      throw new TypeError('operator: expected `ready` to have resolved, since its root secret comes from the database');
-    return derived;
-  };
   const { environment, scope, identityExpiresMs, refreshFromMs, refreshExpiresMs, rotationPeriod } = settings;
   return {
     ready,
@@ -92,17 +95,20 @@ export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatab
       },
     },
     get participants() {
-      return requireDerived().credentials;
+      return required(derived).credentials;
     },
     get made() {
-      return requireDerived().credentials.filter((_, index) => {
+      return required(derived).credentials.filter((_, index) => {
         const { apiKey, clientSecret } = settings.participants[index]!;
         return apiKey === undefined || clientSecret === undefined;
       });
     },
+    get statuses() {
+      return required(statuses);
+    },
     settings: { environment, scope, identityExpiresMs, refreshFromMs, refreshExpiresMs, rotationPeriod },
     get fingerprint() {
-      return requireDerived().secrets.fingerprint;
+      return required(derived).secrets.fingerprint;
     },
     inMemory: settings.state === undefined && settings.database === undefined,
     close: () =>

@@ -94,14 +94,8 @@ export interface OperatorOptions extends GivenCredentials {
   readonly logger?: Logger | undefined;
 }
 
-/** Checked options with their defaults. */
-export interface OperatorSettings {
-  readonly now: () => number;
-  readonly participants: readonly GivenCredentials[];
-  /** Undefined if the database stores it. */
-  readonly root: Bytes | undefined;
-  /** What is wrong with how the root secret is kept; undefined if nothing is. */
-  readonly rootWarning: string | undefined;
+/** The settings in force that are not secret: `Operator.settings`. */
+export interface SettingsInForce {
   readonly environment: Environment;
   readonly scope: Scope;
   readonly identityExpiresMs: number;
@@ -109,6 +103,16 @@ export interface OperatorSettings {
   readonly refreshExpiresMs: number;
   /** Whole seconds. */
   readonly rotationPeriod: number;
+}
+
+/** Checked options with their defaults. */
+export interface OperatorSettings extends SettingsInForce {
+  readonly now: () => number;
+  readonly participants: readonly GivenCredentials[];
+  /** Undefined if the database stores it. */
+  readonly root: Bytes | undefined;
+  /** What is wrong with how the root secret is kept; undefined if nothing is. */
+  readonly rootWarning: string | undefined;
   readonly rateLimit: number | undefined;
   readonly anonymousRateLimit: number | undefined;
   readonly publicMetrics: boolean;

@@ -1,6 +1,7 @@
 /** Starts an operator: opens its state, derives its secrets, and stores the participants of its options. */
 
 import { type Database, migrate } from '../database/index.ts';
+import type { ParticipantStatus } from './identity/participants.ts';
 import type { OperatorSettings } from './options.ts';
 import type { DerivedSecrets, Service } from './service.ts';
 import { createService, deriveSecrets } from './service.ts';
@@ -17,7 +18,14 @@ export type OpenDatabase = (place: string) => Promise<Database>;
 export interface StartedOperator {
   readonly derived: DerivedSecrets;
   readonly service: Service;
+  /** How the state holds each participant of the options. */
+  readonly statuses: readonly ParticipantStatus[];
 }
+
+const WARNINGS: Partial<Record<ParticipantStatus, string>> = {
+  revoked: 'it has been revoked, so the options do not add it again',
+  changed: 'it has been changed since the options named it: what is stored is in force',
+};
 
 const openDatabaseState = async (
   database: Database,
@@ -35,8 +43,13 @@ const startService = async (
   state: State,
 ): Promise<StartedOperator> => {
   const service = await createService(settings, derived, state);
-  for (const warning of await service.participants.storeConfigured()) settings.logger?.warn({}, warning);
-  return { derived, service };
+  const stored = await service.participants.storeConfigured();
+  for (const [index, { keyHash, status }] of stored.entries()) {
+    const warning = WARNINGS[status];
+    const name = `participant ${keyHash.slice(0, 16)} of site ${derived.credentials[index]!.siteId}`;
+    if (warning) settings.logger?.warn({}, `${name}: ${warning}`);
+  }
+  return { derived, service, statuses: stored.map(({ status }) => status) };
 };
 
 /**

@@ -8,7 +8,7 @@
 import type { Session } from '../session/index.ts';
 
 /** An entry of Prebid's `userSync.userIds`. */
-interface UserId {
+export interface UserId {
   name: string;
   bidders?: string[] | undefined;
   value?: Record<string, { id?: string } | undefined> | undefined;

@@ -95,6 +95,12 @@ const pushOnce = (
   if (!isTaken) providers.push({ [idName]: id, collectorFunction: provider.collect });
 };
 
+/** The id of Google's list of providers, and the global that Google's hosted script calls. */
+const NAMES = {
+  uid2: { standard: 'uidapi.com', hosted: 'getUid2AdvertisingToken' },
+  euid: { standard: 'euid.eu', hosted: 'getEuidAdvertisingToken' },
+} as const;
+
 /**
  * Offer the session's token as a secure signal, before or after GPT loads. It pushes a provider, and sets
  * `window.getUid2AdvertisingToken` (`getEuidAdvertisingToken`), which Google's hosted script calls. A login, logout, switch of
@@ -111,9 +117,8 @@ export function connectSecureSignals(
   { name = 'uid2', networkCode, register = true }: SecureSignalsOptions = {},
 ): () => void {
   const page = window as Page;
-  const [standard, hosted] =
-    name === 'euid' ? ['euid.eu', 'getEuidAdvertisingToken'] : ['uidapi.com', 'getUid2AdvertisingToken'];
-  const id = networkCode ?? standard!;
+  const { standard, hosted } = NAMES[name];
+  const id = networkCode ?? standard;
   const provider = ((page.tesseraSignals ??= {})[id] ??= createProvider());
   const google = (page.googletag ??= {});
 
@@ -148,7 +153,7 @@ export function connectSecureSignals(
   });
 
   provider.read = read;
-  (page as Record<string, unknown>)[hosted!] = provider.collect;
+  (page as Record<string, unknown>)[hosted] = provider.collect;
   resolveWaiting();
   // Google calls a provider at once, and may use what it has cached: clear first, if a former user's signal is there.
   const checked = session.ready.then(noteUser);

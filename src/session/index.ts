@@ -8,5 +8,6 @@ export { indexedDbStore, memoryStore } from './browser/store.ts';
 export type { ProvideOption, ProvideRequest, SessionOptions } from './options.ts';
 export type { Cause, NeedReason } from './rules/page-state.ts';
 export type { EventName, NextReason, NextStep, SessionEvents, SessionState } from './rules/public-state.ts';
+export type { WaitReason } from './rules/retry.ts';
 export { createSession } from './session.ts';
 export type { Listener, Session } from './types.ts';

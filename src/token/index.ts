@@ -1,5 +1,6 @@
 /** `tessera-id/token`: token sets, phases, envelopes, DII. Pure: no I/O, no clock, no DOM. */
 
+export type { Bytes } from './bytes.ts';
 export { type AesKey, aesKey } from './cipher.ts';
 export {
   DII_FORMS,

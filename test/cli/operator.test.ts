@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -76,6 +76,23 @@ describe('tessera operator', () => {
     expect(err).toBe('warning: opt-outs are kept in memory and end with this process');
   });
 
+  test('prints no credentials that follow from a given root secret unless it is asked to', async () => {
+    const env = { TESSERA_ROOT_SECRET: SECRET };
+    const start = (...more: string[]) => tessera(['operator', '--port', '0', ...more], { env });
+    const { out } = await start();
+    expect(out).toEqual([
+      '# site 101: credentials derived from the root secret; --print-credentials prints them, --env-file writes them',
+      expect.stringMatching(/^listening/),
+    ]);
+    expect((await start('--print-credentials')).out).toHaveLength(5);
+    const path = join(folder, 'derived.env');
+    expect((await start('--env-file', path)).out).toEqual([
+      `# address and credentials of site 101 are in ${path}`,
+      expect.stringMatching(/^listening/),
+    ]);
+    expect(await readFile(path, 'utf8')).toMatch(/^TESSERA_API_KEY=UID2-C-I-101-/m);
+  });
+
   test('accepts a secret on the command line with a warning that does not quote it', async () => {
     const args = ['operator', '--port', '0', '--api-key', 'key-of-line', '--client-secret', SECRET];
     const { code, out, err } = await tessera(args);
@@ -87,7 +104,7 @@ describe('tessera operator', () => {
   });
 
   test('derives the same credentials from the same root secret, whichever way it is given', async () => {
-    const args = (...more: string[]) => ['operator', '--port', '0', ...more];
+    const args = (...more: string[]) => ['operator', '--port', '0', '--print-credentials', ...more];
     const env = { TESSERA_ROOT_SECRET: SECRET };
     const credentials = async (run: ReturnType<typeof tessera>) =>
       (await run).out.filter((line) => /API_KEY|CLIENT_SECRET/.test(line));
@@ -121,7 +138,8 @@ describe('tessera operator', () => {
         port: 1,
       }),
     );
-    const { code, out } = await tessera(['operator', '--config', config, '--port', '0', '--scope', 'UID2']);
+    const args = ['operator', '--config', config, '--port', '0', '--scope', 'UID2', '--print-credentials'];
+    const { code, out } = await tessera(args);
     expect(code).toBe(0);
     expect(out.filter((line) => line.includes('API_KEY'))).toEqual([
       expect.stringMatching(/^export TESSERA_API_KEY=UID2-C-P-7-/),

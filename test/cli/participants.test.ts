@@ -1,8 +1,8 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { createOperator } from '../../src/operator/index.ts';
-import { emptyFolder, freshPlace } from '../database/places.ts';
+import { describe, expect, test } from 'vitest';
+import { createOperator, openAdministration } from '../../src/operator/index.ts';
+import { emptyFolder, freshPlace, KINDS } from '../database/places.ts';
 import { startNode } from '../operator-nodes/process.ts';
 import { tessera } from './fixtures.ts';
 
@@ -48,7 +48,100 @@ test('two participants of one site have credentials of their own', async () => {
   expect(new Set([one.apiKey, other.apiKey, one.clientSecret, other.clientSecret, one.id, other.id]).size).toBe(6);
 });
 
-test('what is given is not printed, and comes from the environment, a root secret from --config', async () => {
+/** Start an operator, and stop it once it has printed what it prints. */
+const started = async (...args: string[]): Promise<string[]> => {
+  const command = ['operator', '--port', '0', '--log-level', 'error', ...args];
+  const { code, out, err } = await tessera(command, { stopped: Promise.resolve() });
+  expect([code, err.replace(/warning: .*/, '')]).toEqual([0, '']);
+  return out;
+};
+
+describe.each(KINDS)('an operator on %s', (kind) => {
+  const HINT =
+    '# site 101: credentials made before and not printed again; --print-credentials prints them, "tessera participants add" makes others';
+
+  test('prints the credentials that it makes at its first start, and no secret at a later one', async () => {
+    const database = await freshPlace(kind);
+    const first = await started('--database', database);
+    expect(first).toEqual([
+      '# site 101, roles GENERATOR,MAPPER',
+      expect.stringMatching(/^export TESSERA_BASE_URL=http/),
+      expect.stringMatching(/^export TESSERA_API_KEY=UID2-/),
+      expect.stringMatching(/^export TESSERA_CLIENT_SECRET=/),
+      expect.stringMatching(/^listening on /),
+    ]);
+    expect(await started('--database', database)).toEqual([HINT, expect.stringMatching(/^listening on /)]);
+    const asked = await started('--database', database, '--print-credentials');
+    expect(asked.slice(2, 4)).toEqual(first.slice(2, 4));
+  });
+
+  test('writes them into --env-file, and later starts leave there what is in force', async () => {
+    const [database, path] = [await freshPlace(kind), join(await emptyFolder(), 'tessera.env')];
+    const start = () => started('--database', database, '--env-file', path);
+    expect(await start()).toEqual([
+      `# address and credentials of site 101 are in ${path}`,
+      expect.stringMatching(/^listening on /),
+    ]);
+    const written = await readFile(path, 'utf8');
+    const [, listening] = await start();
+    // The address is that of the last start.
+    const url = listening!.slice('listening on '.length);
+    expect(await readFile(path, 'utf8')).toBe(written.replace(/^TESSERA_BASE_URL=.*$/m, `TESSERA_BASE_URL=${url}`));
+
+    const administration = await openAdministration({ database });
+    const [{ keyHash } = { keyHash: '' }] = await administration.participants.list();
+    const { clientSecret } = await administration.participants.update(keyHash, { newSecret: true });
+    await administration.close();
+    await writeFile(path, written.replace(/^TESSERA_CLIENT_SECRET=.*$/m, `TESSERA_CLIENT_SECRET=${clientSecret}`));
+    expect((await start()).slice(0, 2)).toEqual([
+      `# address is in ${path}`,
+      '# site 101: changed since it was made, so its credentials are those of the change',
+    ]);
+    expect(await readFile(path, 'utf8')).toContain(`TESSERA_CLIENT_SECRET=${clientSecret}`);
+  });
+});
+
+test('the environment of a caller is not taken for the participant to add; update changes one by its ID', async () => {
+  const database = await freshPlace('postgres');
+  const operator = createOperator({ database, apiKey: 'key-of-caller', clientSecret: SECRET, siteId: 7 });
+  await operator.ready;
+  await operator.close();
+  // The shell in which the caller's client works.
+  const env = { TESSERA_API_KEY: 'key-of-caller', TESSERA_CLIENT_SECRET: SECRET };
+  const participants = (...args: string[]) =>
+    tessera(['participants', ...args, '--json', '--database', database], { env });
+
+  const { code, out } = await participants('add', '--site-id', '8');
+  const added = JSON.parse(out[0]!);
+  expect([code, added.siteId]).toEqual([0, 8]);
+  expect([added.apiKey, added.clientSecret]).not.toContain('key-of-caller');
+  expect(await participants('add', '--from-env')).toMatchObject({
+    code: 2,
+    out: [],
+    err: expect.stringMatching(
+      /expected an API key of no participant, got that of [0-9a-f]{16} of site 7; update changes/,
+    ),
+  });
+  const [caller] = (await participants('list')).out
+    .map((line) => JSON.parse(line))
+    .filter(({ siteId }) => siteId === 7);
+  const changed = await participants('update', caller.id, '--roles', 'MAPPER');
+  expect(changed.out.map((line) => JSON.parse(line))).toEqual([{ id: caller.id, siteId: 7, roles: ['MAPPER'] }]);
+  const renewed = await tessera(['participants', 'update', caller.id, '--new-secret', '--database', database], { env });
+  expect(renewed.out).toEqual([
+    `# participant ${caller.id}, site 7, roles MAPPER`,
+    expect.stringMatching(/^export TESSERA_CLIENT_SECRET=[\w+/]{43}=$/),
+  ]);
+  expect(renewed.out[1]).not.toContain(SECRET);
+  expect(await participants('update', caller.id)).toMatchObject({
+    code: 2,
+    err: expect.stringContaining(
+      'error: participants: expected a site ID, roles or a client secret to change, got none',
+    ),
+  });
+});
+
+test('what is given is not printed, and comes from the environment if asked, a root secret from --config', async () => {
   const folder = await emptyFolder();
   const [database, config] = [await freshPlace('pglite'), join(folder, 'operator.json')];
   await writeFile(config, JSON.stringify({ database, rootSecret: SECRET }), { mode: 0o600 });
@@ -56,13 +149,17 @@ test('what is given is not printed, and comes from the environment, a root secre
   await operator.ready;
   await operator.close();
   const env = { TESSERA_API_KEY: 'key-of-env', TESSERA_CLIENT_SECRET: SECRET };
-  const args = ['participants', 'add', '--roles', 'OPTOUT'];
+  const args = ['participants', 'add', '--from-env', '--roles', 'OPTOUT'];
   const { code, out, err } = await tessera([...args, '--config', config], { env });
   expect([code, err]).toEqual([0, '']);
   expect(out).toEqual([expect.stringMatching(/^# participant [0-9a-f]{16}, site 101, roles OPTOUT$/)]);
   expect(await tessera([...args, '--database', database], { env })).toMatchObject({
     code: 2,
     err: 'error: rootSecret: expected the root secret with which this database was created, got none',
+  });
+  expect(await tessera([...args, '--config', config])).toMatchObject({
+    code: 2,
+    err: 'error: --from-env: expected TESSERA_API_KEY in the environment, got none',
   });
   // A list needs no root secret.
   expect((await tessera(['participants', 'list', '--database', database])).out).toHaveLength(3);

@@ -63,15 +63,16 @@ interface Change {
 
 type Container = Record<string, unknown>;
 
-// Every object and array within a value.
+// Every object and array within a value. Elements of a typed array take numbers only.
 const containersOf = (value: unknown): Container[] =>
-  typeof value !== 'object' || value === null
+  typeof value !== 'object' || value === null || ArrayBuffer.isView(value)
     ? []
     : [value as Container, ...Object.values(value).flatMap((member) => containersOf(member))];
 
 const change = (target: Container, { kind, at, name, value }: Change): void => {
   const keys = Object.keys(target);
-  const key = keys[at % Math.max(1, keys.length)] ?? name;
+  // An empty array has no name to replace, and its `length` takes few values.
+  const key = keys[at % Math.max(1, keys.length)] ?? (Array.isArray(target) ? '0' : name);
   const put = (to: string, what: unknown) =>
     Reflect.defineProperty(target, to, { value: what, configurable: true, enumerable: true, writable: true });
   if (kind === 'replace') put(key, value);

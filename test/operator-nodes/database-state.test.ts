@@ -138,7 +138,7 @@ describe.each(KINDS)('on %s', (kind) => {
     const place = await freshPlace(kind);
     const operator = createOperator({ database: place });
     open.push(operator);
-    for (const name of ['participants', 'made', 'fingerprint'] as const)
+    for (const name of ['participants', 'made', 'statuses', 'fingerprint'] as const)
       expect(() => operator[name]).toThrow(TypeError);
     // A request before `ready` waits.
     const answer = await operator.fetch(new Request('http://node.test/ops/healthcheck'));

@@ -44,9 +44,10 @@ test('a revocation and a changed secret reach running nodes within a second, als
   for (const { generate } of nodes) expect(await generate()).toBe(200);
 
   const changed = { ...LEAKED, clientSecret: secretOf(2) };
+  const { keyHash } = (await participants.list()).find(({ siteId }) => siteId === 7)!;
   // Its site and roles stay.
-  const { apiKey, clientSecret } = changed;
-  expect(await participants.add({ apiKey, clientSecret })).toMatchObject(changed);
+  const { apiKey: _, ...rest } = changed;
+  expect(await participants.update(keyHash.slice(0, 8), { clientSecret: secretOf(2) })).toEqual({ ...rest, keyHash });
   passSecond();
   for (const { generate } of nodes) {
     expect(await generate(changed)).toBe(200);
@@ -70,7 +71,8 @@ test('a start revives no revoked participant and undoes no change, and logs both
   const { participants } = await administer(place);
   const [listed] = (await participants.list()).filter(({ siteId }) => siteId === 7);
   await participants.revoke([listed!.keyHash]);
-  await participants.add({ ...other, clientSecret: secretOf(2) });
+  const { keyHash } = (await participants.list()).find(({ siteId }) => siteId === 8)!;
+  await participants.update(keyHash, { clientSecret: secretOf(2) });
   await first.operator.close();
 
   const second = await startNode(place, options);
@@ -87,6 +89,55 @@ test('a start revives no revoked participant and undoes no change, and logs both
   const third = await startNode(place, { participants: [{ ...LEAKED, clientSecret: secretOf(3) }] });
   expect(await third.generate({ ...LEAKED, clientSecret: secretOf(3) })).toBe(401);
   await expect(participants.add(LEAKED)).rejects.toThrow('expected an API key that has not been revoked');
+});
+
+test('a participant is added once, and changed by its ID alone; what is not named stays', async () => {
+  const place = await freshPlace('postgres');
+  const { generate } = await startNode(place, { participants: [LEAKED] });
+  const { participants } = await administer(place);
+  const { keyHash } = (await participants.list()).find(({ siteId }) => siteId === 7)!;
+  await expect(participants.add({ ...LEAKED, clientSecret: secretOf(2) })).rejects.toThrow(
+    `expected an API key of no participant, got that of ${keyHash.slice(0, 16)} of site 7`,
+  );
+  expect(await generate()).toBe(200);
+
+  const { clientSecret } = await participants.update(keyHash, { roles: ['MAPPER'] });
+  expect(clientSecret).toBe(LEAKED.clientSecret);
+  passSecond();
+  expect(await generate()).toBe(401);
+  const renewed = await participants.update(keyHash, { roles: ['GENERATOR'], siteId: 9, newSecret: true });
+  expect(renewed).toMatchObject({ siteId: 9, roles: ['GENERATOR'] });
+  passSecond();
+  expect(await generate({ ...LEAKED, clientSecret: renewed.clientSecret })).toBe(200);
+
+  for (const [id, change] of [
+    [keyHash, {}],
+    [keyHash, { newSecret: true, clientSecret: secretOf(2) }],
+    [keyHash, { roles: ['ADMIN'] as never }],
+    [keyHash.slice(0, 7), { newSecret: true }],
+    ['0'.repeat(8), { newSecret: true }],
+  ] as const)
+    await expect(participants.update(id, change)).rejects.toThrow(RangeError);
+  await participants.revoke([keyHash]);
+  await expect(participants.update(keyHash, { newSecret: true })).rejects.toThrow(
+    'expected a participant that has not been revoked',
+  );
+});
+
+test('of several nodes that start at once, one has added the participant, and later ones find it', async () => {
+  const place = await freshPlace('postgres');
+  const options = { participants: [LEAKED] };
+  const nodes = await Promise.all([startNode(place, options), startNode(place, options), startNode(place, options)]);
+  expect(nodes.map(({ operator }) => operator.statuses[0]).sort()).toEqual(['added', 'kept', 'kept']);
+  const { participants } = await administer(place);
+  const { keyHash } = (await participants.list()).find(({ siteId }) => siteId === 7)!;
+  const statusOf = async () => (await startNode(place, options)).operator.statuses;
+  expect(await statusOf()).toEqual(['kept']);
+  await participants.update(keyHash, { newSecret: true });
+  expect(await statusOf()).toEqual(['changed']);
+  await participants.revoke([keyHash]);
+  expect(await statusOf()).toEqual(['revoked']);
+  expect(() => createOperator().statuses).toThrow(TypeError);
 });
 
 test('changed options of a participant are in force after the next start', async () => {

@@ -252,7 +252,7 @@ test('while the state cannot be reached, requests are answered 503 with Retry-Af
   };
   const { operator, participant } = createTestService({
     state: {
-      participants: { byKeyHash: fail, siteIds: fail, list: fail, revoke: fail, put: async () => undefined },
+      participants: { byKeyHash: fail, siteIds: fail, list: fail, revoke: fail, put: async () => [] },
       optOuts: { epochAt: fail, since: fail, sinceByRawId: fail, put: fail, due: fail },
       check: fail,
       close: async () => {},
@@ -281,7 +281,7 @@ test('an unexpected failure is answered 500 and logged without the message of th
   const operator = createOperator({
     logger: { info: log, warn: log, error: log },
     state: {
-      participants: { byKeyHash: fail, siteIds: never, put: fail, list: never, revoke: fail },
+      participants: { byKeyHash: fail, siteIds: never, put: async () => [], list: never, revoke: fail },
       optOuts: { epochAt: never, since: never, sinceByRawId: never, put: fail, due: never },
       close: fail,
     },

@@ -131,6 +131,8 @@ const SHARED = [
   // What the script tag says as a session does: `session/index.ts` is public.
   'session/provide-fault.ts',
   'session/warnings.ts',
+  // What keeps copies of an identity beside a session needs of its record.
+  'session/dated-store.ts',
   // Opens an engine, and so needs Node. `database/index.ts` does not: the operator compiles and runs where there is none.
   'database/database.ts',
   // The stored mappings take the same DII and options as the client, and refuse the same. `tessera-id/server` publishes neither.

@@ -12,7 +12,7 @@ import { type AesKey, aesKey } from '../../token/cipher.ts';
 import { parseHash } from '../../token/index.ts';
 import { randomBytes } from '../crypto/random.ts';
 import type { Environment, Scope, Secrets } from '../crypto/secrets.ts';
-import type { ParticipantStore } from '../state/state.ts';
+import type { ParticipantStore, StoredParticipant } from '../state/state.ts';
 import type { Credentials, GivenCredentials, Role } from './roles.ts';
 import { DEFAULT_ROLES } from './roles.ts';
 
@@ -26,17 +26,30 @@ export interface Participant {
   readonly keyHash: string;
 }
 
+/**
+ * How the state holds a participant of the options after the start.
+ *
+ * - `added`: this start has added it.
+ * - `kept`: it was there before, and is as the options say.
+ * - `changed`: it was changed since the options named it, and what is stored is in force.
+ * - `revoked`: it has been revoked, and may not call.
+ */
+export type ParticipantStatus = 'added' | 'kept' | 'changed' | 'revoked';
+
+/** A participant of the options in the state. */
+export interface StoredStatus {
+  readonly status: ParticipantStatus;
+  readonly keyHash: string;
+}
+
 /** Participants of one operator. */
 export interface Participants {
   /** Find the participant of an `Authorization` header; undefined if it is missing, malformed or unknown. */
   find(authorization: string | undefined): Promise<Participant | undefined>;
   /** Return the site IDs of all participants, ascending. */
   siteIds(): Promise<readonly number[]>;
-  /**
-   * Store the participants of the options, for other nodes and for later starts without them. Returns a warning for each one
-   * that the store has refused.
-   */
-  storeConfigured(): Promise<readonly string[]>;
+  /** Store the participants of the options, for other nodes and for later starts without them. Returns a status for each one. */
+  storeConfigured(): Promise<readonly StoredStatus[]>;
 }
 
 const DEFAULT_SITE_ID = 101;
@@ -141,6 +154,9 @@ export function hashApiKey(secrets: Secrets, apiKey: string): string {
 const hashOptions = (secrets: Secrets, { apiKey, clientSecret, siteId, roles }: Credentials): string =>
   toHex(secrets.derive(`participant-options/${JSON.stringify([apiKey, clientSecret, siteId, roles])}`));
 
+const isSameParticipant = (one: StoredParticipant, other: StoredParticipant): boolean =>
+  one.clientSecret === other.clientSecret && one.siteId === other.siteId && `${one.roles}` === `${other.roles}`;
+
 /** Create the participants of an operator. The store alone decides who may call. */
 export function createParticipants({ store, configured, secrets, now }: ParticipantParts): Participants {
   const lookUp = createLookUp(store);
@@ -157,16 +173,18 @@ export function createParticipants({ store, configured, secrets, now }: Particip
         keyHash: hashApiKey(secrets, credentials.apiKey),
         optionsHash: hashOptions(secrets, credentials),
       }));
-      await store.put(given, now());
-      const warnings: string[] = [];
-      for (const { keyHash, siteId, clientSecret, roles } of given) {
-        const name = `participant ${keyHash.slice(0, 16)} of site ${siteId}`;
-        const stored = await store.byKeyHash(keyHash);
-        if (!stored) warnings.push(`${name}: it has been revoked, so the options do not add it again`);
-        else if (stored.clientSecret !== clientSecret || `${stored.roles}` !== `${roles}` || stored.siteId !== siteId)
-          warnings.push(`${name}: it has been changed since the options named it: what is stored is in force`);
-      }
-      return warnings;
+      const added = new Set(await store.put(given, now()));
+      return Promise.all(
+        given.map(async (options): Promise<StoredStatus> => {
+          const { keyHash } = options;
+          const stored = await store.byKeyHash(keyHash);
+          const isSame = stored && isSameParticipant(stored, options);
+          return {
+            keyHash,
+            status: !stored ? 'revoked' : !isSame ? 'changed' : added.has(keyHash) ? 'added' : 'kept',
+          };
+        }),
+      );
     },
   };
 }

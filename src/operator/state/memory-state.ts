@@ -19,9 +19,11 @@ const memoryParticipants = (): ParticipantStore => {
     },
     siteIds: async () => [...rows.values()].map(({ siteId }) => siteId),
     put: async (participants, now) => {
+      const added: string[] = [];
       for (const participant of participants) {
         const { keyHash, optionsHash } = participant;
         const before = rows.get(keyHash);
+        if (!before) added.push(keyHash);
         const isSame = optionsHash !== undefined && optionsHash === before?.optionsHash;
         if (before && (before.revokedAt !== null || isSame)) continue;
         rows.set(keyHash, {
@@ -31,6 +33,7 @@ const memoryParticipants = (): ParticipantStore => {
           revokedAt: null,
         });
       }
+      return added;
     },
     list: async () => [...rows.values()],
     revoke: async (keyHashes, now) => {

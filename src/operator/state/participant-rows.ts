@@ -7,14 +7,15 @@ import type { Secrets } from '../crypto/secrets.ts';
 import type { Role } from '../identity/roles.ts';
 import type { ParticipantStore } from './state.ts';
 
-// Changes a stored participant, unless it has been revoked or was put with the same options before.
+// Changes a stored participant, unless it has been revoked or was put with the same options before. A new row has no xmax.
 const PUT = `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, options_hash, added_at)
   VALUES ($1, $2, $3, $4, $5, $6)
   ON CONFLICT (key_hash) DO UPDATE SET
     sealed_secret = excluded.sealed_secret, site_id = excluded.site_id, roles = excluded.roles,
     options_hash = coalesce(excluded.options_hash, tessera_participants.options_hash)
   WHERE tessera_participants.revoked_at IS NULL
-    AND (excluded.options_hash IS NULL OR tessera_participants.options_hash IS DISTINCT FROM excluded.options_hash)`;
+    AND (excluded.options_hash IS NULL OR tessera_participants.options_hash IS DISTINCT FROM excluded.options_hash)
+  RETURNING xmax = 0 AS "isNew"`;
 
 /** Create the store of participants in a database. */
 export function participantRows(database: Database, secrets: Secrets): ParticipantStore {
@@ -44,8 +45,13 @@ export function participantRows(database: Database, secrets: Secrets): Participa
             return [keyHash, sealed, siteId, roles, optionsHash, now] as const;
           }),
       );
-      await durableTransaction(database, async ({ query }) => {
-        for (const row of rows) await query(PUT, row);
+      return durableTransaction(database, async ({ query }) => {
+        const added: string[] = [];
+        for (const row of rows) {
+          const [changed] = await query<{ isNew: boolean }>(PUT, row);
+          if (changed?.isNew) added.push(row[0]);
+        }
+        return added;
       });
     },
     list: () =>

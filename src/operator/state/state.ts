@@ -39,8 +39,10 @@ export interface ParticipantStore {
   /**
    * Store participants at `now` (epoch ms). One with the same `keyHash` is replaced, unless it has been revoked, or was put
    * with the same `optionsHash` before: a restart with unchanged options must not undo what was changed since.
+   *
+   * @returns the `keyHash` of those that were not stored before. If several nodes put one at once, a single node gets it.
    */
-  put(participants: readonly StoredParticipant[], now: number): Promise<void>;
+  put(participants: readonly StoredParticipant[], now: number): Promise<readonly string[]>;
   /** List all participants, revoked ones included. */
   list(): Promise<readonly ListedParticipant[]>;
   /** Revoke participants at `now` (epoch ms), for good, and erase their secrets. An earlier revocation keeps its time. */

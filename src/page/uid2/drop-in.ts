@@ -5,11 +5,11 @@
  * events follow.
  */
 
+import { createDatedStore } from '../../session/dated-store.ts';
 import { createSession, type TokenAnswer } from '../../session/index.ts';
 import { parseBaseUrl } from '../../token/checks.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
 import { type Claim, choose, claimOf, claimOfRecord, isDated, isMark, newsIn, wireOf } from './precedence.ts';
-import { createRecordStore } from './record.ts';
 import { type DropIn, identityOf, isStarted, knownNow, readClaims, type Started, type State } from './state.ts';
 import { eventsBetween, isAvailable, statusBetween } from './status.ts';
 import type { InitOptions } from './types.ts';
@@ -100,7 +100,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   const fromPage = claimOf({ from: 'page', value: page });
   const claims = [...(fromPage ? [fromPage] : []), ...readClaims(dropIn), ...(isStarted(before) ? before.claims : [])];
   const { newest, supplied } = choose(claims);
-  const records = createRecordStore(name, baseUrl);
+  const records = createDatedStore(name, baseUrl);
   // Behind an opt-out, a set waits until the opt-out is recorded.
   const offer = newest?.answer === 'optout' ? undefined : supplied;
   if (offer) {

@@ -6,10 +6,10 @@
  * copies, marks and the record the newest act wins. A value without that member comes from the page, a server or the former SDK.
  */
 
+import type { DatedRecord } from '../../session/dated-store.ts';
 import type { Held } from '../../token/phase.ts';
 import { type Answer, parseAnswer, type TokenSet, toWire } from '../../token/token-set.ts';
 import { type Found, tryTo } from './places.ts';
-import type { StoredRecord } from './record.ts';
 import type { Identity } from './types.ts';
 
 /** What somebody says of the user: a set, or that the user has opted out or logged out. */
@@ -89,7 +89,7 @@ export function heldBy({ newest, supplied }: Choice): Held {
  */
 export function newsIn(
   { newest, supplied }: Choice,
-  record: StoredRecord | undefined,
+  record: DatedRecord | undefined,
   considered: ReadonlySet<string | undefined>,
 ): Claim[] {
   // A record without a time was written by a session alone; no copy is known to be newer.
@@ -112,7 +112,7 @@ export function newsIn(
  *
  * @param isInForce  its set has not ended.
  */
-export function claimOfRecord(record: StoredRecord | undefined, isInForce: boolean): Claim | undefined {
+export function claimOfRecord(record: DatedRecord | undefined, isInForce: boolean): Claim | undefined {
   const { set, actAt, optedOut, clearedAt } = record ?? {};
   const answer = optedOut ? 'optout' : set ? isInForce && set : clearedAt !== undefined && 'logout';
   return answer ? { answer, actAt: actAt || 1 } : undefined;

@@ -3,13 +3,13 @@
  * what can be told of it. Nothing here changes the state.
  */
 
+import type { DatedStore } from '../../session/dated-store.ts';
 import type { Session } from '../../session/index.ts';
 import { type Held, phaseOf, tokenAt } from '../../token/phase.ts';
 import { toWire } from '../../token/token-set.ts';
 import type { Callbacks } from './callbacks.ts';
 import type { Places } from './places.ts';
 import { type Claim, choose, claimsIn, heldBy } from './precedence.ts';
-import type { RecordStore } from './record.ts';
 import { describe, type Known } from './status.ts';
 import type { Identity, InitOptions, Product } from './types.ts';
 
@@ -18,7 +18,7 @@ export interface Started {
   /** `reading`: what the session has stored is not known yet. */
   name: 'reading' | 'ready';
   readonly session: Session;
-  readonly records: RecordStore;
+  readonly records: DatedStore;
   /** What the page has supplied and what the places held; later, what the record said last. */
   claims: readonly Claim[];
   /** The page has supplied a malformed identity: to be told with the next announcement. */

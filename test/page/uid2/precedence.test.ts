@@ -12,7 +12,7 @@ import {
   newsIn,
   wireOf,
 } from '../../../src/page/uid2/precedence.ts';
-import type { StoredRecord } from '../../../src/page/uid2/record.ts';
+import type { DatedRecord } from '../../../src/session/dated-store.ts';
 import { parseTokenSet } from '../../../src/token/token-set.ts';
 import { BASE_URL, wireSet } from '../../session/fixtures.ts';
 import { MINUTE, START } from '../../support/fixtures.ts';
@@ -37,7 +37,7 @@ const found = {
   serverLogout: { from: 'cookie', value: { status: 'logout' } },
 } satisfies Record<string, Found | ((...given: number[]) => Found)>;
 
-const record = (more: Partial<StoredRecord>): StoredRecord => ({ generation: 1, baseUrl: BASE_URL, ...more });
+const record = (more: Partial<DatedRecord>): DatedRecord => ({ generation: 1, baseUrl: BASE_URL, ...more });
 const signedIn = (actAt?: number) => record({ set: parseTokenSet(set(9)), actAt });
 const signedOut = (actAt: number) => record({ actAt, clearedAt: actAt });
 const optedOut = (actAt: number) => record({ actAt, clearedAt: actAt, optedOut: true });
@@ -87,7 +87,7 @@ describe('before the record has been read', () => {
 });
 
 describe('once the record has been read', () => {
-  test.each<[sentence: string, found: Found[], record: StoredRecord | undefined, result: string]>([
+  test.each<[sentence: string, found: Found[], record: DatedRecord | undefined, result: string]>([
     ['a copy replaces a record that was lost', [found.localCopy(OLDER)], undefined, `supply 5 of ${OLDER}`],
     ['a copy of an older act changes nothing', [found.cookieCopy(OLDER)], signedIn(NEWER), ''],
     ['a copy of the same act changes nothing', [found.cookieCopy(NEWER)], signedIn(NEWER), ''],
@@ -166,7 +166,7 @@ test('a time that is not a finite number is a time nevertheless: a hostile cooki
 });
 
 describe('what is kept', () => {
-  test.each<[sentence: string, record: StoredRecord | undefined, isInForce: boolean, value: object | undefined]>([
+  test.each<[sentence: string, record: DatedRecord | undefined, isInForce: boolean, value: object | undefined]>([
     ['a copy of the set in force, with the time of its login', signedIn(NEWER), true, { ...set(9), tessera: NEWER }],
     ['nothing of a set that has ended', signedIn(NEWER), false, undefined],
     ['the mark of a logout', signedOut(NEWER), false, { status: 'logout', tessera: NEWER }],

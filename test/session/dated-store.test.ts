@@ -1,11 +1,11 @@
-/** The watched store of the drop-in's session: times of acts, another operator, and memory in place of a failed database. */
+/** The store that dates acts, for the drop-in: times of acts, another operator, and memory in place of a failed database. */
 
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createRecordStore } from '../../../src/page/uid2/record.ts';
-import { indexedDbStore } from '../../../src/session/index.ts';
-import { BASE_URL, recordOf, restoreGlobals } from '../../session/fixtures.ts';
-import { START, useFakeClock } from '../../support/fixtures.ts';
+import { createDatedStore } from '../../src/session/dated-store.ts';
+import { indexedDbStore } from '../../src/session/index.ts';
+import { START, useFakeClock } from '../support/fixtures.ts';
+import { BASE_URL, recordOf, restoreGlobals } from './fixtures.ts';
 
 const NAME = 'watched';
 const put = (value: object) => () => value;
@@ -18,13 +18,13 @@ beforeEach(() => {
 afterEach(restoreGlobals);
 
 test('nothing stored is null', async () => {
-  const store = createRecordStore(NAME, BASE_URL);
+  const store = createDatedStore(NAME, BASE_URL);
   expect(await store.read()).toBeUndefined();
   expect(store.view()).toBeUndefined();
 });
 
 test('a new generation is an act of now; a change of the same generation keeps its time', async () => {
-  const store = createRecordStore(NAME, BASE_URL);
+  const store = createDatedStore(NAME, BASE_URL);
   await store.update(put(loggedIn(1)));
   expect(store.view()).toMatchObject({ actAt: START, generation: 1 });
   vi.setSystemTime(START + 5_000);
@@ -36,7 +36,7 @@ test('a new generation is an act of now; a change of the same generation keeps i
 });
 
 test('acts stay in order if the clock is set back', async () => {
-  const store = createRecordStore(NAME, BASE_URL);
+  const store = createDatedStore(NAME, BASE_URL);
   await store.update(put(loggedIn(1)));
   vi.setSystemTime(START - 60_000);
   await store.update(put(loggedIn(2)));
@@ -44,26 +44,26 @@ test('acts stay in order if the clock is set back', async () => {
 });
 
 test('a set from elsewhere has the time of its own login', async () => {
-  const store = createRecordStore(NAME, BASE_URL);
+  const store = createDatedStore(NAME, BASE_URL);
   store.expectAct(recordOf(1).set.refreshToken, START - 60_000);
   await store.update(put(loggedIn(1)));
   expect(store.view()?.actAt).toBe(START - 60_000);
 });
 
 test('a record of another operator is read as one of this operator', async () => {
-  await createRecordStore(NAME, BASE_URL).update(put(loggedIn(1)));
-  const store = createRecordStore(NAME, 'https://other.example');
+  await createDatedStore(NAME, BASE_URL).update(put(loggedIn(1)));
+  const store = createDatedStore(NAME, 'https://other.example');
   expect(await store.read()).toMatchObject({ baseUrl: 'https://other.example', generation: 1 });
 });
 
 test('a change that returns its argument writes nothing', async () => {
-  await createRecordStore(NAME, BASE_URL).update(put(loggedIn(1)));
-  await createRecordStore(NAME, 'https://other.example').update((stored) => stored);
+  await createDatedStore(NAME, BASE_URL).update(put(loggedIn(1)));
+  await createDatedStore(NAME, 'https://other.example').update((stored) => stored);
   expect(await indexedDbStore(NAME).read()).toMatchObject({ baseUrl: BASE_URL });
 });
 
 test('the memory that replaces a database that failed keeps the time, and a late answer of the database changes nothing', async () => {
-  const store = createRecordStore(NAME, BASE_URL);
+  const store = createDatedStore(NAME, BASE_URL);
   await store.update(put(loggedIn(1)));
   const late = store.update(put(loggedIn(2, 5)));
   const memory = store.spare!({ ...loggedIn(1) });
@@ -76,14 +76,14 @@ test('the memory that replaces a database that failed keeps the time, and a late
 });
 
 test('memory in place of a database that was never read is older than every act', async () => {
-  const memory = createRecordStore(NAME, BASE_URL);
+  const memory = createDatedStore(NAME, BASE_URL);
   await memory.spare!({ generation: 0, baseUrl: BASE_URL }).read();
   expect(memory.view()).toMatchObject({ actAt: 0 });
 });
 
 test('without IndexedDB the record lives in memory', async () => {
   Reflect.deleteProperty(globalThis, 'indexedDB');
-  const store = createRecordStore(NAME, BASE_URL);
+  const store = createDatedStore(NAME, BASE_URL);
   await store.update(put(loggedIn(1)));
   expect([store.kind, await store.read()]).toEqual(['memory', expect.objectContaining({ generation: 1 })]);
 });

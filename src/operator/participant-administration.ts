@@ -1,0 +1,112 @@
+/**
+ * Administration of the participants of an operator, in its database. Running nodes follow within a second.
+ *
+ * A participant is named by its ID, the first digits of the keyed hash of its API key, so that nobody needs the key itself.
+ */
+
+import { checkCredentials } from './credential-options.ts';
+import type { Secrets } from './crypto/secrets.ts';
+import { hashApiKey, randomCredentials } from './identity/participants.ts';
+import type { Credentials, GivenCredentials } from './identity/roles.ts';
+import type { StoredInstallation } from './state/installation.ts';
+import type { ListedParticipant, ParticipantStore } from './state/state.ts';
+
+/** Credentials of a participant, and its ID. Secret. */
+export interface StoredCredentials extends Credentials {
+  readonly keyHash: string;
+}
+
+/** What changes of a participant. What is left out stays. */
+export interface ParticipantChange extends Omit<GivenCredentials, 'apiKey'> {
+  /** Make a client secret at random. */
+  readonly newSecret?: boolean | undefined;
+}
+
+/** Administration of the participants. */
+export interface ParticipantAdministration {
+  list(): Promise<readonly ListedParticipant[]>;
+  /**
+   * Add a participant. Its API key and secret are made at random if they are left out.
+   *
+   * @returns its credentials. Secret.
+   * @throws {RangeError} if its API key belongs to a participant, or has been revoked.
+   */
+  add(given: GivenCredentials): Promise<StoredCredentials>;
+  /**
+   * Change a participant.
+   *
+   * @param id  the first 8 or more digits of its `keyHash`.
+   * @returns it as it is now, without its API key, which is not stored. Secret.
+   * @throws {RangeError} if `id` does not name exactly one participant that is not revoked, or nothing changes.
+   */
+  update(id: string, change: ParticipantChange): Promise<Omit<StoredCredentials, 'apiKey'>>;
+  /**
+   * Revoke participants, for good.
+   *
+   * @param ids  the first 8 or more digits of their `keyHash`.
+   * @throws {RangeError} if one of them does not name exactly one participant. Then none is revoked.
+   */
+  revoke(ids: readonly string[]): Promise<readonly ListedParticipant[]>;
+}
+
+const ID_PATTERN = /^[0-9a-f]{8,64}$/;
+
+const findById = (all: readonly ListedParticipant[], id: string): ListedParticipant => {
+  const found = ID_PATTERN.test(id) ? all.filter(({ keyHash }) => keyHash.startsWith(id)) : [];
+  if (found.length !== 1)
+    throw new RangeError(
+      `participants: expected the first 8 or more digits of the ID of one participant, got those of ${found.length}`,
+    );
+  return found[0]!;
+};
+
+/** Create the administration of the participants in a store. */
+export function participantsOf(
+  store: ParticipantStore,
+  secrets: () => Secrets,
+  { environment, scope }: StoredInstallation,
+  now: () => number,
+): ParticipantAdministration {
+  return {
+    list: () => store.list(),
+    add: async (given) => {
+      checkCredentials('', given);
+      const credentials = randomCredentials(given, environment, scope);
+      const keyHash = hashApiKey(secrets(), credentials.apiKey);
+      const before = (await store.list()).find((row) => row.keyHash === keyHash);
+      if (before && before.revokedAt !== null)
+        throw new RangeError('participants: expected an API key that has not been revoked, got one that has');
+      if (before)
+        throw new RangeError(
+          `participants: expected an API key of no participant, got that of ${keyHash.slice(0, 16)} of site ${before.siteId}; update changes a participant`,
+        );
+      await store.put([{ ...credentials, keyHash }], now());
+      return { ...credentials, keyHash };
+    },
+    update: async (id, { newSecret = false, ...given }) => {
+      checkCredentials('', given);
+      const changes = Object.entries(given).filter(([, value]) => value !== undefined);
+      if (changes.length === 0 && !newSecret)
+        throw new RangeError('participants: expected a site ID, roles or a client secret to change, got none');
+      if (newSecret && given.clientSecret !== undefined)
+        throw new RangeError('newSecret: expected no client secret with it, got one');
+      const { keyHash } = findById(await store.list(), id);
+      const { apiKey: _, ...random } = randomCredentials(given, environment, scope);
+      const stored = await store.byKeyHash(keyHash);
+      if (stored) {
+        const { clientSecret, siteId, roles } = { ...stored, ...Object.fromEntries(changes) };
+        const isNew = newSecret || given.clientSecret !== undefined;
+        const changed = { keyHash, clientSecret: isNew ? random.clientSecret : clientSecret, siteId, roles };
+        await store.put([changed], now());
+        if (await store.byKeyHash(keyHash)) return changed;
+      }
+      throw new RangeError('participants: expected a participant that has not been revoked, got one that has');
+    },
+    revoke: async (ids) => {
+      const all = await store.list();
+      const hashes = ids.map((id) => findById(all, id).keyHash);
+      await store.revoke(hashes, now());
+      return (await store.list()).filter(({ keyHash }) => hashes.includes(keyHash));
+    },
+  };
+}

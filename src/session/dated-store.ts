@@ -1,0 +1,83 @@
+/**
+ * A store for a session beside which somebody else keeps copies of the identity, as the drop-in does in cookies and local
+ * storage. It adds what such copies need to the record:
+ *
+ * - the time of the last login, logout or opt-out (`actAt`), so that of several copies the newest act wins;
+ * - what was last read or written, without another read (`view`);
+ * - validity for another `baseUrl`, so that a site that changes its operator keeps its users signed in.
+ *
+ * If the database fails, all of it goes on with the memory that takes its place.
+ */
+
+import type { TokenSet } from '../token/token-set.ts';
+import { defaultStore, memoryStore, type Store } from './browser/store.ts';
+import type { SessionRecord } from './rules/record.ts';
+
+/** The members of the record that copies are compared with, and the time that is added. */
+export interface DatedRecord extends Pick<SessionRecord, 'generation' | 'baseUrl' | 'clearedAt' | 'optedOut'> {
+  readonly set?: TokenSet | undefined;
+  /** When the user last logged in, logged out or opted out, epoch ms; absent if a session alone has written the record. */
+  readonly actAt?: number | undefined;
+}
+
+export interface DatedStore extends Store {
+  /** The record at the last read or write; undefined if nothing is stored. */
+  view(): DatedRecord | undefined;
+  /** The act that stores the set with this refresh token, or no set, was done at `actAt`, epoch ms. */
+  expectAct(refreshToken: unknown, actAt: number): void;
+}
+
+/**
+ * Create the store.
+ *
+ * @param name     of the IndexedDB database.
+ * @param baseUrl  of the session, as `parseBaseUrl` returns it.
+ * @example
+ * const store = createDatedStore('tessera-uid2', baseUrl);
+ * const session = createSession({ baseUrl, store });
+ * await session.ready;
+ * store.view()?.actAt; // the time of the login
+ */
+export function createDatedStore(name: string, baseUrl: string): DatedStore {
+  let last: DatedRecord | undefined;
+  let expected: { refreshToken: unknown; actAt: number } | undefined;
+  let inUse: Store;
+
+  const forThisOperator = (stored: DatedRecord | undefined) => stored && { ...stored, baseUrl };
+
+  /** Apply a change of the session, and keep the time of the act behind it. */
+  const changed = (stored: DatedRecord | undefined, change: (stored: unknown) => unknown) => {
+    const before = forThisOperator(stored);
+    const after = change(before) as DatedRecord | undefined;
+    if (!after || after === before) return after && stored;
+    if (after.generation === before?.generation) return { ...after, actAt: before.actAt };
+    const isExpected = expected && after.set?.refreshToken === expected.refreshToken;
+    // Acts of one browser stay in order even if its clock is set back.
+    return { ...after, actAt: isExpected ? expected!.actAt : Math.max(Date.now(), (before?.actAt ?? 0) + 1) };
+  };
+
+  const watch = (store: Store): Store => {
+    /** Note what is stored. A store that has failed may still answer: too late. */
+    const note = (stored: unknown) => {
+      if (inUse === watched) last = stored as DatedRecord | undefined;
+      return last;
+    };
+    const watched: Store = {
+      ...store,
+      read: async () => forThisOperator(note(await store.read())),
+      update: async (change) => note(await store.update((stored) => changed(stored as DatedRecord, change))),
+      // The session's own record has no time.
+      spare: (value) => watch(memoryStore({ ...(value as DatedRecord), actAt: last?.actAt ?? 0 })),
+    };
+    inUse = watched;
+    return watched;
+  };
+
+  return {
+    ...watch(defaultStore(name)),
+    view: () => last,
+    expectAct: (refreshToken, actAt) => {
+      expected = { refreshToken, actAt };
+    },
+  };
+}

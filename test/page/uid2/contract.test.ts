@@ -1,0 +1,107 @@
+/**
+ * The scenarios of `scenarios.ts` with the drop-in. Where the environment variable TESSERA_INCUMBENT names the script-tag file
+ * of the ecosystem's own browser SDK, they also run with it: that measures what docs/migration.md says of it.
+ */
+
+import { readFileSync } from 'node:fs';
+import { IDBFactory } from 'fake-indexeddb';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Callback, installUid2 } from '../../../src/page/uid2/index.ts';
+import { createFixture, restoreGlobals, rotate } from '../../session/fixtures.ts';
+import { until, useFakeClock } from '../../support/fixtures.ts';
+import { clearPlaces } from './fixtures.ts';
+import { installIncumbent, requestThrough } from './incumbent.ts';
+import { type Sdk, scenarios, type World } from './scenarios.ts';
+
+const INCUMBENT = process.env['TESSERA_INCUMBENT'];
+const opened: Sdk[] = [];
+
+const createWorld = (install: () => Sdk): World => {
+  const fixture = createFixture(rotate);
+  vi.stubGlobal('fetch', fixture.fetch);
+  vi.stubGlobal('XMLHttpRequest', requestThrough(fixture.fetch));
+  const events: string[] = [];
+  const note: Callback = (event, payload) => {
+    const token = payload?.identity?.['advertising_token'];
+    events.push(token ? `${event} ${token}` : event);
+  };
+  const open = (callbacks: Callback[]): Sdk => {
+    window.__uid2 = { callbacks };
+    const sdk = install();
+    opened.push(sdk);
+    return sdk;
+  };
+  return {
+    load: () => {
+      opened.at(-1)?.abort();
+      events.length = 0;
+      return open([note]);
+    },
+    openOther: () => {
+      // Another host has a database and channels of its own.
+      vi.stubGlobal('indexedDB', new IDBFactory());
+      vi.stubGlobal('BroadcastChannel', undefined);
+      return open([]);
+    },
+    complete: () => until(() => events.some((event) => event.startsWith('InitCompleted')), 'InitCompleted'),
+    events,
+    serve: fixture.serve,
+    sent: fixture.sent,
+    advance: fixture.advance,
+    settle: fixture.settle,
+  };
+};
+
+beforeEach(() => {
+  useFakeClock();
+  vi.stubGlobal('indexedDB', new IDBFactory());
+});
+afterEach(() => {
+  for (const sdk of opened.splice(0)) sdk.abort();
+  clearPlaces();
+  delete window.__uid2;
+  restoreGlobals();
+});
+
+describe('with the drop-in', () => {
+  test.each(Object.entries(scenarios))('%s', async (_, { run, here }) => {
+    expect(await run(createWorld(() => installUid2()))).toEqual(here);
+  });
+});
+
+describe.runIf(INCUMBENT)('with the SDK that it replaces', () => {
+  test.each(Object.entries(scenarios))('%s', async (_, { run, former }) => {
+    expect(await run(createWorld(() => installIncumbent(INCUMBENT!)))).toEqual(former);
+  });
+});
+
+describe('docs/migration.md', () => {
+  const text = readFileSync('docs/migration.md', 'utf8');
+  const [, section = ''] = text.split('## What differs, and why\n');
+  const rows = section
+    .split('\n## ')[0]!
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .slice(2)
+    .map((line) => line.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '')));
+  const namesIn = (cell = '') => [...cell.matchAll(/`([\w-]+)`/g)].map(([, name]) => name!);
+
+  test('each row of what differs names scenarios, whose observations differ', () => {
+    expect(rows.length).toBeGreaterThan(15);
+    for (const row of rows) {
+      const names = namesIn(row[3]);
+      expect([row[0], names.length > 0]).toEqual([row[0], true]);
+      for (const name of names) {
+        expect([name, name in scenarios]).toEqual([name, true]);
+        const { here, former } = scenarios[name]!;
+        expect([name, former]).not.toEqual([name, here]);
+      }
+    }
+  });
+
+  test('every scenario whose observations differ belongs to one row', () => {
+    const named = rows.flatMap((row) => namesIn(row[3]));
+    const differing = Object.entries(scenarios).flatMap(([name, { here, former }]) => (here === former ? [] : [name]));
+    expect(named.toSorted()).toEqual(differing.toSorted());
+  });
+});

@@ -1,0 +1,526 @@
+/**
+ * What pages do with `__uid2`, and what they observe: with the drop-in, and by the contract of the ecosystem's own browser SDK.
+ *
+ * Each row of the table "What differs, and why" in docs/migration.md names the scenarios that measure it;
+ * `contract.test.ts` runs them. Those whose two observations are equal show what is the same.
+ */
+
+import { expect } from 'vitest';
+import { answersPlain, answersSealed, type Service, success, wireSet } from '../../session/fixtures.ts';
+import { DAY, HOUR, MINUTE } from '../../support/fixtures.ts';
+import { cookie, KEY, newSet, putCookie, setCookie } from './fixtures.ts';
+
+/** The global as a page sees it: also members that the drop-in does not have. */
+// biome-ignore lint/suspicious/noExplicitAny: the methods of either implementation.
+export type Sdk = any;
+
+/** A browser with a page, and a service behind it. */
+export interface World {
+  /** Load a page that calls nothing yet; the page before it is left. */
+  load(): Sdk;
+  /** Open a page of another host that shares the cookies, beside the one that is open. */
+  openOther(): Sdk;
+  /** Wait until a page has received `InitCompleted`. */
+  complete(): Promise<void>;
+  /** Events that the callbacks have received, with the token that came with each. */
+  readonly events: readonly string[];
+  serve(service: Service): void;
+  /** The refresh requests so far. */
+  readonly sent: readonly { readonly url: string; readonly at: number }[];
+  advance(ms: number): Promise<void>;
+  settle(): Promise<void>;
+}
+
+export interface Scenario {
+  /** What the page does. */
+  readonly what: string;
+  run(world: World): Promise<unknown>;
+  /** What it observes with the drop-in. */
+  readonly here: unknown;
+  /** What it observes by the SDK's contract. */
+  readonly former: unknown;
+}
+
+const OPTIONS = { baseUrl: 'https://operator.example' };
+const SHARED = { ...OPTIONS, useCookie: true };
+const NO_TOKEN = undefined;
+
+const failure = async (work: () => unknown): Promise<string> => {
+  try {
+    await work();
+    return 'none';
+  } catch (error) {
+    return error instanceof Error ? error.name : typeof error;
+  }
+};
+
+/** Load a page that is signed in with a set. */
+const signedIn = async (world: World, identity: object = wireSet(1), options: object = OPTIONS): Promise<Sdk> => {
+  const sdk = world.load();
+  sdk.init({ ...options, identity });
+  await world.complete();
+  return sdk;
+};
+
+/** The next page of the same browser. */
+const nextPage = async (world: World, options: object): Promise<Sdk> => {
+  const sdk = world.load();
+  sdk.init(options);
+  await world.complete();
+  await world.settle();
+  return sdk;
+};
+
+/** What a promise has come to by now. */
+const outcomeOf = async (world: World, promise: Promise<unknown>): Promise<unknown> => {
+  let outcome: unknown = 'pending';
+  promise.then(
+    (value) => {
+      outcome = value;
+    },
+    () => {
+      outcome = 'rejected';
+    },
+  );
+  await world.settle();
+  return outcome;
+};
+
+/** A service whose answers wait until they are released. */
+const held = (service: Service) => {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return { release, service: (async (request) => released.then(() => service(request))) satisfies Service };
+};
+const rotated: Service = ({ n, ...rest }) => answersSealed(success(n + 1))({ n, ...rest });
+
+const shared: Record<string, Scenario> = {
+  'sign-in': {
+    what: 'init with an identity',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      return [sdk.getAdvertisingToken(), sdk.getIdentity().refresh_token, sdk.isLoginRequired(), world.events];
+    },
+    ...same(['advertising-1', wireSet(1, 0).refresh_token, false, ['SdkLoaded', 'InitCompleted advertising-1']]),
+  },
+  'signed-out': {
+    what: 'init without an identity, then setIdentity',
+    run: async (world) => {
+      const sdk = world.load();
+      sdk.init(OPTIONS);
+      await world.complete();
+      const before = [sdk.getAdvertisingToken(), sdk.getIdentity(), sdk.isLoginRequired()];
+      sdk.setIdentity(wireSet(1));
+      await world.settle();
+      return [before, sdk.getAdvertisingToken(), world.events];
+    },
+    ...same([[NO_TOKEN, null, true], 'advertising-1', ['SdkLoaded', 'InitCompleted', 'IdentityUpdated advertising-1']]),
+  },
+  'later-page': {
+    what: 'a later page without an identity, in the same task as init',
+    run: async (world) => {
+      await signedIn(world);
+      const sdk = world.load();
+      sdk.init(OPTIONS);
+      return [sdk.getAdvertisingToken(), sdk.isLoginRequired()];
+    },
+    ...same(['advertising-1', false]),
+  },
+  'local-storage': {
+    what: 'the identity in local storage, as servers and other scripts find it',
+    run: async (world) => {
+      await signedIn(world);
+      await world.settle();
+      const { advertising_token, refresh_token } = JSON.parse(localStorage.getItem(KEY)!);
+      return [advertising_token, refresh_token === wireSet(1).refresh_token];
+    },
+    ...same(['advertising-1', true]),
+  },
+  'cookie-mode': {
+    what: 'init with useCookie adopts the cookie that a server has set',
+    run: async (world) => {
+      putCookie(wireSet(1));
+      const sdk = await nextPage(world, SHARED);
+      return [sdk.getAdvertisingToken(), cookie().advertising_token];
+    },
+    ...same(['advertising-1', 'advertising-1']),
+  },
+  refresh: {
+    what: 'a refresh that is due',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      await world.advance(16 * MINUTE);
+      return [sdk.getAdvertisingToken(), world.events.at(-1)];
+    },
+    ...same(['advertising-2', 'IdentityUpdated advertising-2']),
+  },
+  'opt-out': {
+    what: 'a refresh that is answered with an opt-out',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      world.serve(answersSealed({ status: 'optout' }));
+      await world.advance(16 * MINUTE);
+      return [sdk.getAdvertisingToken(), sdk.hasOptedOut(), world.events.slice(2)];
+    },
+    ...same([NO_TOKEN, true, ['OptoutReceived', 'IdentityUpdated']]),
+  },
+  logout: {
+    what: 'disconnect',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      sdk.disconnect();
+      await world.settle();
+      return [sdk.getAdvertisingToken(), sdk.isLoginRequired(), world.events.at(-1)];
+    },
+    ...same([NO_TOKEN, true, 'IdentityUpdated']),
+  },
+  'legacy-callback': {
+    what: 'the callback of init, through sign-in, refresh and opt-out',
+    run: async (world) => {
+      const statuses: unknown[] = [];
+      const callback = ({ status, advertisingToken }: Record<string, unknown>) =>
+        statuses.push([status, advertisingToken]);
+      await signedIn(world, wireSet(1), { ...OPTIONS, callback });
+      await world.advance(16 * MINUTE);
+      world.serve(answersSealed({ status: 'optout' }));
+      await world.advance(16 * MINUTE);
+      return statuses;
+    },
+    ...same([
+      [0, 'advertising-1'],
+      [1, 'advertising-2'],
+      [-4, NO_TOKEN],
+    ]),
+  },
+  'secure-signals': {
+    what: "the ecosystem's Secure Signals script: the events at which it finds an identity, and the token that it collects",
+    run: async (world) => {
+      const sdk = world.load();
+      const found: string[] = [];
+      sdk.callbacks.push((event: string) => void (sdk.getIdentity() && found.push(event)));
+      sdk.init({ ...OPTIONS, identity: wireSet(1) });
+      await world.complete();
+      const token = await sdk.getAdvertisingTokenAsync();
+      await world.advance(16 * MINUTE);
+      return [token, found];
+    },
+    ...same(['advertising-1', ['InitCompleted', 'IdentityUpdated']]),
+  },
+  'wrong-options': {
+    what: 'init with wrong options: the type of the error',
+    run: async (world) => {
+      const wrong = [undefined, { callback: 1 }, { refreshRetryPeriod: '5' }, { refreshRetryPeriod: 999 }];
+      return Promise.all(wrong.map((options) => failure(() => world.load().init(options))));
+    },
+    ...same(['TypeError', 'TypeError', 'TypeError', 'RangeError']),
+  },
+};
+
+/** Two equal observations. */
+function same(observed: unknown): Pick<Scenario, 'here' | 'former'> {
+  return { here: observed, former: observed };
+}
+
+const different: Record<string, Scenario> = {
+  'init-completed': {
+    what: 'what is known in the same task as init with an identity',
+    run: async (world) => {
+      const sdk = world.load();
+      sdk.init({ ...OPTIONS, identity: wireSet(1) });
+      return [sdk.isInitComplete(), sdk.getAdvertisingToken()];
+    },
+    here: [false, 'advertising-1'],
+    former: [true, 'advertising-1'],
+  },
+  'cookie-not-asked-for': {
+    what: 'a cookie with an identity, without useCookie',
+    run: async (world) => {
+      putCookie(wireSet(1));
+      const sdk = await nextPage(world, OPTIONS);
+      return [sdk.getAdvertisingToken(), cookie().advertising_token];
+    },
+    here: [NO_TOKEN, 'advertising-1'],
+    former: ['advertising-1', 'advertising-1'],
+  },
+  'configuration-cookie': {
+    what: 'a configuration cookie and an identity in a cookie, on a page that has not called init',
+    run: async (world) => {
+      putCookie({ ...SHARED, baseUrl: 'https://other.example' }, '__uid_2_config');
+      putCookie(wireSet(1));
+      const sdk = world.load();
+      await world.settle();
+      await world.advance(20 * MINUTE);
+      return [sdk.getAdvertisingToken(), world.sent.map(({ url }) => new URL(url).host)];
+    },
+    here: [NO_TOKEN, []],
+    former: [expect.any(String), expect.arrayContaining(['other.example'])],
+  },
+  'client-side-generation': {
+    what: 'setIdentityFromEmail, before a request is made',
+    run: async (world) => {
+      const sdk = await nextPage(world, OPTIONS);
+      const names = [
+        'setIdentityFromEmail',
+        'setIdentityFromEmailHash',
+        'setIdentityFromPhone',
+        'setIdentityFromPhoneHash',
+      ];
+      return Promise.all(
+        names.map((name) => failure(() => sdk[name]('', { subscriptionId: 'x', serverPublicKey: 'UID2-X-I-x' }))),
+      );
+    },
+    here: ['TypeError', 'TypeError', 'TypeError', 'TypeError'],
+    former: ['Error', 'Error', 'Error', 'Error'],
+  },
+  'refresh-fails': {
+    what: 'ten minutes of answers 503: the greatest number of requests in one of them',
+    run: async (world) => {
+      await signedIn(world);
+      world.serve(answersPlain(503));
+      const from = Date.now() + 15 * MINUTE;
+      await world.advance(25 * MINUTE);
+      const minutes = Array.from({ length: 10 }, (_, at) => from + at * MINUTE);
+      const counts = minutes.map((start) => world.sent.filter(({ at }) => at >= start && at < start + MINUTE).length);
+      return Math.max(...counts) > 8 ? 'one every 5 s' : 'fewer';
+    },
+    here: 'fewer',
+    former: 'one every 5 s',
+  },
+  'retry-after': {
+    what: 'an answer 429 with Retry-After: 600: the requests in the ten minutes after it',
+    run: async (world) => {
+      await signedIn(world);
+      world.serve(answersPlain(429, '', { 'retry-after': '600' }));
+      await world.advance(24 * MINUTE);
+      return world.sent.length === 1 ? 'one' : 'many';
+    },
+    here: 'one',
+    former: 'many',
+  },
+  'opt-out-and-identity': {
+    what: 'a later page with an identity, after an opt-out, while the service does not answer',
+    run: async (world) => {
+      await signedIn(world);
+      world.serve(answersSealed({ status: 'optout' }));
+      await world.advance(16 * MINUTE);
+      world.serve(() => new Promise(() => {}));
+      const sdk = await nextPage(world, { ...OPTIONS, identity: newSet(5) });
+      return [sdk.getAdvertisingToken(), sdk.hasOptedOut()];
+    },
+    here: [NO_TOKEN, true],
+    former: ['advertising-5', false],
+  },
+  'opt-out-after-days': {
+    what: 'a later page, four days after an opt-out, with useCookie',
+    run: async (world) => {
+      await signedIn(world, wireSet(1), SHARED);
+      world.serve(answersSealed({ status: 'optout' }));
+      await world.advance(16 * MINUTE);
+      world.load();
+      await world.advance(4 * DAY);
+      return (await nextPage(world, SHARED)).hasOptedOut();
+    },
+    here: true,
+    former: false,
+  },
+  'logout-while-refreshing': {
+    what: 'disconnect while a refresh is under way, whose answer comes later',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      const { release, service } = held(rotated);
+      world.serve(service);
+      await world.advance(16 * MINUTE);
+      sdk.disconnect();
+      release();
+      await world.settle();
+      return [sdk.getAdvertisingToken(), (await nextPage(world, OPTIONS)).getAdvertisingToken()];
+    },
+    here: [NO_TOKEN, NO_TOKEN],
+    former: [expect.any(String), expect.any(String)],
+  },
+  'logout-on-another-host': {
+    what: 'disconnect on one host that shares the cookie, while a refresh of another is under way',
+    run: async (world) => {
+      const domain = { ...SHARED, cookieDomain: location.hostname };
+      const one = await signedIn(world, wireSet(1), domain);
+      const other = world.openOther();
+      other.init(domain);
+      await world.settle();
+      const { release, service } = held(rotated);
+      world.serve(service);
+      await world.advance(16 * MINUTE);
+      one.disconnect();
+      release();
+      await world.settle();
+      const left = cookie()?.advertising_token;
+      const token = other.getAdvertisingToken();
+      other.abort();
+      return [left, token];
+    },
+    here: [NO_TOKEN, NO_TOKEN],
+    former: [expect.any(String), expect.any(String)],
+  },
+  'cached-page': {
+    what: 'a page from a cache passes the identity that has been refreshed since',
+    run: async (world) => {
+      const cached = wireSet(1);
+      await signedIn(world, cached);
+      await world.advance(16 * MINUTE);
+      return (await nextPage(world, { ...OPTIONS, identity: cached })).getAdvertisingToken();
+    },
+    here: 'advertising-2',
+    former: 'advertising-1',
+  },
+  'cookie-deleted': {
+    what: 'a server deletes the cookie between two pages, with useCookie',
+    run: async (world) => {
+      await signedIn(world, wireSet(1), SHARED);
+      await world.settle();
+      setCookie(`__uid_2=;expires=${new Date(0).toUTCString()}`);
+      return (await nextPage(world, SHARED)).getAdvertisingToken();
+    },
+    here: 'advertising-1',
+    former: NO_TOKEN,
+  },
+  'refresh-token-ends': {
+    what: 'expired_token while the token is good, and after it has expired',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      world.serve(answersPlain(400, { status: 'expired_token' }));
+      await world.advance(16 * MINUTE);
+      const before = [sdk.getAdvertisingToken(), sdk.isLoginRequired()];
+      await world.advance(HOUR);
+      return [before, sdk.getAdvertisingToken()];
+    },
+    here: [['advertising-1', true], NO_TOKEN],
+    former: [[NO_TOKEN, true], NO_TOKEN],
+  },
+  'asynchronous-token': {
+    what: 'getAdvertisingTokenAsync while the token is good and a refresh is under way',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      world.serve(() => new Promise(() => {}));
+      await world.advance(16 * MINUTE);
+      return outcomeOf(world, sdk.getAdvertisingTokenAsync());
+    },
+    here: 'advertising-1',
+    former: 'pending',
+  },
+  'asynchronous-token-time-limit': {
+    what: 'getAdvertisingTokenAsync after the token has expired, a minute after a refresh that is never answered',
+    run: async (world) => {
+      world.serve(() => new Promise(() => {}));
+      const sdk = await signedIn(world, wireSet(1, Date.now() - 2 * HOUR));
+      const asked = sdk.getAdvertisingTokenAsync();
+      asked.catch(() => {});
+      await world.advance(MINUTE);
+      return outcomeOf(world, asked);
+    },
+    here: 'rejected',
+    former: 'pending',
+  },
+  abort: {
+    what: 'init after abort',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      sdk.abort();
+      const outcome = await failure(() => sdk.init(OPTIONS));
+      await world.settle();
+      await world.advance(16 * MINUTE);
+      return [outcome, sdk.getAdvertisingToken() !== 'advertising-1'];
+    },
+    here: ['none', true],
+    former: [expect.any(String), false],
+  },
+  'damaged-storage': {
+    what: 'init with text in local storage that is no JSON',
+    run: async (world) => {
+      localStorage.setItem(KEY, '{bad');
+      return failure(() => world.load().init(OPTIONS));
+    },
+    here: 'none',
+    former: 'SyntaxError',
+  },
+  'version-1-cookie': {
+    what: 'a cookie of version 1, without times and response key',
+    run: async (world) => {
+      putCookie({ advertising_token: 'advertising-1', refresh_token: 'refresh-1' });
+      return (await nextPage(world, SHARED)).getAdvertisingToken();
+    },
+    here: NO_TOKEN,
+    former: 'advertising-1',
+  },
+  'malformed-identity': {
+    what: 'setIdentity with times that are no numbers',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      sdk.setIdentity({ ...wireSet(2), identity_expires: 'never', refresh_expires: 'never', refresh_from: 'never' });
+      await world.settle();
+      return sdk.getAdvertisingToken();
+    },
+    here: 'advertising-1',
+    former: 'advertising-2',
+  },
+  helper: {
+    what: 'the global __uid2Helper',
+    run: async (world) => {
+      world.load();
+      return '__uid2Helper' in globalThis;
+    },
+    here: false,
+    former: true,
+  },
+  statics: {
+    what: 'the statics of the class',
+    run: async (world) => {
+      const { VERSION, IdentityStatus, EventType, setupGoogleSecureSignals } = world.load().constructor;
+      return [VERSION, IdentityStatus, EventType, setupGoogleSecureSignals].map((member) => member !== undefined);
+    },
+    here: [false, false, false, false],
+    former: [true, true, true, true],
+  },
+  'error-texts': {
+    what: 'setIdentity before init: the text of the error',
+    run: async (world) => {
+      try {
+        world.load().setIdentity(wireSet(1));
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return 'none';
+    },
+    here: 'setIdentity: call init first',
+    former: 'Cannot set identity before calling init.',
+  },
+  rejections: {
+    what: 'getAdvertisingTokenAsync before init, then disconnect: what it rejects with',
+    run: async (world) => {
+      const sdk = world.load();
+      const outcome = sdk
+        .getAdvertisingTokenAsync()
+        .catch((reason: unknown) => (reason as Error)?.name ?? typeof reason);
+      sdk.disconnect();
+      await world.settle();
+      return outcome;
+    },
+    here: 'TokenError',
+    former: 'string',
+  },
+  'sign-in-twice': {
+    what: 'setIdentity twice with the same set: the events after it',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      const identity = wireSet(1);
+      sdk.setIdentity(identity);
+      await world.settle();
+      return world.events.slice(2);
+    },
+    here: [],
+    former: ['IdentityUpdated advertising-1'],
+  },
+};
+
+/** Name -> scenario. */
+export const scenarios: Readonly<Record<string, Scenario>> = { ...shared, ...different };
