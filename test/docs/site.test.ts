@@ -29,8 +29,14 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 let output: string;
-let server: Server;
+let server: Server | undefined;
 let origin: string;
+
+/** Listen on a free port. */
+const listening = async (on: Server): Promise<AddressInfo> => {
+  await new Promise<void>((open) => on.listen(0, '127.0.0.1', open));
+  return on.address() as AddressInfo;
+};
 
 beforeAll(async () => {
   const built = await promisify(execFile)('npm', ['run', 'docs:build'], {
@@ -45,12 +51,12 @@ beforeAll(async () => {
     const type = TYPES[path.split('.').at(-1)!] ?? 'application/octet-stream';
     return response.writeHead(200, { 'content-type': `${type}; charset=utf-8` }).end(readFileSync(site + path));
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { port } = await listening(server);
+  origin = `http://127.0.0.1:${port}`;
 });
 afterAll(() => {
-  server.closeAllConnections();
-  server.close();
+  server?.closeAllConnections();
+  server?.close();
 });
 
 describe('the build', () => {
