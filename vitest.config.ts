@@ -7,6 +7,7 @@ const database = [
   'test/operator-nodes/**/*.test.ts',
   'test/mapping/**/*.test.ts',
   'test/cli/{map*,keys,participants}.test.ts',
+  'test/docs/{deploy,postgresql,proxy}.test.ts',
 ];
 // No test depends on the speed of the machine, but a busy one takes long: Vitest's own limit is 5 s.
 const limits = { testTimeout: 60_000, hookTimeout: 60_000 };
@@ -18,6 +19,7 @@ const built = [
   'test/consumers.test.ts',
   'test/examples.test.ts',
   'test/testing/runners.test.ts',
+  'test/docs/{site,start}.test.ts',
 ];
 
 export default defineConfig({

@@ -221,7 +221,7 @@ test('tessera demo starts the demo of the package: its page and the scripts that
 
 test('the package contains the documents that README links to', async () => {
   const at = join(user, 'node_modules/tessera-id');
-  const links = [...(await readFile(join(at, 'README.md'), 'utf8')).matchAll(/\]\((docs\/[\w-]+\.md)/g)].map(
+  const links = [...(await readFile(join(at, 'README.md'), 'utf8')).matchAll(/\]\((docs\/[\w/-]+\.md)/g)].map(
     ([, link]) => link!,
   );
   expect(links.length).toBeGreaterThan(10);

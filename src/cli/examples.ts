@@ -30,9 +30,14 @@ const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
   completion: ['source <(tessera completion bash)', 'tessera completion zsh >> ~/.zshrc'],
 };
 
+/** Return the two examples of a verb. */
+export function examplesOf(verb: string): readonly [string, string] | undefined {
+  return EXAMPLES[verb];
+}
+
 /** Add the two examples of a verb to its help. */
 export function addExamples(verb: Command): Command {
-  const examples = EXAMPLES[verb.name()];
+  const examples = examplesOf(verb.name());
   return examples
     ? verb.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`)
     : verb;

@@ -80,10 +80,9 @@ const hintFor = (error: unknown): string | undefined => {
   return undefined;
 };
 
-const createProgram = (version: string, args: readonly string[], given: Io): Command => {
-  // Variables of `--env-file` are added before a verb runs.
-  const io: Io = { ...withColours(given), env: { ...given.env } };
-  const { bold } = coloursOf(given, 'out');
+/** The verbs that the completion completes. */
+const createVerbs = (version: string, args: readonly string[], io: Io): Command => {
+  const { bold } = coloursOf(io, 'out');
   const program = new Command('tessera')
     .version(version, '--version', 'print the version')
     .description('Identity tokens on one machine: the operator and the tools around it')
@@ -94,14 +93,7 @@ const createProgram = (version: string, args: readonly string[], given: Io): Com
       writeErr: (text) => io.err(text.trimEnd()),
       outputError: (text, write) => write(redactArguments(text, args)),
       getOutHasColors: () => bold('') !== '',
-      getErrHasColors: () => coloursOf(given, 'err').bold('') !== '',
-    })
-    .hook('preAction', async (_, verb) => {
-      const { envFile } = verb.opts<{ envFile?: string }>();
-      // The operator writes this file.
-      if (envFile === undefined || verb.name() === 'operator') return;
-      for (const [name, value] of Object.entries(await readEnvFile(envFile)))
-        if (!io.env[name]) (io.env as Record<string, string | undefined>)[name] = value;
+      getErrHasColors: () => coloursOf(io, 'err').bold('') !== '',
     });
   for (const verb of VERBS) {
     const command = verb(io).copyInheritedSettings(program);
@@ -111,14 +103,37 @@ const createProgram = (version: string, args: readonly string[], given: Io): Com
   return program;
 };
 
+/**
+ * Create the whole program. Nothing runs before it parses a command line.
+ *
+ * @param version  what `--version` prints.
+ * @param args     the command line: what a message quotes of it is redacted.
+ * @param io       streams and environment of the verbs.
+ */
+export function createProgram(version: string, args: readonly string[], io: Io): Command {
+  const program = createVerbs(version, args, io);
+  const completed = () => createVerbs(version, args, io);
+  program.addCommand(addExamples(completionCommand(completed).copyInheritedSettings(program)));
+  return program.addCommand(completeCommand(completed).copyInheritedSettings(program), { hidden: true });
+}
+
+/** Add the variables of `--env-file` to the environment before a verb runs. */
+const readEnvFileFirst = (program: Command, io: Io): void => {
+  program.hook('preAction', async (_, verb) => {
+    const { envFile } = verb.opts<{ envFile?: string }>();
+    // The operator writes this file.
+    if (envFile === undefined || verb.name() === 'operator') return;
+    for (const [name, value] of Object.entries(await readEnvFile(envFile)))
+      if (!io.env[name]) (io.env as Record<string, string | undefined>)[name] = value;
+  });
+};
+
 /** Run one command line. Never rejects. */
 export async function run(args: readonly string[], given: Io): Promise<ExitCode> {
-  const io = withSafeOutput(given);
-  const version = await readVersion();
-  const program = createProgram(version, args, io);
-  const completed = () => createProgram(version, args, io);
-  program.addCommand(addExamples(completionCommand(completed).copyInheritedSettings(program)));
-  program.addCommand(completeCommand(completed).copyInheritedSettings(program), { hidden: true });
+  const safe = withSafeOutput(given);
+  const io: Io = { ...withColours(safe), env: { ...safe.env } };
+  const program = createProgram(await readVersion(), args, io);
+  readEnvFileFirst(program, io);
   try {
     await program.parseAsync(args, { from: 'user' });
     return 0;
@@ -128,7 +143,7 @@ export async function run(args: readonly string[], given: Io): Promise<ExitCode>
       const isOurs = error.code.startsWith('tessera.') || error.exitCode === 0;
       return isOurs ? (error.exitCode as ExitCode) : 2;
     }
-    const { err } = withColours(io);
+    const { err } = io;
     err(`error: ${messageOf(error)}`);
     const hint = hintFor(error);
     if (hint !== undefined) err(`hint: ${hint}`);

@@ -14,7 +14,7 @@ import { generate, optOut, type Refreshable, refresh, type TokenResult, validate
 import { type ClientOptions, settingsOf } from './options.ts';
 
 /**
- * A client. Every promise and every iteration rejects with a TokenError (codes: {@link createCall}), with the reason of an
+ * A client. Every promise and every iteration rejects with a TokenError (its codes: docs/session.md), with the reason of an
  * aborted `signal`, or with a TypeError for wrong arguments.
  */
 export interface Client extends BulkClient {

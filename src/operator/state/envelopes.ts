@@ -10,7 +10,7 @@ import type { Database } from '../../database/index.ts';
 /** Remembers envelopes. */
 export interface EnvelopeStore {
   /**
-   * Remember an envelope at `now` (epoch ms) for {@link ENVELOPE_MS}.
+   * Remember an envelope at `now` (epoch ms) for `ENVELOPE_MS`.
    *
    * @param tag  its authentication tag, base64.
    * @returns    true if it is the first one with this tag.

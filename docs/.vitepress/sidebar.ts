@@ -1,0 +1,109 @@
+/**
+ * The pages of the site, in the order of the sidebar. A page that is not there is left out, and a page that is in no list fails
+ * the build.
+ */
+
+import { existsSync, readdirSync } from 'node:fs';
+import type { DefaultTheme } from 'vitepress';
+
+type Page = readonly [title: string, page: string];
+
+const docs = new URL('../', import.meta.url).pathname;
+
+const PAGES: Readonly<Record<string, readonly Page[]>> = {
+  Introduction: [
+    ['Why Tessera', 'why'],
+    ['What is promised', 'guarantees'],
+  ],
+  'Get started': [
+    ['Script tag', 'start/script-tag'],
+    ['Single-page app', 'start/spa'],
+    ['Next.js', 'start/nextjs'],
+    ['Webview', 'start/webview'],
+  ],
+  'Guides: pages': [
+    ['Server', 'guide/server'],
+    ['Script tag in detail', 'script-tag'],
+    ['React and others', 'react'],
+    ['Webviews in detail', 'webview'],
+    ['Consent', 'consent'],
+    ['Prebid', 'prebid'],
+    ['Secure Signals', 'secure-signals'],
+    ['Testing', 'testing'],
+    ['Time line', 'inspector'],
+    ['Migrating', 'migration'],
+    ['Upgrading', 'upgrading'],
+  ],
+  'Guides: mapping': [
+    ['Mapping at scale', 'guide/mapping-at-scale'],
+    ['Stored mappings', 'mapping'],
+  ],
+  'Guides: operating': [
+    ['The operator', 'operator'],
+    ['In production', 'operator-production'],
+    ['Docker and Compose', 'guide/docker'],
+    ['TLS and proxy', 'guide/tls'],
+    ['PostgreSQL', 'guide/postgresql'],
+    ['Metrics and alerts', 'guide/monitoring'],
+    ['Backup and restore', 'guide/backup'],
+    ['Key and root rotation', 'guide/rotation'],
+    ['Scaling', 'scaling'],
+  ],
+  Concepts: [
+    ['Life of a token', 'concepts/life'],
+    ['Phases', 'concepts/phases'],
+    ['Events', 'concepts/events'],
+    ['Tabs', 'concepts/tabs'],
+    ['Faults', 'faults'],
+    ['Security model', 'security'],
+    ['Glossary', 'concepts/glossary'],
+  ],
+  Help: [
+    ['Questions', 'faq'],
+    ['Troubleshooting', 'troubleshooting'],
+  ],
+  Reference: [
+    ['Session', 'session'],
+    ['Errors', 'errors'],
+    ['Wire protocol', 'protocol'],
+    ['Command line', 'command-line'],
+    ['tessera, all options', 'reference/command-line'],
+    ['All modules', 'reference/index'],
+    ['tessera-id', 'reference/tessera-id'],
+    ['tessera-id/server', 'reference/tessera-id/server'],
+    ['tessera-id/operator', 'reference/tessera-id/operator'],
+    ['tessera-id/operator/node', 'reference/tessera-id/operator/node'],
+    ['tessera-id/mapping', 'reference/tessera-id/mapping'],
+    ['tessera-id/testing', 'reference/tessera-id/testing'],
+    ['tessera-id/token', 'reference/tessera-id/token'],
+    ['tessera-id/react', 'reference/tessera-id/react'],
+    ['tessera-id/consent', 'reference/tessera-id/consent'],
+    ['tessera-id/prebid', 'reference/tessera-id/prebid'],
+    ['tessera-id/secure-signals', 'reference/tessera-id/secure-signals'],
+    ['tessera-id/webview', 'reference/tessera-id/webview'],
+    ['tessera-id/inspector', 'reference/tessera-id/inspector'],
+    ['tessera-id/uid2', 'reference/tessera-id/uid2'],
+    ['tessera-id/global', 'reference/tessera-id/global'],
+  ],
+};
+
+/** The sidebar. */
+export const sidebar: DefaultTheme.SidebarItem[] = Object.entries(PAGES).map(([text, pages]) => ({
+  text,
+  items: pages
+    .filter(([, page]) => existsSync(`${docs}${page}.md`))
+    .map(([title, page]) => ({ text: title, link: `/${page.replace(/(^|\/)index$/, '$1')}` })),
+}));
+
+/** Fail if a page is in no list: nobody would find it. */
+export const checkSidebar = (): void => {
+  const listed = new Set(Object.values(PAGES).flatMap((pages) => pages.map(([, page]) => page)));
+  const files = readdirSync(docs, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.md') && !file.startsWith('.vitepress/'),
+  );
+  const missing = files
+    .map((file) => file.replace(/\.md$/, ''))
+    .filter((page) => page !== 'index' && !listed.has(page));
+  if (missing.length)
+    throw new Error(`docs/.vitepress/sidebar.ts: expected every page, got none for ${missing.join(', ')}`);
+};

@@ -1,0 +1,9 @@
+/** Files of the theme that Vite compiles. */
+
+declare module '*.css';
+declare module '*.vue' {
+  import type { Component } from 'vue';
+
+  const component: Component;
+  export default component;
+}

@@ -1,0 +1,75 @@
+/** Names that the examples of the documentation use and that a reader brings along. Each has its real type where there is one. */
+
+import 'tessera-id/global';
+import type { ReactNode, RefObject } from 'react';
+import type { ProvideOption, Session } from 'tessera-id';
+import type { Tessera } from 'tessera-id/global';
+import type { InspectorElement } from 'tessera-id/inspector';
+import type { Dii, WireAnswer } from 'tessera-id/server';
+
+declare global {
+  /** The session of the page. */
+  const session: Session;
+  /** `window.tessera` once the script has loaded and there is a session. */
+  const tessera: Tessera & { session: Session };
+  const baseUrl: string;
+  const apiKey: string;
+  const clientSecret: string;
+  const provide: ProvideOption;
+  const provideHousehold: ProvideOption;
+  const createSession: typeof import('tessera-id').createSession;
+  const connectWebview: typeof import('tessera-id/webview').connectWebview;
+  const tcfConsent: typeof import('tessera-id/consent').tcfConsent;
+
+  /** The page's own functions. */
+  function bid(advertisingToken: string | undefined): void;
+  function report(code: string, message: string): void;
+  function removeAds(): void;
+  function hideAds(): void;
+  function forgetUser(): void;
+  function askServer(reason?: string): Promise<object>;
+  function sendToPage(answer: WireAnswer): void;
+  function signInOnYourServer(form: HTMLFormElement): Promise<void>;
+  function signedInUser(request: Request): Promise<Dii | null>;
+  function emailOf(request: Request): Promise<string | null>;
+  const account: { readonly id: string };
+  const answer: WireAnswer;
+  const form: HTMLFormElement;
+  const logoutButton: HTMLButtonElement;
+  const rows: AsyncIterable<Dii>;
+  const shop: {
+    on(event: 'privacy', listener: (choice: { ads: boolean }) => void): void;
+    privacy(): Promise<{ ads: boolean }>;
+  };
+  const pbjs: { readonly que: { push(call: () => void): void }; requestBids(options: object): void };
+  /** The ecosystem's own browser SDK, which the drop-in replaces. */
+  const __uid2: { init(options: object): void; setIdentity(identity: object): void; getAdvertisingToken(): string };
+  interface HTMLElementTagNameMap {
+    'tessera-inspector': InspectorElement;
+  }
+  interface Window {
+    // biome-ignore lint/suspicious/noExplicitAny: the former SDK has no types.
+    __uid2: any;
+  }
+  function Slot(props: {
+    token: string | undefined;
+    why?: string | undefined;
+    onLogin?: (form: FormData) => Promise<void>;
+    onLogout?: () => void;
+  }): ReactNode;
+
+  /** React Native, which is not installed. */
+  interface WebView {
+    injectJavaScript(script: string): void;
+    reload(): void;
+  }
+  function WebView(props: { ref: RefObject<WebView | null> } & Record<string, unknown>): ReactNode;
+  interface WebViewMessageEvent {
+    readonly nativeEvent: { readonly data: string; readonly url: string };
+  }
+  const uri: string;
+  const gen: RefObject<number>;
+  // biome-ignore lint/suspicious/noExplicitAny: the app's own state.
+  const set: RefObject<any>;
+  const useRef: typeof import('react').useRef;
+}

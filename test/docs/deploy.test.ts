@@ -1,0 +1,247 @@
+/** The files of deploy/: what they name exists, their metrics are those of a real operator, and the operator runs with them. */
+
+import { execFile } from 'node:child_process';
+import { access, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { root } from '../../build/dist.ts';
+import { createOperator, type Operator } from '../../src/operator/index.ts';
+import { listen } from '../../src/operator/node.ts';
+import { createClient } from '../../src/server/index.ts';
+import { tessera } from '../cli/fixtures.ts';
+import { emptyFolder, freshPlace } from '../database/places.ts';
+import { faultOf } from './commands.ts';
+
+const deploy = `${root}deploy/`;
+const textOf = (file: string): Promise<string> => readFile(deploy + file, 'utf8');
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** A service of a compose file, as far as it is read here. */
+interface Service {
+  readonly build?: string;
+  readonly image?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly string[];
+  readonly secrets?: readonly string[];
+  readonly networks?: readonly string[];
+  readonly profiles?: readonly string[];
+  readonly depends_on?: readonly string[] | Readonly<Record<string, object>>;
+}
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly networks: object;
+  readonly volumes: object;
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>;
+}
+const compose = parse(await textOf('compose.yaml')) as Compose;
+const services = Object.entries(compose.services);
+
+describe('compose.yaml', () => {
+  test.each(services)(
+    'the service %s names only files, networks, volumes and services that exist',
+    async (_, service) => {
+      for (const volume of service.volumes ?? []) {
+        const [source = ''] = volume.split(':');
+        if (source.startsWith('.')) expect([source, await exists(deploy + source)]).toEqual([source, true]);
+        else expect(Object.keys(compose.volumes)).toContain(source);
+      }
+      for (const name of service.networks ?? []) expect(Object.keys(compose.networks)).toContain(name);
+      for (const name of service.secrets ?? []) expect(Object.keys(compose.secrets)).toContain(name);
+      const needed = service.depends_on ?? [];
+      for (const name of Array.isArray(needed) ? needed : Object.keys(needed))
+        expect(Object.keys(compose.services)).toContain(name);
+      if (service.build) expect(await exists(join(deploy, service.build, 'Dockerfile'))).toBe(true);
+    },
+  );
+
+  test('only the proxy is reachable from outside, and the database only from the operator', () => {
+    const open = services.filter(([, service]) => 'ports' in service).map(([name]) => name);
+    expect(open).toEqual(['proxy', 'grafana']);
+    expect(compose.services['grafana']).toMatchObject({ ports: ['127.0.0.1:3000:3000'] });
+    const withData = services.filter(([, { networks }]) => networks?.includes('data')).map(([name]) => name);
+    expect(withData).toEqual(['operator', 'database']);
+  });
+
+  test('.env.example has every variable of the file, and no other', async () => {
+    const used = [...(await textOf('compose.yaml')).matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name);
+    const offered = [...(await textOf('.env.example')).matchAll(/^([A-Z_]+)=$/gm)].map(([, name]) => name);
+    expect(new Set(offered)).toEqual(new Set(used));
+  });
+
+  test('every variable that the operator gets is one that the command line documents', async () => {
+    const documented = await readFile(`${root}docs/command-line.md`, 'utf8');
+    for (const name of Object.keys(compose.services['operator']!.environment!))
+      expect(documented).toContain(`| \`${name}\` |`);
+  });
+});
+
+describe('Dockerfile', async () => {
+  const dockerfile = await textOf('Dockerfile');
+  const listOf = (instruction: string): string[] =>
+    JSON.parse(new RegExp(`^${instruction} (\\[.*\\])$`, 'm').exec(dockerfile)![1]!);
+
+  test('installs this version, and the driver that is tested', async () => {
+    const { version, devDependencies } = JSON.parse(await readFile(`${root}package.json`, 'utf8'));
+    expect(dockerfile).toContain(`ARG TESSERA=tessera-id@${version}\n`);
+    expect(dockerfile).toContain(`ARG PG=pg@${devDependencies.pg}\n`);
+  });
+
+  test('its command is one of the real program', async () => {
+    expect(listOf('ENTRYPOINT')).toEqual(['tessera']);
+    expect(await faultOf(listOf('CMD'))).toBeUndefined();
+  });
+
+  test('its health check passes with a real operator, and fails without', async () => {
+    const [, script = ''] = /HEALTHCHECK[^[]*\["node", "-e", "([^"]*)"\]/.exec(dockerfile) ?? [];
+    const operator = createOperator({ roles: ['GENERATOR'] });
+    const { url, close } = await listen(operator, { port: 0, graceMs: 0 });
+    const check = () =>
+      promisify(execFile)(process.execPath, ['-e', script.replace('http://127.0.0.1:8080', url)]).then(
+        () => 0,
+        ({ code }) => code,
+      );
+    expect(script).toContain('http://127.0.0.1:8080/ops/healthcheck');
+    expect(await check()).toBe(0);
+    await close();
+    expect(await check()).toBe(1);
+  });
+});
+
+describe('operator.example.json', async () => {
+  const example = JSON.parse(await textOf('operator.example.json'));
+
+  test('its paths are those of the compose file', () => {
+    expect(Object.keys(compose.secrets)).toContain(example.rootSecretFile.replace('/run/secrets/', ''));
+    expect(new URL(example.database).hostname).toBe('database');
+    expect(compose.services['database']!.environment).toMatchObject({
+      POSTGRES_USER: new URL(example.database).username,
+      POSTGRES_DB: new URL(example.database).pathname.slice(1),
+    });
+  });
+
+  test('starts a real operator on PostgreSQL, without a word of credentials; a participant is added beside it', async () => {
+    const folder = await emptyFolder();
+    const rootSecretFile = join(folder, 'root-secret');
+    await writeFile(rootSecretFile, crypto.getRandomValues(new Uint8Array(32)), { mode: 0o600 });
+    const config = join(folder, 'operator.json');
+    const database = await freshPlace('postgres');
+    // What a test must change: no port of the machine, no path of a container.
+    const changed = { ...example, host: '127.0.0.1', port: 0, metricsPort: 0, database, rootSecretFile };
+    await writeFile(config, JSON.stringify(changed), { mode: 0o600 });
+    let stop = () => {};
+    const stopped = new Promise<void>((resolve) => {
+      stop = resolve;
+    });
+    const running = tessera(['operator', '--config', config], { stopped });
+    try {
+      await expect
+        .poll(async () => (await tessera(['participants', 'list', '--config', config])).code, { timeout: 30_000 })
+        .toBe(0);
+      const added = await tessera([
+        'participants',
+        'add',
+        '--site-id',
+        '101',
+        '--roles',
+        'GENERATOR',
+        '--config',
+        config,
+      ]);
+      expect([added.code, added.out.join('\n')]).toEqual([0, expect.stringContaining('export TESSERA_CLIENT_SECRET=')]);
+    } finally {
+      stop();
+    }
+    const { code, out } = await running;
+    expect(code).toBe(0);
+    expect(out.join('\n')).toMatch(/^metrics on \S+\nlistening on \S+$/);
+  });
+});
+
+describe('metrics', () => {
+  let operator: Operator;
+  /** Name of a series -> its label names -> the values that were seen. */
+  const seen = new Map<string, Map<string, Set<string>>>();
+
+  beforeAll(async () => {
+    operator = createOperator({ roles: ['GENERATOR', 'MAPPER'] });
+    const { apiKey, clientSecret } = operator.participants[0]!;
+    const fetch = (url: string, init: RequestInit) => operator.fetch(new Request(url, init));
+    const client = createClient({ baseUrl: 'https://operator.example', apiKey, clientSecret, fetch });
+    const stranger = createClient({ baseUrl: 'https://operator.example', apiKey: 'unknown', clientSecret, fetch });
+    const dii = { email: 'user@example.com' };
+    const result = await client.generate(dii);
+    if (result.status !== 'success') throw new Error('expected a set');
+    await client.validate(result.tokens.advertisingToken, dii);
+    for await (const _ of client.mapIdentities([dii, { emailHash: 'A'.repeat(43) }]));
+    await stranger.generate(dii).catch(() => {});
+    for (const body of [result.tokens.refreshToken, 'A'.repeat(388)])
+      await fetch('https://operator.example/v2/token/refresh', { method: 'POST', body });
+    const text = await (await operator.metrics.fetch(new Request('http://127.0.0.1/metrics'))).text();
+    for (const [, name = '', labels = ''] of text.matchAll(/^(tessera_\w+)\{(.*)\} /gm)) {
+      const known = seen.get(name) ?? new Map<string, Set<string>>();
+      for (const [, label = '', value = ''] of labels.matchAll(/(\w+)="([^"]*)"/g))
+        known.set(label, (known.get(label) ?? new Set()).add(value));
+      seen.set(name, known);
+    }
+  });
+  afterAll(() => operator.close());
+
+  const dashboard = async (): Promise<string[]> => {
+    const { panels } = JSON.parse(await textOf('grafana/dashboard.json'));
+    return panels.flatMap(({ targets }: { targets: { expr: string }[] }) => targets.map(({ expr }) => expr));
+  };
+  const alerts = async (): Promise<string[]> => {
+    const { groups } = parse(await textOf('prometheus/alerts.yml'));
+    return groups.flatMap(({ rules }: { rules: { expr: string }[] }) => rules.map(({ expr }) => expr));
+  };
+
+  test.each([
+    ['the dashboard', dashboard],
+    ['the alerts', alerts],
+  ])('%s: every series and label is one of a real operator', async (_, expressions) => {
+    const all = await expressions();
+    expect(all.length).toBeGreaterThan(5);
+    for (const expression of all) {
+      const names = [...expression.matchAll(/\b(tessera_\w+)(?:\{([^}]*)\})?/g)];
+      const labelsOfAll = new Set(names.flatMap(([, name = '']) => [...(seen.get(name)?.keys() ?? [])]));
+      if (!names.length) expect(expression).toContain('up{job="tessera"}');
+      for (const [, name = '', matchers = ''] of names) {
+        expect([...seen.keys()], expression).toContain(name);
+        for (const [, label = '', operator_ = '', value = ''] of matchers.matchAll(/(\w+)(=~?)"([^"]*)"/g)) {
+          expect([...seen.get(name)!.keys()], expression).toContain(label);
+          // Failures of the service do not happen here.
+          if (operator_ === '=' && label !== 'http')
+            expect([...seen.get(name)!.get(label)!], expression).toContain(value);
+        }
+      }
+      for (const [, group = ''] of expression.matchAll(/by \(([^)]*)\)/g))
+        for (const label of group.split(/, */)) expect([...labelsOfAll], expression).toContain(label);
+    }
+  });
+
+  test('docs/guide/monitoring.md lists every metric and every alert', async () => {
+    const page = await readFile(`${root}docs/guide/monitoring.md`, 'utf8');
+    for (const name of seen.keys()) expect(page).toContain(`\`${name.replace(/_(bucket|sum|count)$/, '')}\``);
+    for (const [, name] of (await textOf('prometheus/alerts.yml')).matchAll(/alert: (\w+)/g))
+      expect(page).toContain(`| \`${name}\` |`);
+  });
+
+  test('Prometheus looks for the port that the operator has', async () => {
+    const { scrape_configs: jobs } = parse(await textOf('prometheus/prometheus.yml'));
+    const { metricsPort } = JSON.parse(await textOf('operator.example.json'));
+    expect(jobs).toMatchObject([{ job_name: 'tessera', dns_sd_configs: [{ names: ['operator'], port: metricsPort }] }]);
+  });
+});
+
+test.each(['grafana/provisioning/datasources/prometheus.yml', 'grafana/provisioning/dashboards/tessera.yml'])(
+  'deploy/%s is YAML',
+  async (file) => {
+    expect(parse(await textOf(file))).toMatchObject({ apiVersion: 1 });
+  },
+);

@@ -1,0 +1,58 @@
+/** Figures that a page of the documentation repeats are those of their source. */
+
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { root } from '../../build/dist.ts';
+
+const textOf = (page: string): Promise<string> => readFile(root + page, 'utf8');
+
+test('every row of the comparison in docs/why.md is one of README', async () => {
+  const rowsOf = (text: string, heading: string): string[] => {
+    const [, section = ''] = text.split(`\n${heading}\n`);
+    return section
+      .split('\n## ')[0]!
+      .split('\n')
+      .filter((line) => line.startsWith('|'));
+  };
+  const rows = rowsOf(await textOf('docs/why.md'), "## Compared with the ecosystem's browser SDK");
+  expect(rows.length).toBeGreaterThan(5);
+  const readme = rowsOf(await textOf('README.md'), '## Why');
+  for (const row of rows) expect(readme).toContain(row.replaceAll('](../bench/', '](bench/'));
+});
+
+describe.each<[page: string, source: string, figures: [here: string, there: string][]]>([
+  [
+    'docs/guide/mapping-at-scale.md',
+    'bench/README.md',
+    [
+      ['95,000 hashes per second', '95,000 and 148,000 hashes/s'],
+      [
+        '43 MB of live\nmemory for ten million rows',
+        '10,000,000 rows to 1,000,000, live / resident (measured once, on a busy machine) | 1.08 / 1.08 | 1.20 | 43 /',
+      ],
+      ['1 % of 300,000 mappings due, it takes 1.1 %', 'due run for 1 % of 300,000 mappings, of mapping all | 1.1 %'],
+    ],
+  ],
+  ['docs/faq.md', 'docs/guarantees.md', [['AES-GCM in JavaScript (3.4 kB)', '`dist/tessera-noble.js` | 3.4 kB']]],
+  [
+    'docs/faq.md',
+    'docs/faults.md',
+    [
+      ['noticed within 141 s', 'within 141 s'],
+      ['at most 15 calls in 30 minutes', 'at most 15 calls in 30 minutes'],
+    ],
+  ],
+  [
+    'docs/guide/rotation.md',
+    'docs/operator-production.md',
+    [
+      ['1,650 token sets per second', '1,650 token sets per second'],
+      ['--key-rotation 345600', '--key-rotation 345600'],
+    ],
+  ],
+])('%s, from %s', (page, source, figures) => {
+  test.each(figures)('%s', async (here, there) => {
+    expect(await textOf(page)).toContain(here);
+    expect(await textOf(source)).toContain(there);
+  });
+});

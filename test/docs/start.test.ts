@@ -1,0 +1,68 @@
+/** docs/start/script-tag.md works as it is written: its server and its page, with the packed package, a real operator and a real browser. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { createOperator } from '../../src/operator/index.ts';
+import { listen } from '../../src/operator/node.ts';
+import { openProfile } from '../support/browser.ts';
+import { installPacked } from '../support/packed.ts';
+import { blocks } from './blocks.ts';
+
+const PAGE = 'docs/start/script-tag.md';
+const WAIT = { timeout: 60_000 };
+
+/** A port that is free now. */
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  await new Promise((closed) => server.close(closed));
+  return port;
+};
+
+test('a page gets a token, and a logout ends it', async () => {
+  const [server, calls] = blocks.filter(({ page, language }) => page === PAGE && language === 'js');
+  const [html] = blocks.filter(({ page, language }) => page === PAGE && language === 'html');
+  const user = await installPacked([]);
+  onTestFinished(() => user.remove());
+  const operator = createOperator({ roles: ['GENERATOR'] });
+  const service = await listen(operator, { port: 0, graceMs: 0 });
+  onTestFinished(() => service.close());
+  const { apiKey, clientSecret } = operator.participants[0]!;
+  const port = await freePort();
+  await writeFile(join(user.folder, 'server.js'), server!.code.replace('3000', String(port)));
+  await writeFile(join(user.folder, 'index.html'), html!.code.replace('http://127.0.0.1:8080', service.url));
+
+  const env = { TESSERA_BASE_URL: service.url, TESSERA_API_KEY: apiKey, TESSERA_CLIENT_SECRET: clientSecret };
+  const child = spawn(process.execPath, ['server.js'], {
+    cwd: user.folder,
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  onTestFinished(() => void child.kill());
+  const origin = `http://127.0.0.1:${port}`;
+  await expect
+    .poll(
+      () =>
+        fetch(origin).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      WAIT,
+    )
+    .toBe(200);
+
+  const page = await (await openProfile()).newPage();
+  const said: string[] = [];
+  page.on('console', (message) => said.push(message.text()));
+  await page.goto(origin);
+  await expect.poll(() => said, WAIT).toContain('a token of 218 characters');
+  await page.reload();
+  await expect.poll(() => said.filter((line) => line.startsWith('a token of')).length, WAIT).toBe(2);
+  await page.evaluate(`(async () => { ${calls!.code} })()`);
+  expect(await page.evaluate('tessera.session.advertisingToken')).toBeUndefined();
+});
