@@ -4,7 +4,8 @@
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Io } from './io.ts';
-import { LOG_LEVELS, loadSettings, type OperatorVerbOptions } from './operator-settings.ts';
+import { LOG_LEVELS, loadSettings, type OperatorVerbOptions, processCount } from './operator-settings.ts';
+import { WORKER_VARIABLE } from './process-messages.ts';
 
 /** Parse a number. */
 export const parseNumber = (text: string): number => {
@@ -12,6 +13,7 @@ export const parseNumber = (text: string): number => {
   if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('expected a number');
   return value;
 };
+const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? 'auto' : parseNumber(text));
 /** Parse a list of roles. */
 export const parseRoles = (text: string): string[] => text.split(',').map((role) => role.trim().toUpperCase());
 
@@ -54,6 +56,11 @@ export function operatorCommand(io: Io): Command {
       'where participants, opt-outs and root secret are stored: a folder, for one process, or postgres://..., for several (default: memory)',
     )
     .option(
+      '--processes <number>',
+      'processes behind the port, auto for one for each core; on PostgreSQL only (default: one process)',
+      parseProcesses,
+    )
+    .option(
       '--root-secret-file <file>',
       'root secret: 32 bytes, or their base64 (TESSERA_ROOT_SECRET; default: made, and kept in the database)',
     )
@@ -85,7 +92,13 @@ export function operatorCommand(io: Io): Command {
     .option('--config <file>', 'JSON file with these options, names in camelCase, and participants')
     .option('--env-file <file>', 'write address and credentials to this file, mode 0600, instead of printing them')
     .action(async ({ envFile, ...flags }: OperatorVerbOptions & { envFile?: string }) => {
-      const settings = await loadSettings(flags, io);
+      const isWorker = io.env[WORKER_VARIABLE] !== undefined;
+      // The parent has given the warnings about files and flags.
+      const load = () => loadSettings(flags, isWorker ? { ...io, err: () => {} } : io);
+      if (isWorker) return (await import('./worker.ts')).serveAsWorker(load, envFile, io);
+      const settings = await load();
+      const count = processCount(settings);
+      if (count !== undefined) return (await import('./processes.ts')).runProcesses(count, settings, io);
       return (await import('./serve.ts')).serve(settings, envFile, io);
     });
 }

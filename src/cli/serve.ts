@@ -61,10 +61,19 @@ const warnAboutHost = (host: string, { err }: Io): void => {
   );
 };
 
-/** Serve until a signal stops the process. */
-export async function serve(settings: OperatorSettings, envFile: string | undefined, io: Io): Promise<void> {
+/**
+ * Serve until a signal stops the process.
+ *
+ * @param wrap  returns what answers the requests of the service, given the operator. Default: the operator itself.
+ */
+export async function serve(
+  settings: OperatorSettings,
+  envFile: string | undefined,
+  io: Io,
+  wrap: (operator: Operator) => Pick<Operator, 'fetch'> = (operator) => operator,
+): Promise<void> {
   const { port = 8080, host = '127.0.0.1', metricsPort, trustProxy, logLevel = 'info', ...rest } = settings;
-  const { rootSecretFile: _, ...options } = rest;
+  const { rootSecretFile: _, processes: __, ...options } = rest;
   warnAboutHost(host, io);
   if (envFile !== undefined) await checkEnvFile(envFile);
   // Without host name and PID, which log collectors add.
@@ -84,7 +93,7 @@ export async function serve(settings: OperatorSettings, envFile: string | undefi
   const servers: Listening[] = [];
   try {
     await operator.ready;
-    const service = await listen(operator, { port, host, ...(trustProxy !== undefined && { trustProxy }) }).catch(
+    const service = await listen(wrap(operator), { port, host, ...(trustProxy !== undefined && { trustProxy }) }).catch(
       (error) => {
         throw listenError(error, host, port);
       },

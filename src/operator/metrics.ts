@@ -45,6 +45,8 @@ export interface Metrics {
   countValidation(result: 'match' | 'mismatch' | 'unauthorized' | 'invalid_token'): void;
   /** Return all metrics in the Prometheus text format, whose content type is `contentType`. */
   text(): Promise<string>;
+  /** Return all metrics as data that can be sent to another process, as `AggregatorRegistry.aggregate` of prom-client takes it. */
+  snapshot(): Promise<unknown>;
   readonly contentType: string;
 }
 
@@ -56,6 +58,7 @@ const addOptOutMemory = (
     name: 'tessera_opt_outs_in_memory',
     help: 'Opt-outs that this process keeps in memory.',
     registers,
+    aggregator: 'max',
     collect() {
       this.set(size());
     },
@@ -111,6 +114,7 @@ export function createMetrics({ optOutMemory }: Pick<State, 'optOutMemory'>): Me
     },
     countValidation: (result) => validations.inc({ result }),
     text: () => prometheus.metrics(),
+    snapshot: () => prometheus.getMetricsAsJSON(),
     contentType: prometheus.contentType,
   };
 }
