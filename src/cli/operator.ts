@@ -34,9 +34,29 @@ const addLimits = (command: Command): Command =>
     )
     .option('--max-batch-size <number>', 'identifiers in one mapping request (default: 5000)', parseNumber);
 
+// The options about tokens and their keys.
+const addTokens = (command: Command): Command =>
+  command
+    .option('--environment <name>', 'integration or production (default: integration)')
+    .option('--scope <name>', 'UID2 or EUID (default: UID2)')
+    .option('--identity-expires <seconds>', 'lifetime of an advertising token', parseNumber)
+    .option('--refresh-from <seconds>', 'age from which a refresh is due', parseNumber)
+    .option('--refresh-expires <seconds>', 'lifetime of a refresh token', parseNumber)
+    .option(
+      '--rotation-period <seconds>',
+      'time between two rotations of a salt bucket (default: 31536000)',
+      parseNumber,
+    )
+    .option('--key-generation <number>', 'newest generation of token keys (default: the stored one, or 1)', parseNumber)
+    .option(
+      '--key-rotation <seconds>',
+      'time between two generations of token keys, 0 for none (default: 2592000 with a database and without --key-generation, else 0)',
+      parseNumber,
+    );
+
 /** Create the verb `operator`. */
 export function operatorCommand(io: Io): Command {
-  return addLimits(new Command('operator'))
+  const command = addLimits(new Command('operator'))
     .description('run the service on this machine')
     .option('--port <port>', 'port to listen on, 0 for any free one (default: 8080)', parseNumber)
     .option('--host <host>', 'address to listen on (default: 127.0.0.1)')
@@ -67,23 +87,8 @@ export function operatorCommand(io: Io): Command {
     .option(
       '--store-root-secret',
       'keep a made root secret in the database on purpose: without it, production warns at each start',
-    )
-    .option('--environment <name>', 'integration or production (default: integration)')
-    .option('--scope <name>', 'UID2 or EUID (default: UID2)')
-    .option('--identity-expires <seconds>', 'lifetime of an advertising token', parseNumber)
-    .option('--refresh-from <seconds>', 'age from which a refresh is due', parseNumber)
-    .option('--refresh-expires <seconds>', 'lifetime of a refresh token', parseNumber)
-    .option(
-      '--rotation-period <seconds>',
-      'time between two rotations of a salt bucket (default: 31536000)',
-      parseNumber,
-    )
-    .option('--key-generation <number>', 'newest generation of token keys (default: the stored one, or 1)', parseNumber)
-    .option(
-      '--key-rotation <seconds>',
-      'time between two generations of token keys, 0 for none (default: 2592000 with a database and without --key-generation, else 0)',
-      parseNumber,
-    )
+    );
+  return addTokens(command)
     .addOption(
       new Option('--log-level <level>', 'log level; logs are JSON lines on standard error (default: info)').choices(
         LOG_LEVELS,

@@ -92,18 +92,12 @@ const stop = async (worker: Worker, collect: ReturnType<typeof createCollector>)
 const startError = (reason: string): Error =>
   new (reason === 'exit code 2' ? RangeError : Error)(`a process could not start (${reason})`);
 
-/** Create the group of processes. */
-const createGroup = (count: number, settings: OperatorSettings, io: Io) => {
-  // Those that serve, or are to.
-  const serving = new Set<Worker>();
-  const replaced = new WeakSet<Worker>();
-  const log = pino({ base: null, level: settings.logLevel ?? 'info' }, { write: (line) => io.err(line.trimEnd()) });
-  const collect = createCollector(() => serving);
-  let isStopping = false;
-  let hasStarted = false;
+type Started = { readonly worker: Worker; readonly lines: readonly string[] } | { readonly reason: string };
 
-  /** Start a process. Resolves with what it would print when it listens, undefined if it ends before. */
-  const start = async (): Promise<{ worker: Worker; lines: readonly string[] } | { reason: string }> => {
+// Returns a function that starts a process: resolves with what it would print when it listens, or with why it has ended.
+const createStarter = (collect: ReturnType<typeof createCollector>) => {
+  let hasStarted = false;
+  return async (): Promise<Started> => {
     const isFirst = !hasStarted;
     hasStarted = true;
     const worker = cluster.fork({ [WORKER_VARIABLE]: '1' });
@@ -111,58 +105,70 @@ const createGroup = (count: number, settings: OperatorSettings, io: Io) => {
       if (message.type === 'ready') tell(worker, { type: 'start', isFirst });
       if (message.type === 'metrics') tell(worker, { type: 'metrics', id: message.id, ...(await collect.text()) });
     });
-    worker.on('exit', () => {
-      serving.delete(worker);
-      void collect.end(worker);
-    });
+    worker.on('exit', () => void collect.end(worker));
     const ended = exitOf(worker);
     const listening = await answerOf(worker, 'listening');
     return listening ? { worker, lines: listening.lines } : { reason: await ended };
   };
+};
 
-  /** Keep one place of the group filled. */
+const createLog = ({ logLevel: level = 'info' }: OperatorSettings, io: Io) =>
+  pino({ base: null, level }, { write: (line) => io.err(line.trimEnd()) });
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Create the group of processes. */
+const createGroup = (count: number, settings: OperatorSettings, io: Io) => {
+  const serving = new Set<Worker>();
+  // Another process has taken their place.
+  const replaced = new WeakSet<Worker>();
+  const log = createLog(settings, io);
+  const collect = createCollector(() => serving);
+  const start = createStarter(collect);
+  let isStopping = false;
+
+  /** Start a process in the place of one that has ended, again and again. Undefined if the group stops. */
+  const startAgain = async (firstWaitMs: number): Promise<Worker | undefined> => {
+    for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, MAX_BACK_OFF_MS)) {
+      await pause(waitMs);
+      if (isStopping) return undefined;
+      const next = await start();
+      if ('worker' in next) return next.worker;
+      log.error(next, 'a process could not start');
+    }
+  };
+  /** Keep the place of a process filled. */
   const keep = async (first: Worker): Promise<void> => {
-    let worker = first;
     let backOffMs = FIRST_BACK_OFF_MS;
-    while (!isStopping) {
+    for (let worker: Worker | undefined = first; worker; worker = await startAgain(backOffMs)) {
       serving.add(worker);
       const startedAt = performance.now();
       const reason = await exitOf(worker);
+      serving.delete(worker);
       if (isStopping || replaced.has(worker)) return;
-      if (performance.now() - startedAt >= STABLE_MS) backOffMs = FIRST_BACK_OFF_MS;
+      const wasStable = performance.now() - startedAt >= STABLE_MS;
+      backOffMs = wasStable ? FIRST_BACK_OFF_MS : Math.min(2 * backOffMs, MAX_BACK_OFF_MS);
       log.error({ reason, inMs: backOffMs }, 'a process has ended and is started again');
-      for (;;) {
-        await new Promise((resolve) => setTimeout(resolve, backOffMs));
-        backOffMs = Math.min(2 * backOffMs, MAX_BACK_OFF_MS);
-        if (isStopping) return;
-        const next = await start();
-        if ('worker' in next) {
-          worker = next.worker;
-          break;
-        }
-        log.error({ reason: next.reason, inMs: backOffMs }, 'a process could not start');
-      }
     }
   };
+
   return {
     collect,
     start: async (): Promise<readonly string[]> => {
+      // The first one creates what the others find: tables, root secret, participants.
       const first = await start();
-      if ('reason' in first) throw startError(first.reason);
-      const others = await Promise.all(Array.from({ length: count - 1 }, start));
-      void keep(first.worker);
-      for (const other of others) {
-        if ('reason' in other) throw startError(other.reason);
-        void keep(other.worker);
+      const all = 'reason' in first ? [] : await Promise.all(Array.from({ length: count - 1 }, start));
+      for (const one of [first, ...all]) {
+        if ('reason' in one) throw startError(one.reason);
+        void keep(one.worker);
       }
-      return first.lines;
+      return 'lines' in first ? first.lines : [];
     },
     restart: async (): Promise<void> => {
       for (const worker of [...serving]) {
         if (isStopping) return;
         const next = await start();
-        if ('reason' in next)
-          return log.error({ reason: next.reason }, 'a new process could not start; the others continue');
+        if ('reason' in next) return log.error(next, 'a new process could not start; the others continue');
         replaced.add(worker);
         void keep(next.worker);
         await stop(worker, collect);

@@ -9,7 +9,7 @@
  * It never tells that a user has opted out: only the database does.
  */
 
-import type { Database, Queries } from '../../database/index.ts';
+import type { Database, Queries, Subscription } from '../../database/index.ts';
 import { fromB64 } from '../../token/bytes.ts';
 import { isTokenError } from '../../token/index.ts';
 import type { Logger } from '../options.ts';
@@ -138,6 +138,50 @@ const createPause = () => {
 
 const reasonOf = (error: unknown): object => (isTokenError(error) ? { reason: error.message } : {});
 
+interface Follower {
+  /** Open a connection that follows the channel. */
+  readonly subscribe: () => Promise<Subscription>;
+  /** Read all rows; false if there is nothing more to do. */
+  readonly read: (subscription: Subscription) => Promise<boolean>;
+  readonly pause: ReturnType<typeof createPause>;
+  readonly mayContinue: () => boolean;
+  readonly logger: Logger | undefined;
+}
+
+const followOnce = async ({ subscribe, read, pause }: Follower, onRead: () => void): Promise<void> => {
+  const subscription = await subscribe();
+  subscription.ended.addEventListener('abort', pause.wake);
+  try {
+    while (await read(subscription)) {
+      onRead();
+      await pause.wait(CATCH_UP_MS);
+    }
+  } finally {
+    subscription.close();
+  }
+};
+
+const follow = async (follower: Follower): Promise<void> => {
+  const { pause, mayContinue, logger } = follower;
+  let failures = 0;
+  while (mayContinue()) {
+    try {
+      await followOnce(follower, () => {
+        if (failures > 0) logger?.info({}, 'opt-outs: the connection that follows them is back');
+        failures = 0;
+      });
+    } catch (error) {
+      if (!mayContinue()) return;
+      if (failures++ === 0)
+        logger?.warn(
+          reasonOf(error),
+          'opt-outs: the connection that follows them is lost; refreshes query the database',
+        );
+      await pause.wait(Math.min(MIN_RECONNECT_MS * 2 ** (failures - 1), MAX_RECONNECT_MS));
+    }
+  }
+};
+
 /**
  * Create the memory and start to fill it. Until it is filled `isAbsent` returns false.
  *
@@ -160,46 +204,16 @@ export function createOptOutMemory(
   const isCurrent = (): boolean =>
     mayContinue() && (isExclusive ? readAt() >= 0 : performance.now() - readAt() < MAX_AGE_MS);
 
-  const followOnce = async (onRead: () => void): Promise<void> => {
-    const subscription = await database.subscribe!(OPT_OUT_CHANNEL, pause.wake);
-    subscription.ended.addEventListener('abort', pause.wake);
-    try {
-      while (await read(subscription, mayContinue)) {
-        onRead();
-        await pause.wait(CATCH_UP_MS);
-      }
-    } finally {
-      subscription.close();
-    }
-  };
-  const follow = async (): Promise<void> => {
-    let failures = 0;
-    while (mayContinue()) {
-      try {
-        await followOnce(() => {
-          if (failures > 0) logger?.info({}, 'opt-outs: the connection that follows them is back');
-          failures = 0;
-        });
-      } catch (error) {
-        if (isClosed) break;
-        if (failures++ === 0)
-          logger?.warn(
-            reasonOf(error),
-            'opt-outs: the connection that follows them is lost; refreshes query the database',
-          );
-        await pause.wait(Math.min(MIN_RECONNECT_MS * 2 ** (failures - 1), MAX_RECONNECT_MS));
-      }
-    }
-  };
-  const start = async (): Promise<void> => {
-    if (database.subscribe) await follow();
+  const run = async (): Promise<void> => {
+    const subscribe = database.subscribe && (() => database.subscribe!(OPT_OUT_CHANNEL, pause.wake));
+    if (subscribe) await follow({ subscribe, read: (source) => read(source, mayContinue), pause, mayContinue, logger });
     else if (isExclusive) await read(database, mayContinue);
     mayContinue();
     if (!isFull) return;
     set.clear();
     logger?.warn({}, `opt-outs: there are more than ${maxOptOuts}; refreshes query the database`);
   };
-  const running = start().catch((error: unknown) => {
+  const running = run().catch((error: unknown) => {
     if (!isClosed) logger?.warn(reasonOf(error), 'opt-outs: they cannot be read; refreshes query the database');
   });
 
