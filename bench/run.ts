@@ -12,8 +12,8 @@ import { arch, availableParallelism, platform } from 'node:os';
 import { ensureDist } from '../build/dist.ts';
 import { figure, type Measurement, misses } from './measure.ts';
 
-// Runs of full size (`TESSERA_BENCH_ROWS`, `TESSERA_BENCH_MAPPINGS`) take minutes.
-const isFullSize = ['ROWS', 'MAPPINGS'].some((name) => process.env[`TESSERA_BENCH_${name}`] !== undefined);
+// Runs of full size (`TESSERA_BENCH_ROWS`, `TESSERA_BENCH_MAPPINGS`, `TESSERA_BENCH_OPT_OUTS`) take minutes.
+const isFullSize = ['ROWS', 'MAPPINGS', 'OPT_OUTS'].some((name) => process.env[`TESSERA_BENCH_${name}`] !== undefined);
 /** When a bench is killed, ms: more than twice what any of them takes. */
 const TIMEOUT_MS = isFullSize ? 3_600_000 : 120_000;
 

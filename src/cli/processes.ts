@@ -115,6 +115,8 @@ const createStarter = (collect: ReturnType<typeof createCollector>) => {
 const createLog = ({ logLevel: level = 'info' }: OperatorSettings, io: Io) =>
   pino({ base: null, level }, { write: (line) => io.err(line.trimEnd()) });
 
+const nextBackOff = (ms: number): number => Math.min(2 * ms, MAX_BACK_OFF_MS);
+
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Create the group of processes. */
@@ -127,9 +129,8 @@ const createGroup = (count: number, settings: OperatorSettings, io: Io) => {
   const start = createStarter(collect);
   let isStopping = false;
 
-  /** Start a process in the place of one that has ended, again and again. Undefined if the group stops. */
   const startAgain = async (firstWaitMs: number): Promise<Worker | undefined> => {
-    for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, MAX_BACK_OFF_MS)) {
+    for (let waitMs = firstWaitMs; ; waitMs = nextBackOff(waitMs)) {
       await pause(waitMs);
       if (isStopping) return undefined;
       const next = await start();
@@ -137,7 +138,6 @@ const createGroup = (count: number, settings: OperatorSettings, io: Io) => {
       log.error(next, 'a process could not start');
     }
   };
-  /** Keep the place of a process filled. */
   const keep = async (first: Worker): Promise<void> => {
     let backOffMs = FIRST_BACK_OFF_MS;
     for (let worker: Worker | undefined = first; worker; worker = await startAgain(backOffMs)) {
@@ -146,8 +146,7 @@ const createGroup = (count: number, settings: OperatorSettings, io: Io) => {
       const reason = await exitOf(worker);
       serving.delete(worker);
       if (isStopping || replaced.has(worker)) return;
-      const wasStable = performance.now() - startedAt >= STABLE_MS;
-      backOffMs = wasStable ? FIRST_BACK_OFF_MS : Math.min(2 * backOffMs, MAX_BACK_OFF_MS);
+      backOffMs = performance.now() - startedAt >= STABLE_MS ? FIRST_BACK_OFF_MS : nextBackOff(backOffMs);
       log.error({ reason, inMs: backOffMs }, 'a process has ended and is started again');
     }
   };
