@@ -22,11 +22,20 @@ const measureDatabases = async (): Promise<Measurement[]> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-bench-'));
   const postgres = await startPostgres();
   const places = { memory: [], PGlite: [folder], PostgreSQL: [postgres.url('postgres')] };
+  const started = await Promise.all(
+    Object.entries(places).map(async ([name, args]) => ({
+      name,
+      server: await start<Target>('refresh-operator.ts', args),
+    })),
+  );
+  // After all have started: an operator closes connections that carry no request for ten seconds.
   const servers = await Promise.all(
-    Object.entries(places).map(async ([name, args]) => {
-      const server = await start<Target>('refresh-operator.ts', args);
-      return { name, server, load: await openLoad(server.message, CONNECTIONS), spent: [] as number[] };
-    }),
+    started.map(async ({ name, server }) => ({
+      name,
+      server,
+      load: await openLoad(server.message, CONNECTIONS),
+      spent: [] as number[],
+    })),
   );
   for (let round = -2; round < DATABASE_ROUNDS; round++)
     for (const { server, load, spent } of round % 2 ? servers : servers.toReversed()) {
