@@ -1,14 +1,64 @@
 /**
  * Refreshes per second over HTTP on loopback, compared with a bare Hono route on the same Node server that receives the same
- * refresh token and sends it back. Each server has its own process; this one generates the load.
+ * refresh token and sends it back; and the CPU time of a refresh with the state in a database, compared with memory. Each server
+ * has its own process; this one generates the load.
  */
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startPostgres } from '../test/database/postgres-server.ts';
 import { compare, figure, type Measurement, median } from './measure.ts';
 import { type Child, start } from './support/child.ts';
 import { type Load, openLoad, type Target } from './support/load.ts';
 
 const CONNECTIONS = 32;
 const ROUND_MS = 700;
+
+const DATABASE_ROUNDS = 12;
+
+/** CPU time of a refresh on each database, as a ratio to memory: medians over rounds in which all three take turns. */
+const measureDatabases = async (): Promise<Measurement[]> => {
+  const folder = await mkdtemp(join(tmpdir(), 'tessera-bench-'));
+  const postgres = await startPostgres();
+  const places = { memory: [], PGlite: [folder], PostgreSQL: [postgres.url('postgres')] };
+  const started = await Promise.all(
+    Object.entries(places).map(async ([name, args]) => ({
+      name,
+      server: await start<Target>('refresh-operator.ts', args),
+    })),
+  );
+  // After all have started: an operator closes connections that carry no request for ten seconds.
+  const servers = await Promise.all(
+    started.map(async ({ name, server }) => ({
+      name,
+      server,
+      load: await openLoad(server.message, CONNECTIONS),
+      spent: [] as number[],
+    })),
+  );
+  for (let round = -2; round < DATABASE_ROUNDS; round++)
+    for (const { server, load, spent } of round % 2 ? servers : servers.toReversed()) {
+      await server.busy();
+      const rate = await load.run(ROUND_MS);
+      const each = ((await server.busy()) / rate) * 1e6;
+      if (round >= 0) spent.push(each);
+    }
+  for (const { server, load } of servers) {
+    load.close();
+    server.stop();
+  }
+  await postgres.stop();
+  await rm(folder, { recursive: true });
+  const [memory, ...databases] = servers;
+  return databases.map(({ name, spent }) => ({
+    what: `CPU time of one refresh on ${name}, of that in memory`,
+    value: median(spent.map((each, round) => each / memory!.spent[round]!)),
+    unit: 'x',
+    limit: { atMost: 1.15 },
+    beside: `${figure(median(spent))} and ${figure(median(memory!.spent))} us`,
+  }));
+};
 
 export const measure = async (): Promise<Measurement[]> => {
   const operator = await start<Target>('refresh-operator.ts');
@@ -46,5 +96,6 @@ export const measure = async (): Promise<Measurement[]> => {
       unit: 'us',
       beside: `echo: ${figure(eachEcho)} us`,
     },
+    ...(await measureDatabases()),
   ];
 };

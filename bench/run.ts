@@ -12,8 +12,9 @@ import { arch, availableParallelism, platform } from 'node:os';
 import { ensureDist } from '../build/dist.ts';
 import { figure, type Measurement, misses } from './measure.ts';
 
-// Runs of full size (`TESSERA_BENCH_ROWS`, `TESSERA_BENCH_MAPPINGS`, `TESSERA_BENCH_REFRESHES`) take minutes.
-const isFullSize = ['ROWS', 'MAPPINGS', 'REFRESHES'].some((name) => process.env[`TESSERA_BENCH_${name}`] !== undefined);
+// Runs of full size (`TESSERA_BENCH_ROWS`, `..._MAPPINGS`, `..._REFRESHES`, `..._OPT_OUTS`) take minutes.
+const FULL_SIZE = ['ROWS', 'MAPPINGS', 'REFRESHES', 'OPT_OUTS'];
+const isFullSize = FULL_SIZE.some((name) => process.env[`TESSERA_BENCH_${name}`] !== undefined);
 /** When a bench is killed, ms: more than twice what any of them takes. */
 const TIMEOUT_MS = isFullSize ? 3_600_000 : 120_000;
 

@@ -1,4 +1,4 @@
-/** A program: the operator of `dist/` on a port, and one of its refresh tokens. */
+/** A program: the operator of `dist/` on a port, and one of its refresh tokens. Its argument is a database; none for memory. */
 
 import { builtNode, builtOperator, builtServer } from './built.ts';
 import { report } from './child.ts';
@@ -7,7 +7,9 @@ const { createOperator } = await builtOperator();
 const { createClient } = await builtServer();
 const { listen } = await builtNode();
 
-const operator = createOperator({ roles: ['GENERATOR'] });
+const [database] = process.argv.slice(2);
+const operator = createOperator({ roles: ['GENERATOR'], ...(database && { database }) });
+await operator.ready;
 const client = createClient({
   baseUrl: 'http://localhost',
   ...operator.participants[0]!,

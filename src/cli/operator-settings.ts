@@ -5,6 +5,8 @@
  */
 
 import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { locationKind } from '../database/index.ts';
 import type { OperatorOptions } from '../operator/index.ts';
 import { choiceFault, kindOf } from '../token/checks.ts';
 import type { Io } from './io.ts';
@@ -21,6 +23,8 @@ export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' 
   /** Whether `X-Forwarded-For` names the clients. */
   readonly trustProxy?: boolean;
   readonly rootSecretFile?: string;
+  /** Processes behind the port; `auto` for one for each core. Default: this one alone. */
+  readonly processes?: number | 'auto';
   readonly logLevel?: string;
 }
 
@@ -36,6 +40,7 @@ const CONFIG_NAMES = [
   'metricsPort',
   'trustProxy',
   'rootSecretFile',
+  'processes',
   'database',
   'logLevel',
   'participants',
@@ -62,6 +67,27 @@ const CONFIG_NAMES = [
 
 // Members of the file that hold secrets; the URL of a database may hold a password.
 const SECRET_NAMES = ['participants', 'apiKey', 'clientSecret', 'rootSecret', 'database'];
+
+const MAX_PROCESSES = 1024;
+
+/**
+ * Return the number of processes to start; undefined if this process serves alone.
+ *
+ * @throws {RangeError} if the processes could not share their state.
+ */
+export function processCount({ processes, database }: OperatorSettings): number | undefined {
+  if (processes === undefined) return undefined;
+  if (processes !== 'auto' && !(Number.isInteger(processes) && processes >= 1 && processes <= MAX_PROCESSES))
+    throw new RangeError(`--processes: expected auto or a number from 1 to ${MAX_PROCESSES}, got ${processes}`);
+  if (database !== undefined && locationKind(database) === 'url')
+    return processes === 'auto' ? availableParallelism() : processes;
+  if (processes === 1) return undefined;
+  const reason =
+    database === undefined
+      ? 'in memory each process would have its own opt-outs and IDs'
+      : 'a folder belongs to one process';
+  throw new RangeError(`--processes: expected a database on PostgreSQL (--database postgres://...): ${reason}`);
+}
 
 /** The values of `--log-level`. */
 export const LOG_LEVELS = ['info', 'warn', 'error', 'silent'];

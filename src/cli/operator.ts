@@ -5,7 +5,8 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Io } from './io.ts';
 import type { CredentialOutput } from './operator-credentials.ts';
-import { LOG_LEVELS, loadSettings, type OperatorVerbOptions } from './operator-settings.ts';
+import { LOG_LEVELS, loadSettings, type OperatorVerbOptions, processCount } from './operator-settings.ts';
+import { WORKER_VARIABLE } from './process-messages.ts';
 
 /** Parse a number. */
 export const parseNumber = (text: string): number => {
@@ -13,6 +14,7 @@ export const parseNumber = (text: string): number => {
   if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('expected a number');
   return value;
 };
+const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? 'auto' : parseNumber(text));
 /** Parse a list of roles. */
 export const parseRoles = (text: string): string[] => text.split(',').map((role) => role.trim().toUpperCase());
 
@@ -33,9 +35,29 @@ const addLimits = (command: Command): Command =>
     )
     .option('--max-batch-size <number>', 'identifiers in one mapping request (default: 5000)', parseNumber);
 
+// The options about tokens and their keys.
+const addTokens = (command: Command): Command =>
+  command
+    .option('--environment <name>', 'integration or production (default: integration)')
+    .option('--scope <name>', 'UID2 or EUID (default: UID2)')
+    .option('--identity-expires <seconds>', 'lifetime of an advertising token', parseNumber)
+    .option('--refresh-from <seconds>', 'age from which a refresh is due', parseNumber)
+    .option('--refresh-expires <seconds>', 'lifetime of a refresh token', parseNumber)
+    .option(
+      '--rotation-period <seconds>',
+      'time between two rotations of a salt bucket (default: 31536000)',
+      parseNumber,
+    )
+    .option('--key-generation <number>', 'newest generation of token keys (default: the stored one, or 1)', parseNumber)
+    .option(
+      '--key-rotation <seconds>',
+      'time between two generations of token keys, 0 for none (default: 2592000 with a database and without --key-generation, else 0)',
+      parseNumber,
+    );
+
 /** Create the verb `operator`. */
 export function operatorCommand(io: Io): Command {
-  return addLimits(new Command('operator'))
+  const command = addLimits(new Command('operator'))
     .description('run the service on this machine')
     .option('--port <port>', 'port to listen on, 0 for any free one (default: 8080)', parseNumber)
     .option('--host <host>', 'address to listen on (default: 127.0.0.1)')
@@ -55,29 +77,19 @@ export function operatorCommand(io: Io): Command {
       'where participants, opt-outs and root secret are stored: a folder, for one process, or postgres://..., for several (default: memory)',
     )
     .option(
+      '--processes <number>',
+      'processes behind the port, auto for one for each core; on PostgreSQL only (default: one process)',
+      parseProcesses,
+    )
+    .option(
       '--root-secret-file <file>',
       'root secret: 32 bytes, or their base64 (TESSERA_ROOT_SECRET; default: made, and kept in the database)',
     )
     .option(
       '--store-root-secret',
       'keep a made root secret in the database on purpose: without it, production warns at each start',
-    )
-    .option('--environment <name>', 'integration or production (default: integration)')
-    .option('--scope <name>', 'UID2 or EUID (default: UID2)')
-    .option('--identity-expires <seconds>', 'lifetime of an advertising token', parseNumber)
-    .option('--refresh-from <seconds>', 'age from which a refresh is due', parseNumber)
-    .option('--refresh-expires <seconds>', 'lifetime of a refresh token', parseNumber)
-    .option(
-      '--rotation-period <seconds>',
-      'time between two rotations of a salt bucket (default: 31536000)',
-      parseNumber,
-    )
-    .option('--key-generation <number>', 'newest generation of token keys (default: the stored one, or 1)', parseNumber)
-    .option(
-      '--key-rotation <seconds>',
-      'time between two generations of token keys, 0 for none (default: 2592000 with a database and without --key-generation, else 0)',
-      parseNumber,
-    )
+    );
+  return addTokens(command)
     .addOption(
       new Option('--log-level <level>', 'log level; logs are JSON lines on standard error (default: info)').choices(
         LOG_LEVELS,
@@ -87,7 +99,14 @@ export function operatorCommand(io: Io): Command {
     .option('--print-credentials', 'print made credentials at every start, not only at the one that has made them')
     .option('--env-file <file>', 'write address and credentials to this file, mode 0600, instead of printing them')
     .action(async ({ envFile, printCredentials, ...flags }: OperatorVerbOptions & CredentialOutput) => {
-      const settings = await loadSettings(flags, io);
-      return (await import('./serve.ts')).serve(settings, { envFile, printCredentials }, io);
+      const output: CredentialOutput = { envFile, printCredentials };
+      const isWorker = io.env[WORKER_VARIABLE] !== undefined;
+      // The parent has given the warnings about files and flags.
+      const load = () => loadSettings(flags, isWorker ? { ...io, err: () => {} } : io);
+      if (isWorker) return (await import('./worker.ts')).serveAsWorker(load, output, io);
+      const settings = await load();
+      const count = processCount(settings);
+      if (count !== undefined) return (await import('./processes.ts')).runProcesses(count, settings, io);
+      return (await import('./serve.ts')).serve(settings, output, io);
     });
 }

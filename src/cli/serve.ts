@@ -6,7 +6,7 @@
  */
 
 import { pino } from 'pino';
-import { createOperator } from '../operator/index.ts';
+import { createOperator, type Operator } from '../operator/index.ts';
 import { type Listening, listen } from '../operator/node.ts';
 import { isLoopback } from '../token/checks.ts';
 import { checkEnvFile } from './env-file.ts';
@@ -35,10 +35,20 @@ const warnAboutHost = (host: string, { err }: Io): void => {
   );
 };
 
-/** Serve until a signal stops the process. */
-export async function serve(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
+/**
+ * Serve until a signal stops the process.
+ *
+ * @param output  where credentials go.
+ * @param wrap    returns what answers the requests of the service, given the operator. Default: the operator itself.
+ */
+export async function serve(
+  settings: OperatorSettings,
+  output: CredentialOutput,
+  io: Io,
+  wrap: (operator: Operator) => Pick<Operator, 'fetch'> = (operator) => operator,
+): Promise<void> {
   const { port = 8080, host = '127.0.0.1', metricsPort, trustProxy, logLevel = 'info', ...rest } = settings;
-  const { rootSecretFile: _, ...options } = rest;
+  const { rootSecretFile: _, processes: __, ...options } = rest;
   warnAboutHost(host, io);
   if (output.envFile !== undefined) await checkEnvFile(output.envFile);
   // Without host name and PID, which log collectors add.
@@ -58,7 +68,7 @@ export async function serve(settings: OperatorSettings, output: CredentialOutput
   const servers: Listening[] = [];
   try {
     await operator.ready;
-    const service = await listen(operator, { port, host, ...(trustProxy !== undefined && { trustProxy }) }).catch(
+    const service = await listen(wrap(operator), { port, host, ...(trustProxy !== undefined && { trustProxy }) }).catch(
       (error) => {
         throw listenError(error, host, port);
       },

@@ -8,4 +8,4 @@ export { durableTransaction } from './durable-transaction.ts';
 export { locationKind } from './location.ts';
 export { type Migrations, migrate } from './migrations.ts';
 export { createOperationTracker, type OperationTracker } from './operation-tracker.ts';
-export type { Database, Queries, Row, Value } from './types.ts';
+export type { Database, Queries, Row, Subscription, Value } from './types.ts';

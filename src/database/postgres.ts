@@ -5,7 +5,7 @@
  * `PGPASSWORD` keeps a password out of command lines.
  */
 
-import type { Pool, PoolClient } from 'pg';
+import type { Client, Pool, PoolClient } from 'pg';
 import { isTokenError, type TokenError } from '../token/index.ts';
 import { storageError } from './engine-errors.ts';
 import { createOperationTracker } from './operation-tracker.ts';
@@ -13,13 +13,14 @@ import { loadPg } from './packages.ts';
 import { tlsOptions, withTlsRemedy } from './postgres-tls.ts';
 import { createQueries } from './queries.ts';
 import { guardTransaction } from './transaction-guard.ts';
-import type { Database, DatabaseOptions, Queries } from './types.ts';
+import type { Database, DatabaseOptions, Queries, Subscription } from './types.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 // For owners whose callers wait.
 const LIMITED_CONNECT_TIMEOUT_MS = 5000;
 const MAX_CONNECTIONS = 10;
 const QUERY_MARGIN_MS = 1000;
+const CLOSE_TIMEOUT_MS = 1000;
 
 // OIDs of types in PostgreSQL.
 const INT8 = 20;
@@ -57,21 +58,20 @@ const connect = async (pool: Pool): Promise<PoolClient> => {
 };
 
 // Opens a pool whose first connection has succeeded.
-const openPool = async (
-  url: string,
-  { connections = MAX_CONNECTIONS, statementTimeoutMs }: DatabaseOptions,
-): Promise<Pool> => {
-  const { Pool, types } = await loadPg();
-  const pool = new Pool({
-    connectionString: url,
-    ...tlsOptions(url),
-    application_name: 'tessera',
-    max: connections,
-    connectionTimeoutMillis: statementTimeoutMs === undefined ? CONNECT_TIMEOUT_MS : LIMITED_CONNECT_TIMEOUT_MS,
-    ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
-    keepAlive: true,
-    types: { getTypeParser: createTypeParser(types) },
-  });
+// What the pool and a connection of its own have in common.
+const connectionConfig = (url: string, { types }: Pg, { statementTimeoutMs }: DatabaseOptions) => ({
+  connectionString: url,
+  ...tlsOptions(url),
+  application_name: 'tessera',
+  connectionTimeoutMillis: statementTimeoutMs === undefined ? CONNECT_TIMEOUT_MS : LIMITED_CONNECT_TIMEOUT_MS,
+  ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
+  keepAlive: true,
+  types: { getTypeParser: createTypeParser(types) },
+});
+
+const openPool = async (url: string, options: DatabaseOptions): Promise<Pool> => {
+  const pg = await loadPg();
+  const pool = new pg.Pool({ ...connectionConfig(url, pg, options), max: options.connections ?? MAX_CONNECTIONS });
   // The pool replaces an idle connection that breaks. Without a listener the event would end the process.
   pool.on('error', () => {});
   try {
@@ -87,7 +87,7 @@ const isTimeout = (error: unknown): error is TokenError =>
   isTokenError(error) && error.message.endsWith('Query read timeout');
 
 // `timeoutMs` ends the wait for a server that does not answer at all; the server ends its own statements before.
-const queriesOn = (target: Pick<Pool | PoolClient, 'query'>, timeoutMs: number | undefined): Queries => {
+const queriesOn = (target: Pick<Pool | PoolClient | Client, 'query'>, timeoutMs: number | undefined): Queries => {
   // `query_timeout` is an option of `pg` that its types lack.
   const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs + QUERY_MARGIN_MS };
   return createQueries({
@@ -133,6 +133,41 @@ const runTransaction = async <T>(
   }
 };
 
+const subscribe = async (
+  url: string,
+  options: DatabaseOptions,
+  channel: string,
+  onNotification: () => void,
+): Promise<Subscription> => {
+  const pg = await loadPg();
+  const client = new pg.Client(connectionConfig(url, pg, options));
+  const ended = new AbortController();
+  let isClosed = false;
+  const close = (): void => {
+    if (isClosed) return;
+    isClosed = true;
+    ended.abort();
+    client.end().catch(() => {});
+    // A server that does not answer would keep the socket open.
+    const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection;
+    setTimeout(() => stream.destroy(), CLOSE_TIMEOUT_MS).unref();
+  };
+  client.on('error', close);
+  client.on('end', close);
+  client.on('notification', onNotification);
+  const { query } = queriesOn(client, options.statementTimeoutMs);
+  try {
+    await client.connect();
+    await query(`LISTEN ${channel}`);
+    // Idle connections of the pool do not keep a process alive for long either.
+    (client as unknown as { unref(): void }).unref();
+  } catch (error) {
+    close();
+    throw withTlsRemedy(storageError(error, 'cannot listen to PostgreSQL'));
+  }
+  return { query, ended: ended.signal, close };
+};
+
 /** Open a pool and check that the server answers. */
 export async function openPostgres(url: string, options: DatabaseOptions = {}): Promise<Database> {
   const pool = await openPool(url, options);
@@ -146,6 +181,7 @@ export async function openPostgres(url: string, options: DatabaseOptions = {}): 
     script: (sql) => run(() => queries.script(sql)),
     transaction: (work, { isUnlimited = false } = {}) =>
       run(() => runTransaction(pool, work, statementTimeoutMs, isUnlimited)),
+    subscribe: (channel, onNotification) => run(() => subscribe(url, options, channel, onNotification)),
     close: () => (closing ??= waitForOperations().then(() => pool.end())),
   };
 }

@@ -53,8 +53,28 @@ export interface Database extends Queries {
    * });
    */
   transaction<T>(work: (queries: Queries) => Promise<T>, options?: { readonly isUnlimited?: boolean }): Promise<T>;
+  /**
+   * Open a connection of its own that follows a channel of LISTEN and NOTIFY. Only a database that several processes share
+   * has it. Its owner closes it: `close` of the database does not.
+   *
+   * @param channel         an identifier in lower case, without quotes.
+   * @param onNotification  called for each notification.
+   * @example
+   * const subscription = await database.subscribe?.('changes', () => readChanges());
+   */
+  subscribe?(channel: string, onNotification: () => void): Promise<Subscription>;
   /** Wait for the statements in flight, then disconnect. Every call returns the same promise. */
   close(): Promise<void>;
+}
+
+/** A connection that follows a channel. */
+export interface Subscription {
+  /** Run a statement on this connection, as {@link Queries.query}. Rejects once the connection is broken. */
+  readonly query: Queries['query'];
+  /** Aborted when the connection has ended, for whatever reason. */
+  readonly ended: AbortSignal;
+  /** Disconnect, also from a server that does not answer. May be called more than once. */
+  close(): void;
 }
 
 /** Options of `openDatabase`. */

@@ -9,12 +9,16 @@
 // @ts-expect-error
 import counter from 'prom-client/lib/counter.js';
 // @ts-expect-error
+import gauge from 'prom-client/lib/gauge.js';
+// @ts-expect-error
 import histogram from 'prom-client/lib/histogram.js';
 // @ts-expect-error
 import registry from 'prom-client/lib/registry.js';
+import type { State } from './state/state.ts';
 
 type Prometheus = typeof import('prom-client');
 const Counter = counter as Prometheus['Counter'];
+const Gauge = gauge as Prometheus['Gauge'];
 const Histogram = histogram as Prometheus['Histogram'];
 const Registry = registry as Prometheus['Registry'];
 
@@ -41,13 +45,40 @@ export interface Metrics {
   countValidation(result: 'match' | 'mismatch' | 'unauthorized' | 'invalid_token'): void;
   /** Return all metrics in the Prometheus text format, whose content type is `contentType`. */
   text(): Promise<string>;
+  /** Return all metrics as data that can be sent to another process, as `AggregatorRegistry.aggregate` of prom-client takes it. */
+  snapshot(): Promise<unknown>;
   readonly contentType: string;
 }
 
-/** Create the metrics of one operator. */
-export function createMetrics(): Metrics {
+const addOptOutMemory = (
+  registers: InstanceType<typeof Registry>[],
+  { size, isCurrent }: NonNullable<State['optOutMemory']>,
+): void => {
+  new Gauge({
+    name: 'tessera_opt_outs_in_memory',
+    help: 'Opt-outs that this process keeps in memory.',
+    registers,
+    aggregator: 'max',
+    collect() {
+      this.set(size());
+    },
+  });
+  new Gauge({
+    name: 'tessera_opt_outs_current',
+    help: '1 if refreshes rely on the opt-outs in memory, 0 if they query the database.',
+    registers,
+    aggregator: 'min',
+    collect() {
+      this.set(isCurrent() ? 1 : 0);
+    },
+  });
+};
+
+/** Create the metrics of one operator. `optOutMemory` is what its state keeps of the opt-outs in memory. */
+export function createMetrics({ optOutMemory }: Pick<State, 'optOutMemory'>): Metrics {
   const prometheus = new Registry();
   const registers = [prometheus];
+  if (optOutMemory) addOptOutMemory(registers, optOutMemory);
   const requests = new Counter({
     name: 'tessera_http_requests_total',
     help: 'Answered requests, by HTTP status and by status of the JSON.',
@@ -83,6 +114,7 @@ export function createMetrics(): Metrics {
     },
     countValidation: (result) => validations.inc({ result }),
     text: () => prometheus.metrics(),
+    snapshot: () => prometheus.getMetricsAsJSON(),
     contentType: prometheus.contentType,
   };
 }

@@ -52,22 +52,34 @@ const MAX_HEADER_BYTES = 16_384;
 const MAX_TIMEOUT_MS = 3_600_000;
 const MAX_CONNECTIONS = 1_000_000;
 
+interface IdleSockets {
+  /** Those that wait for a further request. */
+  readonly idle: ReadonlySet<Socket>;
+  /** Those that have carried no request yet. */
+  readonly unused: ReadonlySet<Socket>;
+}
+
 // The sockets on which no request is in progress. Node's `closeIdleConnections` skips connections that never carried a
 // request; browsers open such connections in advance.
-const trackIdleSockets = (server: Server, isClosing: () => boolean): ReadonlySet<Socket> => {
+const trackIdleSockets = (server: Server, isClosing: () => boolean): IdleSockets => {
   const idle = new Set<Socket>();
+  const unused = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
-    idle.add(socket);
-    socket.once('close', () => idle.delete(socket));
+    unused.add(socket);
+    socket.once('close', () => {
+      idle.delete(socket);
+      unused.delete(socket);
+    });
   });
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     idle.delete(socket);
+    unused.delete(socket);
     response.once('close', () => {
       if (isClosing()) socket.destroySoon();
       else if (!socket.destroyed) idle.add(socket);
     });
   });
-  return idle;
+  return { idle, unused };
 };
 
 const UPGRADE_ANSWER = [
@@ -79,6 +91,7 @@ const UPGRADE_ANSWER = [
   'expected no Upgrade header, got one\r\n',
 ].join('\r\n');
 const CLOSE_AFTER_MS = 1000;
+const UNUSED_GRACE_MS = 1000;
 
 // Without a listener, Node 20 gives the request to the operator without its body, drops what follows in the same packet,
 // and reads the body of the next packet as a new request: request smuggling behind a proxy.
@@ -107,14 +120,21 @@ const start = (server: Server, port: number, host: string): Promise<number> =>
     });
   });
 
-const closeServer = (server: Server, idle: ReadonlySet<Socket>, graceMs: number): Promise<void> =>
+const destroyAll = (sockets: Iterable<Socket>): void => {
+  for (const socket of sockets) socket.destroy();
+};
+
+const closeServer = (server: Server, { idle, unused }: IdleSockets, graceMs: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+    // The first request on a new connection may be on its way.
+    const unusedTimer = setTimeout(() => destroyAll(unused), Math.min(UNUSED_GRACE_MS, graceMs));
     server.close((error) => {
       clearTimeout(timer);
+      clearTimeout(unusedTimer);
       error ? reject(error) : resolve();
     });
-    for (const socket of idle) socket.destroy();
+    destroyAll(idle);
   });
 
 /**
@@ -160,11 +180,11 @@ export async function listen(
   server.maxConnections = integer('maxConnections', options.maxConnections ?? 10_000, 1, MAX_CONNECTIONS);
   server.setTimeout(SOCKET_IDLE_MS);
   refuseUpgrades(server);
-  const idle = trackIdleSockets(server, () => closing !== undefined);
+  const sockets = trackIdleSockets(server, () => closing !== undefined);
   const bound = await start(server, port, host);
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     port: bound,
-    close: () => (closing ??= closeServer(server, idle, graceMs)),
+    close: () => (closing ??= closeServer(server, sockets, graceMs)),
   };
 }

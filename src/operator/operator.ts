@@ -34,7 +34,11 @@ export interface Operator {
    *
    * @example await listen(operator.metrics, { port: 9464 });
    */
-  readonly metrics: { fetch(request: Request): Promise<Response> };
+  readonly metrics: {
+    fetch(request: Request): Promise<Response>;
+    /** Return the metrics as data, after `ready`, for prom-client's `AggregatorRegistry.aggregate`: adds up several processes. */
+    snapshot(): Promise<unknown>;
+  };
   /** Complete credentials of the participants that the options name. Secret. */
   readonly participants: readonly Credentials[];
   /** Those of `participants` whose API key or client secret the operator derived, because the options left it out. Secret. */
@@ -93,6 +97,7 @@ export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatab
         if (!handleMetrics) await ready.catch(() => {});
         return handleMetrics ? handleMetrics(request) : notReady();
       },
+      snapshot: async () => (await started).service.metrics.snapshot(),
     },
     get participants() {
       return required(derived).credentials;

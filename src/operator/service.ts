@@ -100,7 +100,7 @@ export async function createService(
       startedAt,
     }),
     participants,
-    metrics: createMetrics(),
+    metrics: createMetrics(state),
     envelopes: state.envelopes ?? memoryEnvelopes(),
     limits: createLimits(settings, state, participants),
   };

@@ -34,7 +34,7 @@ const openDatabaseState = async (
   await migrate(database, TABLES);
   const { root, epochAt } = await openInstallation(database, { ...settings, now: settings.now() });
   const derived = deriveSecrets(settings, root);
-  return { derived, state: databaseState(database, derived.secrets, epochAt) };
+  return { derived, state: databaseState(database, derived.secrets, epochAt, settings.logger) };
 };
 
 const startService = async (
@@ -65,7 +65,10 @@ export async function startOperator(settings: OperatorSettings, openDatabase: Op
   const database = await openDatabase(settings.database);
   try {
     const { derived, state } = await openDatabaseState(database, settings);
-    return await startService(settings, derived, state);
+    return await startService(settings, derived, state).catch(async (error) => {
+      await state.close();
+      throw error;
+    });
   } catch (error) {
     await database.close();
     throw error;

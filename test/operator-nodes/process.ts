@@ -34,7 +34,10 @@ export interface ExitResult {
 /** A listening node. */
 export interface Node extends Calls {
   readonly url: string;
+  readonly pid: number;
   readonly out: readonly string[];
+  /** Send it a signal. */
+  signal(signal: NodeJS.Signals): void;
   /** Stop it with SIGTERM and wait for its exit. */
   stop(): Promise<ExitResult>;
   /** Kill it with SIGKILL and wait for its exit. */
@@ -96,7 +99,9 @@ export const startNode = async (args: readonly string[], env: Record<string, str
   };
   return {
     url,
+    pid: child.pid!,
     out,
+    signal: (signal) => void child.kill(signal),
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
     ...createCalls((path, init) => fetch(url + path, init), PARTICIPANT, Date.now),

@@ -254,6 +254,18 @@ describe('closing', () => {
     await ended;
   });
 
+  test('answers the first request on a connection that was opened before', async () => {
+    const listening = await start(createTestService().operator, { port: 0, graceMs: NEVER_MS });
+    const socket = connect(listening.port, '127.0.0.1');
+    await new Promise((resolve) => socket.once('connect', resolve));
+    await fetch(`${listening.url}/ops/healthcheck`);
+    const closed = listening.close();
+    const answer = new Promise<string>((resolve) => socket.once('data', (bytes) => resolve(bytes.toString())));
+    socket.write('GET /ops/healthcheck HTTP/1.1\r\nHost: operator.test\r\n\r\n');
+    expect(await answer).toMatch(/^HTTP\/1\.1 200 .*connection: close/is);
+    await closed;
+  });
+
   test('closes connections whose requests take longer than graceMs', async () => {
     const operator = createSlowOperator();
     const listening = await start(operator, { port: 0, graceMs: 20 });

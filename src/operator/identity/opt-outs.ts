@@ -20,8 +20,11 @@ import type { Salts } from './salts.ts';
 export interface OptOuts {
   /** Tell which of these users have opted out, in their order. */
   areOptedOut(users: readonly Uint8Array[]): Promise<boolean[]>;
-  /** Tell whether a refresh answers `optout` for this user. */
-  isOptedOutAtRefresh(user: Uint8Array): Promise<boolean>;
+  /**
+   * Tell whether a refresh answers `optout` for this user. On a database, an opt-out that another process has recorded counts
+   * within a second, because a refresh costs no query.
+   */
+  isOptedOutAtRefresh(user: Uint8Array): boolean | Promise<boolean>;
   /** Record an opt-out. A user who has opted out before keeps the earlier time. */
   record(user: Uint8Array, now: number): Promise<void>;
   /** Return when the owner of each raw ID opted out, rounded down to whole seconds; undefined if there is no opt-out. */
@@ -30,6 +33,35 @@ export interface OptOuts {
 
 // Records extended in one statement: about 1 ms of hashing.
 const EXTEND_BATCH_SIZE = 500;
+
+// How long a look-up waits for those before it, ms, so that one connection that hangs does not hold all.
+const GATHER_MS = 50;
+
+// Returns a function that looks up one user. Those who ask while a query is on its way are served by the next one: if the
+// memory of the opt-outs is not current, every refresh asks.
+const gather = (ask: (users: readonly string[]) => Promise<readonly boolean[]>) => {
+  let batch: { readonly users: string[]; readonly answer: Promise<readonly boolean[]> } | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  const send = async (users: readonly string[]): Promise<readonly boolean[]> => {
+    await last;
+    batch = undefined;
+    const answer = ask(users);
+    const ended = answer.catch(() => {});
+    last = Promise.race([ended, new Promise((resolve) => setTimeout(resolve, GATHER_MS))]);
+    return answer;
+  };
+  return async (user: string): Promise<boolean> => {
+    if (!batch) {
+      const users: string[] = [];
+      batch = { users, answer: send(users) };
+    }
+    const { users, answer } = batch;
+    const index = users.push(user) - 1;
+    const found = (await answer)[index];
+    if (found === undefined) throw new RangeError(`opt-outs: expected an answer for each of ${users.length} users`);
+    return found;
+  };
+};
 
 /** What opt-outs are made from. `rotationPeriod` in s, `startedAt` in epoch ms. */
 interface OptOutParts {
@@ -101,11 +133,15 @@ export function createOptOuts(parts: OptOutParts): OptOuts {
     });
   };
 
+  const isOptedOut = gather(async (users) => (await store.since(users)).map((since) => since !== undefined));
+
   return {
     areOptedOut: (users) => areOptedOut(users.map(encodeB64)),
-    isOptedOutAtRefresh: async (user) => {
+    isOptedOutAtRefresh: (user) => {
       const text = encodeB64(user);
-      return reserved.get(text) === 'refreshOptout' || (await areOptedOut([text]))[0] === true;
+      const purpose = reserved.get(text);
+      if (purpose) return purpose !== 'validate';
+      return store.isAbsent?.(user) ? false : isOptedOut(text);
     },
     record: async (user, now) => {
       // Starts one rotation before the first day: mapping answers of that day contained its ID as the previous one.

@@ -1,13 +1,15 @@
 /**
  * The state of an operator in a database: it outlives the process, and several nodes share it.
  *
- * Nothing is cached here: every query reads what another node has written.
+ * Every query reads what another node has written. Only refreshes rely on memory: see `opt-out-memory.ts`.
  */
 
 import { type Database, durableTransaction } from '../../database/index.ts';
 import type { Secrets } from '../crypto/secrets.ts';
+import type { Logger } from '../options.ts';
 import { databaseEnvelopes } from './envelopes.ts';
 import { keyRows } from './key-rows.ts';
+import { createOptOutMemory, type OptOutMemory } from './opt-out-memory.ts';
 import { participantRows } from './participant-rows.ts';
 import { databaseRateLimit } from './rate-limit.ts';
 import type { OptOutStore, State } from './state.ts';
@@ -23,7 +25,7 @@ const PUT_OPT_OUTS = `WITH users AS (
   )
   INSERT INTO tessera_raw_ids SELECT * FROM unnest($5::text[], $6::text[]) ON CONFLICT DO NOTHING`;
 
-const optOutStore = (database: Database, epochAt: number): OptOutStore => {
+const optOutStore = (database: Database, memory: OptOutMemory, epochAt: number): OptOutStore => {
   const findSince = async (sql: string, hashes: readonly string[]): Promise<(number | undefined)[]> => {
     const wanted = hashes.filter((hash) => HASH_PATTERN.test(hash));
     if (wanted.length === 0) return hashes.map(() => undefined);
@@ -34,6 +36,7 @@ const optOutStore = (database: Database, epochAt: number): OptOutStore => {
   return {
     // `installation.ts` wrote it when the first node opened the database.
     epochAt: async () => epochAt,
+    isAbsent: memory.isAbsent,
     since: (users) =>
       findSince('SELECT user_hash AS hash, since FROM tessera_opt_outs WHERE user_hash = ANY($1::text[])', users),
     sinceByRawId: (rawIds) =>
@@ -48,8 +51,9 @@ const optOutStore = (database: Database, epochAt: number): OptOutStore => {
       const ids = users
         .flatMap(({ user, rawIds }) => rawIds.map((rawId) => [rawId, user] as const))
         .sort(([a], [b]) => (a < b ? -1 : 1));
+      const hashes = users.map(({ user }) => user);
       const params = [
-        users.map(({ user }) => user),
+        hashes,
         users.map(({ since }) => since),
         users.map(({ through }) => through),
         users.map(({ extendAt }) => extendAt),
@@ -57,6 +61,7 @@ const optOutStore = (database: Database, epochAt: number): OptOutStore => {
         ids.map(([, user]) => user),
       ];
       await durableTransaction(database, ({ query }) => query(PUT_OPT_OUTS, params));
+      memory.add(hashes);
     },
     due: (at, limit) =>
       database.query(
@@ -68,17 +73,22 @@ const optOutStore = (database: Database, epochAt: number): OptOutStore => {
 };
 
 /** Create the state of an operator in its database. `epochAt` is the operator's first instant, epoch ms. */
-export function databaseState(database: Database, secrets: Secrets, epochAt: number): State {
+export function databaseState(database: Database, secrets: Secrets, epochAt: number, logger?: Logger): State {
+  const memory = createOptOutMemory(database, { logger });
   return {
     participants: participantRows(database, secrets),
     keys: keyRows(database),
-    optOuts: optOutStore(database, epochAt),
+    optOuts: optOutStore(database, memory, epochAt),
+    optOutMemory: memory,
     envelopes: databaseEnvelopes(database),
     // A PGlite folder belongs to one process, which counts faster in memory.
     ...(database.kind === 'postgres' && { limiter: (perSecond) => databaseRateLimit(database, perSecond) }),
     check: async () => {
       await database.query('SELECT 1');
     },
-    close: () => database.close(),
+    close: async () => {
+      await memory.close();
+      await database.close();
+    },
   };
 }

@@ -102,6 +102,11 @@ export interface OptOutStore {
    * the later `through` and `extendAt`, because several nodes may extend the same record at the same time.
    */
   put(optOuts: readonly ExtendedOptOut[]): Promise<void>;
+  /**
+   * Tell, without a query, that a user (first-level hash, 32 bytes) had not opted out one second ago, nor has since through this
+   * store. If false, or without this method, `since` is asked.
+   */
+  isAbsent?(user: Uint8Array): boolean;
   /** Return up to `limit` opt-outs whose `extendAt` is `at` (epoch ms) or earlier. */
   due(at: number, limit: number): Promise<readonly StoredOptOut[]>;
 }
@@ -116,6 +121,8 @@ export interface State {
   readonly envelopes?: EnvelopeStore;
   /** Create a rate limit that all nodes on this state share. Without it each node counts its own requests. */
   readonly limiter?: (perSecond: number) => RateLimit;
+  /** What the state keeps of the opt-outs in memory, for the metrics. */
+  readonly optOutMemory?: { size(): number; isCurrent(): boolean };
   /** Reject if the state cannot be reached. */
   check?(): Promise<void>;
   /** Release everything the state holds. */

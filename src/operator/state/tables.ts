@@ -16,6 +16,9 @@
 
 import type { Migrations } from '../../database/index.ts';
 
+/** The channel on which a write to `tessera_opt_outs` is notified when it is committed. */
+export const OPT_OUT_CHANNEL = 'tessera_opt_outs';
+
 export const TABLES: Migrations = {
   name: 'operator',
   steps: [
@@ -65,5 +68,24 @@ export const TABLES: Migrations = {
       expires_at bigint NOT NULL
     );
     CREATE INDEX tessera_envelopes_expires_at ON tessera_envelopes (expires_at);`,
+    // Numbers the opt-outs in the order of their commits, so that whoever has read up to a number has missed none: the lock,
+    // whose key is arbitrary, is released after the commit. Triggers, because nodes of older versions also write, and so does
+    // the restore of a backup. Not a sequence, which such a restore would set back.
+    `ALTER TABLE tessera_opt_outs ADD COLUMN number bigint GENERATED ALWAYS AS IDENTITY;
+    ALTER TABLE tessera_opt_outs ALTER COLUMN number DROP IDENTITY;
+    CREATE UNIQUE INDEX tessera_opt_outs_number ON tessera_opt_outs (number);
+    CREATE FUNCTION tessera_announce_opt_outs() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      PERFORM pg_advisory_xact_lock(132671099);
+      NOTIFY tessera_opt_outs;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER tessera_announce BEFORE INSERT OR DELETE OR TRUNCATE ON tessera_opt_outs
+      FOR EACH STATEMENT EXECUTE FUNCTION tessera_announce_opt_outs();
+    CREATE FUNCTION tessera_number_opt_out() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN
+      NEW.number := 1 + coalesce((SELECT max(number) FROM tessera_opt_outs), 0);
+      RETURN NEW;
+    END $$;
+    CREATE TRIGGER tessera_number BEFORE INSERT ON tessera_opt_outs
+      FOR EACH ROW EXECUTE FUNCTION tessera_number_opt_out();`,
   ],
 };

@@ -1,0 +1,233 @@
+/**
+ * The opted-out users of a database in the memory of this process, so that a refresh of any other user needs no query.
+ *
+ * It reads the rows in the order of their numbers, which is the order in which they were committed: see `tables.ts`. On
+ * PostgreSQL it reads on when it is notified, and every {@link CATCH_UP_MS} besides. A user who is missing has not opted out
+ * if the last complete reading began less than {@link MAX_AGE_MS} ago; if it is older, nothing is known. On PGlite this
+ * process is the only writer, so one complete reading is enough.
+ *
+ * It never tells that a user has opted out: only the database does.
+ */
+
+import type { Database, Queries, Subscription } from '../../database/index.ts';
+import { fromB64 } from '../../token/bytes.ts';
+import { isTokenError } from '../../token/index.ts';
+import type { Logger } from '../options.ts';
+import { createDigestSet, DIGEST_BYTES } from './digest-set.ts';
+import { OPT_OUT_CHANNEL } from './tables.ts';
+
+/** How long a complete reading is relied upon, ms of real time: an opt-out is known on every node after it. */
+export const MAX_AGE_MS = 1000;
+/** Longest time between two readings while the connection works, ms. */
+export const CATCH_UP_MS = 250;
+/** Opt-outs that are kept in memory: 512 MB. With more, every refresh queries the database. */
+export const MAX_OPT_OUTS = 50_000_000;
+
+const PAGE_SIZE = 10_000;
+const MIN_RECONNECT_MS = 100;
+const MAX_RECONNECT_MS = 2000;
+
+/** The opted-out users in memory. */
+export interface OptOutMemory {
+  /** Tell that this user (first-level hash, 32 bytes) has certainly not opted out. If false, ask the database. */
+  isAbsent(user: Uint8Array): boolean;
+  /** Add users (first-level hashes, base64) whose opt-outs have been committed. */
+  add(users: readonly string[]): void;
+  /** Number of users in memory. */
+  size(): number;
+  /** Whether `isAbsent` can answer true. */
+  isCurrent(): boolean;
+  /** Stop reading. Every call returns the same promise. */
+  close(): Promise<void>;
+}
+
+/** What {@link createOptOutMemory} needs to know besides the database. */
+export interface OptOutMemoryOptions {
+  readonly logger?: Logger | undefined;
+  /** Default: {@link MAX_OPT_OUTS}. */
+  readonly maxOptOuts?: number | undefined;
+}
+
+/** The last row that has been read: its number and its digest. */
+interface Position {
+  readonly number: number;
+  readonly digest: Uint8Array;
+}
+
+const START: Position = { number: 0, digest: new Uint8Array(DIGEST_BYTES) };
+
+interface Page {
+  readonly count: number;
+  readonly digests: Uint8Array | null;
+  readonly number: number | null;
+  readonly digest: Uint8Array | null;
+  /** Whether the row at the position is still there. */
+  readonly isSame: boolean;
+}
+
+// One statement, so one snapshot. A page of no rows has NULLs.
+const PAGE = `WITH page AS (
+    SELECT number, substring(decode(user_hash, 'base64') for ${DIGEST_BYTES}) AS digest FROM tessera_opt_outs
+      WHERE number > $1::bigint ORDER BY number LIMIT ${PAGE_SIZE}
+  )
+  SELECT count(*)::integer AS count, string_agg(digest, ''::bytea) AS digests, max(number) AS number,
+    (SELECT digest FROM page ORDER BY number DESC LIMIT 1) AS digest,
+    $1::bigint = 0 OR EXISTS (
+      SELECT FROM tessera_opt_outs
+        WHERE number = $1::bigint AND substring(decode(user_hash, 'base64') for ${DIGEST_BYTES}) = $2::bytea
+    ) AS "isSame"
+  FROM page`;
+
+/** Reads the table from where it stopped. */
+const createReader = () => {
+  const set = createDigestSet();
+  let position = START;
+  // `performance.now()` when the last complete reading began.
+  let readAt = Number.NEGATIVE_INFINITY;
+
+  const forget = (): void => {
+    position = START;
+    readAt = Number.NEGATIVE_INFINITY;
+    set.clear();
+  };
+  /** Read all rows that were committed before the call. Resolves with false when `mayContinue` does. */
+  const read = async ({ query }: Pick<Queries, 'query'>, mayContinue: () => boolean): Promise<boolean> => {
+    while (mayContinue()) {
+      const startedAt = performance.now();
+      const [page] = await query<Page>(PAGE, [position.number, position.digest]);
+      // The rows were removed or replaced, as by a backup that was restored into the tables.
+      if (!page!.isSame) {
+        forget();
+        continue;
+      }
+      const { count, digests, number, digest } = page!;
+      if (digests) for (let at = 0; at < digests.length; at += DIGEST_BYTES) set.add(digests, at);
+      if (number !== null) position = { number, digest: digest! };
+      if (count === PAGE_SIZE) continue;
+      readAt = startedAt;
+      return true;
+    }
+    return false;
+  };
+  return { set, read, readAt: () => readAt };
+};
+
+// Resolves at the next call of `wake`, or after `ms`.
+const createPause = () => {
+  let isWoken = false;
+  let resume = (): void => {};
+  return {
+    wake: (): void => {
+      isWoken = true;
+      resume();
+    },
+    wait: async (ms: number): Promise<void> => {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      if (!isWoken)
+        await new Promise<void>((resolve) => {
+          resume = resolve;
+          timer = setTimeout(resolve, ms);
+          // Node only: the timer must not keep the process alive.
+          (timer as { unref?(): void }).unref?.();
+        });
+      clearTimeout(timer);
+      isWoken = false;
+    },
+  };
+};
+
+const reasonOf = (error: unknown): object => (isTokenError(error) ? { reason: error.message } : {});
+
+interface Follower {
+  /** Open a connection that follows the channel. */
+  readonly subscribe: () => Promise<Subscription>;
+  /** Read all rows; false if there is nothing more to do. */
+  readonly read: (subscription: Subscription) => Promise<boolean>;
+  readonly pause: ReturnType<typeof createPause>;
+  readonly mayContinue: () => boolean;
+  readonly logger: Logger | undefined;
+}
+
+const followOnce = async ({ subscribe, read, pause }: Follower, onRead: () => void): Promise<void> => {
+  const subscription = await subscribe();
+  subscription.ended.addEventListener('abort', pause.wake);
+  try {
+    while (await read(subscription)) {
+      onRead();
+      await pause.wait(CATCH_UP_MS);
+    }
+  } finally {
+    subscription.close();
+  }
+};
+
+const follow = async (follower: Follower): Promise<void> => {
+  const { pause, mayContinue, logger } = follower;
+  let failures = 0;
+  while (mayContinue()) {
+    try {
+      await followOnce(follower, () => {
+        if (failures > 0) logger?.info({}, 'opt-outs: the connection that follows them is back');
+        failures = 0;
+      });
+    } catch (error) {
+      if (!mayContinue()) return;
+      if (failures++ === 0)
+        logger?.warn(
+          reasonOf(error),
+          'opt-outs: the connection that follows them is lost; refreshes query the database',
+        );
+      await pause.wait(Math.min(MIN_RECONNECT_MS * 2 ** (failures - 1), MAX_RECONNECT_MS));
+    }
+  }
+};
+
+/**
+ * Create the memory and start to fill it. Until it is filled `isAbsent` returns false.
+ *
+ * @param database  with `subscribe`, other processes may write to it. A database of PostgreSQL without `subscribe` cannot
+ *   be followed: then nothing is kept in memory.
+ */
+export function createOptOutMemory(
+  database: Database,
+  { logger, maxOptOuts = MAX_OPT_OUTS }: OptOutMemoryOptions = {},
+): OptOutMemory {
+  const { set, read, readAt } = createReader();
+  const pause = createPause();
+  const isExclusive = database.kind === 'pglite';
+  let isClosed = false;
+  let isFull = false;
+  const mayContinue = (): boolean => {
+    isFull ||= set.size() >= maxOptOuts;
+    return !isClosed && !isFull;
+  };
+  const isCurrent = (): boolean =>
+    mayContinue() && (isExclusive ? readAt() >= 0 : performance.now() - readAt() < MAX_AGE_MS);
+
+  const run = async (): Promise<void> => {
+    const subscribe = database.subscribe && (() => database.subscribe!(OPT_OUT_CHANNEL, pause.wake));
+    if (subscribe) await follow({ subscribe, read: (source) => read(source, mayContinue), pause, mayContinue, logger });
+    else if (isExclusive) await read(database, mayContinue);
+    mayContinue();
+    if (!isFull) return;
+    set.clear();
+    logger?.warn({}, `opt-outs: there are more than ${maxOptOuts}; refreshes query the database`);
+  };
+  const running = run().catch((error: unknown) => {
+    if (!isClosed) logger?.warn(reasonOf(error), 'opt-outs: they cannot be read; refreshes query the database');
+  });
+
+  return {
+    isAbsent: (user) => isCurrent() && !set.has(user),
+    add: (users) => {
+      if (!isFull) for (const user of users) set.add(fromB64(user));
+    },
+    size: set.size,
+    isCurrent,
+    close: async () => {
+      isClosed = true;
+      pause.wake();
+      await running;
+    },
+  };
+}
