@@ -16,11 +16,6 @@ export interface CredentialOutput {
   readonly printCredentials?: boolean | undefined;
 }
 
-interface Announcement extends CredentialOutput {
-  /** Every start has participants of its own: neither state nor root secret outlives the process. */
-  readonly isNewEachStart: boolean;
-}
-
 type Credentials = Operator['made'][number];
 
 const addressOf = (url: string): Variables => ({
@@ -34,11 +29,9 @@ const variablesOf = (url: string, { apiKey, clientSecret }: Credentials): Variab
 });
 
 /** Why a participant's credentials are not shown, and how to get some. */
-const hintOf = (status: ParticipantStatus, inMemory: boolean): string => {
+const hintOf = (status: ParticipantStatus): string => {
   if (status === 'changed') return 'changed since it was made, so its credentials are those of the change';
   if (status === 'revoked') return 'revoked; "tessera participants add" adds another';
-  if (inMemory)
-    return 'credentials derived from the root secret; --print-credentials prints them, --env-file writes them';
   return 'credentials made before and not printed again; --print-credentials prints them, "tessera participants add" makes others';
 };
 
@@ -51,7 +44,7 @@ const writeFirst = async ({ participants, statuses }: Operator, url: string, env
   const isWritten = first && isInForce(status!);
   await writeEnvFile(envFile, isWritten ? variablesOf(url, first) : addressOf(url));
   out(`# address${isWritten ? ` and credentials of site ${first.siteId} are` : ' is'} in ${shownPath(envFile)}`);
-  if (first && !isWritten) out(`# site ${first.siteId}: ${hintOf(status!, false)}`);
+  if (first && !isWritten) out(`# site ${first.siteId}: ${hintOf(status!)}`);
 };
 
 /**
@@ -62,18 +55,19 @@ const writeFirst = async ({ participants, statuses }: Operator, url: string, env
 export async function announceCredentials(
   operator: Operator,
   url: string,
-  { envFile, printCredentials, isNewEachStart }: Announcement,
+  { envFile, printCredentials }: CredentialOutput,
   io: Io,
 ): Promise<void> {
-  const { participants, made, statuses, inMemory } = operator;
+  const { participants, made, statuses } = operator;
   if (envFile !== undefined) await writeFirst(operator, url, envFile, io);
   for (const [index, credentials] of participants.entries()) {
     if (!made.includes(credentials) || (index === 0 && envFile !== undefined)) continue;
     const { siteId, roles } = credentials;
     const status = statuses[index]!;
-    const isFirstTime = envFile === undefined && (isNewEachStart || (status === 'added' && !inMemory));
+    // In memory, each start adds them.
+    const isFirstTime = envFile === undefined && status === 'added';
     if (!(isFirstTime || (printCredentials && isInForce(status)))) {
-      io.out(`# site ${siteId}: ${hintOf(status, inMemory)}`);
+      io.out(`# site ${siteId}: ${hintOf(status)}`);
       continue;
     }
     io.out(`# site ${siteId}, roles ${roles.join(',')}`);

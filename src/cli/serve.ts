@@ -81,8 +81,7 @@ export async function serve(
       servers.push(metrics);
       io.out(`metrics on ${metrics.url}/metrics`);
     }
-    const isNewEachStart = operator.inMemory && options.rootSecret === undefined;
-    await announceCredentials(operator, service.url, { ...output, isNewEachStart }, io);
+    await announceCredentials(operator, service.url, output, io);
     io.out(`listening on ${service.url}`);
   } catch (error) {
     await Promise.all(servers.map((server) => server.close()));
