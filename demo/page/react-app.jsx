@@ -11,6 +11,7 @@ const post = (path, body) =>
 // region app
 const provide = async ({ signal }) => {
   const response = await fetch('/token', { method: 'POST', signal });
+  if (!response.ok) throw response; // the error names its status
   return response.status === 204 ? null : response.json();
 };
 

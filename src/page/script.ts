@@ -77,7 +77,7 @@ const install = () => {
       tessera.createSession({
         baseUrl,
         name,
-        user: user || undefined,
+        user: user === '' ? null : user,
         debug: debug !== undefined && debug !== 'false',
         provide: provide ? provideFrom(provide) : undefined,
       });

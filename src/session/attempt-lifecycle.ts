@@ -60,7 +60,7 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
       setPage(shell, { provideResult: outcome.type === 'nobody' ? 'nobody' : undefined });
       if (outcome.type === 'nobody') return;
       const ended = (now: number) => ifSameSet(before, optedOut(now));
-      await commitAnswer(shell, outcome.answer, setByProvide(before), 'provide', ended);
+      await commitAnswer(shell, outcome.answer, setByProvide(before, shell.page.user), 'provide', ended);
     },
     async claim(isExplicit, hasLock) {
       let claim: Claim = { type: 'superseded' };

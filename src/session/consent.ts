@@ -1,5 +1,6 @@
 /** The consent gate of a session: asks it, and follows its answers. */
 
+import { endOtherUser } from './host-calls.ts';
 import { erased } from './rules/record.ts';
 import { commit, ERASURE, readAgain, reconcile, releaseCalls, type Shell, setPage } from './shell.ts';
 
@@ -33,6 +34,7 @@ function setConsent(shell: Shell, isGranted: boolean): void {
     // Other tabs may have changed the record meanwhile.
     records.forget();
     void readAgain(shell, false);
+    endOtherUser(shell);
     releaseCalls(shell);
   }
   reconcile(shell);

@@ -41,6 +41,8 @@ export interface DatedStore extends Store {
 export function createDatedStore(name: string, baseUrl: string): DatedStore {
   let last: DatedRecord | undefined;
   let expected: { refreshToken: unknown; actAt: number } | undefined;
+  /** What the last change has used of it. */
+  let used: typeof expected;
   let inUse: Store;
 
   /** What a store returned is hostile until it is checked. The session checks its own members, and nothing checks the time. */
@@ -59,9 +61,12 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
     const after = change(before) as DatedRecord | undefined;
     if (!after || after === before) return after && stored;
     if (after.generation === before?.generation) return { ...after, actAt: before.actAt };
-    const isExpected = expected && after.set?.refreshToken === expected.refreshToken;
+    if (expected && after.set?.refreshToken === expected.refreshToken) {
+      used = expected;
+      return { ...after, actAt: expected.actAt };
+    }
     // Acts of one browser stay in order even if its clock is set back.
-    return { ...after, actAt: isExpected ? expected!.actAt : Math.max(Date.now(), (before?.actAt ?? 0) + 1) };
+    return { ...after, actAt: Math.max(Date.now(), (before?.actAt ?? 0) + 1) };
   };
 
   const watch = (store: Store): Store => {
@@ -73,7 +78,13 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
     const watched: Store = {
       ...store,
       read: async () => forThisOperator(note(await store.read())),
-      update: async (change) => note(await store.update((stored) => changed(stored, change))),
+      update: async (change) => {
+        used = undefined;
+        const stored = await store.update((before) => changed(before, change));
+        // The act is stored: a later one with the same outcome is another act.
+        if (used === expected) expected = undefined;
+        return note(stored);
+      },
       // The session's own record has no time.
       spare: (value) => watch(memoryStore({ ...(value as DatedRecord), actAt: last?.actAt ?? 0 })),
     };

@@ -11,7 +11,7 @@ import { parseAnswer, type TokenSet } from '../token/token-set.ts';
 import { startAttempt } from './attempt-lifecycle.ts';
 import { explicitPlan } from './rules/decide.ts';
 import { isSameSet, renderedWithPage, setByHost, setByOwner, signalNoted, type Transition } from './rules/record.ts';
-import { awaitedUser, hashUser, renderedFor, signedIn } from './rules/user.ts';
+import { hashUser, renderedFor, renderedForNobody, signedIn } from './rules/user.ts';
 import {
   commit,
   commitAnswer,
@@ -27,26 +27,45 @@ import {
 import { withTimeout } from './timeout.ts';
 
 /**
- * The page was rendered with a set, or for a user. The record of another user is ended first, whatever the set turns out to
- * be. Failures are emitted, except missing consent, which is no failure.
+ * The page was rendered for a user, or for nobody: end the record of anybody else. Called whenever consent is given, before the
+ * calls that wait for it.
  */
+export function endOtherUser(shell: Shell): void {
+  const { settings, clock, page } = shell;
+  const isForNobody = settings.user === null && !page.user;
+  const now = clock.now();
+  const transition = page.user
+    ? renderedFor(page.user, now, renderedSet(shell))
+    : isForNobody && renderedForNobody(now);
+  if (transition) commit(shell, transition, HOST_CALL).catch((error: TokenError) => reportUnlessConsent(shell, error));
+}
+
+/** The set that the page was rendered with. One that cannot be read is reported by {@link supplyRendered}. */
+function renderedSet({ settings, page }: Shell): TokenSet | undefined {
+  try {
+    const answer = settings.user !== null && page.user && settings.tokens ? parseAnswer(settings.tokens) : 'optout';
+    return answer === 'optout' ? undefined : answer;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The page was rendered with a set. Failures are emitted. */
 export function supplyRendered(shell: Shell): void {
-  const { settings, clock } = shell;
-  const user = labelOf(shell, settings.user);
-  const supplied = (set: TokenSet, now: number) => renderedWithPage(set, now, user);
-  const calls = [
-    user && commit(shell, renderedFor(user, clock.now()), HOST_CALL),
-    settings.tokens && (async () => commitAnswer(shell, parseAnswer(settings.tokens), supplied))(),
-  ];
-  for (const call of calls)
-    if (call)
-      call.catch((error: TokenError) => {
-        if (error.code !== 'no_consent') reportError(shell, error);
-      });
+  const { tokens } = shell.settings;
+  if (!tokens) return;
+  const supplied = (set: TokenSet, now: number) => renderedWithPage(set, now, shell.page.user);
+  const supplying = (async () => commitAnswer(shell, parseAnswer(tokens), supplied))();
+  supplying.catch((error: TokenError) => reportUnlessConsent(shell, error));
+}
+
+/** Missing consent is no failure. */
+function reportUnlessConsent(shell: Shell, error: TokenError): void {
+  if (error.code !== 'no_consent') reportError(shell, error);
 }
 
 /** Hash the label of a user, if there is one. Throws a TypeError. */
-export function labelOf({ settings }: Shell, user: unknown): string | undefined {
+export function labelOf({ settings }: Pick<Shell, 'settings'>, user: unknown): string | undefined {
   if (user === undefined) return undefined;
   const fault = typeFault('user', 'string', user);
   if (fault) throw new TypeError(fault);
@@ -55,9 +74,10 @@ export function labelOf({ settings }: Shell, user: unknown): string | undefined 
 
 export async function supply(shell: Shell, input: unknown, user: string | undefined): Promise<void> {
   const answer = parseAnswer(input);
-  setPage(shell, { notBefore: 0 });
+  const label = user ?? shell.page.user;
+  setPage(shell, { notBefore: 0, user: label });
   const supplied = shell.page.canRefresh ? setByHost : setByOwner;
-  await commitAnswer(shell, answer, (set, now) => (record) => supplied(set, now, user ?? awaitedUser(record))(record));
+  await commitAnswer(shell, answer, (set, now) => supplied(set, now, label));
 }
 
 /** Wait until `check` returns a value; it is called after every reconciliation. */
@@ -116,7 +136,10 @@ export async function refreshNow(shell: Shell): Promise<void> {
 
 /** End the set in force for all tabs, then ask `provide`. */
 export async function signIn(shell: Shell, user: string | undefined): Promise<void> {
-  await commit(shell, signedIn(user, shell.clock.now()), ERASURE);
+  setPage(shell, { user });
+  // Without consent nothing is stored but the erasure; the label follows when consent is given.
+  const label = shell.page.consent === 'granted' ? user : undefined;
+  await commit(shell, signedIn(label, shell.clock.now()), ERASURE);
   // With a label, every tab knows that a set is awaited: `provide` may have answered already.
   if (!decideNow(shell).token) await refreshNow(shell);
 }

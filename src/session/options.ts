@@ -23,6 +23,7 @@ export interface ProvideRequest {
  * @example
  * const provide: ProvideOption = async ({ signal }) => {
  *   const response = await fetch('/token', { method: 'POST', signal });
+ *   if (!response.ok) throw response; // the error names its status
  *   return response.status === 204 ? null : response.json();
  * };
  */
@@ -40,10 +41,11 @@ export interface SessionOptions {
    */
   tokens?: TokenAnswer | null | undefined;
   /**
-   * Whom the page was rendered for: an opaque label, for example an account id. If the stored set belongs to another user, or to
-   * no known one, it is ended at once, in all tabs. Stored as a short hash only. Default: no label, and no such check.
+   * Whom the page was rendered for: an opaque label, for example an account id; null if nobody is signed in. If the stored set
+   * belongs to another user, or to no known one, it is ended at once, in all tabs; on a page for nobody, if it has a label.
+   * Stored as a short hash only. Default: no label, and no such check.
    */
-  user?: string | undefined;
+  user?: string | null | undefined;
   /** Ask the publisher's server for a set; the same as for `setTokens`. null, undefined or a 204 response: nobody is signed in. */
   provide?: ProvideOption | undefined;
   /** Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. */
@@ -85,7 +87,7 @@ const TYPES: Record<keyof SessionOptions, string> = {
   baseUrl: 'any',
   name: 'string',
   tokens: 'any',
-  user: 'string',
+  user: 'any',
   provide: 'function',
   consent: 'function',
   refresh: 'any',
@@ -128,10 +130,13 @@ export function parseOptions(options: SessionOptions): Settings {
   }
   const { name = 'tessera', refresh = 'auto', timeoutMs = 10_000, retry = {} } = given;
   const { firstMs = 5_000, maxMs = 120_000 } = retry;
+  throwIf(nameFault('retry.', ['firstMs', 'maxMs'], retry));
   checkMethods('store', given.store, ['read', 'update']);
   checkMethods('logger', given.logger, ['debug']);
   throwIf(choiceFault('refresh', ['auto', 'off'], refresh));
-  for (const [option, value] of Object.entries({ firstMs, maxMs })) throwIf(typeFault(option, 'number', value));
+  for (const [option, value] of Object.entries({ firstMs, maxMs }))
+    throwIf(typeFault(`retry.${option}`, 'number', value));
+  if (given.user !== undefined && given.user !== null) throwIf(typeFault('user', 'string', given.user));
   const baseUrl = parseBaseUrl(given.baseUrl, given.allowInsecure);
   const logger = given.logger ?? (given.debug === true ? CONSOLE : undefined);
   return { ...given, baseUrl, name, refresh, timeoutMs, firstMs, maxMs, logger };

@@ -97,7 +97,8 @@ function createShell(options: SessionOptions): Shell {
   const { baseUrl, name, provide, refresh } = settings;
   const clock = createClock(settings.now);
   const store = settings.store ?? defaultStore(name);
-  const page = initialPage(provide !== undefined, refresh === 'auto', store.kind ?? 'custom');
+  const user = settings.user === null ? undefined : labelOf({ settings }, settings.user);
+  const page = { ...initialPage(provide !== undefined, refresh === 'auto', store.kind ?? 'custom'), user };
   const ports: RecordStorePorts = {
     page: () => shell.page,
     setStorage: (change) => setPage(shell, { storage: { ...shell.page.storage, ...change } }),

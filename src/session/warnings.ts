@@ -31,8 +31,11 @@ export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
   // With a store of its own, a session may well be one of several under a name.
   const forget = store ? () => {} : noteName(name);
   const { origin } = new URL(baseUrl);
-  const onViolation = ({ blockedURI, effectiveDirective }: SecurityPolicyViolationEvent) => {
-    if (effectiveDirective !== 'connect-src' || !blockedURI.startsWith(origin) || blocked.has(origin)) return;
+  const onViolation = ({ blockedURI, disposition, effectiveDirective }: SecurityPolicyViolationEvent) => {
+    // A policy that only reports blocks nothing.
+    const isBlocking = effectiveDirective === 'connect-src' && disposition !== 'report';
+    const isOwn = URL.canParse(blockedURI) && new URL(blockedURI).origin === origin;
+    if (!isBlocking || !isOwn || blocked.has(origin)) return;
     blocked.add(origin);
     warn(`the Content-Security-Policy of this page blocks the operator: add ${origin} to connect-src`, 'network');
   };

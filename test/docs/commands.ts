@@ -31,7 +31,7 @@ export const argumentsOf = (command: readonly string[]): string[] | undefined =>
   const at = command.findIndex(
     (word, index) =>
       (word === 'tessera' && (index === 0 || BEFORE.test(command.slice(0, index).join(' ')))) ||
-      (word === 'tessera-id' && command[index - 1] === 'npx'),
+      (word === 'tessera-id' && command[command[index - 1] === '--' ? index - 2 : index - 1] === 'npx'),
   );
   return at === -1 ? undefined : command.slice(at + 1);
 };

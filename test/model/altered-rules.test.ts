@@ -124,7 +124,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     alterModule('decide', ({ decide }) => ({
       decide: (...given) => {
         const decision = decide(...given);
-        const isOut = decision.state.phase === 'optedOut';
+        const isOut = decision.state.phase === 'optedOut' && given[0].set;
         return isOut ? { ...decision, attempt: undefined, wakeAt: Number.POSITIVE_INFINITY } : decision;
       },
     })),

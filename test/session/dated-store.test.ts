@@ -99,3 +99,15 @@ test('without IndexedDB the record lives in memory', async () => {
   await store.update(put(loggedIn(1)));
   expect([store.kind, await store.read()]).toEqual(['memory', expect.objectContaining({ generation: 1 })]);
 });
+
+test('an announced time counts for one act: a later logout has its own', async () => {
+  const store = createDatedStore(NAME, BASE_URL);
+  const loggedOut = (generation: number) => ({ ...loggedIn(generation), set: undefined, clearedAt: START });
+  await store.update(put(loggedIn(1)));
+  store.expectAct(undefined, 1000);
+  await store.update(put(loggedOut(2)));
+  expect(store.view()?.actAt).toBe(1000);
+  await store.update(put(loggedIn(3)));
+  await store.update(put(loggedOut(4)));
+  expect(store.view()?.actAt).toBeGreaterThan(1000);
+});

@@ -85,13 +85,39 @@ describe('a page with the label of a user', () => {
     expect(events).toContainEqual(['error', 'invalid_token_set']);
   });
 
-  test('ends the set of the former user in the other tabs, which then have the new one', async () => {
-    const { visit } = openProfile();
-    const a = await visit({ user: 'account-a', tokens: success(1) });
+  test('ends the set of the former user in the other tabs, which give out nothing and ask for nothing from then on', async () => {
+    const { store, visit } = openProfile();
+    const provide = vi.fn(setNumber(9));
+    const a = await visit({ user: 'account-a', tokens: success(1), provide });
     expect(a.session.advertisingToken).toBe('advertising-1');
     const b = await visit({ user: 'account-b', provide: setNumber(8) });
-    await until(() => a.session.advertisingToken === 'advertising-8');
-    expect(b.session.advertisingToken).toBe('advertising-8');
+    await until(() => !a.session.advertisingToken);
+    await fixture.advance(MINUTE);
+    expect([a.session.advertisingToken, b.session.advertisingToken]).toEqual([undefined, 'advertising-8']);
+    expect(provide).not.toHaveBeenCalled();
+    await expect(a.session.getToken()).rejects.toMatchObject({ code: 'no_token', message: /another user/ });
+    await expect(a.session.refresh()).rejects.toMatchObject({ code: 'no_token' });
+    expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-8' } });
+  });
+
+  test('gives out no set that a tab of the former user supplies later', async () => {
+    const { visit } = openProfile();
+    const a = await visit({ user: 'account-a', tokens: success(1) });
+    const b = await visit({ user: 'account-b', provide: setNumber(8) });
+    await a.session.setTokens(success(2));
+    await until(() => !b.session.advertisingToken);
+    b.session.close();
+    const next = await visit({ user: 'account-b', provide: setNumber(8) });
+    expect(next.session.advertisingToken).toBe('advertising-8');
+  });
+
+  test('keeps the set that it is rendered with when the site begins to give labels', async () => {
+    const { visit } = openProfile();
+    (await visit({ tokens: success(1) })).session.close();
+    const { session } = await visit({ user: 'account-a', tokens: success(1) });
+    expect(session.advertisingToken).toBe('advertising-1');
+    session.close();
+    expect((await visit({ user: 'account-a' })).session.advertisingToken).toBe('advertising-1');
   });
 
   test('makes an answer void that is on its way to the former user', async () => {
@@ -167,13 +193,44 @@ describe('setTokens(answer, { user })', () => {
     expect((await visit({ user: 'account-a' })).session.advertisingToken).toBeUndefined();
   });
 
-  test('without a label, a set that replaces another belongs to no known user', async () => {
+  test('without a label, the set belongs to the user of the page', async () => {
     const { visit } = openProfile();
     const { session } = await visit({ user: 'account-a', tokens: success(1) });
     await session.setTokens(success(2));
     expect(session.advertisingToken).toBe('advertising-2');
     session.close();
-    expect((await visit({ user: 'account-a' })).session.advertisingToken).toBeUndefined();
+    expect((await visit({ user: 'account-a' })).session.advertisingToken).toBe('advertising-2');
+  });
+
+  test('that is refused before consent does not bring the former user back', async () => {
+    const { visit } = openProfile();
+    (await visit({ user: 'account-a', tokens: success(1) })).session.close();
+    let onChange = (_: boolean) => {};
+    const { session, tokens } = await visit({
+      user: 'account-b',
+      consent: (change) => {
+        onChange = change;
+        return false;
+      },
+    });
+    await expect(session.setTokens(success(2))).rejects.toMatchObject({ code: 'no_consent' });
+    onChange(true);
+    await fixture.settle();
+    expect([...tokens].filter(Boolean)).toEqual([]);
+  });
+});
+
+describe('a page for nobody', () => {
+  test.each([
+    ['with a label is ended', 'account-a', undefined],
+    ['without a label stays', undefined, 'advertising-1'],
+  ])('a set %s', async (_, user, token) => {
+    const { visit } = openProfile();
+    (await visit({ user, tokens: success(1) })).session.close();
+    const provide = vi.fn(setNumber(8));
+    const { session } = await visit({ user: null, provide });
+    expect(session.advertisingToken).toBe(token);
+    expect(provide).not.toHaveBeenCalled();
   });
 });
 
@@ -187,6 +244,24 @@ describe('signIn({ user })', () => {
     expect(session.advertisingToken).toBe('advertising-8');
     expect(provide).toHaveBeenCalledOnce();
     expect(fixture.sent).toEqual([]);
+    session.close();
+    expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-8');
+  });
+
+  test('stores no label before consent, and asks for the set of the user once it is there', async () => {
+    const { store, visit } = openProfile();
+    let onChange = (_: boolean) => {};
+    const { session } = await visit({
+      provide: setNumber(8),
+      consent: (change) => {
+        onChange = change;
+        return false;
+      },
+    });
+    await expect(session.signIn({ user: 'account-b' })).rejects.toMatchObject({ code: 'no_consent' });
+    expect(await store.read()).not.toHaveProperty('user');
+    onChange(true);
+    await until(() => session.advertisingToken === 'advertising-8');
     session.close();
     expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-8');
   });
@@ -217,7 +292,6 @@ describe('a label', () => {
   test.each([
     [42, 'user: expected string, got number'],
     ['', 'user: expected string, got empty string'],
-    [null, 'user: expected string, got null'],
   ])('%j is refused at once', async (user, message) => {
     const given = { user: user as never };
     expect(() => createSession({ baseUrl: BASE_URL, ...given })).toThrow(new TypeError(message));

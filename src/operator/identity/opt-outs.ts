@@ -46,8 +46,12 @@ const gather = (ask: (users: readonly string[]) => Promise<readonly boolean[]>) 
     await last;
     batch = undefined;
     const answer = ask(users);
-    const ended = answer.catch(() => {});
-    last = Promise.race([ended, new Promise((resolve) => setTimeout(resolve, GATHER_MS))]);
+    let timer: ReturnType<typeof setTimeout>;
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, GATHER_MS);
+    });
+    const ended = answer.catch(() => {}).then(() => clearTimeout(timer));
+    last = Promise.race([ended, limit]);
     return answer;
   };
   return async (user: string): Promise<boolean> => {

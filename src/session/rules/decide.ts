@@ -10,6 +10,7 @@ import { type AttemptPlan, type Emitted, isLoaded, isSettled, type NeedReason, t
 import type { NextReason, NextStep, SessionEvent, SessionState } from './public-state.ts';
 import { clockTrustedAt, emptyRecord, type SessionRecord, serviceTime } from './record.ts';
 import { currentRetry, isUsedUp, MAX_WAIT_MS, nextAttempt, type RetryState } from './retry.ts';
+import { isOfOtherUser } from './user.ts';
 
 /** What follows from record, page and time. */
 export interface Decision {
@@ -32,20 +33,21 @@ export interface Decision {
 
 /** Decide what is so and what to do at `now`. */
 export function decide(stored: SessionRecord, given: PageState, now: number): Decision {
-  const record = isLoaded(given) ? stored : emptyRecord(stored.baseUrl);
+  const isForeign = isOfOtherUser(stored, given.user);
+  const record = isLoaded(given) && !isForeign ? stored : emptyRecord(stored.baseUrl);
   const at = serviceTime(record, now);
   const phase = phaseOf(record, at);
   const retry = currentRetry(record.retry, now);
   const token = given.isClosed || given.consent !== 'granted' ? undefined : tokenAt(record, at);
   const settled = isSettled(given);
-  const need = settled ? needOf(given, record, phase, retry, at) : undefined;
+  const need = settled && !isForeign ? needOf(given, record, phase, retry, at) : undefined;
   const isAttemptVoid = given.attempt !== undefined && given.attempt.generation !== stored.generation;
   const page: PageState = {
     ...given,
     ...(isAttemptVoid && { attempt: undefined }),
     ...(phase === 'fresh' && settled && { fruitlessAttempts: 0, notBefore: 0 }),
   };
-  const plan = settled && !page.attempt ? planOf(page, record, phase, need, now) : undefined;
+  const plan = settled && !isForeign && !page.attempt ? planOf(page, record, phase, need, now) : undefined;
   const wait = plan && waitOf(plan, page, retry, now);
   const attempt = plan && !wait ? plan : undefined;
   const changesAt = at < Number.POSITIVE_INFINITY ? nextWakeAt(record, at) - record.offsetMs : clockTrustedAt(record);
@@ -202,6 +204,7 @@ function nextOf(
 
 /** What an explicit `refresh()` attempts; undefined if a new set is needed and there is no `provide`. */
 export function explicitPlan(record: SessionRecord, page: PageState, now: number): AttemptPlan | undefined {
+  if (isOfOtherUser(record, page.user)) return undefined;
   const at = serviceTime(record, now);
   const need = page.canRefresh ? needOf(page, record, phaseOf(record, at), undefined, at) : 'empty';
   const ignoresLock = isLockStuck(page, now);

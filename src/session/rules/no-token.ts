@@ -5,13 +5,19 @@ import { TokenError } from '../../token/errors.ts';
 import { decide } from './decide.ts';
 import { isLoaded, type PageState } from './page-state.ts';
 import { emptyRecord, type SessionRecord, serviceTime } from './record.ts';
+import { isOfOtherUser } from './user.ts';
 
 /** The latest instant that `Date` can write. */
 const MAX_DATE = 8.64e15;
 
+/** Message of the development build. */
+const OTHER_USER =
+  'The stored set belongs to another user than this page: somebody else has signed in in another tab. Load the page again.';
+
 /** Why there is no token at `now`: what stands in the way first, then what the record says, then the last failure. */
 export function noTokenError(stored: SessionRecord, page: PageState, now: number): TokenError {
-  const record = isLoaded(page) ? stored : emptyRecord(stored.baseUrl);
+  const isForeign = isOfOtherUser(stored, page.user);
+  const record = isLoaded(page) && !isForeign ? stored : emptyRecord(stored.baseUrl);
   if (page.isClosed) return new TokenError('closed', isDevelopment ? 'The session was closed.' : undefined);
   if (page.consent !== 'granted')
     return new TokenError('no_consent', isDevelopment ? consentReason(page) : `no_consent: ${page.consent}`);
@@ -20,9 +26,10 @@ export function noTokenError(stored: SessionRecord, page: PageState, now: number
     const text = 'The service refused the refresh token for good; a new set is needed.';
     return new TokenError('refresh_rejected', isDevelopment ? text : undefined);
   }
-  if (page.lastError) return page.lastError;
-  const brief = `no_token: ${page.provideResult ?? (record.set ? 'expired' : 'empty')}`;
-  return new TokenError('no_token', isDevelopment ? noTokenReason(record, page, now) : brief);
+  if (page.lastError && !isForeign) return page.lastError;
+  const brief = isForeign ? 'other_user' : (page.provideResult ?? (record.set ? 'expired' : 'empty'));
+  if (!isDevelopment) return new TokenError('no_token', `no_token: ${brief}`);
+  return new TokenError('no_token', isForeign ? OTHER_USER : noTokenReason(record, page, now));
 }
 
 function consentReason({ consent }: PageState): string {
@@ -35,7 +42,7 @@ function noTokenReason(record: SessionRecord, page: PageState, now: number): str
   if (!isLoaded(page)) return 'The stored state is not known yet: the store is being read.';
   if (serviceTime(record, now) === Number.POSITIVE_INFINITY)
     return 'The clock of this device was set back since the set arrived: nobody can tell whether the token has expired.';
-  if (!record.set && record.clearedAt !== undefined)
+  if (!record.set && record.clearedAt !== undefined && !record.user)
     return 'Nobody is signed in: the user has logged out. After a sign-in call signIn or setTokens.';
   if (page.provideResult === 'nobody')
     return 'Nobody is signed in: provide returned null or a 204. After a sign-in call signIn or setTokens.';

@@ -58,6 +58,8 @@ export interface PageState {
   /** Options that decide what a session may do. */
   readonly canProvide: boolean;
   readonly canRefresh: boolean;
+  /** The user for whom this page was rendered, or who has signed in on it, hashed; see `user.ts`. */
+  readonly user?: string | undefined;
   readonly consent: 'pending' | 'granted' | 'refused';
   readonly isClosed: boolean;
   /** The page is frozen, or in the back/forward cache. */

@@ -50,6 +50,11 @@ export const CLOCK_TOLERANCE_MS = 5_000;
 /** The part of a refresh token that identifies it and is useless as a credential. */
 const fingerprintOf = (set: TokenSet): string => set.refreshToken.slice(-24);
 
+/** Tell whether the set in force is `set`, or came from it by refreshes. */
+export function descendsFrom(record: SessionRecord, set: TokenSet): boolean {
+  return record.set !== undefined && record.fingerprints?.[0] === fingerprintOf(set);
+}
+
 /** The record of a session that has nothing. */
 export function emptyRecord(baseUrl: string): SessionRecord {
   return { v: 2, generation: 0, baseUrl, offsetMs: 0 };
@@ -94,11 +99,13 @@ export function setByOwner(set: TokenSet, now: number, user?: string): Transitio
 /**
  * `provide` returns a set. It is late if the record has changed since `asked`, the record at the time of the question.
  * Attempts with the set before still count: a service that refuses every set is not asked without end.
+ *
+ * @param user  of the page that asked, hashed. Default: the user for whom the record waits for a set.
  */
-export function setByProvide(asked: SessionRecord): (set: TokenSet, now: number) => Transition {
+export function setByProvide(asked: SessionRecord, user = asked.user): (set: TokenSet, now: number) => Transition {
   return (set, now) =>
     ifSameSet(asked, (record) => {
-      const { retry, user } = record;
+      const { retry } = record;
       return { ...setByHost(set, now, user)(record), ...(retry && { retry: { ...retry, refusals: 0 } }) };
     });
 }

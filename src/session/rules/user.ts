@@ -4,7 +4,8 @@
  * The host's label is hashed before it gets here. Pure, like `record.ts`.
  */
 
-import { loggedOut, type SessionRecord, type Transition } from './record.ts';
+import type { TokenSet } from '../../token/token-set.ts';
+import { descendsFrom, loggedOut, type SessionRecord, type Transition } from './record.ts';
 
 /**
  * Hash a label: FNV-1a with 32 bits, 1 to 7 letters and digits.
@@ -27,9 +28,20 @@ export function hashUser(user: string, salt: string): string {
 /**
  * The page was rendered for `user`, at `now`. A record of another user, or of no known one, is ended as by a logout, and waits
  * for the set of `user`.
+ *
+ * @param set  what the page was rendered with. A record without a label that descends from it is that of `user`.
  */
-export function renderedFor(user: string, now: number): Transition {
-  return (record) => (record.user === user ? record : { ...loggedOut(now)(record), user });
+export function renderedFor(user: string, now: number, set?: TokenSet): Transition {
+  return (record) => {
+    if (record.user === user) return record;
+    const isOwn = record.user === undefined && set && descendsFrom(record, set);
+    return isOwn ? { ...record, user } : { ...loggedOut(now)(record), user };
+  };
+}
+
+/** The page was rendered for nobody, at `now`: a record with a label is ended as by a logout. */
+export function renderedForNobody(now: number): Transition {
+  return (record) => (record.user === undefined ? record : loggedOut(now)(record));
 }
 
 /** Log out at `now`, because `user` has signed in; without a label nobody is known to wait for a set. */
@@ -38,10 +50,9 @@ export function signedIn(user: string | undefined, now: number): Transition {
 }
 
 /**
- * The user for whom a record waits for a set. A set that replaces one in force may belong to anybody.
- *
- * @returns undefined if it does not wait, or if the user is not known.
+ * Tell whether a record belongs to somebody else than `user`, the user of the page. Such a page, for example one that was left
+ * open before another user signed in, gives out nothing and asks for nothing. A page without a label sees every record.
  */
-export function awaitedUser({ set, ended, user }: SessionRecord): string | undefined {
-  return set && !ended ? undefined : user;
+export function isOfOtherUser(record: SessionRecord, user: string | undefined): boolean {
+  return user !== undefined && record.user !== user && (record.set !== undefined || record.user !== undefined);
 }

@@ -15,8 +15,8 @@ import {
   type Transition,
 } from '../../../src/session/rules/record.ts';
 import { refreshAnswered } from '../../../src/session/rules/refresh.ts';
-import { awaitedUser, hashUser, renderedFor, signedIn } from '../../../src/session/rules/user.ts';
-import { ARRIVAL, BASE_URL, bare, DAY, DUE, deepFreeze, fingerprintOf, record, setOf } from './fixtures.ts';
+import { hashUser, isOfOtherUser, renderedFor, renderedForNobody, signedIn } from '../../../src/session/rules/user.ts';
+import { BASE_URL, bare, DAY, DUE, deepFreeze, fingerprintOf, record, setOf } from './fixtures.ts';
 
 const SET_2 = setOf(2, DUE);
 const known = { fingerprints: [fingerprintOf(1)] };
@@ -58,6 +58,25 @@ describe('the record', () => {
       renderedFor('b', DUE),
       fenced({ generation: 1, fingerprints: undefined }),
     ],
+    [
+      'without a label that descends from the set of the page gets the label',
+      record({ set: SET_2, ...known }),
+      renderedFor('b', DUE, setOf(1)),
+      record({ set: SET_2, ...known, user: 'b' }),
+    ],
+    [
+      'of another user is ended even if it descends from the set of the page',
+      record({ user: 'a', ...known }),
+      renderedFor('b', DUE, setOf(1)),
+      fenced(),
+    ],
+    [
+      'of a user is ended by a page for nobody',
+      record({ user: 'a', ...known }),
+      renderedForNobody(DUE),
+      fenced({ user: undefined }),
+    ],
+    ['of no known user stays on a page for nobody', record(known), renderedForNobody(DUE), 'unchanged'],
     [
       'keeps the tombstone of another user',
       bare({ optedOut: true, ...known }),
@@ -129,10 +148,13 @@ describe('the record', () => {
     expect(parseRecord({ ...record(), user: 'z19' }, BASE_URL)).toEqual(record({ user: 'z19' }));
   });
 
-  test('knows for whom it waits', () => {
-    expect(awaitedUser(bare({ user: 'a' }))).toBe('a');
-    expect(awaitedUser(record({ user: 'a', ended: true }))).toBe('a');
-    expect(awaitedUser(record({ user: 'a' }))).toBeUndefined();
-    expect(awaitedUser(bare({ receivedAt: ARRIVAL }))).toBeUndefined();
-  });
+  test.each<readonly [string, SessionRecord, string | undefined, boolean]>([
+    ['without a label of the page is nobody else’s', record({ user: 'a' }), undefined, false],
+    ['of the user of the page is nobody else’s', record({ user: 'a' }), 'a', false],
+    ['with a set of another user is', record({ user: 'a' }), 'b', true],
+    ['with a set of no known user is', record(), 'b', true],
+    ['that waits for another user is', bare({ user: 'a' }), 'b', true],
+    ['that waits for nobody is not', bare({ clearedAt: DUE }), 'b', false],
+    ['with the tombstone of an opt-out alone is not', bare({ optedOut: true }), 'b', false],
+  ])('%s', (_, given, user, isOther) => expect(isOfOtherUser(given, user)).toBe(isOther));
 });
