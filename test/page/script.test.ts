@@ -214,14 +214,14 @@ describe('a session by attributes', () => {
     expect(calls).toHaveLength(1);
   });
 
-  test('an empty data-user is no label: the page was rendered for nobody', async () => {
+  test('an empty data-user says that nobody is signed in: a set with a label is ended', async () => {
     const first = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-user': 'account-a' });
     await first.session!.setTokens(wireSet(1), { user: 'account-a' });
     first.session!.close();
     delete window.tessera;
     const { session } = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-user': '' });
     await session!.ready;
-    expect(session!.advertisingToken).toBe('advertising-1');
+    expect(session!.advertisingToken).toBeUndefined();
   });
 
   test('data-provide is fetched by POST, same-origin, without a body or a custom header', async () => {

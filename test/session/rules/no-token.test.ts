@@ -49,6 +49,13 @@ describe('the error where there is no token', () => {
       'The service refused the refresh token for good; a new set is needed.',
     ],
     [
+      'a set of another user comes before the last failure',
+      record({ user: 'b' }),
+      page({ user: 'a', lastError: error }),
+      'no_token',
+      'The stored set belongs to another user than this page: somebody else has signed in in another tab. Load the page again.',
+    ],
+    [
       'the last failure comes before an absent user',
       bare(),
       page({ lastError: error, provideResult: 'nobody' }),

@@ -1,8 +1,10 @@
 /** The label of a user, as tables: the record before, the transition, and the record after it. */
 
 import { describe, expect, test } from 'vitest';
+import { decide, explicitPlan } from '../../../src/session/rules/decide.ts';
 import { parseRecord } from '../../../src/session/rules/parse-record.ts';
 import {
+  descendsFrom,
   emptyRecord,
   erased,
   loggedOut,
@@ -16,7 +18,7 @@ import {
 } from '../../../src/session/rules/record.ts';
 import { refreshAnswered } from '../../../src/session/rules/refresh.ts';
 import { hashUser, isOfOtherUser, renderedFor, renderedForNobody, signedIn } from '../../../src/session/rules/user.ts';
-import { BASE_URL, bare, DAY, DUE, deepFreeze, fingerprintOf, record, setOf } from './fixtures.ts';
+import { BASE_URL, bare, DAY, DUE, deepFreeze, fingerprintOf, page, record, setOf } from './fixtures.ts';
 
 const SET_2 = setOf(2, DUE);
 const known = { fingerprints: [fingerprintOf(1)] };
@@ -157,4 +159,38 @@ describe('the record', () => {
     ['that waits for nobody is not', bare({ clearedAt: DUE }), 'b', false],
     ['with the tombstone of an opt-out alone is not', bare({ optedOut: true }), 'b', false],
   ])('%s', (_, given, user, isOther) => expect(isOfOtherUser(given, user)).toBe(isOther));
+});
+
+describe('a page with a record of another user', () => {
+  const foreign = page({ user: 'a' });
+  const dueRecord = record({ user: 'b' });
+  test('gives out no token, asks for nothing and emits nothing', () => {
+    for (const given of [foreign, page({ user: 'a', canProvide: true })]) {
+      const { token, attempt, events, state, wakeAt, isTokenExpected } = decide(dueRecord, given, DUE);
+      expect([token, attempt, events, state.phase, wakeAt, isTokenExpected]).toEqual([
+        undefined,
+        undefined,
+        [],
+        'empty',
+        Number.POSITIVE_INFINITY,
+        false,
+      ]);
+      expect(explicitPlan(dueRecord, given, DUE)).toBeUndefined();
+    }
+  });
+
+  test('asks for a set, and says so, where the record is its own', () => {
+    expect(decide(bare({ user: 'a' }), foreign, DUE).events).toEqual([['needsTokens', { reason: 'empty' }]]);
+    expect(explicitPlan(record({ user: 'a' }), foreign, DUE)).toMatchObject({ kind: 'refresh' });
+  });
+});
+
+test.each<readonly [string, SessionRecord, boolean]>([
+  ['the set of the page itself', record(known), true],
+  ['a later set that came by refreshes', record({ ...known, set: SET_2 }), true],
+  ['a set that was supplied after it', record({ fingerprints: [2, 1].map(fingerprintOf), set: SET_2 }), false],
+  ['no set', bare(known), false],
+  ['a set without fingerprints', record({ fingerprints: undefined }), false],
+])('whether a set in force came from the set of the page: %s', (_, given, descends) => {
+  expect(descendsFrom(given, setOf(1))).toBe(descends);
 });
