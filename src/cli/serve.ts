@@ -6,7 +6,6 @@
  * to standard error.
  */
 
-import { pino } from 'pino';
 import { createOperator, type Operator } from '../operator/index.ts';
 import type { Listening, listen } from '../operator/node.ts';
 import { isLoopback } from '../token/checks.ts';
@@ -14,6 +13,7 @@ import { checkEnvFile } from './env-file.ts';
 import type { Io } from './io.ts';
 import { announceCredentials, type CredentialOutput } from './operator-credentials.ts';
 import type { OperatorSettings } from './operator-settings.ts';
+import { createLog } from './process-log.ts';
 import { openPort } from './process-ports.ts';
 
 type Handler = Parameters<typeof listen>[0];
@@ -43,10 +43,6 @@ const warnAboutMemory = ({ rootSecret }: OperatorSettings, { err }: Io): void =>
     );
   err('warning: opt-outs are kept in memory and end with this process');
 };
-
-// Log collectors add host name and PID.
-const createLog = ({ logLevel: level = 'info' }: OperatorSettings, io: Io) =>
-  pino({ base: null, level }, { write: (line) => io.err(line.trimEnd()) });
 
 const unavailable: Handler = { fetch: async () => new Response(null, { status: 503 }) };
 
