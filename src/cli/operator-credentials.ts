@@ -14,6 +14,8 @@ export interface CredentialOutput {
   readonly envFile?: string | undefined;
   /** Print made credentials at every start. */
   readonly printCredentials?: boolean | undefined;
+  /** Say nothing of credentials that this start has not made. */
+  readonly onlyAdded?: boolean | undefined;
 }
 
 type Credentials = Operator['made'][number];
@@ -55,7 +57,7 @@ const writeFirst = async ({ participants, statuses }: Operator, url: string, env
 export async function announceCredentials(
   operator: Operator,
   url: string,
-  { envFile, printCredentials }: CredentialOutput,
+  { envFile, printCredentials, onlyAdded }: CredentialOutput,
   io: Io,
 ): Promise<void> {
   const { participants, made, statuses } = operator;
@@ -67,7 +69,7 @@ export async function announceCredentials(
     // In memory, each start adds them.
     const isFirstTime = envFile === undefined && status === 'added';
     if (!(isFirstTime || (printCredentials && isInForce(status)))) {
-      io.out(`# site ${siteId}: ${hintOf(status)}`);
+      if (!onlyAdded) io.out(`# site ${siteId}: ${hintOf(status)}`);
       continue;
     }
     io.out(`# site ${siteId}, roles ${roles.join(',')}`);

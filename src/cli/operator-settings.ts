@@ -4,6 +4,7 @@
  * precedence. `createOperator` checks them.
  */
 
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { locationKind } from '../database/index.ts';
@@ -69,6 +70,12 @@ const CONFIG_NAMES = [
 const SECRET_NAMES = ['participants', 'apiKey', 'clientSecret', 'rootSecret', 'database'];
 
 const MAX_PROCESSES = 1024;
+const MAX_PORT = 65_535;
+
+const portFault = (name: string, value: number | undefined): string | undefined => {
+  if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= MAX_PORT)) return undefined;
+  return `${name}: expected a whole number from 0 to ${MAX_PORT}, got ${value}`;
+};
 
 /**
  * Return the number of processes to start; undefined if this process serves alone.
@@ -87,6 +94,22 @@ export function processCount({ processes, database }: OperatorSettings): number 
       ? 'in memory each process would have its own opt-outs and IDs'
       : 'a folder belongs to one process';
   throw new RangeError(`--processes: expected a database on PostgreSQL (--database postgres://...): ${reason}`);
+}
+
+// User and password may change while processes run.
+const withoutCredentials = (database: string): string => {
+  if (!URL.canParse(database)) return database;
+  const url = new URL(database);
+  url.username = '';
+  url.password = '';
+  for (const name of ['user', 'password']) url.searchParams.delete(name);
+  return url.href;
+};
+
+/** Return a hash of the location of the database, without user and password. Two processes that share their state have the same. */
+export function databaseFingerprint({ database }: OperatorSettings): string {
+  const location = database === undefined ? 'memory' : withoutCredentials(database);
+  return createHash('sha256').update(location).digest('hex');
 }
 
 /** The values of `--log-level`. */
@@ -120,6 +143,8 @@ const readConfig = async (file: string | undefined, io: Io): Promise<OperatorSet
       typeof trustProxy !== 'boolean' &&
       `trustProxy: expected boolean, got ${kindOf(trustProxy)}`) ||
     (port !== undefined && typeof port !== 'number' && `port: expected number, got ${kindOf(port)}`) ||
+    portFault('port', port) ||
+    portFault('metricsPort', metricsPort) ||
     (host !== undefined && typeof host !== 'string' && `host: expected string, got ${kindOf(host)}`) ||
     (logLevel !== undefined && choiceFault('logLevel', LOG_LEVELS, logLevel));
   if (fault) throw new RangeError(fault);
@@ -139,11 +164,13 @@ const withoutUndefined = <T extends object>(settings: T): Partial<T> =>
 /**
  * Collect the settings of an operator.
  *
- * @throws {RangeError} if a file cannot be read, or the `--config` file holds an unknown name or a wrong value.
+ * @throws {RangeError} a port out of range, a file that cannot be read, or an unknown name or a wrong value in the `--config` file.
  */
 export async function loadSettings(flags: OperatorVerbOptions, io: Io): Promise<OperatorSettings> {
   const { config, ...named } = flags;
   const { env } = io;
+  const fault = portFault('--port', named.port) ?? portFault('--metrics-port', named.metricsPort);
+  if (fault) throw new RangeError(fault);
   if (named.apiKey !== undefined) warnAboutSecret('--api-key', io);
   if (named.clientSecret !== undefined) warnAboutSecret('--client-secret', io);
   warnAboutPassword(named.database, io);

@@ -1,3 +1,4 @@
+/// <reference types="node" />
 /**
  * The verb `operator`: its options. `serve.ts`, which runs it, is loaded on demand.
  */
@@ -100,13 +101,14 @@ export function operatorCommand(io: Io): Command {
     .option('--env-file <file>', 'write address and credentials to this file, mode 0600, instead of printing them')
     .action(async ({ envFile, printCredentials, ...flags }: OperatorVerbOptions & CredentialOutput) => {
       const output: CredentialOutput = { envFile, printCredentials };
-      const isWorker = io.env[WORKER_VARIABLE] !== undefined;
+      // The variable alone may come from the environment of the user.
+      const isWorker = io.env[WORKER_VARIABLE] !== undefined && process.send !== undefined;
       // The parent has given the warnings about files and flags.
       const load = () => loadSettings(flags, isWorker ? { ...io, err: () => {} } : io);
       if (isWorker) return (await import('./worker.ts')).serveAsWorker(load, output, io);
       const settings = await load();
       const count = processCount(settings);
-      if (count !== undefined) return (await import('./processes.ts')).runProcesses(count, settings, io);
-      return (await import('./serve.ts')).serve(settings, output, io);
+      if (count !== undefined) return (await import('./processes.ts')).runProcesses(count, settings, output, io);
+      return (await import('./serve.ts')).serveAlone(settings, output, io);
     });
 }

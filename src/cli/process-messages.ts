@@ -1,13 +1,29 @@
 /// <reference types="node" />
 /** What the processes of `tessera operator --processes` tell each other: see `processes.ts` and `worker.ts`. */
 
-/** The metrics of one process as data; only `process-metrics.ts` looks into them. */
-export type Snapshot = readonly { readonly name: string; readonly type: string }[];
+/** The metrics of one process as data; only `process-metrics.ts` looks into the values of all. */
+export type Snapshot = readonly {
+  readonly name: string;
+  readonly type: string;
+  readonly values?: readonly { readonly value: number }[];
+}[];
+
+/** What a process needs to know to serve as one of the group. */
+export interface StartMessage {
+  readonly type: 'start';
+  /** The first process of all: it warns, opens the port before it stores anything, and writes `envFile`. */
+  readonly isFirst: boolean;
+  /** The file of `--env-file`. It is not on the command line of a worker: Node 20 would read it as an option of its own. */
+  readonly envFile?: string | undefined;
+  /** `databaseFingerprint` of the parent's settings. */
+  readonly database: string;
+  /** Whether the parent serves the metrics on a port of their own. */
+  readonly hasMetricsPort: boolean;
+}
 
 /** From the parent to a worker. */
 export type ToWorker =
-  /** Start to serve. `isFirst`: the first process of all, which writes the file of `--env-file` and warns. */
-  | { readonly type: 'start'; readonly isFirst: boolean }
+  | StartMessage
   /** Answer the requests in progress, and end. */
   | { readonly type: 'stop' }
   | { readonly type: 'snapshot'; readonly id: number }
@@ -17,9 +33,12 @@ export type ToWorker =
 export type ToParent =
   /** Ready for `start`. */
   | { readonly type: 'ready' }
-  /** It listens; `lines` are those for standard output. */
-  | { readonly type: 'listening'; readonly lines: readonly string[] }
-  | { readonly type: 'snapshot'; readonly id: number; readonly snapshot: Snapshot }
+  /** It does not serve with the settings that it has read. */
+  | { readonly type: 'refused'; readonly reason: string }
+  /** It listens. `lines` are those about credentials, `address` is the last one, all for standard output. */
+  | { readonly type: 'listening'; readonly lines: readonly string[]; readonly address: string }
+  /** An answer, or without `id` the last one before it ends. */
+  | { readonly type: 'snapshot'; readonly id?: number; readonly snapshot: Snapshot }
   /** Asks for the metrics of all processes. */
   | { readonly type: 'metrics'; readonly id: number };
 

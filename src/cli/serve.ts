@@ -1,32 +1,33 @@
+/// <reference types="node" />
 /**
  * `tessera operator`: serves an operator on a port until a signal stops it.
  *
- * Standard output carries created credentials, as lines for a shell, and one line when the port is open. Everything else goes
+ * Standard output carries created credentials, as lines for a shell, and one line when the operator serves. Everything else goes
  * to standard error.
  */
 
-import { pino } from 'pino';
 import { createOperator, type Operator } from '../operator/index.ts';
-import { type Listening, listen } from '../operator/node.ts';
+import type { Listening, listen } from '../operator/node.ts';
 import { isLoopback } from '../token/checks.ts';
 import { checkEnvFile } from './env-file.ts';
 import type { Io } from './io.ts';
 import { announceCredentials, type CredentialOutput } from './operator-credentials.ts';
 import type { OperatorSettings } from './operator-settings.ts';
+import { createLog } from './process-log.ts';
+import { openPort } from './process-ports.ts';
 
-/** Say in words why a port could not be opened. */
-const listenError = (error: unknown, host: string, port: number): Error => {
-  const { code } = error as NodeJS.ErrnoException;
-  const failure = `could not listen on ${host}:${port} (${code})`;
-  if (code === 'EADDRINUSE')
-    return new Error(`${failure}: another process uses the port; give another with --port, or 0 for any free one`);
-  if (code === 'EACCES')
-    return new Error(`${failure}: this user may not open the port; give one from 1024 on with --port`);
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return new Error(`${failure}: this machine has no such address; give another with --host`);
-  // The range of ports is checked by Node, with a RangeError.
-  return error as Error;
-};
+type Handler = Parameters<typeof listen>[0];
+
+/** How a process serves that is one of several. */
+export interface ServeOptions {
+  /** Return what answers the requests of the service, given the operator. Default: the operator itself. */
+  readonly wrap?: (operator: Operator) => Handler;
+  /**
+   * Open the ports only when the operator is ready, so that another process that has the port answers until then. Default: open
+   * them first, so that a start that fails for a port has stored nothing.
+   */
+  readonly opensPortsLast?: boolean;
+}
 
 const warnAboutHost = (host: string, { err }: Io): void => {
   if (isLoopback(host) || host === '::1') return;
@@ -35,61 +36,114 @@ const warnAboutHost = (host: string, { err }: Io): void => {
   );
 };
 
+const warnAboutMemory = ({ rootSecret }: OperatorSettings, { err }: Io): void => {
+  if (rootSecret === undefined)
+    err(
+      'warning: expected a root secret, got none: a random one is used, so IDs, keys and tokens end with this process',
+    );
+  err('warning: opt-outs are kept in memory and end with this process');
+};
+
+const unavailable: Handler = { fetch: async () => new Response(null, { status: 503 }) };
+
+// A handler whose requests wait until it is known who answers them.
+const createLateHandler = () => {
+  let target: Handler | undefined;
+  let open: (() => void) | undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const fetch: Handler['fetch'] = async (request, caller) => {
+    if (!target) await opened;
+    return target!.fetch(request, caller);
+  };
+  const set = (handler: Handler): void => {
+    target = handler;
+    open?.();
+  };
+  return { fetch, set };
+};
+
+// The ports of one process, which can be open before its operator exists.
+const createPorts = ({ port = 8080, host = '127.0.0.1', metricsPort, trustProxy }: OperatorSettings) => {
+  const service = createLateHandler();
+  const metrics = createLateHandler();
+  const servers: Listening[] = [];
+  return {
+    service,
+    metrics,
+    /** Open the ports. The first one is that of the service. */
+    open: async (): Promise<void> => {
+      servers.push(await openPort('--port', service, { port, host, ...(trustProxy !== undefined && { trustProxy }) }));
+      if (metricsPort !== undefined)
+        servers.push(await openPort('--metrics-port', metrics, { port: metricsPort, host }));
+    },
+    servers: servers as readonly Listening[],
+    close: () => Promise.all(servers.map((server) => server.close())),
+  };
+};
+
 /**
  * Serve until a signal stops the process.
  *
  * @param output  where credentials go.
- * @param wrap    returns what answers the requests of the service, given the operator. Default: the operator itself.
  */
 export async function serve(
   settings: OperatorSettings,
   output: CredentialOutput,
   io: Io,
-  wrap: (operator: Operator) => Pick<Operator, 'fetch'> = (operator) => operator,
+  { wrap = (operator) => operator, opensPortsLast = false }: ServeOptions = {},
 ): Promise<void> {
-  const { port = 8080, host = '127.0.0.1', metricsPort, trustProxy, logLevel = 'info', ...rest } = settings;
-  const { rootSecretFile: _, processes: __, ...options } = rest;
+  const { port: _, host = '127.0.0.1', metricsPort, trustProxy: __, logLevel: ___, ...rest } = settings;
+  const { rootSecretFile: ____, processes: _____, ...options } = rest;
   warnAboutHost(host, io);
   if (output.envFile !== undefined) await checkEnvFile(output.envFile);
-  // Without host name and PID, which log collectors add.
-  const logger = pino({ base: null, level: logLevel }, { write: (line) => io.err(line.trimEnd()) });
-  const operator = createOperator({
-    ...(metricsPort !== undefined && { publicMetrics: false }),
-    ...options,
-    logger,
-  });
-  if (operator.inMemory) {
-    if (options.rootSecret === undefined)
-      io.err(
-        'warning: expected a root secret, got none: a random one is used, so IDs, keys and tokens end with this process',
-      );
-    io.err('warning: opt-outs are kept in memory and end with this process');
-  }
-  const servers: Listening[] = [];
+  const logger = createLog(settings, io);
+  const ports = createPorts(settings);
+  let operator: Operator | undefined;
+  let stopped: Promise<void>;
   try {
+    if (!opensPortsLast) await ports.open();
+    operator = createOperator({ ...(metricsPort !== undefined && { publicMetrics: false }), ...options, logger });
+    ports.service.set(wrap(operator));
+    ports.metrics.set(operator.metrics);
+    if (operator.inMemory) warnAboutMemory(settings, io);
     await operator.ready;
-    const service = await listen(wrap(operator), { port, host, ...(trustProxy !== undefined && { trustProxy }) }).catch(
-      (error) => {
-        throw listenError(error, host, port);
-      },
-    );
-    servers.push(service);
-    if (metricsPort !== undefined) {
-      const metrics = await listen(operator.metrics, { port: metricsPort, host }).catch((error) => {
-        throw listenError(error, host, metricsPort);
-      });
-      servers.push(metrics);
-      io.out(`metrics on ${metrics.url}/metrics`);
-    }
-    await announceCredentials(operator, service.url, output, io);
-    io.out(`listening on ${service.url}`);
+    if (opensPortsLast) await ports.open();
+    const [service, metrics] = ports.servers;
+    if (metrics) io.out(`metrics on ${metrics.url}/metrics`);
+    await announceCredentials(operator, service!.url, output, io);
+    // Who reads the line may send the signal at once.
+    stopped = io.stopped();
+    io.out(`listening on ${service!.url}`);
   } catch (error) {
-    await Promise.all(servers.map((server) => server.close()));
+    // Requests that wait for an operator that could not be created.
+    if (!operator) for (const handler of [ports.service, ports.metrics]) handler.set(unavailable);
+    await ports.close();
     // Releases the lock of a database folder.
-    await operator.close();
+    await operator?.close();
     throw error;
   }
-  await io.stopped();
-  await Promise.all(servers.map((server) => server.close()));
+  await stopped;
+  await ports.close();
   await operator.close();
+}
+
+/** Serve as the only process. SIGHUP changes nothing, except that the terminal of the process has closed: then it stops. */
+export async function serveAlone(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
+  const log = createLog(settings, io);
+  let hangUp: (() => void) | undefined;
+  const hungUp = new Promise<void>((resolve) => {
+    hangUp = resolve;
+  });
+  const onHangUp = (): void => {
+    if (io.outIsTerminal) hangUp?.();
+    else log.warn({}, 'SIGHUP ignored: it replaces processes only with --processes; stop and start this one instead');
+  };
+  process.on('SIGHUP', onHangUp);
+  try {
+    await serve(settings, output, { ...io, stopped: () => Promise.race([io.stopped(), hungUp]) });
+  } finally {
+    process.off('SIGHUP', onHangUp);
+  }
 }

@@ -9,39 +9,55 @@ import { once } from 'node:events';
 import type { Operator } from '../operator/index.ts';
 import type { Io } from './io.ts';
 import type { CredentialOutput } from './operator-credentials.ts';
-import type { OperatorSettings } from './operator-settings.ts';
-import type { Snapshot, ToParent, ToWorker } from './process-messages.ts';
+import { databaseFingerprint, type OperatorSettings, processCount } from './operator-settings.ts';
+import type { Snapshot, StartMessage, ToParent, ToWorker } from './process-messages.ts';
+import { type MetricsText, metricsHandlerOf } from './process-metrics-handler.ts';
 import { serve } from './serve.ts';
 
-const send = (message: ToParent): void => {
-  if (process.connected) process.send!(message);
-};
+/** So long a new process waits for its memory of opt-outs before it takes the place of another one, ms. */
+const CURRENT_TIMEOUT_MS = 10_000;
+const CURRENT_INTERVAL_MS = 50;
+
+// Resolves when the message is written, or cannot be.
+const send = (message: ToParent): Promise<void> =>
+  new Promise((resolve) => {
+    if (!process.connected) return resolve();
+    process.send!(message, undefined, undefined, () => resolve());
+  });
 
 const onMessage = (handle: (message: ToWorker) => void): void => void process.on('message', handle);
 
-// Returns the metrics of all processes.
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Answers a request of the metrics with those of all processes, as an operator answers it with its own.
 const createParentMetrics = () => {
-  const waiting = new Map<number, (response: Response) => void>();
+  const waiting = new Map<number, (metrics: MetricsText) => void>();
   let next = 0;
   onMessage((message) => {
     if (message.type !== 'metrics') return;
-    const { id, text, contentType } = message;
-    waiting.get(id)?.(new Response(text, { headers: { 'cache-control': 'no-store', 'content-type': contentType } }));
-    waiting.delete(id);
+    waiting.get(message.id)?.(message);
+    waiting.delete(message.id);
   });
-  return (): Promise<Response> =>
+  const ask = (): Promise<MetricsText> =>
     new Promise((resolve) => {
       waiting.set(next, resolve);
-      send({ type: 'metrics', id: next++ });
+      void send({ type: 'metrics', id: next++ });
     });
+  return metricsHandlerOf(ask);
 };
 
-// Answers GET /metrics with `metrics` and everything else with the operator.
-const withMetrics = (operator: Operator, metrics: () => Promise<Response>): Pick<Operator, 'fetch'> => ({
-  fetch: (request, caller) =>
-    request.url.endsWith('/metrics') && request.method === 'GET' && new URL(request.url).pathname === '/metrics'
-      ? metrics()
-      : operator.fetch(request, caller),
+// Answers /metrics with `handleMetrics`, which answers 404 to other paths, and those with the operator.
+const withMetrics = (
+  operator: Operator,
+  handleMetrics: (request: Request) => Promise<Response>,
+): Pick<Operator, 'fetch'> => ({
+  fetch: async (request, caller) => {
+    if (request.url.includes('/metrics')) {
+      const response = await handleMetrics(request);
+      if (response.status !== 404) return response;
+    }
+    return operator.fetch(request, caller);
+  },
 });
 
 const stopRequested = async (): Promise<void> => {
@@ -54,57 +70,111 @@ const stopRequested = async (): Promise<void> => {
   await Promise.race([told, ...['SIGINT', 'SIGTERM'].map((signal) => once(process, signal))]);
 };
 
-const run = async (settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> => {
-  // A terminal that closes sends it to all processes of the command; the parent answers it.
-  process.on('SIGHUP', () => {});
-  const stopped = stopRequested();
-  const started = new Promise<{ isFirst: boolean }>((resolve) => {
+// Undefined if the parent says `stop` first.
+const askForStart = (stopped: Promise<void>): Promise<StartMessage | undefined> => {
+  const started = new Promise<StartMessage>((resolve) => {
     onMessage((message) => {
       if (message.type === 'start') resolve(message);
     });
   });
-  send({ type: 'ready' });
-  const { isFirst } = await Promise.race([started, stopped.then(() => ({ isFirst: false }))]);
+  void send({ type: 'ready' });
+  return Promise.race([started, stopped.then(() => undefined)]);
+};
 
-  const { metricsPort, processes: _, publicMetrics = true, ...rest } = settings;
-  const showsMetrics = publicMetrics && metricsPort === undefined;
+// The files may have changed since the group started. A process with another state would answer with other IDs and opt-outs.
+const checkSettings = (settings: OperatorSettings, { database }: StartMessage): void => {
+  processCount(settings);
+  if (databaseFingerprint(settings) !== database)
+    throw new RangeError(
+      '--database: expected the database of the running processes, got another; restart all of them',
+    );
+};
+
+const snapshotOf = async (operator: Operator): Promise<Snapshot> => (await operator.metrics.snapshot()) as Snapshot;
+
+// Until then every refresh asks the database.
+const optOutsCurrent = async (operator: Operator): Promise<void> => {
+  for (const endAt = performance.now() + CURRENT_TIMEOUT_MS; performance.now() < endAt; ) {
+    const gauge = (await snapshotOf(operator)).find(({ name }) => name === 'tessera_opt_outs_current');
+    if (gauge?.values?.[0]?.value !== 0) return;
+    await pause(CURRENT_INTERVAL_MS);
+  }
+};
+
+const serveInGroup = async (
+  settings: OperatorSettings,
+  output: CredentialOutput,
+  start: StartMessage,
+  { io, stopped }: { readonly io: Io; readonly stopped: Promise<void> },
+): Promise<void> => {
+  const { isFirst, envFile, hasMetricsPort } = start;
+  const { metricsPort: _, processes: __, publicMetrics = true, ...rest } = settings;
   const parentMetrics = createParentMetrics();
+  let operator: Operator | undefined;
   const lines: string[] = [];
+  const announce = async (address: string): Promise<void> => {
+    if (!isFirst) await Promise.race([optOutsCurrent(operator!), stopped]);
+    await send({ type: 'listening', lines, address });
+  };
   const own: Io = {
     ...io,
-    out: (line) => void lines.push(line),
+    out: (line) => {
+      if (line.startsWith('listening on ')) void announce(line);
+      else lines.push(line);
+    },
     // Every process would give the same warnings.
     err: (line) => {
       if (isFirst || !line.startsWith('warning:')) io.err(line);
     },
-    stopped: () => {
-      send({ type: 'listening', lines });
-      return stopped;
-    },
+    stopped: () => stopped,
   };
-  await serve({ ...rest, publicMetrics: false }, isFirst ? output : {}, own, (operator) => {
-    const report = async (id: number) =>
-      send({ type: 'snapshot', id, snapshot: (await operator.metrics.snapshot()) as Snapshot });
+  const wrap = (created: Operator): Pick<Operator, 'fetch'> => {
+    operator = created;
+    const report = async (id: number) => send({ type: 'snapshot', id, snapshot: await snapshotOf(created) });
     onMessage((message) => {
       if (message.type === 'snapshot') void report(message.id);
     });
-    return showsMetrics ? withMetrics(operator, parentMetrics) : operator;
+    return publicMetrics && !hasMetricsPort ? withMetrics(created, parentMetrics) : created;
+  };
+  await serve({ ...rest, publicMetrics: false }, isFirst ? { ...output, envFile } : { onlyAdded: true }, own, {
+    wrap,
+    opensPortsLast: !isFirst,
   });
+  // With the requests that it has answered since the parent asked.
+  await send({ type: 'snapshot', snapshot: await snapshotOf(operator!) });
+};
+
+const run = async (load: () => Promise<OperatorSettings>, output: CredentialOutput, io: Io): Promise<void> => {
+  const stopped = stopRequested();
+  const start = await askForStart(stopped);
+  if (!start) return;
+  const settings = await load()
+    .then((loaded) => {
+      checkSettings(loaded, start);
+      return loaded;
+    })
+    .catch(async (error: Error) => {
+      await send({ type: 'refused', reason: error.message });
+      throw error;
+    });
+  await serveInGroup(settings, output, start, { io, stopped });
 };
 
 /**
  * Serve until the parent says `stop`.
  *
  * @param load    reads the settings.
- * @param output  where the credentials go; only the first process of all gives out any.
+ * @param output  where the credentials go; only the first process of all gives out those that were made before.
  */
 export async function serveAsWorker(
   load: () => Promise<OperatorSettings>,
   output: CredentialOutput,
   io: Io,
 ): Promise<void> {
+  // A terminal that closes sends it to all processes of the command; the parent answers it.
+  process.on('SIGHUP', () => {});
   try {
-    await run(await load(), output, io);
+    await run(load, output, io);
   } finally {
     // The channel to the parent would keep this process alive. `process.disconnect` would end it with exit code 0.
     cluster.worker?.disconnect();

@@ -36,6 +36,8 @@ export interface Node extends Calls {
   readonly url: string;
   readonly pid: number;
   readonly out: readonly string[];
+  /** What it has written to standard error so far. */
+  err(): string;
   /** Send it a signal. */
   signal(signal: NodeJS.Signals): void;
   /** Stop it with SIGTERM and wait for its exit. */
@@ -47,22 +49,30 @@ export interface Node extends Calls {
 /** The environment variables that give a node its participant. */
 export const GIVEN = { TESSERA_API_KEY: PARTICIPANT.apiKey, TESSERA_CLIENT_SECRET: PARTICIPANT.clientSecret };
 
-const run = (args: readonly string[], env: Record<string, string>) => {
+const ROLES = ['--roles', ALL_ROLES.join()];
+
+const run = (
+  args: readonly string[],
+  env: Record<string, string>,
+  execPath = process.execPath,
+  roles: readonly string[] = ROLES,
+) => {
   const command = [
     '--import',
     'tsx',
+    // As the installed command: Node 20 would read an `--env-file` of the command as its own option.
+    '--',
     `${root}src/cli/main.ts`,
     'operator',
     '--port',
     '0',
     '--log-level',
     'error',
-    '--roles',
-    ALL_ROLES.join(),
+    ...roles,
     ...args,
   ];
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, command, {
+  const child = spawn(execPath, command, {
     cwd: root,
     env: { PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -81,12 +91,17 @@ const run = (args: readonly string[], env: Record<string, string>) => {
     });
   });
   const ended = once(child, 'close').then((): ExitResult => ({ code: child.exitCode, out, err }));
-  return { child, out, listening, ended };
+  return { child, out, err: () => err, listening, ended };
 };
 
 /** Start a node and wait until it listens. */
-export const startNode = async (args: readonly string[], env: Record<string, string> = GIVEN): Promise<Node> => {
-  const { child, out, listening, ended } = run(args, env);
+export const startNode = async (
+  args: readonly string[],
+  env: Record<string, string> = GIVEN,
+  execPath?: string,
+  roles?: readonly string[],
+): Promise<Node> => {
+  const { child, out, err, listening, ended } = run(args, env, execPath, roles);
   const url = await Promise.race([
     listening,
     ended.then(({ err }) => {
@@ -101,6 +116,7 @@ export const startNode = async (args: readonly string[], env: Record<string, str
     url,
     pid: child.pid!,
     out,
+    err,
     signal: (signal) => void child.kill(signal),
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),

@@ -1,6 +1,8 @@
 /** `tessera operator --processes`: several processes behind one port, over real HTTP and a real PostgreSQL. */
 
-import { readFile } from 'node:fs/promises';
+import { copyFile, readFile, rename, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { emptyFolder, freshPlace } from '../database/places.ts';
 import { failNode, GIVEN, type Node, startNode } from './process.ts';
@@ -94,6 +96,104 @@ describe('several processes', () => {
     expect([code, err]).toEqual([0, expect.stringContaining('every process has been replaced')]);
   });
 
+  test('SIGHUP and the death of the process that is being replaced leave the same number', async () => {
+    const node = await startTwo(['--log-level', 'info']);
+    const [victim] = await workersOf(node);
+    node.signal('SIGHUP');
+    await expect.poll(async () => (await workersOf(node)).length, WAIT).toBe(3);
+    process.kill(victim!, 'SIGKILL');
+    await expect.poll(() => node.err(), WAIT).toContain('every process has been replaced');
+    // Longer than a process that ends waits before it is started again.
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    expect(await workersOf(node)).toHaveLength(2);
+    expect((await node.stop()).code).toBe(0);
+  });
+
+  test('SIGHUP with another database in the file changes nothing, and the log says why', async () => {
+    const folder = await emptyFolder();
+    const config = join(folder, 'config.json');
+    const database = await freshPlace('postgres');
+    await writeFile(config, JSON.stringify({ database, processes: 2 }), { mode: 0o600 });
+    const node = await startNode(['--config', config]);
+    const before = await workersOf(node);
+    await writeFile(config, '{}');
+    node.signal('SIGHUP');
+    await expect.poll(() => node.err(), WAIT).toContain('"reason":"--database: expected the database of the running');
+    await writeFile(config, JSON.stringify({ processes: 2 }));
+    node.signal('SIGHUP');
+    await expect.poll(() => node.err(), WAIT).toContain('"reason":"--processes: expected a database on PostgreSQL');
+    expect(await workersOf(node)).toEqual(before);
+    expect((await node.stop()).err).not.toContain(database);
+  });
+
+  test('SIGHUP prints the credentials of a participant that the file now adds, once', async () => {
+    const config = join(await emptyFolder(), 'config.json');
+    const write = (siteIds: readonly number[]) =>
+      writeFile(config, JSON.stringify({ participants: siteIds.map((siteId) => ({ siteId, roles: ['GENERATOR'] })) }), {
+        mode: 0o600,
+      });
+    await write([7]);
+    const database = await freshPlace('postgres');
+    // Without --roles, which participants in the file exclude.
+    const node = await startNode(['--config', config, '--database', database, '--processes', '2'], {}, undefined, []);
+    await write([7, 8]);
+    const before = await workersOf(node);
+    node.signal('SIGHUP');
+    await expect.poll(async () => (await workersOf(node)).filter((pid) => before.includes(pid)), WAIT).toEqual([]);
+    await expect.poll(async () => (await workersOf(node)).length, WAIT).toBe(2);
+    expect(node.out.filter((line) => line.startsWith('# site 8'))).toEqual(['# site 8, roles GENERATOR']);
+    expect(node.out.filter((line) => line.startsWith('# site 7'))).toEqual(['# site 7, roles GENERATOR']);
+    expect(node.out.filter((line) => line.startsWith('export TESSERA_API_KEY='))).toHaveLength(2);
+    expect(node.out.filter((line) => line.startsWith('listening on'))).toHaveLength(1);
+    await node.stop();
+  });
+
+  test('a process that cannot be created is tried again', async () => {
+    const folder = await emptyFolder();
+    const node = join(folder, 'node');
+    await copyFile(process.execPath, node);
+    const group = await startNode(
+      ['--database', await freshPlace('postgres'), '--processes', '2', '--metrics-port', '0'],
+      GIVEN,
+      node,
+    );
+    const [victim] = await workersOf(group);
+    await rename(node, `${node}.away`);
+    process.kill(victim!, 'SIGKILL');
+    await expect.poll(() => group.err(), WAIT).toContain('"reason":"ENOENT","msg":"a process could not start"');
+    expect(await post(group, '/v2/token/refresh', 'AAAA')).toBe(400);
+    await rename(`${node}.away`, node);
+    await expect.poll(async () => (await workersOf(group)).length, WAIT).toBe(2);
+    expect((await group.stop()).code).toBe(0);
+  });
+
+  test('answer /metrics as a single process does', async () => {
+    const node = await startTwo();
+    const single = await startNode(['--database', await freshPlace('postgres')]);
+    const statusesOf = ({ url }: Node) =>
+      Promise.all(
+        [
+          ['GET', '/metrics?x'],
+          ['GET', '//metrics'],
+          ['POST', '/metrics'],
+          ['GET', '/x/metrics'],
+        ].map(async ([method, path]) => (await fetch(url + path, { method: method! })).status),
+      );
+    expect(await statusesOf(node)).toEqual([200, 200, 405, 404]);
+    expect(await statusesOf(single)).toEqual([200, 200, 405, 404]);
+  });
+
+  test('--env-file names a file that does not exist yet', async () => {
+    const file = join(await emptyFolder(), 'new.env');
+    const node = await startNode(
+      ['--database', await freshPlace('postgres'), '--processes', '2', '--env-file', file],
+      {},
+    );
+    expect(await readFile(file, 'utf8')).toMatch(/^TESSERA_API_KEY=/m);
+    expect(node.out.join()).not.toContain('TESSERA_API_KEY=');
+    await node.stop();
+  });
+
   test('end with their parent', async () => {
     const node = await startTwo();
     const workers = await workersOf(node);
@@ -120,4 +220,60 @@ test('a fault of the options ends the start of all', async () => {
   const args = ['--database', await freshPlace('postgres'), '--processes', '2', '--rotation-period', '5'];
   const { code, err, out } = await failNode(args, GIVEN);
   expect([code, err, out]).toEqual([2, expect.stringContaining('rotationPeriod'), []]);
+});
+
+const usedPort = async (): Promise<{ port: number; close(): void }> => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { port: (server.address() as { port: number }).port, close: () => void server.close() };
+};
+
+test.each([
+  ['--port', []],
+  ['--port', ['--processes', '2']],
+  ['--metrics-port', ['--metrics-port', '0']],
+  ['--metrics-port', ['--metrics-port', '0', '--processes', '2']],
+])('%s in use, with %j: the start fails before it has made credentials', async (option, more) => {
+  const { port, close } = await usedPort();
+  const database = await freshPlace('postgres');
+  const args = ['--database', database, ...more];
+  const at = args.indexOf(option);
+  const failing = at < 0 ? [...args, option, `${port}`] : args.with(at + 1, `${port}`);
+  const { code, err, out } = await failNode(failing, {});
+  expect([code, err]).toEqual([
+    1,
+    expect.stringMatching(
+      new RegExp(`could not listen on 127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\).*give another with ${option},`),
+    ),
+  ]);
+  expect(out).toEqual([]);
+  close();
+  const node = await startNode(args, {});
+  expect(node.out.join()).toContain('export TESSERA_API_KEY=');
+  await node.stop();
+});
+
+test('SIGHUP leaves a single process alone', async () => {
+  const node = await startNode(['--log-level', 'warn']);
+  node.signal('SIGHUP');
+  await expect.poll(() => node.err(), WAIT).toContain('SIGHUP ignored');
+  expect(await post(node, '/v2/token/refresh', 'AAAA')).toBe(400);
+  expect((await node.stop()).code).toBe(0);
+});
+
+test('the variable of a worker in the environment of the user changes nothing', async () => {
+  const node = await startNode([], { ...GIVEN, TESSERA_WORKER: '1' });
+  expect((await node.stop()).code).toBe(0);
+});
+
+test.each([
+  ['--port', '99999'],
+  ['--metrics-port', '70000'],
+  ['--port', '1.5'],
+])('%s %s is refused by name', async (option, value) => {
+  const { code, err } = await failNode([option, value]);
+  expect([code, err]).toEqual([
+    2,
+    expect.stringContaining(`${option}: expected a whole number from 0 to 65535, got ${value}`),
+  ]);
 });

@@ -140,6 +140,8 @@ const SHARED = [
   'server/dii.ts',
   // The entry point `tessera-id/operator/node`.
   'operator/node.ts',
+  // Several processes answer `/metrics` as one operator does. `operator/index.ts` is public.
+  'operator/http/router.ts',
 ];
 
 /** Which files and folders may import which packages. A package that is not listed may not be imported at all. */

@@ -11,6 +11,7 @@ import { utf8Bytes } from '../crypto/node-builtins.ts';
 import { REFRESH_PATH, refresh } from '../endpoints/refresh.ts';
 import { SEALED_ENDPOINTS } from '../endpoints/sealed-endpoints.ts';
 import { validate } from '../endpoints/validate.ts';
+import type { Metrics } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { Caller } from './caller-limits.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
@@ -60,11 +61,13 @@ const refreshRoute =
     return sealedResponse(exchange, sealed, isBinary(exchange.request));
   };
 
-const metricsResponse = async ({ metrics }: Service, headers: Record<string, string>): Promise<Response> =>
+type MetricsText = { readonly metrics: Pick<Metrics, 'text' | 'contentType'> };
+
+const metricsResponse = async ({ metrics }: MetricsText, headers: Record<string, string>): Promise<Response> =>
   new Response(await metrics.text(), { headers: { ...headers, 'content-type': metrics.contentType } });
 
 /** Create the handler of a port that serves `GET /metrics` and nothing else. */
-export function createMetricsHandler(service: Service): (request: Request) => Promise<Response> {
+export function createMetricsHandler(service: MetricsText): (request: Request) => Promise<Response> {
   return async (request) => {
     const headers = { 'cache-control': 'no-store' };
     if (pathOf(request) !== METRICS_PATH) return new Response(null, { status: 404, headers });
