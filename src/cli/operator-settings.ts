@@ -136,8 +136,12 @@ const readSecret = async (file: string, io: Io): Promise<Uint8Array | string> =>
 const withoutUndefined = <T extends object>(settings: T): Partial<T> =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as Partial<T>;
 
+// A shell may hold the credentials of a participant for its calls: they are no order to change that participant.
+const isFromEnvironment = (environment: OperatorSettings, named: OperatorSettings): boolean =>
+  (['apiKey', 'clientSecret'] as const).some((name) => environment[name] !== undefined && named[name] === undefined);
+
 /**
- * Collect the settings of an operator.
+ * Collect the settings of an operator. Credentials in the environment may add a participant, but never change a stored one.
  *
  * @throws {RangeError} if a file cannot be read, or the `--config` file holds an unknown name or a wrong value.
  */
@@ -155,6 +159,11 @@ export async function loadSettings(flags: OperatorVerbOptions, io: Io): Promise<
   // A secret in the environment takes precedence over a file that only the config names.
   const { rootSecretFile, ...rest } = await readConfig(config, io);
   const secretFile = named.rootSecretFile ?? (environment.rootSecret ? undefined : rootSecretFile);
-  const settings: OperatorSettings = { ...rest, ...withoutUndefined(environment), ...named };
+  const settings: OperatorSettings = {
+    ...rest,
+    ...withoutUndefined(environment),
+    ...named,
+    ...(isFromEnvironment(environment, named) && { keepStoredParticipant: true }),
+  };
   return secretFile === undefined ? settings : { ...settings, rootSecret: await readSecret(secretFile, io) };
 }
