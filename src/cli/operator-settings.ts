@@ -126,10 +126,17 @@ const readConfig = async (file: string | undefined, io: Io): Promise<OperatorSet
   return settings;
 };
 
+const PRINTABLE = /^[\x20-\x7e]*$/;
+
 // Raw 32 bytes, or base64 or hexadecimal text.
-const readSecret = async (file: string, io: Io): Promise<Uint8Array | string> => {
+const readSecret = async (file: string, isProduction: boolean, io: Io): Promise<Uint8Array | string> => {
   await warnIfReadableByOthers('--root-secret-file', file, io);
   const content = await readOption('--root-secret-file', file);
+  // 32 random bytes are never all printable: this is text, such as 16 bytes in hexadecimal.
+  if (isProduction && content.length === 32 && PRINTABLE.test(content.toString('latin1')))
+    throw new RangeError(
+      '--root-secret-file: expected 32 random bytes or their base64, as "openssl rand -base64 32" makes them, got 32 printable characters, which hold fewer random bits',
+    );
   return content.length === 32 ? Uint8Array.from(content) : content.toString('utf8').trim();
 };
 
@@ -165,5 +172,7 @@ export async function loadSettings(flags: OperatorVerbOptions, io: Io): Promise<
     ...named,
     ...(isFromEnvironment(environment, named) && { keepStoredParticipant: true }),
   };
-  return secretFile === undefined ? settings : { ...settings, rootSecret: await readSecret(secretFile, io) };
+  return secretFile === undefined
+    ? settings
+    : { ...settings, rootSecret: await readSecret(secretFile, settings.environment === 'production', io) };
 }
