@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
 import type { Credentials, Operator, OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator, openAdministration } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
@@ -209,4 +210,19 @@ describe.each(KINDS)('on %s', (kind) => {
     const reasons = added.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []));
     for (const reason of reasons) expect(reason).toContain('expected an API key of no participant');
   });
+});
+
+test('the administration changes no tables of an older version', async () => {
+  const place = await freshPlace('postgres');
+  const { operator } = await startNode(place);
+  await operator.close();
+  const database = await openDatabase(place);
+  open.push(database);
+  const versions = () =>
+    database.query("SELECT max(number)::integer AS version FROM tessera_migrations WHERE room = 'operator'");
+  await database.query("DELETE FROM tessera_migrations WHERE room = 'operator' AND number > 3");
+  await expect(openAdministration({ database: place, rootSecret: ROOT })).rejects.toThrow(
+    /expected version \d+, got 3; start an operator/,
+  );
+  expect(await versions()).toEqual([{ version: 3 }]);
 });
