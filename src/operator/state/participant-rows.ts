@@ -38,41 +38,48 @@ interface ParticipantRow {
   readonly roles: Role[];
 }
 
+type Find = (queries: Pick<Queries, 'query'>, keyHash: string, lock?: string) => Promise<StoredParticipant | undefined>;
+type Seal = (keyHash: string, clientSecret: string) => Uint8Array | Promise<Uint8Array>;
+
+const changesOf = (database: Database, find: Find, seal: Seal): Pick<ParticipantRows, 'add' | 'update'> => ({
+  add: async ({ keyHash, clientSecret, siteId, roles }, now) => {
+    const sealed = await seal(keyHash, clientSecret);
+    const rows = await durableTransaction(database, ({ query }) =>
+      query(
+        `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, added_at)
+          VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key_hash) DO NOTHING RETURNING key_hash`,
+        [keyHash, sealed, siteId, roles, now],
+      ),
+    );
+    return rows.length === 1;
+  },
+  update: (keyHash, change) =>
+    durableTransaction(database, async (queries) => {
+      // A second update waits for the first one and starts from what it has written.
+      const stored = await find(queries, keyHash, ' FOR UPDATE');
+      if (!stored) return undefined;
+      const changed = change(stored);
+      await queries.query(
+        'UPDATE tessera_participants SET sealed_secret = $2, site_id = $3, roles = $4 WHERE key_hash = $1',
+        [keyHash, await seal(keyHash, changed.clientSecret), changed.siteId, changed.roles],
+      );
+      return changed;
+    }),
+});
+
 /** Create the store of participants in a database. */
 export function participantRows(database: Database, secrets: Secrets): ParticipantRows {
   // Each row has its own key, so a sealed secret that is copied to another row does not open there.
   const sealingKey = (keyHash: string) => secrets.derive(`stored-client-secret/${keyHash}`);
-  const seal = (keyHash: string, clientSecret: string) => aesGcm.seal(sealingKey(keyHash), fromB64(clientSecret));
-  const find = async ({ query }: Pick<Queries, 'query'>, keyHash: string, lock = '') => {
+  const seal: Seal = (keyHash, clientSecret) => aesGcm.seal(sealingKey(keyHash), fromB64(clientSecret));
+  const find: Find = async ({ query }, keyHash, lock = '') => {
     const [row] = await query<ParticipantRow>(FIND + lock, [keyHash]);
     const secret = row && (await aesGcm.open(sealingKey(keyHash), row.sealed));
     return secret && { keyHash, clientSecret: toB64(secret), siteId: row.siteId, roles: row.roles };
   };
   return {
     byKeyHash: (keyHash) => find(database, keyHash),
-    add: async ({ keyHash, clientSecret, siteId, roles }, now) => {
-      const sealed = await seal(keyHash, clientSecret);
-      const rows = await durableTransaction(database, ({ query }) =>
-        query(
-          `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, added_at)
-            VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key_hash) DO NOTHING RETURNING key_hash`,
-          [keyHash, sealed, siteId, roles, now],
-        ),
-      );
-      return rows.length === 1;
-    },
-    update: (keyHash, change) =>
-      durableTransaction(database, async (queries) => {
-        // A second update waits for the first one and starts from what it has written.
-        const stored = await find(queries, keyHash, ' FOR UPDATE');
-        if (!stored) return undefined;
-        const changed = change(stored);
-        await queries.query(
-          'UPDATE tessera_participants SET sealed_secret = $2, site_id = $3, roles = $4 WHERE key_hash = $1',
-          [keyHash, await seal(keyHash, changed.clientSecret), changed.siteId, changed.roles],
-        );
-        return changed;
-      }),
+    ...changesOf(database, find, seal),
     siteIds: async () => {
       const rows = await database.query<{ id: number }>('SELECT DISTINCT site_id AS id FROM tessera_participants');
       return rows.map(({ id }) => id);
