@@ -151,18 +151,29 @@ const readConfig = async (file: string | undefined, io: Io): Promise<OperatorSet
   return settings;
 };
 
+const PRINTABLE = /^[\x20-\x7e]*$/;
+
 // Raw 32 bytes, or base64 or hexadecimal text.
-const readSecret = async (file: string, io: Io): Promise<Uint8Array | string> => {
+const readSecret = async (file: string, isProduction: boolean, io: Io): Promise<Uint8Array | string> => {
   await warnIfReadableByOthers('--root-secret-file', file, io);
   const content = await readOption('--root-secret-file', file);
+  // 32 random bytes are never all printable: this is text, such as 16 bytes in hexadecimal.
+  if (isProduction && content.length === 32 && PRINTABLE.test(content.toString('latin1')))
+    throw new RangeError(
+      '--root-secret-file: expected 32 random bytes or their base64, as "openssl rand -base64 32" makes them, got 32 printable characters, which hold fewer random bits',
+    );
   return content.length === 32 ? Uint8Array.from(content) : content.toString('utf8').trim();
 };
 
 const withoutUndefined = <T extends object>(settings: T): Partial<T> =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as Partial<T>;
 
+// A shell may hold the credentials of a participant for its calls: they are no order to change that participant.
+const isFromEnvironment = (environment: OperatorSettings, named: OperatorSettings): boolean =>
+  (['apiKey', 'clientSecret'] as const).some((name) => environment[name] !== undefined && named[name] === undefined);
+
 /**
- * Collect the settings of an operator.
+ * Collect the settings of an operator. Credentials in the environment may add a participant, but never change a stored one.
  *
  * @throws {RangeError} a port out of range, a file that cannot be read, or an unknown name or a wrong value in the `--config` file.
  */
@@ -182,6 +193,13 @@ export async function loadSettings(flags: OperatorVerbOptions, io: Io): Promise<
   // A secret in the environment takes precedence over a file that only the config names.
   const { rootSecretFile, ...rest } = await readConfig(config, io);
   const secretFile = named.rootSecretFile ?? (environment.rootSecret ? undefined : rootSecretFile);
-  const settings: OperatorSettings = { ...rest, ...withoutUndefined(environment), ...named };
-  return secretFile === undefined ? settings : { ...settings, rootSecret: await readSecret(secretFile, io) };
+  const settings: OperatorSettings = {
+    ...rest,
+    ...withoutUndefined(environment),
+    ...named,
+    ...(isFromEnvironment(environment, named) && { keepStoredParticipant: true }),
+  };
+  return secretFile === undefined
+    ? settings
+    : { ...settings, rootSecret: await readSecret(secretFile, settings.environment === 'production', io) };
 }

@@ -6,6 +6,6 @@
 
 export { durableTransaction } from './durable-transaction.ts';
 export { locationKind } from './location.ts';
-export { type Migrations, migrate } from './migrations.ts';
+export { assertMigrated, type Migrations, migrate } from './migrations.ts';
 export { createOperationTracker, type OperationTracker } from './operation-tracker.ts';
 export type { Database, Queries, Row, Subscription, Value } from './types.ts';

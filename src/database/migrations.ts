@@ -25,13 +25,46 @@ const CREATE_TABLE = `CREATE TABLE tessera_migrations (
   PRIMARY KEY (room, number)
 )`;
 
+const doneIn = async ({ query }: Pick<Queries, 'query'>, name: string): Promise<number> => {
+  const [last] = await query<{ number: number }>(
+    'SELECT coalesce(max(number), 0) AS number FROM tessera_migrations WHERE room = $1',
+    [name],
+  );
+  return last?.number ?? 0;
+};
+
+const assertNotNewer = ({ name, steps }: Migrations, done: number): void => {
+  if (done > steps.length)
+    throw new TokenError(
+      'storage_failed',
+      `database: the tables of ${name}: expected version ${steps.length} or lower, got ${done}, written by a newer version of Tessera`,
+    );
+};
+
+/**
+ * Check that the tables of one owner, which exist, are up to date. It changes nothing.
+ *
+ * @throws {TokenError} `storage_failed` if they are older or newer.
+ */
+export async function assertMigrated(database: Database, migrations: Migrations): Promise<void> {
+  const { name, steps } = migrations;
+  const done = await doneIn(database, name);
+  assertNotNewer(migrations, done);
+  if (done < steps.length)
+    throw new TokenError(
+      'storage_failed',
+      `database: the tables of ${name}: expected version ${steps.length}, got ${done}; start an operator of this version first, which updates them, or use the version of the running one`,
+    );
+}
+
 /**
  * Bring the tables of one owner up to date, all or none.
  *
  * @throws {TokenError} `storage_failed` if a newer version of Tessera has already changed them.
  * @example await migrate(database, { name: 'mapping', steps: ['CREATE TABLE ...', 'ALTER TABLE ...'] });
  */
-export function migrate(database: Database, { name, steps }: Migrations): Promise<void> {
+export function migrate(database: Database, migrations: Migrations): Promise<void> {
+  const { name, steps } = migrations;
   const run = async (queries: Queries): Promise<void> => {
     // Held until the end of the transaction. The statements after it see what the process before has committed.
     await queries.query('SELECT pg_advisory_xact_lock($1::bigint)::text', [LOCK_KEY]);
@@ -40,16 +73,8 @@ export function migrate(database: Database, { name, steps }: Migrations): Promis
       "SELECT to_regclass('tessera_migrations') IS NOT NULL AS exists",
     );
     if (!table?.exists) await queries.script(CREATE_TABLE);
-    const [last] = await queries.query<{ number: number }>(
-      'SELECT coalesce(max(number), 0) AS number FROM tessera_migrations WHERE room = $1',
-      [name],
-    );
-    const done = last?.number ?? 0;
-    if (done > steps.length)
-      throw new TokenError(
-        'storage_failed',
-        `database: the tables of ${name}: expected version ${steps.length} or lower, got ${done}, written by a newer version of Tessera`,
-      );
+    const done = await doneIn(queries, name);
+    assertNotNewer(migrations, done);
     for (let number = done + 1; number <= steps.length; number++) {
       await queries.script(steps[number - 1]!);
       await queries.query('INSERT INTO tessera_migrations (room, number) VALUES ($1, $2)', [name, number]);

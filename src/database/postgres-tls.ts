@@ -28,7 +28,7 @@ export function tlsOptions(location: string): { readonly ssl?: true } {
 
 const REFUSED = /does not support SSL|certificate|altnames|CERT_|SELF_SIGNED/i;
 const REMEDY =
-  'a database on another machine is reached by TLS with a certificate that is checked: add sslrootcert=FILE to its URL for an own authority, or sslmode=disable in a network that you trust';
+  'a database on another machine is reached by TLS with a certificate that is checked: add sslrootcert=FILE to its URL for an authority of your own, or sslmode=disable in a network that you trust';
 
 /** Add the remedy to an error of TLS. */
 export function withTlsRemedy(error: TokenError): TokenError {

@@ -19,6 +19,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 // For owners whose callers wait.
 const LIMITED_CONNECT_TIMEOUT_MS = 5000;
 const MAX_CONNECTIONS = 10;
+// A connection stays with the server that it has reached, also after another one has taken over the name.
+const MAX_LIFETIME_SECONDS = 60;
 const QUERY_MARGIN_MS = 1000;
 const CLOSE_TIMEOUT_MS = 1000;
 
@@ -57,7 +59,6 @@ const connect = async (pool: Pool): Promise<PoolClient> => {
   }
 };
 
-// Opens a pool whose first connection has succeeded.
 // What the pool and a connection of its own have in common.
 const connectionConfig = (url: string, { types }: Pg, { statementTimeoutMs }: DatabaseOptions) => ({
   connectionString: url,
@@ -69,9 +70,14 @@ const connectionConfig = (url: string, { types }: Pg, { statementTimeoutMs }: Da
   types: { getTypeParser: createTypeParser(types) },
 });
 
+// Opens a pool whose first connection has succeeded.
 const openPool = async (url: string, options: DatabaseOptions): Promise<Pool> => {
   const pg = await loadPg();
-  const pool = new pg.Pool({ ...connectionConfig(url, pg, options), max: options.connections ?? MAX_CONNECTIONS });
+  const pool = new pg.Pool({
+    ...connectionConfig(url, pg, options),
+    max: options.connections ?? MAX_CONNECTIONS,
+    maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
+  });
   // The pool replaces an idle connection that breaks. Without a listener the event would end the process.
   pool.on('error', () => {});
   try {

@@ -4,7 +4,7 @@
  * Running nodes follow within a second. This file opens no database: `create.ts` does.
  */
 
-import { type Database, migrate } from '../database/index.ts';
+import { assertMigrated, type Database } from '../database/index.ts';
 import { TokenError } from '../token/index.ts';
 import type { Secrets } from './crypto/secrets.ts';
 import { createSecrets } from './crypto/secrets.ts';
@@ -125,7 +125,7 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
 /**
  * Administer the operator on a database.
  *
- * @throws {TokenError} `storage_failed`: no operator has started on this database, or with another root secret.
+ * @throws {TokenError} `storage_failed`: no operator of this version has started on this database, or with another root secret.
  */
 export async function administrationOf(
   database: Database,
@@ -137,7 +137,8 @@ export async function administrationOf(
   const stored = table?.exists ? await readInstallation(database) : undefined;
   if (!stored)
     throw new TokenError('storage_failed', 'database: expected one on which an operator has been started, got another');
-  await migrate(database, TABLES);
+  // Only an operator that starts updates the tables: administration must not change them under nodes of an older version.
+  await assertMigrated(database, TABLES);
   const root = rootSecret === undefined ? stored.root : secretBytes('rootSecret', rootSecret);
   const derived = root && createSecrets(root, stored.environment, stored.scope);
   if (derived && derived.fingerprint !== stored.fingerprint)

@@ -37,18 +37,27 @@ export function checkCredentials(path: string, given: GivenCredentials): void {
 /** The options that name participants: a list, and a shorthand for one. */
 interface ParticipantOptions extends GivenCredentials {
   readonly participants?: readonly GivenCredentials[] | undefined;
+  readonly keepStoredParticipant?: boolean | undefined;
+}
+
+/** A participant of the options. */
+export interface ConfiguredCredentials extends GivenCredentials {
+  /** If it is stored already, it stays as it is stored. */
+  readonly keepStored?: boolean;
 }
 
 /** Return the participants that the options name, the shorthand included. */
-export function participantsOption(options: ParticipantOptions): readonly GivenCredentials[] {
-  const { participants, apiKey, clientSecret, siteId, roles } = options;
+export function participantsOption(options: ParticipantOptions): readonly ConfiguredCredentials[] {
+  const { participants, apiKey, clientSecret, siteId, roles, keepStoredParticipant = false } = options;
+  throwTypeIf(typeFault('keepStoredParticipant', 'boolean', keepStoredParticipant));
   const shorthand = { apiKey, clientSecret, siteId, roles };
   checkCredentials('', shorthand);
-  if (participants === undefined) return [shorthand];
+  const configured = { ...shorthand, keepStored: keepStoredParticipant };
+  if (participants === undefined) return [configured];
   throwTypeIf(typeFault('participants', 'array', participants));
   participants.forEach((given, index) => {
     throwTypeIf(typeFault(`participants[${index}]`, 'object', given));
     checkCredentials(`participants[${index}].`, given);
   });
-  return apiKey === undefined ? participants : [...participants, shorthand];
+  return apiKey === undefined ? participants : [...participants, configured];
 }

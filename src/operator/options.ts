@@ -9,7 +9,7 @@ import { locationKind } from '../database/index.ts';
 import type { Bytes } from '../token/bytes.ts';
 import { kindOf, nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
-import { CREDENTIAL_NAMES, participantsOption } from './credential-options.ts';
+import { type ConfiguredCredentials, CREDENTIAL_NAMES, participantsOption } from './credential-options.ts';
 import type { Environment, Scope } from './crypto/secrets.ts';
 import type { GivenCredentials } from './identity/roles.ts';
 import { MAX_PERIOD_SECONDS, MIN_PERIOD_SECONDS } from './identity/salts.ts';
@@ -34,6 +34,8 @@ export interface OperatorOptions extends GivenCredentials {
   readonly now?: (() => number) | undefined;
   /** Who may call. What a participant leaves out is derived. Default: the participant of the shorthand. */
   readonly participants?: readonly GivenCredentials[] | undefined;
+  /** If the participant of the shorthand is stored already, keep it as it is stored, and log if it differs. Default: false. */
+  readonly keepStoredParticipant?: boolean | undefined;
   /**
    * 32 bytes, or their base64 or hexadecimal. Every ID, key and token derives from it. Default: random; stored in the
    * database if there is one, else lost with the process.
@@ -108,7 +110,7 @@ export interface SettingsInForce {
 /** Checked options with their defaults. */
 export interface OperatorSettings extends SettingsInForce {
   readonly now: () => number;
-  readonly participants: readonly GivenCredentials[];
+  readonly participants: readonly ConfiguredCredentials[];
   /** Undefined if the database stores it. */
   readonly root: Bytes | undefined;
   /** What is wrong with how the root secret is kept; undefined if nothing is. */
@@ -142,6 +144,7 @@ const OPTION_NAMES = {
   ...CREDENTIAL_NAMES,
   now: 0,
   participants: 0,
+  keepStoredParticipant: 0,
   rootSecret: 0,
   storeRootSecret: 0,
   environment: 0,

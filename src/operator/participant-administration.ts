@@ -9,7 +9,8 @@ import type { Secrets } from './crypto/secrets.ts';
 import { hashApiKey, randomCredentials } from './identity/participants.ts';
 import type { Credentials, GivenCredentials } from './identity/roles.ts';
 import type { StoredInstallation } from './state/installation.ts';
-import type { ListedParticipant, ParticipantStore } from './state/state.ts';
+import type { ParticipantRows } from './state/participant-rows.ts';
+import type { ListedParticipant } from './state/state.ts';
 
 /** Credentials of a participant, and its ID. Secret. */
 export interface StoredCredentials extends Credentials {
@@ -55,14 +56,14 @@ const findById = (all: readonly ListedParticipant[], id: string): ListedParticip
   const found = ID_PATTERN.test(id) ? all.filter(({ keyHash }) => keyHash.startsWith(id)) : [];
   if (found.length !== 1)
     throw new RangeError(
-      `participants: expected the first 8 or more digits of the ID of one participant, got those of ${found.length}`,
+      `participants: expected the first 8 or more digits of the ID of one participant, found ${found.length || 'none'}`,
     );
   return found[0]!;
 };
 
 /** Create the administration of the participants in a store. */
 export function participantsOf(
-  store: ParticipantStore,
+  store: ParticipantRows,
   secrets: () => Secrets,
   { environment, scope }: StoredInstallation,
   now: () => number,
@@ -73,15 +74,13 @@ export function participantsOf(
       checkCredentials('', given);
       const credentials = randomCredentials(given, environment, scope);
       const keyHash = hashApiKey(secrets(), credentials.apiKey);
-      const before = (await store.list()).find((row) => row.keyHash === keyHash);
-      if (before && before.revokedAt !== null)
+      if (await store.add({ ...credentials, keyHash }, now())) return { ...credentials, keyHash };
+      const before = (await store.list()).find((row) => row.keyHash === keyHash)!;
+      if (before.revokedAt !== null)
         throw new RangeError('participants: expected an API key that has not been revoked, got one that has');
-      if (before)
-        throw new RangeError(
-          `participants: expected an API key of no participant, got that of ${keyHash.slice(0, 16)} of site ${before.siteId}; update changes a participant`,
-        );
-      await store.put([{ ...credentials, keyHash }], now());
-      return { ...credentials, keyHash };
+      throw new RangeError(
+        `participants: expected an API key of no participant, got that of ${keyHash.slice(0, 16)} of site ${before.siteId}; update changes a participant`,
+      );
     },
     update: async (id, { newSecret = false, ...given }) => {
       checkCredentials('', given);
@@ -92,14 +91,12 @@ export function participantsOf(
         throw new RangeError('newSecret: expected no client secret with it, got one');
       const { keyHash } = findById(await store.list(), id);
       const { apiKey: _, ...random } = randomCredentials(given, environment, scope);
-      const stored = await store.byKeyHash(keyHash);
-      if (stored) {
+      const isNew = newSecret || given.clientSecret !== undefined;
+      const changed = await store.update(keyHash, (stored) => {
         const { clientSecret, siteId, roles } = { ...stored, ...Object.fromEntries(changes) };
-        const isNew = newSecret || given.clientSecret !== undefined;
-        const changed = { keyHash, clientSecret: isNew ? random.clientSecret : clientSecret, siteId, roles };
-        await store.put([changed], now());
-        if (await store.byKeyHash(keyHash)) return changed;
-      }
+        return { keyHash, clientSecret: isNew ? random.clientSecret : clientSecret, siteId, roles };
+      });
+      if (changed) return changed;
       throw new RangeError('participants: expected a participant that has not been revoked, got one that has');
     },
     revoke: async (ids) => {

@@ -80,7 +80,7 @@ export async function createService(
   const rawIds = createRawIds(secrets, salts);
   const participants = createParticipants({
     store: state.participants,
-    configured: credentials,
+    configured: credentials.map((each, index) => ({ ...each, keepStored: settings.participants[index]!.keepStored })),
     secrets,
     now: settings.now,
   });

@@ -27,6 +27,9 @@ const WARNINGS: Partial<Record<ParticipantStatus, string>> = {
   changed: 'it has been changed since the options named it: what is stored is in force',
 };
 
+const DIFFERS =
+  'it is stored with another site, other roles or another client secret; what is stored is in force, and "tessera participants update" changes it';
+
 const openDatabaseState = async (
   database: Database,
   settings: OperatorSettings,
@@ -44,10 +47,17 @@ const startService = async (
 ): Promise<StartedOperator> => {
   const service = await createService(settings, derived, state);
   const stored = await service.participants.storeConfigured();
-  for (const [index, { keyHash, status }] of stored.entries()) {
-    const warning = WARNINGS[status];
-    const name = `participant ${keyHash.slice(0, 16)} of site ${derived.credentials[index]!.siteId}`;
+  for (const [index, { keyHash, status, isUpdated }] of stored.entries()) {
+    const isKept = status === 'changed' && settings.participants[index]!.keepStored;
+    const warning = isKept ? DIFFERS : WARNINGS[status];
+    const { siteId, roles } = derived.credentials[index]!;
+    const name = `participant ${keyHash.slice(0, 16)} of site ${siteId}`;
     if (warning) settings.logger?.warn({}, `${name}: ${warning}`);
+    else if (isUpdated)
+      settings.logger?.warn(
+        {},
+        `${name}, roles ${roles.join(',')}: its options have changed, so what was stored is replaced`,
+      );
   }
   return { derived, service, statuses: stored.map(({ status }) => status) };
 };

@@ -125,6 +125,18 @@ describe('tessera operator', () => {
     expect(await credentials(tessera(args('--config', named), { env }))).toEqual(wanted);
   });
 
+  test('in production refuses a root secret of 32 printable characters', async () => {
+    const text = 'ab01'.repeat(8);
+    const path = await file('printable.txt', text);
+    const start = (environment: string) =>
+      tessera(['operator', '--port', '0', '--root-secret-file', path, '--environment', environment]);
+    const { code, err } = await start('production');
+    expect(code).toBe(2);
+    expect(err).toContain('expected 32 random bytes or their base64');
+    expect(err).not.toContain(text);
+    expect((await start('integration')).code).toBe(0);
+  });
+
   test('prefers options on the command line to the file', async () => {
     const config = await file(
       'options.json',

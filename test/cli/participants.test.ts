@@ -181,3 +181,44 @@ test.each<[args: string[], said: string]>([
   expect(err).not.toContain('ZZZZ');
   expect((await tessera(['participants', 'list', '--database', database])).out).toHaveLength(2);
 });
+
+test('credentials that a shell holds change no stored participant; the command line may, and both are logged', async () => {
+  const database = await freshPlace('postgres');
+  const first = createOperator({ database });
+  await first.ready;
+  await first.close();
+  const { out } = await tessera(['participants', 'add', '--site-id', '7', '--roles', 'OPTOUT', '--database', database]);
+  const [apiKey, clientSecret] = ['TESSERA_API_KEY', 'TESSERA_CLIENT_SECRET'].map((name) => exported(out, name)!);
+  const [, id] = /^# participant ([0-9a-f]{16})/.exec(out[0]!)!;
+  const stored = async () => {
+    const { out: lines } = await tessera(['participants', 'list', '--json', '--database', database]);
+    const { siteId, roles } = lines.map((line) => JSON.parse(line)).find((row) => row.id === id);
+    return [siteId, ...roles];
+  };
+  const warnings = async (env: Record<string, string>, ...more: string[]): Promise<string> => {
+    const args = ['operator', '--port', '0', '--log-level', 'warn', '--database', database, ...more];
+    const { code, err } = await tessera(args, { env, stopped: Promise.resolve() });
+    expect(code).toBe(0);
+    expect(err).not.toContain(apiKey);
+    return err;
+  };
+  const env = { TESSERA_API_KEY: apiKey!, TESSERA_CLIENT_SECRET: clientSecret! };
+  expect(await warnings(env)).toContain(
+    `participant ${id} of site 101: it is stored with another site, other roles or another client secret`,
+  );
+  expect(await stored()).toEqual([7, 'OPTOUT']);
+  // Nor does another secret alone.
+  await warnings({ TESSERA_CLIENT_SECRET: SECRET }, '--api-key', apiKey!, '--site-id', '7', '--roles', 'OPTOUT');
+  const same = await warnings(env, '--site-id', '7', '--roles', 'OPTOUT');
+  expect(same).not.toContain(id);
+  expect(await stored()).toEqual([7, 'OPTOUT']);
+  // A participant that is not stored is added.
+  await warnings({ ...env, TESSERA_API_KEY: 'another-key' });
+  expect((await tessera(['participants', 'list', '--database', database])).out.join()).toContain('101');
+
+  const named = ['--api-key', apiKey!, '--client-secret', clientSecret!, '--site-id', '9', '--roles', 'MAPPER'];
+  expect(await warnings(env, ...named)).toContain(
+    `participant ${id} of site 9, roles MAPPER: its options have changed`,
+  );
+  expect(await stored()).toEqual([9, 'MAPPER']);
+});

@@ -1,6 +1,6 @@
 /** The opt-outs that a node keeps in memory: what they spare, and that they never hide one that was acknowledged. */
 
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { afterEach, describe, expect, inject, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { type Database, migrate, type Queries } from '../../src/database/index.ts';
 import type { Operator } from '../../src/operator/index.ts';
@@ -8,12 +8,14 @@ import { operatorFrom } from '../../src/operator/operator.ts';
 import { resolveOptions } from '../../src/operator/options.ts';
 import { createOptOutMemory, MAX_AGE_MS } from '../../src/operator/state/opt-out-memory.ts';
 import { TABLES } from '../../src/operator/state/tables.ts';
+import { TokenError } from '../../src/token/index.ts';
 import { freshPlace, KINDS, type Kind } from '../database/places.ts';
 import { startProxy } from '../database/proxy.ts';
 import { ALL_ROLES, createCalls, ROOT } from '../operator/fixtures.ts';
 
 const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {
+  vi.useRealTimers();
   for (const each of open.splice(0).reverse()) await each.close();
 });
 const opened = <T extends { close(): Promise<void> }>(closable: T): T => {
@@ -282,5 +284,100 @@ describe('the memory on PostgreSQL', () => {
     });
     await expect.poll(memory.size, { timeout: 60_000 }).toBe(30);
     expect(memory.isAbsent(await hash(11))).toBe(false);
+  });
+
+  test('relies on nothing from the moment the connection is lost', async () => {
+    const { place, database, memory, becomesCurrent } = await start();
+    const outside = opened(await openDatabase(inject('postgresUrl')));
+    const name = new URL(place).pathname.slice(1);
+    // What has been read does not grow old.
+    vi.useFakeTimers({ toFake: ['performance'] });
+    await becomesCurrent();
+    await outside.script(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+    await endFollowers(database);
+    await expect.poll(memory.isCurrent, { timeout: 60_000 }).toBe(false);
+    await outside.script(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+    await becomesCurrent();
+  });
+
+  test('moves within a minute to the server that has taken over, without the rows that it lacks', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const [primary, replica] = await Promise.all(
+      [1, 2].map(async () => {
+        const database = opened(await openDatabase(await freshPlace('postgres')));
+        await migrate(database, TABLES);
+        await insert(database, 1, 10);
+        return database;
+      }),
+    );
+    let named = primary!;
+    const warn = vi.fn();
+    const memory = opened(
+      createOptOutMemory(
+        { ...primary!, subscribe: (channel, onNotification) => named.subscribe!(channel, onNotification) },
+        { logger: { info: () => {}, warn, error: () => {} } },
+      ),
+    );
+    await insert(primary!, 11, 20);
+    await expect.poll(memory.size, { timeout: 60_000 }).toBe(20);
+    named = replica!;
+    await insert(replica!, 21, 25);
+    vi.advanceTimersByTime(60_000);
+    await expect.poll(memory.size, { timeout: 60_000 }).toBe(15);
+    await expect.poll(memory.isCurrent, { timeout: 60_000 }).toBe(true);
+    const absent = await Promise.all([10, 20, 25].map(async (n) => memory.isAbsent(await hash(n))));
+    expect(absent).toEqual([false, true, false]);
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  // As a copy of rows does, which brings their numbers with it: user 11 gets a number that the reading has passed.
+  const copyBehind = async ({ query }: Queries) => {
+    await query('DELETE FROM tessera_opt_outs WHERE number = 5');
+    await query(
+      `INSERT INTO tessera_opt_outs (user_hash, since, through, extend_at, number)
+        VALUES (encode(sha256('11'), 'base64'), 0, 0, 0, 5)`,
+    );
+  };
+
+  test.each([
+    ['with session_replication_role = replica', 'SET LOCAL session_replication_role = replica', false],
+    [
+      'without triggers, after the next loss of the connection',
+      'ALTER TABLE tessera_opt_outs DISABLE TRIGGER ALL',
+      true,
+    ],
+  ])('reads rows that are copied in %s', async (_, script, isCut) => {
+    const { database, memory, becomesCurrent } = await start();
+    await insert(database, 1, 10);
+    await expect.poll(memory.size, { timeout: 60_000 }).toBe(10);
+    const copied = await hash(11);
+    await becomesCurrent();
+    expect(memory.isAbsent(copied)).toBe(true);
+    await database.transaction(async (queries) => {
+      await queries.script(script);
+      await copyBehind(queries);
+    });
+    if (isCut) await expect.poll(() => endFollowers(database), { timeout: 60_000 }).toBeGreaterThan(0);
+    await expect.poll(() => memory.isCurrent() && !memory.isAbsent(copied), { timeout: 60_000 }).toBe(true);
+  });
+});
+
+describe.each(KINDS)('an opt-out whose transaction fails after its commit, on %s', (kind: Kind) => {
+  test('counts on the node that took it', async () => {
+    let isFailing = false;
+    const node = await startNode(await freshPlace(kind), ({ subscribe, ...database }) => ({
+      ...database,
+      ...(subscribe && { subscribe }),
+      transaction: async (work, options) => {
+        const result = await database.transaction(work, options);
+        if (isFailing) throw new TokenError('storage_failed', 'the connection ended after COMMIT');
+        return result;
+      },
+    }));
+    await node.becomesCurrent();
+    const set = await node.generate({ email: 'leaver@example.com' });
+    isFailing = true;
+    expect((await node.call(LOGOUT, { email: 'leaver@example.com' })).http).toBe(503);
+    expect(await node.refreshStatus(set)).toBe('optout');
   });
 });

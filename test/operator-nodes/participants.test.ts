@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
 import type { Credentials, Operator, OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator, openAdministration } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
-import { freshPlace } from '../database/places.ts';
+import { freshPlace, KINDS } from '../database/places.ts';
 import { createCalls, ROOT } from '../operator/fixtures.ts';
 
 const open: { close(): Promise<void> }[] = [];
@@ -178,4 +179,50 @@ test('what names no participant revokes none', async () => {
   for (const ids of [['00000000'], [keyHash.slice(0, 7)], [keyHash, 'x'.repeat(16)], ['%']])
     await expect(participants.revoke(ids)).rejects.toThrow(RangeError);
   expect((await participants.list()).every(({ revokedAt }) => revokedAt === null)).toBe(true);
+});
+
+describe.each(KINDS)('on %s', (kind) => {
+  test('of changes at the same time none is lost, and one API key is added once', async () => {
+    const place = await freshPlace(kind);
+    const { operator } = await startNode(place, { participants: [LEAKED] });
+    await operator.close();
+    const { participants } = await administer(place);
+    const { keyHash } = (await participants.list()).find(({ siteId }) => siteId === 7)!;
+    for (let round = 1; round <= 10; round++) {
+      const roles = round % 2 ? ['MAPPER' as const] : ['GENERATOR' as const];
+      await Promise.all([
+        participants.update(keyHash, { siteId: 100 + round }),
+        participants.update(keyHash, { roles }),
+        participants.update(keyHash, { clientSecret: secretOf(round) }),
+      ]);
+      // Nothing but the ID: what is returned is what is stored.
+      expect(await participants.update(keyHash, { siteId: 100 + round })).toEqual({
+        keyHash,
+        siteId: 100 + round,
+        roles,
+        clientSecret: secretOf(round),
+      });
+    }
+
+    const add = (byte: number) => participants.add({ apiKey: 'twice', clientSecret: secretOf(byte) });
+    const added = await Promise.allSettled([add(1), add(2), add(3)]);
+    expect(added.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
+    const reasons = added.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []));
+    for (const reason of reasons) expect(reason).toContain('expected an API key of no participant');
+  });
+});
+
+test('the administration changes no tables of an older version', async () => {
+  const place = await freshPlace('postgres');
+  const { operator } = await startNode(place);
+  await operator.close();
+  const database = await openDatabase(place);
+  open.push(database);
+  const versions = () =>
+    database.query("SELECT max(number)::integer AS version FROM tessera_migrations WHERE room = 'operator'");
+  await database.query("DELETE FROM tessera_migrations WHERE room = 'operator' AND number > 3");
+  await expect(openAdministration({ database: place, rootSecret: ROOT })).rejects.toThrow(
+    /expected version \d+, got 3; start an operator/,
+  );
+  expect(await versions()).toEqual([{ version: 3 }]);
 });

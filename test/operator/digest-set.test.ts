@@ -41,14 +41,17 @@ test('tells users apart whose first words are equal, and knows one whose bytes a
   expect(set.has(user(0, 0))).toBe(true);
 });
 
-test('takes 11 to 22 bytes for each user', () => {
+test('takes 11 to 22 bytes for each user, and at most 32 while it grows', () => {
   const set = createDigestSet();
   const words = numbers(100_000);
   for (const [at, word] of words.entries()) {
     set.add(user(word, at + 1));
     if (at < 1000) continue;
     expect(set.byteLength() / set.size()).toBeGreaterThan(10);
-    expect(set.byteLength() / set.size()).toBeLessThan(22);
+    expect(set.byteLength() / set.size()).toBeLessThan(33);
+    // A table of 3/4 users grows over the next sixteenth of its slots.
+    const share = (at + 1) / 2 ** Math.floor(Math.log2(at + 1));
+    if (!(share >= 1.49 && share < 1.64)) expect(set.byteLength() / set.size()).toBeLessThan(22);
   }
 });
 

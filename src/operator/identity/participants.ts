@@ -40,6 +40,13 @@ export type ParticipantStatus = 'added' | 'kept' | 'changed' | 'revoked';
 export interface StoredStatus {
   readonly status: ParticipantStatus;
   readonly keyHash: string;
+  /** Whether this start has changed what was stored. */
+  readonly isUpdated: boolean;
+}
+
+/** A participant of the options, complete. `keepStored`: if it is stored already, it stays as it is stored. */
+export interface ConfiguredParticipant extends Credentials {
+  readonly keepStored?: boolean | undefined;
 }
 
 /** Participants of one operator. */
@@ -139,7 +146,7 @@ const createLookUp = (store: ParticipantStore) => {
 interface ParticipantParts {
   readonly store: ParticipantStore;
   /** Participants of the options. */
-  readonly configured: readonly Credentials[];
+  readonly configured: readonly ConfiguredParticipant[];
   readonly secrets: Secrets;
   /** The operator's clock, epoch ms. */
   readonly now: () => number;
@@ -173,14 +180,17 @@ export function createParticipants({ store, configured, secrets, now }: Particip
         keyHash: hashApiKey(secrets, credentials.apiKey),
         optionsHash: hashOptions(secrets, credentials),
       }));
+      const before = await Promise.all(given.map(({ keyHash }) => store.byKeyHash(keyHash)));
       const added = new Set(await store.put(given, now()));
       return Promise.all(
-        given.map(async (options): Promise<StoredStatus> => {
+        given.map(async (options, index): Promise<StoredStatus> => {
           const { keyHash } = options;
           const stored = await store.byKeyHash(keyHash);
+          const former = before[index];
           const isSame = stored && isSameParticipant(stored, options);
           return {
             keyHash,
+            isUpdated: !!stored && !!former && !isSameParticipant(stored, former),
             status: !stored ? 'revoked' : !isSame ? 'changed' : added.has(keyHash) ? 'added' : 'kept',
           };
         }),

@@ -60,6 +60,9 @@ const optOutStore = (database: Database, memory: OptOutMemory, epochAt: number):
         ids.map(([rawId]) => rawId),
         ids.map(([, user]) => user),
       ];
+      // Before too: a transaction may fail after its commit, and a user in memory only costs a query. After it again, because
+      // the memory may have been emptied meanwhile.
+      memory.add(hashes);
       await durableTransaction(database, ({ query }) => query(PUT_OPT_OUTS, params));
       memory.add(hashes);
     },

@@ -1,5 +1,6 @@
 /**
- * A set of users in little memory: a hash table of the first 8 bytes of their first-level hashes, 11 to 21 bytes for each.
+ * A set of users in little memory: a hash table of the first 8 bytes of their first-level hashes, 11 to 21 bytes for each,
+ * and up to 32 while it grows.
  *
  * Two users may share these bytes, one pair in 2^64, so a hit is not a proof. A miss is one. It knows no database.
  */
@@ -25,48 +26,69 @@ const MAX_LOAD = 0.75;
 const readWord = (bytes: Uint8Array, at: number): number =>
   ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 
-/** Create an empty set. */
+// Slots of a former table that an addition moves. 2 are enough for the former table to be empty before the new one is full.
+const MOVED_SLOTS = 16;
+
+// Two words for each slot. A slot whose second word is 0 is empty.
+type Table = Uint32Array;
+
+const emptyTable = (capacity: number): Table => new Uint32Array(2 * capacity);
+
+// Where a digest is, or where it belongs. The first word is uniformly distributed, so it needs no further hashing.
+const indexOf = (table: Table, high: number, low: number): number => {
+  const mask = table.length / 2 - 1;
+  let slot = high & mask;
+  while (table[2 * slot + 1] !== 0 && (table[2 * slot] !== high || table[2 * slot + 1] !== low))
+    slot = (slot + 1) & mask;
+  return 2 * slot;
+};
+const includes = (table: Table, high: number, low: number): boolean => table[indexOf(table, high, low) + 1] !== 0;
+const insert = (table: Table, high: number, low: number): void => {
+  const at = indexOf(table, high, low);
+  table[at] = high;
+  table[at + 1] = low;
+};
+
+/** Create an empty set. It grows in small steps: no addition takes longer the more users there are. */
 export function createDigestSet(): DigestSet {
-  // Two words for each slot. A slot whose second word is 0 is empty.
-  let slots = new Uint32Array(2 * FIRST_CAPACITY);
-  let mask = FIRST_CAPACITY - 1;
+  let table = emptyTable(FIRST_CAPACITY);
+  // The table before it grew, while its slots are moved. It stays whole until then, so a look-up finds each digest in one of both.
+  let former: Table | undefined;
+  let moved = 0;
   let size = 0;
 
-  // Where a digest is, or where it belongs. The first word is uniformly distributed, so it needs no further hashing.
-  const slotOf = (high: number, low: number): number => {
-    let slot = high & mask;
-    while (slots[2 * slot + 1] !== 0 && (slots[2 * slot] !== high || slots[2 * slot + 1] !== low))
-      slot = (slot + 1) & mask;
-    return 2 * slot;
+  const move = (): void => {
+    if (!former) return;
+    const end = Math.min(moved + 2 * MOVED_SLOTS, former.length);
+    for (; moved < end; moved += 2) if (former[moved + 1] !== 0) insert(table, former[moved]!, former[moved + 1]!);
+    if (moved === former.length) former = undefined;
   };
-  const insert = (high: number, low: number): void => {
-    const at = slotOf(high, low);
-    if (slots[at + 1] !== 0) return;
-    slots[at] = high;
-    slots[at + 1] = low;
-    size++;
-  };
-  const allocate = (capacity: number): void => {
-    slots = new Uint32Array(2 * capacity);
-    mask = capacity - 1;
-    size = 0;
-  };
-  const grow = (): void => {
-    const old = slots;
-    allocate(2 * (mask + 1));
-    for (let at = 0; at < old.length; at += 2) if (old[at + 1] !== 0) insert(old[at]!, old[at + 1]!);
-  };
+  const has = (high: number, low: number): boolean =>
+    includes(table, high, low) || (former !== undefined && includes(former, high, low));
   // The second word is never 0: 0 and 1 count as the same.
   const lowWord = (bytes: Uint8Array, offset: number): number => readWord(bytes, offset + 4) || 1;
 
   return {
     size: () => size,
-    byteLength: () => slots.byteLength,
-    has: (user) => slots[slotOf(readWord(user, 0), lowWord(user, 0)) + 1] !== 0,
+    byteLength: () => table.byteLength + (former?.byteLength ?? 0),
+    has: (user) => has(readWord(user, 0), lowWord(user, 0)),
     add: (bytes, offset = 0) => {
-      if (size >= MAX_LOAD * (mask + 1)) grow();
-      insert(readWord(bytes, offset), lowWord(bytes, offset));
+      const high = readWord(bytes, offset);
+      const low = lowWord(bytes, offset);
+      move();
+      if (has(high, low)) return;
+      if (size >= (MAX_LOAD * table.length) / 2) {
+        former = table;
+        moved = 0;
+        table = emptyTable(table.length);
+      }
+      insert(table, high, low);
+      size++;
     },
-    clear: () => allocate(FIRST_CAPACITY),
+    clear: () => {
+      table = emptyTable(FIRST_CAPACITY);
+      former = undefined;
+      size = 0;
+    },
   };
 }

@@ -21,11 +21,11 @@ const memoryParticipants = (): ParticipantStore => {
     put: async (participants, now) => {
       const added: string[] = [];
       for (const participant of participants) {
-        const { keyHash, optionsHash } = participant;
+        const { keyHash, optionsHash, keepStored = false } = participant;
         const before = rows.get(keyHash);
         if (!before) added.push(keyHash);
         const isSame = optionsHash !== undefined && optionsHash === before?.optionsHash;
-        if (before && (before.revokedAt !== null || isSame)) continue;
+        if (before && (before.revokedAt !== null || isSame || keepStored)) continue;
         rows.set(keyHash, {
           ...participant,
           optionsHash: optionsHash ?? before?.optionsHash,

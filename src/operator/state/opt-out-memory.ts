@@ -6,6 +6,9 @@
  * if the last complete reading began less than {@link MAX_AGE_MS} ago; if it is older, nothing is known. On PGlite this
  * process is the only writer, so one complete reading is enough.
  *
+ * A connection that is lost ends this at once, and all rows are read again by the next one. One that works is renewed every
+ * minute; the row at which the reading stopped shows whether the new one reaches the same rows.
+ *
  * It never tells that a user has opted out: only the database does.
  */
 
@@ -24,14 +27,16 @@ export const CATCH_UP_MS = 250;
 export const MAX_OPT_OUTS = 50_000_000;
 
 const PAGE_SIZE = 10_000;
+// A connection stays with the server that it has reached. A new one finds the primary that has taken over its name.
+const RENEW_MS = 60_000;
 const MIN_RECONNECT_MS = 100;
 const MAX_RECONNECT_MS = 2000;
 
 /** The opted-out users in memory. */
 export interface OptOutMemory {
-  /** Tell that this user (first-level hash, 32 bytes) has certainly not opted out. If false, ask the database. */
+  /** Return whether this user (first-level hash, 32 bytes) has certainly not opted out. If false, ask the database. */
   isAbsent(user: Uint8Array): boolean;
-  /** Add users (first-level hashes, base64) whose opt-outs have been committed. */
+  /** Add users (first-level hashes, base64) whose opt-outs are committed, or are about to be. */
   add(users: readonly string[]): void;
   /** Number of users in memory. */
   size(): number;
@@ -109,7 +114,7 @@ const createReader = () => {
     }
     return false;
   };
-  return { set, read, readAt: () => readAt };
+  return { set, read, forget, readAt: () => readAt };
 };
 
 // Resolves at the next call of `wake`, or after `ms`.
@@ -143,6 +148,8 @@ interface Follower {
   readonly subscribe: () => Promise<Subscription>;
   /** Read all rows; false if there is nothing more to do. */
   readonly read: (subscription: Subscription) => Promise<boolean>;
+  /** Rely on nothing that has been read, and read everything again. */
+  readonly forget: () => void;
   readonly pause: ReturnType<typeof createPause>;
   readonly mayContinue: () => boolean;
   readonly logger: Logger | undefined;
@@ -150,10 +157,12 @@ interface Follower {
 
 const followOnce = async ({ subscribe, read, pause }: Follower, onRead: () => void): Promise<void> => {
   const subscription = await subscribe();
+  const renewAt = performance.now() + RENEW_MS;
   subscription.ended.addEventListener('abort', pause.wake);
   try {
     while (await read(subscription)) {
       onRead();
+      if (performance.now() >= renewAt) return;
       await pause.wait(CATCH_UP_MS);
     }
   } finally {
@@ -162,7 +171,7 @@ const followOnce = async ({ subscribe, read, pause }: Follower, onRead: () => vo
 };
 
 const follow = async (follower: Follower): Promise<void> => {
-  const { pause, mayContinue, logger } = follower;
+  const { forget, pause, mayContinue, logger } = follower;
   let failures = 0;
   while (mayContinue()) {
     try {
@@ -172,6 +181,8 @@ const follow = async (follower: Follower): Promise<void> => {
       });
     } catch (error) {
       if (!mayContinue()) return;
+      // While nobody followed, rows may have been restored without the triggers: the last row alone would not show it.
+      forget();
       if (failures++ === 0)
         logger?.warn(
           reasonOf(error),
@@ -192,7 +203,7 @@ export function createOptOutMemory(
   database: Database,
   { logger, maxOptOuts = MAX_OPT_OUTS }: OptOutMemoryOptions = {},
 ): OptOutMemory {
-  const { set, read, readAt } = createReader();
+  const { set, read, forget, readAt } = createReader();
   const pause = createPause();
   const isExclusive = database.kind === 'pglite';
   let isClosed = false;
@@ -206,8 +217,9 @@ export function createOptOutMemory(
 
   const run = async (): Promise<void> => {
     const subscribe = database.subscribe && (() => database.subscribe!(OPT_OUT_CHANNEL, pause.wake));
-    if (subscribe) await follow({ subscribe, read: (source) => read(source, mayContinue), pause, mayContinue, logger });
-    else if (isExclusive) await read(database, mayContinue);
+    const readAll = (source: Pick<Queries, 'query'>) => read(source, mayContinue);
+    if (subscribe) await follow({ subscribe, read: readAll, forget, pause, mayContinue, logger });
+    else if (isExclusive) await readAll(database);
     mayContinue();
     if (!isFull) return;
     set.clear();

@@ -1,36 +1,85 @@
 /** Participants in a database: API keys as keyed hashes, client secrets sealed. */
 
-import { type Database, durableTransaction } from '../../database/index.ts';
+import { type Database, durableTransaction, type Queries } from '../../database/index.ts';
 import { fromB64, toB64 } from '../../token/bytes.ts';
 import { aesGcm } from '../crypto/aes-gcm.ts';
 import type { Secrets } from '../crypto/secrets.ts';
 import type { Role } from '../identity/roles.ts';
-import type { ParticipantStore } from './state.ts';
+import type { ParticipantStore, StoredParticipant } from './state.ts';
 
-// Changes a stored participant, unless it has been revoked or was put with the same options before. A new row has no xmax.
+// Changes a stored participant, unless it has been revoked, was put with the same options before, or is to be kept ($7). A new
+// row has no xmax.
 const PUT = `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, options_hash, added_at)
   VALUES ($1, $2, $3, $4, $5, $6)
   ON CONFLICT (key_hash) DO UPDATE SET
     sealed_secret = excluded.sealed_secret, site_id = excluded.site_id, roles = excluded.roles,
     options_hash = coalesce(excluded.options_hash, tessera_participants.options_hash)
-  WHERE tessera_participants.revoked_at IS NULL
+  WHERE tessera_participants.revoked_at IS NULL AND NOT $7::boolean
     AND (excluded.options_hash IS NULL OR tessera_participants.options_hash IS DISTINCT FROM excluded.options_hash)
   RETURNING xmax = 0 AS "isNew"`;
 
+/** What the administration needs besides: each call is one transaction, so that of two at once neither is lost. */
+export interface ParticipantRows extends ParticipantStore {
+  /** Add a participant at `now` (epoch ms). Resolves with false, and changes nothing, if one with its `keyHash` is stored. */
+  add(participant: StoredParticipant, now: number): Promise<boolean>;
+  /** Change a participant to what `change` makes of it. Resolves with undefined if there is none, or if it has been revoked. */
+  update(
+    keyHash: string,
+    change: (stored: StoredParticipant) => StoredParticipant,
+  ): Promise<StoredParticipant | undefined>;
+}
+
+const FIND = `SELECT sealed_secret AS sealed, site_id AS "siteId", roles FROM tessera_participants
+  WHERE key_hash = $1 AND revoked_at IS NULL`;
+
+interface ParticipantRow {
+  readonly sealed: Uint8Array<ArrayBuffer>;
+  readonly siteId: number;
+  readonly roles: Role[];
+}
+
+type Find = (queries: Pick<Queries, 'query'>, keyHash: string, lock?: string) => Promise<StoredParticipant | undefined>;
+type Seal = (keyHash: string, clientSecret: string) => Uint8Array | Promise<Uint8Array>;
+
+const changesOf = (database: Database, find: Find, seal: Seal): Pick<ParticipantRows, 'add' | 'update'> => ({
+  add: async ({ keyHash, clientSecret, siteId, roles }, now) => {
+    const sealed = await seal(keyHash, clientSecret);
+    const rows = await durableTransaction(database, ({ query }) =>
+      query(
+        `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, added_at)
+          VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key_hash) DO NOTHING RETURNING key_hash`,
+        [keyHash, sealed, siteId, roles, now],
+      ),
+    );
+    return rows.length === 1;
+  },
+  update: (keyHash, change) =>
+    durableTransaction(database, async (queries) => {
+      // A second update waits for the first one and starts from what it has written.
+      const stored = await find(queries, keyHash, ' FOR UPDATE');
+      if (!stored) return undefined;
+      const changed = change(stored);
+      await queries.query(
+        'UPDATE tessera_participants SET sealed_secret = $2, site_id = $3, roles = $4 WHERE key_hash = $1',
+        [keyHash, await seal(keyHash, changed.clientSecret), changed.siteId, changed.roles],
+      );
+      return changed;
+    }),
+});
+
 /** Create the store of participants in a database. */
-export function participantRows(database: Database, secrets: Secrets): ParticipantStore {
+export function participantRows(database: Database, secrets: Secrets): ParticipantRows {
   // Each row has its own key, so a sealed secret that is copied to another row does not open there.
   const sealingKey = (keyHash: string) => secrets.derive(`stored-client-secret/${keyHash}`);
+  const seal: Seal = (keyHash, clientSecret) => aesGcm.seal(sealingKey(keyHash), fromB64(clientSecret));
+  const find: Find = async ({ query }, keyHash, lock = '') => {
+    const [row] = await query<ParticipantRow>(FIND + lock, [keyHash]);
+    const secret = row && (await aesGcm.open(sealingKey(keyHash), row.sealed));
+    return secret && { keyHash, clientSecret: toB64(secret), siteId: row.siteId, roles: row.roles };
+  };
   return {
-    byKeyHash: async (keyHash) => {
-      const [row] = await database.query<{ sealed: Uint8Array<ArrayBuffer>; siteId: number; roles: Role[] }>(
-        `SELECT sealed_secret AS sealed, site_id AS "siteId", roles FROM tessera_participants
-          WHERE key_hash = $1 AND revoked_at IS NULL`,
-        [keyHash],
-      );
-      const secret = row && (await aesGcm.open(sealingKey(keyHash), row.sealed));
-      return secret && { keyHash, clientSecret: toB64(secret), siteId: row.siteId, roles: row.roles };
-    },
+    byKeyHash: (keyHash) => find(database, keyHash),
+    ...changesOf(database, find, seal),
     siteIds: async () => {
       const rows = await database.query<{ id: number }>('SELECT DISTINCT site_id AS id FROM tessera_participants');
       return rows.map(({ id }) => id);
@@ -40,9 +89,9 @@ export function participantRows(database: Database, secrets: Secrets): Participa
         participants
           // Every node writes in the same order, so nodes that start at once cannot deadlock.
           .toSorted((a, b) => (a.keyHash < b.keyHash ? -1 : 1))
-          .map(async ({ keyHash, clientSecret, siteId, roles, optionsHash = null }) => {
-            const sealed = await aesGcm.seal(sealingKey(keyHash), fromB64(clientSecret));
-            return [keyHash, sealed, siteId, roles, optionsHash, now] as const;
+          .map(async ({ keyHash, clientSecret, siteId, roles, optionsHash = null, keepStored = false }) => {
+            const sealed = await seal(keyHash, clientSecret);
+            return [keyHash, sealed, siteId, roles, optionsHash, now, keepStored] as const;
           }),
       );
       return durableTransaction(database, async ({ query }) => {

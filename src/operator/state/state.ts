@@ -18,6 +18,8 @@ export interface StoredParticipant {
   readonly roles: readonly Role[];
   /** Keyed hash of the options that name the participant; undefined if it is not put because of options. */
   readonly optionsHash?: string | undefined;
+  /** Put it only if none with its `keyHash` is stored. */
+  readonly keepStored?: boolean | undefined;
 }
 
 /** A participant in a list, without its secret. Instants are epoch ms. */
@@ -38,7 +40,7 @@ export interface ParticipantStore {
   siteIds(): Promise<readonly number[]>;
   /**
    * Store participants at `now` (epoch ms). One with the same `keyHash` is replaced, unless it has been revoked, or was put
-   * with the same `optionsHash` before: a restart with unchanged options must not undo what was changed since.
+   * with the same `optionsHash` before, or `keepStored` is set: a restart with unchanged options must not undo what was changed since.
    *
    * @returns the `keyHash` of those that were not stored before. If several nodes put one at once, a single node gets it.
    */

@@ -87,5 +87,8 @@ export const TABLES: Migrations = {
     END $$;
     CREATE TRIGGER tessera_number BEFORE INSERT ON tessera_opt_outs
       FOR EACH ROW EXECUTE FUNCTION tessera_number_opt_out();`,
+    // Also under `session_replication_role = replica`, which tools that restore or replicate rows set.
+    `ALTER TABLE tessera_opt_outs ENABLE ALWAYS TRIGGER tessera_announce;
+    ALTER TABLE tessera_opt_outs ENABLE ALWAYS TRIGGER tessera_number;`,
   ],
 };
