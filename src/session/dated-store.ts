@@ -27,6 +27,12 @@ export interface DatedStore extends Store {
   expectAct(refreshToken: unknown, actAt: number): void;
 }
 
+/** What a store returned is hostile until it is checked. The session checks its own members, and nothing checks the time. */
+function checked(stored: unknown): DatedRecord | undefined {
+  const record = stored as DatedRecord | undefined;
+  return record && { ...record, actAt: Number.isSafeInteger(record.actAt) ? record.actAt : undefined };
+}
+
 /**
  * Create the store.
  *
@@ -45,11 +51,6 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
   let used: typeof expected;
   let inUse: Store;
 
-  /** What a store returned is hostile until it is checked. The session checks its own members, and nothing checks the time. */
-  const checked = (stored: unknown): DatedRecord | undefined => {
-    const record = stored as DatedRecord | undefined;
-    return record && { ...record, actAt: Number.isSafeInteger(record.actAt) ? record.actAt : undefined };
-  };
   const forThisOperator = (stored: unknown) => {
     const record = checked(stored);
     return record && { ...record, baseUrl };
