@@ -12,7 +12,7 @@ describe('createOperator refuses wrong options and names the option, what was ex
     [
       { rateLimits: 5 },
       TypeError,
-      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, rootSecret, storeRootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, anonymousRateLimit, publicMetrics, maxBatchSize, keyGeneration, keyRotation, sharing, database, state, logger, got an unknown name',
+      'rateLimits: expected one of apiKey, clientSecret, siteId, roles, now, participants, keepStoredParticipant, rootSecret, storeRootSecret, environment, scope, identityExpires, refreshFrom, refreshExpires, rotationPeriod, rateLimit, anonymousRateLimit, publicMetrics, maxBatchSize, keyGeneration, keyRotation, sharing, database, state, logger, got an unknown name',
     ],
     [
       { participants: [{ siteID: 7 }] },
