@@ -133,7 +133,8 @@ describe('the cockpit', () => {
     await choose(page, 'storage', 'refused');
     await reports(page, /Tab 1\), this one: phase \w+, stored in memory/);
     await shows(page, '#phase', /fresh|due/);
-    await page.click('#start-over');
+    // The form to sign in is there a moment before the page loads again.
+    await Promise.all([page.waitForEvent('load'), page.click('#start-over')]);
     await page.waitForSelector('#sign-in:not([hidden])');
     await signIn(page);
     await choose(page, 'storage', 'full');
