@@ -5,16 +5,7 @@ import type { Command } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { examplesOf } from '../../src/cli/examples.ts';
 import { createProgram } from '../../src/cli/program.ts';
-
-/** Standard streams that nothing is written to: the program prints no help here. */
-const io: Parameters<typeof createProgram>[2] = {
-  env: {},
-  stdin: async function* () {},
-  out: () => {},
-  err: () => {},
-  flushed: async () => {},
-  stopped: async () => {},
-};
+import { silentIo } from '../silent-io.ts';
 
 /** A cell: no row ends inside it, and no part of it is read as markup. */
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
@@ -63,7 +54,7 @@ const sections = (verb: Command, above = 'tessera', level = '##'): string[] => {
  * @param folder  where to, with a `/` at its end.
  */
 export async function writeCommandLine(folder: string): Promise<void> {
-  const program = createProgram(manifest.version, [], io);
+  const program = createProgram(manifest.version, [], silentIo);
   const verbs = program
     .createHelp()
     .visibleCommands(program)

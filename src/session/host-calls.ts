@@ -40,10 +40,14 @@ export function endOtherUser(shell: Shell): void {
   if (transition) commit(shell, transition, HOST_CALL).catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
-/** The set that the page was rendered with. One that cannot be read is reported by {@link supplyRendered}. */
-function renderedSet({ settings, page }: Shell): TokenSet | undefined {
+/** The set that the page was rendered with, for its user. One that cannot be read is reported by {@link supplyRendered}. */
+function renderedSet(shell: Shell): TokenSet | undefined {
+  const { tokens, user } = shell.settings;
+  // Somebody else may have signed in on this page since it was rendered.
+  const isForPageUser = labelOf(shell, user ?? undefined) === shell.page.user;
+  if (!tokens || !isForPageUser) return undefined;
   try {
-    const answer = settings.user !== null && page.user && settings.tokens ? parseAnswer(settings.tokens) : 'optout';
+    const answer = parseAnswer(tokens);
     return answer === 'optout' ? undefined : answer;
   } catch {
     return undefined;

@@ -7,11 +7,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { freePort } from '../support/free-port.ts';
 
 const run = promisify(execFile);
 
@@ -73,15 +73,6 @@ const unprivileged = async (): Promise<{ uid?: number; gid?: number }> => {
     }
   }
   throw new Error('expected a user postgres or nobody to run PostgreSQL as, found neither');
-};
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 };
 
 // Resolves when the server accepts connections; rejects with its last lines if it ends.

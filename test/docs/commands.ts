@@ -1,6 +1,7 @@
 /** Command lines in the shell blocks of the documentation, and how one is checked without running it. */
 
 import { type Command, CommanderError } from 'commander';
+import { silentIo } from '../../build/silent-io.ts';
 import { createProgram } from '../../src/cli/program.ts';
 
 const SEPARATOR = /^[()|;&]+$/;
@@ -36,15 +37,6 @@ export const argumentsOf = (command: readonly string[]): string[] | undefined =>
   return at === -1 ? undefined : command.slice(at + 1);
 };
 
-const io: Parameters<typeof createProgram>[2] = {
-  env: {},
-  stdin: async function* () {},
-  out: () => {},
-  err: () => {},
-  flushed: async () => {},
-  stopped: async () => {},
-};
-
 const withoutActions = (command: Command): void => {
   if (command.commands.length === 0) command.action(() => {});
   for (const part of command.commands) withoutActions(part);
@@ -52,7 +44,7 @@ const withoutActions = (command: Command): void => {
 
 /** Parse a command line with the real program, whose verbs do nothing. Returns what is wrong with it, or undefined. */
 export const faultOf = async (args: readonly string[]): Promise<string | undefined> => {
-  const program = createProgram('0.0.0', args, io);
+  const program = createProgram('0.0.0', args, silentIo);
   withoutActions(program);
   try {
     await program.parseAsync(args, { from: 'user' });

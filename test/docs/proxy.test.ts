@@ -4,7 +4,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { root } from '../../build/dist.ts';
@@ -12,6 +11,7 @@ import { createOperator, type Operator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { createClient } from '../../src/server/index.ts';
 import { emptyFolder } from '../database/places.ts';
+import { freePort } from '../support/free-port.ts';
 
 const CADDY = process.env['CADDY'] ?? '/usr/bin/caddy';
 const isThere = await access(CADDY).then(
@@ -21,14 +21,6 @@ const isThere = await access(CADDY).then(
 // In CI it must be: `.ci/run` installs it.
 if (!isThere && process.env['TESSERA_ENGINES'] === 'all')
   throw new Error(`expected Caddy at ${CADDY} (Debian: apt-get install caddy), found none`);
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  await new Promise((closed) => server.close(closed));
-  return port;
-};
 
 describe.skipIf(!isThere)('deploy/Caddyfile', () => {
   let caddy: ChildProcess;

@@ -1,28 +1,18 @@
 /** docs/start/script-tag.md works as it is written: its server and its page, with the packed package, a real operator and a real browser. */
 
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createOperator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { openProfile } from '../support/browser.ts';
+import { freePort } from '../support/free-port.ts';
 import { installPacked } from '../support/packed.ts';
 import { blocks } from './blocks.ts';
 
 const PAGE = 'docs/start/script-tag.md';
 const WAIT = { timeout: 60_000 };
-
-/** A port that is free now. */
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  await new Promise((closed) => server.close(closed));
-  return port;
-};
 
 test('a page gets a token, and a logout ends it', async () => {
   const [server, calls] = blocks.filter(({ page, language }) => page === PAGE && language === 'js');

@@ -161,6 +161,28 @@ describe('a page with the label of a user', () => {
     expect(await store.read()).not.toHaveProperty('set');
   });
 
+  test('keeps nothing of the set that it is rendered with for a user who signed in while consent was refused', async () => {
+    const { visit } = openProfile();
+    // The record of a site that gives no labels yet.
+    (await visit({ tokens: success(1) })).session.close();
+    let onChange = (_: boolean) => {};
+    const { session, tokens, events } = await visit({
+      user: 'account-a',
+      tokens: success(1),
+      consent: (change) => {
+        onChange = change;
+        return new Promise(() => {});
+      },
+    });
+    onChange(false);
+    await expect(session.setTokens(success(2), { user: 'account-b' })).rejects.toMatchObject({ code: 'no_consent' });
+    onChange(true);
+    await fixture.settle();
+    expect([...tokens].filter(Boolean)).toEqual([]);
+    expect(session.advertisingToken).toBeUndefined();
+    expect(events).toEqual([['needsTokens', 'empty']]);
+  });
+
   test('reads a record of a former version as that of no known user', async () => {
     const { session } = fixture.open({ store: memoryStore(recordOf(1)), user: 'account-a' });
     await session.ready;

@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { PLAIN_HOST } from './chromium.ts';
 import type { Engine, EngineKind, Tab } from './engine.ts';
 import { firstThatRuns } from './files.ts';
+import { freePort } from './free-port.ts';
 
 const DRIVER = ['/usr/bin/WebKitWebDriver'];
 const SCREEN = ['/usr/bin/Xvfb'];
@@ -60,13 +61,6 @@ const serveProxy = (): Promise<Server> =>
   });
 
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
-
-const freePort = async (): Promise<number> => {
-  const server = await serveProxy();
-  const port = portOf(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-};
 
 type Command = <T>(method: string, path: string, body?: unknown) => Promise<T>;
 

@@ -1,5 +1,6 @@
 /** The state of an operator in memory: it ends with the process. */
 
+import { encodeB64 } from '../crypto/base64.ts';
 import type {
   KeyStore,
   ListedParticipant,
@@ -77,6 +78,7 @@ export function memoryState(): State {
     optOuts: {
       epochAt: async (now) => (epoch ??= now),
       since: async (wanted) => wanted.map(sinceOf),
+      isAbsent: (user) => !users.has(encodeB64(user)),
       sinceByRawId: async (rawIds) => rawIds.map((rawId) => sinceOf(ownersByRawId.get(rawId))),
       put: async (optOuts) => {
         for (const { rawIds, ...optOut } of optOuts) {

@@ -16,20 +16,20 @@ const OTHER_USER =
 
 /** Why there is no token at `now`: what stands in the way first, then what the record says, then the last failure. */
 export function noTokenError(stored: SessionRecord, page: PageState, now: number): TokenError {
-  const isForeign = isOfOtherUser(stored, page.user);
-  const record = isLoaded(page) && !isForeign ? stored : emptyRecord(stored.baseUrl);
   if (page.isClosed) return new TokenError('closed', isDevelopment ? 'The session was closed.' : undefined);
   if (page.consent !== 'granted')
     return new TokenError('no_consent', isDevelopment ? consentReason(page) : `no_consent: ${page.consent}`);
+  if (isOfOtherUser(stored, page.user))
+    return new TokenError('no_token', isDevelopment ? OTHER_USER : 'no_token: other_user');
+  const record = isLoaded(page) ? stored : emptyRecord(stored.baseUrl);
   if (record.optedOut) return new TokenError('opted_out', isDevelopment ? 'The user has opted out.' : undefined);
   if (record.ended) {
     const text = 'The service refused the refresh token for good; a new set is needed.';
     return new TokenError('refresh_rejected', isDevelopment ? text : undefined);
   }
-  if (page.lastError && !isForeign) return page.lastError;
-  const brief = isForeign ? 'other_user' : (page.provideResult ?? (record.set ? 'expired' : 'empty'));
-  if (!isDevelopment) return new TokenError('no_token', `no_token: ${brief}`);
-  return new TokenError('no_token', isForeign ? OTHER_USER : noTokenReason(record, page, now));
+  if (page.lastError) return page.lastError;
+  const brief = page.provideResult ?? (record.set ? 'expired' : 'empty');
+  return new TokenError('no_token', isDevelopment ? noTokenReason(record, page, now) : `no_token: ${brief}`);
 }
 
 function consentReason({ consent }: PageState): string {

@@ -1,0 +1,14 @@
+/** A port for a server of a test that must know its port before it starts. */
+
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+
+/** Return a TCP port of 127.0.0.1 that is free now. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
