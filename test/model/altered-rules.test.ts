@@ -251,10 +251,12 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   ['a need is not emitted', 'wild', without('needsTokens'), /the need of a set is not emitted/],
 ];
 
-test.each(altered)(
+test.for(altered)(
   'the model detects that %s',
-  async (_, field, rule, violation, fixed) => {
-    expect(await runModel({ field, runs: RUNS, seed: SEED, shrinks: false, altered: rule, fixed })).toMatch(violation);
+  { timeout: limitOf(RUNS) },
+  async ([, field, rule, violation, fixed], { signal }) => {
+    expect(await runModel({ field, runs: RUNS, seed: SEED, shrinks: false, altered: rule, fixed, signal })).toMatch(
+      violation,
+    );
   },
-  limitOf(RUNS),
 );

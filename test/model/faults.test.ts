@@ -7,8 +7,8 @@ const RUNS = runsOf(3000);
 
 test(
   `${RUNS} simulated profiles with all faults keep every invariant`,
-  async () => {
-    expect(await runModel({ field: 'wild', runs: RUNS, seed: SEED })).toBe('');
+  async ({ signal }) => {
+    expect(await runModel({ field: 'wild', runs: RUNS, seed: SEED, signal })).toBe('');
   },
   limitOf(RUNS),
 );
@@ -17,21 +17,21 @@ const FEWER = runsOf(150);
 
 test(
   `${FEWER} simulated profiles with damaged records keep every invariant`,
-  async () => {
-    expect(await runModel({ field: 'damage', runs: FEWER, seed: SEED })).toBe('');
+  async ({ signal }) => {
+    expect(await runModel({ field: 'damage', runs: FEWER, seed: SEED, signal })).toBe('');
   },
   limitOf(FEWER),
 );
 
-test.each([
+test.for([
   ['refresh answers that repeat the refresh token', { keepsRefreshToken: true }],
   ['a Date header of the past', { isDateReadable: true, dateErrorMs: -3_600_000 }],
   ['a Date header of the future', { isDateReadable: true, dateErrorMs: 3_600_000 }],
   ['a store slower than the limits', { storage: 'sluggish' }],
 ] as const)(
   `${FEWER} simulated profiles with %s keep every invariant`,
-  async (_, fixed) => {
-    expect(await runModel({ field: 'wild', runs: FEWER, seed: SEED, fixed })).toBe('');
+  { timeout: limitOf(FEWER) },
+  async ([, fixed], { signal }) => {
+    expect(await runModel({ field: 'wild', runs: FEWER, seed: SEED, fixed, signal })).toBe('');
   },
-  limitOf(FEWER),
 );

@@ -7,26 +7,26 @@ const RUNS = runsOf(2000);
 
 test(
   `${RUNS} simulated profiles with overlapping operations keep every invariant`,
-  async () => {
-    expect(await runModel({ field: 'close', runs: RUNS, seed: SEED })).toBe('');
+  async ({ signal }) => {
+    expect(await runModel({ field: 'close', runs: RUNS, seed: SEED, signal })).toBe('');
   },
   limitOf(RUNS),
 );
 
 const FEWER = runsOf(300);
 
-test.each(['works', 'missing'] as const)(
+test.for(['works', 'missing'] as const)(
   `${FEWER} simulated profiles that supply the same sets again keep every invariant (channel: %s)`,
-  async (channel) => {
-    expect(await runModel({ field: 'again', runs: FEWER, seed: SEED, fixed: { channel } })).toBe('');
+  { timeout: limitOf(FEWER) },
+  async (channel, { signal }) => {
+    expect(await runModel({ field: 'again', runs: FEWER, seed: SEED, fixed: { channel }, signal })).toBe('');
   },
-  limitOf(FEWER),
 );
 
 test(
   `${FEWER} simulated profiles with pages that come and go keep every invariant`,
-  async () => {
-    expect(await runModel({ field: 'absence', runs: FEWER, seed: SEED })).toBe('');
+  async ({ signal }) => {
+    expect(await runModel({ field: 'absence', runs: FEWER, seed: SEED, signal })).toBe('');
   },
   limitOf(FEWER),
 );
