@@ -97,6 +97,8 @@ function createShell(options: SessionOptions): Shell {
   const { baseUrl, name, provide, refresh } = settings;
   const clock = createClock(settings.now);
   const store = settings.store ?? defaultStore(name);
+  // Opening takes longer than all the rest until the token is there: it goes on while the session is built.
+  if (!settings.consent) store.open?.();
   const user = settings.user === null ? undefined : labelOf({ settings }, settings.user);
   const page = { ...initialPage(provide !== undefined, refresh === 'auto', store.kind ?? 'custom'), user };
   const ports: RecordStorePorts = {

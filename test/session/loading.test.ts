@@ -1,10 +1,10 @@
 // @vitest-environment node
 /** Loading the code: importing it touches no global, and two copies of the script file on one page work like two tabs. */
 
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bundle } from '../../build/dist.ts';
 import type { Tessera } from '../../src/page/global.ts';
-import { indexedDbStore } from '../../src/session/index.ts';
+import { createSession, indexedDbStore, memoryStore, type SessionOptions } from '../../src/session/index.ts';
 import { MINUTE, names, recordEvents, until, useFakeClock } from '../support/fixtures.ts';
 import { BASE_URL, createFixture, recordOf } from './fixtures.ts';
 
@@ -40,6 +40,34 @@ test('two copies of tessera.js share one refresh, and a logout in one ends both'
   await one.session.clear();
   await until(() => both.every(({ session }) => !session.advertisingToken));
   for (const { session } of both) session.close();
+});
+
+describe('the order of a page view', () => {
+  const open = (options: Partial<SessionOptions> = {}) => {
+    const order: string[] = [];
+    vi.stubGlobal('BroadcastChannel', function channel() {
+      order.push('channel');
+    });
+    vi.stubGlobal('addEventListener', () => order.push('listener'));
+    const store = { ...memoryStore(recordOf(1)), open: () => order.push('open') };
+    const session = createSession({ baseUrl: BASE_URL, store, ...options });
+    vi.unstubAllGlobals();
+    return { order, session };
+  };
+
+  test('the store opens before the channel and the listeners are there', async () => {
+    const { order, session } = open();
+    expect(order.slice(0, 2)).toEqual(['open', 'listener']);
+    expect(order).toContain('channel');
+    await session.ready;
+    session.close();
+  });
+
+  test('with a consent gate nothing opens the store in advance', () => {
+    const { order, session } = open({ consent: () => new Promise(() => {}) });
+    expect(order).not.toContain('open');
+    session.close();
+  });
 });
 
 test('importing the module reads no global of the browser', async () => {

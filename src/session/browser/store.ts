@@ -19,6 +19,8 @@ export interface Store {
    * @returns what is stored now.
    */
   update(change: (stored: unknown) => unknown): Promise<unknown>;
+  /** Begin to open what the first use needs; a failure shows at that use. A session without a consent gate calls it first. */
+  open?(): void;
   /** Release connections. The value stays. */
   close?(): void;
   /** Make the store that replaces this one for the life of the page when it fails. Default: {@link memoryStore}. */
@@ -46,7 +48,7 @@ const KEY = 'session';
 export function indexedDbStore(name: string): Store {
   let opening: Promise<IDBDatabase> | undefined;
 
-  const open = async (): Promise<IDBDatabase> => {
+  const openDatabase = async (): Promise<IDBDatabase> => {
     const request = indexedDB.open(name);
     request.onupgradeneeded = () => request.result.createObjectStore(TABLE);
     const database = await promisifyRequest(request);
@@ -62,9 +64,13 @@ export function indexedDbStore(name: string): Store {
     opening = undefined;
   };
 
+  const connect = (): Promise<IDBDatabase> => {
+    opening ??= openDatabase();
+    return opening;
+  };
+
   const transact: UseStore = async (mode, work) => {
-    opening ??= open();
-    const database = await opening;
+    const database = await connect();
     return work(database.transaction(TABLE, mode).objectStore(TABLE));
   };
 
@@ -81,6 +87,7 @@ export function indexedDbStore(name: string): Store {
 
   return {
     kind: 'indexeddb',
+    open: () => void connect().catch(() => {}),
     read: () => table('readonly', (values) => promisifyRequest(values.get(KEY))),
     update: (change) =>
       table('readwrite', async (values) => {
