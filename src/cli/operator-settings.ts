@@ -34,6 +34,9 @@ export interface OperatorVerbOptions extends OperatorSettings {
   readonly config?: string;
 }
 
+/** Set in the environment of a process of `--processes`, so that its command line serves instead of starting processes. */
+export const WORKER_VARIABLE = 'TESSERA_WORKER';
+
 // A misspelt name is an error.
 const CONFIG_NAMES = [
   'port',

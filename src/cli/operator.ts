@@ -6,8 +6,13 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Io } from './io.ts';
 import type { CredentialOutput } from './operator-credentials.ts';
-import { LOG_LEVELS, loadSettings, type OperatorVerbOptions, processCount } from './operator-settings.ts';
-import { WORKER_VARIABLE } from './process-messages.ts';
+import {
+  LOG_LEVELS,
+  loadSettings,
+  type OperatorVerbOptions,
+  processCount,
+  WORKER_VARIABLE,
+} from './operator-settings.ts';
 
 /** Parse a number. */
 export const parseNumber = (text: string): number => {
@@ -105,10 +110,10 @@ export function operatorCommand(io: Io): Command {
       const isWorker = io.env[WORKER_VARIABLE] !== undefined && process.send !== undefined;
       // The parent has given the warnings about files and flags.
       const load = () => loadSettings(flags, isWorker ? { ...io, err: () => {} } : io);
-      if (isWorker) return (await import('./worker.ts')).serveAsWorker(load, output, io);
+      if (isWorker) return (await import('./processes/index.ts')).serveAsWorker(load, output, io);
       const settings = await load();
       const count = processCount(settings);
-      if (count !== undefined) return (await import('./processes.ts')).runProcesses(count, settings, output, io);
+      if (count !== undefined) return (await import('./processes/index.ts')).runProcesses(count, settings, output, io);
       return (await import('./serve.ts')).serveAlone(settings, output, io);
     });
 }

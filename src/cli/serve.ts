@@ -12,9 +12,9 @@ import { isLoopback } from '../token/checks.ts';
 import { checkEnvFile } from './env-file.ts';
 import type { Io } from './io.ts';
 import { announceCredentials, type CredentialOutput } from './operator-credentials.ts';
+import { createLog } from './operator-log.ts';
+import { openPort } from './operator-ports.ts';
 import type { OperatorSettings } from './operator-settings.ts';
-import { createLog } from './process-log.ts';
-import { openPort } from './process-ports.ts';
 
 type Handler = Parameters<typeof listen>[0];
 

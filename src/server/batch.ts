@@ -15,9 +15,12 @@ export const MAX_ITEMS = 5_000;
 /** Highest number of bytes in one request. The limit of the service is 1 MB; this is the stricter reading of it. */
 export const MAX_BYTES = 1_000_000;
 
+/** What takes more than one byte as JSON in UTF-8: anything but printable ASCII without quote and backslash. */
+const LONGER_AS_JSON = /[^ !#-[\]-~]/;
+
 /** Count the bytes of `text` with quotes and a comma, as JSON in UTF-8. */
 export function jsonBytes(text: string): number {
-  return /^[\w+/=@. -]*$/.test(text) ? text.length + 3 : utf8(JSON.stringify(text)).length + 1;
+  return LONGER_AS_JSON.test(text) ? utf8(JSON.stringify(text)).length + 1 : text.length + 3;
 }
 
 /** The free space of one request. */

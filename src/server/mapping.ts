@@ -73,12 +73,14 @@ export function stringOf(path: string, name: string, value: unknown): string {
 }
 
 // Base64 or URL-safe base64 in practice. Anything printable passes, so that a new format does not stop a client.
-const IDENTIFIER = /^[!-~]{1,256}$/;
+// A counted repetition, `{1,256}`, would take half as long again.
+const NOT_PRINTABLE = /[^!-~]/;
+const MAX_IDENTIFIER_LENGTH = 256;
 
 /** Return `value` if it can be a raw ID or the name of a bucket: 1 to 256 printable ASCII characters; else throw. */
 export function identifierOf(path: string, name: string, value: unknown): string {
   const text = stringOf(path, name, value);
-  if (!IDENTIFIER.test(text))
+  if (text.length > MAX_IDENTIFIER_LENGTH || NOT_PRINTABLE.test(text))
     throw unusableAnswer(path, `${name}: expected 1 to 256 printable ASCII characters, got another string`);
   return text;
 }

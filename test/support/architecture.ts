@@ -161,7 +161,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   'cli-progress': ['cli'],
   pino: ['cli'],
   'rate-limiter-flexible': ['operator/state/rate-limit.ts'],
-  'prom-client': ['operator/metrics.ts', 'cli/process-metrics.ts'],
+  'prom-client': ['operator/metrics.ts', 'cli/processes/metrics.ts'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],
   react: ['page/react.ts', 'page/react.tsx'],

@@ -6,7 +6,8 @@
  */
 
 import cluster, { type Worker } from 'node:cluster';
-import { type ToParent, type ToWorker, WORKER_VARIABLE } from './process-messages.ts';
+import { WORKER_VARIABLE } from '../operator-settings.ts';
+import type { ToParent, ToWorker } from './messages.ts';
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';
 

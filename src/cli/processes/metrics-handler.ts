@@ -1,7 +1,7 @@
 /// <reference types="node" />
 /** Answers `/metrics` with the metrics of all processes, as an operator answers it with its own. */
 
-import { createMetricsHandler } from '../operator/http/router.ts';
+import { createMetricsHandler } from '../../operator/http/router.ts';
 
 /** Metrics in the Prometheus text format. */
 export interface MetricsText {

@@ -6,13 +6,13 @@
 
 import cluster from 'node:cluster';
 import { once } from 'node:events';
-import type { Operator } from '../operator/index.ts';
-import type { Io } from './io.ts';
-import type { CredentialOutput } from './operator-credentials.ts';
-import { databaseFingerprint, type OperatorSettings, processCount } from './operator-settings.ts';
-import type { Snapshot, StartMessage, ToParent, ToWorker } from './process-messages.ts';
-import { type MetricsText, metricsHandlerOf } from './process-metrics-handler.ts';
-import { serve } from './serve.ts';
+import type { Operator } from '../../operator/index.ts';
+import type { Io } from '../io.ts';
+import type { CredentialOutput } from '../operator-credentials.ts';
+import { databaseFingerprint, type OperatorSettings, processCount } from '../operator-settings.ts';
+import { serve } from '../serve.ts';
+import type { Snapshot, StartMessage, ToParent, ToWorker } from './messages.ts';
+import { type MetricsText, metricsHandlerOf } from './metrics-handler.ts';
 
 /** So long a new process waits for its memory of opt-outs before it takes the place of another one, ms. */
 const CURRENT_TIMEOUT_MS = 10_000;

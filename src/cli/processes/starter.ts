@@ -2,13 +2,13 @@
 /** Starts one process of `tessera operator --processes`, answers what it asks, and prints the credentials that it has made. */
 
 import type { Worker } from 'node:cluster';
-import type { Io } from './io.ts';
-import type { CredentialOutput } from './operator-credentials.ts';
-import { databaseFingerprint, type OperatorSettings } from './operator-settings.ts';
-import type { Collector } from './process-collector.ts';
-import { createLog } from './process-log.ts';
-import type { ToParent } from './process-messages.ts';
-import { afterLastMessage, answerOf, exitOf, forkWorker, tell } from './process-worker.ts';
+import type { Io } from '../io.ts';
+import type { CredentialOutput } from '../operator-credentials.ts';
+import { createLog } from '../operator-log.ts';
+import { databaseFingerprint, type OperatorSettings } from '../operator-settings.ts';
+import type { Collector } from './collector.ts';
+import type { ToParent } from './messages.ts';
+import { afterLastMessage, answerOf, exitOf, forkWorker, tell } from './worker-handle.ts';
 
 /** What a group of processes is made from. */
 export interface GroupOptions {

@@ -7,16 +7,16 @@
  */
 
 import type { Worker } from 'node:cluster';
-import type { Listening } from '../operator/node.ts';
-import type { Io } from './io.ts';
-import type { CredentialOutput } from './operator-credentials.ts';
-import type { OperatorSettings } from './operator-settings.ts';
-import { type Collector, createCollector } from './process-collector.ts';
-import { createLog } from './process-log.ts';
-import { metricsHandlerOf } from './process-metrics-handler.ts';
-import { openPort } from './process-ports.ts';
-import { createStarter, type GroupOptions } from './process-starter.ts';
-import { exitOf, tell } from './process-worker.ts';
+import type { Listening } from '../../operator/node.ts';
+import type { Io } from '../io.ts';
+import type { CredentialOutput } from '../operator-credentials.ts';
+import { createLog } from '../operator-log.ts';
+import { openPort } from '../operator-ports.ts';
+import type { OperatorSettings } from '../operator-settings.ts';
+import { type Collector, createCollector } from './collector.ts';
+import { metricsHandlerOf } from './metrics-handler.ts';
+import { createStarter, type GroupOptions } from './starter.ts';
+import { exitOf, tell } from './worker-handle.ts';
 
 const FIRST_BACK_OFF_MS = 500;
 const MAX_BACK_OFF_MS = 30_000;

@@ -1,7 +1,7 @@
 /// <reference types="node" />
-/** What the processes of `tessera operator --processes` tell each other: see `processes.ts` and `worker.ts`. */
+/** What the processes of `tessera operator --processes` tell each other: see `parent.ts` and `worker.ts`. */
 
-/** The metrics of one process as data; only `process-metrics.ts` looks into the values of all. */
+/** The metrics of one process as data; only `metrics.ts` looks into the values of all. */
 export type Snapshot = readonly {
   readonly name: string;
   readonly type: string;
@@ -41,6 +41,3 @@ export type ToParent =
   | { readonly type: 'snapshot'; readonly id?: number; readonly snapshot: Snapshot }
   /** Asks for the metrics of all processes. */
   | { readonly type: 'metrics'; readonly id: number };
-
-/** Set in the environment of a worker, so that its command line serves instead of starting workers. */
-export const WORKER_VARIABLE = 'TESSERA_WORKER';

@@ -7,7 +7,7 @@
 // A single file of the package, as in `operator/metrics.ts`.
 // @ts-expect-error
 import aggregator from 'prom-client/lib/cluster.js';
-import type { Snapshot } from './process-messages.ts';
+import type { Snapshot } from './messages.ts';
 
 const { aggregate } = aggregator as {
   aggregate(snapshots: readonly Snapshot[]): {

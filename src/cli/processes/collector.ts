@@ -2,9 +2,9 @@
 /** Asks the processes of `tessera operator --processes` for their metrics, in the process that has started them. */
 
 import type { Worker } from 'node:cluster';
-import type { ToParent } from './process-messages.ts';
-import { createProcessMetrics } from './process-metrics.ts';
-import { answerOf, tell } from './process-worker.ts';
+import type { ToParent } from './messages.ts';
+import { createProcessMetrics } from './metrics.ts';
+import { answerOf, tell } from './worker-handle.ts';
 
 const SNAPSHOT_TIMEOUT_MS = 2000;
 
