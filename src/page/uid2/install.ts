@@ -1,11 +1,12 @@
 /** The global `__uid2` or `__euid`: its methods, and how it takes its place on the page. */
 
+import type { Session } from '../../session/index.ts';
 import { typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { ownGlobal } from '../clobbering.ts';
-import { createCallbacks, run } from './callbacks.ts';
-import { abort, disconnect, look, setIdentity, start, update } from './drop-in.ts';
-import { createPlaces } from './places.ts';
+import { createCallbacks } from './callbacks.ts';
+import { abort, disconnect, followPlaces, setIdentity, start, update } from './drop-in.ts';
+import { createPlaces, tryTo } from './places.ts';
 import { type DropIn, identityOf, isStarted, knownNow } from './state.ts';
 import { isAvailable, type Known, needsLogin } from './status.ts';
 import type { Callback, Identity, InitOptions, Product, Uid2 } from './types.ts';
@@ -34,12 +35,14 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   const { identity, callback, ...more } = given;
   const { state, options: before } = dropIn;
   const options = { ...base, ...more };
-  const isOther =
+  const isEarlier = (session: Session) =>
+    Number((identity as Identity)['identity_expires']) < Number(session.state.expiresAt);
+  const needsStart =
     !isStarted(state) ||
     (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]) ||
-    // No number is less than NaN.
-    (identity && !(Number((identity as Identity)['identity_expires']) < Number(state.session.state.expiresAt)));
-  if (isOther) start(dropIn, options, identity);
+    // A malformed identity is not earlier: the legacy callbacks are to receive its status.
+    (identity && !isEarlier(state.session));
+  if (needsStart) start(dropIn, options, identity);
   dropIn.options = options;
   update(dropIn);
   if (callback) dropIn.callbacks.addLegacy(callback);
@@ -55,7 +58,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
   let options: InitOptions = {};
   const whenStarted = <T>(read: (known: Known) => T) => (isStarted(dropIn.state) ? read(knownNow(dropIn)) : undefined);
   const getIdentity = () => {
-    look(dropIn);
+    followPlaces(dropIn);
     return identityOf(dropIn);
   };
   return {
@@ -65,7 +68,10 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     },
     getAdvertisingToken: () => getIdentity()?.['advertising_token'] as string | undefined,
     getAdvertisingTokenAsync: async () => {
-      await dropIn.started;
+      // A good token does not wait for the record.
+      const token = whenStarted((known) => known.token);
+      if (token) return token;
+      await dropIn.firstRead;
       if (!isStarted(dropIn.state)) throw new Error('aborted');
       return dropIn.state.session.getToken();
     },
@@ -88,8 +94,10 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
 };
 
 const createDropIn = (product: Product, list: Callback[]): DropIn => {
-  let start!: () => void;
-  const started = new Promise<void>((resolve) => (start = resolve));
+  let resolveFirstRead!: () => void;
+  const firstRead = new Promise<void>((resolve) => {
+    resolveFirstRead = resolve;
+  });
   const places = createPlaces(product);
   const dropIn: DropIn = {
     product,
@@ -102,8 +110,8 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
     state: { name: 'idle' },
     told: undefined,
     considered: new Set(),
-    start,
-    started,
+    firstRead,
+    resolveFirstRead,
   };
   return dropIn;
 };
@@ -129,13 +137,14 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
   const earlier = dropIn.places.readOptions();
   /** Start as an earlier page did, unless this page has started by itself. */
   const bootstrap = () => {
-    if (earlier && dropIn.state.name === 'idle') run(() => init(dropIn, earlier, {}));
+    // Damaged options are as none.
+    if (earlier && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlier, {}));
   };
   const sdk = createMethods(dropIn, bootstrap);
   window[name] = sdk;
   dropIn.callbacks.emit('SdkLoaded', null);
   // A server's answer to a sign-in, or a page of another host, may have changed the cookie meanwhile.
-  for (const event of ['focus', 'pageshow']) addEventListener(event, () => void look(dropIn));
+  for (const event of ['focus', 'pageshow']) addEventListener(event, () => void followPlaces(dropIn));
   queueMicrotask(bootstrap);
   return sdk;
 }

@@ -8,6 +8,15 @@
 import { readDocument, writeDocumentCookie } from '../clobbering.ts';
 import type { CookieOptions, Identity, InitOptions, Product } from './types.ts';
 
+/** The options that are left for a later page. A page may pass more to `init`, such as an email address. */
+const OPTION_NAMES = [
+  'baseUrl',
+  'refreshRetryPeriod',
+  'useCookie',
+  'cookieDomain',
+  'cookiePath',
+] satisfies (keyof InitOptions)[];
+
 /** A value, and where it was found. `page`: the page itself supplied it. */
 export interface Found {
   readonly from: 'local' | 'cookie' | 'page';
@@ -38,9 +47,10 @@ const parse = (text: string | null | undefined): Identity | undefined => {
 
 const readLocal = (key: string): string | null | undefined => tryTo(() => localStorage.getItem(key));
 
-const writeLocal = (key: string, value: unknown): void => {
+/** Write a value, or remove it. `names`: its members to keep, default all. */
+const writeLocal = (key: string, value: unknown, names?: string[]): void => {
   tryTo(() => {
-    const text = JSON.stringify(value) ?? null;
+    const text = JSON.stringify(value, names) ?? null;
     if (text === readLocal(key)) return;
     if (text) localStorage.setItem(key, text);
     else localStorage.removeItem(key);
@@ -111,19 +121,16 @@ export function createPlaces(product: Product): Places {
 
   return {
     readOptions,
-    writeOptions: (options) => writeLocal(optionsKey, options),
+    writeOptions: (options) => writeLocal(optionsKey, options, OPTION_NAMES),
     read: () => [
       ...readCookies(cookieName).flatMap((text) => foundAt('cookie', parse(tryTo(() => decodeURIComponent(text))))),
       ...foundAt('local', parse(readLocal(localKey))),
     ],
     write: ({ cookie, local }, options, ownsCookie) => {
-      writeCookie(
-        cookie ? encodeURIComponent(JSON.stringify(cookie)) : '',
-        cookie?.['refresh_expires'],
-        options,
-        ownsCookie,
-      );
-      writeLocal(localKey, local);
+      const text = cookie ? encodeURIComponent(JSON.stringify(cookie)) : '';
+      writeCookie(text, cookie?.['refresh_expires'], options, ownsCookie);
+      // A cookie that the browser refuses, or that another path hides, is no copy for this page.
+      writeLocal(localKey, readCookies(cookieName).includes(text) ? local : (local ?? cookie));
     },
   };
 }

@@ -22,6 +22,9 @@ export interface Claim {
 /** The time of what a server or the former SDK says: later than every known time, earlier than what the page says. */
 const UNKNOWN_TIME = Number.MAX_VALUE;
 
+/** The time of a copy whose act has none: it counts only where nothing else is known. */
+export const UNDATED_COPY = 1;
+
 /** Tell whether a claim has the time of its act. */
 export function isDated({ actAt }: Claim): boolean {
   return actAt < UNKNOWN_TIME;
@@ -38,7 +41,9 @@ export function claimOf({ from, value }: Found): Claim | undefined {
   // A server that says `logout` has no identity to name: nothing follows from it.
   const answer = status === 'logout' && tessera ? status : tryTo(() => parseAnswer(value));
   const undated = from === 'page' ? Number.POSITIVE_INFINITY : UNKNOWN_TIME;
-  return answer && { answer, actAt: tessera ? Math.min(Number(tessera) || 1, Number.MAX_SAFE_INTEGER) : undated };
+  return (
+    answer && { answer, actAt: tessera ? Math.min(Number(tessera) || UNDATED_COPY, Number.MAX_SAFE_INTEGER) : undated }
+  );
 }
 
 /**
@@ -81,6 +86,18 @@ export function heldBy({ newest, supplied }: Choice): Held {
   return { set: supplied ?? (newest?.answer as TokenSet | undefined) };
 }
 
+/** A clock that was set back by less counts as right, ms; the session has the same limit. */
+const CLOCK_TOLERANCE_MS = 5_000;
+
+/**
+ * Return the time by which tokens expire, until the record has been read. `Infinity` if the clock was set back since the login:
+ * nobody can tell by how much, so no token counts as good.
+ */
+export function tokenTime({ newest, supplied }: Choice, now: number): number {
+  const isSetBack = !supplied && newest && now + CLOCK_TOLERANCE_MS < newest.actAt;
+  return isSetBack ? Number.POSITIVE_INFINITY : now;
+}
+
 /**
  * List what the record does not know yet and has to follow, in order.
  *
@@ -115,19 +132,21 @@ export function newsIn(
 export function claimOfRecord(record: DatedRecord | undefined, isInForce: boolean): Claim | undefined {
   const { set, actAt, optedOut, clearedAt } = record ?? {};
   const answer = optedOut ? 'optout' : set ? isInForce && set : clearedAt !== undefined && 'logout';
-  return answer ? { answer, actAt: actAt || 1 } : undefined;
+  return answer ? { answer, actAt: actAt || UNDATED_COPY } : undefined;
 }
 
-/** How long a mark stays in its place, ms: the session keeps its own of an opt-out without an end. */
-const MARK_MS = 365 * 86_400_000;
+/**
+ * When a mark expires, epoch ms: in 5138, which browsers shorten for cookies. A time that depends on the clock would change the
+ * mark at every write.
+ */
+const NEVER = 1e14;
 
 /** Return the value that keeps a claim. A mark holds no token. */
 export function wireOf({ answer, actAt }: Claim): Identity {
-  const expiresAt = Date.now() + MARK_MS;
   const value =
     typeof answer === 'string'
       ? // The former SDK reads these members.
-        { status: answer, identity_expires: expiresAt, refresh_expires: expiresAt }
+        { status: answer, identity_expires: NEVER, refresh_expires: NEVER }
       : toWire(answer);
   return { ...value, tessera: actAt };
 }

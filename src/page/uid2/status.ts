@@ -39,10 +39,11 @@ export interface Known {
  *
  * @param token   undefined if it has expired.
  * @param endsAt  when the refresh token expires, epoch ms.
+ * @param now     by the clock of the service, as far as it is known, epoch ms.
  */
-export function describe(phase: Phase, token: string | undefined, endsAt: number | undefined): Known {
+export function describe(phase: Phase, token: string | undefined, endsAt: number | undefined, now: number): Known {
   if (phase === 'empty' || phase === 'optedOut') return { condition: phase };
-  if (phase === 'ended' || endsAt! <= Date.now()) return { condition: 'ended', token };
+  if (phase === 'ended' || endsAt! <= now) return { condition: 'ended', token };
   return { condition: token ? 'established' : 'expired', token };
 }
 

@@ -10,6 +10,7 @@ import {
   claimsIn,
   heldBy,
   newsIn,
+  tokenTime,
   wireOf,
 } from '../../../src/page/uid2/precedence.ts';
 import type { DatedRecord } from '../../../src/session/dated-store.ts';
@@ -165,6 +166,16 @@ test('a time that is not a finite number is a time nevertheless: a hostile cooki
   }
 });
 
+test.each<[sentence: string, found: Found[], now: number, result: number]>([
+  ['a copy counts by the clock', [found.localCopy(NEWER)], NEWER + MINUTE, NEWER + MINUTE],
+  ['a clock that is corrected by a little is right', [found.localCopy(NEWER)], NEWER - 1_000, NEWER - 1_000],
+  ['a copy from later than now: no token counts as good', [found.localCopy(NEWER)], OLDER, Number.POSITIVE_INFINITY],
+  ['what the page supplies counts by the clock', [found.localCopy(NEWER), found.page], OLDER, OLDER],
+  ['where nothing was found, the clock is right', [], OLDER, OLDER],
+])('%s', (_, values, now, result) => {
+  expect(tokenTime(choose(claimsIn(values, false)), now)).toBe(result);
+});
+
 describe('what is kept', () => {
   test.each<[sentence: string, record: DatedRecord | undefined, isInForce: boolean, value: object | undefined]>([
     ['a copy of the set in force, with the time of its login', signedIn(NEWER), true, { ...set(9), tessera: NEWER }],
@@ -179,8 +190,12 @@ describe('what is kept', () => {
     else expect(claim).toBeUndefined();
   });
 
-  test('a mark holds no token, and is read back as it was', () => {
+  test('a mark holds no token, does not depend on the clock, and is read back as it was', () => {
     const value = wireOf({ answer: 'logout', actAt: NEWER });
+    expect(wireOf({ answer: 'logout', actAt: NEWER })).toEqual(value);
+    expect(new Date(value['refresh_expires'] as number).toUTCString()).toMatch(
+      /^\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT$/,
+    );
     expect(Object.keys(value).sort()).toEqual(['identity_expires', 'refresh_expires', 'status', 'tessera']);
     expect(claimOf({ from: 'local', value })).toEqual({ answer: 'logout', actAt: NEWER });
   });
