@@ -1,15 +1,15 @@
 /** The global `__uid2` or `__euid`: its methods, and how it takes its place on the page. */
 
-import type { Session } from '../../session/index.ts';
 import { typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
+import type { WireTokenSet } from '../../token/token-set.ts';
 import { ownGlobal } from '../clobbering.ts';
 import { createCallbacks } from './callbacks.ts';
 import { abort, disconnect, followPlaces, setIdentity, start, update } from './drop-in.ts';
 import { createPlaces, tryTo } from './places.ts';
 import { type DropIn, identityOf, isStarted, knownNow } from './state.ts';
 import { isAvailable, type Known, needsLogin } from './status.ts';
-import type { Callback, Identity, InitOptions, Product, Uid2 } from './types.ts';
+import type { Callback, InitOptions, Product, Uid2 } from './types.ts';
 
 /** Shortest delay that `refreshRetryPeriod` accepts, ms. */
 const SHORTEST_RETRY_MS = 1_000;
@@ -35,13 +35,12 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   const { identity, callback, ...more } = given;
   const { state, options: before } = dropIn;
   const options = { ...base, ...more };
-  const isEarlier = (session: Session) =>
-    Number((identity as Identity)['identity_expires']) < Number(session.state.expiresAt);
+  const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
   const needsStart =
     !isStarted(state) ||
     (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]) ||
-    // A malformed identity is not earlier: the legacy callbacks are to receive its status.
-    (identity && !isEarlier(state.session));
+    // A malformed identity too: the legacy callbacks are to receive its status.
+    (identity && !(expiresAt! < state.session.state.expiresAt!));
   if (needsStart) start(dropIn, options, identity);
   dropIn.options = options;
   update(dropIn);
@@ -80,7 +79,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     isLoginRequired: () => whenStarted(needsLogin),
     isIdentityAvailable: () => whenStarted(isAvailable),
     hasOptedOut: () => whenStarted(({ condition }) => condition === 'optedOut'),
-    isInitComplete: () => dropIn.told !== undefined,
+    isInitComplete: () => !!dropIn.told,
     disconnect: () => {
       bootstrap();
       disconnect(dropIn);
@@ -106,7 +105,7 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
       dropIn.told ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
       identityOf(dropIn),
     ]),
-    options: places.readOptions() ?? {},
+    options: places.earlierOptions ?? {},
     state: { name: 'idle' },
     told: undefined,
     considered: new Set(),
@@ -134,11 +133,11 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
   if (stub && 'init' in stub && typeof stub.init === 'function') return stub;
   const list = Array.isArray(stub?.callbacks) ? stub.callbacks : [];
   const dropIn = createDropIn(product, list);
-  const earlier = dropIn.places.readOptions();
+  const { earlierOptions } = dropIn.places;
   /** Start as an earlier page did, unless this page has started by itself. */
   const bootstrap = () => {
     // Damaged options are as none.
-    if (earlier && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlier, {}));
+    if (earlierOptions && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlierOptions, {}));
   };
   const sdk = createMethods(dropIn, bootstrap);
   window[name] = sdk;

@@ -130,9 +130,10 @@ export function newsIn(
  * @param isInForce  its set has not ended.
  */
 export function claimOfRecord(record: DatedRecord | undefined, isInForce: boolean): Claim | undefined {
-  const { set, actAt, optedOut, clearedAt } = record ?? {};
-  const answer = optedOut ? 'optout' : set ? isInForce && set : clearedAt !== undefined && 'logout';
-  return answer ? { answer, actAt: actAt || UNDATED_COPY } : undefined;
+  const claim = (answer: Claim['answer']) => ({ answer, actAt: record?.actAt || UNDATED_COPY });
+  if (record?.optedOut) return claim('optout');
+  if (record?.set) return isInForce ? claim(record.set) : undefined;
+  return record?.clearedAt === undefined ? undefined : claim('logout');
 }
 
 /**
