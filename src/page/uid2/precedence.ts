@@ -62,7 +62,7 @@ export function claimsIn(found: readonly Found[], isCookieMode: boolean): Claim[
 
 /** The claims that count. */
 export interface Choice {
-  /** The newest copy or mark. Behind a mark nothing is given out until the record has been read. */
+  /** The newest copy or mark. Behind a mark no token is given out until the record has been read. */
   readonly newest?: Claim | undefined;
   /** A set of the page, a server or the former SDK. */
   readonly supplied?: TokenSet | undefined;
@@ -80,9 +80,9 @@ export function choose(claims: readonly Claim[]): Choice {
   };
 }
 
-/** Return what to give out until the record has been read. */
+/** Return what is held until the record has been read. */
 export function heldBy({ newest, supplied }: Choice): Held {
-  if (newest && isMark(newest)) return { optedOut: newest.answer === 'optout' };
+  if (newest && isMark(newest)) return { set: supplied, optedOut: newest.answer === 'optout' };
   return { set: supplied ?? (newest?.answer as TokenSet | undefined) };
 }
 
@@ -90,12 +90,14 @@ export function heldBy({ newest, supplied }: Choice): Held {
 const CLOCK_TOLERANCE_MS = 5_000;
 
 /**
- * Return the time by which tokens expire, until the record has been read. `Infinity` if the clock was set back since the login:
- * nobody can tell by how much, so no token counts as good.
+ * Return the time by which tokens expire, until the record has been read. `Infinity`: no token counts as good,
+ *
+ * - behind a mark, as the set that was supplied may be the one that has ended;
+ * - if the clock was set back since the login: nobody can tell by how much.
  */
 export function tokenTime({ newest, supplied }: Choice, now: number): number {
-  const isSetBack = !supplied && newest && now + CLOCK_TOLERANCE_MS < newest.actAt;
-  return isSetBack ? Number.POSITIVE_INFINITY : now;
+  const isInDoubt = newest && (supplied ? isMark(newest) : now + CLOCK_TOLERANCE_MS < newest.actAt);
+  return isInDoubt ? Number.POSITIVE_INFINITY : now;
 }
 
 /**

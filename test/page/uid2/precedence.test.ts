@@ -67,7 +67,8 @@ describe('before the record has been read', () => {
       COOKIE,
       'give 4',
     ],
-    ['a mark withholds the identity of the page', [found.page, found.loggedOut(NEWER)], false, 'withhold'],
+    ['a mark withholds the identity of the page', [found.page, found.loggedOut(NEWER)], false, 'withhold 1'],
+    ["a mark withholds a server's cookie", [found.server, found.loggedOut(NEWER)], COOKIE, 'withhold 2'],
     ['an opt-out of the former SDK withholds every identity', [found.page, found.formerOptOut], false, 'opted out'],
     [
       'an opt-out in a cookie counts without cookie mode',
@@ -75,15 +76,16 @@ describe('before the record has been read', () => {
       false,
       'opted out',
     ],
-    ['a mark withholds an older copy', [found.cookieCopy(OLDER), found.loggedOut(NEWER)], COOKIE, 'withhold'],
+    ['a mark withholds an older copy', [found.cookieCopy(OLDER), found.loggedOut(NEWER)], COOKIE, 'logged out'],
     ['a copy of a newer act outranks a mark', [found.cookieCopy(NEWER), found.loggedOut(OLDER)], COOKIE, 'give 4'],
     ['a logout that a server states means nothing', [found.serverLogout, found.localCopy(NEWER)], COOKIE, 'give 5'],
     ['a malformed set means nothing', [{ from: 'local', value: { advertising_token: 'alone' } }], false, 'none'],
   ])('%s', (_, values, isCookieMode, result) => {
     const choice = choose(claimsIn(values, isCookieMode));
     const held = heldBy(choice);
-    const given = held.set ? `give ${n(held.set.advertisingToken)}` : choice.newest && 'withhold';
-    expect(held.optedOut ? 'opted out' : (given ?? 'none')).toBe(result);
+    const isGood = tokenTime(choice, START) < Number.POSITIVE_INFINITY;
+    const given = held.set && `${isGood ? 'give' : 'withhold'} ${n(held.set.advertisingToken)}`;
+    expect(held.optedOut ? 'opted out' : (given ?? (choice.newest ? 'logged out' : 'none'))).toBe(result);
   });
 });
 

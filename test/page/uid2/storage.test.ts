@@ -446,6 +446,19 @@ describe('another operator', () => {
     expect(fixture.sent.map(({ url }) => new URL(url).host)).toEqual(['other.example']);
   });
 
+  test('is asked although the former one has refused the set', async () => {
+    fixture.serve((request) =>
+      request.url.startsWith(BASE_URL) ? new Response('', { status: 404 }) : rotate(request),
+    );
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    await fixture.advance(45 * MINUTE);
+    sdk.init({ baseUrl: 'https://other.example' });
+    await complete();
+    await fixture.advance(MINUTE);
+    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
+  });
+
   test('a second init never makes a signed-in page look signed out', async () => {
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
@@ -536,6 +549,23 @@ describe('in the same task as init', () => {
     visit().init({ baseUrl: BASE_URL });
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, false]);
   });
+
+  test.each(['a cookie', 'init'])(
+    'after a logout, a login by the server through %s is not asked for again',
+    async (by) => {
+      sdk.init({ ...COOKIE, identity: wireSet(1) });
+      await complete();
+      tick();
+      sdk.disconnect();
+      await fixture.settle();
+      if (by === 'a cookie') putCookie(newSet(7));
+      visit().init({ ...COOKIE, ...(by === 'init' && { identity: newSet(7) }) });
+      // Whether it is an old set, only the record tells.
+      expect([sdk.isLoginRequired(), sdk.getAdvertisingToken(), sdk.getIdentity()]).toEqual([false, undefined, null]);
+      await complete();
+      expect([sdk.isLoginRequired(), events]).toEqual([false, ['SdkLoaded', 'InitCompleted advertising-7']]);
+    },
+  );
 
   test('a later page knows of an opt-out', async () => {
     fixture.serve(answersSealed({ status: 'optout' }));
