@@ -169,7 +169,8 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
   considered.delete((claim.answer as TokenSet).refreshToken);
   // Behind an opt-out, a set waits until the service accepts it.
   if (isMark(claim) || knownNow(dropIn).condition !== 'optedOut') keepAct(dropIn, state, claim.answer);
-  state.claims = [claim, ...state.claims.filter(isMark)];
+  // A logout comes before it.
+  state.claims = [claim, ...state.claims.filter(({ answer }) => answer === 'optout')];
   if (state.name === 'ready') follow(dropIn, state, [claim]);
 }
 

@@ -567,6 +567,21 @@ describe('in the same task as init', () => {
     },
   );
 
+  test.each(['logs out', 'is logged out'])('setIdentity is in force at once on a page that %s', async (page) => {
+    sdk.init({ ...SHARED, identity: wireSet(1) });
+    await complete();
+    tick();
+    if (page === 'is logged out') sdk.disconnect();
+    await fixture.settle();
+    visit().init(SHARED);
+    if (page === 'logs out') sdk.disconnect();
+    sdk.setIdentity(newSet(5));
+    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-5', false]);
+    await complete();
+    expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-5', 'advertising-5']);
+    expect(events).toEqual(['SdkLoaded', 'InitCompleted advertising-5']);
+  });
+
   test('a later page knows of an opt-out', async () => {
     fixture.serve(answersSealed({ status: 'optout' }));
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
