@@ -32,27 +32,29 @@ const PATIENCE_MS = 250;
 
 /** Tell whether the record is known and nothing is being written: the places may follow it. */
 const isSettled = (state: State): state is Started =>
-  isStarted(state) && state.name === 'ready' && state.session.state.next?.reason !== 'storage';
+  state.name === 'ready' && state.session.state.next?.reason !== 'storage';
 
 /**
  * Keep a claim in its places, or nothing.
  *
- * @param isLogout  erase the cookie out of cookie mode too. Otherwise it is a server's: neither read nor erased there, unless
- *   the user has opted out.
+ * @param ownsCookie  default: in cookie mode, and after an opt-out. Otherwise the cookie is a server's, neither read nor erased.
  */
-const keep = ({ places, options }: DropIn, claim: Claim | undefined, isLogout = false): void => {
+const keep = (
+  { places, options }: DropIn,
+  claim: Claim | undefined,
+  ownsCookie = options.useCookie || claim?.answer === 'optout',
+): void => {
   const { useCookie, cookieDomain } = options;
   const value = claim && wireOf(claim);
   // Other hosts share a cookie with a domain: a logout is marked there too.
   const isShared = useCookie && (claim?.answer !== 'logout' || cookieDomain);
   const isLocal = !useCookie || (claim && isMark(claim));
-  const ownsCookie = useCookie || isLogout || claim?.answer === 'optout';
   places.write({ cookie: isShared ? value : undefined, local: isLocal ? value : undefined }, options, ownsCookie);
 };
 
 /** Keep what the page does now, before it is recorded: the page may be gone before the database has answered. */
-const keepAct = (dropIn: DropIn, { records }: Started, answer: Claim['answer'], isLogout?: boolean): void =>
-  keep(dropIn, { answer, actAt: Math.max(Date.now(), (records.view()?.actAt ?? 0) + 1) }, isLogout);
+const keepAct = (dropIn: DropIn, { records }: Started, answer: Claim['answer'], ownsCookie?: boolean): void =>
+  keep(dropIn, { answer, actAt: Math.max(Date.now(), (records.view()?.actAt ?? 0) + 1) }, ownsCookie);
 
 /** Make the session follow what its record does not know yet; all at once, so that no logout comes between. */
 const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly Claim[]): boolean => {
@@ -137,7 +139,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     tokens: offer && toWire(offer),
     retry: { firstMs: options.refreshRetryPeriod },
   });
-  const state: Started = { name: 'reading', session, records, claims, isInvalid: Boolean(page) && !fromPage };
+  const state: Started = { name: 'reading', session, records, claims, isInvalid: !!page && !fromPage };
   dropIn.state = state;
   const isCurrent = () => dropIn.state === state;
   // A database that hangs holds up neither a copy nor a mark.
@@ -147,7 +149,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     if (!isCurrent()) return;
     state.name = 'ready';
     follow(dropIn, state, state.claims);
-    dropIn.resolveFirstRead();
+    dropIn.endFirstRead();
     update(dropIn);
   });
 }
@@ -188,5 +190,5 @@ export function abort(dropIn: DropIn): void {
   if (isStarted(dropIn.state)) dropIn.state.session.close();
   dropIn.state = { name: 'closed' };
   dropIn.told = undefined;
-  dropIn.resolveFirstRead();
+  dropIn.endFirstRead();
 }

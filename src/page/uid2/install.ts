@@ -93,9 +93,9 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
 };
 
 const createDropIn = (product: Product, list: Callback[]): DropIn => {
-  let resolveFirstRead!: () => void;
+  let endFirstRead!: () => void;
   const firstRead = new Promise<void>((resolve) => {
-    resolveFirstRead = resolve;
+    endFirstRead = resolve;
   });
   const places = createPlaces(product);
   const dropIn: DropIn = {
@@ -105,12 +105,12 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
       dropIn.told ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
       identityOf(dropIn),
     ]),
-    options: places.earlierOptions ?? {},
+    options: places.earlier ?? {},
     state: { name: 'idle' },
     told: undefined,
     considered: new Set(),
     firstRead,
-    resolveFirstRead,
+    endFirstRead,
   };
   return dropIn;
 };
@@ -129,15 +129,15 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
  */
 export function installUid2(product: Product = 'uid2'): Uid2 {
   const name = `__${product}` as const;
-  const stub = ownGlobal(name);
-  if (stub && 'init' in stub && typeof stub.init === 'function') return stub;
+  const stub = ownGlobal(name) as Partial<Uid2> | undefined;
+  if (typeof stub?.init === 'function') return stub as Uid2;
   const list = Array.isArray(stub?.callbacks) ? stub.callbacks : [];
   const dropIn = createDropIn(product, list);
-  const { earlierOptions } = dropIn.places;
+  const { earlier } = dropIn.places;
   /** Start as an earlier page did, unless this page has started by itself. */
   const bootstrap = () => {
     // Damaged options are as none.
-    if (earlierOptions && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlierOptions, {}));
+    if (earlier && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlier, {}));
   };
   const sdk = createMethods(dropIn, bootstrap);
   window[name] = sdk;

@@ -39,16 +39,14 @@ export function tryTo<T>(work: () => T): T | undefined {
   }
 }
 
-const readLocal = (key: string): string | null | undefined => tryTo(() => localStorage.getItem(key));
-
 /** Parse what is in local storage. */
-const parseLocal = (key: string): unknown => tryTo(() => JSON.parse(readLocal(key)!));
+const parseLocal = (key: string): unknown => tryTo(() => JSON.parse(localStorage.getItem(key)!));
 
 /** Write a value, or remove it. `names`: its members to keep, default all. */
 const writeLocal = (key: string, value: unknown, names?: string[]): void => {
   tryTo(() => {
     const text = JSON.stringify(value, names) ?? null;
-    if (text === readLocal(key)) return;
+    if (text === localStorage.getItem(key)) return;
     if (text) localStorage.setItem(key, text);
     else localStorage.removeItem(key);
   });
@@ -61,7 +59,7 @@ const attributesOf = ({ cookieDomain, cookiePath }: CookieOptions): string =>
 /** The places of one product. */
 export interface Places {
   /** The options that an earlier page has left in local storage, unchecked. */
-  readonly earlierOptions: InitOptions | undefined;
+  readonly earlier: InitOptions | undefined;
   /** Leave the options for a later page. */
   writeOptions(options: InitOptions): void;
   /** Read every value, unchecked. */
@@ -96,14 +94,14 @@ export function createPlaces(product: Product): Places {
     tryTo(() => writeDocumentCookie(`${cookieName}=${text}${attributes};expires=${expires};samesite=lax${secure}`));
   };
 
-  const earlierOptions = parseLocal(optionsKey) as InitOptions | undefined;
+  const earlier = parseLocal(optionsKey) as InitOptions | undefined;
   const cookiePlaceOf = (options: InitOptions | undefined) => (options?.useCookie ? attributesOf(options) : undefined);
 
   /** Where this page, or the one before, has put the cookie. */
-  let cookiePlace = cookiePlaceOf(earlierOptions);
+  let cookiePlace = cookiePlaceOf(earlier);
 
   return {
-    earlierOptions,
+    earlier,
     writeOptions: (options) => writeLocal(optionsKey, options, OPTION_NAMES),
     read: () => [
       ...readCookies().map((text) => ({

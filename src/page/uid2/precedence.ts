@@ -52,7 +52,7 @@ export function claimOf({ from, value }: Found): Claim | undefined {
  * @param isCookieMode  the page has asked for the cookie. Any sibling subdomain can set a cookie: without that, only an
  *   opt-out in it counts.
  */
-export function claimsIn(found: readonly Found[], isCookieMode: boolean): Claim[] {
+export function claimsIn(found: readonly Found[], isCookieMode = false): Claim[] {
   return found.flatMap((one) => {
     const claim = claimOf(one);
     const isAdmitted = isCookieMode || one.from !== 'cookie' || claim?.answer === 'optout';

@@ -19,7 +19,7 @@ export interface Started {
   name: 'reading' | 'ready';
   readonly session: Session;
   readonly records: DatedStore;
-  /** What the page has supplied and what the places held; later, what the record said last. */
+  /** What counts until the record has it: what the page has supplied and what the places held. Then what the record says. */
   claims: readonly Claim[];
   /** The page has supplied a malformed identity: to be told with the next announcement. */
   isInvalid: boolean;
@@ -41,7 +41,7 @@ export interface DropIn {
   readonly considered: Set<string | undefined>;
   /** Resolves once the session has read its record, or `abort` was called. */
   readonly firstRead: Promise<void>;
-  resolveFirstRead(): void;
+  endFirstRead(): void;
 }
 
 /** Tell whether there is a session. */
@@ -75,12 +75,13 @@ export function identityOf(dropIn: DropIn): Identity | null {
   const { state } = dropIn;
   const { token } = knownNow(dropIn);
   if (!token) return null;
-  const set = state.name === 'ready' ? state.records.view()?.set : heldBy(choiceNow(dropIn)).set;
-  // A set that is not written yet is not known here.
-  return set?.advertisingToken === token ? toWire(set) : { advertising_token: token };
+  const sets = [isStarted(state) ? state.records.view()?.set : undefined, heldBy(choiceNow(dropIn)).set];
+  const set = sets.find((one) => one?.advertisingToken === token);
+  // A refresh that is not written yet is not known here.
+  return set ? toWire(set) : { advertising_token: token };
 }
 
 /** Read what the places hold. */
 export function readClaims({ places, options }: DropIn): Claim[] {
-  return claimsIn(places.read(), options.useCookie === true);
+  return claimsIn(places.read(), options.useCookie);
 }

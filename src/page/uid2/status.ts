@@ -59,13 +59,10 @@ export function needsLogin({ condition }: Known): boolean {
 
 /** List the events between two moments. `before` is undefined until `InitCompleted` has been emitted. */
 export function eventsBetween(before: Known | undefined, { condition, token }: Known): EventType[] {
-  const isChanged = before?.condition !== condition;
-  if (!isChanged && before.token === token) return [];
-  return [
-    ...(before ? [] : (['InitCompleted'] as const)),
-    ...(isChanged && condition === 'optedOut' ? (['OptoutReceived'] as const) : []),
-    ...(before ? (['IdentityUpdated'] as const) : []),
-  ];
+  const isOptOut = condition === 'optedOut' && before?.condition !== condition;
+  if (!before) return isOptOut ? ['InitCompleted', 'OptoutReceived'] : ['InitCompleted'];
+  if (isOptOut) return ['OptoutReceived', 'IdentityUpdated'];
+  return before.condition === condition && before.token === token ? [] : ['IdentityUpdated'];
 }
 
 /** Return the legacy status for a change. */

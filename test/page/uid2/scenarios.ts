@@ -395,6 +395,17 @@ const different: Record<string, Scenario> = {
     here: 'advertising-1',
     former: NO_TOKEN,
   },
+  'local-storage-deleted': {
+    what: 'local storage is emptied between two pages, as by disconnect of the former SDK on a page that still has it',
+    run: async (world) => {
+      await signedIn(world);
+      await world.settle();
+      localStorage.removeItem(KEY);
+      return (await nextPage(world, OPTIONS)).getAdvertisingToken();
+    },
+    here: 'advertising-1',
+    former: NO_TOKEN,
+  },
   'refresh-token-ends': {
     what: 'expired_token while the token is good, and after it has expired',
     run: async (world) => {

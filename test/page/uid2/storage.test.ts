@@ -308,6 +308,7 @@ describe('what the page does', () => {
     await complete();
     sdk.setIdentity(newSet(5));
     expect(read().advertising_token).toBe('advertising-5');
+    expect(sdk.getIdentity()).toEqual(newSet(5));
     sdk.setIdentity({ status: 'optout' });
     expect(read().status).toBe('optout');
     fixture.serve(hangs);
