@@ -721,3 +721,52 @@ describe('a database', () => {
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, true]);
   });
 });
+
+test('in random sequences on two hosts, the last login or logout holds on both, also if its page is left at once', async () => {
+  let seed = 1;
+  /** A whole number below `limit`: the same ones in every run. */
+  const random = (limit: number) => {
+    seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff;
+    return (seed >> 8) % limit;
+  };
+  for (let sequence = 0; sequence < 40; sequence++) {
+    sdk.abort();
+    clearPlaces();
+    hosts = new Map([['one', { database: new IDBFactory(), local: [] }]]);
+    host = 'one';
+    vi.setSystemTime(START + sequence * DAY);
+    visit().init(SHARED);
+    await complete();
+    let expected: string | undefined;
+    const acts: string[] = [];
+    for (let n = 10; n < 20; n++) {
+      tick();
+      const act = ['setIdentity', 'disconnect', 'server', 'visit', 'visit', 'leave', 'settle', 'focus'][random(8)]!;
+      acts.push(act);
+      if (act === 'setIdentity') sdk.setIdentity(newSet(n));
+      if (act === 'server') putCookie(newSet(n));
+      if (act === 'setIdentity' || act === 'server') expected = `advertising-${n}`;
+      if (act === 'disconnect') {
+        sdk.disconnect();
+        expected = undefined;
+      }
+      // A page that is left without a look at the cookie leaves it for the next one.
+      if (act !== 'leave' && act !== 'setIdentity' && act !== 'disconnect') {
+        window.dispatchEvent(new Event('focus'));
+        await fixture.settle();
+      }
+      if (act === 'visit' || act === 'leave') {
+        visit(['one', 'two'][random(2)]).init(SHARED);
+        expect([acts, sdk.getAdvertisingToken()]).toEqual([acts, expected]);
+        await complete();
+      }
+    }
+    await fixture.settle();
+    for (const each of ['one', 'two']) {
+      visit(each).init(SHARED);
+      await complete();
+      const found = [sdk.getAdvertisingToken(), sdk.isLoginRequired(), cookie()?.advertising_token];
+      expect([acts, each, ...found]).toEqual([acts, each, expected, !expected, expected]);
+    }
+  }
+});
