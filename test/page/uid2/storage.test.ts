@@ -722,7 +722,7 @@ describe('a database', () => {
   });
 });
 
-test('in random sequences on two hosts, the last login or logout holds on both, also if its page is left at once', async () => {
+test('in random sequences on two hosts, the last login or logout holds on both', async () => {
   let seed = 1;
   /** A whole number below `limit`: the same ones in every run. */
   const random = (limit: number) => {
