@@ -55,6 +55,31 @@ test('a page gets an identity and its refreshes, keeps it over a reload, and los
   expect(asked.some((request) => request.startsWith('OPTIONS'))).toBe(false);
 });
 
+test('the request that follows setIdentity carries its cookie, and so does the page that follows at once', async () => {
+  const { baseUrl, client } = await startOperator();
+  const received: string[] = [];
+  const site = await serveSite({
+    '/': `<!doctype html><title>publisher</title><script src="/tessera-uid2.js"></script>
+      <script>__uid2.init({ baseUrl: '${baseUrl}', useCookie: true });
+      window.known = [__uid2.isLoginRequired(), __uid2.getAdvertisingToken()];</script>`,
+    '/bid': async (request) => {
+      received.push(decodeURIComponent(request.headers.get('cookie') ?? ''));
+      return new Response(null, { status: 204 });
+    },
+  });
+  const page = await openPage(`${site.origin}/`);
+  await page.waitForFunction('__uid2.isInitComplete()');
+  for (const email of ['one@example.com', 'two@example.com']) {
+    const { body } = answerOf(await client.generate({ email })) as { body: { advertising_token: string } };
+    await page.evaluate(`__uid2.setIdentity(${JSON.stringify(body)}); fetch('/bid')`);
+    expect(received.at(-1)).toContain(body.advertising_token);
+    // The call may not return: its page is left.
+    const left = page.evaluate(`__uid2.setIdentity(${JSON.stringify(body)}); location.href = '/?${email}'`);
+    await Promise.all([page.waitForURL(`**/?${email}`), left.catch(() => {})]);
+    expect(await page.evaluate('window.known')).toEqual([false, body.advertising_token]);
+  }
+});
+
 test('a cookie of a sibling subdomain supplies neither options nor, without cookie mode, an identity', async () => {
   const { client } = await startOperator();
   const { body } = answerOf(await client.generate(READER)) as { body: unknown };

@@ -9,7 +9,17 @@ import { createDatedStore } from '../../session/dated-store.ts';
 import { createSession, type TokenAnswer } from '../../session/index.ts';
 import { parseBaseUrl } from '../../token/checks.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
-import { type Claim, choose, claimOf, claimOfRecord, isDated, isMark, newsIn, wireOf } from './precedence.ts';
+import {
+  type Claim,
+  choose,
+  claimOf,
+  claimOfRecord,
+  isDated,
+  isMark,
+  newsIn,
+  UNDATED_COPY,
+  wireOf,
+} from './precedence.ts';
 import { type DropIn, identityOf, isStarted, knownNow, readClaims, type Started, type State } from './state.ts';
 import { eventsBetween, isAvailable, statusBetween } from './status.ts';
 import type { InitOptions } from './types.ts';
@@ -22,10 +32,18 @@ const PATIENCE_MS = 250;
 
 /** Tell whether the record is known and nothing is being written: the places may follow it. */
 const isSettled = (state: State): state is Started =>
-  isStarted(state) && state.name === 'ready' && state.session.state.next?.reason !== 'storage';
+  state.name === 'ready' && state.session.state.next?.reason !== 'storage';
 
-/** Keep a claim in its places, or nothing. */
-const keep = ({ places, options }: DropIn, claim: Claim | undefined, ownsCookie: boolean | undefined): void => {
+/**
+ * Keep a claim in its places, or nothing.
+ *
+ * @param ownsCookie  default: in cookie mode, and after an opt-out. Otherwise the cookie is a server's, neither read nor erased.
+ */
+const keep = (
+  { places, options }: DropIn,
+  claim: Claim | undefined,
+  ownsCookie = options.useCookie || claim?.answer === 'optout',
+): void => {
   const { useCookie, cookieDomain } = options;
   const value = claim && wireOf(claim);
   // Other hosts share a cookie with a domain: a logout is marked there too.
@@ -33,6 +51,10 @@ const keep = ({ places, options }: DropIn, claim: Claim | undefined, ownsCookie:
   const isLocal = !useCookie || (claim && isMark(claim));
   places.write({ cookie: isShared ? value : undefined, local: isLocal ? value : undefined }, options, ownsCookie);
 };
+
+/** Keep what the page does now, before it is recorded: the page may be gone before the database has answered. */
+const keepAct = (dropIn: DropIn, { records }: Started, answer: Claim['answer'], ownsCookie?: boolean): void =>
+  keep(dropIn, { answer, actAt: Math.max(Date.now(), (records.view()?.actAt ?? 0) + 1) }, ownsCookie);
 
 /** Make the session follow what its record does not know yet; all at once, so that no logout comes between. */
 const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly Claim[]): boolean => {
@@ -49,11 +71,11 @@ const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly 
 };
 
 /**
- * Look whether a server or another host has changed the cookie, and follow it if it is newer than the record.
+ * Follow what a server, another host or another tab has put into the places, if it is newer than the record.
  *
  * @returns whether it is.
  */
-export function look(dropIn: DropIn): boolean {
+export function followPlaces(dropIn: DropIn): boolean {
   const { state } = dropIn;
   return isSettled(state) && follow(dropIn, state, readClaims(dropIn));
 }
@@ -74,12 +96,11 @@ const announce = (dropIn: DropIn, state: Started): void => {
 
 /** Something may have changed in the session, or in the options: bring the places and the callbacks into step. */
 export function update(dropIn: DropIn): void {
-  const { state, options } = dropIn;
-  if (!isSettled(state) || look(dropIn)) return;
+  const { state } = dropIn;
+  if (!isSettled(state) || followPlaces(dropIn)) return;
   const claim = claimOfRecord(state.records.view(), isAvailable(knownNow(dropIn)));
   state.claims = claim ? [claim] : [];
-  // Without cookie mode, a server's cookie is neither read nor erased, unless the user has opted out.
-  keep(dropIn, claim, options.useCookie || claim?.answer === 'optout');
+  keep(dropIn, claim);
   announce(dropIn, state);
 }
 
@@ -107,6 +128,8 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     considered.add(offer.refreshToken);
     // The login comes after a logout, even if the clock was set back.
     if (newest?.answer === 'logout') records.expectAct(offer.refreshToken, newest.actAt + 1);
+    // Where nothing else is known, the page may be gone before the database has answered.
+    if (fromPage && !newest) keep(dropIn, { answer: offer, actAt: UNDATED_COPY });
   }
   const session = createSession({
     baseUrl,
@@ -116,7 +139,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     tokens: offer && toWire(offer),
     retry: { firstMs: options.refreshRetryPeriod },
   });
-  const state: Started = { name: 'reading', session, records, claims, isInvalid: Boolean(page) && !fromPage };
+  const state: Started = { name: 'reading', session, records, claims, isInvalid: !!page && !fromPage };
   dropIn.state = state;
   const isCurrent = () => dropIn.state === state;
   // A database that hangs holds up neither a copy nor a mark.
@@ -126,7 +149,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     if (!isCurrent()) return;
     state.name = 'ready';
     follow(dropIn, state, state.claims);
-    dropIn.start();
+    dropIn.endFirstRead();
     update(dropIn);
   });
 }
@@ -146,18 +169,19 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
     return;
   }
   considered.delete((claim.answer as TokenSet).refreshToken);
-  state.claims = [claim, ...state.claims.filter(isMark)];
+  // Behind an opt-out, a set waits until the service accepts it.
+  if (isMark(claim) || knownNow(dropIn).condition !== 'optedOut') keepAct(dropIn, state, claim.answer);
+  // A logout comes before it.
+  state.claims = [claim, ...state.claims.filter(({ answer }) => answer === 'optout')];
   if (state.name === 'ready') follow(dropIn, state, [claim]);
 }
 
-/** Log out. The places are marked at once: the page may be gone before the database has answered. */
+/** Log out. An opt-out stays. */
 export function disconnect(dropIn: DropIn): void {
   if (!isStarted(dropIn.state)) start(dropIn, {});
   const state = dropIn.state as Started;
-  const answer = knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout';
-  const actAt = Math.max(Date.now(), (state.records.view()?.actAt ?? 0) + 1);
+  keepAct(dropIn, state, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
   state.claims = state.claims.filter(isMark);
-  keep(dropIn, { answer, actAt }, true);
   void state.session.clear();
 }
 
@@ -166,5 +190,5 @@ export function abort(dropIn: DropIn): void {
   if (isStarted(dropIn.state)) dropIn.state.session.close();
   dropIn.state = { name: 'closed' };
   dropIn.told = undefined;
-  dropIn.start();
+  dropIn.endFirstRead();
 }

@@ -2,13 +2,14 @@
 
 import { typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
+import type { WireTokenSet } from '../../token/token-set.ts';
 import { ownGlobal } from '../clobbering.ts';
-import { createCallbacks, run } from './callbacks.ts';
-import { abort, disconnect, look, setIdentity, start, update } from './drop-in.ts';
-import { createPlaces } from './places.ts';
+import { createCallbacks } from './callbacks.ts';
+import { abort, disconnect, followPlaces, setIdentity, start, update } from './drop-in.ts';
+import { createPlaces, tryTo } from './places.ts';
 import { type DropIn, identityOf, isStarted, knownNow } from './state.ts';
 import { isAvailable, type Known, needsLogin } from './status.ts';
-import type { Callback, Identity, InitOptions, Product, Uid2 } from './types.ts';
+import type { Callback, InitOptions, Product, Uid2 } from './types.ts';
 
 /** Shortest delay that `refreshRetryPeriod` accepts, ms. */
 const SHORTEST_RETRY_MS = 1_000;
@@ -34,12 +35,13 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   const { identity, callback, ...more } = given;
   const { state, options: before } = dropIn;
   const options = { ...base, ...more };
-  const isOther =
+  const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
+  const needsStart =
     !isStarted(state) ||
     (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]) ||
-    // No number is less than NaN.
-    (identity && !(Number((identity as Identity)['identity_expires']) < Number(state.session.state.expiresAt)));
-  if (isOther) start(dropIn, options, identity);
+    // A malformed identity too: the legacy callbacks are to receive its status.
+    (identity && !(expiresAt! < state.session.state.expiresAt!));
+  if (needsStart) start(dropIn, options, identity);
   dropIn.options = options;
   update(dropIn);
   if (callback) dropIn.callbacks.addLegacy(callback);
@@ -55,7 +57,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
   let options: InitOptions = {};
   const whenStarted = <T>(read: (known: Known) => T) => (isStarted(dropIn.state) ? read(knownNow(dropIn)) : undefined);
   const getIdentity = () => {
-    look(dropIn);
+    followPlaces(dropIn);
     return identityOf(dropIn);
   };
   return {
@@ -65,7 +67,10 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     },
     getAdvertisingToken: () => getIdentity()?.['advertising_token'] as string | undefined,
     getAdvertisingTokenAsync: async () => {
-      await dropIn.started;
+      // A good token does not wait for the record.
+      const token = whenStarted((known) => known.token);
+      if (token) return token;
+      await dropIn.firstRead;
       if (!isStarted(dropIn.state)) throw new Error('aborted');
       return dropIn.state.session.getToken();
     },
@@ -74,7 +79,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     isLoginRequired: () => whenStarted(needsLogin),
     isIdentityAvailable: () => whenStarted(isAvailable),
     hasOptedOut: () => whenStarted(({ condition }) => condition === 'optedOut'),
-    isInitComplete: () => dropIn.told !== undefined,
+    isInitComplete: () => !!dropIn.told,
     disconnect: () => {
       bootstrap();
       disconnect(dropIn);
@@ -88,8 +93,10 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
 };
 
 const createDropIn = (product: Product, list: Callback[]): DropIn => {
-  let start!: () => void;
-  const started = new Promise<void>((resolve) => (start = resolve));
+  let endFirstRead!: () => void;
+  const firstRead = new Promise<void>((resolve) => {
+    endFirstRead = resolve;
+  });
   const places = createPlaces(product);
   const dropIn: DropIn = {
     product,
@@ -98,12 +105,12 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
       dropIn.told ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
       identityOf(dropIn),
     ]),
-    options: places.readOptions() ?? {},
+    options: places.earlier ?? {},
     state: { name: 'idle' },
     told: undefined,
     considered: new Set(),
-    start,
-    started,
+    firstRead,
+    endFirstRead,
   };
   return dropIn;
 };
@@ -122,20 +129,21 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
  */
 export function installUid2(product: Product = 'uid2'): Uid2 {
   const name = `__${product}` as const;
-  const stub = ownGlobal(name);
-  if (stub && 'init' in stub && typeof stub.init === 'function') return stub;
+  const stub = ownGlobal(name) as Partial<Uid2> | undefined;
+  if (typeof stub?.init === 'function') return stub as Uid2;
   const list = Array.isArray(stub?.callbacks) ? stub.callbacks : [];
   const dropIn = createDropIn(product, list);
-  const earlier = dropIn.places.readOptions();
+  const { earlier } = dropIn.places;
   /** Start as an earlier page did, unless this page has started by itself. */
   const bootstrap = () => {
-    if (earlier && dropIn.state.name === 'idle') run(() => init(dropIn, earlier, {}));
+    // Damaged options are as none.
+    if (earlier && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlier, {}));
   };
   const sdk = createMethods(dropIn, bootstrap);
   window[name] = sdk;
   dropIn.callbacks.emit('SdkLoaded', null);
   // A server's answer to a sign-in, or a page of another host, may have changed the cookie meanwhile.
-  for (const event of ['focus', 'pageshow']) addEventListener(event, () => void look(dropIn));
+  for (const event of ['focus', 'pageshow']) addEventListener(event, () => void followPlaces(dropIn));
   queueMicrotask(bootstrap);
   return sdk;
 }

@@ -8,6 +8,15 @@
 import { readDocument, writeDocumentCookie } from '../clobbering.ts';
 import type { CookieOptions, Identity, InitOptions, Product } from './types.ts';
 
+/** The options that are left for a later page. A page may pass more to `init`, such as an email address. */
+const OPTION_NAMES = [
+  'baseUrl',
+  'refreshRetryPeriod',
+  'useCookie',
+  'cookieDomain',
+  'cookiePath',
+] satisfies (keyof InitOptions)[];
+
 /** A value, and where it was found. `page`: the page itself supplied it. */
 export interface Found {
   readonly from: 'local' | 'cookie' | 'page';
@@ -30,51 +39,30 @@ export function tryTo<T>(work: () => T): T | undefined {
   }
 }
 
-/** Parse JSON; anything but an object is undefined. */
-const parse = (text: string | null | undefined): Identity | undefined => {
-  const value: unknown = tryTo(() => JSON.parse(text!));
-  return Object(value) === value ? (value as Identity) : undefined;
-};
+/** Parse what is in local storage. */
+const parseLocal = (key: string): unknown => tryTo(() => JSON.parse(localStorage.getItem(key)!));
 
-const readLocal = (key: string): string | null | undefined => tryTo(() => localStorage.getItem(key));
-
-const writeLocal = (key: string, value: unknown): void => {
+/** Write a value, or remove it. `names`: its members to keep, default all. */
+const writeLocal = (key: string, value: unknown, names?: string[]): void => {
   tryTo(() => {
-    const text = JSON.stringify(value) ?? null;
-    if (text === readLocal(key)) return;
+    const text = JSON.stringify(value, names) ?? null;
+    if (text === localStorage.getItem(key)) return;
     if (text) localStorage.setItem(key, text);
     else localStorage.removeItem(key);
   });
 };
 
-/** The encoded values of the cookies of one name: one for each domain and path that has it. */
-const readCookies = (name: string): string[] =>
-  (tryTo(() => readDocument('cookie') as string) ?? '')
-    .split('; ')
-    .filter((row) => row.startsWith(`${name}=`))
-    .map((row) => row.slice(name.length + 1));
-
 /** The attributes that tell cookies of one name apart. */
 const attributesOf = ({ cookieDomain, cookiePath }: CookieOptions): string =>
   `;path=${cookiePath ?? '/'}${cookieDomain ? `;domain=${cookieDomain}` : ''}`;
 
-/** Set a cookie. `expiresAt`: epoch ms; 0 removes it. */
-const setCookie = (name: string, text: string, expiresAt: unknown, attributes: string): void => {
-  const expires = new Date(expiresAt as number).toUTCString();
-  const secure = location.protocol === 'https:' ? ';secure' : '';
-  // The Cookie Store API is missing in supported browsers, and asynchronous.
-  tryTo(() => writeDocumentCookie(`${name}=${text}${attributes};expires=${expires};samesite=lax${secure}`));
-};
-
-const foundAt = (from: Found['from'], value: Identity | undefined): Found[] => (value ? [{ from, value }] : []);
-
 /** The places of one product. */
 export interface Places {
-  /** Read the options that an earlier page has left in local storage. */
-  readOptions(): InitOptions | undefined;
+  /** The options that an earlier page has left in local storage, unchecked. */
+  readonly earlier: InitOptions | undefined;
   /** Leave the options for a later page. */
   writeOptions(options: InitOptions): void;
-  /** Read every value. */
+  /** Read every value, unchecked. */
   read(): Found[];
   /**
    * Keep these values, and erase all others. An unchanged value is not written again.
@@ -91,39 +79,50 @@ export function createPlaces(product: Product): Places {
   const localKey = `${product.toUpperCase()}-sdk-identity`;
   const optionsKey = `${localKey}_config`;
 
-  const readOptions = (): InitOptions | undefined => parse(readLocal(optionsKey));
+  /** The encoded values of the cookie: one for each domain and path that has it. */
+  const readCookies = (): string[] =>
+    (tryTo(() => readDocument('cookie') as string) ?? '')
+      .split('; ')
+      .filter((row) => row.startsWith(`${cookieName}=`))
+      .map((row) => row.slice(cookieName.length + 1));
+
+  /** Set the cookie. `expiresAt`: epoch ms; 0 removes it. */
+  const setCookie = (text: string, expiresAt: unknown, attributes: string): void => {
+    const expires = new Date(expiresAt as number).toUTCString();
+    const secure = location.protocol === 'https:' ? ';secure' : '';
+    // The Cookie Store API is missing in supported browsers, and asynchronous.
+    tryTo(() => writeDocumentCookie(`${cookieName}=${text}${attributes};expires=${expires};samesite=lax${secure}`));
+  };
+
+  const earlier = parseLocal(optionsKey) as InitOptions | undefined;
   const cookiePlaceOf = (options: InitOptions | undefined) => (options?.useCookie ? attributesOf(options) : undefined);
 
   /** Where this page, or the one before, has put the cookie. */
-  let cookiePlace = cookiePlaceOf(readOptions());
-
-  const writeCookie = (text: string, expiresAt: unknown, options: CookieOptions, ownsCookie: boolean | undefined) => {
-    const next = attributesOf(options);
-    const hasMoved = cookiePlace && cookiePlace !== cookiePlaceOf(options);
-    // A cookie of another path is invisible from here.
-    const isStale = readCookies(cookieName).join() !== text || (!text && options.cookiePath);
-    if (hasMoved || (ownsCookie && isStale)) {
-      for (const place of new Set([attributesOf({}), cookiePlace ?? next, next])) setCookie(cookieName, '', 0, place);
-      if (text) setCookie(cookieName, text, expiresAt, next);
-    }
-    cookiePlace = cookiePlaceOf(options);
-  };
+  let cookiePlace = cookiePlaceOf(earlier);
 
   return {
-    readOptions,
-    writeOptions: (options) => writeLocal(optionsKey, options),
+    earlier,
+    writeOptions: (options) => writeLocal(optionsKey, options, OPTION_NAMES),
     read: () => [
-      ...readCookies(cookieName).flatMap((text) => foundAt('cookie', parse(tryTo(() => decodeURIComponent(text))))),
-      ...foundAt('local', parse(readLocal(localKey))),
+      ...readCookies().map((text) => ({
+        from: 'cookie' as const,
+        value: tryTo(() => JSON.parse(decodeURIComponent(text))),
+      })),
+      { from: 'local', value: parseLocal(localKey) },
     ],
     write: ({ cookie, local }, options, ownsCookie) => {
-      writeCookie(
-        cookie ? encodeURIComponent(JSON.stringify(cookie)) : '',
-        cookie?.['refresh_expires'],
-        options,
-        ownsCookie,
-      );
-      writeLocal(localKey, local);
+      const text = cookie ? encodeURIComponent(JSON.stringify(cookie)) : '';
+      const former = cookiePlace;
+      cookiePlace = cookiePlaceOf(options);
+      // A cookie of another path is invisible from here.
+      const isStale = readCookies().join() !== text || (!text && options.cookiePath);
+      if ((former && former !== cookiePlace) || (ownsCookie && isStale)) {
+        const place = attributesOf(options);
+        for (const each of new Set([attributesOf({}), former ?? place, place])) setCookie('', 0, each);
+        if (cookie) setCookie(text, cookie['refresh_expires'], place);
+      }
+      // A cookie that the browser refuses, or that another path hides, is no copy for this page.
+      writeLocal(localKey, local ?? (readCookies().includes(text) ? undefined : cookie));
     },
   };
 }

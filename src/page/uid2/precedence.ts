@@ -22,6 +22,9 @@ export interface Claim {
 /** The time of what a server or the former SDK says: later than every known time, earlier than what the page says. */
 const UNKNOWN_TIME = Number.MAX_VALUE;
 
+/** The time of a copy whose act has none: it counts only where nothing else is known. */
+export const UNDATED_COPY = 1;
+
 /** Tell whether a claim has the time of its act. */
 export function isDated({ actAt }: Claim): boolean {
   return actAt < UNKNOWN_TIME;
@@ -38,7 +41,9 @@ export function claimOf({ from, value }: Found): Claim | undefined {
   // A server that says `logout` has no identity to name: nothing follows from it.
   const answer = status === 'logout' && tessera ? status : tryTo(() => parseAnswer(value));
   const undated = from === 'page' ? Number.POSITIVE_INFINITY : UNKNOWN_TIME;
-  return answer && { answer, actAt: tessera ? Math.min(Number(tessera) || 1, Number.MAX_SAFE_INTEGER) : undated };
+  return (
+    answer && { answer, actAt: tessera ? Math.min(Number(tessera) || UNDATED_COPY, Number.MAX_SAFE_INTEGER) : undated }
+  );
 }
 
 /**
@@ -47,7 +52,7 @@ export function claimOf({ from, value }: Found): Claim | undefined {
  * @param isCookieMode  the page has asked for the cookie. Any sibling subdomain can set a cookie: without that, only an
  *   opt-out in it counts.
  */
-export function claimsIn(found: readonly Found[], isCookieMode: boolean): Claim[] {
+export function claimsIn(found: readonly Found[], isCookieMode = false): Claim[] {
   return found.flatMap((one) => {
     const claim = claimOf(one);
     const isAdmitted = isCookieMode || one.from !== 'cookie' || claim?.answer === 'optout';
@@ -57,7 +62,7 @@ export function claimsIn(found: readonly Found[], isCookieMode: boolean): Claim[
 
 /** The claims that count. */
 export interface Choice {
-  /** The newest copy or mark. Behind a mark nothing is given out until the record has been read. */
+  /** The newest copy or mark. Behind a mark no token is given out until the record has been read. */
   readonly newest?: Claim | undefined;
   /** A set of the page, a server or the former SDK. */
   readonly supplied?: TokenSet | undefined;
@@ -75,10 +80,24 @@ export function choose(claims: readonly Claim[]): Choice {
   };
 }
 
-/** Return what to give out until the record has been read. */
+/** Return what is held until the record has been read. */
 export function heldBy({ newest, supplied }: Choice): Held {
-  if (newest && isMark(newest)) return { optedOut: newest.answer === 'optout' };
+  if (newest && isMark(newest)) return { set: supplied, optedOut: newest.answer === 'optout' };
   return { set: supplied ?? (newest?.answer as TokenSet | undefined) };
+}
+
+/** A clock that was set back by less counts as right, ms; the session has the same limit. */
+const CLOCK_TOLERANCE_MS = 5_000;
+
+/**
+ * Return the time by which tokens expire, until the record has been read. `Infinity`: no token counts as good,
+ *
+ * - behind a mark, as the set that was supplied may be the one that has ended;
+ * - if the clock was set back since the login: nobody can tell by how much.
+ */
+export function tokenTime({ newest, supplied }: Choice, now: number): number {
+  const isInDoubt = newest && (supplied ? isMark(newest) : now + CLOCK_TOLERANCE_MS < newest.actAt);
+  return isInDoubt ? Number.POSITIVE_INFINITY : now;
 }
 
 /**
@@ -113,21 +132,24 @@ export function newsIn(
  * @param isInForce  its set has not ended.
  */
 export function claimOfRecord(record: DatedRecord | undefined, isInForce: boolean): Claim | undefined {
-  const { set, actAt, optedOut, clearedAt } = record ?? {};
-  const answer = optedOut ? 'optout' : set ? isInForce && set : clearedAt !== undefined && 'logout';
-  return answer ? { answer, actAt: actAt || 1 } : undefined;
+  const claim = (answer: Claim['answer']) => ({ answer, actAt: record?.actAt || UNDATED_COPY });
+  if (record?.optedOut) return claim('optout');
+  if (record?.set) return isInForce ? claim(record.set) : undefined;
+  return record?.clearedAt === undefined ? undefined : claim('logout');
 }
 
-/** How long a mark stays in its place, ms: the session keeps its own of an opt-out without an end. */
-const MARK_MS = 365 * 86_400_000;
+/**
+ * When a mark expires, epoch ms: in 5138, which browsers shorten for cookies. A time that depends on the clock would change the
+ * mark at every write.
+ */
+const NEVER = 1e14;
 
 /** Return the value that keeps a claim. A mark holds no token. */
 export function wireOf({ answer, actAt }: Claim): Identity {
-  const expiresAt = Date.now() + MARK_MS;
   const value =
     typeof answer === 'string'
       ? // The former SDK reads these members.
-        { status: answer, identity_expires: expiresAt, refresh_expires: expiresAt }
+        { status: answer, identity_expires: NEVER, refresh_expires: NEVER }
       : toWire(answer);
   return { ...value, tessera: actAt };
 }

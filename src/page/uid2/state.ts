@@ -5,11 +5,11 @@
 
 import type { DatedStore } from '../../session/dated-store.ts';
 import type { Session } from '../../session/index.ts';
-import { type Held, phaseOf, tokenAt } from '../../token/phase.ts';
+import { phaseOf, tokenAt } from '../../token/phase.ts';
 import { toWire } from '../../token/token-set.ts';
 import type { Callbacks } from './callbacks.ts';
 import type { Places } from './places.ts';
-import { type Claim, choose, claimsIn, heldBy } from './precedence.ts';
+import { type Choice, type Claim, choose, claimsIn, heldBy, tokenTime } from './precedence.ts';
 import { describe, type Known } from './status.ts';
 import type { Identity, InitOptions, Product } from './types.ts';
 
@@ -19,7 +19,7 @@ export interface Started {
   name: 'reading' | 'ready';
   readonly session: Session;
   readonly records: DatedStore;
-  /** What the page has supplied and what the places held; later, what the record said last. */
+  /** What counts until the record has it: what the page has supplied and what the places held. Then what the record says. */
   claims: readonly Claim[];
   /** The page has supplied a malformed identity: to be told with the next announcement. */
   isInvalid: boolean;
@@ -39,10 +39,9 @@ export interface DropIn {
   told: Known | undefined;
   /** Refresh tokens that the session was given: a cookie that cannot be erased is not adopted twice. */
   readonly considered: Set<string | undefined>;
-  /** Resolve `started`. */
-  start(): void;
-  /** The session has read its record, or `abort` was called. */
-  readonly started: Promise<void>;
+  /** Resolves once the session has read its record, or `abort` was called. */
+  readonly firstRead: Promise<void>;
+  endFirstRead(): void;
 }
 
 /** Tell whether there is a session. */
@@ -51,21 +50,24 @@ export function isStarted(state: State): state is Started {
 }
 
 /** What counts while the session's record is not known. */
-const heldNow = (dropIn: DropIn): Held => {
+const choiceNow = (dropIn: DropIn): Choice => {
   const { state } = dropIn;
-  return heldBy(choose(isStarted(state) ? state.claims : readClaims(dropIn)));
+  return choose(isStarted(state) ? state.claims : readClaims(dropIn));
 };
 
 /** Describe what the page may know now. */
 export function knownNow(dropIn: DropIn): Known {
   const { state } = dropIn;
-  if (state.name === 'ready') {
-    const { session } = state;
-    return describe(session.state.phase, session.advertisingToken, session.state.endsAt);
-  }
-  const held = heldNow(dropIn);
   const now = Date.now();
-  return describe(phaseOf(held, now), tokenAt(held, now), held.set?.endsAt);
+  if (state.name === 'ready') {
+    const { advertisingToken } = state.session;
+    const { phase, endsAt, clockOffsetMs = 0 } = state.session.state;
+    return describe(phase, advertisingToken, endsAt, now + clockOffsetMs);
+  }
+  const choice = choiceNow(dropIn);
+  const held = heldBy(choice);
+  const at = tokenTime(choice, now);
+  return describe(phaseOf(held, at), tokenAt(held, at), held.set?.endsAt, now);
 }
 
 /** Return the whole identity whose token is in force, or null. */
@@ -73,12 +75,13 @@ export function identityOf(dropIn: DropIn): Identity | null {
   const { state } = dropIn;
   const { token } = knownNow(dropIn);
   if (!token) return null;
-  const set = state.name === 'ready' ? state.records.view()?.set : heldNow(dropIn).set;
-  // A set that is not written yet is not known here.
-  return set?.advertisingToken === token ? toWire(set) : { advertising_token: token };
+  const sets = [isStarted(state) ? state.records.view()?.set : undefined, heldBy(choiceNow(dropIn)).set];
+  const set = sets.find((one) => one?.advertisingToken === token);
+  // A refresh that is not written yet is not known here.
+  return set ? toWire(set) : { advertising_token: token };
 }
 
 /** Read what the places hold. */
 export function readClaims({ places, options }: DropIn): Claim[] {
-  return claimsIn(places.read(), options.useCookie === true);
+  return claimsIn(places.read(), options.useCookie);
 }

@@ -39,10 +39,11 @@ export interface Known {
  *
  * @param token   undefined if it has expired.
  * @param endsAt  when the refresh token expires, epoch ms.
+ * @param now     by the clock of the service, as far as it is known, epoch ms.
  */
-export function describe(phase: Phase, token: string | undefined, endsAt: number | undefined): Known {
+export function describe(phase: Phase, token: string | undefined, endsAt: number | undefined, now: number): Known {
   if (phase === 'empty' || phase === 'optedOut') return { condition: phase };
-  if (phase === 'ended' || endsAt! <= Date.now()) return { condition: 'ended', token };
+  if (phase === 'ended' || endsAt! <= now) return { condition: 'ended', token };
   return { condition: token ? 'established' : 'expired', token };
 }
 
@@ -58,13 +59,10 @@ export function needsLogin({ condition }: Known): boolean {
 
 /** List the events between two moments. `before` is undefined until `InitCompleted` has been emitted. */
 export function eventsBetween(before: Known | undefined, { condition, token }: Known): EventType[] {
-  const isChanged = before?.condition !== condition;
-  if (!isChanged && before.token === token) return [];
-  return [
-    ...(before ? [] : (['InitCompleted'] as const)),
-    ...(isChanged && condition === 'optedOut' ? (['OptoutReceived'] as const) : []),
-    ...(before ? (['IdentityUpdated'] as const) : []),
-  ];
+  const isOptOut = condition === 'optedOut' && before?.condition !== condition;
+  if (!before) return isOptOut ? ['InitCompleted', 'OptoutReceived'] : ['InitCompleted'];
+  if (isOptOut) return ['OptoutReceived', 'IdentityUpdated'];
+  return before.condition === condition && before.token === token ? [] : ['IdentityUpdated'];
 }
 
 /** Return the legacy status for a change. */

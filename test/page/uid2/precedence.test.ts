@@ -10,6 +10,7 @@ import {
   claimsIn,
   heldBy,
   newsIn,
+  tokenTime,
   wireOf,
 } from '../../../src/page/uid2/precedence.ts';
 import type { DatedRecord } from '../../../src/session/dated-store.ts';
@@ -66,7 +67,8 @@ describe('before the record has been read', () => {
       COOKIE,
       'give 4',
     ],
-    ['a mark withholds the identity of the page', [found.page, found.loggedOut(NEWER)], false, 'withhold'],
+    ['a mark withholds the identity of the page', [found.page, found.loggedOut(NEWER)], false, 'withhold 1'],
+    ["a mark withholds a server's cookie", [found.server, found.loggedOut(NEWER)], COOKIE, 'withhold 2'],
     ['an opt-out of the former SDK withholds every identity', [found.page, found.formerOptOut], false, 'opted out'],
     [
       'an opt-out in a cookie counts without cookie mode',
@@ -74,15 +76,16 @@ describe('before the record has been read', () => {
       false,
       'opted out',
     ],
-    ['a mark withholds an older copy', [found.cookieCopy(OLDER), found.loggedOut(NEWER)], COOKIE, 'withhold'],
+    ['a mark withholds an older copy', [found.cookieCopy(OLDER), found.loggedOut(NEWER)], COOKIE, 'logged out'],
     ['a copy of a newer act outranks a mark', [found.cookieCopy(NEWER), found.loggedOut(OLDER)], COOKIE, 'give 4'],
     ['a logout that a server states means nothing', [found.serverLogout, found.localCopy(NEWER)], COOKIE, 'give 5'],
     ['a malformed set means nothing', [{ from: 'local', value: { advertising_token: 'alone' } }], false, 'none'],
   ])('%s', (_, values, isCookieMode, result) => {
     const choice = choose(claimsIn(values, isCookieMode));
     const held = heldBy(choice);
-    const given = held.set ? `give ${n(held.set.advertisingToken)}` : choice.newest && 'withhold';
-    expect(held.optedOut ? 'opted out' : (given ?? 'none')).toBe(result);
+    const isGood = tokenTime(choice, START) < Number.POSITIVE_INFINITY;
+    const given = held.set && `${isGood ? 'give' : 'withhold'} ${n(held.set.advertisingToken)}`;
+    expect(held.optedOut ? 'opted out' : (given ?? (choice.newest ? 'logged out' : 'none'))).toBe(result);
   });
 });
 
@@ -165,6 +168,16 @@ test('a time that is not a finite number is a time nevertheless: a hostile cooki
   }
 });
 
+test.each<[sentence: string, found: Found[], now: number, result: number]>([
+  ['a copy counts by the clock', [found.localCopy(NEWER)], NEWER + MINUTE, NEWER + MINUTE],
+  ['a clock that is corrected by a little is right', [found.localCopy(NEWER)], NEWER - 1_000, NEWER - 1_000],
+  ['a copy from later than now: no token counts as good', [found.localCopy(NEWER)], OLDER, Number.POSITIVE_INFINITY],
+  ['what the page supplies counts by the clock', [found.localCopy(NEWER), found.page], OLDER, OLDER],
+  ['where nothing was found, the clock is right', [], OLDER, OLDER],
+])('%s', (_, values, now, result) => {
+  expect(tokenTime(choose(claimsIn(values, false)), now)).toBe(result);
+});
+
 describe('what is kept', () => {
   test.each<[sentence: string, record: DatedRecord | undefined, isInForce: boolean, value: object | undefined]>([
     ['a copy of the set in force, with the time of its login', signedIn(NEWER), true, { ...set(9), tessera: NEWER }],
@@ -179,8 +192,12 @@ describe('what is kept', () => {
     else expect(claim).toBeUndefined();
   });
 
-  test('a mark holds no token, and is read back as it was', () => {
+  test('a mark holds no token, does not depend on the clock, and is read back as it was', () => {
     const value = wireOf({ answer: 'logout', actAt: NEWER });
+    expect(wireOf({ answer: 'logout', actAt: NEWER })).toEqual(value);
+    expect(new Date(value['refresh_expires'] as number).toUTCString()).toMatch(
+      /^\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT$/,
+    );
     expect(Object.keys(value).sort()).toEqual(['identity_expires', 'refresh_expires', 'status', 'tessera']);
     expect(claimOf({ from: 'local', value })).toEqual({ answer: 'logout', actAt: NEWER });
   });

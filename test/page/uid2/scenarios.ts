@@ -176,6 +176,17 @@ const shared: Record<string, Scenario> = {
     },
     ...same([NO_TOKEN, true, 'IdentityUpdated']),
   },
+  'places-after-set-identity': {
+    what: 'setIdentity: the cookie, and local storage without useCookie, when it returns',
+    run: async (world) => {
+      (await signedIn(world, wireSet(1), SHARED)).setIdentity(newSet(5));
+      const inCookie = cookie().advertising_token;
+      const sdk = await nextPage(world, { ...OPTIONS, useCookie: false });
+      sdk.setIdentity(newSet(6, Date.now() + MINUTE));
+      return [inCookie, JSON.parse(localStorage.getItem(KEY)!).advertising_token];
+    },
+    ...same(['advertising-5', 'advertising-6']),
+  },
   'legacy-callback': {
     what: 'the callback of init, through sign-in, refresh and opt-out',
     run: async (world) => {
@@ -384,6 +395,17 @@ const different: Record<string, Scenario> = {
     here: 'advertising-1',
     former: NO_TOKEN,
   },
+  'local-storage-deleted': {
+    what: 'local storage is emptied between two pages, as by disconnect of the former SDK on a page that still has it',
+    run: async (world) => {
+      await signedIn(world);
+      await world.settle();
+      localStorage.removeItem(KEY);
+      return (await nextPage(world, OPTIONS)).getAdvertisingToken();
+    },
+    here: 'advertising-1',
+    former: NO_TOKEN,
+  },
   'refresh-token-ends': {
     what: 'expired_token while the token is good, and after it has expired',
     run: async (world) => {
@@ -507,6 +529,73 @@ const different: Record<string, Scenario> = {
     },
     here: 'TokenError',
     former: 'string',
+  },
+  'events-after-writing': {
+    what: 'setIdentity, then disconnect: the events that each has caused when it returns',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      sdk.setIdentity(newSet(5));
+      const events = [...world.events];
+      sdk.disconnect();
+      return [events.slice(2), world.events.slice(events.length)];
+    },
+    here: [[], []],
+    former: [['IdentityUpdated advertising-5'], ['IdentityUpdated']],
+  },
+  'another-user-by-init': {
+    what: 'a later page passes the identity of another user to init: the token, and local storage, when it returns',
+    run: async (world) => {
+      await signedIn(world);
+      await world.settle();
+      const sdk = world.load();
+      sdk.init({ ...OPTIONS, identity: newSet(5) });
+      return [sdk.getAdvertisingToken(), JSON.parse(localStorage.getItem(KEY)!).advertising_token];
+    },
+    here: ['advertising-5', 'advertising-1'],
+    former: ['advertising-5', 'advertising-5'],
+  },
+  'earlier-options': {
+    what: 'init with an identity that is due, without baseUrl, on a page after one with baseUrl: the host of the request',
+    run: async (world) => {
+      await nextPage(world, OPTIONS);
+      const sdk = world.load();
+      await world.settle();
+      sdk.init({ identity: wireSet(1, Date.now() - 20 * MINUTE) });
+      await world.settle();
+      return world.sent.map(({ url }) => new URL(url).host);
+    },
+    here: ['prod.uidapi.com'],
+    former: ['operator.example'],
+  },
+  'logout-before-init': {
+    what: 'disconnect on a page that does not call init: the events, and isInitComplete',
+    run: async (world) => {
+      const sdk = world.load();
+      sdk.disconnect();
+      await world.settle();
+      return [world.events, sdk.isInitComplete()];
+    },
+    here: [['SdkLoaded', 'InitCompleted'], true],
+    former: [['SdkLoaded'], false],
+  },
+  'plain-http-operator': {
+    what: 'init with a baseUrl of plain http that is not on loopback',
+    run: async (world) => failure(() => world.load().init({ baseUrl: 'http://operator.example' })),
+    here: 'TypeError',
+    former: 'none',
+  },
+  'legacy-logout': {
+    what: 'disconnect: the statuses that the callback of init receives',
+    run: async (world) => {
+      const statuses: unknown[] = [];
+      const callback = ({ status }: Record<string, unknown>) => statuses.push(status);
+      const sdk = await signedIn(world, wireSet(1), { ...OPTIONS, callback });
+      sdk.disconnect();
+      await world.settle();
+      return statuses;
+    },
+    here: [0, -1],
+    former: [0],
   },
   'sign-in-twice': {
     what: 'setIdentity twice with the same set: the events after it',

@@ -1,6 +1,6 @@
 /** What pages are told of an identity: its condition, the events between two conditions, and the legacy statuses. */
 
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   type Condition,
   describe,
@@ -13,8 +13,6 @@ import {
 } from '../../../src/page/uid2/status.ts';
 import { DAY, START } from '../../support/fixtures.ts';
 
-afterEach(() => void vi.useRealTimers());
-
 const known = (condition: Condition, token?: string): Known => ({ condition, token });
 
 test.each([
@@ -26,8 +24,7 @@ test.each([
   ['ended', 'a', START + DAY, known('ended', 'a')],
   ['optedOut', undefined, undefined, known('optedOut')],
 ] as const)('phase %s with token %s that ends at %s', (phase, token, endsAt, result) => {
-  vi.useFakeTimers({ now: START, toFake: ['Date'] });
-  expect(describe(phase, token, endsAt)).toEqual(result);
+  expect(describe(phase, token, endsAt, START)).toEqual(result);
 });
 
 test.each([

@@ -1,4 +1,4 @@
-/** The drop-in with several hosts, changing cookies, other operators, and a database that fails. */
+/** The drop-in with several hosts, changing or hostile cookies, other operators, wrong clocks, and a database that fails. */
 
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -8,15 +8,20 @@ import {
   answersSealed,
   createFixture,
   hangs,
+  offline,
   restoreGlobals,
   rotate,
+  sealedFor,
+  setVisible,
+  success,
   wireSet,
 } from '../../session/fixtures.ts';
-import { DAY, HOUR, MINUTE, until, useFakeClock } from '../../support/fixtures.ts';
-import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal } from './fixtures.ts';
+import { DAY, HOUR, MINUTE, START, until, useFakeClock } from '../../support/fixtures.ts';
+import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal, setCookie } from './fixtures.ts';
 
 const BASE_URL = 'https://operator.example';
-const SHARED: InitOptions = { baseUrl: BASE_URL, useCookie: true, cookieDomain: location.hostname };
+const COOKIE: InitOptions = { baseUrl: BASE_URL, useCookie: true };
+const SHARED: InitOptions = { ...COOKIE, cookieDomain: location.hostname };
 let fixture: ReturnType<typeof createFixture>;
 let sdk: Uid2;
 let events: string[];
@@ -47,6 +52,13 @@ const complete = async () => {
   await fixture.settle();
 };
 const tick = () => vi.setSystemTime(Date.now() + 1_000);
+/** A browser without IndexedDB. */
+const removeDatabase = () => {
+  vi.stubGlobal('indexedDB', undefined);
+  Reflect.deleteProperty(globalThis, 'indexedDB');
+};
+/** A database that never opens. */
+const hangDatabase = () => vi.stubGlobal('indexedDB', { open: () => ({}) as IDBOpenDBRequest });
 
 beforeEach(() => {
   useFakeClock();
@@ -177,15 +189,246 @@ describe('a cookie that a server sets while the page is open', () => {
     expect(cookie().advertising_token).toBe('advertising-7');
   });
 
-  test('an unchanged cookie is written once', async () => {
-    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
+  test('an unchanged cookie is not written again', async () => {
     sdk.init({ baseUrl: BASE_URL, useCookie: true, identity: wireSet(1) });
     await complete();
+    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
     visit().init({ baseUrl: BASE_URL, useCookie: true });
     await complete();
     sdk.init({});
     await fixture.settle();
-    expect(set.mock.calls.filter(([row]) => row.startsWith('__uid_2=%7B'))).toHaveLength(1);
+    expect(set).not.toHaveBeenCalled();
+  });
+
+  test('an unchanged mark is not written again, however late', async () => {
+    sdk.init({ ...SHARED, identity: wireSet(1) });
+    await complete();
+    sdk.disconnect();
+    await fixture.settle();
+    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
+    const setItem = vi.spyOn(Storage.prototype, 'setItem');
+    for (const pass of [tick, () => vi.setSystemTime(Date.now() + DAY)]) {
+      pass();
+      sdk.init({});
+      await fixture.settle();
+    }
+    expect([set.mock.calls, setItem.mock.calls.filter(([key]) => key === KEY)]).toEqual([[], []]);
+  });
+
+  test('set during a refresh, it is not overwritten by the answer', async () => {
+    sdk.init({ ...COOKIE, identity: wireSet(1) });
+    await complete();
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    fixture.serve(async (request) => released.then(() => rotate(request)));
+    await fixture.advance(16 * MINUTE);
+    putCookie(newSet(7, Date.now() + MINUTE));
+    release();
+    await fixture.settle();
+    expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-7', 'advertising-7']);
+  });
+
+  test('set after a logout, it signs another user in', async () => {
+    sdk.init({ ...COOKIE, identity: wireSet(1) });
+    await complete();
+    sdk.disconnect();
+    await fixture.settle();
+    putCookie(newSet(7, Date.now() + MINUTE));
+    sdk.getAdvertisingToken();
+    await fixture.settle();
+    expect([sdk.getAdvertisingToken(), cookie().advertising_token, local()]).toEqual([
+      'advertising-7',
+      'advertising-7',
+      null,
+    ]);
+  });
+});
+
+describe('a hostile cookie in cookie mode', () => {
+  const set = wireSet(3, START);
+  test.each<object>([
+    { status: { toString: 1 }, tessera: {} },
+    { status: 'logout', tessera: { valueOf: 1 } },
+    { status: 'logout', tessera: '__proto__' },
+    { status: 'optout', body: null, tessera: -1 },
+    { status: 'success', body: null },
+    { status: 'x'.repeat(3_000) },
+    [[[]]],
+    { ...set, tessera: { at: 1 } },
+    { ...set, tessera: '-Infinity' },
+    { ...set, refresh_expires: { valueOf: 1 } },
+  ])('changes nothing: %j', async (value) => {
+    sdk.init({ ...COOKIE, identity: wireSet(1) });
+    await complete();
+    putCookie(value);
+    sdk.getAdvertisingToken();
+    await fixture.settle();
+    visit().init(COOKIE);
+    await complete();
+    expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-1', 'advertising-1']);
+  });
+
+  test('with members of a prototype changes no prototype', async () => {
+    setCookie(
+      `__uid_2=${encodeURIComponent('{"__proto__":{"advertising_token":"x"},"constructor":{"prototype":{"y":1}}}')}`,
+    );
+    sdk.init(COOKIE);
+    await complete();
+    const empty: Record<string, unknown> = {};
+    expect([sdk.getIdentity(), empty['advertising_token'], empty['y']]).toEqual([null, undefined, undefined]);
+  });
+
+  test('of the greatest time is followed once; later acts count again', async () => {
+    sdk.init({ ...COOKIE, identity: wireSet(1) });
+    await complete();
+    putCookie({ status: 'logout', tessera: 1e300 });
+    sdk.getAdvertisingToken();
+    await fixture.settle();
+    sdk.setIdentity(newSet(9));
+    await fixture.settle();
+    visit().init(COOKIE);
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-9');
+    sdk.disconnect();
+    await fixture.settle();
+    visit().init(COOKIE);
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBeUndefined();
+  });
+});
+
+describe('what the page does', () => {
+  test.each([
+    ['the cookie', COOKIE, cookie],
+    ['local storage', { baseUrl: BASE_URL }, local],
+  ] as const)('setIdentity is in %s in the same task: the next request may carry it', async (_, options, read) => {
+    sdk.init({ ...options, identity: wireSet(1) });
+    await complete();
+    sdk.setIdentity(newSet(5));
+    expect(read().advertising_token).toBe('advertising-5');
+    expect(sdk.getIdentity()).toEqual(newSet(5));
+    sdk.setIdentity({ status: 'optout' });
+    expect(read().status).toBe('optout');
+    fixture.serve(hangs);
+    sdk.setIdentity(newSet(6));
+    expect(read().status).toBe('optout');
+  });
+
+  test('outlasts a page that is left before the database has answered', async () => {
+    sdk.init({ ...SHARED, identity: wireSet(1) });
+    visit().init(SHARED);
+    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
+    await complete();
+    tick();
+    sdk.disconnect();
+    sdk.setIdentity(newSet(5));
+    visit().init(SHARED);
+    expect(sdk.getAdvertisingToken()).toBe('advertising-5');
+    await complete();
+    expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-5', 'advertising-5']);
+  });
+
+  test('by init on a cached page does not sign in again with a set that has ended', async () => {
+    fixture.serve(answersPlain(400, { status: 'expired_token' }));
+    const cached = wireSet(1);
+    sdk.init({ baseUrl: BASE_URL, identity: cached });
+    await complete();
+    await fixture.advance(16 * MINUTE);
+    visit().init({ baseUrl: BASE_URL, identity: cached });
+    await complete();
+    expect([sdk.isLoginRequired(), local(), fixture.sent.length]).toEqual([true, null, 1]);
+  });
+
+  test('may come from callbacks: each change is emitted once', async () => {
+    sdk.callbacks.push((event) => {
+      if (event === 'InitCompleted') sdk.setIdentity(newSet(5));
+      if (event === 'IdentityUpdated' && sdk.getIdentity()) sdk.disconnect();
+      if (event === 'IdentityUpdated') sdk.init({});
+    });
+    sdk.init(COOKIE);
+    await complete();
+    expect(events).toEqual(['SdkLoaded', 'InitCompleted', 'IdentityUpdated advertising-5', 'IdentityUpdated']);
+  });
+
+  test('leaves the options of the contract alone to a later page', async () => {
+    sdk.init({ ...COOKIE, email: 'reader@page.example' } as InitOptions);
+    await complete();
+    expect(JSON.parse(localStorage.getItem(`${KEY}_config`)!)).toEqual(COOKIE);
+  });
+
+  test('with damaged options of an earlier page: they read as none', async () => {
+    putLocal({ baseUrl: 'nonsense', refreshRetryPeriod: 'often' }, `${KEY}_config`);
+    visit();
+    await fixture.settle();
+    expect(sdk.isInitComplete()).toBe(false);
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
+  });
+});
+
+describe('a clock', () => {
+  test('two days ahead: the set that the service answers is in force, and kept', async () => {
+    const date = new Date();
+    const headers = { date: date.toUTCString() };
+    fixture.serve(({ n }) => new Response(sealedFor(n, JSON.stringify(success(n + 1, Number(date)))), { headers }));
+    vi.setSystemTime(Date.now() + 2 * DAY);
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1, Number(date)) });
+    await complete();
+    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired(), sdk.isIdentityAvailable()]).toEqual([
+      'advertising-2',
+      false,
+      true,
+    ]);
+    expect(local()).toMatchObject({ advertising_token: 'advertising-2' });
+    visit().init({ baseUrl: BASE_URL });
+    await complete();
+    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-2', false]);
+  });
+
+  test('set to 1970 between two pages: no token is given out, not even briefly', async () => {
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    sdk.abort();
+    vi.setSystemTime(1_000);
+    const seen = new Set<unknown>();
+    visit().init({ baseUrl: BASE_URL });
+    await until(() => seen.add(sdk.getAdvertisingToken()) && sdk.isInitComplete());
+    expect([[...seen], sdk.isLoginRequired()]).toEqual([[undefined], false]);
+  });
+
+  test('set to 1970 under an open page causes one write to the database, and none to the cookie', async () => {
+    sdk.init({ ...SHARED, identity: wireSet(1) });
+    await complete();
+    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
+    const put = vi.spyOn(IDBObjectStore.prototype, 'put');
+    vi.setSystemTime(1_000);
+    for (let turn = 0; turn < 20; turn++) {
+      sdk.getAdvertisingToken();
+      setVisible(true);
+      await fixture.settle();
+    }
+    expect([put.mock.calls.length, set.mock.calls.length, sdk.getAdvertisingToken()]).toEqual([1, 0, 'advertising-1']);
+  });
+
+  test('set to 1970: a logout, then a login, hold on another host', async () => {
+    sdk.init({ ...SHARED, identity: wireSet(1) });
+    await complete();
+    vi.setSystemTime(1_000);
+    sdk.disconnect();
+    await fixture.settle();
+    visit('two').init(SHARED);
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBeUndefined();
+    visit('one').init(SHARED);
+    await complete();
+    sdk.setIdentity(newSet(8, START));
+    await fixture.settle();
+    visit('two').init(SHARED);
+    await complete();
+    expect(cookie()).toMatchObject({ advertising_token: 'advertising-8' });
   });
 });
 
@@ -202,6 +445,19 @@ describe('another operator', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-1');
     await fixture.advance(15 * MINUTE);
     expect(fixture.sent.map(({ url }) => new URL(url).host)).toEqual(['other.example']);
+  });
+
+  test('is asked although the former one has refused the set', async () => {
+    fixture.serve((request) =>
+      request.url.startsWith(BASE_URL) ? new Response('', { status: 404 }) : rotate(request),
+    );
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    await fixture.advance(45 * MINUTE);
+    sdk.init({ baseUrl: 'https://other.example' });
+    await complete();
+    await fixture.advance(MINUTE);
+    expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
   test('a second init never makes a signed-in page look signed out', async () => {
@@ -236,6 +492,16 @@ describe('the end of the refresh token', () => {
       expect(heard).toEqual([-3]);
     },
   );
+
+  test('while the service is out of reach the page is told, and the places are cleared', async () => {
+    const heard: number[] = [];
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1), callback: ({ status }) => heard.push(status) });
+    await complete();
+    fixture.serve(offline);
+    // The session tries again after some 2 minutes at most.
+    await fixture.advance(DAY + 10 * MINUTE);
+    expect([sdk.isLoginRequired(), heard, local()]).toEqual([true, [0, 100, -3], null]);
+  });
 
   test('past refresh_expires a login is required at once, and the legacy status is -3', async () => {
     const heard: number[] = [];
@@ -285,6 +551,38 @@ describe('in the same task as init', () => {
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, false]);
   });
 
+  test.each(['a cookie', 'init'])(
+    'after a logout, a login by the server through %s is not asked for again',
+    async (by) => {
+      sdk.init({ ...COOKIE, identity: wireSet(1) });
+      await complete();
+      tick();
+      sdk.disconnect();
+      await fixture.settle();
+      if (by === 'a cookie') putCookie(newSet(7));
+      visit().init({ ...COOKIE, ...(by === 'init' && { identity: newSet(7) }) });
+      // Whether it is an old set, only the record tells.
+      expect([sdk.isLoginRequired(), sdk.getAdvertisingToken(), sdk.getIdentity()]).toEqual([false, undefined, null]);
+      await complete();
+      expect([sdk.isLoginRequired(), events]).toEqual([false, ['SdkLoaded', 'InitCompleted advertising-7']]);
+    },
+  );
+
+  test.each(['logs out', 'is logged out'])('setIdentity is in force at once on a page that %s', async (page) => {
+    sdk.init({ ...SHARED, identity: wireSet(1) });
+    await complete();
+    tick();
+    if (page === 'is logged out') sdk.disconnect();
+    await fixture.settle();
+    visit().init(SHARED);
+    if (page === 'logs out') sdk.disconnect();
+    sdk.setIdentity(newSet(5));
+    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual(['advertising-5', false]);
+    await complete();
+    expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-5', 'advertising-5']);
+    expect(events).toEqual(['SdkLoaded', 'InitCompleted advertising-5']);
+  });
+
   test('a later page knows of an opt-out', async () => {
     fixture.serve(answersSealed({ status: 'optout' }));
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
@@ -296,32 +594,96 @@ describe('in the same task as init', () => {
 });
 
 describe('a database', () => {
-  const neverAnswers = () => {
-    const open = vi.fn(() => ({}) as IDBOpenDBRequest);
-    vi.stubGlobal('indexedDB', { open });
-  };
-
   test('that is missing keeps the user signed in through the copy', async () => {
-    vi.stubGlobal('indexedDB', undefined);
-    Reflect.deleteProperty(globalThis, 'indexedDB');
+    removeDatabase();
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     await fixture.advance(15 * MINUTE);
-    visit().init({ baseUrl: BASE_URL });
+    visit();
+    removeDatabase();
+    sdk.init({ baseUrl: BASE_URL });
     await complete();
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
+  });
+
+  test('that is missing on every host: a logout on one holds on the others', async () => {
+    removeDatabase();
+    sdk.init({ ...SHARED, identity: wireSet(1) });
+    await complete();
+    for (const next of ['two', 'one']) {
+      visit(next);
+      removeDatabase();
+      sdk.init(SHARED);
+      await complete();
+      expect(sdk.getAdvertisingToken()).toBe(next === 'two' ? 'advertising-1' : undefined);
+      tick();
+      sdk.disconnect();
+      await fixture.settle();
+    }
+  });
+
+  test('that is missing, and a cookie that the browser refuses: the former value is not lost', async () => {
+    const refused: InitOptions = { ...COOKIE, cookieDomain: 'other.example' };
+    putLocal(wireSet(1));
+    removeDatabase();
+    sdk.init(refused);
+    await complete();
+    visit();
+    removeDatabase();
+    sdk.init(refused);
+    expect([sdk.getAdvertisingToken(), cookie()]).toEqual(['advertising-1', undefined]);
+    await complete();
+    sdk.disconnect();
+    expect(local()).toMatchObject({ status: 'logout' });
+  });
+
+  test('that is missing, like local storage: the cookie keeps the user signed in', async () => {
+    removeDatabase();
+    vi.stubGlobal('localStorage', undefined);
+    sdk.init({ ...COOKIE, identity: wireSet(1) });
+    await complete();
+    sdk.abort();
+    delete window.__uid2;
+    sdk = installUid2();
+    sdk.init(COOKIE);
+    await complete();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-1');
+    sdk.disconnect();
+    await fixture.settle();
+    expect([sdk.getAdvertisingToken(), cookie()]).toEqual([undefined, undefined]);
+    vi.unstubAllGlobals();
   });
 
   test('that hangs does not hold up InitCompleted if there is a copy', async () => {
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     visit();
-    neverAnswers();
+    hangDatabase();
     sdk.init({ baseUrl: BASE_URL });
     const before = Date.now();
+    await expect(sdk.getAdvertisingTokenAsync()).resolves.toBe('advertising-1');
+    expect(Date.now() - before).toBe(0);
     await vi.advanceTimersByTimeAsync(250);
     expect(events).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
     expect(Date.now() - before).toBe(250);
+  });
+
+  test('that hangs from the start does not hold up a first sign-in', async () => {
+    hangDatabase();
+    sdk.init({ ...COOKIE, identity: wireSet(1) });
+    expect(cookie()).toMatchObject({ advertising_token: 'advertising-1' });
+    await vi.advanceTimersByTimeAsync(250);
+    expect(events).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
+  });
+
+  test('that hangs at a switch of user: the cookie has the new one at once', async () => {
+    sdk.init({ ...COOKIE, identity: wireSet(1) });
+    await complete();
+    const table = { get: () => ({}), put: () => ({}) };
+    vi.spyOn(IDBDatabase.prototype, 'transaction').mockReturnValue({ objectStore: () => table } as never);
+    sdk.setIdentity(newSet(5));
+    await vi.advanceTimersByTimeAsync(100);
+    expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-5', 'advertising-5']);
   });
 
   test('that hangs after the first read: the cookie follows another user, and the refreshes', async () => {
@@ -358,4 +720,53 @@ describe('a database', () => {
     await complete();
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, true]);
   });
+});
+
+test('in random sequences on two hosts, the last login or logout holds on both', async () => {
+  let seed = 1;
+  /** A whole number below `limit`: the same ones in every run. */
+  const random = (limit: number) => {
+    seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff;
+    return (seed >> 8) % limit;
+  };
+  for (let sequence = 0; sequence < 40; sequence++) {
+    sdk.abort();
+    clearPlaces();
+    hosts = new Map([['one', { database: new IDBFactory(), local: [] }]]);
+    host = 'one';
+    vi.setSystemTime(START + sequence * DAY);
+    visit().init(SHARED);
+    await complete();
+    let expected: string | undefined;
+    const acts: string[] = [];
+    for (let n = 10; n < 20; n++) {
+      tick();
+      const act = ['setIdentity', 'disconnect', 'server', 'visit', 'visit', 'leave', 'settle', 'focus'][random(8)]!;
+      acts.push(act);
+      if (act === 'setIdentity') sdk.setIdentity(newSet(n));
+      if (act === 'server') putCookie(newSet(n));
+      if (act === 'setIdentity' || act === 'server') expected = `advertising-${n}`;
+      if (act === 'disconnect') {
+        sdk.disconnect();
+        expected = undefined;
+      }
+      // A page that is left without a look at the cookie leaves it for the next one.
+      if (act !== 'leave' && act !== 'setIdentity' && act !== 'disconnect') {
+        window.dispatchEvent(new Event('focus'));
+        await fixture.settle();
+      }
+      if (act === 'visit' || act === 'leave') {
+        visit(['one', 'two'][random(2)]).init(SHARED);
+        expect([acts, sdk.getAdvertisingToken()]).toEqual([acts, expected]);
+        await complete();
+      }
+    }
+    await fixture.settle();
+    for (const each of ['one', 'two']) {
+      visit(each).init(SHARED);
+      await complete();
+      const found = [sdk.getAdvertisingToken(), sdk.isLoginRequired(), cookie()?.advertising_token];
+      expect([acts, each, ...found]).toEqual([acts, each, expected, !expected, expected]);
+    }
+  }
 });
