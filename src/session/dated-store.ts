@@ -23,8 +23,11 @@ export interface DatedRecord extends Pick<SessionRecord, 'generation' | 'baseUrl
 export interface DatedStore extends Store {
   /** The record at the last read or write; undefined if nothing is stored. */
   view(): DatedRecord | undefined;
-  /** The act that stores the set with this refresh token, or no set, was done at `actAt`, epoch ms. */
-  expectAct(refreshToken: unknown, actAt: number): void;
+  /**
+   * The act that stores the set with this refresh token, or no set, was done at `actAt`, epoch ms. Default: now, later than every
+   * known act. Returns that time.
+   */
+  expectAct(refreshToken: unknown, actAt?: number): number;
 }
 
 /** What a store returned is hostile until it is checked. The session checks its own members, and nothing checks the time. */
@@ -51,6 +54,10 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
   let used: typeof expected;
   let inUse: Store;
 
+  /** Acts of one browser stay in order even if its clock is set back. */
+  const inOrder = (actAt: number, ...acts: ({ readonly actAt?: number | undefined } | undefined)[]) =>
+    Math.max(actAt, ...acts.map((act) => (act?.actAt ?? 0) + 1));
+
   const forThisOperator = (stored: unknown) => {
     const record = checked(stored);
     return record && { ...record, baseUrl };
@@ -62,12 +69,8 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
     const after = change(before) as DatedRecord | undefined;
     if (!after || after === before) return after && stored;
     if (after.generation === before?.generation) return { ...after, actAt: before.actAt };
-    if (expected && after.set?.refreshToken === expected.refreshToken) {
-      used = expected;
-      return { ...after, actAt: expected.actAt };
-    }
-    // Acts of one browser stay in order even if its clock is set back.
-    return { ...after, actAt: Math.max(Date.now(), (before?.actAt ?? 0) + 1) };
+    if (expected && after.set?.refreshToken === expected.refreshToken) used = expected;
+    return { ...after, actAt: inOrder(used?.actAt ?? Date.now(), before) };
   };
 
   const watch = (store: Store): Store => {
@@ -96,8 +99,9 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
   return {
     ...watch(defaultStore(name)),
     view: () => last,
-    expectAct: (refreshToken, actAt) => {
+    expectAct: (refreshToken, actAt = inOrder(Date.now(), last, expected)) => {
       expected = { refreshToken, actAt };
+      return actAt;
     },
   };
 }

@@ -55,6 +55,26 @@ test('acts stay in order if the clock is set back', async () => {
   expect(store.view()?.actAt).toBe(START + 1);
 });
 
+test('an act that is announced before the former one is written is later, even if the clock is set back between them', async () => {
+  const store = createDatedStore(NAME, BASE_URL);
+  const loginAt = store.expectAct(recordOf(1).set.refreshToken);
+  vi.setSystemTime(START - 60_000);
+  const logoutAt = store.expectAct(undefined);
+  expect([loginAt, logoutAt]).toEqual([START, START + 1]);
+  await store.update(put(loggedIn(1)));
+  await store.update(put({ v: 1, generation: 2, baseUrl: BASE_URL, offsetMs: 0, clearedAt: START }));
+  expect(store.view()?.actAt).toBe(logoutAt);
+});
+
+test('an announced time is no earlier than that of the record before', async () => {
+  const store = createDatedStore(NAME, BASE_URL);
+  store.expectAct(undefined, START);
+  vi.setSystemTime(START + 60_000);
+  await store.update(put(loggedIn(1)));
+  await store.update(put({ v: 1, generation: 2, baseUrl: BASE_URL, offsetMs: 0, clearedAt: START }));
+  expect(store.view()?.actAt).toBe(START + 60_001);
+});
+
 test('a set from elsewhere has the time of its own login', async () => {
   const store = createDatedStore(NAME, BASE_URL);
   store.expectAct(recordOf(1).set.refreshToken, START - 60_000);
@@ -104,10 +124,11 @@ test('an announced time counts for one act: a later logout has its own', async (
   const store = createDatedStore(NAME, BASE_URL);
   const loggedOut = (generation: number) => ({ ...loggedIn(generation), set: undefined, clearedAt: START });
   await store.update(put(loggedIn(1)));
-  store.expectAct(undefined, 1000);
+  const announced = START + 1000;
+  store.expectAct(undefined, announced);
   await store.update(put(loggedOut(2)));
-  expect(store.view()?.actAt).toBe(1000);
+  expect(store.view()?.actAt).toBe(announced);
   await store.update(put(loggedIn(3)));
   await store.update(put(loggedOut(4)));
-  expect(store.view()?.actAt).toBeGreaterThan(1000);
+  expect(store.view()?.actAt).toBeGreaterThan(announced);
 });

@@ -53,8 +53,10 @@ const keep = (
 };
 
 /** Keep what the page does now, before it is recorded: the page may be gone before the database has answered. */
-const keepAct = (dropIn: DropIn, { records }: Started, answer: Claim['answer'], ownsCookie?: boolean): void =>
-  keep(dropIn, { answer, actAt: Math.max(Date.now(), (records.view()?.actAt ?? 0) + 1) }, ownsCookie);
+const keepAct = (dropIn: DropIn, { records }: Started, answer: Claim['answer'], ownsCookie?: boolean): void => {
+  const actAt = records.expectAct((answer as Partial<TokenSet>).refreshToken);
+  keep(dropIn, { answer, actAt }, ownsCookie);
+};
 
 /** Make the session follow what its record does not know yet; all at once, so that no logout comes between. */
 const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly Claim[]): boolean => {
