@@ -104,7 +104,8 @@ const TYPES: Record<keyof SessionOptions, string> = {
 /** `console.debug` is hidden by default in Chromium. */
 const CONSOLE = { debug: (...said: unknown[]) => console.log(...said) };
 
-function throwIf(fault: string | undefined): void {
+/** Throw a TypeError if there is a fault. */
+export function throwIf(fault: string | undefined): void {
   if (fault) throw new TypeError(fault);
 }
 

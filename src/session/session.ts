@@ -10,6 +10,7 @@ import { createClock } from './browser/clock.ts';
 import { watchPage } from './browser/page.ts';
 import { defaultStore, memoryStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
+import { checkArguments, checkCallOptions } from './call-checks.ts';
 import { askConsent } from './consent.ts';
 import { createEvents } from './events.ts';
 import { getToken, labelOf, noteSignal, refreshNow, signIn, supply, supplyRendered } from './host-calls.ts';
@@ -59,7 +60,7 @@ export function createSession(options: SessionOptions): Session {
     promise.catch(() => {});
     return promise;
   };
-  return {
+  const session: Session = {
     ready: asked.then(() => withTimeout(STORE_MS, records.flushed(), 'the store')).catch(events.log) as Promise<void>,
     get advertisingToken() {
       shell.timer.checkTimer();
@@ -72,6 +73,7 @@ export function createSession(options: SessionOptions): Session {
     },
     getToken: (more) => run(() => getToken(shell, more?.timeoutMs ?? settings.timeoutMs)),
     setTokens: (answer, more) => {
+      checkCallOptions('setTokens', ['user'], more);
       const user = labelOf(shell, more?.user);
       return run(() => supply(shell, answer, user));
     },
@@ -89,6 +91,7 @@ export function createSession(options: SessionOptions): Session {
       close(shell);
     },
   };
+  return isDevelopment ? checkArguments(session) : session;
 }
 
 /** Build the shell. Its parts call each other only later, when all of them are there. */

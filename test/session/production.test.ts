@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { bundle } from '../../build/dist.ts';
 import { modes } from '../../build/entries.ts';
 import type { Tessera } from '../../src/page/global.ts';
-import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
+import { memoryStore, type Session, type SessionOptions } from '../../src/session/index.ts';
 import { BASE_URL, recordOf, success } from './fixtures.ts';
 
 const code = new Map<string, string>();
@@ -84,6 +84,31 @@ describe.each(CASES)('%s', (_, options, input, production, development) => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     expect(await messageOf('tessera.dev.js', options(), input)).toMatchObject({ ...production, message: development });
     warn.mockRestore();
+  });
+});
+
+describe('a wrong argument of a method', () => {
+  const open = (name: string) => {
+    const session = load(name).createSession({ baseUrl: BASE_URL, name, store: memoryStore() });
+    return session as unknown as Record<keyof Session, (...given: unknown[]) => unknown>;
+  };
+  const message = 'setTokens: options: expected object, got string';
+
+  test('in tessera.js is a TypeError if one user’s set would be stored as another’s, and is ignored otherwise', async () => {
+    const session = open('tessera.js');
+    expect(() => session.setTokens(success(1), 'account-b')).toThrow(new TypeError(message));
+    await session.clear({ isTrusted: true, preventDefault() {} });
+    await expect(session.signIn('account-b')).rejects.toMatchObject({ code: 'no_token' });
+    session.on('tokens', () => {});
+    session.close();
+  });
+
+  test('in tessera.dev.js is a TypeError', () => {
+    const session = open('tessera.dev.js');
+    expect(() => session.setTokens(success(1), 'account-b')).toThrow(new TypeError(message));
+    expect(() => session.clear(true)).toThrow(TypeError);
+    expect(() => session.on('tokens', () => {})).toThrow(TypeError);
+    session.close();
   });
 });
 
