@@ -135,7 +135,7 @@ async function noteFailure(
     if (await shell.records.update(transition, INTERNAL)) shell.tabs.notify();
   }
   const isRefused = plan.kind === 'refresh' && isRefusal(error);
-  if (!shell.page.isErrorEmitted || isRefused) reportError(shell, error);
-  setPage(shell, { isErrorEmitted: true, lastError: error });
+  reportError(shell, error, !shell.page.isErrorEmitted || isRefused);
+  setPage(shell, { isErrorEmitted: true });
   if (plan.kind === 'provide') setPage(shell, { provideResult: 'failed' });
 }

@@ -48,7 +48,10 @@ export interface SessionOptions {
   user?: string | null | undefined;
   /** Ask the publisher's server for a set; the same as for `setTokens`. null, undefined or a 204 response: nobody is signed in. */
   provide?: ProvideOption | undefined;
-  /** Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. */
+  /**
+   * Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. If it throws,
+   * rejects, or answers something else than a boolean, there is no consent, and the session emits `error` (`no_consent`).
+   */
   consent?: ((onChange: (granted: boolean) => void) => boolean | Promise<boolean>) | undefined;
   /**
    * `off`: a native host or another owner refreshes, this page adopts. It speaks for the service: a set given to `setTokens`

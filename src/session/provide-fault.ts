@@ -43,7 +43,7 @@ function failed(what: string, status: number | undefined, name?: string): TokenE
 }
 
 /** The class of a thrown value, if it looks like one. */
-function classOf(thrown: unknown): string {
+export function classOf(thrown: unknown): string {
   const name = (thrown as object | null | undefined)?.constructor?.name ?? '';
   return /^[A-Z]\w{0,39}$/.test(name) ? name : typeof thrown;
 }

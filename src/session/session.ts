@@ -16,9 +16,8 @@ import { createEvents } from './events.ts';
 import { getToken, labelOf, noteSignal, refreshNow, signIn, supply, supplyRendered } from './host-calls.ts';
 import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
-import { decide } from './rules/decide.ts';
 import { initialPage, recordAdopted, wasHidden, wentAway, wokeUp } from './rules/page-state.ts';
-import { emptyRecord, loggedOut } from './rules/record.ts';
+import { loggedOut } from './rules/record.ts';
 import {
   commit,
   decideNow,
@@ -133,7 +132,7 @@ function createShell(options: SessionOptions): Shell {
     awaitingConsent: [],
     controller: new AbortController(),
     attemptEnded: Promise.resolve(undefined),
-    published: { state: Object.freeze(decide(emptyRecord(baseUrl), page, clock.now()).state), token: undefined },
+    published: { state: { phase: 'empty', persistence: page.storage.persistence }, token: undefined },
   };
   return shell;
 }

@@ -53,6 +53,13 @@ const CASES: [string, () => Partial<SessionOptions>, unknown, object, string][] 
     'Consent is refused or withdrawn.',
   ],
   [
+    'a gate that fails',
+    () => ({ consent: () => Promise.reject(new TypeError('jane')) }),
+    undefined,
+    { code: 'no_consent', message: 'no_consent: refused' },
+    'consent: the gate failed with TypeError; that is no consent',
+  ],
+  [
     'a status of `provide`',
     () => ({ provide: (async () => new Response('', { status: 404 })) as never }),
     undefined,
