@@ -12,7 +12,7 @@
 
 import { version } from '../../package.json';
 import { createSession, type EventName, isTokenError, type Session, type SessionOptions } from '../session/index.ts';
-import { responseFault } from '../session/provide-fault.ts';
+import { htmlFault, responseFault } from '../session/provide-fault.ts';
 import { isDevelopment } from '../token/development.ts';
 import { ownGlobal, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
@@ -24,9 +24,12 @@ const provideFrom =
   async ({ signal }) => {
     const response = await fetch(url, { method: 'POST', credentials: 'same-origin', signal });
     if (response.status === 204) return null;
-    if (response.ok) return response.json();
     // A query may name the user.
-    throw responseFault(`POST ${url.split('?')[0]}`, response.status);
+    const request = `POST ${url.split('?')[0]}`;
+    const page = isDevelopment && response.ok && htmlFault(request, response);
+    if (page) throw page;
+    if (response.ok) return response.json();
+    throw responseFault(request, response.status);
   };
 
 /** Repeat a session's events on `window`. Every script on the page hears them: they carry phase and times only. */

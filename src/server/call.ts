@@ -98,7 +98,8 @@ const decodeB64 = (path: string, text: string): Bytes => {
   try {
     return fromB64(text);
   } catch {
-    throw unusableAnswer(path, 'expected base64, got other text');
+    const got = text.trimStart().startsWith('<') ? 'an HTML page: is baseUrl that of an operator?' : 'other text';
+    throw unusableAnswer(path, `expected base64, got ${got}`);
   }
 };
 
@@ -144,7 +145,7 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Clie
       throw networkError(path, baseUrl, cause);
     }
     const { bytes, isComplete } = answer;
-    if (response.status !== 200) throw responseError(path, response, decodeText(bytes), now());
+    if (response.status !== 200) throw responseError(path, response, decodeText(bytes), now(), baseUrl);
     if (!isComplete) throw unusableAnswer(path, `expected at most ${maxBytes} bytes, got more`);
     return { bytes, isBinary: response.headers.get('content-type')?.trim().toLowerCase() === BINARY };
   };

@@ -5,12 +5,13 @@
  * write while it holds the lock, it asks of its ports.
  */
 
+import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import { type Answer, parseAnswer, type TokenSet } from '../token/token-set.ts';
 import type { RefreshAnswer } from './browser/refresh-request.ts';
 import type { LockResult } from './browser/tabs.ts';
 import type { ProvideOption } from './options.ts';
-import { pathOf, provideFault, responseFault } from './provide-fault.ts';
+import { htmlFault, pathOf, provideFault, responseFault } from './provide-fault.ts';
 import type { AttemptPlan } from './rules/page-state.ts';
 import type { SessionRecord } from './rules/record.ts';
 import type { Claim } from './rules/refresh.ts';
@@ -82,6 +83,9 @@ async function callProvide(
         const call = (async () => provide?.({ signal, reason }))();
         const answer = await withTimeout(timeoutMs, call, 'provide', signal);
         const { status, ok } = Object(answer) as Partial<Response>;
+        const page =
+          isDevelopment && ok && htmlFault(pathOf(answer as unknown as Response), answer as unknown as Response);
+        if (page) throw page;
         if (ok === false && status) throw responseFault(pathOf(answer as unknown as Response), status);
         const isNobody = answer === null || answer === undefined || status === 204;
         const outcome: Outcome = isNobody ? { type: 'nobody' } : { type: 'provided', answer: parseAnswer(answer) };

@@ -100,13 +100,13 @@ export function isLoopback(hostname: string): boolean {
  */
 export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
   if (typeof value !== 'string' || !value) throw baseUrlError(kindOf(value));
+  const host = isTerse ? undefined : hostWithoutScheme(value);
+  if (host) throw baseUrlError(host);
   let url: URL;
   try {
     url = new URL(value);
   } catch {
-    // Letters, dots and hyphens are a host name; with digits the string might be a key.
-    const isHost = !isTerse && /^[a-z.-]{1,64}$/.test(value);
-    throw baseUrlError(isHost ? `"${value}" without a scheme` : 'a string that is not an absolute URL');
+    throw baseUrlError('a string that is not an absolute URL');
   }
   if (url.username || url.password) throw baseUrlError('a URL with a user or password');
   if (url.search || url.hash) throw baseUrlError('a URL with a query or fragment');
@@ -114,6 +114,18 @@ export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
   if (url.protocol !== 'https:' && !isPermittedHttp) throw baseUrlError(schemeOf(url));
   // Not `href`: it keeps a `?` or `#` that nothing follows.
   return url.origin + url.pathname.replace(/\/+$/, '');
+}
+
+/**
+ * Name a host that is given without a scheme, with a port or without. The URL parser takes `localhost:` for a scheme.
+ *
+ * Letters, dots and hyphens are a host name, and so are four numbers. Any other string with digits might be a key.
+ */
+function hostWithoutScheme(value: string): string | undefined {
+  const found = /^(([a-z.-]{1,64}|\d{1,3}(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?)(?:\/[^@\s]*)?$/.exec(value);
+  if (!found) return undefined;
+  const [, quoted, host] = found as unknown as [string, string, string];
+  return `"${quoted}" without a scheme${isLoopback(host) ? ': add http://' : ''}`;
 }
 
 function baseUrlError(got: string): TypeError {

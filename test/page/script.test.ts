@@ -269,6 +269,12 @@ describe('a session by attributes', () => {
       () => new Response('<html>'),
     ],
     [
+      'a login page',
+      'provide_failed',
+      'provide: POST /token answered 200 with an HTML page; is it a login page? The route answers 204 if nobody is signed in',
+      () => new Response('<html>', { headers: { 'content-type': 'text/html' } }),
+    ],
+    [
       'no answer',
       'provide_failed',
       'provide rejected with TypeError; was it fetch? then the network failed, or CORS or CSP forbids the request',

@@ -7,7 +7,7 @@ import { isDevelopment } from '../../token/development.ts';
 import { openRefresh } from '../../token/envelope.ts';
 import { TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parseAnswer, type TokenSet } from '../../token/token-set.ts';
-import { networkReason } from '../network-reason.ts';
+import { networkReason, responseTypeFault, statusRemedy, unsealedReason } from '../network-reason.ts';
 
 /** What the service answered. */
 export interface RefreshAnswer {
@@ -57,11 +57,14 @@ export async function refreshSet(
   };
   let response: Response;
   let text: string;
+  let fault: string | undefined;
   try {
     response = await fetch(`${baseUrl}/v2/token/refresh`, request);
+    fault = isDevelopment ? responseTypeFault(response) : undefined;
     text = await readText(response);
-  } catch {
-    const reason = isDevelopment ? networkReason(baseUrl) : '';
+  } catch (thrown) {
+    // After an abort by the session nobody reads the reason.
+    const reason = isDevelopment && !signal.aborted ? (fault ?? networkReason(baseUrl, thrown)) : '';
     throw new TokenError('network', `refresh: no answer to POST ${baseUrl}/v2/token/refresh${reason}`);
   }
   const { status, headers } = response;
@@ -69,8 +72,11 @@ export async function refreshSet(
   // Only a sealed answer may say success or optout: anybody on the way can write the plain text of an error.
   if (status >= 300 && status < 500 && ENDED.test(text)) return { result: 'ended' };
   const details = { status, retryAfterMs: parseRetryAfter(headers.get('retry-after'), dateMs || now) };
-  if (status >= 300) throw new TokenError('http_status', `refresh: POST /v2/token/refresh answered ${status}`, details);
-  return { result: await open(text, set.responseKeyB64, details), dateMs };
+  if (status >= 300) {
+    const remedy = isDevelopment ? statusRemedy(status, baseUrl) : '';
+    throw new TokenError('http_status', `refresh: POST /v2/token/refresh answered ${status}${remedy}`, details);
+  }
+  return { result: await open(text, set.responseKeyB64, details, baseUrl), dateMs };
 }
 
 /** Read a body, up to {@link MAX_BYTES}: an endless one would block the page. */
@@ -91,13 +97,17 @@ async function readText(response: Response): Promise<string> {
 }
 
 /** Open and parse the body of a 200 answer. What was opened is quoted in no error. */
-async function open(text: string, keyB64: string, details: TokenErrorDetails): Promise<Answer> {
+async function open(text: string, keyB64: string, details: TokenErrorDetails, baseUrl: string): Promise<Answer> {
   try {
     return parseAnswer(JSON.parse(await openRefresh(text, keyB64)));
   } catch (error) {
     if (error instanceof TokenError && error.code === 'decrypt_failed')
       throw new TokenError('decrypt_failed', isDevelopment ? UNOPENED : undefined, details);
-    throw new TokenError('malformed_response', isDevelopment ? MALFORMED : undefined, details);
+    throw new TokenError(
+      'malformed_response',
+      isDevelopment ? MALFORMED + unsealedReason(text, baseUrl) : undefined,
+      details,
+    );
   }
 }
 
