@@ -68,7 +68,10 @@ export interface SessionOptions {
   timeoutMs?: number | undefined;
   /** Back-off after failures of network or service, ms: the span doubles from `firstMs` (5,000) to `maxMs` (120,000). */
   retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
-  /** Receives what a listener threw and what failed in the background; fits `console`. Never a token, key or DII. */
+  /**
+   * `debug('tessera', what)` receives every value of `state.next` (an object), each failure in the background (a TokenError), and what
+   * a listener of the page threw. `console` fits. What the session itself passes holds no token, key or DII. Default: none.
+   */
   logger?: { debug(message: string, ...more: unknown[]): void } | undefined;
   /** Without `logger`: print with `console.log` what a logger would receive, among it every change of `state.next`. */
   debug?: boolean | undefined;

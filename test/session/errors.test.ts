@@ -380,6 +380,30 @@ describe('debug: true', () => {
     session.close();
   });
 
+  test('prints each failure of a run once, though only the first is emitted', async () => {
+    const log = vi.spyOn(console, 'log').mockImplementation(() => {});
+    fixture.serve(answersPlain(503));
+    const { session, events } = fixture.open({ debug: true, tokens: success(1) });
+    await session.ready;
+    await fixture.advance(25 * MINUTE);
+    const printed = log.mock.calls.map(([, what]) => what).filter((what) => what instanceof TokenError);
+    expect(fixture.sent.length).toBeGreaterThan(2);
+    expect(printed).toHaveLength(fixture.sent.length);
+    expect(new Set(printed).size).toBe(printed.length);
+    expect(events.filter(([event]) => event === 'error')).toHaveLength(1);
+    expect(session.state.lastError).toBe(printed.at(-1));
+    session.close();
+  });
+
+  test('prints the first decision too, and none twice in a row', async () => {
+    const log = vi.spyOn(console, 'log').mockImplementation(() => {});
+    const { session } = fixture.open({ debug: true, consent: () => new Promise(() => {}) });
+    await session.ready;
+    await fixture.advance(MINUTE);
+    expect(log.mock.calls).toEqual([['tessera', { action: 'refresh', reason: 'consent' }]]);
+    session.close();
+  });
+
   test('leaves the log to a logger that is given', async () => {
     const log = vi.spyOn(console, 'log').mockImplementation(() => {});
     const logger = { debug: vi.fn() };
