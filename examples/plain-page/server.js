@@ -7,13 +7,21 @@ import { createClient, tokenHandler } from 'tessera-id/server';
 
 const { TESSERA_BASE_URL = '', TESSERA_API_KEY = '', TESSERA_CLIENT_SECRET = '', PORT = '3000' } = process.env;
 
-// Who is signed in. Read it from your own login session, never from the body or the URL.
-const emailOf = (cookie = '') => {
+/**
+ * Who is signed in. Read it from your own login session, never from the body or the URL.
+ *
+ * @param {string | null | undefined} cookie
+ */
+const emailOf = (cookie) => {
   const [, user] = /(?:^|;\s*)user=([^;]+)/.exec(cookie ?? '') ?? [];
   return user && decodeURIComponent(user);
 };
 
-// The label of a user: take the account id of your database, for which a hash of the address stands here. '': nobody is signed in.
+/**
+ * The label of a user: take the account id of your database, for which a hash of the address stands here. Empty: nobody is signed in.
+ *
+ * @param {string | undefined} email
+ */
 const labelOf = (email) => (email ? createHash('sha256').update(email).digest('base64url') : '');
 
 const tokens = tokenHandler({
