@@ -26,8 +26,10 @@ const provideFrom =
     if (response.status === 204) return null;
     // A query may name the user.
     const request = `POST ${url.split('?')[0]}`;
-    const page = isDevelopment && response.ok && htmlFault(request, response);
-    if (page) throw page;
+    if (isDevelopment && response.ok) {
+      const fault = htmlFault(request, response);
+      if (fault) throw fault;
+    }
     if (response.ok) return response.json();
     throw responseFault(request, response.status);
   };

@@ -6,7 +6,7 @@
  */
 
 import { type Bytes, fromB64 } from '../token/bytes.ts';
-import { kindOf, MAX_TIMER_MS, parseBaseUrl, typeFault } from '../token/checks.ts';
+import { hostWithoutScheme, kindOf, MAX_TIMER_MS, parseBaseUrl, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import {
   checkChoice,
@@ -132,7 +132,7 @@ export function settingsOf(options: ClientOptions): ClientSettings {
   checkOptionNames('retry', RETRY_NAMES, options.retry ?? {}, 'retry.');
   const { tries = 6, firstMs = 500, maxMs = 30_000 } = options.retry ?? {};
   return {
-    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure),
+    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure, hostWithoutScheme),
     apiKey: checkApiKey(options.apiKey),
     secret: checkSecret(options.clientSecret),
     hashLocally: checkChoice('hashLocally', ['emails', 'all', 'none'], options.hashLocally ?? 'emails'),

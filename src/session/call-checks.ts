@@ -24,7 +24,7 @@ const EVENTS: Record<EventName, true> = { token: true, expired: true, optout: tr
  */
 export function checkCallOptions(method: string, known: readonly string[], given: unknown): void {
   if (given === undefined || given === null) return;
-  const path = `${method}: options`;
+  const path = isDevelopment ? `${method}: options` : 'setTokens: options';
   if (isDevelopment && typeof (given as Event).preventDefault === 'function')
     throwIf(expectedGot(path, 'object', `an event: listen with () => session.${method}()`));
   throwIf(typeFault(path, 'object', given) ?? nameFault(`${path}.`, known, given));

@@ -38,17 +38,14 @@ export async function askConsent(shell: Shell): Promise<void> {
  * @param thrown  of the first answer: empty, or what the gate threw instead of one. Absent for a later answer, by `onChange`.
  */
 function follow(shell: Shell, answer: unknown, thrown?: readonly unknown[]): void {
-  const isGranted = answer === true;
-  // First, because a withdrawal erases the last failure too.
-  if (!thrown) setConsent(shell, isGranted);
-  if (typeof answer !== 'boolean') {
-    const fault = isDevelopment ? gateFault(answer, thrown) : 'no_consent: failed';
-    if (isDevelopment && !shell.page.isClosed) warn(fault, 'no_consent', ...(thrown ?? []));
-    reportError(shell, new TokenError('no_consent', fault));
-  }
   // A gate that returns undefined leaves the decision to `onChange`.
-  if (thrown && answer !== undefined) setConsent(shell, isGranted);
-  else reconcile(shell);
+  if (!thrown || answer !== undefined) setConsent(shell, answer === true);
+  if (typeof answer === 'boolean') return;
+  const fault = isDevelopment ? gateFault(answer, thrown) : 'no_consent: failed';
+  if (isDevelopment && !shell.page.isClosed) warn(fault, 'no_consent', ...(thrown ?? []));
+  // After a withdrawal, which erases the last failure too.
+  reportError(shell, new TokenError('no_consent', fault));
+  reconcile(shell);
 }
 
 /** Consent is given, refused or withdrawn. */

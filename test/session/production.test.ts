@@ -119,7 +119,29 @@ describe('a wrong argument of a method', () => {
   });
 });
 
-const ONLY_IN_DEVELOPMENT = ['securitypolicyviolation', 'is open on this page', 'did you mean', 'Nobody is signed in'];
+test('a gate that fails is an event of tessera.js, without a text', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+  const consent = () => Promise.reject(new TypeError('jane'));
+  const session = load('tessera.js').createSession({ baseUrl: BASE_URL, store: memoryStore(), consent });
+  const error = await new Promise((resolve) => session.on('error', resolve));
+  expect(error).toMatchObject({ name: 'TokenError', code: 'no_consent', message: 'no_consent: failed' });
+  expect(session.state.lastError).toBe(error);
+  expect(warn).not.toHaveBeenCalled();
+  warn.mockRestore();
+  session.close();
+});
+
+const ONLY_IN_DEVELOPMENT = [
+  'securitypolicyviolation',
+  'is open on this page',
+  'did you mean',
+  'Nobody is signed in',
+  'that is no consent',
+  'no failure of the network',
+  'baseUrl has a wrong path',
+  'with an HTML page',
+  'getToken: options.timeoutMs',
+];
 
 test.each([
   ['tessera.js', []],

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   choiceFault,
   escapeControls,
+  hostWithoutScheme,
   integerFault,
   isLoopback,
   kindOf,
@@ -211,7 +212,13 @@ describe('parseBaseUrl', () => {
     ['https://operator.example#made-up-fragment', 'a URL with a query or fragment'],
   ])('%j is refused', (value, got) => {
     const expected = 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
-    expect(() => parseBaseUrl(value)).toThrow(new TypeError(`baseUrl: expected ${expected}, got ${got}`));
+    expect(() => parseBaseUrl(value, false, hostWithoutScheme)).toThrow(
+      new TypeError(`baseUrl: expected ${expected}, got ${got}`),
+    );
+  });
+
+  test('without the naming of hosts, a host is not quoted', () => {
+    expect(() => parseBaseUrl('operator.example')).toThrow(/got a string that is not an absolute URL$/);
   });
 
   test.each([
@@ -223,8 +230,8 @@ describe('parseBaseUrl', () => {
     'made-up-1',
     'https://made up-1/made-up-1',
   ])('a message about %j quotes no part that may be secret', (value) => {
-    expect(() => parseBaseUrl(value)).toThrow(TypeError);
-    expect(() => parseBaseUrl(value)).not.toThrow('made');
+    expect(() => parseBaseUrl(value, false, hostWithoutScheme)).toThrow(TypeError);
+    expect(() => parseBaseUrl(value, false, hostWithoutScheme)).not.toThrow('made');
   });
 });
 

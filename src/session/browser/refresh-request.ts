@@ -6,7 +6,7 @@
 import { isDevelopment } from '../../token/development.ts';
 import { openRefresh } from '../../token/envelope.ts';
 import { TokenError, type TokenErrorDetails } from '../../token/errors.ts';
-import { type Answer, parseAnswer, type TokenSet } from '../../token/token-set.ts';
+import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
 import { networkReason, responseTypeFault, statusRemedy, unsealedReason } from '../network-reason.ts';
 
 /** What the service answered. */
@@ -60,12 +60,14 @@ export async function refreshSet(
   let fault: string | undefined;
   try {
     response = await fetch(`${baseUrl}/v2/token/refresh`, request);
-    fault = isDevelopment ? responseTypeFault(response) : undefined;
+    if (isDevelopment) fault = responseTypeFault(response);
     text = await readText(response);
   } catch (thrown) {
+    const what = `refresh: no answer to POST ${baseUrl}/v2/token/refresh`;
     // After an abort by the session nobody reads the reason.
-    const reason = isDevelopment && !signal.aborted ? (fault ?? networkReason(baseUrl, thrown)) : '';
-    throw new TokenError('network', `refresh: no answer to POST ${baseUrl}/v2/token/refresh${reason}`);
+    if (isDevelopment && !signal.aborted)
+      throw new TokenError('network', what + (fault ?? networkReason(baseUrl, thrown)));
+    throw new TokenError('network', what);
   }
   const { status, headers } = response;
   const dateMs = Date.parse(headers.get('date') ?? '');
@@ -73,8 +75,8 @@ export async function refreshSet(
   if (status >= 300 && status < 500 && ENDED.test(text)) return { result: 'ended' };
   const details = { status, retryAfterMs: parseRetryAfter(headers.get('retry-after'), dateMs || now) };
   if (status >= 300) {
-    const remedy = isDevelopment ? statusRemedy(status, baseUrl) : '';
-    throw new TokenError('http_status', `refresh: POST /v2/token/refresh answered ${status}${remedy}`, details);
+    const what = `refresh: POST /v2/token/refresh answered ${status}`;
+    throw new TokenError('http_status', isDevelopment ? what + statusRemedy(status, baseUrl) : what, details);
   }
   return { result: await open(text, set.responseKeyB64, details, baseUrl), dateMs };
 }
@@ -99,7 +101,7 @@ async function readText(response: Response): Promise<string> {
 /** Open and parse the body of a 200 answer. What was opened is quoted in no error. */
 async function open(text: string, keyB64: string, details: TokenErrorDetails, baseUrl: string): Promise<Answer> {
   try {
-    return parseAnswer(JSON.parse(await openRefresh(text, keyB64)));
+    return parsePlainAnswer(JSON.parse(await openRefresh(text, keyB64)));
   } catch (error) {
     if (error instanceof TokenError && error.code === 'decrypt_failed')
       throw new TokenError('decrypt_failed', isDevelopment ? UNOPENED : undefined, details);
