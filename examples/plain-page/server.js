@@ -1,17 +1,34 @@
 // The publisher's server with nothing but Node: a page, the script file, and the token handler.
 
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createClient, tokenHandler } from 'tessera-id/server';
 
 const { TESSERA_BASE_URL = '', TESSERA_API_KEY = '', TESSERA_CLIENT_SECRET = '', PORT = '3000' } = process.env;
 
+/**
+ * Who is signed in. Read it from your own login session, never from the body or the URL.
+ *
+ * @param {string | null | undefined} cookie
+ */
+const emailOf = (cookie) => {
+  const [, user] = /(?:^|;\s*)user=([^;]+)/.exec(cookie ?? '') ?? [];
+  return user && decodeURIComponent(user);
+};
+
+/**
+ * The label of a user: take the account id of your database, for which a hash of the address stands here. Empty: nobody is signed in.
+ *
+ * @param {string | undefined} email
+ */
+const labelOf = (email) => (email ? createHash('sha256').update(email).digest('base64url') : '');
+
 const tokens = tokenHandler({
   client: createClient({ baseUrl: TESSERA_BASE_URL, apiKey: TESSERA_API_KEY, clientSecret: TESSERA_CLIENT_SECRET }),
-  // Who is signed in. Read it from your own login session, never from the body or the URL.
   user: (request) => {
-    const [, user] = /(?:^|;\s*)user=([^;]+)/.exec(request.headers.get('cookie') ?? '') ?? [];
-    return user ? { email: decodeURIComponent(user) } : null;
+    const email = emailOf(request.headers.get('cookie'));
+    return email ? { email } : null;
   },
   onError: (error) => console.error('token', error),
 });
@@ -31,7 +48,10 @@ const server = createServer(async ({ method, url, headers }, response) => {
   } else if (url === '/tessera.js') {
     response.writeHead(200, { 'content-type': 'text/javascript' }).end(script);
   } else {
-    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page);
+    // A cache must not give the page of one user to another.
+    const cache = { 'cache-control': 'private, no-store' };
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...cache });
+    response.end(page.replace('%USER%', labelOf(emailOf(headers.cookie))));
   }
 });
 server.listen(Number(PORT), '127.0.0.1', () => {

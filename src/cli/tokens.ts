@@ -19,14 +19,24 @@ interface RefreshOptions extends ServiceOptions {
   readonly responseKey?: string;
 }
 
+interface GenerateOptions extends ServiceOptions, DiiOptions {
+  readonly tcfConsentString?: string;
+}
+
 /** Create the verb `generate`. The answer for an opted-out user is not a failure. */
 export function generateCommand(io: Io): Command {
-  return addDiiOptions(serviceVerb('generate', 'make a token set for a user (role GENERATOR)', JSON_HELP)).action(
-    async (argument: string | undefined, flags: ServiceOptions & DiiOptions) => {
+  return addDiiOptions(serviceVerb('generate', 'make a token set for a user (role GENERATOR)', JSON_HELP))
+    .option(
+      '--tcf-consent-string <string>',
+      "the user's TCF consent string, which an operator with the scope EUID asks for",
+    )
+    .action(async (argument: string | undefined, flags: GenerateOptions) => {
+      const tcfConsent = flags.tcfConsentString;
+      if (tcfConsent === '')
+        throw new RangeError('--tcf-consent-string: expected a TCF consent string, got an empty one');
       const dii = await readDii(argument, flags, io);
-      print(answerOf(await clientOf(flags, io).generate(dii)), flags, io);
-    },
-  );
+      print(answerOf(await clientOf(flags, io).generate(dii, { tcfConsent })), flags, io);
+    });
 }
 
 /** Create the verb `validate`. */

@@ -3,8 +3,8 @@
  */
 
 import type { Database } from '../database/index.ts';
-import { checkConcurrency, checkFunction, checkInteger, throwIf } from '../server/checks.ts';
-import { kindOf, typeFault } from '../token/checks.ts';
+import { checkConcurrency, checkFunction, checkInteger, checkOptionNames } from '../server/checks.ts';
+import { kindOf } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import type { MappingClient, MappingsOptions } from './types.ts';
 
@@ -17,6 +17,16 @@ export interface MappingSettings {
   readonly workers: number;
   readonly now: () => number;
 }
+
+/** Every option, so that the type names one that is missing here. */
+const NAMES: Record<keyof MappingsOptions, true> = {
+  client: true,
+  database: true,
+  version: true,
+  bucketMarginMs: true,
+  workers: true,
+  now: true,
+};
 
 const HOUR_MS = 3_600_000;
 /** Longest margin, ms: a year, in which every bucket rotates. */
@@ -35,7 +45,7 @@ const checkMethods = <T>(option: string, expected: string, value: T, names: read
  * @throws {TypeError} naming the option, what was expected and what came; never quoting a password.
  */
 export function settingsOf(options: MappingsOptions): MappingSettings {
-  throwIf(typeFault('options', 'object', options));
+  checkOptionNames('options', NAMES, options);
   const { client, database, version = 3, bucketMarginMs = HOUR_MS, workers = 4, now = Date.now } = options;
   if (version !== 2 && version !== 3)
     throw new TypeError(expectedGot('version', '2 or 3', typeof version === 'number' ? version : kindOf(version)));

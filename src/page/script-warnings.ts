@@ -8,6 +8,27 @@ import { warn } from '../session/warnings.ts';
 /** The attributes of the tag, without `data-`. */
 const ATTRIBUTES = ['base-url', 'name', 'user', 'provide', 'debug'];
 
+/** Options of `createSession` that have no attribute. */
+const OPTIONS = [
+  'tokens',
+  'consent',
+  'refresh',
+  'fetch',
+  'store',
+  'now',
+  'timeout-ms',
+  'retry',
+  'logger',
+  'allow-insecure',
+];
+
+/**
+ * Attributes that other tools put on script tags, or prefixes of them: loaders (Cloudflare, Next.js, WordPress), frameworks (Turbo,
+ * Astro, Nuxt, React, Vue, Svelte), consent managers (Cookiebot, OneTrust, consentmanager, Usercentrics, Klaro) and test tools.
+ */
+const FOREIGN =
+  /^(cfasync|rocket|nscript|nimg|no-|minify|wp-|pagespeed|turbo|turbolinks|pjax|astro|n-head|hid|vmid|rh$|react|v-|svelte|href|precedence|vite|cookie|category|categories|consent-|ot-|optanon|cmp-|usercentrics|uc-|borlabs|src$|type$|service$|purposes$|test|cy$|qa$|gtm|ga-)/;
+
 /**
  * Warn about a tag.
  *
@@ -17,20 +38,48 @@ export function checkTag(tag: HTMLScriptElement | undefined): void {
   const module = tag ? null : globalThis.document?.querySelector('script[type="module"][src*="tessera"]');
   if (module) warn('script tag: type="module" hides the tag from the script, so its attributes are ignored. Remove it');
   if (!tag) return;
-  const given = Object.keys(tag.dataset).map((name) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`));
+  const given = tag.getAttributeNames().flatMap((name) => (name.startsWith('data-') ? name.slice(5) : []));
   for (const name of given) {
-    const nearest = ATTRIBUTES.includes(name) ? undefined : ATTRIBUTES.find((known) => isNear(name, known));
-    if (nearest) warn(`script tag: data-${name} is unknown; did you mean data-${nearest}?`);
+    const fault = attributeFault(name);
+    if (fault) warn(`script tag: data-${name} is unknown${fault}`);
   }
   const needing = given.find((name) => ATTRIBUTES.includes(name));
   if (needing && !tag.dataset['baseUrl']) warn(`script tag: data-${needing} has no effect without data-base-url`);
 }
 
-/** Tell whether a name is a misspelling of a known one. Tools put attributes of their own on a tag: they are far from each. */
-function isNear(name: string, known: string): boolean {
-  const [one, other] = [name, known].map((text) => text.replace(/\W|_/g, '')) as [string, string];
-  return (one.length > 3 && other.startsWith(one)) || distance(one, other) <= Math.max(1, Math.floor(other.length / 3));
+/** Warn that the global is there already: the file, or another version of it, was loaded before. */
+export function warnOfSecondTag(): void {
+  warn(
+    'script tag: Tessera was loaded before on this page: calls go to the first file, and the attributes of this tag are ignored. Remove one of the tags',
+  );
 }
+
+/** Warn that a call of the page failed for want of a session. */
+export function warnOfNoSession(): void {
+  warn(
+    'script tag: a call that was pushed threw, and there is no tessera.session: add data-base-url to the tag, or call createSession first',
+  );
+}
+
+/** What to do about an attribute; undefined for one that is known, or that belongs to another tool. */
+function attributeFault(name: string): string | undefined {
+  if (ATTRIBUTES.includes(name)) return undefined;
+  if (OPTIONS.some((option) => lettersOf(option) === lettersOf(name)))
+    return ': it is an option without an attribute. Leave data-base-url out, and pass it to tessera.createSession';
+  const nearest = ATTRIBUTES.find((known) => isNear(name, known));
+  if (nearest) return `; did you mean data-${nearest}?`;
+  if (FOREIGN.test(name)) return undefined;
+  return `, expected one of ${ATTRIBUTES.map((known) => `data-${known}`).join(', ')}`;
+}
+
+/** Tell whether a name is a misspelling of a known one: nearly the same, a part of it such as `url`, or more than it. */
+function isNear(name: string, known: string): boolean {
+  const [one, other] = [lettersOf(name), lettersOf(known)];
+  if (one.length > 2 && (other.startsWith(one) || other.endsWith(one))) return true;
+  return one.startsWith(other) || distance(one, other) <= Math.max(1, Math.floor(other.length / 3));
+}
+
+const lettersOf = (name: string): string => name.replace(/\W|_/g, '');
 
 /** Count the letters to insert, delete or replace to turn one word into the other (Levenshtein). */
 function distance(one: string, other: string): number {

@@ -12,11 +12,11 @@
 
 import { version } from '../../package.json';
 import { createSession, type EventName, isTokenError, type Session, type SessionOptions } from '../session/index.ts';
-import { responseFault } from '../session/provide-fault.ts';
+import { htmlFault, responseFault } from '../session/provide-fault.ts';
 import { isDevelopment } from '../token/development.ts';
 import { ownGlobal, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
-import { checkTag } from './script-warnings.ts';
+import { checkTag, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts';
 
 /** Ask the publisher's server: POST, same-origin credentials, no body; 204 means that nobody is signed in. */
 const provideFrom =
@@ -24,9 +24,14 @@ const provideFrom =
   async ({ signal }) => {
     const response = await fetch(url, { method: 'POST', credentials: 'same-origin', signal });
     if (response.status === 204) return null;
-    if (response.ok) return response.json();
     // A query may name the user.
-    throw responseFault(`POST ${url.split('?')[0]}`, response.status);
+    const request = `POST ${url.split('?')[0]}`;
+    if (isDevelopment && response.ok) {
+      const fault = htmlFault(request, response);
+      if (fault) throw fault;
+    }
+    if (response.ok) return response.json();
+    throw responseFault(request, response.status);
   };
 
 /** Repeat a session's events on `window`. Every script on the page hears them: they carry phase and times only. */
@@ -42,7 +47,14 @@ const repeatEvents = (session: Session) => {
 /** Make calls of the page in order. One that throws or rejects does not stop the others. */
 const run = (tessera: Tessera, calls: TesseraCall[]) => {
   // Without `reportError` (Safari before 15.4) the rejection itself appears in the console.
-  for (const call of calls) (async () => call(tessera))().catch(globalThis.reportError);
+  for (const call of calls) (async () => call(tessera))().catch(isDevelopment ? report : globalThis.reportError);
+};
+
+/** Report what a call of the page threw; where there is no session, that may be why. For the development build. */
+const report = (thrown: unknown) => {
+  if (!window.tessera?.session) warnOfNoSession();
+  if (globalThis.reportError) globalThis.reportError(thrown);
+  else throw thrown;
 };
 
 const createTessera = (): Tessera => {
@@ -63,11 +75,11 @@ const createTessera = (): Tessera => {
 };
 
 const install = () => {
-  if (isDevelopment) checkTag(scriptTag);
   const before = ownGlobal('tessera');
   const isQueue = Array.isArray(before);
   // A second copy of the file leaves the page to the first.
-  if (!isQueue && typeof before?.createSession === 'function') return;
+  if (!isQueue && typeof before?.createSession === 'function') return isDevelopment ? warnOfSecondTag() : undefined;
+  if (isDevelopment) checkTag(scriptTag);
   const tessera = createTessera();
   window.tessera = tessera;
   const { baseUrl, name, provide, user, debug } = scriptTag?.dataset ?? {};

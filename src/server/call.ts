@@ -9,7 +9,7 @@ import { kindOf, MAX_TIMER_MS } from '../token/checks.ts';
 import { type AesKey, aesKey } from '../token/cipher.ts';
 import { NONCE_LENGTH, openRefresh, openResponse, sealRequest } from '../token/envelope.ts';
 import { type ErrorCode, TokenError } from '../token/errors.ts';
-import { checkInteger } from './checks.ts';
+import { checkInteger, checkOptionNames } from './checks.ts';
 import { withDeadline } from './deadline.ts';
 import { networkError } from './network-error.ts';
 import type { ClientSettings } from './options.ts';
@@ -98,7 +98,8 @@ const decodeB64 = (path: string, text: string): Bytes => {
   try {
     return fromB64(text);
   } catch {
-    throw unusableAnswer(path, 'expected base64, got other text');
+    const got = text.trimStart().startsWith('<') ? 'an HTML page: is baseUrl that of an operator?' : 'other text';
+    throw unusableAnswer(path, `expected base64, got ${got}`);
   }
 };
 
@@ -144,7 +145,7 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Clie
       throw networkError(path, baseUrl, cause);
     }
     const { bytes, isComplete } = answer;
-    if (response.status !== 200) throw responseError(path, response, decodeText(bytes), now());
+    if (response.status !== 200) throw responseError(path, response, decodeText(bytes), now(), baseUrl);
     if (!isComplete) throw unusableAnswer(path, `expected at most ${maxBytes} bytes, got more`);
     return { bytes, isBinary: response.headers.get('content-type')?.trim().toLowerCase() === BINARY };
   };
@@ -171,8 +172,22 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Clie
   };
 }
 
-/** Check the options of one call and fill in the time limit. */
-export function callOptions(given: CallOptions | undefined, timeoutMs: number): CallLimits {
+/** The options of every call. */
+const CALL_OPTIONS: Record<keyof CallOptions, true> = { signal: true, timeoutMs: true };
+/** The options of `generate`. */
+export const GENERATE_OPTIONS: Record<keyof GenerateOptions, true> = { ...CALL_OPTIONS, tcfConsent: true };
+
+/**
+ * Check the options of one call and fill in the time limit.
+ *
+ * @param names  the permitted names. Default: those of every call.
+ */
+export function callOptions(
+  given: CallOptions | undefined,
+  timeoutMs: number,
+  names: Readonly<Record<string, true>> = CALL_OPTIONS,
+): CallLimits {
+  checkOptionNames('options', names, given ?? {}, 'options.');
   return {
     signal: given?.signal,
     timeoutMs: checkInteger('timeoutMs', given?.timeoutMs ?? timeoutMs, 1, MAX_TIMER_MS),

@@ -4,7 +4,7 @@
  * What is right and the sentence about what is wrong are in `token/checks.ts`. `mapping/` uses these checks too.
  */
 
-import { choiceFault, integerFault, kindOf, typeFault } from '../token/checks.ts';
+import { choiceFault, integerFault, kindOf, nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 
 /** Highest number of parallel mapping requests that the service recommends. */
@@ -13,6 +13,17 @@ export const MAX_CONCURRENCY = 20;
 /** Throw a TypeError if a check has found a fault. */
 export function throwIf(fault: string | undefined): void {
   if (fault !== undefined) throw new TypeError(fault);
+}
+
+/**
+ * Check that the options are an object, and that each of them has a known name.
+ *
+ * @param what   named in the message, for example `options`.
+ * @param names  every option, as the keys.
+ * @param path   what stands before the name of an option in the message. Default: nothing.
+ */
+export function checkOptionNames(what: string, names: Readonly<Record<string, true>>, given: unknown, path = ''): void {
+  throwIf(typeFault(what, 'object', given) ?? nameFault(path, Object.keys(names), given as object));
 }
 
 /** Return `value` if it is a whole number from `least` to `most`, else throw a TypeError that names the option. */

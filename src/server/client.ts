@@ -7,7 +7,7 @@
 
 import { typeFault } from '../token/checks.ts';
 import { type BulkClient, createBulkClient } from './bulk.ts';
-import { type CallOptions, callOptions, createCall, type GenerateOptions } from './call.ts';
+import { type CallOptions, callOptions, createCall, GENERATE_OPTIONS, type GenerateOptions } from './call.ts';
 import { throwIf } from './checks.ts';
 import { type Dii, sentDii } from './dii.ts';
 import { generate, optOut, type Refreshable, refresh, type TokenResult, validate } from './endpoints.ts';
@@ -66,15 +66,17 @@ const checkString = (name: string, value: unknown): string => {
 export function createClient(options: ClientOptions): Client {
   const settings = settingsOf(options);
   const call = createCall(settings);
-  const limits = (given: CallOptions | undefined) => callOptions(given, settings.timeoutMs);
+  const limits = (given: CallOptions | undefined, names?: Readonly<Record<string, true>>) =>
+    callOptions(given, settings.timeoutMs, names);
   const sent = (dii: Dii) => sentDii(dii, settings.hashLocally);
 
   return {
     ...createBulkClient(settings, call),
     generate: async (dii, given) => {
+      const checked = limits(given, GENERATE_OPTIONS);
       const { tcfConsent } = given ?? {};
       if (tcfConsent !== undefined) checkString('tcfConsent', tcfConsent);
-      return generate(call, sent(dii), tcfConsent, limits(given));
+      return generate(call, sent(dii), tcfConsent, checked);
     },
     validate: async (advertisingToken, dii, given) =>
       validate(call, checkString('advertisingToken', advertisingToken), sent(dii), limits(given)),

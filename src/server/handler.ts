@@ -8,7 +8,7 @@
 
 import { kindOf, typeFault } from '../token/checks.ts';
 import { expectedGot, isTokenError, TokenError } from '../token/errors.ts';
-import { throwIf } from './checks.ts';
+import { checkOptionNames, throwIf } from './checks.ts';
 import type { Client } from './client.ts';
 import { callerFault, checkOrigins, isAllowedCaller } from './cross-site.ts';
 import type { Dii } from './dii.ts';
@@ -50,6 +50,16 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
   /** Time limit of the request to the service, ms. Default: the client's `timeoutMs`. */
   readonly timeoutMs?: number | undefined;
 }
+
+/** Every option, so that the type names one that is missing here. */
+const NAMES: Record<keyof TokenHandlerOptions, true> = {
+  client: true,
+  user: true,
+  origins: true,
+  onError: true,
+  tcfConsent: true,
+  timeoutMs: true,
+};
 
 // The status for the page: 504 after a time-out, 503 if the service is busy, 502 for any other failure of the service.
 const statusFor = ({ code, status }: TokenError): number =>
@@ -95,6 +105,7 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
 export function tokenHandler<Context extends unknown[] = []>(
   options: TokenHandlerOptions<Context>,
 ): (request: Request, ...context: Context) => Promise<Response> {
+  checkOptionNames('options', NAMES, options);
   const { client: given, user, tcfConsent, onError, timeoutMs } = options;
   if (typeof given !== 'function') checkClient(given);
   throwIf(typeFault('user', 'function', user));

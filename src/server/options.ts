@@ -6,9 +6,17 @@
  */
 
 import { type Bytes, fromB64 } from '../token/bytes.ts';
-import { kindOf, MAX_TIMER_MS, parseBaseUrl, typeFault } from '../token/checks.ts';
+import { hostWithoutScheme, kindOf, MAX_TIMER_MS, parseBaseUrl, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
-import { checkChoice, checkConcurrency, checkFunction, checkInteger, MAX_CONCURRENCY, throwIf } from './checks.ts';
+import {
+  checkChoice,
+  checkConcurrency,
+  checkFunction,
+  checkInteger,
+  checkOptionNames,
+  MAX_CONCURRENCY,
+  throwIf,
+} from './checks.ts';
 import type { HashLocally } from './dii.ts';
 
 /** The part of `fetch` that the client uses. */
@@ -77,6 +85,23 @@ export interface ClientSettings {
   readonly now: () => number;
 }
 
+/** Every option, so that the type names one that is missing here. */
+const NAMES: Record<keyof ClientOptions, true> = {
+  baseUrl: true,
+  apiKey: true,
+  clientSecret: true,
+  hashLocally: true,
+  timeoutMs: true,
+  bulkTimeoutMs: true,
+  concurrency: true,
+  retry: true,
+  envelope: true,
+  fetch: true,
+  now: true,
+  allowInsecure: true,
+};
+const RETRY_NAMES: Record<keyof RetryOptions, true> = { tries: true, firstMs: true, maxMs: true };
+
 // `fetch` rejects other characters with an error that quotes the header, and with it the key.
 const checkApiKey = (value: unknown): string => {
   throwIf(typeFault('apiKey', 'string', value));
@@ -103,10 +128,11 @@ const checkSecret = (value: unknown): Bytes => {
  * @throws {TypeError} naming the option, what was expected and what came; never quoting the key or the secret.
  */
 export function settingsOf(options: ClientOptions): ClientSettings {
-  throwIf(typeFault('options', 'object', options));
+  checkOptionNames('options', NAMES, options);
+  checkOptionNames('retry', RETRY_NAMES, options.retry ?? {}, 'retry.');
   const { tries = 6, firstMs = 500, maxMs = 30_000 } = options.retry ?? {};
   return {
-    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure),
+    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure, hostWithoutScheme),
     apiKey: checkApiKey(options.apiKey),
     secret: checkSecret(options.clientSecret),
     hashLocally: checkChoice('hashLocally', ['emails', 'all', 'none'], options.hashLocally ?? 'emails'),

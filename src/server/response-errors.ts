@@ -52,6 +52,15 @@ const parseFailure = (text: string): { status?: string; message?: string } => {
   }
 };
 
+const remedyFor = (http: number, baseUrl: string): string => {
+  if (http === 404 || http === 405)
+    return `; there is no operator at ${baseUrl}: it has a wrong path, or leads to another service`;
+  // A redirect arrives as it is, or as status 0 where the platform hides it.
+  if (http < 200 || (http >= 300 && http < 400))
+    return `; ${baseUrl} redirects to another address or to a login page, and is not followed`;
+  return '';
+};
+
 const codeOf = (http: number, status: string | undefined): ErrorCode => {
   if (http === 401) return 'unauthorized';
   if (http === 429) return 'rate_limited';
@@ -65,8 +74,15 @@ const codeOf = (http: number, status: string | undefined): ErrorCode => {
  * @param path  the endpoint, for the message.
  * @param text  the body of the answer.
  * @param now   the local clock, epoch ms.
+ * @param baseUrl  the address of the service: named if it may be wrong.
  */
-export function responseError(path: string, response: Response, text: string, now: number): TokenError {
+export function responseError(
+  path: string,
+  response: Response,
+  text: string,
+  now: number,
+  baseUrl: string,
+): TokenError {
   const { status: http, headers } = response;
   const { status, message } = parseFailure(text);
   const aheadMs = clockAheadMs(headers, now);
@@ -81,5 +97,7 @@ export function responseError(path: string, response: Response, text: string, no
     sentence += `; the local clock is ${Math.round(Math.abs(aheadMs) / 1000)} s ${direction} the service's`;
   }
   if (retryAfterMs !== undefined) sentence += `; it asks to wait ${Math.ceil(retryAfterMs / 1000)} s`;
+  // A service says what is wrong; without a word of it, something else has answered.
+  if (status === undefined) sentence += remedyFor(http, baseUrl);
   return new TokenError(isSkewed ? 'clock_skew' : codeOf(http, status), sentence, { status: http, retryAfterMs });
 }

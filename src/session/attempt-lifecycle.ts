@@ -25,7 +25,10 @@ import { commit, commitAnswer, followClock, reconcile, reportError, type Shell, 
 /** How much longer than its own limit another tab's refresh is waited for, ms. */
 const OTHER_TAB_MARGIN_MS = 2_000;
 
-/** A change that memory adopts after the write. It brings no token, so its cause is never emitted. */
+/**
+ * A change of the retry state or of a lease. Memory adopts it after the write, as it adopts what another tab has written, hence the
+ * cause `tab`. The set stays the same, so no `token` event names that cause.
+ */
 const INTERNAL: UpdateOptions = { cause: 'tab', isHostCall: false };
 
 /** What an attempt may do while it runs; `before` is the record at its start. */
@@ -135,7 +138,7 @@ async function noteFailure(
     if (await shell.records.update(transition, INTERNAL)) shell.tabs.notify();
   }
   const isRefused = plan.kind === 'refresh' && isRefusal(error);
-  if (!shell.page.isErrorEmitted || isRefused) reportError(shell, error);
-  setPage(shell, { isErrorEmitted: true, lastError: error });
+  reportError(shell, error, !shell.page.isErrorEmitted || isRefused);
+  setPage(shell, { isErrorEmitted: true });
   if (plan.kind === 'provide') setPage(shell, { provideResult: 'failed' });
 }

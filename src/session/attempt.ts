@@ -5,12 +5,14 @@
  * write while it holds the lock, it asks of its ports.
  */
 
+import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
-import { type Answer, parseAnswer, type TokenSet } from '../token/token-set.ts';
+import type { Answer, TokenSet } from '../token/token-set.ts';
 import type { RefreshAnswer } from './browser/refresh-request.ts';
 import type { LockResult } from './browser/tabs.ts';
+import { parseGiven } from './given-answer.ts';
 import type { ProvideOption } from './options.ts';
-import { pathOf, provideFault, responseFault } from './provide-fault.ts';
+import { htmlFault, pathOf, provideFault, responseFault } from './provide-fault.ts';
 import type { AttemptPlan } from './rules/page-state.ts';
 import type { SessionRecord } from './rules/record.ts';
 import type { Claim } from './rules/refresh.ts';
@@ -82,9 +84,10 @@ async function callProvide(
         const call = (async () => provide?.({ signal, reason }))();
         const answer = await withTimeout(timeoutMs, call, 'provide', signal);
         const { status, ok } = Object(answer) as Partial<Response>;
+        if (isDevelopment && ok) throwIfPage(answer as unknown as Response);
         if (ok === false && status) throw responseFault(pathOf(answer as unknown as Response), status);
         const isNobody = answer === null || answer === undefined || status === 204;
-        const outcome: Outcome = isNobody ? { type: 'nobody' } : { type: 'provided', answer: parseAnswer(answer) };
+        const outcome: Outcome = isNobody ? { type: 'nobody' } : { type: 'provided', answer: parseGiven(answer) };
         await ports.recordProvided(outcome);
         return outcome;
       } finally {
@@ -94,6 +97,12 @@ async function callProvide(
   } catch (error) {
     return { type: 'failed', error: provideFault(error) };
   }
+}
+
+/** A login page, or another one, is no answer of `provide`. */
+function throwIfPage(response: Response): void {
+  const fault = htmlFault(pathOf(response), response);
+  if (fault) throw fault;
 }
 
 async function refresh(

@@ -1,8 +1,12 @@
-/** The consent gate of a session: asks it, and follows its answers. */
+/** The consent gate of a session: asks it, follows its answers, and reports a gate that fails. */
 
+import { isDevelopment } from '../token/development.ts';
+import { TokenError } from '../token/errors.ts';
+import { gateFault } from './consent-fault.ts';
 import { endOtherUser } from './host-calls.ts';
 import { erased } from './rules/record.ts';
-import { commit, ERASURE, readAgain, reconcile, releaseCalls, type Shell, setPage } from './shell.ts';
+import { commit, ERASURE, readAgain, reconcile, releaseCalls, reportError, type Shell, setPage } from './shell.ts';
+import { warn } from './warnings.ts';
 
 /** Ask for consent. Resolves when the answer is there, or is known to come later. */
 export async function askConsent(shell: Shell): Promise<void> {
@@ -10,15 +14,38 @@ export async function askConsent(shell: Shell): Promise<void> {
   let hasChanged = false;
   const onChange = (answer: unknown) => {
     hasChanged = true;
-    setConsent(shell, answer === true);
+    follow(shell, answer);
   };
   // An answer that was asked for before a change is void.
-  const onFirstAnswer = (answer: unknown) => {
-    if (!hasChanged) setConsent(shell, answer === true);
+  const onFirstAnswer = (answer: unknown, ...thrown: unknown[]) => {
+    if (!hasChanged) follow(shell, answer, thrown);
   };
-  const answer = consent ? consent(onChange) : true;
+  let answer: unknown = true;
+  try {
+    if (consent) answer = consent(onChange);
+  } catch (thrown) {
+    answer = Promise.reject(thrown);
+  }
   if (typeof answer === 'boolean') onFirstAnswer(answer);
-  else answer.then(onFirstAnswer, shell.events.log);
+  // One microtask later, when the page has its listeners.
+  else Promise.resolve(answer).then(onFirstAnswer, (thrown) => onFirstAnswer(null, thrown));
+}
+
+/**
+ * Follow an answer of the gate: whatever is not `true` is no consent. What is not a boolean is reported, because otherwise there
+ * would be no token, and nothing to say why.
+ *
+ * @param thrown  of the first answer: empty, or what the gate threw instead of one. Absent for a later answer, by `onChange`.
+ */
+function follow(shell: Shell, answer: unknown, thrown?: readonly unknown[]): void {
+  // A gate that returns undefined leaves the decision to `onChange`.
+  if (!thrown || answer !== undefined) setConsent(shell, answer === true);
+  if (typeof answer === 'boolean') return;
+  const fault = isDevelopment ? gateFault(answer, thrown) : 'no_consent: failed';
+  if (isDevelopment && !shell.page.isClosed) warn(fault, 'no_consent', ...(thrown ?? []));
+  // After a withdrawal, which erases the last failure too.
+  reportError(shell, new TokenError('no_consent', fault));
+  reconcile(shell);
 }
 
 /** Consent is given, refused or withdrawn. */

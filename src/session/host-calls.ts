@@ -7,8 +7,9 @@
 import { typeFault } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
-import { parseAnswer, type TokenSet } from '../token/token-set.ts';
+import type { TokenSet } from '../token/token-set.ts';
 import { startAttempt } from './attempt-lifecycle.ts';
+import { parseGiven } from './given-answer.ts';
 import { explicitPlan } from './rules/decide.ts';
 import { isSameSet, renderedWithPage, setByHost, setByOwner, signalNoted, type Transition } from './rules/record.ts';
 import { hashUser, renderedFor, renderedForNobody, signedIn } from './rules/user.ts';
@@ -47,7 +48,7 @@ function renderedSet(shell: Shell): TokenSet | undefined {
   const isForPageUser = labelOf(shell, user ?? undefined) === shell.page.user;
   if (!tokens || !isForPageUser) return undefined;
   try {
-    const answer = parseAnswer(tokens);
+    const answer = parseGiven(tokens);
     return answer === 'optout' ? undefined : answer;
   } catch {
     return undefined;
@@ -59,7 +60,7 @@ export function supplyRendered(shell: Shell): void {
   const { tokens } = shell.settings;
   if (!tokens) return;
   const supplied = (set: TokenSet, now: number) => renderedWithPage(set, now, shell.page.user);
-  const supplying = (async () => commitAnswer(shell, parseAnswer(tokens), supplied))();
+  const supplying = (async () => commitAnswer(shell, parseGiven(tokens), supplied))();
   supplying.catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
@@ -77,7 +78,7 @@ export function labelOf({ settings }: Pick<Shell, 'settings'>, user: unknown): s
 }
 
 export async function supply(shell: Shell, input: unknown, user: string | undefined): Promise<void> {
-  const answer = parseAnswer(input);
+  const answer = parseGiven(input);
   const label = user ?? shell.page.user;
   setPage(shell, { notBefore: 0, user: label });
   const supplied = shell.page.canRefresh ? setByHost : setByOwner;

@@ -1,22 +1,66 @@
-/** Why a request to the operator may have had no answer. A browser tells a page nothing: this is what the page can see. */
+/**
+ * Why a request to the operator failed, in words; for the development build. A browser tells a page little: this is what the page
+ * can see.
+ */
 
-import { isBlocked } from './warnings.ts';
+import { kindOf } from '../token/checks.ts';
+import { classOf, isCodeFault } from './provide-fault.ts';
+import { isBlocked, warn } from './warnings.ts';
 
 /**
- * Name the likely reason, for the message of an error of the development build.
+ * Name the likely reason why there was no answer.
  *
- * @example networkReason('https://operator.example')
+ * @param thrown  what `fetch` rejected with. If the page's own code is at fault, the console shows it.
+ * @example networkReason('https://operator.example', new TypeError('Failed to fetch'))
  * // '; the service cannot be reached, or it does not permit pages of https://www.example (CORS), or their Content-Security-Policy blocks it: see the console'
  */
-export function networkReason(baseUrl: string): string {
+export function networkReason(baseUrl: string, thrown: unknown): string {
   const { origin } = new URL(baseUrl);
   const page = globalThis.location;
+  const own = ownFault(thrown);
+  if (own) return `; ${own}`;
   if (globalThis.navigator?.onLine === false) return '; this device is offline';
   if (isBlocked(baseUrl)) return `; the Content-Security-Policy of this page blocks it: add ${origin} to connect-src`;
   if (page?.protocol === 'https:' && origin.startsWith('http:'))
     return '; a browser blocks requests from an https page to http (mixed content)';
+  if (page?.protocol === 'file:' || page?.origin === 'null')
+    return '; the service cannot be reached, or it does not permit a page without an origin, as one of a file is (CORS): serve the page from http://localhost';
   // Chromium reports a violation of the policy after the request has failed: the first time, nothing is known of it.
   const isOther = page && page.origin !== origin;
   const policies = `, or it does not permit pages of ${page?.origin} (CORS), or their Content-Security-Policy blocks it`;
   return `; the service cannot be reached${isOther ? `${policies}: see the console` : ''}`;
+}
+
+/** A browser's `fetch` rejects with a TypeError when the network fails. Anything else comes from code of the page. */
+function ownFault(thrown: unknown): string | undefined {
+  const { name } = Object(thrown) as { name?: unknown };
+  if (name === 'TypeError' && !isCodeFault(thrown)) return undefined;
+  const fault = `the fetch of this page threw ${thrown instanceof DOMException ? name : classOf(thrown)}, which is no failure of the network`;
+  warn(`refresh: ${fault}`, 'network', thrown);
+  return `${fault}: see the console`;
+}
+
+/** Name what the page's own `fetch` resolved with, if it is not a Response. */
+export function responseTypeFault(response: unknown): string | undefined {
+  const { headers, text } = Object(response) as Partial<Response>;
+  if (typeof headers?.get === 'function' && typeof text === 'function') return undefined;
+  return `; the fetch of this page resolved with ${kindOf(response)}, expected a Response`;
+}
+
+/** What to do about an error status of the operator; empty where the session's next attempt is all there is to do. */
+export function statusRemedy(status: number, baseUrl: string): string {
+  if (status === 404 || status === 405 || status === 410)
+    return `; there is no operator at ${baseUrl}: baseUrl has a wrong path, or leads to another service`;
+  if (status === 401 || status === 403) return `; a proxy or a firewall before ${baseUrl} refuses the request`;
+  return '';
+}
+
+/** What came instead of a sealed answer, if it can be told. */
+export function unsealedReason(text: string, baseUrl: string): string {
+  const start = text.trimStart()[0];
+  if (start === '<')
+    return `, but an HTML page: ${baseUrl} leads to another service, or a login page, a proxy or a captive portal answers in its place`;
+  if (start === '{' || start === '[')
+    return `, but plain JSON: ${baseUrl} leads to another service, or to a test double`;
+  return start ? '' : ', but empty';
 }

@@ -4,7 +4,8 @@
  * A wrong option is a programmer's mistake: a TypeError at creation that names the option, what was expected and what came.
  */
 
-import { choiceFault, nameFault, parseBaseUrl, typeFault } from '../token/checks.ts';
+import { choiceFault, hostWithoutScheme, nameFault, parseBaseUrl, typeFault } from '../token/checks.ts';
+import { isDevelopment } from '../token/development.ts';
 import type { TokenAnswer } from '../token/token-set.ts';
 import type { Store } from './browser/store.ts';
 import type { NeedReason } from './rules/page-state.ts';
@@ -48,7 +49,10 @@ export interface SessionOptions {
   user?: string | null | undefined;
   /** Ask the publisher's server for a set; the same as for `setTokens`. null, undefined or a 204 response: nobody is signed in. */
   provide?: ProvideOption | undefined;
-  /** Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. */
+  /**
+   * Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. If it throws,
+   * rejects, or answers something else than a boolean, there is no consent, and the session emits `error` (`no_consent`).
+   */
   consent?: ((onChange: (granted: boolean) => void) => boolean | Promise<boolean>) | undefined;
   /**
    * `off`: a native host or another owner refreshes, this page adopts. It speaks for the service: a set given to `setTokens`
@@ -65,7 +69,10 @@ export interface SessionOptions {
   timeoutMs?: number | undefined;
   /** Back-off after failures of network or service, ms: the span doubles from `firstMs` (5,000) to `maxMs` (120,000). */
   retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
-  /** Receives what a listener threw and what failed in the background; fits `console`. Never a token, key or DII. */
+  /**
+   * `debug('tessera', what)` receives every value of `state.next` (an object), each failure in the background (a TokenError), and what
+   * a listener of the page threw. `console` fits. What the session itself passes holds no token, key or DII. Default: none.
+   */
   logger?: { debug(message: string, ...more: unknown[]): void } | undefined;
   /** Without `logger`: print with `console.log` what a logger would receive, among it every change of `state.next`. */
   debug?: boolean | undefined;
@@ -104,7 +111,8 @@ const TYPES: Record<keyof SessionOptions, string> = {
 /** `console.debug` is hidden by default in Chromium. */
 const CONSOLE = { debug: (...said: unknown[]) => console.log(...said) };
 
-function throwIf(fault: string | undefined): void {
+/** Throw a TypeError if there is a fault. */
+export function throwIf(fault: string | undefined): void {
   if (fault) throw new TypeError(fault);
 }
 
@@ -137,7 +145,7 @@ export function parseOptions(options: SessionOptions): Settings {
   for (const [option, value] of Object.entries({ firstMs, maxMs }))
     throwIf(typeFault(`retry.${option}`, 'number', value));
   if (given.user !== undefined && given.user !== null) throwIf(typeFault('user', 'string', given.user));
-  const baseUrl = parseBaseUrl(given.baseUrl, given.allowInsecure);
+  const baseUrl = parseBaseUrl(given.baseUrl, given.allowInsecure, isDevelopment ? hostWithoutScheme : undefined);
   const logger = given.logger ?? (given.debug === true ? CONSOLE : undefined);
   return { ...given, baseUrl, name, refresh, timeoutMs, firstMs, maxMs, logger };
 }

@@ -18,7 +18,13 @@ export function provideFault(thrown: unknown): TokenError {
   const { status: own, response } = Object(thrown) as { status?: unknown; response?: { status?: unknown } };
   const status = [own, response?.status].find((value): value is number => Number.isInteger(value));
   const name = classOf(thrown);
-  return failed(`provide rejected with ${name}${status ? ` (status ${status})` : ''}`, status, name);
+  const what = `provide rejected with ${name}${status ? ` (status ${status})` : ''}`;
+  if (isDevelopment && !status && isCodeFault(thrown)) {
+    const message = `${what}; a fault in the code of provide, or of what it calls: see the console`;
+    warn(message, 'provide_failed', thrown);
+    return new TokenError('provide_failed', message);
+  }
+  return failed(what, status, name);
 }
 
 /**
@@ -30,6 +36,39 @@ export function provideFault(thrown: unknown): TokenError {
 export function responseFault(request: string, status: number): TokenError {
   return failed(`provide: ${request} answered ${status}`, status);
 }
+
+/**
+ * An HTML page came instead of JSON: most often a login page, after a redirect. For the development build.
+ *
+ * @param request  as for {@link responseFault}.
+ * @returns undefined for any other answer.
+ */
+export function htmlFault(request: string, response: Response): TokenError | undefined {
+  const { headers, status, redirected } = response;
+  if (!headers?.get?.('content-type')?.includes('html')) return undefined;
+  const where = redirected ? ` after a redirect to ${pathOf(response)}` : '';
+  const remedy = 'is it a login page? The route answers 204 if nobody is signed in';
+  return new TokenError(
+    'provide_failed',
+    `provide: ${request} answered ${status} with an HTML page${where}; ${remedy}`,
+    {
+      status,
+    },
+  );
+}
+
+/**
+ * Tell whether code threw a value by mistake. By the message, because `fetch` throws a TypeError, too, when the network fails.
+ * Chromium, Firefox and Safari word these messages differently.
+ */
+export function isCodeFault(thrown: unknown): boolean {
+  const { name, message } = Object(thrown) as Error;
+  if (name === 'ReferenceError') return true;
+  return name === 'TypeError' && CODE_MESSAGE.test(message);
+}
+
+const CODE_MESSAGE =
+  /is not (a function|a constructor|an object|iterable|callable)|is (undefined|null)\b|of (undefined|null)\b|illegal invocation|can(not|'t) (read|set|access|convert|destructure)|parse url|invalid url/i;
 
 /** The path of a response, without its query, which may name the user. */
 export function pathOf({ url }: Response): string {
@@ -43,7 +82,7 @@ function failed(what: string, status: number | undefined, name?: string): TokenE
 }
 
 /** The class of a thrown value, if it looks like one. */
-function classOf(thrown: unknown): string {
+export function classOf(thrown: unknown): string {
   const name = (thrown as object | null | undefined)?.constructor?.name ?? '';
   return /^[A-Z]\w{0,39}$/.test(name) ? name : typeof thrown;
 }

@@ -174,7 +174,8 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
     const isChanged = after !== before;
     if (after && !queue.failed) inside.heldSet = !!after.set;
     const page = ports.page();
-    // With another write to follow, memory already holds what that one brings.
+    // With another write to follow, memory already holds what that one brings. A transition that changed nothing leaves what
+    // another tab has written: the cause is `tab` then.
     if (after && page.storage.writes === 0 && isLoaded(page)) adopt(inside, after, isChanged ? cause : 'tab');
     const place = queue.failed;
     if (place && isHostCall)

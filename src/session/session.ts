@@ -10,14 +10,14 @@ import { createClock } from './browser/clock.ts';
 import { watchPage } from './browser/page.ts';
 import { defaultStore, memoryStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
+import { checkArguments, checkCallOptions } from './call-checks.ts';
 import { askConsent } from './consent.ts';
 import { createEvents } from './events.ts';
 import { getToken, labelOf, noteSignal, refreshNow, signIn, supply, supplyRendered } from './host-calls.ts';
 import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
-import { decide } from './rules/decide.ts';
 import { initialPage, recordAdopted, wasHidden, wentAway, wokeUp } from './rules/page-state.ts';
-import { emptyRecord, loggedOut } from './rules/record.ts';
+import { loggedOut } from './rules/record.ts';
 import {
   commit,
   decideNow,
@@ -59,7 +59,7 @@ export function createSession(options: SessionOptions): Session {
     promise.catch(() => {});
     return promise;
   };
-  return {
+  const session: Session = {
     ready: asked.then(() => withTimeout(STORE_MS, records.flushed(), 'the store')).catch(events.log) as Promise<void>,
     get advertisingToken() {
       shell.timer.checkTimer();
@@ -72,6 +72,7 @@ export function createSession(options: SessionOptions): Session {
     },
     getToken: (more) => run(() => getToken(shell, more?.timeoutMs ?? settings.timeoutMs)),
     setTokens: (answer, more) => {
+      checkCallOptions('setTokens', ['user'], more);
       const user = labelOf(shell, more?.user);
       return run(() => supply(shell, answer, user));
     },
@@ -89,6 +90,7 @@ export function createSession(options: SessionOptions): Session {
       close(shell);
     },
   };
+  return isDevelopment ? checkArguments(session) : session;
 }
 
 /** Build the shell. Its parts call each other only later, when all of them are there. */
@@ -132,7 +134,7 @@ function createShell(options: SessionOptions): Shell {
     awaitingConsent: [],
     controller: new AbortController(),
     attemptEnded: Promise.resolve(undefined),
-    published: { state: Object.freeze(decide(emptyRecord(baseUrl), page, clock.now()).state), token: undefined },
+    published: { state: { phase: 'empty', persistence: page.storage.persistence }, token: undefined },
   };
   return shell;
 }

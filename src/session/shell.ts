@@ -116,11 +116,16 @@ export function followClockOnPage(shell: Shell): number {
   return backMs;
 }
 
-export function reportError(shell: Shell, error: TokenError): void {
+/**
+ * Note a failure in the background: state and log have each of them.
+ *
+ * @param isEmitted  false: one of a run of failures whose first was emitted.
+ */
+export function reportError(shell: Shell, error: TokenError, isEmitted = true): void {
   if (shell.page.isClosed) return;
   setPage(shell, { lastError: error });
   shell.events.log(error);
-  shell.events.emit('error', error);
+  if (isEmitted) shell.events.emit('error', error);
 }
 
 /** Why there is no token now. */

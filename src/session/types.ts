@@ -7,7 +7,8 @@ import type { EventName, SessionEvents, SessionState } from './rules/public-stat
 export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unknown;
 
 /**
- * Keeps one token set alive. Every promise settles in bounded time, except those that wait for consent, which settle with
+ * Keeps one token set alive. In the development build every method throws a TypeError at once for a wrong argument; in production
+ * only `setTokens` and `signIn` do. Every promise settles in bounded time, except those that wait for consent, which settle with
  * the answer or with `close()`. An ignored one causes no unhandled rejection.
  */
 export interface Session {
@@ -37,7 +38,7 @@ export interface Session {
    * @param answer        a generate answer `{ status, body }`, its body, or `{ status: 'optout' }`.
    * @param options.user  whose set it is, as the option `user` of the session. Default: the user for whom the session waits for
    *   a set; a set that replaces another one belongs to no known user.
-   * @throws {TypeError} at once, for a `user` that is not a string.
+   * @throws {TypeError} at once, for options other than `user`, and for a `user` that is not a string.
    * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (refused before, withdrawn,
    *   or dropped by a logout before consent), `closed`;
    *   `storage_failed` if the write was given up on and the next page may find the former user.

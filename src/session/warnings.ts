@@ -12,10 +12,11 @@ const NAMES = Symbol.for('tessera-id names');
 /**
  * Warn in the console.
  *
- * @param code  of the error that docs/errors.md explains.
+ * @param code    of the error that docs/errors.md explains.
+ * @param thrown  what code of the page threw. The console shows where; no error carries it.
  */
-export function warn(text: string, code?: string): void {
-  console.warn(`[tessera] ${text}${code ? ` (${DOCS}/errors.md#${code})` : ''}`);
+export function warn(text: string, code?: string, ...thrown: unknown[]): void {
+  console.warn(`[tessera] ${text}${code ? ` (${DOCS}/errors.md#${code})` : ''}`, ...thrown);
 }
 
 /** Origins that the page's Content-Security-Policy has blocked. */

@@ -94,19 +94,24 @@ export function isLoopback(hostname: string): boolean {
  * Parse the address of an operator.
  *
  * @param allowInsecure  `true` permits plain http to every host. Otherwise http is for this machine only ({@link isLoopback}).
+ * @param nameHost  {@link hostWithoutScheme}, where full messages are wanted: a page in production does without.
  * @returns the address without a slash at its end; a path is kept.
  * @throws {TypeError} naming what was expected and what came. A user, password, query, fragment or path is never quoted.
  * @example parseBaseUrl('https://operator.example/uid/') // 'https://operator.example/uid'
  */
-export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
+export function parseBaseUrl(
+  value: unknown,
+  allowInsecure?: unknown,
+  nameHost?: (value: string) => string | undefined,
+): string {
   if (typeof value !== 'string' || !value) throw baseUrlError(kindOf(value));
+  const host = nameHost?.(value);
+  if (host) throw baseUrlError(host);
   let url: URL;
   try {
     url = new URL(value);
   } catch {
-    // Letters, dots and hyphens are a host name; with digits the string might be a key.
-    const isHost = !isTerse && /^[a-z.-]{1,64}$/.test(value);
-    throw baseUrlError(isHost ? `"${value}" without a scheme` : 'a string that is not an absolute URL');
+    throw baseUrlError('a string that is not an absolute URL');
   }
   if (url.username || url.password) throw baseUrlError('a URL with a user or password');
   if (url.search || url.hash) throw baseUrlError('a URL with a query or fragment');
@@ -114,6 +119,21 @@ export function parseBaseUrl(value: unknown, allowInsecure?: unknown): string {
   if (url.protocol !== 'https:' && !isPermittedHttp) throw baseUrlError(schemeOf(url));
   // Not `href`: it keeps a `?` or `#` that nothing follows.
   return url.origin + url.pathname.replace(/\/+$/, '');
+}
+
+/**
+ * Name a host that is given without a scheme, with a port or without. The URL parser takes `localhost:` for a scheme.
+ *
+ * Letters, dots and hyphens are a host name, and so are four numbers. Any other string with digits might be a key.
+ *
+ * @returns undefined for anything else.
+ * @example hostWithoutScheme('localhost:8080') // '"localhost:8080" without a scheme: add http://'
+ */
+export function hostWithoutScheme(value: string): string | undefined {
+  const found = /^(([a-z.-]{1,64}|\d{1,3}(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?)(?:\/[^@\s]*)?$/.exec(value);
+  if (!found) return undefined;
+  const [, quoted, host] = found as unknown as [string, string, string];
+  return `"${quoted}" without a scheme${isLoopback(host) ? ': add http://' : ''}`;
 }
 
 function baseUrlError(got: string): TypeError {
@@ -125,7 +145,7 @@ function baseUrlError(got: string): TypeError {
 
 /** Quote known schemes only: in `user:password@host` the parser takes `user:` for the scheme. */
 function schemeOf({ protocol }: URL): string {
-  return ['http:', 'ws:', 'wss:', 'ftp:', 'file:'].includes(protocol) ? `the scheme "${protocol}"` : 'another scheme';
+  return /^(http|wss?|ftp|file):$/.test(protocol) ? `the scheme "${protocol}"` : 'another scheme';
 }
 
 /**

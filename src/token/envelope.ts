@@ -9,12 +9,15 @@
  *
  * Plaintext of the first two: time[8] (epoch ms, signed, big-endian), nonce[8], JSON (UTF-8). Plaintext of the third: the
  * JSON alone. This file knows nothing of HTTP or of what the JSON means. See docs/protocol.md, "Envelopes".
+ *
+ * The script-tag files for production have no messages of this file: a session replaces them.
  */
 
 import type { Bytes } from './bytes.ts';
 import { concat, fromB64, fromUtf8, int64, readInt64, utf8 } from './bytes.ts';
 import type { AesKey } from './cipher.ts';
 import { aesKey, IV_LENGTH, openAes, sealAes, TAG_LENGTH } from './cipher.ts';
+import { isTerse } from './development.ts';
 import { expectedGot, TokenError } from './errors.ts';
 
 /** The first byte of every request envelope. */
@@ -111,7 +114,8 @@ export async function openRefresh(bodyB64: string, keyB64: string): Promise<stri
     sealed = fromB64(bodyB64);
   } catch (cause) {
     const got = `another string of ${bodyB64.length} characters`;
-    throw new TokenError('malformed_response', expectedGot('refresh response', 'base64', got), { cause });
+    const fault = isTerse ? undefined : expectedGot('refresh response', 'base64', got);
+    throw new TokenError('malformed_response', fault, { cause });
   }
   return textOf(await open(() => aesKey(fromB64(keyB64)), sealed));
 }
@@ -135,12 +139,14 @@ async function openMessage(key: AesKey, sealed: Bytes): Promise<Message> {
 async function open(keyOf: () => AesKey | Promise<AesKey>, sealed: Bytes): Promise<Bytes> {
   if (sealed.length < MIN_SEALED_LENGTH) {
     const got = `${sealed.length} bytes`;
-    throw new TokenError('malformed_response', expectedGot('envelope', `${MIN_SEALED_LENGTH} bytes or more`, got));
+    const fault = isTerse ? undefined : expectedGot('envelope', `${MIN_SEALED_LENGTH} bytes or more`, got);
+    throw new TokenError('malformed_response', fault);
   }
   try {
     return await openAes(await keyOf(), sealed);
   } catch (cause) {
-    throw new TokenError('decrypt_failed', expectedGot('envelope', 'bytes sealed under this key', 'others'), { cause });
+    const fault = isTerse ? undefined : expectedGot('envelope', 'bytes sealed under this key', 'others');
+    throw new TokenError('decrypt_failed', fault, { cause });
   }
 }
 
@@ -148,6 +154,7 @@ function textOf(bytes: Uint8Array): string {
   try {
     return fromUtf8(bytes);
   } catch (cause) {
-    throw new TokenError('malformed_response', expectedGot('plaintext', 'UTF-8', 'other bytes'), { cause });
+    const fault = isTerse ? undefined : expectedGot('plaintext', 'UTF-8', 'other bytes');
+    throw new TokenError('malformed_response', fault, { cause });
   }
 }

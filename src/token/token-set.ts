@@ -6,7 +6,6 @@
  */
 
 import { choiceFault, typeFault } from './checks.ts';
-import { isTerse } from './development.ts';
 import { expectedGot, TokenError } from './errors.ts';
 
 /** A parsed token set. Instants are epoch milliseconds by the clock of the service. */
@@ -111,8 +110,13 @@ export function parseTokenSet(input: unknown, own = false): TokenSet {
  * if (answer !== 'optout') use(answer.advertisingToken);
  */
 export function parseAnswer(input: unknown): Answer {
+  throwFault(unparsedFault(input));
+  return parsePlainAnswer(input);
+}
+
+/** {@link parseAnswer} without the names and remedies of what is not JSON yet, for pages in production. */
+export function parsePlainAnswer(input: unknown): Answer {
   const { status, body } = Object(input) as Record<string, unknown>;
-  if (!isTerse) throwFault(unparsedFault(input));
   if (!status) return parseTokenSet(input);
   throwFault(choiceFault('status', ['success', 'optout'], status));
   return status === 'optout' ? status : parseTokenSet(body);

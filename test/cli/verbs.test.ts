@@ -10,6 +10,7 @@ import { type Listening, listen } from '../../src/operator/node.ts';
 import { type Client, createClient } from '../../src/server/index.ts';
 import { hashTextOf } from '../../src/token/dii.ts';
 import { parseAnswer } from '../../src/token/token-set.ts';
+import { encodeTcString } from '../support/cmp.ts';
 
 const SECRET = Buffer.alloc(32, 7).toString('base64');
 const MAPPER_SECRET = Buffer.alloc(32, 8).toString('base64');
@@ -117,6 +118,30 @@ describe('tessera generate', () => {
       out: ['{"status":"optout"}'],
       err: '',
     });
+  });
+
+  test('sends --tcf-consent-string, which an operator of EUID reads', async () => {
+    const participants = [{ apiKey: 'key-of-euid', clientSecret: SECRET, siteId: 101, roles: ['GENERATOR' as const] }];
+    const euid = createOperator({ rootSecret: SECRET, scope: 'EUID', participants });
+    const { url, close } = await listen(euid, { port: 0 });
+    const given = { env: { TESSERA_BASE_URL: url, TESSERA_API_KEY: 'key-of-euid', TESSERA_CLIENT_SECRET: SECRET } };
+    const generate = (consent: string) => tessera(['generate', EMAIL, '--tcf-consent-string', consent], given);
+    try {
+      const permitted = await generate(encodeTcString({ purposes: [1, 2, 3, 4, 7, 10], vendors: [21] }));
+      expect([permitted.code, permitted.err]).toEqual([0, '']);
+      expect(permitted.out[0]).toContain('"advertising_token"');
+      const refused = await generate(encodeTcString({ purposes: [], vendors: [] }));
+      expect(refused).toMatchObject({ code: 1, out: [] });
+      expect(refused.err.trim()).toBe(
+        'error: generate: POST /v2/token/generate answered 200: the consent string of the user does not permit a token',
+      );
+      const empty = await generate('');
+      expect(empty).toMatchObject({ code: 2, out: [] });
+      expect(empty.err.trim()).toBe('error: --tcf-consent-string: expected a TCF consent string, got an empty one');
+    } finally {
+      await close();
+      await euid.close();
+    }
   });
 
   test('prints indented JSON, and one line with --json', async () => {

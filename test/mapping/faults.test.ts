@@ -222,6 +222,9 @@ test('a wrong option is named', async () => {
   expect(await refused({ database: 5 })).toContain('database: expected a folder');
   expect(await refused({ database: 'mysql://user:secret@host/name' })).not.toContain('secret');
   expect(await refused({ version: 4 })).toBe('version: expected 2 or 3, got 4');
+  expect(await refused({ worker: 4 })).toBe(
+    'worker: expected one of client, database, version, bucketMarginMs, workers, now, got an unknown name',
+  );
   expect(await refused({ bucketMarginMs: -1 })).toContain('bucketMarginMs: expected a whole number from 0');
   expect(await refused({ workers: 0 })).toBe('workers: expected a whole number from 1 to 20, got 0');
   expect(await refused({ now: NOON })).toBe('now: expected function, got number');

@@ -269,6 +269,12 @@ describe('a session by attributes', () => {
       () => new Response('<html>'),
     ],
     [
+      'a login page',
+      'provide_failed',
+      'provide: POST /token answered 200 with an HTML page; is it a login page? The route answers 204 if nobody is signed in',
+      () => new Response('<html>', { headers: { 'content-type': 'text/html' } }),
+    ],
+    [
       'no answer',
       'provide_failed',
       'provide rejected with TypeError; was it fetch? then the network failed, or CORS or CSP forbids the request',
@@ -323,8 +329,53 @@ describe('the development build warns of a tag', () => {
     ['that is right', { ...SITE, 'data-provide': '/token', 'data-user': 'a', 'data-debug': 'false' }, []],
     [
       'with attributes of other tools',
-      { ...SITE, 'data-cfasync': 'false', 'data-nscript': 'x', 'data-turbo-track': 'y' },
+      {
+        ...SITE,
+        'data-cfasync': 'false',
+        'data-nscript': 'x',
+        'data-turbo-track': 'y',
+        'data-cookieconsent': 'marketing',
+        'data-cmp-vendor': 's1',
+        'data-v-7a7a37b1': '',
+        'data-no-optimize': '1',
+        'data-testid': 'tag',
+        'data-src': '/tessera.js',
+      },
       [],
+    ],
+    [
+      'with attributes that are a part of ours, or more',
+      { ...SITE, 'data-url': 'x', 'data-user-id': 'a', 'data-provide-url': '/token', 'data-debugging': '' },
+      [
+        'script tag: data-url is unknown; did you mean data-base-url?',
+        'script tag: data-user-id is unknown; did you mean data-user?',
+        'script tag: data-provide-url is unknown; did you mean data-provide?',
+        'script tag: data-debugging is unknown; did you mean data-debug?',
+      ],
+    ],
+    [
+      'with data-url instead of data-base-url',
+      { 'data-url': BASE_URL, 'data-provide': '/token' },
+      [
+        'script tag: data-url is unknown; did you mean data-base-url?',
+        'script tag: data-provide has no effect without data-base-url',
+      ],
+    ],
+    [
+      'with options that have no attribute',
+      { ...SITE, 'data-consent': 'tcf', 'data-timeout-ms': '5', 'data-allowinsecure': '' },
+      ['consent', 'timeout-ms', 'allowinsecure'].map(
+        (name) =>
+          `script tag: data-${name} is unknown: it is an option without an attribute. Leave data-base-url out, and pass it to tessera.createSession`,
+      ),
+    ],
+    [
+      'with any other attribute',
+      { ...SITE, 'data-endpoint': 'x', 'data-site': '7' },
+      ['endpoint', 'site'].map(
+        (name) =>
+          `script tag: data-${name} is unknown, expected one of data-base-url, data-name, data-user, data-provide, data-debug`,
+      ),
     ],
     ['without attributes', {}, []],
     [
@@ -355,6 +406,37 @@ describe('the development build warns of a tag', () => {
     network(() => new Response(null, { status: 204 }));
     await load({ ...attributes, ...('data-base-url' in attributes && { 'data-name': name }) });
     expect(warn.mock.calls.map(([text]) => text)).toEqual(expected.map((text) => `[tessera] ${text}`));
+  });
+
+  test('that loads the file a second time', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    await load({ 'data-base-url': BASE_URL, 'data-name': name });
+    await load({ 'data-base-url': 'https://other.example', 'data-usr': 'a' });
+    expect(warn.mock.calls).toEqual([
+      [
+        '[tessera] script tag: Tessera was loaded before on this page: calls go to the first file, and the attributes of this tag are ignored. Remove one of the tags',
+      ],
+    ]);
+  });
+
+  test('without data-base-url whose pushed call needs the session', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const reported: unknown[] = [];
+    vi.stubGlobal('reportError', (error: unknown) => reported.push(error));
+    window.tessera = [(t) => t.session!.on('token', () => {})];
+    const tessera = await load();
+    await settle();
+    expect(reported).toEqual([expect.any(TypeError)]);
+    const text =
+      '[tessera] script tag: a call that was pushed threw, and there is no tessera.session: add data-base-url to the tag, or call createSession first';
+    expect(warn.mock.calls).toEqual([[text]]);
+    tessera.createSession({ baseUrl: BASE_URL, name });
+    tessera.push(() => {
+      throw new RangeError('of the page');
+    });
+    await settle();
+    expect(reported).toHaveLength(2);
+    expect(warn.mock.calls).toEqual([[text]]);
   });
 
   test('with type="module"', async () => {

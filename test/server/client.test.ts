@@ -239,6 +239,29 @@ describe('failures', () => {
     ['no body', opened({ status: 'success' }), { code: 'malformed_response', status: 200 }],
   ];
 
+  const wrongAddress =
+    'there is no operator at https://operator.example: it has a wrong path, or leads to another service';
+  test.each<[string, Step, string]>([
+    ['a path without an operator', plain(404, '<html>'), `404; ${wrongAddress}`],
+    ['a route for other methods', plain(405, ''), `405; ${wrongAddress}`],
+    [
+      'a login page behind a redirect',
+      plain(302, '', { location: 'https://elsewhere.example/login' }),
+      '302; https://operator.example redirects to another address or to a login page, and is not followed',
+    ],
+    [
+      'a page of HTML',
+      plain(200, '<!doctype html>'),
+      '200: expected base64, got an HTML page: is baseUrl that of an operator?',
+    ],
+    ['another text', plain(200, 'no answer!'), '200: expected base64, got other text'],
+    ['a 404 of the service', plain(404, { status: 'client_error', message: 'Nope' }), '404: client_error: Nope'],
+  ])('%s is named, with the address', async (_, step, message) => {
+    const { client } = clientOf(step);
+    const e = await rejectionOf(client.generate({ email: EMAIL }));
+    expect(e.message).toBe(`generate: POST /v2/token/generate answered ${message}`);
+  });
+
   test.each(faults)('%s', async (_, step, expected) => {
     const { client } = clientOf(step);
     const e = await rejectionOf(client.generate({ email: EMAIL }));

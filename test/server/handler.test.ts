@@ -286,6 +286,10 @@ describe('wrong options are TypeErrors', () => {
   test.each<[object, string]>([
     [{ user: () => null }, 'client: expected a client of createClient, or a function that creates it, got undefined'],
     [{ client }, 'user: expected function, got undefined'],
+    [
+      { client, user: () => null, origin: 'https://a.example' },
+      'origin: expected one of client, user, origins, onError, tcfConsent, timeoutMs, got an unknown name',
+    ],
     [{ client, user: () => null, onError: 'log' }, 'onError: expected function, got string'],
     [{ client, user: () => null, tcfConsent: 'CP' }, 'tcfConsent: expected function, got string'],
     [{ client, user: () => null, origins: 'https://a.example' }, 'origins: expected array, got string'],

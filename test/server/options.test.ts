@@ -30,6 +30,12 @@ describe('a wrong option is a TypeError that names the option, what was expected
     [{ envelope: 'hex' }, 'envelope: expected binary or text, got "hex"'],
     [{ fetch: 'fetch' }, 'fetch: expected function, got string'],
     [{ now: 5 }, 'now: expected function, got number'],
+    [
+      { timeout: 5000 },
+      'timeout: expected one of baseUrl, apiKey, clientSecret, hashLocally, timeoutMs, bulkTimeoutMs, concurrency, retry, envelope, fetch, now, allowInsecure, got an unknown name',
+    ],
+    [{ retry: { attempts: 3 } }, 'retry.attempts: expected one of tries, firstMs, maxMs, got an unknown name'],
+    [{ retry: 3 }, 'retry: expected object, got number'],
   ])('%j', (options, message) => {
     expect(wrong(options)).toThrow(new TypeError(message));
   });
@@ -47,6 +53,29 @@ describe('a wrong option is a TypeError that names the option, what was expected
         expect(`${e}`).not.toContain(API_KEY);
         expect(`${e}`).not.toContain(SECRET.slice(2));
       }
+  });
+});
+
+describe('a wrong option of a call rejects with a TypeError, and nothing is sent', () => {
+  const dii = { email: 'user@example.com' };
+  const known = 'expected one of signal, timeoutMs';
+  test.each<[string, object | string, string]>([
+    ['generate', { tcf_consent_string: 'CP' }, `options.tcf_consent_string: ${known}, tcfConsent, got an unknown name`],
+    ['generate', 'CP', 'options: expected object, got string'],
+    ['optOut', { tcfConsent: 'CP' }, `options.tcfConsent: ${known}, got an unknown name`],
+    ['optOut', { timeout: 5 }, `options.timeout: ${known}, got an unknown name`],
+  ])('%s with %j', async (method, options, message) => {
+    const service = scriptedService(plain(500));
+    const client = createClient(optionsFor(service));
+    const call = client[method as 'generate'](dii, options as never);
+    await expect(call).rejects.toThrow(new TypeError(message));
+    expect(service.seen).toEqual([]);
+  });
+
+  test('mapIdentities with a misspelt limit', () => {
+    const client = createClient(optionsFor(scriptedService(plain(500))));
+    const message = 'options.timeout: expected one of signal, timeoutMs, got an unknown name';
+    expect(() => client.mapIdentities([dii], { timeout: 5 } as never)).toThrow(new TypeError(message));
   });
 });
 

@@ -142,31 +142,128 @@ describe('consent given', () => {
   });
 });
 
-describe('`consent` gives no consent when it', () => {
-  test.each<[string, () => unknown]>([
+describe('a gate that fails gives no consent, and the page is told why', () => {
+  const EXPECTED = 'consent: expected boolean or a promise of one, got';
+  const failed = (name: string) => `consent: the gate failed with ${name}; that is no consent`;
+  const thrown = new RangeError('jane@example.com');
+  const FAULTS: [string, () => unknown, string, unknown[]][] = [
     [
       'throws',
       () => {
-        throw new Error('no consent tool');
+        throw thrown;
       },
+      failed('RangeError'),
+      [thrown],
     ],
-    ['rejects', () => Promise.reject(new Error('no consent tool'))],
-    ['returns undefined', () => undefined],
-    ['resolves with a truthy value other than true', () => Promise.resolve('yes')],
-    ['returns an object', () => ({})],
-  ])('%s', async (_, consent) => {
+    ['rejects', () => Promise.reject(thrown), failed('RangeError'), [thrown]],
+    ['rejects with nothing', () => Promise.reject(), failed('undefined'), [undefined]],
+    ['returns a string', () => 'yes', `${EXPECTED} string; that is no consent`, []],
+    ['returns null', () => null, `${EXPECTED} null; that is no consent`, []],
+    ['returns an object', () => ({}), `${EXPECTED} object; that is no consent`, []],
+    ['resolves with a number', async () => 1, `${EXPECTED} number; that is no consent`, []],
+    [
+      'returns a gate',
+      () => () => true,
+      `${EXPECTED} a function; call what makes the gate, for example tcfConsent()`,
+      [],
+    ],
+    ['returns undefined', () => undefined, `${EXPECTED} undefined; that is no consent before onChange(true)`, []],
+    [
+      'resolves with undefined',
+      async () => undefined,
+      `${EXPECTED} undefined; that is no consent before onChange(true)`,
+      [],
+    ],
+  ];
+  beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => {}));
+
+  test.each(FAULTS)('%s', async (_, consent, message, more) => {
     const { seen, stop } = watchRejections();
     const fixture = createFixture();
     const { store, touched } = watchedStore(recordOf(1));
-    const { session } = fixture.open({ store, consent: consent as never });
+    const { session, events } = fixture.open({ store, consent: consent as never });
     await session.ready;
     await fixture.advance(HOUR);
     expect(session.state.waitingFor).toBe('consent');
     expect(touched).not.toHaveBeenCalled();
     expect(fixture.sent).toEqual([]);
+    expect(session.state.lastError).toMatchObject({ name: 'TokenError', code: 'no_consent', message });
+    expect(session.state.lastError?.cause).toBeUndefined();
+    expect(events).toEqual([['error', 'no_consent']]);
+    const link = 'https://github.com/tessera-id/tessera/blob/main/docs/errors.md#no_consent';
+    expect(vi.mocked(console.warn).mock.calls).toEqual([[`[tessera] ${message} (${link})`, ...more]]);
+    await expect(session.refresh()).rejects.toBe(session.state.lastError);
     stop();
     expect(seen).toEqual([]);
     fixture.close();
+  });
+
+  test.each<[string, unknown]>([
+    ['a string', 'yes'],
+    ['undefined', undefined],
+  ])('passes %s to onChange: a withdrawal that is told', async (_, answer) => {
+    const fixture = createFixture();
+    let onChange = (_: boolean) => {};
+    const consent = (change: typeof onChange) => {
+      onChange = change;
+      return true;
+    };
+    const { session, store } = fixture.openStored({ consent });
+    await until(() => session.advertisingToken);
+    onChange(answer as never);
+    await fixture.settle();
+    const got = answer === undefined ? 'undefined' : 'string';
+    expect(session.state.lastError).toMatchObject({
+      code: 'no_consent',
+      message: `consent: onChange: expected boolean, got ${got}; that is no consent`,
+    });
+    expect(session.advertisingToken).toBeUndefined();
+    expect(await store.read()).not.toHaveProperty('set');
+    fixture.close();
+  });
+
+  test.each<[string, () => unknown, boolean]>([
+    ['fails: getToken() rejects at once, and a later onChange(true) is consent', () => Promise.reject(thrown), true],
+    ['returns undefined: getToken() waits for onChange(true)', () => undefined, false],
+  ])('%s', async (_, answer, isRefused) => {
+    const fixture = createFixture();
+    let onChange = (_: boolean) => {};
+    const consent = (change: typeof onChange) => {
+      onChange = change;
+      return answer() as boolean;
+    };
+    const { session } = fixture.openStored({ consent });
+    await fixture.settle();
+    const outcome = session.getToken().catch(({ code }) => code);
+    await fixture.settle();
+    onChange(true);
+    expect(await outcome).toBe(isRefused ? 'no_consent' : 'advertising-1');
+    await until(() => session.advertisingToken === 'advertising-1');
+    fixture.close();
+  });
+
+  test('but an answer, or a failure, that comes after onChange counts for nothing', async () => {
+    const fixture = createFixture();
+    for (const late of [() => Promise.reject(thrown), () => undefined, () => Promise.resolve('no')]) {
+      const consent = (onChange: (granted: boolean) => void) => {
+        onChange(true);
+        return late() as never;
+      };
+      const { session } = fixture.openStored({ consent });
+      expect(await session.getToken()).toBe('advertising-1');
+      expect(session.state.lastError).toBeUndefined();
+    }
+    expect(console.warn).not.toHaveBeenCalled();
+    fixture.close();
+  });
+
+  test('after close() nothing is told', async () => {
+    const fixture = createFixture();
+    const { session, events } = fixture.open({ consent: () => Promise.reject(thrown) });
+    session.close();
+    await fixture.settle();
+    expect(events).toEqual([]);
+    expect(console.warn).not.toHaveBeenCalled();
   });
 });
 

@@ -61,6 +61,23 @@ describe('a failure of `provide`', () => {
       undefined,
     ],
     [
+      'a mistake in the code of the page',
+      () => (undefined as unknown as () => void)(),
+      'provide rejected with TypeError; a fault in the code of provide, or of what it calls: see the console',
+      undefined,
+    ],
+    [
+      'a login page after a redirect',
+      async () => {
+        const init = { headers: { 'content-type': 'text/html; charset=utf-8' } };
+        const page = new Response('<html>', init);
+        const url = 'https://www.example/login?next=jane';
+        return Object.defineProperties(page, { redirected: { value: true }, url: { value: url } });
+      },
+      'provide: /login answered 200 with an HTML page after a redirect to /login; is it a login page? The route answers 204 if nobody is signed in',
+      200,
+    ],
+    [
       'an error of a library with a response',
       () => Promise.reject(new HTTPError()),
       `provide rejected with HTTPError (status 503); ${busy}`,
@@ -87,8 +104,8 @@ describe('a failure of `provide`', () => {
     expect(error).toMatchObject({ code: 'provide_failed', message });
     expect(error.status).toBe(status);
     expect(error.cause).toBeUndefined();
-    const refusals = [403, 404, 405].includes(status ?? 0) ? 1 : 0;
-    expect(warn).toHaveBeenCalledTimes(refusals);
+    const isWarned = [403, 404, 405].includes(status ?? 0) || message.endsWith('see the console');
+    expect(warn).toHaveBeenCalledTimes(isWarned ? 1 : 0);
   });
 
   test('that is a TokenError is passed on', async () => {
@@ -152,6 +169,11 @@ describe('a failure of a refresh', () => {
       () => vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false),
       '; this device is offline',
     ],
+    [
+      'by a page of a file',
+      () => at('file:///home/page.html'),
+      '; the service cannot be reached, or it does not permit a page without an origin, as one of a file is (CORS): serve the page from http://localhost',
+    ],
   ])('names request and reason %s', async (_, prepare, reason) => {
     prepare();
     expect(await refreshed(offline)).toMatchObject({ code: 'network', message: request + reason });
@@ -159,6 +181,36 @@ describe('a failure of a refresh', () => {
 
   test.each<[string, Service, string, string]>([
     ['a status', answersPlain(503), 'http_status', 'refresh: POST /v2/token/refresh answered 503'],
+    [
+      'a path without an operator',
+      answersPlain(404, '<html>'),
+      'http_status',
+      `refresh: POST /v2/token/refresh answered 404; there is no operator at ${BASE_URL}: baseUrl has a wrong path, or leads to another service`,
+    ],
+    [
+      'a refusal on the way',
+      answersPlain(403, '<html>'),
+      'http_status',
+      `refresh: POST /v2/token/refresh answered 403; a proxy or a firewall before ${BASE_URL} refuses the request`,
+    ],
+    [
+      'an HTML page',
+      answersPlain(200, '\n<!doctype html><title>Sign in</title>'),
+      'malformed_response',
+      `refresh: the answer is not a sealed token set or opt-out, but an HTML page: ${BASE_URL} leads to another service, or a login page, a proxy or a captive portal answers in its place`,
+    ],
+    [
+      'plain JSON',
+      answersPlain(200, success(2)),
+      'malformed_response',
+      `refresh: the answer is not a sealed token set or opt-out, but plain JSON: ${BASE_URL} leads to another service, or to a test double`,
+    ],
+    [
+      'nothing',
+      answersPlain(200),
+      'malformed_response',
+      'refresh: the answer is not a sealed token set or opt-out, but empty',
+    ],
     [
       'a text',
       answersPlain(200, 'x'),
@@ -185,6 +237,67 @@ describe('a failure of a refresh', () => {
     ],
   ])('names %s', async (_, service, code, message) => {
     expect(await refreshed(service)).toMatchObject({ code, message });
+  });
+
+  const noFailure = ', which is no failure of the network: see the console';
+  test.each<[string, () => unknown, string]>([
+    [
+      'a mistake in its code',
+      () => (undefined as unknown as () => void)(),
+      `; the fetch of this page threw TypeError${noFailure}`,
+    ],
+    [
+      'a name that is not there',
+      () => {
+        throw new ReferenceError('tracker is not defined');
+      },
+      `; the fetch of this page threw ReferenceError${noFailure}`,
+    ],
+    [
+      'an exception of its own',
+      () => Promise.reject(new RangeError('jane')),
+      `; the fetch of this page threw RangeError${noFailure}`,
+    ],
+    [
+      'its own time limit',
+      () => Promise.reject(new DOMException('', 'TimeoutError')),
+      `; the fetch of this page threw TimeoutError${noFailure}`,
+    ],
+    ['nothing at all', () => undefined, '; the fetch of this page resolved with undefined, expected a Response'],
+    ['the JSON', () => success(2), '; the fetch of this page resolved with object, expected a Response'],
+  ])('names %s where the page has a fetch of its own', async (_, answer, reason) => {
+    at(`${BASE_URL}/page`);
+    expect(await refreshed(answer as never)).toMatchObject({ code: 'network', message: request + reason });
+    expect(warn).toHaveBeenCalledTimes(reason.endsWith('console') ? 1 : 0);
+    if (reason.endsWith('console'))
+      expect(warn.mock.calls[0]).toEqual([
+        `[tessera] refresh: ${reason.slice(2, -', see the console'.length)} (https://github.com/tessera-id/tessera/blob/main/docs/errors.md#network)`,
+        expect.anything(),
+      ]);
+  });
+
+  test.each(['Failed to fetch', 'Load failed', 'NetworkError when attempting to fetch resource.', 'fetch failed'])(
+    'a browser’s “%s” is the network',
+    async (text) => {
+      at(`${BASE_URL}/page`);
+      const message = `${request}; the service cannot be reached`;
+      expect(await refreshed(() => Promise.reject(new TypeError(text)))).toMatchObject({ message });
+    },
+  );
+
+  test('a request that the session aborts is not blamed on the page', async () => {
+    fixture.serve(
+      ({ init }) =>
+        new Promise((_, reject) => {
+          init.signal?.addEventListener('abort', () => reject(new DOMException('', 'AbortError')));
+        }),
+    );
+    const { session } = fixture.openStored();
+    await session.ready;
+    const call = session.refresh().catch(({ code }) => code);
+    await fixture.advance(MINUTE);
+    expect(await call).toBe('timeout');
+    expect(warn).not.toHaveBeenCalled();
   });
 
   test('names a pause that the service has asked for', async () => {
@@ -264,6 +377,30 @@ describe('debug: true', () => {
     expect(steps).toContainEqual(['tessera', 'in_progress']);
     expect(steps.at(-1)).toEqual(['tessera', 'refresh_from']);
     expect(JSON.stringify(log.mock.calls)).not.toMatch(/advertising-|refresh-\d/);
+    session.close();
+  });
+
+  test('prints each failure of a run once, though only the first is emitted', async () => {
+    const log = vi.spyOn(console, 'log').mockImplementation(() => {});
+    fixture.serve(answersPlain(503));
+    const { session, events } = fixture.open({ debug: true, tokens: success(1) });
+    await session.ready;
+    await fixture.advance(25 * MINUTE);
+    const printed = log.mock.calls.map(([, what]) => what).filter((what) => what instanceof TokenError);
+    expect(fixture.sent.length).toBeGreaterThan(2);
+    expect(printed).toHaveLength(fixture.sent.length);
+    expect(new Set(printed).size).toBe(printed.length);
+    expect(events.filter(([event]) => event === 'error')).toHaveLength(1);
+    expect(session.state.lastError).toBe(printed.at(-1));
+    session.close();
+  });
+
+  test('prints the first decision too, and none twice in a row', async () => {
+    const log = vi.spyOn(console, 'log').mockImplementation(() => {});
+    const { session } = fixture.open({ debug: true, consent: () => new Promise(() => {}) });
+    await session.ready;
+    await fixture.advance(MINUTE);
+    expect(log.mock.calls).toEqual([['tessera', { action: 'refresh', reason: 'consent' }]]);
     session.close();
   });
 

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { bundle } from '../../build/dist.ts';
 import { modes } from '../../build/entries.ts';
 import type { Tessera } from '../../src/page/global.ts';
-import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
+import { memoryStore, type Session, type SessionOptions } from '../../src/session/index.ts';
 import { BASE_URL, recordOf, success } from './fixtures.ts';
 
 const code = new Map<string, string>();
@@ -53,6 +53,13 @@ const CASES: [string, () => Partial<SessionOptions>, unknown, object, string][] 
     'Consent is refused or withdrawn.',
   ],
   [
+    'a gate that fails',
+    () => ({ consent: () => Promise.reject(new TypeError('jane')) }),
+    undefined,
+    { code: 'no_consent', message: 'no_consent: refused' },
+    'consent: the gate failed with TypeError; that is no consent',
+  ],
+  [
     'a status of `provide`',
     () => ({ provide: (async () => new Response('', { status: 404 })) as never }),
     undefined,
@@ -87,7 +94,54 @@ describe.each(CASES)('%s', (_, options, input, production, development) => {
   });
 });
 
-const ONLY_IN_DEVELOPMENT = ['securitypolicyviolation', 'is open on this page', 'did you mean', 'Nobody is signed in'];
+describe('a wrong argument of a method', () => {
+  const open = (name: string) => {
+    const session = load(name).createSession({ baseUrl: BASE_URL, name, store: memoryStore() });
+    return session as unknown as Record<keyof Session, (...given: unknown[]) => unknown>;
+  };
+  const message = 'setTokens: options: expected object, got string';
+
+  test('in tessera.js is a TypeError if one user’s set would be stored as another’s, and is ignored otherwise', async () => {
+    const session = open('tessera.js');
+    expect(() => session.setTokens(success(1), 'account-b')).toThrow(new TypeError(message));
+    await session.clear({ isTrusted: true, preventDefault() {} });
+    await expect(session.signIn('account-b')).rejects.toMatchObject({ code: 'no_token' });
+    session.on('tokens', () => {});
+    session.close();
+  });
+
+  test('in tessera.dev.js is a TypeError', () => {
+    const session = open('tessera.dev.js');
+    expect(() => session.setTokens(success(1), 'account-b')).toThrow(new TypeError(message));
+    expect(() => session.clear(true)).toThrow(TypeError);
+    expect(() => session.on('tokens', () => {})).toThrow(TypeError);
+    session.close();
+  });
+});
+
+test('a gate that fails is an event of tessera.js, without a text', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+  const consent = () => Promise.reject(new TypeError('jane'));
+  const session = load('tessera.js').createSession({ baseUrl: BASE_URL, store: memoryStore(), consent });
+  const error = await new Promise((resolve) => session.on('error', resolve));
+  expect(error).toMatchObject({ name: 'TokenError', code: 'no_consent', message: 'no_consent: failed' });
+  expect(session.state.lastError).toBe(error);
+  expect(warn).not.toHaveBeenCalled();
+  warn.mockRestore();
+  session.close();
+});
+
+const ONLY_IN_DEVELOPMENT = [
+  'securitypolicyviolation',
+  'is open on this page',
+  'did you mean',
+  'Nobody is signed in',
+  'that is no consent',
+  'no failure of the network',
+  'baseUrl has a wrong path',
+  'with an HTML page',
+  'getToken: options.timeoutMs',
+];
 
 test.each([
   ['tessera.js', []],

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   choiceFault,
   escapeControls,
+  hostWithoutScheme,
   integerFault,
   isLoopback,
   kindOf,
@@ -189,7 +190,13 @@ describe('parseBaseUrl', () => {
     [5, 'number'],
     [new URL('https://operator.example'), 'object'],
     ['operator.example', '"operator.example" without a scheme'],
-    ['localhost', '"localhost" without a scheme'],
+    ['localhost', '"localhost" without a scheme: add http://'],
+    ['localhost:8080', '"localhost:8080" without a scheme: add http://'],
+    ['localhost:8080/made-up-path', '"localhost:8080" without a scheme: add http://'],
+    ['127.0.0.1:8080', '"127.0.0.1:8080" without a scheme: add http://'],
+    ['[::1]:8080', '"[::1]:8080" without a scheme: add http://'],
+    ['192.168.0.7', '"192.168.0.7" without a scheme'],
+    ['made-up-key:12345@operator.example', 'another scheme'],
     ['1-made-up-key-operator', 'a string that is not an absolute URL'],
     ['/v2', 'a string that is not an absolute URL'],
     ['https://', 'a string that is not an absolute URL'],
@@ -197,14 +204,21 @@ describe('parseBaseUrl', () => {
     ['ws://localhost', 'the scheme "ws:"'],
     ['wss://localhost', 'the scheme "wss:"'],
     ['file:///etc/hosts', 'the scheme "file:"'],
-    ['operator.example:8080', 'another scheme'],
+    ['operator.example:8080', '"operator.example:8080" without a scheme'],
+    ['javascript:alert(1)', 'another scheme'],
     ['https://made-up-user@operator.example', 'a URL with a user or password'],
     ['https://:made-up-password@operator.example', 'a URL with a user or password'],
     ['https://operator.example?made-up-query', 'a URL with a query or fragment'],
     ['https://operator.example#made-up-fragment', 'a URL with a query or fragment'],
   ])('%j is refused', (value, got) => {
     const expected = 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
-    expect(() => parseBaseUrl(value)).toThrow(new TypeError(`baseUrl: expected ${expected}, got ${got}`));
+    expect(() => parseBaseUrl(value, false, hostWithoutScheme)).toThrow(
+      new TypeError(`baseUrl: expected ${expected}, got ${got}`),
+    );
+  });
+
+  test('without the naming of hosts, a host is not quoted', () => {
+    expect(() => parseBaseUrl('operator.example')).toThrow(/got a string that is not an absolute URL$/);
   });
 
   test.each([
@@ -216,8 +230,8 @@ describe('parseBaseUrl', () => {
     'made-up-1',
     'https://made up-1/made-up-1',
   ])('a message about %j quotes no part that may be secret', (value) => {
-    expect(() => parseBaseUrl(value)).toThrow(TypeError);
-    expect(() => parseBaseUrl(value)).not.toThrow('made');
+    expect(() => parseBaseUrl(value, false, hostWithoutScheme)).toThrow(TypeError);
+    expect(() => parseBaseUrl(value, false, hostWithoutScheme)).not.toThrow('made');
   });
 });
 

@@ -1,5 +1,8 @@
 import { useAdvertisingToken, useSession } from 'tessera-id/react';
 
+/** Who has signed in, by the answer of your server: an opaque account id, not an email address. */
+const account = { id: 'account-1' };
+
 export function App() {
   const { session, state } = useSession();
   const token = useAdvertisingToken();
@@ -9,8 +12,8 @@ export function App() {
       <p>
         {state?.phase}, next: {state?.next?.action} ({state?.next?.reason})
       </p>
-      {/* Call it after a sign-in at your server: the session asks `provide` for the user who is signed in now. */}
-      <button type="button" onClick={() => session?.signIn().catch(() => {})}>
+      {/* Call it after a sign-in at your server: the session ends the former user's set, and asks `provide` for this user's. */}
+      <button type="button" onClick={() => session?.signIn({ user: account.id }).catch(() => {})}>
         Signed in
       </button>
       <button type="button" onClick={() => session?.clear()}>

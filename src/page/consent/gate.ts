@@ -4,6 +4,8 @@
  * The last word wins, by the time at which it was said. A gate that has said nothing has given no consent.
  */
 
+import { isDevelopment } from '../../token/development.ts';
+
 /**
  * Answers whether there is consent, at once or later, and calls `onChange` for every later change. Fits the session's
  * option `consent`. Only `true` is consent.
@@ -50,24 +52,33 @@ export function allOf(...gates: readonly ConsentGate[]): ConsentGate {
     const update = () => decide(!answers.includes(false) && (answers.includes(undefined) ? undefined : true));
     gates.forEach((gate, i) => {
       let hasChanged = false;
-      const set = (granted: unknown) => {
+      const set = (granted: unknown, ...thrown: unknown[]) => {
+        if (isDevelopment && typeof granted !== 'boolean') warnOf(i, granted, thrown);
         answers[i] = granted === true;
         update();
       };
       const setFirst = (granted: unknown) => hasChanged || set(granted);
+      const fail = (thrown: unknown) => set(null, thrown);
       try {
         const answer: unknown = gate((granted) => {
           hasChanged = true;
           set(granted);
         });
-        if (isThenable(answer)) answer.then(setFirst, set);
+        if (isThenable(answer)) answer.then(setFirst, fail);
         else setFirst(answer);
-      } catch {
-        set(false);
+      } catch (thrown) {
+        fail(thrown);
       }
     });
     update();
   });
+}
+
+/** Warn that a gate has not answered with a boolean. For the development build. Self-contained: an adapter is one file. */
+function warnOf(i: number, answer: unknown, thrown: readonly unknown[]): void {
+  const got = answer === null ? 'null' : `a ${typeof answer}`;
+  const what = thrown.length ? 'failed' : `expected boolean or a promise of one, got ${got}`;
+  console.warn(`[tessera] allOf: gate ${i + 1}: ${what}; that is no consent`, ...thrown);
 }
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>

@@ -7,7 +7,8 @@
 
 import { createDatedStore } from '../../session/dated-store.ts';
 import { createSession, type TokenAnswer } from '../../session/index.ts';
-import { parseBaseUrl } from '../../token/checks.ts';
+import { hostWithoutScheme, parseBaseUrl } from '../../token/checks.ts';
+import { isDevelopment } from '../../token/development.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
 import {
   type Claim,
@@ -114,7 +115,11 @@ export function update(dropIn: DropIn): void {
  */
 export function start(dropIn: DropIn, options: InitOptions, page?: unknown): void {
   const { product, considered } = dropIn;
-  const baseUrl = parseBaseUrl(options.baseUrl ?? BASE_URLS[product]);
+  const baseUrl = parseBaseUrl(
+    options.baseUrl ?? BASE_URLS[product],
+    false,
+    isDevelopment ? hostWithoutScheme : undefined,
+  );
   const name = `tessera-${product}`;
   const before = dropIn.state;
   if (isStarted(before)) before.session.close();

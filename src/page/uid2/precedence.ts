@@ -8,7 +8,7 @@
 
 import type { DatedRecord } from '../../session/dated-store.ts';
 import type { Held } from '../../token/phase.ts';
-import { type Answer, parseAnswer, type TokenSet, toWire } from '../../token/token-set.ts';
+import { type Answer, parsePlainAnswer, type TokenSet, toWire } from '../../token/token-set.ts';
 import { type Found, tryTo } from './places.ts';
 import type { Identity } from './types.ts';
 
@@ -39,7 +39,7 @@ export function isMark({ answer }: Claim): boolean {
 export function claimOf({ from, value }: Found): Claim | undefined {
   const { status, tessera } = Object(value) as Identity;
   // A server that says `logout` has no identity to name: nothing follows from it.
-  const answer = status === 'logout' && tessera ? status : tryTo(() => parseAnswer(value));
+  const answer = status === 'logout' && tessera ? status : tryTo(() => parsePlainAnswer(value));
   const undated = from === 'page' ? Number.POSITIVE_INFINITY : UNKNOWN_TIME;
   return (
     answer && { answer, actAt: tessera ? Math.min(Number(tessera) || UNDATED_COPY, Number.MAX_SAFE_INTEGER) : undated }

@@ -6,8 +6,8 @@
 import { isDevelopment } from '../../token/development.ts';
 import { openRefresh } from '../../token/envelope.ts';
 import { TokenError, type TokenErrorDetails } from '../../token/errors.ts';
-import { type Answer, parseAnswer, type TokenSet } from '../../token/token-set.ts';
-import { networkReason } from '../network-reason.ts';
+import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
+import { networkReason, responseTypeFault, statusRemedy, unsealedReason } from '../network-reason.ts';
 
 /** What the service answered. */
 export interface RefreshAnswer {
@@ -57,20 +57,28 @@ export async function refreshSet(
   };
   let response: Response;
   let text: string;
+  let fault: string | undefined;
   try {
     response = await fetch(`${baseUrl}/v2/token/refresh`, request);
+    if (isDevelopment) fault = responseTypeFault(response);
     text = await readText(response);
-  } catch {
-    const reason = isDevelopment ? networkReason(baseUrl) : '';
-    throw new TokenError('network', `refresh: no answer to POST ${baseUrl}/v2/token/refresh${reason}`);
+  } catch (thrown) {
+    const what = `refresh: no answer to POST ${baseUrl}/v2/token/refresh`;
+    // After an abort by the session nobody reads the reason.
+    if (isDevelopment && !signal.aborted)
+      throw new TokenError('network', what + (fault ?? networkReason(baseUrl, thrown)));
+    throw new TokenError('network', what);
   }
   const { status, headers } = response;
   const dateMs = Date.parse(headers.get('date') ?? '');
   // Only a sealed answer may say success or optout: anybody on the way can write the plain text of an error.
   if (status >= 300 && status < 500 && ENDED.test(text)) return { result: 'ended' };
   const details = { status, retryAfterMs: parseRetryAfter(headers.get('retry-after'), dateMs || now) };
-  if (status >= 300) throw new TokenError('http_status', `refresh: POST /v2/token/refresh answered ${status}`, details);
-  return { result: await open(text, set.responseKeyB64, details), dateMs };
+  if (status >= 300) {
+    const what = `refresh: POST /v2/token/refresh answered ${status}`;
+    throw new TokenError('http_status', isDevelopment ? what + statusRemedy(status, baseUrl) : what, details);
+  }
+  return { result: await open(text, set.responseKeyB64, details, baseUrl), dateMs };
 }
 
 /** Read a body, up to {@link MAX_BYTES}: an endless one would block the page. */
@@ -91,13 +99,17 @@ async function readText(response: Response): Promise<string> {
 }
 
 /** Open and parse the body of a 200 answer. What was opened is quoted in no error. */
-async function open(text: string, keyB64: string, details: TokenErrorDetails): Promise<Answer> {
+async function open(text: string, keyB64: string, details: TokenErrorDetails, baseUrl: string): Promise<Answer> {
   try {
-    return parseAnswer(JSON.parse(await openRefresh(text, keyB64)));
+    return parsePlainAnswer(JSON.parse(await openRefresh(text, keyB64)));
   } catch (error) {
     if (error instanceof TokenError && error.code === 'decrypt_failed')
       throw new TokenError('decrypt_failed', isDevelopment ? UNOPENED : undefined, details);
-    throw new TokenError('malformed_response', isDevelopment ? MALFORMED : undefined, details);
+    throw new TokenError(
+      'malformed_response',
+      isDevelopment ? MALFORMED + unsealedReason(text, baseUrl) : undefined,
+      details,
+    );
   }
 }
 

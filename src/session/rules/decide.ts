@@ -127,6 +127,7 @@ function waitOf(
   now: number,
 ): { at: number; reason: NextReason } | undefined {
   if (page.otherTabUntil > now) return { at: page.otherTabUntil, reason: 'other_tab' };
+  // `wokeUp` shortens the pause of this page to the instant of the attempt after waking: then the two are the same number.
   const isWoken = page.notBefore === page.wakeAttemptAt;
   let wait: { at: number; reason: NextReason } = { at: page.notBefore, reason: isWoken ? 'woken' : 'back_off' };
   const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;

@@ -17,6 +17,8 @@ const OTHER_USER =
 /** Why there is no token at `now`: what stands in the way first, then what the record says, then the last failure. */
 export function noTokenError(stored: SessionRecord, page: PageState, now: number): TokenError {
   if (page.isClosed) return new TokenError('closed', isDevelopment ? 'The session was closed.' : undefined);
+  // Why there is no consent: the gate has failed.
+  if (isDevelopment && page.consent !== 'granted' && page.lastError?.code === 'no_consent') return page.lastError;
   if (page.consent !== 'granted')
     return new TokenError('no_consent', isDevelopment ? consentReason(page) : `no_consent: ${page.consent}`);
   if (isOfOtherUser(stored, page.user))

@@ -1,5 +1,7 @@
 /**
- * The transitions of a refresh: an attempt starts, fails, or is answered. Pure, like `record.ts`.
+ * The transitions of a refresh: an attempt starts, fails, or is answered. No I/O and no clock. All are pure, as in `record.ts`, but
+ * the one that `refreshFailed` returns: its pause is random, so memory and store would differ if both applied it. Only the store
+ * does, and memory adopts what was written.
  */
 
 import type { TokenError } from '../../token/errors.ts';

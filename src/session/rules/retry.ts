@@ -2,7 +2,8 @@
  * When the service may be asked again after a failure: back-off after outages, few and widely spaced attempts after
  * refusals, and a budget that holds in every case.
  *
- * Pure. The retry state is part of the stored record, so all tabs share one back-off and one budget.
+ * No I/O and no clock. Not quite pure: `backOffMs` and `attemptFailed` draw jitter from `Math.random`; all other functions are
+ * pure. The retry state is part of the stored record, so all tabs share one back-off and one budget.
  */
 
 import type { TokenError } from '../../token/errors.ts';

@@ -1,6 +1,6 @@
 /** Gates without a CMP: Global Privacy Control, and the combination of gates. */
 
-import { describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { allOf, type ConsentGate, gpcConsent } from '../../../src/page/consent.ts';
 import { ask, isolateTests, settle } from './fixtures.ts';
 
@@ -18,6 +18,7 @@ describe('Global Privacy Control', () => {
 });
 
 describe('allOf', () => {
+  beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => {}));
   /** A gate that answers on command. */
   const createManualGate = () => {
     let resolve = (_: boolean) => {};
@@ -114,5 +115,20 @@ describe('allOf', () => {
     failing.reject();
     await settle();
     expect(answers.at(-1)).toBe(false);
+  });
+
+  test('names the gate that fails, in the console of the development build', async () => {
+    const thrown = new RangeError('jane@example.com');
+    const throws = () => {
+      throw thrown;
+    };
+    allOf(yes, throws, () => Promise.reject(thrown), (() => gpcConsent) as never, changeTo(foreign('yes')))(() => {});
+    await settle();
+    expect(vi.mocked(console.warn).mock.calls).toEqual([
+      [`[tessera] allOf: gate 2: failed; that is no consent`, thrown],
+      [`[tessera] allOf: gate 4: expected boolean or a promise of one, got a function; that is no consent`],
+      [`[tessera] allOf: gate 5: expected boolean or a promise of one, got a string; that is no consent`],
+      [`[tessera] allOf: gate 3: failed; that is no consent`, thrown],
+    ]);
   });
 });

@@ -1,0 +1,72 @@
+/**
+ * Checks of what a page passes to the methods of a session: a TypeError at once that names method and argument, what was
+ * expected and what came.
+ *
+ * The options of `setTokens` are checked in every build: with a label that is overlooked, the set of one user would be stored as
+ * that of another. All other checks belong to the development build, where {@link checkArguments} adds them.
+ */
+
+import { choiceFault, kindOf, nameFault, typeFault } from '../token/checks.ts';
+import { isDevelopment } from '../token/development.ts';
+import { expectedGot } from '../token/errors.ts';
+import { throwIf } from './options.ts';
+import type { EventName } from './rules/public-state.ts';
+import type { Session } from './types.ts';
+
+/** Every event, so that the type names one that is missing here. */
+const EVENTS: Record<EventName, true> = { token: true, expired: true, optout: true, needsTokens: true, error: true };
+
+/**
+ * Check the options of a method; null and undefined are none.
+ *
+ * @param known  the names that the method accepts.
+ * @throws {TypeError} for another type than object, and for an unknown name.
+ */
+export function checkCallOptions(method: string, known: readonly string[], given: unknown): void {
+  if (given === undefined || given === null) return;
+  const path = isDevelopment ? `${method}: options` : 'setTokens: options';
+  if (isDevelopment && typeof (given as Event).preventDefault === 'function')
+    throwIf(expectedGot(path, 'object', `an event: listen with () => session.${method}()`));
+  throwIf(typeFault(path, 'object', given) ?? nameFault(`${path}.`, known, given));
+}
+
+/** Let the methods of a session check their arguments; for the development build. Returns the same session. */
+export function checkArguments(session: Session): Session {
+  const { getToken, clear, signIn, on, subscribe } = session;
+  const checked: Pick<Session, 'getToken' | 'clear' | 'signIn' | 'on' | 'subscribe'> = {
+    getToken(options) {
+      checkCallOptions('getToken', ['timeoutMs'], options);
+      throwIf(timeoutFault(options?.timeoutMs));
+      return getToken(options);
+    },
+    clear(options) {
+      checkCallOptions('clear', ['forget'], options);
+      const { forget } = options ?? {};
+      throwIf(forget === undefined ? undefined : typeFault('clear: options.forget', 'boolean', forget));
+      return clear(options);
+    },
+    signIn(options) {
+      checkCallOptions('signIn', ['user'], options);
+      return signIn(options);
+    },
+    on(event, listener) {
+      throwIf(choiceFault('on: event', Object.keys(EVENTS), event) ?? typeFault('on: listener', 'function', listener));
+      return on(event, listener);
+    },
+    subscribe(listener) {
+      throwIf(typeFault('subscribe: listener', 'function', listener));
+      return subscribe(listener);
+    },
+  };
+  return Object.assign(session, checked);
+}
+
+/** Check a limit of time: 0 asks for the token in force alone, and a timer cuts `Infinity`. */
+function timeoutFault(given: unknown): string | undefined {
+  if (given === undefined || (typeof given === 'number' && given >= 0)) return undefined;
+  return expectedGot(
+    'getToken: options.timeoutMs',
+    'number of ms from 0',
+    typeof given === 'number' ? given : kindOf(given),
+  );
+}
