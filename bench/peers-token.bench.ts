@@ -4,10 +4,11 @@
  * how long the main thread is busy until then, by Chromium's trace. Unthrottled, and with the CPU throttled 4 times.
  */
 
+import assert from 'node:assert/strict';
 import { figure, type Measurement, median } from './measure.ts';
 import { type PageName, peers } from './peers/peers.ts';
 import { type Comparison, startComparison } from './peers/site.ts';
-import { startVisitor, type Visitor } from './peers/visits.ts';
+import { mainThreadOf, startVisitor, type Visitor } from './peers/visits.ts';
 
 const ROUNDS = 12;
 const TRACED_ROUNDS = 7;
@@ -21,25 +22,37 @@ const LABELS: Partial<Record<PageName, string>> = {
 };
 const FLOOR: PageName = 'indexeddb';
 
+type Values = ReadonlyMap<PageName, readonly number[]>;
+
 /** Visit all pages in turns, each round in another order. Returns ms by page, in the order of the rounds. */
-async function inTurns(
-  visitors: readonly Visitor[],
-  rounds: number,
-  visit: (visitor: Visitor) => Promise<number>,
-): Promise<ReadonlyMap<PageName, readonly number[]>> {
+async function inTurns(visitors: readonly Visitor[], throttling: number): Promise<Values> {
   const measured = new Map<PageName, number[]>(visitors.map(({ name }) => [name, []]));
-  for (let round = 0; round < WARM_UP + rounds; round++) {
+  for (let round = 0; round < WARM_UP + ROUNDS; round++) {
     const shift = round % visitors.length;
     for (const visitor of [...visitors.slice(shift), ...visitors.slice(0, shift)]) {
-      const ms = await visit(visitor);
+      const ms = await visitor.tokenMs(throttling);
       if (round >= WARM_UP) measured.get(visitor.name)!.push(ms);
     }
   }
   return measured;
 }
 
-const tokenInHand = async (visitors: readonly Visitor[], throttling: number, engine: string): Promise<Measurement[]> => {
-  const measured = await inTurns(visitors, ROUNDS, (visitor) => visitor.tokenMs(throttling));
+/** The same with a trace, which slows the pages somewhat. Returns ms of the main thread. */
+async function traced(visitors: readonly Visitor[], throttling: number): Promise<Values> {
+  const busy = await mainThreadOf(visitors[0]!.profile, async () => {
+    for (let round = 0; round < TRACED_ROUNDS; round++)
+      for (const visitor of visitors) await visitor.tokenMs(throttling);
+  });
+  assert.equal(busy.length, TRACED_ROUNDS * visitors.length);
+  return new Map(visitors.map(({ name }, i) => [name, busy.filter((_, at) => at % visitors.length === i)]));
+}
+
+const tokenInHand = async (
+  visitors: readonly Visitor[],
+  throttling: number,
+  engine: string,
+): Promise<Measurement[]> => {
+  const measured = await inTurns(visitors, throttling);
   const floor = measured.get(FLOOR)!;
   return visitors
     .filter(({ name }) => name !== FLOOR)
@@ -58,7 +71,7 @@ const tokenInHand = async (visitors: readonly Visitor[], throttling: number, eng
 };
 
 const mainThread = async (visitors: readonly Visitor[], throttling: number, engine: string): Promise<Measurement[]> => {
-  const measured = await inTurns(visitors, TRACED_ROUNDS, (visitor) => visitor.mainThreadMs(throttling));
+  const measured = await traced(visitors, throttling);
   const ours = measured.get('tessera')!;
   return visitors.map(({ name }) => {
     const ms = measured.get(name)!;

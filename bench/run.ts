@@ -16,7 +16,7 @@ import { figure, type Measurement, misses } from './measure.ts';
 const FULL_SIZE = ['ROWS', 'MAPPINGS', 'REFRESHES', 'OPT_OUTS'];
 const isFullSize = FULL_SIZE.some((name) => process.env[`TESSERA_BENCH_${name}`] !== undefined);
 /** When a bench is killed, ms: more than twice what any of them takes. */
-const TIMEOUT_MS = isFullSize ? 3_600_000 : 300_000;
+const TIMEOUT_MS = isFullSize ? 3_600_000 : 600_000;
 
 /** Run one bench in this process, which was forked for it, and send the result to the parent. */
 const inside = async (file: string): Promise<void> => {

@@ -18,7 +18,8 @@ const SUBJECT = '00000000-0000-4000-8000-000000000001';
 
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url');
 const json = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-const jwt = (claims: unknown): string => `${json({ alg: 'RS256', typ: 'JWT', kid: 'bench' })}.${json(claims)}.${random(256)}`;
+const jwt = (claims: unknown): string =>
+  `${json({ alg: 'RS256', typ: 'JWT', kid: 'bench' })}.${json(claims)}.${random(256)}`;
 
 /** A sign-in: which run it belongs to, how long its first access token lives, and how long before its end it is due. */
 interface Grant {

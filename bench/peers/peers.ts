@@ -26,11 +26,13 @@ export interface Peer {
   readonly marginS: number;
   /** `timer`: refreshes by itself. `call`: only when the page asks for the token. */
   readonly refreshes: 'timer' | 'call';
+  /** The interval at which it looks at its token, s; 0: a timer for the instant itself, or none. */
+  readonly tickS: number;
 }
 
 export const peers: readonly Peer[] = [
-  { name: 'tessera', label: 'Tessera', marginS: 0, refreshes: 'timer' },
-  { name: 'prebid', label: 'Prebid, uid2 module', npm: 'prebid.js', marginS: 0, refreshes: 'call' },
+  { name: 'tessera', label: 'Tessera', marginS: 0, refreshes: 'timer', tickS: 0 },
+  { name: 'prebid', label: 'Prebid, uid2 module', npm: 'prebid.js', marginS: 0, refreshes: 'call', tickS: 0 },
   {
     name: 'auth0',
     label: 'auth0-spa-js',
@@ -38,6 +40,7 @@ export const peers: readonly Peer[] = [
     imports: "export { createAuth0Client } from '@auth0/auth0-spa-js'",
     marginS: 60,
     refreshes: 'call',
+    tickS: 0,
   },
   {
     name: 'oidc',
@@ -46,6 +49,7 @@ export const peers: readonly Peer[] = [
     imports: "export { UserManager, WebStorageStateStore } from 'oidc-client-ts'",
     marginS: 60,
     refreshes: 'timer',
+    tickS: 5,
   },
   {
     name: 'supabase',
@@ -54,6 +58,7 @@ export const peers: readonly Peer[] = [
     imports: "export { GoTrueClient } from '@supabase/auth-js'",
     marginS: 90,
     refreshes: 'timer',
+    tickS: 30,
   },
 ];
 
@@ -88,7 +93,7 @@ export interface Scripts {
   readonly client: string;
 }
 
-const page = (name: PageName): Promise<string> => 
+const page = (name: PageName): Promise<string> =>
   bundled({ entryPoints: [`${import.meta.dirname}/pages/${name}.ts`], format: 'iife' });
 
 /** The scripts of a page. */
@@ -102,7 +107,10 @@ export async function scriptsOf(name: PageName): Promise<Scripts> {
 export async function sizeOf({ name, imports }: Peer): Promise<{ readonly bytes: number; readonly beside: string }> {
   if (imports) {
     const stdin = { contents: imports, resolveDir: import.meta.dirname };
-    return { bytes: brotliOf(await bundled({ stdin, format: 'esm' })), beside: 'what its page imports, minified by esbuild' };
+    return {
+      bytes: brotliOf(await bundled({ stdin, format: 'esm' })),
+      beside: 'what its page imports, minified by esbuild',
+    };
   }
   if (name === 'tessera') return { bytes: brotliOf(await textOf('dist/tessera.js')), beside: 'dist/tessera.js' };
   const chunks = PREBID_MODULE_FILES.map((file) => textOf(`node_modules/prebid.js/dist/chunks/${file}`));

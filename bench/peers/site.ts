@@ -1,10 +1,10 @@
 /** The pages of the comparison, the services behind them and a browser, all on loopback. */
 
-import { createAdaptorServer } from '@hono/node-server';
 import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
-import { launchOptions } from '../../test/support/chromium.ts';
 import { toWire } from '../../src/token/index.ts';
+import { launchOptions } from '../../test/support/chromium.ts';
 import { builtNode, builtOperator, builtServer } from '../support/built.ts';
 import { createAuthority } from './authority.ts';
 import { createLedger, type Ledger } from './ledger.ts';
@@ -46,7 +46,8 @@ export interface Comparison {
 const timed = (code: string): string => `var startedAt = performance.now(); performance.mark('started');${code}`;
 
 const htmlOf = (name: PageName, query: URLSearchParams): string => {
-  const data = name === 'tessera' ? ` data-base-url="${query.get('operator')}" data-provide="/uid2/token?${query}"` : '';
+  const data =
+    name === 'tessera' ? ` data-base-url="${query.get('operator')}" data-provide="/uid2/token?${query}"` : '';
   return `<!doctype html><title>${name}</title><link rel="icon" href="data:,">
     <script src="/before/${name}.js"></script>
     <script async src="/client/${name}.js"${data.replaceAll('&', '&amp;')}></script>`;

@@ -1,6 +1,6 @@
 /** Timed return visits: the time to the token, and how long the main thread is busy until then. */
 
-import type { BrowserContext, CDPSession, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import type { Visited } from './pages/visit.ts';
 import type { PageName } from './peers.ts';
 import type { Comparison } from './site.ts';
@@ -15,7 +15,7 @@ interface TraceEvent {
   readonly dur?: number;
 }
 
-const CATEGORIES = ['toplevel', 'blink.user_timing', 'disabled-by-default-devtools.timeline'];
+const CATEGORIES = ['blink.user_timing', 'disabled-by-default-devtools.timeline'];
 
 /** Throttle the CPU of a page. */
 const throttle =
@@ -28,10 +28,9 @@ const throttle =
 /** Return visits of one page in its own profile. */
 export interface Visitor {
   readonly name: PageName;
+  readonly profile: BrowserContext;
   /** Visit once. Returns ms from the first byte of the script that runs to the token. */
   tokenMs(throttling: number): Promise<number>;
-  /** Visit once with a trace. Returns ms of the main thread between the same two. */
-  mainThreadMs(throttling: number): Promise<number>;
 }
 
 /** Sign in on a page and return its visitor. */
@@ -41,6 +40,7 @@ export async function startVisitor(comparison: Comparison, name: PageName): Prom
   await (await comparison.open(profile, { ...visit, signIn: true })).close();
   return {
     name,
+    profile,
     tokenMs: async (throttling) => {
       const page = await comparison.open(profile, visit, throttle(throttling));
       const ms = await page.evaluate(() => {
@@ -50,45 +50,47 @@ export async function startVisitor(comparison: Comparison, name: PageName): Prom
       await page.close();
       return ms;
     },
-    mainThreadMs: async (throttling) => {
-      const stop = await startTrace(profile);
-      const page = await comparison.open(profile, visit, throttle(throttling));
-      const events = await stop();
-      await page.close();
-      return busyMs(events);
-    },
   };
 }
 
-/** Start a trace of the browser; the function that is returned ends it. */
-async function startTrace(profile: BrowserContext): Promise<() => Promise<readonly TraceEvent[]>> {
-  const cdp: CDPSession = await profile.browser()!.newBrowserCDPSession();
+/** Events of the browser while `work` runs. Ending a trace takes seconds, so one trace spans many visits. */
+async function traceOf(profile: BrowserContext, work: () => Promise<void>): Promise<readonly TraceEvent[]> {
+  const cdp = await profile.browser()!.newBrowserCDPSession();
   const events: TraceEvent[] = [];
   cdp.on('Tracing.dataCollected', ({ value }) => events.push(...(value as never as TraceEvent[])));
   await cdp.send('Tracing.start', {
     transferMode: 'ReportEvents',
     traceConfig: { includedCategories: CATEGORIES, excludedCategories: ['*'] },
   });
-  return async () => {
-    const ended = new Promise<void>((resolve) => cdp.once('Tracing.tracingComplete', () => resolve()));
-    await cdp.send('Tracing.end');
-    await ended;
-    await cdp.detach();
-    return events;
-  };
+  await work();
+  const ended = new Promise<void>((resolve) => cdp.once('Tracing.tracingComplete', () => resolve()));
+  await cdp.send('Tracing.end');
+  await ended;
+  await cdp.detach();
+  return events;
 }
 
-/** Sum the tasks of the page's main thread between the marks `started` and `token`, ms. */
-function busyMs(events: readonly TraceEvent[]): number {
-  const mark = (name: string): TraceEvent => {
-    const found = events.find((event) => event.name === name && event.cat.includes('blink.user_timing'));
-    if (!found) throw new Error(`peers: expected the mark ${name} in the trace, found none of ${events.length} events`);
-    return found;
-  };
-  const [start, end] = [mark('started'), mark('token')];
+/**
+ * Trace visits that follow one another, and return for each, in ms, how long its main thread was busy between the first byte of
+ * the script and the token.
+ */
+export async function mainThreadOf(profile: BrowserContext, visits: () => Promise<void>): Promise<readonly number[]> {
+  const events = [...(await traceOf(profile, visits))].sort((a, b) => a.ts - b.ts);
+  const marks = (name: string) =>
+    events.filter((event) => event.name === name && event.cat.includes('blink.user_timing'));
+  const ends = marks('token');
+  return marks('started').map((start) => {
+    const end = ends.find(({ ts, pid }) => ts > start.ts && pid === start.pid);
+    if (!end) throw new Error(`peers: expected the mark token after each start in the trace, found ${ends.length}`);
+    return busyMs(events, start, end);
+  });
+}
+
+/** Sum the tasks of the thread of `start` between two events, ms. */
+function busyMs(events: readonly TraceEvent[], start: TraceEvent, end: TraceEvent): number {
   let [busy, until] = [0, start.ts];
-  const tasks = events.filter(({ name, pid, tid }) => name === 'RunTask' && pid === start.pid && tid === start.tid);
-  for (const { ts, dur = 0 } of tasks.sort((a, b) => a.ts - b.ts)) {
+  for (const { name, pid, tid, ts, dur = 0 } of events) {
+    if (name !== 'RunTask' || pid !== start.pid || tid !== start.tid) continue;
     // Tasks may contain others.
     const [from, to] = [Math.max(ts, until), Math.min(ts + dur, end.ts)];
     if (to <= from) continue;
