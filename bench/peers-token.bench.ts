@@ -9,11 +9,14 @@ import { figure, type Measurement, median } from './measure.ts';
 import { type PageName, peers } from './peers/peers.ts';
 import { type Comparison, startComparison } from './peers/site.ts';
 import { mainThreadOf, startVisitor, type Visitor } from './peers/visits.ts';
+import { CPU } from './report/tables.ts';
 
 const ROUNDS = 12;
 const TRACED_ROUNDS = 7;
 const WARM_UP = 2;
-const THROTTLING = [1, 4];
+const THROTTLING = [1, 4] as const;
+const GROUPS = { 1: CPU[0], 4: CPU[1] };
+type Throttling = (typeof THROTTLING)[number];
 
 const LABELS: Partial<Record<PageName, string>> = {
   ...Object.fromEntries(peers.map(({ name, label }) => [name, label])),
@@ -49,7 +52,7 @@ async function traced(visitors: readonly Visitor[], throttling: number): Promise
 
 const tokenInHand = async (
   visitors: readonly Visitor[],
-  throttling: number,
+  throttling: Throttling,
   engine: string,
 ): Promise<Measurement[]> => {
   const measured = await inTurns(visitors, throttling);
@@ -61,27 +64,31 @@ const tokenInHand = async (
       const value = median(ms.map((one, round) => one / floor[round]!));
       const text = `${figure(value)} (${figure(median(ms))} ms)`;
       return {
-        what: `token in hand, CPU ${throttling}x slower, ${LABELS[name]}, of a bare read of IndexedDB`,
+        what: `token in hand, ${GROUPS[throttling]}, ${LABELS[name]}, of a bare read of IndexedDB`,
         value,
         unit: '',
         beside: `${figure(median(ms))} and ${figure(median(floor))} ms; ${engine}`,
-        point: { chart: 'token-in-hand', series: LABELS[name]!, group: `CPU ${throttling}x slower`, text },
+        point: { chart: 'token-in-hand', series: LABELS[name]!, group: GROUPS[throttling], text },
       };
     });
 };
 
-const mainThread = async (visitors: readonly Visitor[], throttling: number, engine: string): Promise<Measurement[]> => {
+const mainThread = async (
+  visitors: readonly Visitor[],
+  throttling: Throttling,
+  engine: string,
+): Promise<Measurement[]> => {
   const measured = await traced(visitors, throttling);
   const ours = measured.get('tessera')!;
   return visitors.map(({ name }) => {
     const ms = measured.get(name)!;
     const value = median(ms);
     return {
-      what: `main thread until the token is in hand, CPU ${throttling}x slower, ${LABELS[name]}`,
+      what: `main thread until the token is in hand, ${GROUPS[throttling]}, ${LABELS[name]}`,
       value,
       unit: 'ms',
       beside: `${figure(median(ms.map((one, round) => one / ours[round]!)))} of Tessera's; ${engine}`,
-      point: { chart: 'main-thread', series: LABELS[name]!, group: `CPU ${throttling}x slower` },
+      point: { chart: 'main-thread', series: LABELS[name]!, group: GROUPS[throttling] },
     };
   });
 };
