@@ -11,9 +11,9 @@ import { type Comparison, startComparison } from './peers/site.ts';
 import { mainThreadOf, startVisitor, type Visitor } from './peers/visits.ts';
 import { CPU } from './report/tables.ts';
 
-const ROUNDS = 12;
-const TRACED_ROUNDS = 7;
-const WARM_UP = 2;
+const ROUNDS = 10;
+const TRACED_ROUNDS = 5;
+const WARM_UP = 1;
 const THROTTLING = [1, 4] as const;
 const GROUPS = { 1: CPU[0], 4: CPU[1] };
 type Throttling = (typeof THROTTLING)[number];

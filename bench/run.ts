@@ -20,8 +20,8 @@ import { writeReport } from './report/write.ts';
 // Runs of full size (`TESSERA_BENCH_ROWS`, `..._MAPPINGS`, `..._REFRESHES`, `..._OPT_OUTS`) take minutes.
 const FULL_SIZE = ['ROWS', 'MAPPINGS', 'REFRESHES', 'OPT_OUTS'];
 const isFullSize = FULL_SIZE.some((name) => process.env[`TESSERA_BENCH_${name}`] !== undefined);
-/** When a bench is killed, ms: more than twice what any of them takes. */
-const TIMEOUT_MS = isFullSize ? 3_600_000 : 600_000;
+/** When a bench is killed, ms: several times what any of them takes on a quiet machine. */
+const TIMEOUT_MS = isFullSize ? 3_900_000 : 600_000;
 
 /** Run one bench in this process, which was forked for it, and send the result to the parent. */
 const inside = async (file: string): Promise<void> => {

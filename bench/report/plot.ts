@@ -39,8 +39,11 @@ const draw = (options: Plot.PlotOptions & { readonly height: number }) => {
     ...options,
     document: document as never,
     width: WIDTH,
-    style: { fontSize: `${FONT_SIZE}px`, background: 'none' } as never,
   });
+  // The styles of Plot are for a chart in an HTML page; the frame has its own.
+  svg.querySelector('style')?.remove();
+  for (const name of ['class', 'style']) svg.removeAttribute(name);
+  svg.setAttribute('font-size', `${FONT_SIZE}`);
   return { svg: (svg as unknown as { outerHTML: string }).outerHTML, height: options.height };
 };
 
@@ -48,6 +51,7 @@ const draw = (options: Plot.PlotOptions & { readonly height: number }) => {
 export function plotBars({ isLogarithmic, rule }: Scale, bars: readonly Bar[]) {
   const groups = [...new Set(bars.map(({ group }) => group))];
   const series = [...new Set(bars.map(({ series }) => series))];
+  const groupHeight = groups.some(Boolean) ? GROUP_HEIGHT : 0;
   const values = bars.map(({ value }) => value);
   // A bar on a logarithmic scale starts at a power of ten below the values, at 1 if they are larger.
   const from = isLogarithmic ? Math.min(1, 10 ** Math.floor(Math.log10(Math.max(0.01, Math.min(...values))))) : 0;
@@ -63,10 +67,10 @@ export function plotBars({ isLogarithmic, rule }: Scale, bars: readonly Bar[]) {
       insetBottom: 2,
     });
   return draw({
-    height: groups.length * (GROUP_HEIGHT + series.length * BAR_HEIGHT) + AXIS_HEIGHT,
+    height: groups.length * (groupHeight + series.length * BAR_HEIGHT) + AXIS_HEIGHT,
     marginLeft: 170,
     marginRight: 120,
-    marginTop: GROUP_HEIGHT - 8,
+    marginTop: groupHeight,
     marginBottom: AXIS_HEIGHT,
     x: { type: isLogarithmic ? 'log' : 'linear', domain: [from, to], label: null, ticks: 5, tickFormat: figure },
     y: { domain: series, label: null, tickSize: 0 },
