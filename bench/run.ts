@@ -53,25 +53,23 @@ const all = async (wanted: readonly string[]): Promise<void> => {
     .sort();
   if (!files.length) throw new Error(`bench: expected a file whose name contains ${wanted.join(' or ')}, found none`);
   const measured: Measurement[] = [];
-  let results = await readResults();
   for (const file of files) {
     const from = origin();
     const start = performance.now();
     // A bench that fails does not stop the others.
     const failure = await outside(file).then(
-      (some) => {
+      async (some) => {
         measured.push(...some);
-        results = withBench(results, file.replace('.bench.ts', ''), from, some);
+        // After each: an interrupted run loses none, and another run may have written in the meantime.
+        await writeResults(withBench(await readResults(), file.replace('.bench.ts', ''), from, some));
       },
       (error: Error) => error,
     );
     if (failure) process.exitCode = 1;
     console.error(failure?.message ?? `${file} took ${((performance.now() - start) / 1000).toFixed(0)} s`);
-    // After each, so that an interrupted run loses none.
-    await writeResults(results);
   }
   console.log(`\n${tableOf(measured)}\n${origin().machine}`);
-  await writeReport(results);
+  await writeReport(await readResults());
   if (measured.some(misses)) process.exitCode = 1;
 };
 
