@@ -4,8 +4,8 @@
  * profile of its own; their tokens are due 12 to 42 seconds after the sign-in, so that a client that looks every 5 or every 30
  * seconds is met at every phase. Nothing is accelerated: each client has its default timing, real time passes.
  *
- * "Due" is the instant for which the client itself aims: `refresh_from` of the service, or its own margin before the end (60 s
- * oidc-client-ts and auth0-spa-js, 90 s auth-js). A client that refreshes only when it is called is called when all others have
+ * "Due" is the instant from which on the client itself replaces a token that it looks at: `refresh_from` of the service, or its
+ * own margin before the end (60 s oidc-client-ts and auth0-spa-js, 120 s auth-js). A client that refreshes only when it is called is called when all others have
  * refreshed; what the caller waits for is measured.
  *
  * The floor: a page with a bare `setTimeout` and a bare POST.

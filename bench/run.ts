@@ -25,6 +25,8 @@ const TIMEOUT_MS = isFullSize ? 3_900_000 : 600_000;
 
 /** Run one bench in this process, which was forked for it, and send the result to the parent. */
 const inside = async (file: string): Promise<void> => {
+  // The parent has been stopped, or has the result.
+  process.on('disconnect', () => process.exit());
   const { measure } = (await import(`./${file}`)) as { measure: () => Promise<readonly Measurement[]> };
   process.send!(await measure());
   process.disconnect();

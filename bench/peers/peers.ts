@@ -22,7 +22,10 @@ export interface Peer {
   readonly npm?: string;
   /** The imports of its page, for the size; undefined: {@link files} says what is measured. */
   readonly imports?: string;
-  /** Seconds before the end of its token at which the client means to replace it; 0: the service says when. */
+  /**
+   * Seconds before the end of its token from which on the client replaces it when it looks at it; 0: the service says when.
+   * auth-js replaces it if fewer than four of its ticks of 30 s are left.
+   */
   readonly marginS: number;
   /** `timer`: refreshes by itself. `call`: only when the page asks for the token. */
   readonly refreshes: 'timer' | 'call';
@@ -56,7 +59,7 @@ export const peers: readonly Peer[] = [
     label: 'supabase auth-js',
     npm: '@supabase/auth-js',
     imports: "export { GoTrueClient } from '@supabase/auth-js'",
-    marginS: 90,
+    marginS: 120,
     refreshes: 'timer',
     tickS: 30,
   },
