@@ -55,6 +55,10 @@ export const LINES: readonly ChartOptions[] = [
   { name: 'mapping-memory', title: 'Memory of a mapping job', axis: 'MB, largest resident size; less is better' },
 ];
 
+const frameOf = ({ title, axis, isLogarithmic }: ChartOptions) => ({
+  title,
+  axis: isLogarithmic ? `${axis}; logarithmic scale` : axis,
+});
 const noteOf = ({ date, machine }: Origin): string => `${date}; ${machine}`;
 /** The newest origin: charts of growth may have points of several runs. */
 const newest = (origins: readonly Origin[]): Origin => origins.reduce((a, b) => (b.date >= a.date ? b : a));
@@ -72,14 +76,18 @@ const bars = (results: Results, chart: ChartOptions): string | undefined => {
     value,
     text: text ?? `${figure(value)}${unit && unit !== 'x' ? ` ${unit}` : ''}`,
   }));
-  return chartFrame({ ...chart, note: noteOf(newest(found.map(({ bench }) => bench))), plot: plotBars(chart, data) });
+  return chartFrame({
+    ...frameOf(chart),
+    note: noteOf(newest(found.map(({ bench }) => bench))),
+    plot: plotBars(chart, data),
+  });
 };
 
 const lines = (results: Results, chart: ChartOptions): string | undefined => {
   const found = results.growth.filter((point) => point.chart === chart.name);
   if (!found.length) return undefined;
   const series = [...new Set(found.map((point) => point.series))];
-  return chartFrame({ ...chart, note: noteOf(newest(found)), series, plot: plotLines(chart, found, series) });
+  return chartFrame({ ...frameOf(chart), note: noteOf(newest(found)), series, plot: plotLines(chart, found, series) });
 };
 
 /** Draw every chart that has points: file name -> SVG. */
