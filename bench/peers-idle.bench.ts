@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import type { Measurement } from './measure.ts';
-import { peers } from './peers/peers.ts';
+import { peers } from './peers/list.ts';
 import { startComparison } from './peers/site.ts';
 
 const MINUTES = 10;

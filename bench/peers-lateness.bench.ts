@@ -13,8 +13,8 @@
 
 import type { Page } from 'playwright-core';
 import { figure, type Measurement, median, quantile, sleep, timed } from './measure.ts';
+import { type Peer, peers } from './peers/list.ts';
 import type { Visited } from './peers/pages/visit.ts';
-import { type Peer, peers } from './peers/peers.ts';
 import { type Comparison, startComparison } from './peers/site.ts';
 
 const TABS = 8;

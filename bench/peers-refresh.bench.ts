@@ -5,8 +5,8 @@
 
 import type { Page } from 'playwright-core';
 import { figure, type Measurement, median } from './measure.ts';
+import { type PageName, peers } from './peers/list.ts';
 import type { Visited } from './peers/pages/visit.ts';
-import { type PageName, peers } from './peers/peers.ts';
 import { type Comparison, startComparison } from './peers/site.ts';
 
 const ROUNDS = 20;

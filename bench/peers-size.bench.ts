@@ -1,7 +1,8 @@
 /** What a client adds to a page: bytes of brotli 11, minified by the same bundler, of this runtime and its peers. */
 
 import { figure, type Measurement } from './measure.ts';
-import { peers, sizeOf, versionOf } from './peers/peers.ts';
+import { peers } from './peers/list.ts';
+import { sizeOf, versionOf } from './peers/scripts.ts';
 
 export const measure = async (): Promise<Measurement[]> => {
   const measured: Measurement[] = [];

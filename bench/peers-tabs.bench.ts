@@ -9,8 +9,8 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { type Measurement, sleep } from './measure.ts';
+import { type Peer, peers } from './peers/list.ts';
 import type { Visited } from './peers/pages/visit.ts';
-import { type Peer, peers } from './peers/peers.ts';
 import { type Comparison, startComparison } from './peers/site.ts';
 
 const TABS = 10;

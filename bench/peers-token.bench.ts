@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { figure, type Measurement, median } from './measure.ts';
-import { type PageName, peers } from './peers/peers.ts';
+import { type PageName, peers } from './peers/list.ts';
 import { type Comparison, startComparison } from './peers/site.ts';
 import { mainThreadOf, startVisitor, type Visitor } from './peers/visits.ts';
 import { CPU } from './report/tables.ts';

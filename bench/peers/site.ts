@@ -8,8 +8,9 @@ import { launchOptions } from '../../test/support/chromium.ts';
 import { builtNode, builtOperator, builtServer } from '../support/built.ts';
 import { createAuthority } from './authority.ts';
 import { createLedger, type Ledger } from './ledger.ts';
+import { type PageName, peers } from './list.ts';
 import type { Visited } from './pages/visit.ts';
-import { type PageName, peers, type Scripts, scriptsOf } from './peers.ts';
+import { type Scripts, scriptsOf } from './scripts.ts';
 
 /** Flags of Playwright that switch off timer throttling, which users have. */
 const PLAYWRIGHT_ONLY = [

@@ -1,8 +1,8 @@
 /** Timed return visits: the time to the token, and how long the main thread is busy until then. */
 
 import type { BrowserContext, Page } from 'playwright-core';
+import type { PageName } from './list.ts';
 import type { Visited } from './pages/visit.ts';
-import type { PageName } from './peers.ts';
 import type { Comparison } from './site.ts';
 
 /** One event of Chromium's trace. `ts` and `dur` are microseconds. */

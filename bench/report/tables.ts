@@ -1,7 +1,7 @@
 /** The tables: one line for each measurement, and the comparison with the peers that README and the documentation show. */
 
 import { figure, type Measurement, misses } from '../measure.ts';
-import { peers } from '../peers/peers.ts';
+import { peers } from '../peers/list.ts';
 import { drawCharts } from './charts.ts';
 import type { Results } from './results.ts';
 
