@@ -100,7 +100,9 @@ export function plotBars({ isLogarithmic, rule }: Scale, bars: readonly Bar[]) {
         dx: -156,
         fontWeight: 600,
       }),
-      ...(rule === undefined ? [] : [Plot.ruleX([rule], { stroke: 'currentColor', strokeDasharray: '4,3' })]),
+      ...(rule === undefined
+        ? []
+        : [Plot.ruleX([rule], { stroke: 'currentColor', strokeDasharray: '4,3', strokeOpacity: 0.6 })]),
     ],
   });
 }
@@ -111,29 +113,46 @@ export function plotLines({ isLogarithmic, rule }: Scale, points: readonly LineP
   const domain = isLogarithmic
     ? [10 ** Math.floor(Math.log10(Math.min(...values))), 10 ** Math.ceil(Math.log10(Math.max(...values)))]
     : [0, Math.max(...values, rule ?? 0) * 1.15];
+  const powers = [...Array(12).keys()]
+    .map((power) => 10 ** power)
+    .filter((one) => one >= domain[0]! && one <= domain[1]!);
   return draw({
     height: LINES_HEIGHT,
-    marginLeft: 70,
+    marginLeft: 80,
+    insetLeft: 30,
     marginRight: 50,
     marginTop: 16,
     marginBottom: 40,
     x: { type: 'log', label: null, ticks: [...new Set(points.map(({ x }) => x))] as never, tickFormat: figure },
-    y: { type: isLogarithmic ? 'log' : 'linear', domain, label: null, ticks: 5, tickFormat: figure, grid: true },
+    y: {
+      type: isLogarithmic ? 'log' : 'linear',
+      domain,
+      label: null,
+      ticks: isLogarithmic ? powers : 5,
+      tickFormat: figure,
+      grid: true,
+    },
     marks: [
-      ...(rule === undefined ? [] : [Plot.ruleY([rule], { stroke: 'currentColor', strokeDasharray: '4,3' })]),
+      ...(rule === undefined
+        ? []
+        : [Plot.ruleY([rule], { stroke: 'currentColor', strokeDasharray: '4,3', strokeOpacity: 0.6 })]),
       ...series.flatMap((name, index) => {
         const own = points.filter((point) => point.series === name);
         const colour = seriesColour(index);
         return [
           Plot.lineY(own, { x: 'x', y: 'value', stroke: colour, strokeWidth: 2 }),
           Plot.dot(own, { x: 'x', y: 'value', fill: colour, r: 3.5 }),
-          Plot.text(own, {
-            x: 'x',
-            y: 'value',
-            text: ({ value }: LinePoint) => figure(value),
-            dy: index % 2 ? 12 : -10,
-            fill: colour,
-          }),
+          // All lines start at the rule: their texts there would cover one another.
+          Plot.text(
+            own.filter(({ value }) => value !== rule),
+            {
+              x: 'x',
+              y: 'value',
+              text: ({ value }: LinePoint) => figure(value),
+              dy: index % 2 ? 12 : -10,
+              fill: colour,
+            },
+          ),
         ];
       }),
     ],

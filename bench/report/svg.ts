@@ -3,6 +3,8 @@
 /** Width of every chart, px. */
 export const WIDTH = 720;
 const TITLE_HEIGHT = 56;
+/** From the axis text to the first line of the legend, px. */
+const LEGEND_GAP = 8;
 const LEGEND_LINE = 18;
 const NOTE_HEIGHT = 28;
 
@@ -44,12 +46,13 @@ export interface Frame {
 
 /** Put a plot into its frame. Returns an SVG document. */
 export function chartFrame({ title, axis, note, series = [], plot }: Frame): string {
-  const top = TITLE_HEIGHT + series.length * LEGEND_LINE;
+  const top = TITLE_HEIGHT + (series.length ? LEGEND_GAP + series.length * LEGEND_LINE : 0);
+  const baseline = (index: number): number => TITLE_HEIGHT + LEGEND_GAP + index * LEGEND_LINE;
   const height = top + plot.height + NOTE_HEIGHT;
   const legend = series.map(
     (name, index) =>
-      `<circle cx="20" cy="${TITLE_HEIGHT + index * LEGEND_LINE - 4}" r="5" fill="${seriesColour(index)}"/>` +
-      `<text x="32" y="${TITLE_HEIGHT + index * LEGEND_LINE}" font-size="12">${escapeXml(name)}</text>`,
+      `<circle cx="20" cy="${baseline(index) - 4}" r="5" fill="${seriesColour(index)}"/>` +
+      `<text x="32" y="${baseline(index)}" font-size="12">${escapeXml(name)}</text>`,
   );
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="system-ui, sans-serif" fill="currentColor" role="img">
 <title>${escapeXml(`${title}: ${axis}`)}</title>

@@ -133,6 +133,6 @@ describe('the repository', () => {
     const page = await readFile(`${root}docs/benchmarks.md`, 'utf8');
     const shown = [...page.matchAll(/\]\(\.\.\/bench\/charts\/([\w-]+)\.svg\)/g)].map(([, name]) => name);
     expect(shown.sort()).toEqual([...BARS, ...LINES].map(({ name }) => name).sort());
-    expect([...drawCharts(await readResults()).keys()].sort()).toEqual(shown.map((name) => `${name}.svg`));
+    expect([...drawCharts(await readResults()).keys()].sort()).toEqual(shown.map((name) => `${name}.svg`).sort());
   });
 });
