@@ -10,6 +10,22 @@ export interface Measurement {
   readonly limit?: { readonly atMost: number } | { readonly atLeast: number };
   /** What it was compared with, in words. */
   readonly beside?: string;
+  /** Where a chart shows the value. */
+  readonly point?: Point;
+}
+
+/** A value in a chart of `bench/charts.ts`. */
+export interface Point {
+  /** Name of the chart. */
+  readonly chart: string;
+  /** What is measured: a bar, or a line. */
+  readonly series: string;
+  /** Facet of a bar chart, such as `4x`. */
+  readonly group?: string;
+  /** Amount of work, in a chart of growth. */
+  readonly x?: number;
+  /** Text at the value. Default: the value with its unit. */
+  readonly text?: string;
 }
 
 /** Whether a measurement is beyond its limit. */

@@ -14,6 +14,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
   Introduction: [
     ['Why Tessera', 'why'],
     ['What is promised', 'guarantees'],
+    ['Benchmarks', 'benchmarks'],
   ],
   'Get started': [
     ['Script tag', 'start/script-tag'],
