@@ -4,6 +4,10 @@
  *
  * No I/O and no clock. Not quite pure: `backOffMs` and `attemptFailed` draw jitter from `Math.random`; all other functions are
  * pure. The retry state is part of the stored record, so all tabs share one back-off and one budget.
+ *
+ * A new reason to wait needs a span in `RetryState` (set in `attemptFailed`, checked in `parseRetry`), its comparison in
+ * `nextAttempt`, a name in `WaitReason`, and what it means in `NextReason` of `public-state.ts`. TypeScript then asks for its text
+ * in the inspector; the table in docs/session.md has a row for each.
  */
 
 import type { TokenError } from '../../token/errors.ts';
