@@ -1,6 +1,7 @@
 /** Run the model: fast-check generates profiles and commands until one run fails or there have been enough. */
 
 import fc from 'fast-check';
+import { vi } from 'vitest';
 import { type AlteredRule, bundleSession } from './bundle.ts';
 import { commands, type Field, setups } from './commands.ts';
 import type { Setup } from './invariants.ts';
@@ -80,6 +81,8 @@ const runProfiles = async ({
     if (wrong.length) throw new Error(wrong.join('\n  '));
   });
   process.on('unhandledRejection', note);
+  // Consent gates that fail, among others: the development build warns of each.
+  const warn = vi.spyOn(console, 'warn').mockReturnValue();
   const {
     failed,
     seed: drawn,
@@ -94,6 +97,7 @@ const runProfiles = async ({
     ...(path && { path }),
   });
   process.off('unhandledRejection', note);
+  warn.mockRestore();
   rejections.length = 0;
   if (!failed) return '';
   const [setup, some] = counterexample!;
