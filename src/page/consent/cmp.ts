@@ -6,6 +6,8 @@
  * window that holds the CMP's locator frame. TCF and GPP share this pattern.
  */
 
+import { isDevelopment } from '../../token/development.ts';
+import { checkAdapterOptions } from '../adapter-options.ts';
 import { type ConsentGate, createGate } from './gate.ts';
 
 /** Options of {@link tcfConsent} and {@link gppConsent}. */
@@ -27,6 +29,12 @@ export interface CmpOptions {
   /** Stops the gate: it removes its listener and makes no further decision. */
   signal?: AbortSignal | undefined;
 }
+
+/** The function of the page for each API. */
+const CALLS = { __tcfapi: 'tcfConsent', __gpp: 'gppConsent' };
+
+/** The options, with the choices of each that has some. */
+const OPTIONS = { name: ['uid2', 'euid'], purposes: null, vendorId: null, waitMs: null, signal: null };
 
 /** How often to look for a CMP, in ms. */
 const LOOK_EVERY_MS = 100;
@@ -96,11 +104,13 @@ const connect = (
  * @param read  what an event means; `undefined` is no decision. If it throws, the event cannot be read: no consent.
  */
 export function listenTo<T>(
-  api: string,
+  api: keyof typeof CALLS,
   version: readonly number[],
-  { waitMs = 10_000, signal }: CmpOptions,
+  options: CmpOptions,
   read: (data: T) => boolean | undefined,
 ): ConsentGate {
+  if (isDevelopment) checkAdapterOptions(CALLS[api], OPTIONS, options);
+  const { waitMs = 10_000, signal } = options;
   return createGate((decide) => {
     let leftMs = waitMs;
     let listenerId: unknown;
