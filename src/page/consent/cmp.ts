@@ -6,7 +6,6 @@
  * window that holds the CMP's locator frame. TCF and GPP share this pattern.
  */
 
-import { isDevelopment } from '../../token/development.ts';
 import { checkAdapterOptions } from '../adapter-options.ts';
 import { type ConsentGate, createGate } from './gate.ts';
 
@@ -30,14 +29,16 @@ export interface CmpOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** The function of the page for each API. */
-const CALLS = { __tcfapi: 'tcfConsent', __gpp: 'gppConsent' };
-
 /** The options, with the choices of each that has some. */
 const OPTIONS = { name: ['uid2', 'euid'], purposes: null, vendorId: null, waitMs: null, signal: null };
 
 /** How often to look for a CMP, in ms. */
 const LOOK_EVERY_MS = 100;
+
+/** Check the options of a gate; for the development build. @throws {TypeError} naming the function of the page and the option. */
+export function checkCmpOptions(call: string, options: CmpOptions): void {
+  checkAdapterOptions(call, OPTIONS, options);
+}
 
 type Receive = (data: unknown, success?: unknown) => void;
 
@@ -104,13 +105,11 @@ const connect = (
  * @param read  what an event means; `undefined` is no decision. If it throws, the event cannot be read: no consent.
  */
 export function listenTo<T>(
-  api: keyof typeof CALLS,
+  api: string,
   version: readonly number[],
-  options: CmpOptions,
+  { waitMs = 10_000, signal }: CmpOptions,
   read: (data: T) => boolean | undefined,
 ): ConsentGate {
-  if (isDevelopment) checkAdapterOptions(CALLS[api], OPTIONS, options);
-  const { waitMs = 10_000, signal } = options;
   return createGate((decide) => {
     let leftMs = waitMs;
     let listenerId: unknown;
