@@ -125,9 +125,8 @@ export function operatorCommand(io: Io): Command {
       try {
         const settings = await load();
         const count = processCount(settings);
-        if (count !== undefined)
-          return await (await import('./processes/index.ts')).runProcesses(count, settings, output, io);
-        return await (await import('./serve.ts')).serveAlone(settings, output, io);
+        if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
+        else await (await import('./processes/index.ts')).runProcesses(count, settings, output, io);
       } catch (error) {
         // A file names its options as `createOperator` does.
         throw flags.config === undefined ? withFlagNames(error, command.options) : error;

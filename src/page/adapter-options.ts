@@ -5,6 +5,14 @@
 
 import { choiceFault, nameFault, typeFault } from '../token/checks.ts';
 
+declare global {
+  /**
+   * Defined in the production build. Adapters read it instead of `isDevelopment`: the bundler then drops their import of this
+   * file, and in production each adapter stays one file.
+   */
+  const __TESSERA_PRODUCTION__: true | undefined;
+}
+
 /**
  * Check the names of options, and the options that are one of several strings.
  *

@@ -6,7 +6,6 @@
  */
 
 import type { Session } from '../session/index.ts';
-import { isDevelopment } from '../token/development.ts';
 import { checkAdapterOptions } from './adapter-options.ts';
 
 /** An entry of Prebid's `userSync.userIds`. */
@@ -45,7 +44,8 @@ export interface PrebidOptions {
  * pbjs.que.push(() => pbjs.requestBids({ ... }));
  */
 export function connectPrebid(session: Session, options: PrebidOptions = {}): () => void {
-  if (isDevelopment) checkAdapterOptions('connectPrebid', { pbjs: null, name: ['uid2', 'euid'] }, options);
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined')
+    checkAdapterOptions('connectPrebid', { pbjs: null, name: ['uid2', 'euid'] }, options);
   const { pbjs, name = 'uid2' } = options;
   // Not declared globally: that would conflict with Prebid's own types.
   const prebid = pbjs ?? ((window as { pbjs?: Prebid }).pbjs ??= {});

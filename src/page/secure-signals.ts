@@ -6,7 +6,6 @@
  */
 
 import type { Phase, Session } from '../session/index.ts';
-import { isDevelopment } from '../token/development.ts';
 import { checkAdapterOptions } from './adapter-options.ts';
 
 /** Options of `connectSecureSignals`. */
@@ -118,7 +117,7 @@ const NAMES = {
  * const disconnect = connectSecureSignals(session);
  */
 export function connectSecureSignals(session: Session, options: SecureSignalsOptions = {}): () => void {
-  if (isDevelopment) checkAdapterOptions('connectSecureSignals', OPTIONS, options);
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectSecureSignals', OPTIONS, options);
   const { name = 'uid2', networkCode, register = true } = options;
   const page = window as Page;
   const { standard, hosted } = NAMES[name];

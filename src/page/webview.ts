@@ -6,7 +6,6 @@
  */
 
 import type { Phase, Session, TokenAnswer } from '../session/index.ts';
-import { isDevelopment } from '../token/development.ts';
 import type { TokenError } from '../token/errors.ts';
 import { checkAdapterOptions } from './adapter-options.ts';
 import { createHostChannel, type Message } from './webview/host-channel.ts';
@@ -141,7 +140,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
  * connectWebview(session, { owner: 'host' });
  */
 export function connectWebview(session: Session, options: WebviewOptions = {}): WebviewLink {
-  if (isDevelopment) checkAdapterOptions('connectWebview', OPTIONS, options);
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectWebview', OPTIONS, options);
   const logins = createLoginCount(session);
   const { announce, isAnnounced, askHost, greet, close } = createExchange(session, logins, options);
   const unsubscribes = [
