@@ -1,12 +1,13 @@
 /**
  * The folders of examples/ as a user copies them, beside the packed package: type-checked, built with Vite, run against an operator.
  *
- * Next.js is not installed (it would take minutes in CI): its example imports nothing of it, so its route handler and its
- * components run without.
+ * Next.js is not installed (it would take minutes in CI): its example imports only `cookies` of it, for which a stand-in answers, so
+ * that its route handler and its components run without.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cp, readdir, readFile, symlink } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -24,6 +25,23 @@ let operator: Operator;
 let service: Awaited<ReturnType<typeof listen>>;
 const folderOf = (name: string) => join(user.folder, 'examples', name);
 
+/** Install `next/headers`, with the cookies in `nextCookies`. */
+async function installNextHeaders(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await writeFile(
+    join(folder, 'package.json'),
+    '{"name":"next","type":"module","exports":{"./headers":"./headers.js"}}',
+  );
+  await writeFile(
+    join(folder, 'headers.d.ts'),
+    'export declare function cookies(): Promise<{ get(name: string): { name: string; value: string } | undefined }>;',
+  );
+  await writeFile(
+    join(folder, 'headers.js'),
+    'export const cookies = async () => ({ get: (name) => name in globalThis.nextCookies ? { name, value: globalThis.nextCookies[name] } : undefined });',
+  );
+}
+
 beforeAll(async () => {
   user = await installPacked([]);
   // Everything else comes from this repository: the examples' own packages are among its development dependencies.
@@ -31,6 +49,7 @@ beforeAll(async () => {
   for (const name of await readdir(`${root}node_modules`))
     if (!there.has(name)) await symlink(`${root}node_modules/${name}`, join(user.folder, 'node_modules', name));
   await cp(`${root}examples`, join(user.folder, 'examples'), { recursive: true });
+  await installNextHeaders(join(user.folder, 'node_modules/next'));
   for (const name of NAMES) await symlink(join(user.folder, 'node_modules'), join(folderOf(name), 'node_modules'));
   operator = createOperator({ roles: ['GENERATOR'] });
   service = await listen(operator, { port: 0, graceMs: 0 });
@@ -70,6 +89,20 @@ const expectTokens = async (post: (headers: Record<string, string>) => Promise<R
   expect(answer.status).toBe(200);
   expect(await answer.json()).toMatchObject({ status: 'success', body: { advertising_token: expect.any(String) } });
   expect((await post({})).status).toBe(204);
+};
+
+/** The SHA-256 of `reader@example.com`. */
+const LABEL = createHash('sha256').update('reader@example.com').digest('base64url');
+
+/** The page names whom it was rendered for, by the label, and is in no cache. */
+const expectLabel = async (get: (headers: Record<string, string>) => Promise<Response>, label: string) => {
+  const page = await get({ cookie: 'user=reader%40example.com' });
+  expect(page.headers.get('cache-control')).toBe('private, no-store');
+  const html = await page.text();
+  expect(html).toContain(`data-user="${label}"`);
+  expect(html).toContain(`data-base-url="${service.url}"`);
+  expect(html).not.toContain('reader@example.com');
+  expect(await (await get({})).text()).toContain('data-user=""');
 };
 
 test('every folder of examples/ is tested and listed in its README', async () => {
@@ -121,10 +154,22 @@ describe('nextjs', () => {
       await load('nextjs', 'app/layout.tsx'),
       await load('nextjs', 'app/page.tsx'),
     ];
-    const html = renderToString(createElement(Layout, null, createElement(Page)));
+    vi.stubGlobal('nextCookies', {});
+    const html = renderToString(await Layout({ children: createElement(Page) }));
     expect(html).toContain('No token: the page is loading');
     expect(fetch).not.toHaveBeenCalled();
     expect(indexedDb).not.toHaveBeenCalled();
+  });
+
+  test('the layout gives the provider the label of the signed-in user, null for nobody', async () => {
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const { default: Layout } = await load('nextjs', 'app/layout.tsx');
+    const labelFor = async (cookies: object) => {
+      vi.stubGlobal('nextCookies', cookies);
+      return (await Layout({ children: null })).props.children.props.children.props.user;
+    };
+    expect(await labelFor({ user: 'reader@example.com' })).toBe(LABEL);
+    expect(await labelFor({})).toBe(null);
   });
 });
 
@@ -135,11 +180,13 @@ test('express answers with the tokens of the signed-in user', async () => {
   onTestFinished(() => server.close());
   const { port } = server.address() as AddressInfo;
   await expectTokens((headers) => fetch(`http://127.0.0.1:${port}/token`, { method: 'POST', headers }));
+  await expectLabel((headers) => fetch(`http://127.0.0.1:${port}/`, { headers }), LABEL);
 });
 
 test('hono answers with the tokens of the signed-in user', async () => {
   const { app } = await load('hono', 'app.ts');
   await expectTokens((headers) => app.request('/token', { method: 'POST', headers }));
+  await expectLabel((headers) => app.request('/', { headers }), Buffer.from(LABEL, 'base64url').toString('hex'));
 });
 
 /** Start the example's server, until the test ends; resolves with its address. */

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { getRequestListener } from '@hono/node-server';
 import express from 'express';
 import { createClient, tokenHandler } from 'tessera-id/server';
@@ -5,15 +7,22 @@ import { createClient, tokenHandler } from 'tessera-id/server';
 const { TESSERA_BASE_URL = '', TESSERA_API_KEY = '', TESSERA_CLIENT_SECRET = '' } = process.env;
 
 /** Who is signed in. Read it from your own login session, never from the body or the URL. */
-const signedIn = (request: Request): { email: string } | null => {
-  const [, user] = /(?:^|;\s*)user=([^;]+)/.exec(request.headers.get('cookie') ?? '') ?? [];
-  return user ? { email: decodeURIComponent(user) } : null;
+const emailOf = (cookie: string | null | undefined): string | undefined => {
+  const [, user] = /(?:^|;\s*)user=([^;]+)/.exec(cookie ?? '') ?? [];
+  return user && decodeURIComponent(user);
 };
+
+/** The label of a user: take the account id of your database, for which a hash of the address stands here. Empty: nobody is signed in. */
+const labelOf = (email: string | undefined): string =>
+  email ? createHash('sha256').update(email).digest('base64url') : '';
 
 const tokens = tokenHandler({
   client: () =>
     createClient({ baseUrl: TESSERA_BASE_URL, apiKey: TESSERA_API_KEY, clientSecret: TESSERA_CLIENT_SECRET }),
-  user: (request) => signedIn(request),
+  user: (request) => {
+    const email = emailOf(request.headers.get('cookie'));
+    return email ? { email } : null;
+  },
   onError: (error) => console.error('token', error),
 });
 
@@ -23,4 +32,9 @@ app.use('/token', getRequestListener(tokens));
 app.get('/tessera.js', (_request, response) =>
   response.sendFile('tessera.js', { root: 'node_modules/tessera-id/dist' }),
 );
-app.use(express.static('public'));
+app.get('/', async (request, response) => {
+  const page = (await readFile(new URL('index.html', import.meta.url), 'utf8')).replace('%BASE_URL%', TESSERA_BASE_URL);
+  // A cache must not give the page of one user to another.
+  response.set('cache-control', 'private, no-store').type('html');
+  response.send(page.replace('%USER%', labelOf(emailOf(request.headers.cookie))));
+});

@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { getCookie } from 'hono/cookie';
+import { html } from 'hono/html';
 import { createClient, tokenHandler } from 'tessera-id/server';
 
 const { TESSERA_BASE_URL = '', TESSERA_API_KEY = '', TESSERA_CLIENT_SECRET = '' } = process.env;
@@ -12,5 +13,37 @@ const tokens = tokenHandler({
   onError: (error) => console.error('token', error),
 });
 
+/** The label of a user: take the account id of your database, for which a hash of the address stands here. Empty: nobody is signed in. */
+const labelOf = async (email: string | undefined): Promise<string> => {
+  if (!email) return '';
+  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(email));
+  return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
+};
+
 export const app = new Hono();
+app.get('/', async (c) => {
+  const label = await labelOf(getCookie(c, 'user'));
+  // A cache must not give the page of one user to another.
+  c.header('cache-control', 'private, no-store');
+  return c.html(html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <title>Tessera</title>
+        <script
+          async
+          src="/tessera.js"
+          data-base-url="${TESSERA_BASE_URL}"
+          data-provide="/token"
+          data-user="${label}"
+        ></script>
+        <script>
+          (window.tessera = window.tessera || []).push((t) =>
+            t.session.on('token', () => (document.title = 'a token')),
+          );
+        </script>
+      </head>
+      <body></body>
+    </html>`);
+});
 app.post('/token', (c) => tokens(c.req.raw, getCookie(c, 'user')));

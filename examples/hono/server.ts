@@ -3,5 +3,4 @@ import { serveStatic } from '@hono/node-server/serve-static';
 import { app } from './app.ts';
 
 app.use('/tessera.js', serveStatic({ path: 'node_modules/tessera-id/dist/tessera.js' }));
-app.use('*', serveStatic({ root: 'public' }));
 serve({ fetch: app.fetch, port: 3000 }, ({ port }) => console.log(`http://127.0.0.1:${port}`));

@@ -24,6 +24,17 @@ const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? 'au
 /** Parse a list of roles. */
 export const parseRoles = (text: string): string[] => text.split(',').map((role) => role.trim().toUpperCase());
 
+/** Name options as the command line does, in an error that names them as `createOperator` does: `--roles` for `roles`. */
+const withFlagNames = (error: unknown, options: readonly Option[]): unknown => {
+  if (error instanceof TypeError || error instanceof RangeError) {
+    const flags = new Map(options.map((option) => [option.attributeName(), option.long]));
+    // The name in front, and others in the sentence that no word of English looks like.
+    const names = /^[a-z]+(?=:)|\b[a-z]+(?:[A-Z][a-z]+)+\b/g;
+    error.message = error.message.replace(names, (name) => flags.get(name) ?? name);
+  }
+  return error;
+};
+
 // The options about callers, and about what they may reach.
 const addLimits = (command: Command): Command =>
   command
@@ -111,9 +122,14 @@ export function operatorCommand(io: Io): Command {
       // The parent has given the warnings about files and flags.
       const load = () => loadSettings(flags, isWorker ? { ...io, err: () => {} } : io);
       if (isWorker) return (await import('./processes/index.ts')).serveAsWorker(load, output, io);
-      const settings = await load();
-      const count = processCount(settings);
-      if (count !== undefined) return (await import('./processes/index.ts')).runProcesses(count, settings, output, io);
-      return (await import('./serve.ts')).serveAlone(settings, output, io);
+      try {
+        const settings = await load();
+        const count = processCount(settings);
+        if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
+        else await (await import('./processes/index.ts')).runProcesses(count, settings, output, io);
+      } catch (error) {
+        // A file names its options as `createOperator` does.
+        throw flags.config === undefined ? withFlagNames(error, command.options) : error;
+      }
     });
 }

@@ -6,6 +6,7 @@
  */
 
 import type { Session } from '../session/index.ts';
+import { checkAdapterOptions } from './adapter-options.ts';
 
 /** An entry of Prebid's `userSync.userIds`. */
 export interface UserId {
@@ -42,7 +43,10 @@ export interface PrebidOptions {
  * await session.getToken({ timeoutMs: 500 }).catch(() => {}); // an auction that wants the token waits for it
  * pbjs.que.push(() => pbjs.requestBids({ ... }));
  */
-export function connectPrebid(session: Session, { pbjs, name = 'uid2' }: PrebidOptions = {}): () => void {
+export function connectPrebid(session: Session, options: PrebidOptions = {}): () => void {
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined')
+    checkAdapterOptions('connectPrebid', { pbjs: null, name: ['uid2', 'euid'] }, options);
+  const { pbjs, name = 'uid2' } = options;
   // Not declared globally: that would conflict with Prebid's own types.
   const prebid = pbjs ?? ((window as { pbjs?: Prebid }).pbjs ??= {});
   const que = (call: () => void) => (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);

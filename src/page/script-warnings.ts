@@ -44,7 +44,9 @@ export function checkTag(tag: HTMLScriptElement | undefined): void {
     if (fault) warn(`script tag: data-${name} is unknown${fault}`);
   }
   const needing = given.find((name) => ATTRIBUTES.includes(name));
-  if (needing && !tag.dataset['baseUrl']) warn(`script tag: data-${needing} has no effect without data-base-url`);
+  if (given.includes('base-url') && !tag.dataset['baseUrl'])
+    warn('script tag: data-base-url is empty, so there is no session: expected the https URL of the operator');
+  else if (needing && !tag.dataset['baseUrl']) warn(`script tag: data-${needing} has no effect without data-base-url`);
 }
 
 /** Warn that the global is there already: the file, or another version of it, was loaded before. */
@@ -55,10 +57,12 @@ export function warnOfSecondTag(): void {
 }
 
 /** Warn that a call of the page failed for want of a session. */
-export function warnOfNoSession(): void {
-  warn(
-    'script tag: a call that was pushed threw, and there is no tessera.session: add data-base-url to the tag, or call createSession first',
-  );
+export function warnOfNoSession(tag: HTMLScriptElement | undefined): void {
+  const remedy =
+    tag?.dataset['baseUrl'] === undefined
+      ? 'add data-base-url to the tag, or call createSession first'
+      : 'the attributes of the tag are wrong, as another message says';
+  warn(`script tag: a call that was pushed threw, and there is no tessera.session: ${remedy}`);
 }
 
 /** What to do about an attribute; undefined for one that is known, or that belongs to another tool. */

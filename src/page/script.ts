@@ -12,17 +12,23 @@
 
 import { version } from '../../package.json';
 import { createSession, type EventName, isTokenError, type Session, type SessionOptions } from '../session/index.ts';
-import { htmlFault, responseFault } from '../session/provide-fault.ts';
+import { htmlFault, responseFault, unansweredFault } from '../session/provide-fault.ts';
 import { isDevelopment } from '../token/development.ts';
 import { ownGlobal, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
 import { checkTag, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts';
 
+/** Name the request that got no answer. For the development build. */
+const unanswered = (url: string) => (thrown: unknown) => {
+  throw thrown instanceof TypeError ? unansweredFault(`POST ${url.split('?')[0]}`) : thrown;
+};
+
 /** Ask the publisher's server: POST, same-origin credentials, no body; 204 means that nobody is signed in. */
 const provideFrom =
   (url: string): NonNullable<SessionOptions['provide']> =>
   async ({ signal }) => {
-    const response = await fetch(url, { method: 'POST', credentials: 'same-origin', signal });
+    const asked = fetch(url, { method: 'POST', credentials: 'same-origin', signal });
+    const response = await (isDevelopment ? asked.catch(unanswered(url)) : asked);
     if (response.status === 204) return null;
     // A query may name the user.
     const request = `POST ${url.split('?')[0]}`;
@@ -52,7 +58,7 @@ const run = (tessera: Tessera, calls: TesseraCall[]) => {
 
 /** Report what a call of the page threw; where there is no session, that may be why. For the development build. */
 const report = (thrown: unknown) => {
-  if (!window.tessera?.session) warnOfNoSession();
+  if (!window.tessera?.session) warnOfNoSession(scriptTag);
   if (globalThis.reportError) globalThis.reportError(thrown);
   else throw thrown;
 };

@@ -6,6 +6,7 @@
  */
 
 import type { Phase, Session } from '../session/index.ts';
+import { checkAdapterOptions } from './adapter-options.ts';
 
 /** Options of `connectSecureSignals`. */
 export interface SecureSignalsOptions {
@@ -95,6 +96,9 @@ const pushOnce = (
   if (!isTaken) providers.push({ [idName]: id, collectorFunction: provider.collect });
 };
 
+/** The options, with the choices of each that has some. */
+const OPTIONS = { name: ['uid2', 'euid'], networkCode: null, register: null };
+
 /** The id of Google's list of providers, and the global that Google's hosted script calls. */
 const NAMES = {
   uid2: { standard: 'uidapi.com', hosted: 'getUid2AdvertisingToken' },
@@ -112,10 +116,9 @@ const NAMES = {
  * @example
  * const disconnect = connectSecureSignals(session);
  */
-export function connectSecureSignals(
-  session: Session,
-  { name = 'uid2', networkCode, register = true }: SecureSignalsOptions = {},
-): () => void {
+export function connectSecureSignals(session: Session, options: SecureSignalsOptions = {}): () => void {
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectSecureSignals', OPTIONS, options);
+  const { name = 'uid2', networkCode, register = true } = options;
   const page = window as Page;
   const { standard, hosted } = NAMES[name];
   const id = networkCode ?? standard;

@@ -7,6 +7,7 @@
 
 import type { Phase, Session, TokenAnswer } from '../session/index.ts';
 import type { TokenError } from '../token/errors.ts';
+import { checkAdapterOptions } from './adapter-options.ts';
 import { createHostChannel, type Message } from './webview/host-channel.ts';
 
 export type { Message } from './webview/host-channel.ts';
@@ -23,6 +24,9 @@ export interface WebviewOptions {
   /** How long to wait for the answer to a greeting or a request, ms. Default 3,000. */
   timeoutMs?: number | undefined;
 }
+
+/** The options, with the choices of each that has some. */
+const OPTIONS = { owner: ['page', 'host'], channel: null, timeoutMs: null };
 
 /** A connection with the app around the page. */
 export interface WebviewLink {
@@ -136,6 +140,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
  * connectWebview(session, { owner: 'host' });
  */
 export function connectWebview(session: Session, options: WebviewOptions = {}): WebviewLink {
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectWebview', OPTIONS, options);
   const logins = createLoginCount(session);
   const { announce, isAnnounced, askHost, greet, close } = createExchange(session, logins, options);
   const unsubscribes = [

@@ -41,6 +41,12 @@ function follow(shell: Shell, answer: unknown, thrown?: readonly unknown[]): voi
   // A gate that returns undefined leaves the decision to `onChange`.
   if (!thrown || answer !== undefined) setConsent(shell, answer === true);
   if (typeof answer === 'boolean') return;
+  // A gate may call `onChange` before it returns, when the page has no session yet, and no listener.
+  void Promise.resolve().then(() => reportGate(shell, answer, thrown));
+}
+
+/** Report that the gate failed, or has not answered with a boolean. */
+function reportGate(shell: Shell, answer: unknown, thrown: readonly unknown[] | undefined): void {
   const fault = isDevelopment ? gateFault(answer, thrown) : 'no_consent: failed';
   if (isDevelopment && !shell.page.isClosed) warn(fault, 'no_consent', ...(thrown ?? []));
   // After a withdrawal, which erases the last failure too.

@@ -38,6 +38,18 @@ export function responseFault(request: string, status: number): TokenError {
 }
 
 /**
+ * The publisher's server did not answer: `fetch` rejected with a TypeError. For the development build.
+ *
+ * @param request  as for {@link responseFault}.
+ */
+export function unansweredFault(request: string): TokenError {
+  return new TokenError(
+    'provide_failed',
+    `provide: ${request} got no answer: the network failed, the server is down, or CORS or CSP forbids the request`,
+  );
+}
+
+/**
  * An HTML page came instead of JSON: most often a login page, after a redirect. For the development build.
  *
  * @param request  as for {@link responseFault}.

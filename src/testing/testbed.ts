@@ -114,10 +114,17 @@ function createSite({ operator, clientOver }: ReturnType<typeof startService>, g
   };
 }
 
+/** A test that forgets `await` before its last call, or an `afterEach` that comes too early, uses a testbed that is gone. */
+const closedError = (method: string): Error =>
+  new Error(
+    `testbed.${method}: the testbed was closed: await every call before close(), and create a testbed for each test`,
+  );
+
 /** The sessions of the page. Those of one name share a store. */
 function createSessions(defaults: Omit<SessionOptions, 'store'>) {
   const sessions: Session[] = [];
   const stores = new Map<string, Store>();
+  let isClosed = false;
   const storeOf = (name: string): Store => {
     const store = stores.get(name) ?? memoryStore();
     stores.set(name, store);
@@ -125,11 +132,13 @@ function createSessions(defaults: Omit<SessionOptions, 'store'>) {
   };
   return {
     open(given: Partial<SessionOptions> = {}): Session {
+      if (isClosed) throw closedError('session');
       const session = createSession({ ...defaults, ...given, store: given.store ?? storeOf(given.name ?? '') });
       sessions.push(session);
       return session;
     },
     close(): void {
+      isClosed = true;
       for (const session of sessions) session.close();
     },
   };
@@ -172,6 +181,7 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
   };
   /** Calls of `advance` follow one another. */
   let moved: Promise<void> = Promise.resolve();
+  let isClosed = false;
 
   return {
     ...site,
@@ -180,6 +190,7 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
     users: USERS,
     now: time.deviceNow,
     advance(span = 0) {
+      if (isClosed) throw closedError('advance');
       const ms = spanMs('span', span);
       const move = moved.then(() => moveTo(time.elapsedMs() + ms));
       moved = move.catch(() => {});
@@ -191,6 +202,7 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
       time.skew(ms);
     },
     async close() {
+      isClosed = true;
       sessions.close();
       restoreTime();
       activity.stop();

@@ -69,7 +69,7 @@ export interface Testbed {
    * Move time, running timers in order; wait after each until Web Crypto and the operator are done.
    *
    * @param span  text as `'20 min'`, or ms. Default 0: only wait until everything is done.
-   * @throws what a timer throws.
+   * @throws what a timer throws, and an Error after `close()`.
    * @example await testbed.advance('20 min');
    */
   advance(span?: Span): Promise<void>;
@@ -78,6 +78,7 @@ export interface Testbed {
    * Sessions of one name share a store, as tabs do and as one page after another does. `close()` closes them.
    *
    * @param options  override or complete these; `provide: undefined` for none.
+   * @throws {Error} after `close()`.
    * @example const session = testbed.session({ consent: () => false });
    */
   session(options?: Partial<SessionOptions>): Session;

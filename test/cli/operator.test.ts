@@ -179,14 +179,14 @@ describe('tessera operator', () => {
     ['an unknown option', () => ['--prot', '1'], "unknown option '--prot'"],
     ['an unknown option with a value', () => ['--api-kye=ZZZZ-not-a-secret'], "unknown option '--api-kye'"],
     ['a port that is no number', () => ['--port', 'http'], 'expected a number'],
-    ['a port out of range', () => ['--port', '70000'], 'port'],
+    ['a port out of range', () => ['--port', '70000'], '--port: expected a whole number from 0 to 65535, got 70000'],
     ['an empty number', () => ['--site-id', ''], 'expected a number'],
-    ['a role that is none', () => ['--roles', 'mapper,admin'], 'roles: expected'],
-    ['an environment that is none', () => ['--environment', 'test'], 'environment: expected'],
+    ['a role that is none', () => ['--roles', 'mapper,admin'], 'error: --roles: expected GENERATOR or'],
+    ['an environment that is none', () => ['--environment', 'test'], 'error: --environment: expected'],
     [
       'lifetimes out of order',
       () => ['--identity-expires', '5'],
-      'refreshFrom: expected at most identityExpires (5), got 900',
+      'error: --refresh-from: expected at most --identity-expires (5), got 900',
     ],
     ['a log level that is none', () => ['--log-level', 'loud'], 'Allowed choices'],
     ['an argument too many', () => ['now'], 'too many arguments'],
@@ -208,6 +208,7 @@ describe('tessera operator', () => {
     ],
     ['a file of another kind', (at) => ['--config', join(at, 'list.json')], '--config: expected a JSON object'],
     ['a misspelt name in the file', (at) => ['--config', join(at, 'misspelt.json')], 'got "identityExpire"'],
+    ['a wrong option in the file', (at) => ['--config', join(at, 'roles.json')], 'error: roles: expected array'],
     ['a host that is no text', (at) => ['--config', join(at, 'host.json')], 'host: expected string, got number'],
     [
       'an unknown log level in the file',
@@ -218,6 +219,7 @@ describe('tessera operator', () => {
     await file('short.txt', 'ZZZZ-not-a-secret');
     await file('list.json', '[]');
     await file('misspelt.json', '{"identityExpire":5}');
+    await file('roles.json', '{"roles":"MAPPER"}');
     await file('host.json', '{"host":5}');
     await file('level.json', '{"logLevel":"loud"}');
     const { code, out, err } = await tessera(['operator', '--port', '0', ...args(folder)]);

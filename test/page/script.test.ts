@@ -277,7 +277,7 @@ describe('a session by attributes', () => {
     [
       'no answer',
       'provide_failed',
-      'provide rejected with TypeError; was it fetch? then the network failed, or CORS or CSP forbids the request',
+      'provide: POST /token got no answer: the network failed, the server is down, or CORS or CSP forbids the request',
       () => Promise.reject(new TypeError('Failed to fetch')),
     ],
     [
@@ -401,6 +401,11 @@ describe('the development build warns of a tag', () => {
       { 'data-provide': '/token' },
       ['script tag: data-provide has no effect without data-base-url'],
     ],
+    [
+      'with an empty data-base-url',
+      { 'data-base-url': '', 'data-provide': '/token' },
+      ['script tag: data-base-url is empty, so there is no session: expected the https URL of the operator'],
+    ],
   ])('%s', async (_, attributes, expected) => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     network(() => new Response(null, { status: 204 }));
@@ -415,6 +420,18 @@ describe('the development build warns of a tag', () => {
     expect(warn.mock.calls).toEqual([
       [
         '[tessera] script tag: Tessera was loaded before on this page: calls go to the first file, and the attributes of this tag are ignored. Remove one of the tags',
+      ],
+    ]);
+  });
+
+  test('with a wrong data-base-url, whose pushed call needs the session', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    window.tessera = [(t) => t.session!.on('token', () => {})];
+    await expect(load({ 'data-base-url': 'operator.example' })).rejects.toThrow('without a scheme');
+    await settle();
+    expect(warn.mock.calls).toEqual([
+      [
+        '[tessera] script tag: a call that was pushed threw, and there is no tessera.session: the attributes of the tag are wrong, as another message says',
       ],
     ]);
   });

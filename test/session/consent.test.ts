@@ -242,6 +242,22 @@ describe('a gate that fails gives no consent, and the page is told why', () => {
     fixture.close();
   });
 
+  test('passes a string to onChange before it returns: a listener that is added after createSession() is told', async () => {
+    const fixture = createFixture();
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const consent = (onChange: (granted: boolean) => void) => {
+      onChange('yes' as never);
+      return false;
+    };
+    const { session } = fixture.openStored({ consent });
+    const messages: string[] = [];
+    session.on('error', ({ message }) => messages.push(message));
+    await fixture.settle();
+    expect(messages).toEqual(['consent: onChange: expected boolean, got string; that is no consent']);
+    expect(session.state.waitingFor).toBe('consent');
+    fixture.close();
+  });
+
   test('but an answer, or a failure, that comes after onChange counts for nothing', async () => {
     const fixture = createFixture();
     for (const late of [() => Promise.reject(thrown), () => undefined, () => Promise.resolve('no')]) {

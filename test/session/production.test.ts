@@ -43,7 +43,7 @@ const CASES: [string, () => Partial<SessionOptions>, unknown, object, string][] 
     () => ({ provide: async () => null }),
     undefined,
     { code: 'no_token', message: 'no_token: nobody' },
-    'Nobody is signed in: provide returned null or a 204. After a sign-in call signIn or setTokens.',
+    'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After a sign-in call signIn or setTokens.',
   ],
   [
     'no consent',

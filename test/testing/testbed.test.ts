@@ -312,6 +312,14 @@ describe('close()', () => {
     open();
   });
 
+  test('session() and advance() fail after it, instead of a session that no test closes', async () => {
+    open();
+    await testbed.close();
+    const gone = 'the testbed was closed: await every call before close(), and create a testbed for each test';
+    expect(() => testbed.session()).toThrow(new Error(`testbed.session: ${gone}`));
+    expect(() => testbed.advance('1 s')).toThrow(new Error(`testbed.advance: ${gone}`));
+  });
+
   test('a second testbed is refused while one is open', () => {
     open();
     expect(() => createTestbed()).toThrow('expected no other open testbed in this process; call close()');

@@ -1,11 +1,12 @@
 import type { ReactNode } from 'react';
+import { labelOf, signedInEmail } from './signed-in';
 import { Tessera } from './tessera';
 
-export default function Layout({ children }: { children: ReactNode }) {
+export default async function Layout({ children }: { children: ReactNode }) {
   return (
     <html lang="en">
       <body>
-        <Tessera>{children}</Tessera>
+        <Tessera user={labelOf(await signedInEmail())}>{children}</Tessera>
       </body>
     </html>
   );

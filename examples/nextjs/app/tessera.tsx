@@ -14,6 +14,7 @@ const options: SessionOptions = {
   },
 };
 
-export function Tessera({ children }: { children: ReactNode }) {
-  return <TesseraProvider options={options}>{children}</TesseraProvider>;
+/** @param user  the label of whom the page was rendered for; null if nobody is signed in. */
+export function Tessera({ user, children }: { user: string | null; children: ReactNode }) {
+  return <TesseraProvider options={{ ...options, user }}>{children}</TesseraProvider>;
 }

@@ -6,6 +6,7 @@
  * window that holds the CMP's locator frame. TCF and GPP share this pattern.
  */
 
+import { checkAdapterOptions } from '../adapter-options.ts';
 import { type ConsentGate, createGate } from './gate.ts';
 
 /** Options of {@link tcfConsent} and {@link gppConsent}. */
@@ -28,8 +29,16 @@ export interface CmpOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** The options, with the choices of each that has some. */
+const OPTIONS = { name: ['uid2', 'euid'], purposes: null, vendorId: null, waitMs: null, signal: null };
+
 /** How often to look for a CMP, in ms. */
 const LOOK_EVERY_MS = 100;
+
+/** Check the options of a gate; for the development build. @throws {TypeError} naming the function of the page and the option. */
+export function checkCmpOptions(call: string, options: CmpOptions): void {
+  checkAdapterOptions(call, OPTIONS, options);
+}
 
 type Receive = (data: unknown, success?: unknown) => void;
 

@@ -7,7 +7,7 @@
  * @see https://github.com/InteractiveAdvertisingBureau/Global-Privacy-Platform
  */
 
-import { type CmpOptions, listenTo } from './cmp.ts';
+import { type CmpOptions, checkCmpOptions, listenTo } from './cmp.ts';
 import type { ConsentGate } from './gate.ts';
 import { type EuChoices, type Flags, hasEuConsent } from './tcf.ts';
 
@@ -106,6 +106,7 @@ const hasUsRefusal = (sections: Fields): boolean =>
  * createSession({ baseUrl, consent: gppConsent({ name: 'uid2' }) });
  */
 export function gppConsent(options: CmpOptions = {}): ConsentGate {
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkCmpOptions('gppConsent', options);
   return listenTo<GppEvent>('__gpp', [], options, ({ pingData }) => {
     // CMPs disagree on names and order of events. Readiness is what they share.
     if (pingData?.signalStatus !== 'ready') return undefined;

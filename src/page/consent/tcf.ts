@@ -5,7 +5,7 @@
  * @see https://github.com/InteractiveAdvertisingBureau/GDPR-Transparency-and-Consent-Framework/tree/master/TCFv2
  */
 
-import { type CmpOptions, listenTo } from './cmp.ts';
+import { type CmpOptions, checkCmpOptions, listenTo } from './cmp.ts';
 import type { ConsentGate } from './gate.ts';
 
 /** By ID of a purpose or vendor. Only `true` is a yes. */
@@ -93,6 +93,7 @@ export function hasEuConsent(
  * createSession({ baseUrl, consent: tcfConsent({ name: 'euid' }) });
  */
 export function tcfConsent(options: CmpOptions = {}): ConsentGate {
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkCmpOptions('tcfConsent', options);
   return listenTo<TcData>('__tcfapi', [2], options, (data) => {
     const { gdprApplies, eventStatus, tcString } = data;
     if (gdprApplies === false) return options.name !== 'euid';

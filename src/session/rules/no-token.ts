@@ -47,7 +47,7 @@ function noTokenReason(record: SessionRecord, page: PageState, now: number): str
   if (!record.set && record.clearedAt !== undefined && !record.user)
     return 'Nobody is signed in: the user has logged out. After a sign-in call signIn or setTokens.';
   if (page.provideResult === 'nobody')
-    return 'Nobody is signed in: provide returned null or a 204. After a sign-in call signIn or setTokens.';
+    return 'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After a sign-in call signIn or setTokens.';
   if (!record.set && !page.canProvide)
     return `${state}, and no option provide to ask: call setTokens, or give provide.`;
   if (!page.canRefresh) return `${state}; with refresh: 'off' its owner supplies the next one by setTokens.`;

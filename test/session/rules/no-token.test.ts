@@ -67,7 +67,7 @@ describe('the error where there is no token', () => {
       bare(),
       page({ ...asks, provideResult: 'nobody' }),
       'no_token',
-      'Nobody is signed in: provide returned null or a 204. After a sign-in call signIn or setTokens.',
+      'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After a sign-in call signIn or setTokens.',
     ],
     [
       'the user has logged out',
