@@ -6,7 +6,7 @@
  */
 
 import { type Bytes, fromB64 } from '../token/bytes.ts';
-import { hostWithoutScheme, kindOf, MAX_TIMER_MS, parseBaseUrl, typeFault } from '../token/checks.ts';
+import { addressFault, kindOf, MAX_TIMER_MS, parseBaseUrl, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import {
   checkChoice,
@@ -85,21 +85,6 @@ export interface ClientSettings {
   readonly now: () => number;
 }
 
-/** Every option, so that the type names one that is missing here. */
-const NAMES: Record<keyof ClientOptions, true> = {
-  baseUrl: true,
-  apiKey: true,
-  clientSecret: true,
-  hashLocally: true,
-  timeoutMs: true,
-  bulkTimeoutMs: true,
-  concurrency: true,
-  retry: true,
-  envelope: true,
-  fetch: true,
-  now: true,
-  allowInsecure: true,
-};
 const RETRY_NAMES: Record<keyof RetryOptions, true> = { tries: true, firstMs: true, maxMs: true };
 
 // `fetch` rejects other characters with an error that quotes the header, and with it the key.
@@ -128,11 +113,12 @@ const checkSecret = (value: unknown): Bytes => {
  * @throws {TypeError} naming the option, what was expected and what came; never quoting the key or the secret.
  */
 export function settingsOf(options: ClientOptions): ClientSettings {
-  checkOptionNames('options', NAMES, options);
+  // Other members may be there: a participant of an operator is spread into the options, with its site and its roles.
+  throwIf(typeFault('options', 'object', options));
   checkOptionNames('retry', RETRY_NAMES, options.retry ?? {}, 'retry.');
   const { tries = 6, firstMs = 500, maxMs = 30_000 } = options.retry ?? {};
   return {
-    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure, hostWithoutScheme),
+    baseUrl: parseBaseUrl(options.baseUrl, options.allowInsecure, addressFault),
     apiKey: checkApiKey(options.apiKey),
     secret: checkSecret(options.clientSecret),
     hashLocally: checkChoice('hashLocally', ['emails', 'all', 'none'], options.hashLocally ?? 'emails'),

@@ -102,6 +102,13 @@ function waitFor<T>(shell: Shell, timeoutMs: number, what: string, check: () => 
   return withTimeout(timeoutMs, found, what).finally(off);
 }
 
+/** Say why there was no token within the time limit; for the development build. Any other error is passed on as it is. */
+function explained(shell: Shell, error: TokenError): TokenError {
+  // The last failure may be a time-out too, of `provide`.
+  if (error.code !== 'timeout' || error === shell.page.lastError) return error;
+  return new TokenError('timeout', `${error.message}. ${noToken(shell).message}`);
+}
+
 export async function getToken(shell: Shell, timeoutMs: number): Promise<string> {
   setPage(shell, { callers: shell.page.callers + 1 });
   const check = () => {
@@ -111,6 +118,8 @@ export async function getToken(shell: Shell, timeoutMs: number): Promise<string>
   };
   try {
     return await waitFor(shell, timeoutMs, 'getToken', check);
+  } catch (error) {
+    throw isDevelopment ? explained(shell, error as TokenError) : error;
   } finally {
     setPage(shell, { callers: shell.page.callers - 1 });
   }

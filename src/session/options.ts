@@ -4,7 +4,7 @@
  * A wrong option is a programmer's mistake: a TypeError at creation that names the option, what was expected and what came.
  */
 
-import { choiceFault, hostWithoutScheme, nameFault, parseBaseUrl, typeFault } from '../token/checks.ts';
+import { addressFault, choiceFault, nameFault, parseBaseUrl, typeFault } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import type { TokenAnswer } from '../token/token-set.ts';
 import type { Store } from './browser/store.ts';
@@ -145,7 +145,7 @@ export function parseOptions(options: SessionOptions): Settings {
   for (const [option, value] of Object.entries({ firstMs, maxMs }))
     throwIf(typeFault(`retry.${option}`, 'number', value));
   if (given.user !== undefined && given.user !== null) throwIf(typeFault('user', 'string', given.user));
-  const baseUrl = parseBaseUrl(given.baseUrl, given.allowInsecure, isDevelopment ? hostWithoutScheme : undefined);
+  const baseUrl = parseBaseUrl(given.baseUrl, given.allowInsecure, isDevelopment ? addressFault : undefined);
   const logger = given.logger ?? (given.debug === true ? CONSOLE : undefined);
   return { ...given, baseUrl, name, refresh, timeoutMs, firstMs, maxMs, logger };
 }

@@ -94,7 +94,7 @@ export function isLoopback(hostname: string): boolean {
  * Parse the address of an operator.
  *
  * @param allowInsecure  `true` permits plain http to every host. Otherwise http is for this machine only ({@link isLoopback}).
- * @param nameHost  {@link hostWithoutScheme}, where full messages are wanted: a page in production does without.
+ * @param faultOf  {@link addressFault}, where full messages are wanted: a page in production does without.
  * @returns the address without a slash at its end; a path is kept.
  * @throws {TypeError} naming what was expected and what came. A user, password, query, fragment or path is never quoted.
  * @example parseBaseUrl('https://operator.example/uid/') // 'https://operator.example/uid'
@@ -102,11 +102,11 @@ export function isLoopback(hostname: string): boolean {
 export function parseBaseUrl(
   value: unknown,
   allowInsecure?: unknown,
-  nameHost?: (value: string) => string | undefined,
+  faultOf?: (value: string) => string | undefined,
 ): string {
   if (typeof value !== 'string' || !value) throw baseUrlError(kindOf(value));
-  const host = nameHost?.(value);
-  if (host) throw baseUrlError(host);
+  const fault = faultOf?.(value);
+  if (fault) throw baseUrlError(fault);
   let url: URL;
   try {
     url = new URL(value);
@@ -122,14 +122,22 @@ export function parseBaseUrl(
 }
 
 /**
+ * Name a common mistake: the address of an endpoint, or a host without a scheme.
+ *
+ * @returns undefined for anything else.
+ * @example addressFault('localhost:8080') // '"localhost:8080" without a scheme: add http://'
+ */
+export function addressFault(value: string): string | undefined {
+  const isEndpoint = /\/v[0-3]\/(token|identity|optout|key)\b/.test(value);
+  return isEndpoint ? 'the URL of an endpoint: leave out the path from /v on' : hostWithoutScheme(value);
+}
+
+/**
  * Name a host that is given without a scheme, with a port or without. The URL parser takes `localhost:` for a scheme.
  *
  * Letters, dots and hyphens are a host name, and so are four numbers. Any other string with digits might be a key.
- *
- * @returns undefined for anything else.
- * @example hostWithoutScheme('localhost:8080') // '"localhost:8080" without a scheme: add http://'
  */
-export function hostWithoutScheme(value: string): string | undefined {
+function hostWithoutScheme(value: string): string | undefined {
   const found = /^(([a-z.-]{1,64}|\d{1,3}(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?)(?:\/[^@\s]*)?$/.exec(value);
   if (!found) return undefined;
   const [, quoted, host] = found as unknown as [string, string, string];

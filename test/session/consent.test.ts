@@ -47,7 +47,8 @@ describe('before consent', () => {
   test('getToken() waits for a pending decision up to its timeout', async () => {
     const { session, advance, close } = openAsking(recordOf(1));
     const token = session.getToken();
-    const late = expect(token).rejects.toMatchObject({ code: 'timeout' });
+    const message = 'getToken: no result within 10000 ms. The consent gate has not answered yet.';
+    const late = expect(token).rejects.toMatchObject({ code: 'timeout', message });
     await advance(10_000);
     await late;
     close();

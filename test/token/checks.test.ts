@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import {
+  addressFault,
   choiceFault,
   escapeControls,
-  hostWithoutScheme,
   integerFault,
   isLoopback,
   kindOf,
@@ -205,6 +205,8 @@ describe('parseBaseUrl', () => {
     ['wss://localhost', 'the scheme "wss:"'],
     ['file:///etc/hosts', 'the scheme "file:"'],
     ['operator.example:8080', '"operator.example:8080" without a scheme'],
+    ['https://operator.example/v2/token/refresh', 'the URL of an endpoint: leave out the path from /v on'],
+    ['https://operator.example/uid/v3/identity/map', 'the URL of an endpoint: leave out the path from /v on'],
     ['javascript:alert(1)', 'another scheme'],
     ['https://made-up-user@operator.example', 'a URL with a user or password'],
     ['https://:made-up-password@operator.example', 'a URL with a user or password'],
@@ -212,12 +214,12 @@ describe('parseBaseUrl', () => {
     ['https://operator.example#made-up-fragment', 'a URL with a query or fragment'],
   ])('%j is refused', (value, got) => {
     const expected = 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
-    expect(() => parseBaseUrl(value, false, hostWithoutScheme)).toThrow(
+    expect(() => parseBaseUrl(value, false, addressFault)).toThrow(
       new TypeError(`baseUrl: expected ${expected}, got ${got}`),
     );
   });
 
-  test('without the naming of hosts, a host is not quoted', () => {
+  test('without the naming of mistakes, a host is not quoted', () => {
     expect(() => parseBaseUrl('operator.example')).toThrow(/got a string that is not an absolute URL$/);
   });
 
@@ -230,8 +232,8 @@ describe('parseBaseUrl', () => {
     'made-up-1',
     'https://made up-1/made-up-1',
   ])('a message about %j quotes no part that may be secret', (value) => {
-    expect(() => parseBaseUrl(value, false, hostWithoutScheme)).toThrow(TypeError);
-    expect(() => parseBaseUrl(value, false, hostWithoutScheme)).not.toThrow('made');
+    expect(() => parseBaseUrl(value, false, addressFault)).toThrow(TypeError);
+    expect(() => parseBaseUrl(value, false, addressFault)).not.toThrow('made');
   });
 });
 

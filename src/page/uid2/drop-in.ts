@@ -7,7 +7,7 @@
 
 import { createDatedStore } from '../../session/dated-store.ts';
 import { createSession, type TokenAnswer } from '../../session/index.ts';
-import { hostWithoutScheme, parseBaseUrl } from '../../token/checks.ts';
+import { addressFault, parseBaseUrl } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
 import {
@@ -115,11 +115,7 @@ export function update(dropIn: DropIn): void {
  */
 export function start(dropIn: DropIn, options: InitOptions, page?: unknown): void {
   const { product, considered } = dropIn;
-  const baseUrl = parseBaseUrl(
-    options.baseUrl ?? BASE_URLS[product],
-    false,
-    isDevelopment ? hostWithoutScheme : undefined,
-  );
+  const baseUrl = parseBaseUrl(options.baseUrl ?? BASE_URLS[product], false, isDevelopment ? addressFault : undefined);
   const name = `tessera-${product}`;
   const before = dropIn.state;
   if (isStarted(before)) before.session.close();
