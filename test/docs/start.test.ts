@@ -53,6 +53,6 @@ test('a page gets a token, and a logout ends it', async () => {
   await expect.poll(() => said, WAIT).toContain('a token of 218 characters');
   await page.reload();
   await expect.poll(() => said.filter((line) => line.startsWith('a token of')).length, WAIT).toBe(2);
-  await page.evaluate(`(async () => { ${calls!.code} })()`);
+  await page.evaluate(`(async (account) => { ${calls!.code} })({ id: 'account-1' })`);
   expect(await page.evaluate('tessera.session.advertisingToken')).toBeUndefined();
 });
