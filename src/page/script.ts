@@ -84,8 +84,10 @@ const install = () => {
   const before = ownGlobal('tessera');
   const isQueue = Array.isArray(before);
   // A second copy of the file leaves the page to the first.
-  if (!isQueue && typeof before?.createSession === 'function') return isDevelopment ? warnOfSecondTag() : undefined;
-  if (isDevelopment) checkTag(scriptTag);
+  const isSecond = !isQueue && typeof before?.createSession === 'function';
+  // A module, which sees no tag, is the graver mistake.
+  if (isDevelopment) isSecond && scriptTag ? warnOfSecondTag() : checkTag(scriptTag);
+  if (isSecond) return;
   const tessera = createTessera();
   window.tessera = tessera;
   const { baseUrl, name, provide, user, debug } = scriptTag?.dataset ?? {};

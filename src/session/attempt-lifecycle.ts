@@ -114,7 +114,8 @@ async function endAttempt(
   const failed = outcome.type === 'failed' && !signal.aborted ? outcome : undefined;
   const { error, sent } = failed ?? {};
   if (error) await noteFailure(shell, attempt.plan, error, sent, backOff);
-  if (shell.page.attempt === attempt) {
+  // By its plan: a correction of the clock makes a new object of the attempt.
+  if (shell.page.attempt?.plan === attempt.plan) {
     const isRecorded = sent && shell.records.record.retry;
     const failure = isRecorded ? 'failed' : 'failed_unrecorded';
     const end = error ? failure : outcome.type === 'other_tab' ? 'other_tab' : 'done';

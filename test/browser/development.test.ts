@@ -54,7 +54,7 @@ test('a module, a misspelt attribute and a missing route are named', async () =>
   const { baseUrl } = await startOperator();
   const page = await open(
     `<script type="module" src="/tessera.dev.js?module" data-base-url="${baseUrl}"></script>
-     <script async src="/tessera.dev.js" data-base-url="${baseUrl}" data-provde="/token"></script>`,
+     <script src="/tessera.dev.js" data-base-url="${baseUrl}" data-provde="/token"></script>`,
     {},
     async () => new Response(null, { status: 404 }),
   );

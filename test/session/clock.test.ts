@@ -99,6 +99,27 @@ describe('the device’s clock', () => {
   });
 });
 
+test('set back during a refresh: the attempt ends all the same, and the next one starts', async () => {
+  const fixture = createFixture();
+  let answer = () => {};
+  fixture.serve(async ({ n }) => {
+    if (n === 1) await new Promise<void>((resolve) => (answer = resolve));
+    return new Response(sealedFor(n, JSON.stringify(success(n + 1))));
+  });
+  const { session } = fixture.open({ store: memoryStore(recordOf(1)) });
+  await fixture.advance(15 * MINUTE + 1000);
+  vi.setSystemTime(Date.now() - MINUTE);
+  // The session notices the step while the answer is on its way.
+  setVisible(true);
+  await fixture.advance(1);
+  answer();
+  await until(() => session.advertisingToken === 'advertising-2');
+  expect(session.state.next?.reason).toBe('refresh_from');
+  await session.refresh();
+  expect(session.advertisingToken).toBe('advertising-3');
+  fixture.close();
+});
+
 test('set back during a refresh whose Date header cannot be read: no token is given out after its expiry', async () => {
   const fixture = createFixture();
   const startedAt = performance.now();
