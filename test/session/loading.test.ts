@@ -45,9 +45,14 @@ test('two copies of tessera.js share one refresh, and a logout in one ends both'
 describe('the order of a page view', () => {
   const open = (options: Partial<SessionOptions> = {}) => {
     const order: string[] = [];
-    vi.stubGlobal('BroadcastChannel', function channel() {
-      order.push('channel');
-    });
+    class Channel {
+      constructor() {
+        order.push('channel');
+      }
+      postMessage() {}
+      close() {}
+    }
+    vi.stubGlobal('BroadcastChannel', Channel);
     vi.stubGlobal('addEventListener', () => order.push('listener'));
     const store = { ...memoryStore(recordOf(1)), open: () => order.push('open') };
     const session = createSession({ baseUrl: BASE_URL, store, ...options });
