@@ -8,21 +8,14 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import type { Measurement } from './measure.ts';
+import { COUNT_TIMERS } from './support/count-timers.ts';
 import { startPages } from './support/page.ts';
 
 const MINUTES = 10;
 
-/** Counts calls of every timer function; runs before any other script. */
-const SCRIPT = `
-  window.fired = 0;
+/** Counts timers, notes when the token is due, and hides the page if its address says so. */
+const SCRIPT = `${COUNT_TIMERS}
   window.due = 0;
-  for (const name of ['setTimeout', 'setInterval', 'requestAnimationFrame', 'requestIdleCallback']) {
-    const real = window[name];
-    window[name] = (call, ...more) => real((...given) => {
-      fired++;
-      return call(...given);
-    }, ...more);
-  }
   if (location.hash === '#hidden') hide();
   function hide() {
     Object.defineProperty(document, 'visibilityState', { configurable: true, value: 'hidden' });

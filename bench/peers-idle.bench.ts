@@ -7,20 +7,10 @@ import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import type { Measurement } from './measure.ts';
 import { peers } from './peers/list.ts';
-import { startComparison } from './peers/site.ts';
+import { type Comparison, inComparison } from './peers/site.ts';
+import { COUNT_TIMERS } from './support/count-timers.ts';
 
 const MINUTES = 10;
-
-/** Counts calls of every timer function; runs before any other script. */
-const COUNT = `
-  window.fired = 0;
-  for (const name of ['setTimeout', 'setInterval', 'requestAnimationFrame', 'requestIdleCallback']) {
-    const real = window[name];
-    window[name] = (call, ...more) => real((...given) => {
-      fired++;
-      return call(...given);
-    }, ...more);
-  }`;
 
 interface Counted {
   fired: number;
@@ -46,12 +36,11 @@ const idle = async (page: Page): Promise<number> => {
   return end.fired / MINUTES;
 };
 
-export const measure = async (): Promise<Measurement[]> => {
-  const comparison = await startComparison();
+const measureAll = async (comparison: Comparison): Promise<Measurement[]> => {
   const measured: Measurement[] = [];
   for (const { name, label } of peers) {
     const profile = await comparison.profile();
-    await profile.addInitScript(COUNT);
+    await profile.addInitScript(COUNT_TIMERS);
     const visit = { page: name, run: `idle-${name}` };
     await (await comparison.open(profile, { ...visit, signIn: true })).close();
     const page = await comparison.open(profile, visit);
@@ -64,6 +53,7 @@ export const measure = async (): Promise<Measurement[]> => {
     });
     await profile.close();
   }
-  await comparison.close();
   return measured;
 };
+
+export const measure = (): Promise<Measurement[]> => inComparison(measureAll);

@@ -15,7 +15,7 @@ import type { Page } from 'playwright-core';
 import { figure, type Measurement, median, quantile, sleep, timed } from './measure.ts';
 import { type Peer, peers } from './peers/list.ts';
 import type { Visited } from './peers/pages/visit.ts';
-import { type Comparison, startComparison } from './peers/site.ts';
+import { type Comparison, inComparison } from './peers/site.ts';
 
 const TABS = 8;
 const FIRST_DUE_S = 12;
@@ -119,11 +119,4 @@ const measureAll = async (comparison: Comparison): Promise<Measurement[]> => {
   ];
 };
 
-export const measure = async (): Promise<Measurement[]> => {
-  const comparison = await startComparison();
-  try {
-    return await measureAll(comparison);
-  } finally {
-    await comparison.close();
-  }
-};
+export const measure = (): Promise<Measurement[]> => inComparison(measureAll);

@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core';
 import { figure, type Measurement, median } from './measure.ts';
 import { type PageName, peers } from './peers/list.ts';
 import type { Visited } from './peers/pages/visit.ts';
-import { type Comparison, startComparison } from './peers/site.ts';
+import { type Comparison, inComparison } from './peers/site.ts';
 
 const ROUNDS = 20;
 const WARM_UP = 3;
@@ -55,11 +55,4 @@ const measureAll = async (comparison: Comparison): Promise<Measurement[]> => {
   });
 };
 
-export const measure = async (): Promise<Measurement[]> => {
-  const comparison = await startComparison();
-  try {
-    return await measureAll(comparison);
-  } finally {
-    await comparison.close();
-  }
-};
+export const measure = (): Promise<Measurement[]> => inComparison(measureAll);

@@ -11,7 +11,7 @@ import type { Page } from 'playwright-core';
 import { type Measurement, sleep } from './measure.ts';
 import { type Peer, peers } from './peers/list.ts';
 import type { Visited } from './peers/pages/visit.ts';
-import { type Comparison, startComparison } from './peers/site.ts';
+import { type Comparison, inComparison } from './peers/site.ts';
 
 const TABS = 10;
 /** When the token is due, s after the sign-in: all tabs have to be open by then. A busy machine gets more at the next try. */
@@ -60,13 +60,9 @@ const measureOne = async (comparison: Comparison, peer: Peer): Promise<Measureme
   };
 };
 
-export const measure = async (): Promise<Measurement[]> => {
-  const comparison = await startComparison();
-  try {
+export const measure = (): Promise<Measurement[]> =>
+  inComparison(async (comparison) => {
     const measured: Measurement[] = [];
     for (const peer of peers) measured.push(await measureOne(comparison, peer));
     return measured;
-  } finally {
-    await comparison.close();
-  }
-};
+  });

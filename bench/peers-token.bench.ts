@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { figure, type Measurement, median } from './measure.ts';
 import { type PageName, peers } from './peers/list.ts';
-import { type Comparison, startComparison } from './peers/site.ts';
+import { type Comparison, inComparison } from './peers/site.ts';
 import { mainThreadOf, startVisitor, type Visitor } from './peers/visits.ts';
 import { CPU } from './report/tables.ts';
 
@@ -106,11 +106,4 @@ const measureAll = async (comparison: Comparison): Promise<Measurement[]> => {
   return measured;
 };
 
-export const measure = async (): Promise<Measurement[]> => {
-  const comparison = await startComparison();
-  try {
-    return await measureAll(comparison);
-  } finally {
-    await comparison.close();
-  }
-};
+export const measure = (): Promise<Measurement[]> => inComparison(measureAll);

@@ -7,10 +7,10 @@ import { scripts } from '../build/entries.ts';
 import manifest from '../package.json' with { type: 'json' };
 import { figure, type Measurement } from './measure.ts';
 
-/** The limit in package.json, bytes. */
-const limitOf = (name: string): number => {
+/** The limit in package.json, which is in kB. The development build has none. */
+const limitOf = (name: string): Pick<Measurement, 'limit'> => {
   const check = manifest['size-limit'].find((one) => one.name === `dist/${name}`);
-  return Math.round(Number.parseFloat(check!.limit) * 1000);
+  return check ? { limit: { atMost: Math.round(Number.parseFloat(check.limit) * 1000) } } : {};
 };
 
 export const measure = async (): Promise<Measurement[]> =>
@@ -21,7 +21,7 @@ export const measure = async (): Promise<Measurement[]> =>
         what: `size of ${name}, brotli`,
         value: brotliCompressSync(code).length,
         unit: 'bytes',
-        limit: { atMost: limitOf(name) },
+        ...limitOf(name),
         beside: `gzip ${figure(gzipSync(code, { level: 9 }).length)}, raw ${figure(code.length)}`,
       };
     }),

@@ -104,7 +104,7 @@ const serve = async (fetch: (request: Request) => Response | Promise<Response>) 
 };
 
 /** Build the pages, start the services and a browser. */
-export async function startComparison(): Promise<Comparison> {
+async function startComparison(): Promise<Comparison> {
   const ledger = createLedger();
   const names: readonly PageName[] = [...peers.map(({ name }) => name), 'indexeddb', 'localstorage'];
   const scripts = new Map<string, Scripts>();
@@ -159,4 +159,14 @@ export async function startComparison(): Promise<Comparison> {
       site.close();
     },
   };
+}
+
+/** Measure in a comparison, which is closed afterwards, also after a failure. */
+export async function inComparison<T>(measure: (comparison: Comparison) => Promise<T>): Promise<T> {
+  const comparison = await startComparison();
+  try {
+    return await measure(comparison);
+  } finally {
+    await comparison.close();
+  }
 }

@@ -19,8 +19,8 @@ import type { Tessera, TesseraCall } from './global.ts';
 import { checkTag, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts';
 
 /** Name the request that got no answer. For the development build. */
-const unanswered = (url: string) => (thrown: unknown) => {
-  throw thrown instanceof TypeError ? unansweredFault(`POST ${url.split('?')[0]}`) : thrown;
+const unanswered = (request: string) => (thrown: unknown) => {
+  throw thrown instanceof TypeError ? unansweredFault(request) : thrown;
 };
 
 /** Ask the publisher's server: POST, same-origin credentials, no body; 204 means that nobody is signed in. */
@@ -28,10 +28,10 @@ const provideFrom =
   (url: string): NonNullable<SessionOptions['provide']> =>
   async ({ signal }) => {
     const asked = fetch(url, { method: 'POST', credentials: 'same-origin', signal });
-    const response = await (isDevelopment ? asked.catch(unanswered(url)) : asked);
-    if (response.status === 204) return null;
     // A query may name the user.
     const request = `POST ${url.split('?')[0]}`;
+    const response = await (isDevelopment ? asked.catch(unanswered(request)) : asked);
+    if (response.status === 204) return null;
     if (isDevelopment && response.ok) {
       const fault = htmlFault(request, response);
       if (fault) throw fault;
@@ -85,8 +85,11 @@ const install = () => {
   const isQueue = Array.isArray(before);
   // A second copy of the file leaves the page to the first.
   const isSecond = !isQueue && typeof before?.createSession === 'function';
-  // A module, which sees no tag, is the graver mistake.
-  if (isDevelopment) isSecond && scriptTag ? warnOfSecondTag() : checkTag(scriptTag);
+  if (isDevelopment) {
+    // A module sees no tag: its type is to be named, even if the file is there already.
+    if (isSecond && scriptTag) warnOfSecondTag();
+    else checkTag(scriptTag);
+  }
   if (isSecond) return;
   const tessera = createTessera();
   window.tessera = tessera;

@@ -49,7 +49,7 @@ function follow(shell: Shell, answer: unknown, thrown?: readonly unknown[]): voi
 function reportGate(shell: Shell, answer: unknown, thrown: readonly unknown[] | undefined): void {
   const fault = isDevelopment ? gateFault(answer, thrown) : 'no_consent: failed';
   if (isDevelopment && !shell.page.isClosed) warn(fault, 'no_consent', ...(thrown ?? []));
-  // After a withdrawal, which erases the last failure too.
+  // Here, not before `setConsent`: a withdrawal erases the last failure.
   reportError(shell, new TokenError('no_consent', fault));
   reconcile(shell);
 }

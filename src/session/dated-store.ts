@@ -50,13 +50,15 @@ function checked(stored: unknown): DatedRecord | undefined {
 export function createDatedStore(name: string, baseUrl: string): DatedStore {
   let last: DatedRecord | undefined;
   let expected: { refreshToken: unknown; actAt: number } | undefined;
-  /** What the last change has used of it. */
-  let used: typeof expected;
   let inUse: Store;
 
   /** Acts of one browser stay in order even if its clock is set back. */
   const inOrder = (actAt: number, ...acts: ({ readonly actAt?: number | undefined } | undefined)[]) =>
     Math.max(actAt, ...acts.map((act) => (act?.actAt ?? 0) + 1));
+
+  /** The announced act, if `record` is its outcome. */
+  const expectedActIn = (record: DatedRecord | undefined) =>
+    record?.set?.refreshToken === expected?.refreshToken ? expected : undefined;
 
   const forThisOperator = (stored: unknown) => {
     const record = checked(stored);
@@ -69,8 +71,7 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
     const after = change(before) as DatedRecord | undefined;
     if (!after || after === before) return after && stored;
     if (after.generation === before?.generation) return { ...after, actAt: before.actAt };
-    if (expected && after.set?.refreshToken === expected.refreshToken) used = expected;
-    return { ...after, actAt: inOrder(used?.actAt ?? Date.now(), before) };
+    return { ...after, actAt: inOrder(expectedActIn(after)?.actAt ?? Date.now(), before) };
   };
 
   const watch = (store: Store): Store => {
@@ -83,10 +84,11 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
       ...store,
       read: async () => forThisOperator(note(await store.read())),
       update: async (change) => {
-        used = undefined;
         const stored = await store.update((before) => changed(before, change));
+        const record = checked(stored);
+        const act = expectedActIn(record);
         // The act is stored: a later one with the same outcome is another act.
-        if (used === expected) expected = undefined;
+        if (act && (record?.actAt ?? 0) >= act.actAt) expected = undefined;
         return note(stored);
       },
       // The session's own record has no time.

@@ -102,8 +102,8 @@ function waitFor<T>(shell: Shell, timeoutMs: number, what: string, check: () => 
   return withTimeout(timeoutMs, found, what).finally(off);
 }
 
-/** Say why there was no token within the time limit; for the development build. Any other error is passed on as it is. */
-function explained(shell: Shell, error: TokenError): TokenError {
+/** Add to a time-out of `getToken` why there was no token; for the development build. Any other error stays as it is. */
+function explainTimeout(shell: Shell, error: TokenError): TokenError {
   // The last failure may be a time-out too, of `provide`.
   if (error.code !== 'timeout' || error === shell.page.lastError) return error;
   return new TokenError('timeout', `${error.message}. ${noToken(shell).message}`);
@@ -119,7 +119,7 @@ export async function getToken(shell: Shell, timeoutMs: number): Promise<string>
   try {
     return await waitFor(shell, timeoutMs, 'getToken', check);
   } catch (error) {
-    throw isDevelopment ? explained(shell, error as TokenError) : error;
+    throw isDevelopment ? explainTimeout(shell, error as TokenError) : error;
   } finally {
     setPage(shell, { callers: shell.page.callers - 1 });
   }

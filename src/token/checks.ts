@@ -128,8 +128,8 @@ export function parseBaseUrl(
  * @example addressFault('localhost:8080') // '"localhost:8080" without a scheme: add http://'
  */
 export function addressFault(value: string): string | undefined {
-  const isEndpoint = /\/v[0-3]\/(token|identity|optout|key)\b/.test(value);
-  return isEndpoint ? 'the URL of an endpoint: leave out the path from /v on' : hostWithoutScheme(value);
+  const [, version] = /(\/v[0-3])\/(?:token|identity|optout|key)\b/.exec(value) ?? [];
+  return version ? `the URL of an endpoint: leave out ${version} and what follows` : hostWithoutScheme(value);
 }
 
 /**
