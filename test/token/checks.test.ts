@@ -204,6 +204,7 @@ describe('parseBaseUrl', () => {
     ['ws://localhost', 'the scheme "ws:"'],
     ['wss://localhost', 'the scheme "wss:"'],
     ['file:///etc/hosts', 'the scheme "file:"'],
+    ['a-made-up-ftp:x', 'another scheme'],
     ['operator.example:8080', '"operator.example:8080" without a scheme'],
     ['https://operator.example/v2/token/refresh', 'the URL of an endpoint: leave out /v2 and what follows'],
     ['https://operator.example/uid/v3/identity/map', 'the URL of an endpoint: leave out /v3 and what follows'],

@@ -4,9 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { noTokenError } from '../../../src/session/rules/no-token.ts';
 import type { PageState } from '../../../src/session/rules/page-state.ts';
 import type { SessionRecord } from '../../../src/session/rules/record.ts';
+import { TokenError } from '../../../src/token/errors.ts';
 import { ARRIVAL, bare, failure, HOUR, page, record, retry, STALE } from './fixtures.ts';
 
 const error = failure(503);
+const gateFailed = new TokenError('no_consent', 'consent: the gate failed with Error; that is no consent');
 const all = { optedOut: true, ended: true } as const;
 const asks = { canProvide: true } as const;
 const reading = { storage: { isCurrent: false, isKnown: false } } as const;
@@ -33,6 +35,27 @@ describe('the error where there is no token', () => {
       page({ consent: 'refused' }),
       'no_consent',
       'Consent is refused or withdrawn.',
+    ],
+    [
+      'a consent gate that failed says so while there is no consent',
+      record(all),
+      page({ consent: 'pending', lastError: gateFailed }),
+      'no_consent',
+      gateFailed.message,
+    ],
+    [
+      'another failure says nothing about consent',
+      record(all),
+      page({ consent: 'refused', lastError: error }),
+      'no_consent',
+      'Consent is refused or withdrawn.',
+    ],
+    [
+      'a consent gate that failed before consent was given says nothing afterwards',
+      record(all),
+      page({ lastError: gateFailed }),
+      'opted_out',
+      'The user has opted out.',
     ],
     [
       'an opt-out comes before the end of the set',
