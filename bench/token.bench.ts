@@ -6,7 +6,8 @@
  */
 
 import type { BrowserContext } from 'playwright-core';
-import { compare, figure, type Measurement, median } from './measure.ts';
+import { compare, figure, type Measurement, median, sleep } from './measure.ts';
+import { QUIET_MS } from './peers/visits.ts';
 import { startPages } from './support/page.ts';
 
 const ROUNDS = 12;
@@ -38,6 +39,8 @@ const visit = async (profile: BrowserContext, url: string, throttling: number) =
   const cdp = await profile.newCDPSession(page);
   await cdp.send('Emulation.setCPUThrottlingRate', { rate: throttling });
   await page.goto(url);
+  // Playwright's own script, which waits in the page, takes its main thread.
+  await sleep(QUIET_MS * throttling);
   await page.waitForFunction(() => (window as never as Timed).doneAt > 0);
   const { startedAt, evaluatedAt, doneAt } = await page.evaluate(() => {
     const { startedAt, evaluatedAt, doneAt } = window as never as Timed;

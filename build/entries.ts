@@ -35,14 +35,16 @@ export interface ScriptFile {
   readonly noble?: string;
   /** Full error messages, and warnings in the console; see `src/token/development.ts`. Such a file has no size limit. */
   readonly isDevelopment?: true;
+  /** Nearly all of the file runs while the page loads: engines shall compile it at once, not function by function. */
+  readonly isEager?: true;
 }
 
 /** File name in `dist/` -> what it is built from. */
 export const scripts: Readonly<Record<string, ScriptFile>> = {
-  'tessera.js': { source: 'src/page/script.ts', format: 'iife', noble: 'src/page/noble.ts' },
-  'tessera-uid2.js': { source: 'src/page/uid2/script.ts', format: 'iife', noble: 'src/page/noble.ts' },
+  'tessera.js': { source: 'src/page/script.ts', format: 'iife', noble: 'src/page/noble.ts', isEager: true },
+  'tessera-uid2.js': { source: 'src/page/uid2/script.ts', format: 'iife', noble: 'src/page/noble.ts', isEager: true },
   'tessera-noble.js': { source: 'build/noble.ts', format: 'es' },
-  'tessera.full.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts' },
+  'tessera.full.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts', isEager: true },
   'tessera.dev.js': { source: 'src/page/script.ts', format: 'iife', noble: 'build/noble.ts', isDevelopment: true },
   'tessera-inspector.js': { source: 'src/page/inspector/script.ts', format: 'iife' },
 };

@@ -242,6 +242,14 @@ test('every entry has types for every module resolution that reads `exports`', a
   expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(Object.keys(entries)));
 });
 
+test('a script-tag file that runs while the page loads begins with the hint to compile it at once', async () => {
+  const eager = ['tessera.js', 'tessera-uid2.js', 'tessera.full.js'];
+  for (const file of Object.keys(scripts)) {
+    const text = await readFile(`${root}dist/${file}`, 'utf8');
+    expect([file, text.startsWith('//# allFunctionsCalledOnLoad\n')]).toEqual([file, eager.includes(file)]);
+  }
+});
+
 describe('the bill of materials', () => {
   interface Component {
     readonly name: string;

@@ -5,7 +5,9 @@ import { createAdaptorServer } from '@hono/node-server';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { toWire } from '../../src/token/index.ts';
 import { launchOptions } from '../../test/support/chromium.ts';
+import { sleep } from '../measure.ts';
 import { builtNode, builtOperator, builtServer } from '../support/built.ts';
+import { beforeFirstStatement } from '../support/first-statement.ts';
 import { createAuthority } from './authority.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { type PageName, peers } from './list.ts';
@@ -31,6 +33,8 @@ export interface Visit {
   readonly signIn?: boolean;
   /** Seconds from the sign-in until the client means to refresh. Default: not during the bench. */
   readonly dueS?: number;
+  /** How long the page is left alone before Playwright's own script waits in it, ms. That script takes its main thread. Default 0. */
+  readonly quietMs?: number;
 }
 
 export interface Comparison {
@@ -44,7 +48,8 @@ export interface Comparison {
 }
 
 /** The first statement of a timed file. */
-const timed = (code: string): string => `var startedAt = performance.now(); performance.mark('started');${code}`;
+const timed = (code: string): string =>
+  beforeFirstStatement("var startedAt = performance.now(); performance.mark('started');", code);
 
 const htmlOf = (name: PageName, query: URLSearchParams): string => {
   const data =
@@ -124,7 +129,11 @@ async function startComparison(): Promise<Comparison> {
   });
   const browser = await chromium.launch(await launchOptions({ ignoreDefaultArgs: PLAYWRIGHT_ONLY }));
 
-  const open: Comparison['open'] = async (profile, { page: name, run, signIn, dueS = NOT_DUE_S }, before) => {
+  const open: Comparison['open'] = async (
+    profile,
+    { page: name, run, signIn, dueS = NOT_DUE_S, quietMs = 0 },
+    before,
+  ) => {
     const marginS = peers.find((peer) => peer.name === name)?.marginS ?? 0;
     const query = new URLSearchParams({
       issuer: `${authority.url}/${run}/${dueS + marginS}/${dueS}`,
@@ -136,6 +145,7 @@ async function startComparison(): Promise<Comparison> {
     const page = await profile.newPage();
     await before?.(page);
     await page.goto(`${site.url}/${name}?${query}`);
+    await sleep(quietMs);
     await page.waitForFunction(
       () => {
         const { doneAt, failure } = window as never as Visited;

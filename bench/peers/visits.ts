@@ -15,6 +15,9 @@ interface TraceEvent {
   readonly dur?: number;
 }
 
+/** A visit at full speed ends within this time, ms. */
+export const QUIET_MS = 200;
+
 const CATEGORIES = ['blink.user_timing', 'disabled-by-default-devtools.timeline'];
 
 /** Throttle the CPU of a page. */
@@ -42,7 +45,7 @@ export async function startVisitor(comparison: Comparison, name: PageName): Prom
     name,
     profile,
     tokenMs: async (throttling) => {
-      const page = await comparison.open(profile, visit, throttle(throttling));
+      const page = await comparison.open(profile, { ...visit, quietMs: QUIET_MS * throttling }, throttle(throttling));
       const ms = await page.evaluate(() => {
         const { startedAt, doneAt } = window as never as Visited;
         return doneAt - startedAt;

@@ -5,6 +5,7 @@ import { type BrowserContext, chromium } from 'playwright-core';
 import type { OperatorOptions } from '../../src/operator/index.ts';
 import { launchOptions } from '../../test/support/chromium.ts';
 import { builtNode, builtOperator, builtServer } from './built.ts';
+import { beforeFirstStatement } from './first-statement.ts';
 
 /**
  * Flags of Playwright that switch off timer throttling. They are removed here, because users have throttling: if Chromium
@@ -48,7 +49,8 @@ export const startPages = async (lifetimes: OperatorOptions, script: string, bar
   const client = createClient({ baseUrl: operatorAt.url, ...operator.participants[0]! });
   const tokens = tokenHandler({ client, user: () => ({ email: 'reader@example.com' }) });
   const file = await readFile(new URL('../../dist/tessera.js', import.meta.url), 'utf8');
-  const timed = (code: string) => `var startedAt = performance.now();${code}\n;var evaluatedAt = performance.now();`;
+  const timed = (code: string) =>
+    `${beforeFirstStatement('var startedAt = performance.now();', code)}\n;var evaluatedAt = performance.now();`;
   const html = (src: string) => `<!doctype html><title>bench</title><link rel="icon" href="data:,">
     <script>${script}</script>
     <script async src="${src}" data-base-url="${operatorAt.url}" data-provide="/token"></script>`;
