@@ -37,7 +37,7 @@ const rate = async (work: () => Promise<number>): Promise<number> => {
 export const measure = async (): Promise<Measurement[]> => {
   const service = await start<{ baseUrl: string; apiKey: string; clientSecret: string }>('mapping-operator.ts');
   const folder = await mkdtemp(join(tmpdir(), 'tessera-stored-'));
-  const postgres = await startPostgres();
+  const postgres = await startPostgres('128MB');
   const [{ createClient }, { createMappings }] = await Promise.all([builtServer(), builtMapping()]);
   const client = createClient(service.message);
   const alone = async () => {

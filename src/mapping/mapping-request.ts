@@ -20,7 +20,7 @@ export interface AnsweredRow extends Key {
   /** See `tables.ts`. */
   readonly dueAt: number | null;
   /** Why the row is invalid, in the words of the service. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 /** The rows of the batches before the first failure, and that failure. */
@@ -32,18 +32,44 @@ export interface AnsweredRows {
 /** Request mappings of keys, in their order. Never rejects: the batches before a failed one count. */
 export type RequestMappings = (keys: readonly Key[], signal: AbortSignal) => Promise<AnsweredRows>;
 
-const NO_MAPPING = { rawId: null, previousRawId: null, remapAt: null, bucketId: null, dueAt: null };
-
 const rowOf = ({ type, hash }: Key, result: MapResult | MapResultV2, now: number): AnsweredRow => {
   const { answeredAt = now } = result;
-  const row = { type, hash, ...NO_MAPPING, answeredAt };
-  if (result.status === 'optout') return { ...row, state: 'optedOut' };
-  if (result.status === 'unmapped') return { ...row, state: 'invalid', reason: result.reason };
-  const mapped = { ...row, state: 'mapped', rawId: result.rawId } as const;
-  if ('bucketId' in result) return { ...mapped, bucketId: result.bucketId };
+  // Every member is written out: with spread objects a row took three times as long.
+  if (result.status !== 'mapped') {
+    const [state, reason] =
+      result.status === 'optout' ? (['optedOut', undefined] as const) : (['invalid', result.reason] as const);
+    return {
+      type,
+      hash,
+      state,
+      rawId: null,
+      previousRawId: null,
+      remapAt: null,
+      bucketId: null,
+      answeredAt,
+      dueAt: null,
+      reason,
+    };
+  }
+  const { rawId } = result;
+  if ('bucketId' in result) {
+    const { bucketId } = result;
+    return {
+      type,
+      hash,
+      state: 'mapped',
+      rawId,
+      previousRawId: null,
+      remapAt: null,
+      bucketId,
+      answeredAt,
+      dueAt: null,
+    };
+  }
   const { previousRawId, remapAt } = result;
   // If the service names a time in the past, the next run asks again; this one would never end.
-  return { ...mapped, previousRawId, remapAt, dueAt: Math.max(remapAt, answeredAt + 1) };
+  const dueAt = Math.max(remapAt, answeredAt + 1);
+  return { type, hash, state: 'mapped', rawId, previousRawId, remapAt, bucketId: null, answeredAt, dueAt };
 };
 
 /** Create the function that requests mappings through `client`. `clock` learns the service's time from the answers. */

@@ -30,8 +30,11 @@ const keyAt = (dii: Dii, index: number): Key | undefined => {
   }
 };
 
-// Not `for await`: waiting for the next item needs a time limit.
-const readerOf = (source: Source<Dii>): AsyncIterator<Dii> | Iterator<Dii> =>
+type Step = IteratorResult<Dii>;
+
+// Not `for await`: waiting for the next item needs a time limit. An array or a generator has its next item at once: a promise for
+// each would take longer than all the rest.
+const readerOf = (source: Source<Dii>): { next(): Step | Promise<Step>; return?(): unknown } =>
   Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
 
 /** Start a timer that does not keep the process alive. */
@@ -57,7 +60,7 @@ export async function* batchesOf(
 ): AsyncGenerator<Batch, void, undefined> {
   const reader = readerOf(source);
   let index = 0;
-  let nextItem: Promise<IteratorResult<Dii>> | undefined;
+  let outstanding: Step | Promise<Step> | undefined;
   let timer = startTimer();
   let isEnded = false;
   try {
@@ -66,11 +69,11 @@ export async function* batchesOf(
       let isEarly = false;
       const keys: Key[] = [];
       while (read < BATCH_SIZE && !isEnded && !isEarly) {
-        nextItem ??= Promise.resolve(reader.next());
-        const next = await Promise.race([nextItem, timer.elapsed]);
+        outstanding ??= reader.next();
+        const next = 'then' in outstanding ? await Promise.race([outstanding, timer.elapsed]) : outstanding;
         isEarly = !next;
         if (!next) continue;
-        nextItem = undefined;
+        outstanding = undefined;
         isEnded = next.done === true;
         if (next.done) continue;
         const key = keyAt(next.value, index);
@@ -87,7 +90,7 @@ export async function* batchesOf(
     timer.clear();
     // A source whose next item is outstanding must not block. One that has ended or failed needs no `return`.
     const closing = isEnded ? undefined : reader.return?.();
-    if (nextItem) Promise.resolve(closing).catch(() => {});
+    if (outstanding) Promise.resolve(closing).catch(() => {});
     else await closing;
   }
 }

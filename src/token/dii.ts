@@ -90,6 +90,9 @@ export function hashOf(form: DiiForm, value: string): Bytes | undefined {
   return normalised === undefined ? undefined : hashDii(normalised);
 }
 
+/** Base64 of 32 bytes as {@link toB64} writes it: the last character before the padding carries four bits. */
+const WIRE_HASH = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
+
 /**
  * Return the hash of a DII in its wire form.
  *
@@ -97,6 +100,8 @@ export function hashOf(form: DiiForm, value: string): Bytes | undefined {
  * @example hashTextOf('email', 'User@Example.com') // 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ='
  */
 export function hashTextOf(form: DiiForm, value: string): string | undefined {
+  // Decoding and encoding a hash takes ten times as long as seeing that it is in wire form already.
+  if (form.endsWith('_hash') && WIRE_HASH.test(value)) return value;
   const hash = hashOf(form, value);
   return hash && toB64(hash);
 }

@@ -88,8 +88,12 @@ const ready = async (server: ChildProcess): Promise<void> => {
   throw new Error(`expected PostgreSQL to start, got: ${said.slice(-5).join(' | ')}`);
 };
 
-/** Start a server. */
-export const startPostgres = async (): Promise<PostgresServer> => {
+/**
+ * Start a server.
+ *
+ * @param sharedBuffers  its cache. PostgreSQL's own default is 128MB.
+ */
+export const startPostgres = async (sharedBuffers = '32MB'): Promise<PostgresServer> => {
   const [bin, user] = await Promise.all([findOrInstall(), unprivileged()]);
   const folder = await mkdtemp(join(tmpdir(), 'tessera-postgres-'));
   const data = join(folder, 'data');
@@ -111,7 +115,7 @@ export const startPostgres = async (): Promise<PostgresServer> => {
       unix_socket_directories: '',
       // The tests kill clients, never the server.
       fsync: 'off',
-      shared_buffers: '32MB',
+      shared_buffers: sharedBuffers,
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const server = spawn(join(bin, 'postgres'), ['-D', data, ...flags], { ...as, stdio: ['ignore', 'ignore', 'pipe'] });

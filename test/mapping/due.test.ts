@@ -2,7 +2,7 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
-import type { Mappings } from '../../src/mapping/index.ts';
+import type { Database, Mappings } from '../../src/mapping/index.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
 import { DAY, fixture, NOON, people, type Service, service, stored } from './fixtures.ts';
@@ -111,20 +111,23 @@ describe.each(KINDS)('due runs on %s', (kind) => {
   });
 });
 
+/** Wait until all other connections have ended: PostgreSQL publishes the statistics of a connection then. */
+const connectionsEnded = (database: Database): Promise<void> =>
+  vi.waitFor(
+    async () => {
+      const others = 'SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()';
+      expect(await database.query(`${others} AND backend_type = 'client backend'`)).toEqual([]);
+    },
+    { timeout: 20_000 },
+  );
+
 test.each([2, 3] as const)('no due run reads the whole table (version %i)', async (version) => {
   const { mappings, service: its, place } = await fixture('postgres', { version });
   await mappings.map(people(3_000));
   await mappings.close();
   const database = await openDatabase(place, { connections: 1 });
   const reads = async () => {
-    // PostgreSQL publishes the statistics of a connection when it ends.
-    await vi.waitFor(
-      async () => {
-        const others = 'SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()';
-        expect(await database.query(`${others} AND backend_type = 'client backend'`)).toEqual([]);
-      },
-      { timeout: 20_000 },
-    );
+    await connectionsEnded(database);
     const [counted] = await database.query<{ whole: number; byIndex: number }>(
       `SELECT seq_scan AS whole, idx_scan AS "byIndex" FROM pg_stat_user_tables WHERE relname = 'tessera_mappings'`,
     );
@@ -145,6 +148,24 @@ test.each([2, 3] as const)('no due run reads the whole table (version %i)', asyn
   const after = await reads();
   expect(after.whole).toBe(before.whole);
   expect(after.byIndex).toBeGreaterThan(before.byIndex);
+  await database.close();
+});
+
+test('the index entries that a job reads grow with its rows, not with their square', async () => {
+  const { mappings, place } = await fixture('postgres', { workers: 1 });
+  const database = await openDatabase(place, { connections: 1 });
+  // A VACUUM in between would hide entries that are read again and again.
+  await database.query('ALTER TABLE tessera_mappings SET (autovacuum_enabled = off)');
+  const rows = 40_000;
+  await mappings.map(people(rows));
+  await mappings.close();
+  await connectionsEnded(database);
+  const [index] = await database.query<{ reads: number }>(
+    `SELECT idx_tup_read AS reads FROM pg_stat_user_indexes WHERE indexrelname = 'tessera_mappings_due_at'`,
+  );
+  // To claim a row, and once more with the claim after it.
+  expect(index!.reads / rows).toBeGreaterThan(0.9);
+  expect(index!.reads / rows).toBeLessThan(2.5);
   await database.close();
 });
 

@@ -75,6 +75,25 @@ describe('hashes', () => {
     }
   });
 
+  test('a hash with other unused bits before the padding is the same hash, in its wire form', () => {
+    // The last character carries four bits of the hash; the other two are ignored.
+    for (const last of ['A', 'B', 'C', 'D'])
+      expect(hashTextOf('email_hash', `${'A'.repeat(42)}${last}=`)).toBe(`${'A'.repeat(43)}=`);
+  });
+
+  test('a hash in place of an address or a number is neither', () => {
+    for (const form of ['email', 'phone'] as const) expect(hashTextOf(form, FOO_HASH.b64)).toBeUndefined();
+  });
+
+  test.each([
+    ['base64 after another character', `A${FOO_HASH.b64}`],
+    ['base64 before another character', `${FOO_HASH.b64}A`],
+    ['three characters', 'AA='],
+    ['42 characters of another alphabet', `${'!'.repeat(42)}A=`],
+  ])('%s has no wire form', (_, text) => {
+    expect(hashTextOf('email_hash', text)).toBeUndefined();
+  });
+
   const hex = USER_HASH_HEX;
   test.each([
     ['an empty string', ''],
