@@ -125,7 +125,8 @@ export async function getToken(shell: Shell, timeoutMs: number): Promise<string>
   }
 }
 
-/** Message of the development build. */
+/** Messages of the development build. */
+const HELD = 'refresh: another tab is refreshing, and has brought no newer set';
 const TOO_EARLY = 'refresh: too early to ask the service again; see state.next';
 
 /** How long `refresh()` waits for another tab, beyond the time limit of that tab: for an attempt that follows here, ms. */
@@ -144,8 +145,11 @@ export async function refreshNow(shell: Shell): Promise<void> {
   const isOver = () => (!shell.page.attempt && shell.page.otherTabUntil <= shell.clock.now()) || undefined;
   await waitFor(shell, settings.timeoutMs + FOLLOW_UP_MS, 'refresh in another tab', isOver);
   if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
-  if (plan.kind === 'refresh' && isSameSet(records.record, before))
-    throw shell.page.lastError ?? new TokenError('network', isDevelopment ? TOO_EARLY : undefined);
+  if (plan.kind !== 'refresh' || !isSameSet(records.record, before)) return;
+  const { lastError, lockRefusals } = shell.page;
+  if (lastError) throw lastError;
+  if (lockRefusals) throw new TokenError('timeout', isDevelopment ? HELD : undefined);
+  throw new TokenError('network', isDevelopment ? TOO_EARLY : undefined);
 }
 
 /** End the set in force for all tabs, then ask `provide`. */

@@ -72,6 +72,27 @@ describe('with Web Locks', () => {
     fixture.close();
   });
 
+  test('refresh() of a fresh set that another tab is refreshing rejects when the limit of that tab, 12 s, has passed', async () => {
+    const locks = fakeLocks();
+    const name = `tabs-${testNumber++}`;
+    const { session, ...fixture } = await openLoaded({ name });
+    locks.held.add(name);
+    const refreshed = session.refresh().catch((error: unknown) => error);
+    let ended = false;
+    void refreshed.then(() => {
+      ended = true;
+    });
+    await fixture.advance(11_900);
+    expect(ended).toBe(false);
+    await fixture.advance(200);
+    expect(await refreshed).toMatchObject({
+      code: 'timeout',
+      message: 'refresh: another tab is refreshing, and has brought no newer set',
+    });
+    expect(fixture.sent).toEqual([]);
+    fixture.close();
+  });
+
   test('a lock that is never released delays a refresh by 24 s: then the lease in the record decides', async () => {
     const locks = fakeLocks();
     const fixture = createFixture();

@@ -54,6 +54,8 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
   // Nobody here refreshes: past the end of the refresh token the host is asked.
   const isHostNeedAhead = !page.canRefresh && record.set && at < record.set.endsAt;
   const hostNeedAt = isHostNeedAhead && record.set ? record.set.endsAt - record.offsetMs : Number.POSITIVE_INFINITY;
+  // Also with a fresh set: a call of `refresh()` may wait for the other tab.
+  const otherTabEndsAt = page.otherTabUntil > now ? page.otherTabUntil : Number.POSITIVE_INFINITY;
   const { events, emitted } = settled ? eventsOf(page, record, at, need) : { events: [], emitted: page.emitted };
   const isPending = attempt !== undefined || page.attempt !== undefined;
   // Refusals count for a day: then the service is asked again.
@@ -75,7 +77,7 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
     attempt,
     isAttemptVoid,
     wakeAt: settled
-      ? Math.min(changesAt, forgivenAt, hostNeedAt, wait?.at ?? Number.POSITIVE_INFINITY)
+      ? Math.min(changesAt, forgivenAt, hostNeedAt, otherTabEndsAt, wait?.at ?? Number.POSITIVE_INFINITY)
       : Number.POSITIVE_INFINITY,
     isTokenExpected: !page.isClosed && page.consent !== 'refused' && (!settled || isPending || isSoon(wait)),
     page: { ...page, emitted },
