@@ -9,9 +9,9 @@ import { access, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { startPostgres } from '../test/database/postgres-server.ts';
-import { figure, type Measurement, median } from './measure.ts';
+import { compare, figure, type Measurement } from './measure.ts';
 import { builtServer } from './support/built.ts';
-import { openLoad } from './support/load.ts';
+import { type Load, openLoad } from './support/load.ts';
 
 const COMMAND = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const GROUPS = '/sys/fs/cgroup/cpu';
@@ -37,8 +37,11 @@ const hold = async (pid: number): Promise<() => Promise<void>> => {
   return () => rmdir(group);
 };
 
-/** An operator of several processes, each of them held, with a load on it. */
-const startGroup = async (processes: number, database: string) => {
+/** What ends when the bench ends, the last first. */
+type Cleanup = (() => unknown)[];
+
+/** Start an operator of several processes, each of them held, and open a load on it. */
+const startGroup = async (processes: number, database: string, cleanup: Cleanup): Promise<Load> => {
   const args = ['operator', '--port', '0', '--roles', 'GENERATOR', '--log-level', 'error', '--database', database];
   const child = spawn(process.execPath, [COMMAND, ...args, '--processes', String(processes)], {
     env: {
@@ -49,6 +52,12 @@ const startGroup = async (processes: number, database: string) => {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const groups: (() => Promise<void>)[] = [];
+  cleanup.push(async () => {
+    child.kill('SIGTERM');
+    await ended;
+    for (const remove of groups) await remove();
+  });
   const url = await new Promise<string>((resolve, reject) => {
     child.once('exit', () => reject(new Error('processes: expected the operator to listen, it ended')));
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -61,18 +70,11 @@ const startGroup = async (processes: number, database: string) => {
   const { createClient } = await builtServer();
   const answer = await createClient({ baseUrl: url, ...PARTICIPANT }).generate({ email: 'user@example.com' });
   if (answer.status !== 'success') throw new Error(`processes: expected a token set, got ${answer.status}`);
-  const release = await Promise.all(workers.map(hold));
+  for (const pid of workers) groups.push(await hold(pid));
   const target = { port: Number(new URL(url).port), path: '/v2/token/refresh', body: answer.tokens.refreshToken };
   const load = await openLoad(target, CONNECTIONS);
-  return {
-    load,
-    stop: async () => {
-      load.close();
-      child.kill('SIGTERM');
-      await ended;
-      for (const remove of release) await remove();
-    },
-  };
+  cleanup.push(load.close);
+  return load;
 };
 
 export const measure = async (): Promise<Measurement[]> => {
@@ -86,25 +88,28 @@ export const measure = async (): Promise<Measurement[]> => {
     );
     return [];
   }
-  const postgres = await startPostgres();
-  const database = postgres.url('postgres');
-  const one = await startGroup(1, database);
-  const two = await startGroup(2, database);
-  const rates: { readonly one: number; readonly two: number }[] = [];
-  for (let round = -2; round < ROUNDS; round++) {
-    const rate = { one: await one.load.run(ROUND_MS), two: await two.load.run(ROUND_MS) };
-    if (round >= 0) rates.push(rate);
+  const cleanup: Cleanup = [];
+  try {
+    const postgres = await startPostgres();
+    cleanup.push(postgres.stop);
+    const database = postgres.url('postgres');
+    const one = await startGroup(1, database, cleanup);
+    const two = await startGroup(2, database, cleanup);
+    const { ours, peer, ratio } = await compare(
+      { rounds: ROUNDS, warmUp: 2 },
+      () => two.run(ROUND_MS),
+      () => one.run(ROUND_MS),
+    );
+    return [
+      {
+        what: `refreshes a second of two processes, each held to ${SHARE} of a core, of those of one`,
+        value: ratio,
+        unit: 'x',
+        limit: { atLeast: 1.8 },
+        beside: `${figure(ours)} and ${figure(peer)} /s`,
+      },
+    ];
+  } finally {
+    for (const end of cleanup.reverse()) await end();
   }
-  await one.stop();
-  await two.stop();
-  await postgres.stop();
-  return [
-    {
-      what: `refreshes a second of two processes, each held to ${SHARE} of a core, of those of one`,
-      value: median(rates.map(({ one, two }) => two / one)),
-      unit: 'x',
-      limit: { atLeast: 1.8 },
-      beside: `${figure(median(rates.map(({ two }) => two)))} and ${figure(median(rates.map(({ one }) => one)))} /s`,
-    },
-  ];
 };

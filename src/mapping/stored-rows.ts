@@ -36,7 +36,7 @@ export async function* pages(
     const { type, hash } = last;
     const page: Mapping[] = await indexedTransaction(database, async (queries) => {
       // Otherwise the planner reads all rows after the last one, and sorts them.
-      await queries.script('SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off');
+      await queries.script('SET LOCAL enable_sort = off');
       return queries.query<Mapping>(
         `SELECT ${COLUMNS} FROM tessera_mappings WHERE (type, hash) > ($1, $2) AND ($3::text IS NULL OR state = $3)
           ORDER BY type, hash LIMIT ${PAGE_SIZE}`,

@@ -55,8 +55,8 @@ export const TABLES: Migrations = {
 /**
  * Run a transaction that finds rows through indexes.
  *
- * The planners prefer to read the whole table, or all rows that fit before the first few are taken: PGlite never runs ANALYZE by
- * itself, and PostgreSQL underestimates the cost of both for a table that has just grown. A bitmap scan would also read the entries of
+ * The planners prefer to read the whole table, or to collect all matching rows before they return the first: PGlite never runs ANALYZE
+ * by itself, and PostgreSQL underestimates the cost of both for a table that has just grown. A bitmap scan would also read the entries of
  * all rows that were claimed before, until a VACUUM; an index scan marks them as dead.
  */
 export function indexedTransaction<T>(database: Database, work: (queries: Queries) => Promise<T>): Promise<T> {

@@ -20,6 +20,7 @@ import {
   ERASURE,
   HOST_CALL,
   noToken,
+  readAgain,
   reconcile,
   reportError,
   type Shell,
@@ -144,12 +145,13 @@ export async function refreshNow(shell: Shell): Promise<void> {
   // Another tab may be refreshing: its message, or its time limit, ends the wait. An attempt may follow here.
   const isOver = () => (!shell.page.attempt && shell.page.otherTabUntil <= shell.clock.now()) || undefined;
   await waitFor(shell, settings.timeoutMs + FOLLOW_UP_MS, 'refresh in another tab', isOver);
+  // The message of that tab may have been lost.
+  if (shell.page.lockRefusals) await readAgain(shell, false);
   if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
   if (plan.kind !== 'refresh' || !isSameSet(records.record, before)) return;
   const { lastError, lockRefusals } = shell.page;
-  if (lastError) throw lastError;
   if (lockRefusals) throw new TokenError('timeout', isDevelopment ? HELD : undefined);
-  throw new TokenError('network', isDevelopment ? TOO_EARLY : undefined);
+  throw lastError ?? new TokenError('network', isDevelopment ? TOO_EARLY : undefined);
 }
 
 /** End the set in force for all tabs, then ask `provide`. */

@@ -93,6 +93,21 @@ describe('with Web Locks', () => {
     fixture.close();
   });
 
+  test('refresh() resolves if the other tab has stored a newer set, even if its message was lost', async () => {
+    const locks = fakeLocks();
+    const name = `tabs-${testNumber++}`;
+    const { session, store, ...fixture } = await openLoaded({ name });
+    locks.held.add(name);
+    const refreshed = session.refresh();
+    await fixture.advance(5_000);
+    await store.update(() => recordOf(2));
+    await fixture.advance(8_000);
+    await refreshed;
+    expect(session.advertisingToken).toBe('advertising-2');
+    expect(fixture.sent).toEqual([]);
+    fixture.close();
+  });
+
   test('a lock that is never released delays a refresh by 24 s: then the lease in the record decides', async () => {
     const locks = fakeLocks();
     const fixture = createFixture();
