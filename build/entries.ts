@@ -35,7 +35,7 @@ export interface ScriptFile {
   readonly noble?: string;
   /** Full error messages, and warnings in the console; see `src/token/development.ts`. Such a file has no size limit. */
   readonly isDevelopment?: true;
-  /** Nearly all of the file runs while the page loads: engines shall compile it at once, not function by function. */
+  /** Nearly all of the file runs while the page loads: an engine should compile it at once, not function by function. */
   readonly isEager?: true;
 }
 

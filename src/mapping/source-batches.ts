@@ -32,8 +32,7 @@ const keyAt = (dii: Dii, index: number): Key | undefined => {
 
 type Step = IteratorResult<Dii>;
 
-// Not `for await`: waiting for the next item needs a time limit. An array or a generator has its next item at once: a promise for
-// each would take longer than all the rest.
+// Not `for await`: waiting for the next item needs a time limit. An array or a generator has its next item at once and needs no promise.
 const readerOf = (source: Source<Dii>): { next(): Step | Promise<Step>; return?(): unknown } =>
   Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
 

@@ -62,7 +62,8 @@ export interface Session {
    * @throws {TokenError} what the attempt failed with: `network`, `timeout`, `http_status`, `malformed_response`,
    *   `decrypt_failed`, `provide_failed`, `invalid_token_set` or `storage_failed`; `refresh_rejected` or `opted_out` by the
    *   service's answer; `no_token` if there is nothing to refresh and no `provide`, or nobody is signed in; `no_consent`;
-   *   `closed`; `timeout` if another tab is refreshing and has brought no newer set; `network` if `Retry-After` or the budget of attempts forbids one now.
+   *   `closed`; `timeout` if another tab is refreshing and has brought no newer set; `network` if `Retry-After` or the budget of
+   *   attempts forbids one now.
    * @example await session.refresh();
    */
   refresh(): Promise<void>;
