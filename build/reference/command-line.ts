@@ -21,30 +21,30 @@ const table = (title: string, rows: readonly (readonly [term: string, text: stri
         '',
       ];
 
-/** A verb and the verbs below it. */
-const sections = (verb: Command, above = 'tessera', level = '##'): string[] => {
-  const name = `${above} ${verb.name()}`;
-  const help = verb.createHelp();
-  const examples = examplesOf(verb.name());
+/** A command and the commands below it. */
+const sections = (command: Command, above = 'tessera', level = '##'): string[] => {
+  const name = `${above} ${command.name()}`;
+  const help = command.createHelp();
+  const examples = examplesOf(command.name());
   return [
     `${level} ${name}`,
     '',
-    `${verb.description().replace(/^./, (first) => first.toUpperCase())}.`,
+    `${command.description().replace(/^./, (first) => first.toUpperCase())}.`,
     '',
     '```',
-    `${name} ${verb.usage()}`,
+    `${name} ${command.usage()}`,
     '```',
     '',
     ...table(
       'argument',
-      help.visibleArguments(verb).map((one) => [one.name(), help.argumentDescription(one)]),
+      help.visibleArguments(command).map((one) => [one.name(), help.argumentDescription(one)]),
     ),
     ...table(
       'option',
-      help.visibleOptions(verb).map((one) => [one.flags, help.optionDescription(one)]),
+      help.visibleOptions(command).map((one) => [one.flags, help.optionDescription(one)]),
     ),
     ...(examples && level === '##' ? ['```sh', ...examples, '```', ''] : []),
-    ...verb.commands.flatMap((part) => sections(part, name, '###')),
+    ...command.commands.flatMap((part) => sections(part, name, '###')),
   ];
 };
 
@@ -55,10 +55,10 @@ const sections = (verb: Command, above = 'tessera', level = '##'): string[] => {
  */
 export async function writeCommandLine(folder: string): Promise<void> {
   const program = createProgram(manifest.version, [], silentIo);
-  const verbs = program
+  const commands = program
     .createHelp()
     .visibleCommands(program)
-    .filter((verb) => verb.name() !== 'help');
+    .filter((command) => command.name() !== 'help');
   const text = [
     '# tessera',
     '',
@@ -66,7 +66,7 @@ export async function writeCommandLine(folder: string): Promise<void> {
     '',
     'How credentials, output and exit codes work: [the command line](../command-line.md).',
     '',
-    ...verbs.flatMap((verb) => sections(verb)),
+    ...commands.flatMap((command) => sections(command)),
   ];
   await mkdir(folder, { recursive: true });
   await writeFile(`${folder}command-line.md`, text.join('\n'));

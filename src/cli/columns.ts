@@ -1,5 +1,5 @@
 /**
- * Chooses the column of a file that a verb reads: by name or number, or by a known name in the first line.
+ * Chooses the column of a file that a command reads: by name or number, or by a known name in the first line.
  *
  * A message lists the names in the first line, unless a field of it looks like data: it may hold a person's address.
  */

@@ -1,5 +1,5 @@
 /**
- * The verb `completion`: prints the script that completes verbs and options in a shell. The script calls the hidden verb
+ * The command `completion`: prints the script that completes commands and options in a shell. The script calls the hidden command
  * `complete` at each press of the key.
  */
 
@@ -7,21 +7,21 @@ import { Argument, Command } from 'commander';
 
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'];
 
-/** Load the package on demand: it reads all verbs, which only completion needs. It prints to standard output itself. */
+/** Load the package on demand: it reads all commands, which only completion needs. It prints to standard output itself. */
 const loadTab = async (program: Command) => {
   const { default: tab } = await import('@bomb.sh/tab/commander');
   return tab(program, { completionCommandName: 'completion-of-tab' });
 };
 
-/** Create the verb `completion`. `createProgram` makes a program with all other verbs. */
+/** Create the command `completion`. `createProgram` makes a program with all other commands. */
 export function completionCommand(createProgram: () => Command): Command {
   return new Command('completion')
-    .description('print the script that completes verbs and options in a shell')
+    .description('print the script that completes commands and options in a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action(async (shell: string) => (await loadTab(createProgram())).setup('tessera', 'tessera', shell));
 }
 
-/** Create the hidden verb `complete`, which the scripts call: `tessera complete -- map --d`. */
+/** Create the hidden command `complete`, which the scripts call: `tessera complete -- map --d`. */
 export function completeCommand(createProgram: () => Command): Command {
   return new Command('complete')
     .argument('[words...]', 'the words of the command line so far')

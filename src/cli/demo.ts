@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * The verb `demo`: starts the demo that the package contains, and stops it at a signal.
+ * The command `demo`: starts the demo that the package contains, and stops it at a signal.
  *
  * The build puts `demo/main.ts` into `dist/demo/main.js`, with the pages beside it. It is loaded by its address, not bundled into
  * the command: it finds its pages and the scripts of `dist/` relative to itself.
@@ -36,7 +36,7 @@ const parsePort = (text: string): number => {
   return port;
 };
 
-/** Create the verb `demo`. */
+/** Create the command `demo`. */
 export function demoCommand(io: Io): Command {
   return new Command('demo')
     .description("start the demo: an operator, a publisher's server and its page, on this machine")

@@ -15,7 +15,7 @@ export interface DiiOptions {
   readonly phoneHash?: string;
 }
 
-/** Add the argument and the options of one DII to a verb. */
+/** Add the argument and the options of one DII to a command. */
 export function addDiiOptions(command: Command): Command {
   return command
     .argument('[dii]', 'an email address, a phone number with a leading +, or - for the first line of standard input')

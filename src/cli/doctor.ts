@@ -1,11 +1,11 @@
 /**
- * The verb `doctor`: its options, and its output. `diagnosis.ts` makes the checks.
+ * The command `doctor`: its options, and its output. `diagnosis.ts` makes the checks.
  */
 
 import { type Command, CommanderError } from 'commander';
 import type { Check } from './diagnosis.ts';
 import type { Io } from './io.ts';
-import { connectionOf, type ServiceOptions, serviceVerb } from './service-options.ts';
+import { connectionOf, type ServiceOptions, serviceCommand } from './service-options.ts';
 import { coloursOf } from './style.ts';
 
 interface DoctorOptions extends ServiceOptions {
@@ -22,9 +22,13 @@ const printChecks = (checks: readonly Check[], io: Io): void => {
   }
 };
 
-/** Create the verb `doctor`. */
+/** Create the command `doctor`. */
 export function doctorCommand(io: Io): Command {
-  return serviceVerb('doctor', 'check address, clock, API key, roles, client secret and CORS', 'print one JSON object')
+  return serviceCommand(
+    'doctor',
+    'check address, clock, API key, roles, client secret and CORS',
+    'print one JSON object',
+  )
     .option('--origin <origin>', 'origin of a page that refreshes tokens, for the check of CORS', 'https://www.example')
     .action(async (flags: DoctorOptions) => {
       const connection = connectionOf(flags, io);

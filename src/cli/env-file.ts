@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * Writes address and credentials for the other verbs: as lines for a shell, or into a file of variables.
+ * Writes address and credentials for the other commands: as lines for a shell, or into a file of variables.
  */
 
 import { randomUUID } from 'node:crypto';

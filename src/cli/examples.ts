@@ -30,15 +30,15 @@ const EXAMPLES: Readonly<Record<string, readonly [string, string]>> = {
   completion: ['source <(tessera completion bash)', 'tessera completion zsh >> ~/.zshrc'],
 };
 
-/** Return the two examples of a verb. */
-export function examplesOf(verb: string): readonly [string, string] | undefined {
-  return EXAMPLES[verb];
+/** Return the two examples of a command. */
+export function examplesOf(command: string): readonly [string, string] | undefined {
+  return EXAMPLES[command];
 }
 
-/** Add the two examples of a verb to its help. */
-export function addExamples(verb: Command): Command {
-  const examples = examplesOf(verb.name());
+/** Add the two examples of a command to its help. */
+export function addExamples(command: Command): Command {
+  const examples = examplesOf(command.name());
   return examples
-    ? verb.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`)
-    : verb;
+    ? command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}`).join('\n')}`)
+    : command;
 }

@@ -11,7 +11,7 @@ import { parseJson, shownPath, unreadable } from './paths.ts';
 /** Highest number of characters of a row, or of a whole small file. */
 export const MAX_CHARACTERS = 65_536;
 
-/** The input of a verb. */
+/** The input of a command. */
 export interface Input {
   /** Its name in messages. */
   readonly name: string;

@@ -1,5 +1,5 @@
 /**
- * The verb `inspect`: says in words what a token set holds. It needs no service, and prints no token and no key.
+ * The command `inspect`: says in words what a token set holds. It needs no service, and prints no token and no key.
  */
 
 import { Command } from 'commander';
@@ -74,7 +74,7 @@ const printSet = (found: Inspection, now: number, io: Io): void => {
   for (const row of rows) io.out(row);
 };
 
-/** Create the verb `inspect`. */
+/** Create the command `inspect`. */
 export function inspectCommand(io: Io): Command {
   return new Command('inspect')
     .description('say in words what a token set holds, by the clock of this machine; prints no secret')

@@ -1,9 +1,9 @@
 /// <reference types="node" />
 /**
- * What a verb may use of its process. Tests pass their own.
+ * What a command may use of its process. Tests pass their own.
  */
 
-/** Exit code of a verb that a signal has stopped: 128 + SIGINT, as shells report it. */
+/** Exit code of a command that a signal has stopped: 128 + SIGINT, as shells report it. */
 export const STOPPED = 130;
 
 /** Environment, streams and signals of a process. */
@@ -13,7 +13,7 @@ export interface Io {
   stdin(signal?: AbortSignal): AsyncIterable<Uint8Array | string>;
   /** Write a line to standard output: results. */
   out(line: string): void;
-  /** Resolves when standard output accepts more data. Verbs with long output await it, to bound memory. */
+  /** Resolves when standard output accepts more data. Commands with long output await it, to bound memory. */
   flushed(): Promise<void>;
   /** Write a line to standard error: warnings, failures, logs. */
   err(line: string): void;

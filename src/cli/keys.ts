@@ -1,5 +1,5 @@
 /**
- * The verb `keys`: lists, announces and retires generations of an operator's token keys, in its database.
+ * The command `keys`: lists, announces and retires generations of an operator's token keys, in its database.
  */
 
 import { Command } from 'commander';
@@ -61,9 +61,9 @@ const retireCommand = (io: Io): Command =>
       ),
     );
 
-/** Create the verb `keys`. */
+/** Create the command `keys`. */
 export function keysCommand(io: Io): Command {
   const keys = new Command('keys').description("an operator's token keys: list, rotate, retire");
-  for (const verb of [listCommand, rotateCommand, retireCommand]) keys.addCommand(verb(io));
+  for (const create of [listCommand, rotateCommand, retireCommand]) keys.addCommand(create(io));
   return keys;
 }

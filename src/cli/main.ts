@@ -1,7 +1,7 @@
 #!/usr/bin/env -S node --
 /// <reference types="node" />
 /**
- * The `tessera` command: connects the arguments, environment, streams and signals of the process to the verbs.
+ * The `tessera` command: connects the arguments, environment, streams and signals of the process to the commands.
  *
  * `node --`: Node 20 reads an `--env-file` that stands after the name of the script as its own option, unless `--` precedes it.
  *

@@ -8,7 +8,7 @@ import { exportLines, type Variables, writeEnvFile } from './env-file.ts';
 import type { Io } from './io.ts';
 import { shownPath } from './paths.ts';
 
-/** The options of the verb that say where credentials go. */
+/** The options of the command that say where credentials go. */
 export interface CredentialOutput {
   /** Write address and credentials to this file. */
   readonly envFile?: string | undefined;

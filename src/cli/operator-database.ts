@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * What the verbs on the database of an operator share: the options that name it, and opening it.
+ * What the commands on the database of an operator share: the options that name it, and opening it.
  */
 
 import { stat } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import type { Administration } from '../operator/index.ts';
 import type { Io } from './io.ts';
 import { loadSettings } from './operator-settings.ts';
 
-/** The options of these verbs. */
+/** The options of these commands. */
 export interface OperatorDatabaseOptions {
   readonly database?: string;
   readonly rootSecretFile?: string;
@@ -18,7 +18,7 @@ export interface OperatorDatabaseOptions {
   readonly json?: boolean;
 }
 
-/** Add the options to a verb. `json` is the help text of `--json`. */
+/** Add the options to a command. `json` is the help text of `--json`. */
 export function addDatabaseOptions(command: Command, json = 'print JSON lines'): Command {
   return command
     .option('--database <where>', 'the database of the operator: a folder that no process has open, or postgres://...')
@@ -44,7 +44,7 @@ export async function administer<T>(
   // Opening a folder that does not exist would create an empty database.
   if (locationKind(database) === 'folder' && !(await stat(database).catch(() => undefined))?.isDirectory())
     throw new RangeError('--database: expected the folder of an operator, got a path without a folder');
-  // Loaded on demand, as the verbs that do not need it start faster without.
+  // Loaded on demand, as the commands that do not need it start faster without.
   const { openAdministration } = await import('../operator/index.ts');
   const administration = await openAdministration({ database, rootSecret });
   try {

@@ -29,8 +29,8 @@ export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' 
   readonly logLevel?: string;
 }
 
-/** The options of the verb. */
-export interface OperatorVerbOptions extends OperatorSettings {
+/** The options of the command. */
+export interface OperatorCommandOptions extends OperatorSettings {
   readonly config?: string;
 }
 
@@ -180,7 +180,7 @@ const isFromEnvironment = (environment: OperatorSettings, named: OperatorSetting
  *
  * @throws {RangeError} a port out of range, a file that cannot be read, or an unknown name or a wrong value in the `--config` file.
  */
-export async function loadSettings(flags: OperatorVerbOptions, io: Io): Promise<OperatorSettings> {
+export async function loadSettings(flags: OperatorCommandOptions, io: Io): Promise<OperatorSettings> {
   const { config, ...named } = flags;
   const { env } = io;
   const fault = portFault('--port', named.port) ?? portFault('--metrics-port', named.metricsPort);

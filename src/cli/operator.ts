@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * The verb `operator`: its options. `serve.ts`, which runs it, is loaded on demand.
+ * The command `operator`: its options. `serve.ts`, which runs it, is loaded on demand.
  */
 
 import { Command, InvalidArgumentError, Option } from 'commander';
@@ -9,7 +9,7 @@ import type { CredentialOutput } from './operator-credentials.ts';
 import {
   LOG_LEVELS,
   loadSettings,
-  type OperatorVerbOptions,
+  type OperatorCommandOptions,
   processCount,
   WORKER_VARIABLE,
 } from './operator-settings.ts';
@@ -72,7 +72,7 @@ const addTokens = (command: Command): Command =>
       parseNumber,
     );
 
-/** Create the verb `operator`. */
+/** Create the command `operator`. */
 export function operatorCommand(io: Io): Command {
   const command = addLimits(new Command('operator'))
     .description('run the service on this machine')
@@ -115,7 +115,7 @@ export function operatorCommand(io: Io): Command {
     .option('--config <file>', 'JSON file with these options, names in camelCase, and participants')
     .option('--print-credentials', 'print made credentials at every start, not only at the one that has made them')
     .option('--env-file <file>', 'write address and credentials to this file, mode 0600, instead of printing them')
-    .action(async ({ envFile, printCredentials, ...flags }: OperatorVerbOptions & CredentialOutput) => {
+    .action(async ({ envFile, printCredentials, ...flags }: OperatorCommandOptions & CredentialOutput) => {
       const output: CredentialOutput = { envFile, printCredentials };
       // The variable alone may come from the environment of the user.
       const isWorker = io.env[WORKER_VARIABLE] !== undefined && process.send !== undefined;

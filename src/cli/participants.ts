@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * The verb `participants`: lists, adds, changes and revokes those who may call an operator, in its database.
+ * The command `participants`: lists, adds, changes and revokes those who may call an operator, in its database.
  *
  * Standard output carries the API key and the client secret that were made, once, as lines for a shell. No list contains them.
  */
@@ -150,9 +150,9 @@ const revokeCommand = (io: Io): Command =>
       administer(flags, io, async ({ participants }) => printParticipants(await participants.revoke(ids), flags, io)),
     );
 
-/** Create the verb `participants`. */
+/** Create the command `participants`. */
 export function participantsCommand(io: Io): Command {
   const participants = new Command('participants').description('who may call an operator: list, add, update, revoke');
-  for (const verb of [listCommand, addCommand, updateCommand, revokeCommand]) participants.addCommand(verb(io));
+  for (const create of [listCommand, addCommand, updateCommand, revokeCommand]) participants.addCommand(create(io));
   return participants;
 }

@@ -1,8 +1,8 @@
 /// <reference types="node" />
 /**
- * The list of verbs, and the exit code of a command line.
+ * The list of commands, and the exit code of a command line.
  *
- * Each verb calls one function of another folder; this folder knows no protocol.
+ * Each command calls one function of another folder; this folder knows no protocol.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ import { readEnvFile } from './service-options.ts';
 import { coloursOf } from './style.ts';
 import { generateCommand, optOutCommand, refreshCommand, validateCommand } from './tokens.ts';
 
-const VERBS = [
+const COMMANDS = [
   operatorCommand,
   keysCommand,
   participantsCommand,
@@ -53,7 +53,7 @@ const readVersion = async (): Promise<string> =>
 const redactArguments = (message: string, args: readonly string[]): string => {
   let text = message;
   for (const arg of args) {
-    // Names of verbs and options may stay, values may not.
+    // Names of commands and options may stay, values may not.
     const [name = ''] = /^-{0,2}[a-z][a-z-]{0,30}(?=$|=)/.exec(arg) ?? [];
     if (name !== arg) text = text.replaceAll(`'${arg}'`, `'${name.startsWith('-') ? name : '...'}'`);
   }
@@ -80,8 +80,8 @@ const hintFor = (error: unknown): string | undefined => {
   return undefined;
 };
 
-/** The verbs that the completion completes. */
-const createVerbs = (version: string, args: readonly string[], io: Io): Command => {
+/** The commands that the completion completes. */
+const createCommands = (version: string, args: readonly string[], io: Io): Command => {
   const { bold } = coloursOf(io, 'out');
   const program = new Command('tessera')
     .version(version, '--version', 'print the version')
@@ -95,8 +95,8 @@ const createVerbs = (version: string, args: readonly string[], io: Io): Command 
       getOutHasColors: () => bold('') !== '',
       getErrHasColors: () => coloursOf(io, 'err').bold('') !== '',
     });
-  for (const verb of VERBS) {
-    const command = verb(io).copyInheritedSettings(program);
+  for (const create of COMMANDS) {
+    const command = create(io).copyInheritedSettings(program);
     for (const part of command.commands) part.copyInheritedSettings(program);
     program.addCommand(addExamples(command));
   }
@@ -108,21 +108,21 @@ const createVerbs = (version: string, args: readonly string[], io: Io): Command 
  *
  * @param version  what `--version` prints.
  * @param args     the command line: what a message quotes of it is redacted.
- * @param io       streams and environment of the verbs.
+ * @param io       streams and environment of the commands.
  */
 export function createProgram(version: string, args: readonly string[], io: Io): Command {
-  const program = createVerbs(version, args, io);
-  const completed = () => createVerbs(version, args, io);
+  const program = createCommands(version, args, io);
+  const completed = () => createCommands(version, args, io);
   program.addCommand(addExamples(completionCommand(completed).copyInheritedSettings(program)));
   return program.addCommand(completeCommand(completed).copyInheritedSettings(program), { hidden: true });
 }
 
-/** Add the variables of `--env-file` to the environment before a verb runs. */
+/** Add the variables of `--env-file` to the environment before a command runs. */
 const readEnvFileFirst = (program: Command, io: Io): void => {
-  program.hook('preAction', async (_, verb) => {
-    const { envFile } = verb.opts<{ envFile?: string }>();
+  program.hook('preAction', async (_, command) => {
+    const { envFile } = command.opts<{ envFile?: string }>();
     // The operator writes this file.
-    if (envFile === undefined || verb.name() === 'operator') return;
+    if (envFile === undefined || command.name() === 'operator') return;
     for (const [name, value] of Object.entries(await readEnvFile(envFile)))
       if (!io.env[name]) (io.env as Record<string, string | undefined>)[name] = value;
   });

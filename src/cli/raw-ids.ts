@@ -1,11 +1,11 @@
 /**
- * The verbs about stored raw IDs: `buckets` and `optouts`. Both print CSV, or JSON with `--json`.
+ * The commands about stored raw IDs: `buckets` and `optouts`. Both print CSV, or JSON with `--json`.
  */
 
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Io } from './io.ts';
 import { addRowOptions, type RowOptions } from './row-options.ts';
-import { clientOf, print, type ServiceOptions, serviceVerb } from './service-options.ts';
+import { clientOf, print, type ServiceOptions, serviceCommand } from './service-options.ts';
 
 interface BucketsOptions extends ServiceOptions {
   readonly since: number;
@@ -23,9 +23,9 @@ const parseInstant = (text: string): number => {
   return at;
 };
 
-/** Create the verb `buckets`. */
+/** Create the command `buckets`. */
 export function bucketsCommand(io: Io): Command {
-  return serviceVerb('buckets', 'list the salt buckets that have rotated, for version 2 (role MAPPER)', 'print JSON')
+  return serviceCommand('buckets', 'list the salt buckets that have rotated, for version 2 (role MAPPER)', 'print JSON')
     .requiredOption(
       '--since <instant>',
       'list buckets rotated at or after it: UTC date-time, or epoch milliseconds',
@@ -47,12 +47,12 @@ export function bucketsCommand(io: Io): Command {
     });
 }
 
-/** Create the verb `optouts`. */
+/** Create the command `optouts`. */
 export function optOutsCommand(io: Io): Command {
   return addRowOptions(
-    serviceVerb(
+    serviceCommand(
       'optouts',
-      'list those of the raw IDs whose users have opted out (role MAPPER)',
+      'list those of the raw IDs whose users have opted out (role MAPPER, SHARER or ID_READER)',
       'print JSON lines',
     ).argument('<file>', 'CSV, or one raw ID per line; - for standard input'),
   ).action(async (file: string, flags: RowOptions & ServiceOptions) =>

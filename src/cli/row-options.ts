@@ -1,5 +1,5 @@
 /**
- * The options of the verbs that read rows of a file.
+ * The options of the commands that read rows of a file.
  */
 
 import { type Command, InvalidArgumentError } from 'commander';
@@ -17,7 +17,7 @@ const parseDelimiter = (text: string): string => {
   return delimiter;
 };
 
-/** Add these options to a verb. */
+/** Add these options to a command. */
 export function addRowOptions(command: Command): Command {
   return command
     .option('--column <name>', 'the column, by name or by number from 1 (default: the one with a known name)')

@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * What all verbs that call the service share: the options for address and credentials, the client, and the output.
+ * What all commands that call the service share: the options for address and credentials, the client, and the output.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { type Client, type ClientOptions, createClient } from '../server/index.t
 import type { Io } from './io.ts';
 import { unreadable } from './paths.ts';
 
-/** The options of every verb that calls the service. */
+/** The options of every command that calls the service. */
 export interface ServiceOptions {
   readonly baseUrl?: string;
   readonly apiKey?: string;
@@ -19,8 +19,8 @@ export interface ServiceOptions {
   readonly json?: boolean;
 }
 
-/** Create a verb with these options. `json` is the help text of `--json`. */
-export function serviceVerb(name: string, description: string, json: string): Command {
+/** Create a command with these options. `json` is the help text of `--json`. */
+export function serviceCommand(name: string, description: string, json: string): Command {
   return new Command(name)
     .description(description)
     .option('--base-url <url>', 'address of the service (TESSERA_BASE_URL)')

@@ -1,5 +1,5 @@
 /**
- * The verbs for one user: `generate`, `validate`, `refresh`, `optout`. Each prints the answer of the service as JSON.
+ * The commands for one user: `generate`, `validate`, `refresh`, `optout`. Each prints the answer of the service as JSON.
  */
 
 import { type Command, CommanderError } from 'commander';
@@ -11,7 +11,7 @@ import { readJson } from './input.ts';
 import type { Io } from './io.ts';
 import { shownPath } from './paths.ts';
 import { warnIfReadableByOthers } from './secret-file.ts';
-import { clientOf, print, type ServiceOptions, serviceVerb, warnAboutSecret } from './service-options.ts';
+import { clientOf, print, type ServiceOptions, serviceCommand, warnAboutSecret } from './service-options.ts';
 
 const JSON_HELP = 'print the JSON on one line';
 
@@ -23,9 +23,9 @@ interface GenerateOptions extends ServiceOptions, DiiOptions {
   readonly tcfConsentString?: string;
 }
 
-/** Create the verb `generate`. The answer for an opted-out user is not a failure. */
+/** Create the command `generate`. The answer for an opted-out user is not a failure. */
 export function generateCommand(io: Io): Command {
-  return addDiiOptions(serviceVerb('generate', 'make a token set for a user (role GENERATOR)', JSON_HELP))
+  return addDiiOptions(serviceCommand('generate', 'make a token set for a user (role GENERATOR)', JSON_HELP))
     .option(
       '--tcf-consent-string <string>',
       "the user's TCF consent string, which an operator with the scope EUID asks for",
@@ -39,10 +39,10 @@ export function generateCommand(io: Io): Command {
     });
 }
 
-/** Create the verb `validate`. */
+/** Create the command `validate`. */
 export function validateCommand(io: Io): Command {
   return addDiiOptions(
-    serviceVerb(
+    serviceCommand(
       'validate',
       'tell whether an advertising token was made from this DII: exits with 1 if not (role GENERATOR)',
       JSON_HELP,
@@ -83,9 +83,9 @@ const readRefreshable = async (argument: string, key: string | undefined, io: Io
   throw new RangeError(`${shownPath(argument)}: expected a token set, got the answer for an opted-out user`);
 };
 
-/** Create the verb `refresh`. */
+/** Create the command `refresh`. */
 export function refreshCommand(io: Io): Command {
-  return serviceVerb('refresh', 'exchange a refresh token for a newer set', JSON_HELP)
+  return serviceCommand('refresh', 'exchange a refresh token for a newer set', JSON_HELP)
     .argument('<file>', 'a token set as generate prints it, - for standard input; a refresh token with --response-key')
     .option('--response-key <key>', 'the key that came with the refresh token, base64 of 32 bytes')
     .action(async (argument: string, flags: RefreshOptions) => {
@@ -95,9 +95,9 @@ export function refreshCommand(io: Io): Command {
     });
 }
 
-/** Create the verb `optout`. */
+/** Create the command `optout`. */
 export function optOutCommand(io: Io): Command {
-  return addDiiOptions(serviceVerb('optout', 'record that a user has opted out (role OPTOUT)', JSON_HELP)).action(
+  return addDiiOptions(serviceCommand('optout', 'record that a user has opted out (role OPTOUT)', JSON_HELP)).action(
     async (argument: string | undefined, flags: ServiceOptions & DiiOptions) => {
       const dii = await readDii(argument, flags, io);
       await clientOf(flags, io).optOut(dii);

@@ -1,4 +1,4 @@
-/** A real operator on a port, and a command line that uses it: for the verbs that read files and store mappings. */
+/** A real operator on a port, and a command line that uses it: for the commands that read files and store mappings. */
 
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** What surrounds the verbs: help, examples, completion, colours, the file of variables. */
+/** What surrounds the commands: help, examples, completion, colours, the file of variables. */
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -23,9 +23,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-// Verbs that have verbs of their own, with the options.
+// Commands that have commands of their own, with the options.
 const GROUPS = ['keys', 'participants'];
-const VERBS = [
+const COMMANDS = [
   'operator',
   ...GROUPS,
   'generate',
@@ -42,20 +42,20 @@ const VERBS = [
 ];
 
 describe('help', () => {
-  test('lists every verb', async () => {
+  test('lists every command', async () => {
     const { out } = await tessera(['--help']);
-    for (const verb of VERBS) expect(out.join('\n')).toMatch(new RegExp(`^  ${verb}\\b`, 'm'));
+    for (const command of COMMANDS) expect(out.join('\n')).toMatch(new RegExp(`^  ${command}\\b`, 'm'));
   });
 
-  test.each(VERBS)('%s --help ends with two examples, whose options exist', async (verb) => {
-    const { code, out } = await tessera([verb, '--help']);
+  test.each(COMMANDS)('%s --help ends with two examples, whose options exist', async (command) => {
+    const { code, out } = await tessera([command, '--help']);
     const help = out.join('\n');
     const examples = help.split('Examples:\n')[1]!.split('\n');
     expect([code, examples.length]).toEqual([0, 2]);
     for (const example of examples) {
-      expect(example).toMatch(new RegExp(`^ {2}\\$ .*(tessera|tessera-id) ${verb}\\b`));
-      const own = example.slice(example.search(new RegExp(`(tessera|tessera-id) ${verb}\\b`)));
-      const part = GROUPS.includes(verb) ? await tessera([verb, own.split(' ')[2]!, '--help']) : undefined;
+      expect(example).toMatch(new RegExp(`^ {2}\\$ .*(tessera|tessera-id) ${command}\\b`));
+      const own = example.slice(example.search(new RegExp(`(tessera|tessera-id) ${command}\\b`)));
+      const part = GROUPS.includes(command) ? await tessera([command, own.split(' ')[2]!, '--help']) : undefined;
       const options = (part?.out.join('\n') ?? help).split('Examples:')[0];
       for (const [flag] of own.matchAll(/--[a-z-]+/g)) expect(options).toContain(flag);
     }
@@ -88,7 +88,7 @@ describe('the examples run', () => {
     ).toContain('ok ');
   });
 
-  test('the script for bash completes verbs and options', async () => {
+  test('the script for bash completes commands and options', async () => {
     const complete = async (...words: string[]) =>
       shell(`source <(tessera completion bash)
         # From the package bash-completion.
@@ -149,7 +149,7 @@ describe('colours', () => {
 });
 
 describe('the file of variables', () => {
-  test('tessera operator --env-file writes it, and other verbs read it', async () => {
+  test('tessera operator --env-file writes it, and other commands read it', async () => {
     const path = join(folder, 'operator.env');
     await writeFile(path, '# mine\nOTHER=kept\nTESSERA_API_KEY=old\n', { mode: 0o644 });
     const out: string[] = [];

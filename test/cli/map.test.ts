@@ -1,4 +1,4 @@
-/** The verb `map`, against the real operator on a port, with PostgreSQL. `map-process.test.ts` uses PGlite. */
+/** The command `map`, against the real operator on a port, with PostgreSQL. `map-process.test.ts` uses PGlite. */
 
 import { stat } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';

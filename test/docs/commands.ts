@@ -42,7 +42,7 @@ const withoutActions = (command: Command): void => {
   for (const part of command.commands) withoutActions(part);
 };
 
-/** Parse a command line with the real program, whose verbs do nothing. Returns what is wrong with it, or undefined. */
+/** Parse a command line with the real program, whose commands do nothing. Returns what is wrong with it, or undefined. */
 export const faultOf = async (args: readonly string[]): Promise<string | undefined> => {
   const program = createProgram('0.0.0', args, silentIo);
   withoutActions(program);

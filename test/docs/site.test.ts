@@ -85,14 +85,14 @@ describe('the build', () => {
     expect([...new Set(dead)]).toEqual([]);
   });
 
-  test('the reference has a page for each entry point, and one for the command line with every verb', () => {
+  test('the reference has a page for each entry point, and one for the command line with every command', () => {
     const folder = `${site}/reference`;
     expect(existsSync(`${folder}/tessera-id.html`)).toBe(true);
     for (const name of ['server', 'operator', 'mapping', 'testing', 'token', 'react', 'prebid', 'operator/node'])
       expect([name, existsSync(`${folder}/tessera-id/${name}.html`)]).toEqual([name, true]);
     const commandLine = readFileSync(`${folder}/command-line.html`, 'utf8');
-    for (const verb of ['operator', 'keys', 'participants', 'map', 'doctor', 'completion'])
-      expect(commandLine).toContain(`id="tessera-${verb}"`);
+    for (const command of ['operator', 'keys', 'participants', 'map', 'doctor', 'completion'])
+      expect(commandLine).toContain(`id="tessera-${command}"`);
     expect(readFileSync(`${folder}/tessera-id.html`, 'utf8')).toContain('Create a session.');
   });
 });

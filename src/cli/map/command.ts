@@ -1,12 +1,12 @@
 /**
- * The verb `map`: its options, and the choice of its job. The files of the jobs are loaded on demand.
+ * The command `map`: its options, and the choice of its job. The files of the jobs are loaded on demand.
  */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { DII_FORMS } from '../../token/index.ts';
 import type { Io } from '../io.ts';
 import { addRowOptions } from '../row-options.ts';
-import { serviceVerb, warnAboutPassword } from '../service-options.ts';
+import { serviceCommand, warnAboutPassword } from '../service-options.ts';
 import type { MapFileOptions } from './map-file.ts';
 import type { MapOptions } from './run-job.ts';
 
@@ -61,10 +61,10 @@ const parseWorkers = (text: string): number => {
   return workers;
 };
 
-/** Create the verb `map`. */
+/** Create the command `map`. */
 export function mapCommand(io: Io): Command {
   return addRowOptions(
-    serviceVerb(
+    serviceCommand(
       'map',
       'map email addresses and phone numbers to raw IDs, store them, keep them up to date (role MAPPER)',
       'print one JSON object at the end; with --export, JSON lines',

@@ -1,4 +1,4 @@
-/** The verbs that call the service, against the real operator on a port. */
+/** The commands that call the service, against the real operator on a port. */
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ beforeAll(async () => {
     return operator.fetch(request);
   };
   listening = await listen({ fetch }, { port: 0 });
-  folder = await mkdtemp(join(tmpdir(), 'tessera-verbs-'));
+  folder = await mkdtemp(join(tmpdir(), 'tessera-commands-'));
   env = { TESSERA_BASE_URL: listening.url, TESSERA_API_KEY: 'key-of-all', TESSERA_CLIENT_SECRET: SECRET };
   client = createClient({ baseUrl: listening.url, apiKey: 'key-of-all', clientSecret: SECRET });
 });
@@ -373,8 +373,8 @@ describe('tessera optouts', () => {
   });
 });
 
-describe('every verb', () => {
-  const VERBS: [verb: string, args: string[]][] = [
+describe('every command', () => {
+  const COMMANDS: [command: string, args: string[]][] = [
     ['generate', [EMAIL]],
     ['validate', ['ZZZZ-token', EMAIL]],
     ['refresh', ['ZZZZ-token', '--response-key', SECRET]],
@@ -388,68 +388,77 @@ describe('every verb', () => {
     for (const secret of [EMAIL, 'ZZZZ', SECRET, MAPPER_SECRET, 'key-of']) expect(text).not.toContain(secret);
   };
 
-  test.each(VERBS)('%s: an unknown API key exits with 1', async (verb, args) => {
+  test.each(COMMANDS)('%s: an unknown API key exits with 1', async (command, args) => {
     // The service checks the token of a refresh, not the API key.
-    const { code, err } = await tessera([verb, ...args], { env: { ...env, TESSERA_API_KEY: 'key-of-nobody' }, stdin });
+    const { code, err } = await tessera([command, ...args], {
+      env: { ...env, TESSERA_API_KEY: 'key-of-nobody' },
+      stdin,
+    });
     expect(code).toBe(1);
-    expect(err).toContain(verb === 'refresh' ? 'answered 400' : 'answered 401');
+    expect(err).toContain(command === 'refresh' ? 'answered 400' : 'answered 401');
     hidden(err);
   });
 
-  test.each(VERBS)('%s: a missing address, key or secret exits with 2', async (verb, args) => {
+  test.each(COMMANDS)('%s: a missing address, key or secret exits with 2', async (command, args) => {
     for (const name of Object.keys(env)) {
-      const { code, out, err } = await tessera([verb, ...args], { env: { ...env, [name]: '' }, stdin });
+      const { code, out, err } = await tessera([command, ...args], { env: { ...env, [name]: '' }, stdin });
       expect([code, out, asked]).toEqual([2, [], []]);
       expect(err).toContain(`or ${name} in the environment, got neither`);
       hidden(err);
     }
   });
 
-  test.each(VERBS)('%s: a malformed address, key or secret exits with 2 and is not quoted', async (verb, args) => {
-    for (const [name, value, said] of [
-      [
-        'TESSERA_BASE_URL',
-        'ZZZZ',
-        'TESSERA_BASE_URL: expected an absolute https URL (http is accepted for this machine), got a string',
-      ],
-      ['TESSERA_BASE_URL', 'http://operator.example', 'TESSERA_BASE_URL: expected an absolute https URL'],
-      ['TESSERA_API_KEY', 'ZZZZ ü', 'TESSERA_API_KEY: expected printable ASCII without spaces'],
-      ['TESSERA_CLIENT_SECRET', 'ZZZZ', 'TESSERA_CLIENT_SECRET: expected base64 of 32 bytes'],
-    ] as const) {
-      const { code, err } = await tessera([verb, ...args], { env: { ...env, [name]: value }, stdin });
-      expect([code, asked]).toEqual([2, []]);
-      expect(err).toContain(said);
-      hidden(err);
-    }
-  });
+  test.each(COMMANDS)(
+    '%s: a malformed address, key or secret exits with 2 and is not quoted',
+    async (command, args) => {
+      for (const [name, value, said] of [
+        [
+          'TESSERA_BASE_URL',
+          'ZZZZ',
+          'TESSERA_BASE_URL: expected an absolute https URL (http is accepted for this machine), got a string',
+        ],
+        ['TESSERA_BASE_URL', 'http://operator.example', 'TESSERA_BASE_URL: expected an absolute https URL'],
+        ['TESSERA_API_KEY', 'ZZZZ ü', 'TESSERA_API_KEY: expected printable ASCII without spaces'],
+        ['TESSERA_CLIENT_SECRET', 'ZZZZ', 'TESSERA_CLIENT_SECRET: expected base64 of 32 bytes'],
+      ] as const) {
+        const { code, err } = await tessera([command, ...args], { env: { ...env, [name]: value }, stdin });
+        expect([code, asked]).toEqual([2, []]);
+        expect(err).toContain(said);
+        hidden(err);
+      }
+    },
+  );
 
-  test.each(VERBS)('%s: an unknown option or extra argument exits with 2 and is not quoted', async (verb, args) => {
-    for (const more of [['--api-kye=ZZZZ'], [EMAIL, EMAIL, EMAIL], ['-ZZZZ'], ["--o'ZZZZ=ZZZZ"], ['--json=ZZZZ']]) {
-      const { code, out, err } = await tessera([verb, ...args, ...more], { stdin });
-      expect([code, out, asked]).toEqual([2, [], []]);
-      hidden(err);
-    }
-  });
+  test.each(COMMANDS)(
+    '%s: an unknown option or extra argument exits with 2 and is not quoted',
+    async (command, args) => {
+      for (const more of [['--api-kye=ZZZZ'], [EMAIL, EMAIL, EMAIL], ['-ZZZZ'], ["--o'ZZZZ=ZZZZ"], ['--json=ZZZZ']]) {
+        const { code, out, err } = await tessera([command, ...args, ...more], { stdin });
+        expect([code, out, asked]).toEqual([2, [], []]);
+        hidden(err);
+      }
+    },
+  );
 
-  test.each(['generate', 'optout', 'validate'])('%s: none or several DII exit with 2', async (verb) => {
-    const lead = verb === 'validate' ? ['ZZZZ-token'] : [];
+  test.each(['generate', 'optout', 'validate'])('%s: none or several DII exit with 2', async (command) => {
+    const lead = command === 'validate' ? ['ZZZZ-token'] : [];
     for (const [args, said] of [
       [[], 'expected exactly one, as an argument or by --email, --phone, --email-hash, --phone-hash, got 0'],
       [[EMAIL, '--phone', '+12345678901'], 'got 2'],
       [['--email', EMAIL, '--email-hash', 'ZZZZ'], 'got 2'],
       [['ZZZZ'], 'DII: expected an email address, a phone number with a leading +'],
     ] as const) {
-      const { code, err } = await tessera([verb, ...lead, ...args]);
+      const { code, err } = await tessera([command, ...lead, ...args]);
       expect([code, asked]).toEqual([2, []]);
       expect(err).toContain(said);
       hidden(err);
     }
   });
 
-  test.each(['generate', 'optout', 'validate'])('%s: invalid DII exits with 1 and is not quoted', async (verb) => {
-    const lead = verb === 'validate' ? [(await tokensOf()).advertisingToken] : [];
+  test.each(['generate', 'optout', 'validate'])('%s: invalid DII exits with 1 and is not quoted', async (command) => {
+    const lead = command === 'validate' ? [(await tokensOf()).advertisingToken] : [];
     for (const args of [['ZZZZ@'], ['+ZZZZ'], ['--phone', '555-ZZZZ'], ['--email-hash', 'ZZZZ']]) {
-      const { code, out, err } = await tessera([verb, ...lead, ...args]);
+      const { code, out, err } = await tessera([command, ...lead, ...args]);
       expect([code, out]).toEqual([1, []]);
       expect(err).toContain('Invalid Identifier');
       hidden(err);
@@ -473,7 +482,7 @@ describe('tessera', () => {
     expect(await tessera(['--version'])).toMatchObject({ code: 0, out: [version], err: '' });
   });
 
-  test('an unknown verb is not quoted', async () => {
+  test('an unknown command is not quoted', async () => {
     const { code, err } = await tessera(["o'user@example.com"]);
     expect(code).toBe(2);
     expect(err).not.toContain('user@');
