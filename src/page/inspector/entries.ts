@@ -101,13 +101,13 @@ export const REASONS: Readonly<Record<NextReason, string>> = {
   other_tab: 'another tab is refreshing',
   back_off: 'back-off after a failure',
   retry_after: 'the service asked for a pause',
-  budget: '15 attempts in 30 minutes are spent',
+  budget: 'pause after many failures in a row',
   refused: 'the service refused the set',
   woken: 'the page woke up',
   hidden: 'the page is hidden',
   consent: 'consent is not given',
   storage: 'the stored record is read or written',
-  page: 'nobody is signed in',
+  page: 'only the page can go on',
 };
 
 export const OUTCOMES: Readonly<Record<Outcome, string>> = {

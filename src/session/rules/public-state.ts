@@ -14,7 +14,8 @@ import type { WaitReason } from './retry.ts';
  * - `other_tab`: another tab is refreshing.
  * - `back_off`: the random pause after a network error, a time-out, a status 408, 425, 429 or 5xx, or a failed `provide`.
  * - `retry_after`: the service asked for a pause.
- * - `budget`: from the fifth attempt in a row on, attempts lie at least 3 minutes apart: at most 15 in 30 minutes.
+ * - `budget`: many attempts in a row have failed: from the fifth on they are at least 180 s apart, from the fifteenth on 125 s. So
+ *   there are at most 15 in any 30 minutes.
  * - `refused`: the service refused the set; the next attempt is 30 s, 2 min or 10 min later.
  * - `woken`: the page woke up, and tries again within 2 s.
  * - `hidden`: an attempt is due; a hidden page waits until it is shown or asked for a token.
