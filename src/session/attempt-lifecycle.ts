@@ -59,7 +59,7 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
     async recordProvided(outcome) {
       // Another tab may have logged the user in or out meanwhile.
       if (outcome.type !== 'provided' && outcome.type !== 'nobody') return;
-      if (await isLate()) return;
+      if ((await isLate()) || shell.page.isClosed) return;
       setPage(shell, { provideResult: outcome.type === 'nobody' ? 'nobody' : undefined });
       if (outcome.type === 'nobody') return;
       const ended = (now: number) => ifSameSet(before, optedOut(now));
@@ -95,7 +95,9 @@ export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenErro
   const before = shell.records.record;
   const attempt: AttemptInProgress = { plan, generation: before.generation, startedAt: shell.clock.now() };
   setPage(shell, { attempt });
-  shell.attemptEnded = runAttempt(plan, attemptPorts(shell, before), signal)
+  // The attempt before may be void and still hold the Web Lock: this one would take its own page for another tab.
+  shell.attemptEnded = shell.attemptEnded
+    .then(() => runAttempt(plan, attemptPorts(shell, before), signal))
     .then((outcome) => endAttempt(shell, attempt, outcome, signal))
     // After a time-out the request still runs.
     .finally(() => controller.abort());
@@ -114,6 +116,8 @@ async function endAttempt(
   const failed = outcome.type === 'failed' && !signal.aborted ? outcome : undefined;
   const { error, sent } = failed ?? {};
   if (error) await noteFailure(shell, attempt.plan, error, sent, backOff);
+  // Another tab may be waiting for the lock that this one has released.
+  if (signal.aborted) shell.tabs.notify(false);
   // By its plan: a correction of the clock makes a new object of the attempt.
   if (shell.page.attempt?.plan === attempt.plan) {
     const isRecorded = sent && shell.records.record.retry;

@@ -75,21 +75,25 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
   };
 
   const watch = (store: Store): Store => {
-    /** Note what is stored. A store that has failed may still answer: too late. */
-    const note = (stored: unknown) => {
-      if (inUse === watched) last = checked(stored);
-      return last;
+    /** Note what is stored. What a store that has failed still answers is not noted: it is too late. */
+    const note = (record: DatedRecord | undefined) => {
+      if (inUse === watched) last = record;
     };
     const watched: Store = {
       ...store,
-      read: async () => forThisOperator(note(await store.read())),
+      read: async () => {
+        const stored = await store.read();
+        note(checked(stored));
+        return forThisOperator(stored);
+      },
       update: async (change) => {
         const stored = await store.update((before) => changed(before, change));
         const record = checked(stored);
         const act = expectedActIn(record);
         // The act is stored: a later one with the same outcome is another act.
         if (act && (record?.actAt ?? 0) >= act.actAt) expected = undefined;
-        return note(stored);
+        note(record);
+        return stored;
       },
       // The session's own record has no time.
       spare: (value) => watch(memoryStore({ ...(value as DatedRecord), actAt: last?.actAt ?? 0 })),

@@ -75,7 +75,8 @@ export async function logoutIn(
   { parse }: FailedStoreAccess,
   receivedAt = 0,
 ): Promise<SessionRecord | undefined> {
-  const read = withTimeout(READ_MS, place.read(), 'the store that failed');
-  const theirs = parse(await read.catch(() => undefined));
+  // An asynchronous function: a store of the host may throw where it should reject.
+  const reading = (async () => place.read())();
+  const theirs = parse(await withTimeout(READ_MS, reading, 'the store that failed').catch(() => undefined));
   return theirs?.clearedAt !== undefined && theirs.clearedAt >= receivedAt ? theirs : undefined;
 }

@@ -143,7 +143,11 @@ export async function refreshNow(shell: Shell): Promise<void> {
   if (!plan) throw noToken(shell);
   const error = await (shell.page.attempt ? shell.attemptEnded : startAttempt(shell, plan));
   // Another tab may be refreshing: its message, or its time limit, ends the wait. An attempt may follow here.
-  const isOver = () => (!shell.page.attempt && shell.page.otherTabUntil <= shell.clock.now()) || undefined;
+  const isOver = () => {
+    const { isClosed, consent, attempt, otherTabUntil } = shell.page;
+    const isIdle = !attempt && otherTabUntil <= shell.clock.now();
+    return isIdle || isClosed || consent !== 'granted' || undefined;
+  };
   await waitFor(shell, settings.timeoutMs + FOLLOW_UP_MS, 'refresh in another tab', isOver);
   // The message of that tab may have been lost.
   if (shell.page.lockRefusals) await readAgain(shell, false);

@@ -7,11 +7,11 @@
 
 import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
-import type { Store } from './browser/store.ts';
+import { memoryStore, type Store } from './browser/store.ts';
 import { type FailedStoreAccess, logoutIn, repeatOnFailedStore } from './failed-store.ts';
 import { type Cause, isLoaded, type PageState } from './rules/page-state.ts';
 import { parseRecord } from './rules/parse-record.ts';
-import { emptyRecord, erased, type SessionRecord, type Transition } from './rules/record.ts';
+import { emptyRecord, erased, isSameSet, type SessionRecord, type Transition } from './rules/record.ts';
 import { type StorageState, storeForgotten } from './rules/storage-state.ts';
 import { createStoreQueue, releaseStore, type StoreQueue } from './store-queue.ts';
 
@@ -51,29 +51,21 @@ interface Inside {
   repeated: Promise<boolean>;
   /** The store may hold a set: nothing is known about it yet, or it held one when it was last read or written. */
   heldSet: boolean;
+  /** Cause of a change that is stored, and that memory adopts after the write that follows it. */
+  storedCause?: Cause | undefined;
   /** A read that waits for its turn: one is enough for any number of messages. */
   waitingRead?: { readonly absences: number; readonly isNews: boolean; readonly done: Promise<void> } | undefined;
 }
 
 export type RecordStore = ReturnType<typeof createRecordStore>;
 
-/**
- * Create the record store of one session.
- *
- * @param store      the store to use.
- * @param makeSpare  makes the store that replaces it when it fails.
- */
-export function createRecordStore(
-  baseUrl: string,
-  store: Store,
-  makeSpare: (value: unknown) => Store,
-  ports: RecordStorePorts,
-) {
+/** Create the record store of one session. */
+export function createRecordStore(baseUrl: string, store: Store, ports: RecordStorePorts) {
   const empty = emptyRecord(baseUrl);
-  const replace = (cause: unknown): Store => {
+  const replace = (cause: unknown, isSpare: boolean): Store => {
     // A page that was away cannot know whether its user has logged out meanwhile.
     if (!ports.page().storage.isCurrent) inside.record = erased(inside.record);
-    const spare = makeSpare(inside.record);
+    const spare = isSpare ? memoryStore(inside.record) : spareOf(store, inside.record);
     ports.setStorage({ persistence: spare.kind ?? 'custom' });
     ports.reportError(storageError(isDevelopment ? FAILED : undefined, cause));
     return spare;
@@ -112,6 +104,15 @@ export function createRecordStore(
   };
 }
 
+/** The store that replaces one that fails: that of the host, or memory, which does not fail. */
+function spareOf(store: Store, value: SessionRecord): Store {
+  try {
+    return store.spare?.(value) ?? memoryStore(value);
+  } catch {
+    return memoryStore(value);
+  }
+}
+
 function mayWrite({ ports }: Inside, isErasure = false): boolean {
   return isErasure || ports.page().consent !== 'refused';
 }
@@ -130,6 +131,7 @@ function accessTo(inside: Inside, isErasure?: boolean): FailedStoreAccess {
 function adopt(inside: Inside, next: SessionRecord, cause: Cause): void {
   const before = inside.record;
   inside.record = next;
+  inside.storedCause = undefined;
   inside.ports.adopt(before, next, cause);
 }
 
@@ -174,9 +176,10 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
     const isChanged = after !== before;
     if (after && !queue.failed) inside.heldSet = !!after.set;
     const page = ports.page();
+    if (isChanged && cause !== 'tab') inside.storedCause = cause;
     // With another write to follow, memory already holds what that one brings. A transition that changed nothing leaves what
     // another tab has written: the cause is `tab` then.
-    if (after && page.storage.writes === 0 && isLoaded(page)) adopt(inside, after, isChanged ? cause : 'tab');
+    if (after && page.storage.writes === 0 && isLoaded(page)) adopt(inside, after, inside.storedCause ?? 'tab');
     const place = queue.failed;
     if (place && isHostCall)
       inside.repeated = inside.repeated.then(() => repeatOnFailedStore(place, transition, accessTo(inside, isErasure)));
@@ -218,7 +221,7 @@ function reload(inside: Inside, isNews: boolean): Promise<void> {
     if (next) adopt(inside, next, 'tab');
     // An empty store is no logout for a page that was there all the time. If the page was away, or another tab says so, it
     // is: a logout on a full disk leaves nothing else behind.
-    else if (mayHaveChanged) adopt(inside, { ...empty, clearedAt: 0 }, 'tab');
+    else if (mayHaveChanged && !isSameSet(inside.record, empty)) adopt(inside, { ...empty, clearedAt: 0 }, 'tab');
   });
   inside.waitingRead = { absences, isNews, done };
   return done;

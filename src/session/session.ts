@@ -8,7 +8,7 @@ import { isDevelopment } from '../token/development.ts';
 import { startAttempt } from './attempt-lifecycle.ts';
 import { createClock } from './browser/clock.ts';
 import { watchPage } from './browser/page.ts';
-import { defaultStore, memoryStore } from './browser/store.ts';
+import { defaultStore } from './browser/store.ts';
 import { createTabs } from './browser/tabs.ts';
 import { checkArguments, checkCallOptions } from './call-checks.ts';
 import { askConsent } from './consent.ts';
@@ -119,7 +119,7 @@ function createShell(options: SessionOptions): Shell {
     clock,
     page,
     events: createEvents(settings.logger),
-    records: createRecordStore(baseUrl, store, (value) => store.spare?.(value) ?? memoryStore(value), ports),
+    records: createRecordStore(baseUrl, store, ports),
     tabs: createTabs(name, (isChanged) => void readAgain(shell, isChanged)),
     timer: watchPage(
       clock.now,

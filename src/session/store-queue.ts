@@ -14,8 +14,12 @@ export const STORE_MS = 1_500;
 export interface StoreQueuePorts {
   /** How often the page has been frozen or cached. */
   absences(): number;
-  /** The store in use failed: return the one that replaces it. */
-  replace(cause: unknown): Store;
+  /**
+   * The store in use failed: return the one that replaces it.
+   *
+   * @param isSpare  it was itself a replacement: its own must not fail.
+   */
+  replace(cause: unknown, isSpare: boolean): Store;
 }
 
 export type StoreQueue = ReturnType<typeof createStoreQueue>;
@@ -35,9 +39,10 @@ export function createStoreQueue(given: Store, ports: StoreQueuePorts) {
       // The time limit may have passed while the page was frozen: try once more.
       if (mayRepeat && ports.absences() > absences) return run(work, false);
       releaseStore(store);
+      const isSpare = failed !== undefined;
       failed ??= store;
-      store = ports.replace(cause);
-      return work(store);
+      store = ports.replace(cause, isSpare);
+      return isSpare ? work(store) : run(work, false);
     }
   };
 

@@ -409,7 +409,7 @@ describe('words', () => {
       'Attempt (refresh): failed, timeout, after 12 ms',
       'Attempt (provide): in progress',
       'Outage (network) for 1 min 30 s',
-      'Next: provide (page: nobody is signed in)',
+      'Next: provide (page: only the page can go on)',
       'Storage: memory',
     ]);
     expect(reportText([lane([])], 0, { locks: true })).toContain(

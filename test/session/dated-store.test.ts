@@ -107,6 +107,16 @@ test('the memory that replaces a database that failed keeps the time, and a late
   expect(store.view()).toMatchObject({ actAt: START + 5_000, set: { advertisingToken: 'advertising-3' } });
 });
 
+test('a database that failed is read as it is: another tab may have logged out there', async () => {
+  const store = createDatedStore(NAME, BASE_URL);
+  await store.update(put(loggedIn(1)));
+  const memory = store.spare!({ ...loggedIn(1) });
+  await memory.update(put(loggedIn(1, 2)));
+  await indexedDbStore(NAME).update(put({ ...loggedIn(2), set: undefined, clearedAt: START }));
+  expect(await store.read()).toMatchObject({ generation: 2, clearedAt: START });
+  expect(store.view()).toMatchObject({ generation: 1 });
+});
+
 test('memory in place of a database that was never read is older than every act', async () => {
   const memory = createDatedStore(NAME, BASE_URL);
   await memory.spare!({ generation: 0, baseUrl: BASE_URL }).read();

@@ -2,7 +2,7 @@
 
 import { describe, expect, test, vi } from 'vitest';
 import { memoryStore, type Store, type TokenAnswer } from '../../src/session/index.ts';
-import { until } from '../support/fixtures.ts';
+import { names, until } from '../support/fixtures.ts';
 import { controlledConsent } from './consent-fixture.ts';
 import { answersSealed, dispatch, fakeLocks, fixtureForEachTest, recordOf, setVisible, success } from './fixtures.ts';
 
@@ -65,6 +65,13 @@ describe('before consent', () => {
     expect(events.map(([event]) => event)).not.toContain('error');
     expect(session.state.lastError).toBeUndefined();
   });
+});
+
+test('a set that the page was rendered with has the cause `set`, even if noteSignal() is called in the same task', async () => {
+  const { session, events } = fixture.open({ tokens: success(1) });
+  await session.noteSignal();
+  await fixture.settle();
+  expect(names(events)).toEqual(['token set']);
 });
 
 test('noteSignal() reports a foreign cache even if its write is interrupted and repeated', async () => {

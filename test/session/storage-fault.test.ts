@@ -11,6 +11,7 @@ import {
   recordOf,
   restoreGlobals,
   rotate,
+  setVisible,
   success,
   watchRejections,
 } from './fixtures.ts';
@@ -268,4 +269,58 @@ test.each([
   await fixture.settle();
   stop();
   expect(seen).toEqual([]);
+});
+
+describe('a store of the host', () => {
+  test('whose `read` throws: the page keeps its token when it is shown again', async () => {
+    const rejections = watchRejections();
+    const store: Store = {
+      read: () => {
+        throw new Error('broken');
+      },
+      update: () => Promise.reject(new Error('broken')),
+    };
+    const fixture = createFixture();
+    const { session } = fixture.open({ store });
+    await session.ready;
+    await session.setTokens(success(1)).catch(() => {});
+    setVisible(false);
+    await fixture.advance(10_000);
+    setVisible(true);
+    await fixture.settle();
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(rejections.seen).toEqual([]);
+    rejections.stop();
+    fixture.close();
+  });
+
+  const broken: Store = {
+    read: () => Promise.reject(new Error('broken')),
+    update: () => Promise.reject(new Error('broken')),
+  };
+
+  test.each<[string, () => Store]>([
+    ['fails', () => broken],
+    ['never answers', () => ({ read: never, update: never })],
+    [
+      'cannot be made',
+      () => {
+        throw new Error('broken');
+      },
+    ],
+  ])('whose spare %s: the session continues in memory', async (_, spare) => {
+    const rejections = watchRejections();
+    const fixture = createFixture();
+    const { session } = fixture.open({ store: { ...broken, spare } });
+    const supplied = session.setTokens(success(1)).catch(() => {});
+    await fixture.advance(10_000);
+    await supplied;
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(session.state.persistence).toBe('memory');
+    await fixture.advance(15 * MINUTE);
+    expect(session.advertisingToken).toBe('advertising-2');
+    expect(rejections.seen).toEqual([]);
+    rejections.stop();
+    fixture.close();
+  });
 });

@@ -10,8 +10,8 @@ import { withTimeout } from '../timeout.ts';
 /** A browser that does not answer a lock request within this time grants no lock, ms. */
 const LOCK_MS = 2_000;
 
-/** Messages on the channel. A tab sends `HELLO` when it connects, `CHANGED` after it has changed the record. */
-const HELLO = 0;
+/** Messages on the channel: `LOOK` when a tab connects or gives up an attempt, `CHANGED` after it has changed the record. */
+const LOOK = 0;
 const CHANGED = 1;
 
 /** What happens with the lock: this tab holds it, another tab holds it, or there is none to be had. */
@@ -20,7 +20,7 @@ export type LockResult = 'held' | 'taken' | 'missing';
 /**
  * Connect to the tabs that share `name`.
  *
- * @param onMessage  called when another tab connects (false) or has changed the record (true).
+ * @param onMessage  called when another tab has changed the record (true), or connects or gives up an attempt (false).
  */
 export function createTabs(name: string, onMessage: (isChanged: boolean) => void) {
   let channel: BroadcastChannel | undefined;
@@ -33,15 +33,15 @@ export function createTabs(name: string, onMessage: (isChanged: boolean) => void
         channel.onmessage = ({ data }) => onMessage(data === CHANGED);
         // A page frozen in Chromium's back/forward cache while it creates the database blocks `indexedDB.open` in every other
         // tab. A message on a channel that it listens to makes Chromium evict it.
-        channel.postMessage(HELLO);
+        channel.postMessage(LOOK);
       } catch {
         // A browser or a sandboxed frame without BroadcastChannel.
       }
     },
 
-    /** Notify the other tabs that the record has changed. */
-    notify(): void {
-      channel?.postMessage(CHANGED);
+    /** Notify the other tabs that the record has changed, or (false) that they should look whether an attempt can start. */
+    notify(isChanged = true): void {
+      channel?.postMessage(isChanged ? CHANGED : LOOK);
     },
 
     disconnect(): void {

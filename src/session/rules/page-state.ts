@@ -134,8 +134,10 @@ export function recordAdopted(page: PageState, before: SessionRecord, after: Ses
   const next: PageState = { ...page, cause, isErrorEmitted: false, lastError: undefined, provideResult: undefined };
   const emitted = { ...page.emitted, need: false };
   if (after.set) return { ...next, emitted };
-  // The service refuses the set that was held back behind a tombstone: only the page can go on.
-  if (after.optedOut && before.set && before.optedOut && cause === 'refresh')
+  // The service has refused the set that was held back behind a tombstone: only the page can go on. If another tab sent it, the
+  // generation stays; a logout there would have raised it.
+  const isRefused = cause === 'refresh' || after.generation === before.generation;
+  if (after.optedOut && before.set && before.optedOut && isRefused)
     return { ...next, provideResult: 'nobody', lastError: optedOutError(), emitted };
   // The service opts a user out. Another user may be signed in, whom `provide` knows.
   if (after.optedOut && !before.optedOut && cause !== 'provide') return { ...next, emitted };

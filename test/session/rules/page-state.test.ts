@@ -213,9 +213,9 @@ describe('another record', () => {
   });
 });
 
-test('a set refused behind the tombstone asks the page, and says why', () => {
+test.each<Cause>(['refresh', 'tab'])('a set refused behind the tombstone (%s) asks the page, and says why', (cause) => {
   const given = page({ emitted: { need: true } });
-  const found = recordAdopted(given, record({ optedOut: true }), bare({ optedOut: true }), 'refresh');
+  const found = recordAdopted(given, record({ optedOut: true }), bare({ optedOut: true }), cause);
   expect(found).toMatchObject({ provideResult: 'nobody', emitted: { need: false } });
   expect(found.lastError).toMatchObject({ code: 'opted_out', message: expect.stringMatching(/refused the set/) });
 });

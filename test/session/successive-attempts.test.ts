@@ -1,0 +1,97 @@
+/** An attempt begins only when the one before it has ended: it would find its own page's lock taken, and wait for itself. */
+
+import { beforeEach, describe, expect, test } from 'vitest';
+import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
+import { MINUTE, START, until } from '../support/fixtures.ts';
+import {
+  answersSealed,
+  fakeLocks,
+  fixtureForEachTest,
+  hangs,
+  openLoaded,
+  openTwoTabs,
+  recordOf,
+  rotate,
+  success,
+} from './fixtures.ts';
+
+type ProvideOption = NonNullable<SessionOptions['provide']>;
+
+const fixture = fixtureForEachTest();
+beforeEach(() => void fakeLocks());
+
+test('a set that `provide` returns behind an opt-out is sent at once', async () => {
+  fixture.serve(answersSealed(success(6)));
+  const optedOutAt = { ...recordOf(1, START), set: undefined, optedOut: true, clearedAt: START };
+  const { session } = fixture.open({ store: memoryStore(optedOutAt), provide: async () => success(5) });
+  await until(() => session.advertisingToken === 'advertising-6');
+  expect(Date.now() - START).toBeLessThan(1000);
+});
+
+test('a set that is due when `provide` returns it is refreshed at once', async () => {
+  const { session } = fixture.open({ provide: async () => success(5, Date.now() - 20 * MINUTE) });
+  await until(() => session.advertisingToken === 'advertising-6');
+  expect(Date.now() - START).toBeLessThan(1000);
+});
+
+test('a page whose call of `provide` is void, because another user has signed in elsewhere, asks again at once', async () => {
+  let calls = 0;
+  const provide: ProvideOption = ({ signal }) =>
+    new Promise((resolve, reject) => {
+      if (++calls > 1) resolve(success(2));
+      signal.addEventListener('abort', () => reject(signal.reason));
+    });
+  const name = 'another-user-elsewhere';
+  const store = memoryStore();
+  const { session } = fixture.open({ store, name, provide });
+  await until(() => calls === 1);
+  // This page has nobody to ask.
+  const elsewhere = fixture.open({ store, name });
+  await elsewhere.session.ready;
+  await elsewhere.session.signIn({ user: 'account-2' }).catch(() => {});
+  await until(() => session.advertisingToken === 'advertising-2');
+  expect(Date.now() - START).toBeLessThan(1000);
+});
+
+describe('what is given up', () => {
+  test('an attempt is announced: the tab that waits for it goes on at once', async () => {
+    const { fixture: tabs, a, b } = await openTwoTabs({ provide: async () => success(7) });
+    tabs.serve(hangs);
+    const refreshing = a.session.refresh().catch(() => {});
+    await until(() => tabs.sent.length === 1);
+    tabs.serve(rotate);
+    await b.session.signIn();
+    expect(b.session.advertisingToken).toBe('advertising-7');
+    expect(Date.now() - START).toBeLessThan(1000);
+    await refreshing;
+    tabs.close();
+  });
+  test('by `close()`: a call of refresh() that waits for another tab rejects at once', async () => {
+    const locks = fakeLocks();
+    const { session, ...opened } = await openLoaded({ name: 'closed-while-waiting' });
+    locks.held.add('closed-while-waiting');
+    const refreshed = session.refresh().catch((error: unknown) => error);
+    await opened.settle();
+    session.close();
+    await opened.settle();
+    expect(await Promise.race([refreshed, 'still waiting'])).toMatchObject({ code: 'closed' });
+    opened.close();
+  });
+
+  test('by a withdrawal of consent: a call of refresh() that waits for another tab rejects at once', async () => {
+    const locks = fakeLocks();
+    let withdraw = (_: boolean) => {};
+    const consent = (onChange: (granted: boolean) => void) => {
+      withdraw = onChange;
+      return true;
+    };
+    const { session, ...opened } = await openLoaded({ name: 'withdrawn-while-waiting', consent });
+    locks.held.add('withdrawn-while-waiting');
+    const refreshed = session.refresh().catch((error: unknown) => error);
+    await opened.settle();
+    withdraw(false);
+    await opened.settle();
+    expect(await Promise.race([refreshed, 'still waiting'])).toMatchObject({ code: 'no_consent' });
+    opened.close();
+  });
+});
