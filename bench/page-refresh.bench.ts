@@ -11,7 +11,9 @@ import { compare, figure, type Measurement } from './measure.ts';
 import { startPages } from './support/page.ts';
 
 const ROUNDS = 20;
-const REFRESHES = Number(process.env['TESSERA_BENCH_REFRESHES'] ?? 500);
+const REFRESHES = Number(process.env['TESSERA_BENCH_REFRESHES'] ?? 1_000);
+/** Refreshes before those: V8 still compiles and optimises during the first hundreds, and keeps what it learns on the heap. */
+const WARM_UP_REFRESHES = 500;
 
 const SCRIPT = `
   var sessions = [];
@@ -80,7 +82,7 @@ const growth = async (page: Page): Promise<number> => {
       }
       return events;
     }, times);
-  await refresh(50);
+  await refresh(WARM_UP_REFRESHES);
   const before = await used();
   await refresh(REFRESHES);
   return (await used()) - before;
@@ -107,7 +109,7 @@ export const measure = async (): Promise<Measurement[]> => {
       beside: `${figure(ours)} and ${figure(peer)} ms; ${pages.engine}`,
     },
     {
-      what: `growth of the heap over ${REFRESHES} refreshes in one page`,
+      what: `growth of the heap over ${figure(REFRESHES)} refreshes in one page, after ${WARM_UP_REFRESHES}`,
       value: bytes / 1024,
       unit: 'KiB',
       limit: { atMost: 100 },
