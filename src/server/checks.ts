@@ -4,16 +4,11 @@
  * What is right and the sentence about what is wrong are in `token/checks.ts`. `mapping/` uses these checks too.
  */
 
-import { choiceFault, integerFault, kindOf, nameFault, typeFault } from '../token/checks.ts';
+import { choiceFault, integerFault, kindOf, nameFault, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 
 /** Highest number of parallel mapping requests that the service recommends. */
 export const MAX_CONCURRENCY = 20;
-
-/** Throw a TypeError if a check has found a fault. */
-export function throwIf(fault: string | undefined): void {
-  if (fault !== undefined) throw new TypeError(fault);
-}
 
 /**
  * Check that the options are an object, and that each of them has a known name.

@@ -1,14 +1,13 @@
 /**
- * The client for the server of a publisher, an advertiser or a data provider: one short method per endpoint.
+ * The client for the server of a publisher, an advertiser or a data provider to call an operator.
  *
  * It holds the API key and the client secret, so it belongs on a server, never in a page. The endpoint files define what
  * each method sends, `call.ts` how it is sent; `bulk.ts` holds the methods for many users.
  */
 
-import { typeFault } from '../token/checks.ts';
+import { throwIf, typeFault } from '../token/checks.ts';
 import { type BulkClient, createBulkClient } from './bulk.ts';
 import { type CallOptions, callOptions, createCall, GENERATE_OPTIONS, type GenerateOptions } from './call.ts';
-import { throwIf } from './checks.ts';
 import { type Dii, sentDii } from './dii.ts';
 import { generate, optOut, type Refreshable, refresh, type TokenResult, validate } from './endpoints.ts';
 import { type ClientOptions, settingsOf } from './options.ts';

@@ -6,9 +6,9 @@
  * call it.
  */
 
-import { kindOf, typeFault } from '../token/checks.ts';
+import { kindOf, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot, isTokenError, TokenError } from '../token/errors.ts';
-import { checkOptionNames, throwIf } from './checks.ts';
+import { checkOptionNames } from './checks.ts';
 import type { Client } from './client.ts';
 import { callerFault, checkOrigins, isAllowedCaller } from './cross-site.ts';
 import type { Dii } from './dii.ts';

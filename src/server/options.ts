@@ -6,7 +6,7 @@
  */
 
 import { type Bytes, fromB64 } from '../token/bytes.ts';
-import { addressFault, kindOf, MAX_TIMER_MS, parseBaseUrl, typeFault } from '../token/checks.ts';
+import { addressFault, kindOf, MAX_TIMER_MS, parseBaseUrl, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import {
   checkChoice,
@@ -15,7 +15,6 @@ import {
   checkInteger,
   checkOptionNames,
   MAX_CONCURRENCY,
-  throwIf,
 } from './checks.ts';
 import type { HashLocally } from './dii.ts';
 

@@ -5,7 +5,6 @@
 import type { TokenError } from '../token/errors.ts';
 import { type AttemptPorts, type Outcome, runAttempt } from './attempt.ts';
 import { refreshSet } from './browser/refresh-request.ts';
-import type { UpdateOptions } from './record-store.ts';
 import { type AttemptInProgress, type AttemptPlan, attemptEnded } from './rules/page-state.ts';
 import {
   ifSameSet,
@@ -20,16 +19,10 @@ import {
 } from './rules/record.ts';
 import { type Claim, claimRefresh, refreshAnswered, refreshFailed } from './rules/refresh.ts';
 import { type BackOff, isRefusal } from './rules/retry.ts';
-import { commit, commitAnswer, followClock, reconcile, reportError, type Shell, setPage } from './shell.ts';
+import { commit, commitAnswer, followClock, INTERNAL, reconcile, reportError, type Shell, setPage } from './shell.ts';
 
 /** How much longer than its own limit another tab's refresh is waited for, ms. */
-const OTHER_TAB_MARGIN_MS = 2_000;
-
-/**
- * A change of the retry state or of a lease. Memory adopts it after the write, as it adopts what another tab has written, hence the
- * cause `tab`. The set stays the same, so no `token` event names that cause.
- */
-const INTERNAL: UpdateOptions = { cause: 'tab', isHostCall: false };
+export const OTHER_TAB_MARGIN_MS = 2_000;
 
 /** What an attempt may do while it runs; `before` is the record at its start. */
 function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
@@ -56,14 +49,13 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
       // A page that was left or closed during the call keeps no connection.
       if (shell.page.isClosed || shell.page.isAway) records.disconnect();
     },
-    async recordProvided(outcome) {
+    async recordProvided(answer) {
       // Another tab may have logged the user in or out meanwhile.
-      if (outcome.type !== 'provided' && outcome.type !== 'nobody') return;
       if ((await isLate()) || shell.page.isClosed) return;
-      setPage(shell, { provideResult: outcome.type === 'nobody' ? 'nobody' : undefined });
-      if (outcome.type === 'nobody') return;
-      const ended = (now: number) => ifSameSet(before, optedOut(now));
-      await commitAnswer(shell, outcome.answer, setByProvide(before, shell.page.user), 'provide', ended);
+      setPage(shell, { provideResult: answer ? undefined : 'nobody' });
+      if (!answer) return;
+      const optedOutIfSame = (now: number) => ifSameSet(before, optedOut(now));
+      await commitAnswer(shell, answer, setByProvide(before, shell.page.user), 'provide', optedOutIfSame);
     },
     async claim(isExplicit, hasLock) {
       let claim: Claim = { type: 'superseded' };
@@ -82,7 +74,7 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
       followClock(shell);
       // If the record has changed (newer set, logout, opt-out), this changes nothing, and memory adopts what is stored.
       const transition = refreshAnswered(sent, result, dateMs, clock.now());
-      await commit(shell, transition, { cause: 'refresh', isHostCall: false });
+      await commit(shell, transition, { ...INTERNAL, cause: 'refresh' });
     },
   };
 }
@@ -96,12 +88,12 @@ export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenErro
   const attempt: AttemptInProgress = { plan, generation: before.generation, startedAt: shell.clock.now() };
   setPage(shell, { attempt });
   // The attempt before may be void and still hold the Web Lock: this one would take its own page for another tab.
-  shell.attemptEnded = shell.attemptEnded
+  shell.attemptResult = shell.attemptResult
     .then(() => runAttempt(plan, attemptPorts(shell, before), signal))
     .then((outcome) => endAttempt(shell, attempt, outcome, signal))
     // After a time-out the request still runs.
     .finally(() => controller.abort());
-  return shell.attemptEnded;
+  return shell.attemptResult;
 }
 
 /** Do what follows from the outcome of an attempt. */
@@ -138,9 +130,8 @@ async function noteFailure(
   backOff: BackOff,
 ): Promise<void> {
   if (sent) {
-    const transition: Transition = (record) =>
-      refreshFailed(sent, error, backOff, shell.clock.now(), shell.page.wakeAttemptAt)(record);
-    if (await shell.records.update(transition, INTERNAL)) shell.tabs.notify();
+    const failed = refreshFailed(sent, error, backOff, shell.clock.now(), shell.page.wakeAttemptAt);
+    if (await shell.records.update(failed, INTERNAL)) shell.tabs.notify();
   }
   const isRefused = plan.kind === 'refresh' && isRefusal(error);
   reportError(shell, error, !shell.page.isErrorEmitted || isRefused);

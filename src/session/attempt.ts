@@ -13,22 +13,18 @@ import type { LockResult } from './browser/tabs.ts';
 import { parseGiven } from './given-answer.ts';
 import type { ProvideOption } from './options.ts';
 import { htmlFault, pathOf, provideFault, responseFault } from './provide-fault.ts';
-import type { AttemptPlan } from './rules/page-state.ts';
+import type { AttemptPlan, ProvidePlan, RefreshPlan } from './rules/page-state.ts';
 import type { SessionRecord } from './rules/record.ts';
 import type { Claim } from './rules/refresh.ts';
 import { withTimeout } from './timeout.ts';
 
 /** How an attempt ended. */
 export type Outcome =
-  /** The service answered, and the answer is written. */
+  /** The service or `provide` answered, and the answer is written. */
   | { readonly type: 'answered' }
-  /** `provide` returned a set or an opt-out. */
-  | { readonly type: 'provided'; readonly answer: Answer }
-  /** `provide` says that nobody is signed in. */
-  | { readonly type: 'nobody' }
-  /** Another tab is refreshing. */
+  /** Another tab is refreshing, or calls `provide`. */
   | { readonly type: 'other_tab' }
-  /** There is nothing to send any more: another tab was faster, or has failed meanwhile. */
+  /** Nothing was sent: the attempt was aborted, the set is another one by now, or it is too early to ask the service again. */
   | { readonly type: 'superseded' }
   /** It failed; `sent` is absent if nothing was sent. */
   | { readonly type: 'failed'; readonly error: TokenError; readonly sent?: SessionRecord | undefined };
@@ -48,8 +44,8 @@ export interface AttemptPorts {
   claimProvide(hasLock: boolean): Promise<'claimed' | 'other_tab' | 'superseded'>;
   /** Release the lease. */
   releaseProvide(): Promise<unknown>;
-  /** Write what `provide` returned, unless it is late. */
-  recordProvided(outcome: Outcome): Promise<void>;
+  /** Write what `provide` returned, unless it is late; undefined: nobody is signed in. */
+  recordProvided(answer: Answer | undefined): Promise<void>;
   /** Write the service's answer to `sent`. */
   write(sent: SessionRecord, answer: RefreshAnswer): Promise<void>;
 }
@@ -60,20 +56,20 @@ export interface AttemptPorts {
  * @param signal  aborts it: the outcome is `failed` or `superseded` then.
  */
 export async function runAttempt(plan: AttemptPlan, ports: AttemptPorts, signal: AbortSignal): Promise<Outcome> {
-  if (plan.kind === 'provide') return callProvide(plan, ports, signal);
-  return refresh(plan, ports, signal);
+  return plan.kind === 'provide' ? callProvide(plan, ports, signal) : refresh(plan, ports, signal);
 }
 
 async function callProvide(
-  { reason, ignoresLock }: AttemptPlan & { kind: 'provide' },
+  { reason, ignoresLock }: ProvidePlan,
   ports: AttemptPorts,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { provide, timeoutMs } = ports;
   try {
     return await ports.withLock(async (lock): Promise<Outcome> => {
-      if (lock === 'taken' && !ignoresLock) return { type: 'other_tab' };
+      // Nobody waits for the lock any more.
       if (signal.aborted) return { type: 'superseded' };
+      if (lock === 'taken' && !ignoresLock) return { type: 'other_tab' };
       // Another tab may have brought a set before this one obtained the lock.
       const claim = await ports.claimProvide(lock === 'held');
       if (claim !== 'claimed') return { type: claim };
@@ -83,13 +79,14 @@ async function callProvide(
         // An asynchronous function, so that a `provide` that throws rejects.
         const call = (async () => provide?.({ signal, reason }))();
         const answer = await withTimeout(timeoutMs, call, 'provide', signal);
-        const { status, ok } = Object(answer) as Partial<Response>;
-        if (isDevelopment && ok) throwIfPage(answer as unknown as Response);
-        if (ok === false && status) throw responseFault(pathOf(answer as unknown as Response), status);
+        // It may be a response, with its status.
+        const response = Object(answer) as Response;
+        const { status, ok } = response;
+        if (isDevelopment && ok) throwIfPage(response);
+        if (ok === false && status) throw responseFault(pathOf(response), status);
         const isNobody = answer === null || answer === undefined || status === 204;
-        const outcome: Outcome = isNobody ? { type: 'nobody' } : { type: 'provided', answer: parseGiven(answer) };
-        await ports.recordProvided(outcome);
-        return outcome;
+        await ports.recordProvided(isNobody ? undefined : parseGiven(answer));
+        return { type: 'answered' };
       } finally {
         if (lock !== 'held') await ports.releaseProvide();
       }
@@ -105,11 +102,7 @@ function throwIfPage(response: Response): void {
   if (fault) throw fault;
 }
 
-async function refresh(
-  plan: AttemptPlan & { kind: 'refresh' },
-  ports: AttemptPorts,
-  signal: AbortSignal,
-): Promise<Outcome> {
+async function refresh(plan: RefreshPlan, ports: AttemptPorts, signal: AbortSignal): Promise<Outcome> {
   const { timeoutMs } = ports;
   let sent: SessionRecord | undefined;
   try {

@@ -6,10 +6,9 @@
  * that of another. All other checks belong to the development build, where {@link checkArguments} adds them.
  */
 
-import { choiceFault, kindOf, nameFault, typeFault } from '../token/checks.ts';
+import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { expectedGot } from '../token/errors.ts';
-import { throwIf } from './options.ts';
 import type { EventName } from './rules/public-state.ts';
 import type { Session } from './types.ts';
 
@@ -24,6 +23,7 @@ const EVENTS: Record<EventName, true> = { token: true, expired: true, optout: tr
  */
 export function checkCallOptions(method: string, known: readonly string[], given: unknown): void {
   if (given === undefined || given === null) return;
+  // Production checks the options of `setTokens` alone.
   const path = isDevelopment ? `${method}: options` : 'setTokens: options';
   if (isDevelopment && typeof (given as Event).preventDefault === 'function')
     throwIf(expectedGot(path, 'object', `an event: listen with () => session.${method}()`));

@@ -8,8 +8,8 @@ import { erased } from './rules/record.ts';
 import { commit, ERASURE, readAgain, reconcile, releaseCalls, reportError, type Shell, setPage } from './shell.ts';
 import { warn } from './warnings.ts';
 
-/** Ask for consent. Resolves when the answer is there, or is known to come later. */
-export async function askConsent(shell: Shell): Promise<void> {
+/** Ask for consent, and follow every answer. */
+export function askConsent(shell: Shell): void {
   const { consent } = shell.settings;
   let hasChanged = false;
   const onChange = (answer: unknown) => {
@@ -65,7 +65,7 @@ function setConsent(shell: Shell, isGranted: boolean): void {
   setPage(shell, { consent: isGranted ? 'granted' : 'refused' });
   if (isGranted && page.consent !== 'granted') {
     // Other tabs may have changed the record meanwhile.
-    records.forget();
+    records.outdate();
     void readAgain(shell, false);
     endOtherUser(shell);
     releaseCalls(shell);

@@ -36,6 +36,11 @@ function checked(stored: unknown): DatedRecord | undefined {
   return record && { ...record, actAt: Number.isSafeInteger(record.actAt) ? record.actAt : undefined };
 }
 
+/** Acts of one browser stay in order even if its clock is set back: return `actAt`, or the time after the latest of `acts`. */
+function inOrder(actAt: number, ...acts: readonly (Pick<DatedRecord, 'actAt'> | undefined)[]): number {
+  return Math.max(actAt, ...acts.map((act) => (act?.actAt ?? 0) + 1));
+}
+
 /**
  * Create the store.
  *
@@ -51,10 +56,6 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
   let last: DatedRecord | undefined;
   let expected: { refreshToken: unknown; actAt: number } | undefined;
   let inUse: Store;
-
-  /** Acts of one browser stay in order even if its clock is set back. */
-  const inOrder = (actAt: number, ...acts: ({ readonly actAt?: number | undefined } | undefined)[]) =>
-    Math.max(actAt, ...acts.map((act) => (act?.actAt ?? 0) + 1));
 
   /** The announced act, if `record` is its outcome. */
   const expectedActIn = (record: DatedRecord | undefined) =>
@@ -76,14 +77,14 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
 
   const watch = (store: Store): Store => {
     /** Note what is stored. What a store that has failed still answers is not noted: it is too late. */
-    const note = (record: DatedRecord | undefined) => {
-      if (inUse === watched) last = record;
+    const note = (stored: unknown) => {
+      if (inUse === watched) last = checked(stored);
     };
     const watched: Store = {
       ...store,
       read: async () => {
         const stored = await store.read();
-        note(checked(stored));
+        note(stored);
         return forThisOperator(stored);
       },
       update: async (change) => {
@@ -92,7 +93,7 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
         const act = expectedActIn(record);
         // The act is stored: a later one with the same outcome is another act.
         if (act && (record?.actAt ?? 0) >= act.actAt) expected = undefined;
-        note(record);
+        note(stored);
         return stored;
       },
       // The session's own record has no time.

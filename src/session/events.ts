@@ -1,7 +1,7 @@
 /**
  * Listeners: the same order of events for each of them, and one that throws or rejects affects no other.
  *
- * When an event is worth emitting, this file does not know.
+ * It does not decide what to emit.
  */
 
 /**

@@ -4,14 +4,22 @@
  * What a call changes is a transition of `rules/`; when an attempt starts, `decide` says.
  */
 
-import { typeFault } from '../token/checks.ts';
+import { throwIf, typeFault } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import type { TokenSet } from '../token/token-set.ts';
-import { startAttempt } from './attempt-lifecycle.ts';
+import { OTHER_TAB_MARGIN_MS } from './attempt-lifecycle.ts';
 import { parseGiven } from './given-answer.ts';
+import type { Settings } from './options.ts';
 import { explicitPlan } from './rules/decide.ts';
-import { isSameSet, renderedWithPage, setByHost, setByOwner, signalNoted, type Transition } from './rules/record.ts';
+import {
+  isSameSet,
+  renderedWithPage,
+  setByHost,
+  setByRefreshingHost,
+  signalNoted,
+  type Transition,
+} from './rules/record.ts';
 import { hashUser, renderedFor, renderedForNobody, signedIn } from './rules/user.ts';
 import {
   commit,
@@ -19,6 +27,7 @@ import {
   decideNow,
   ERASURE,
   HOST_CALL,
+  INTERNAL,
   noToken,
   readAgain,
   reconcile,
@@ -46,7 +55,7 @@ export function endOtherUser(shell: Shell): void {
 function renderedSet(shell: Shell): TokenSet | undefined {
   const { tokens, user } = shell.settings;
   // Somebody else may have signed in on this page since it was rendered.
-  const isForPageUser = labelOf(shell, user ?? undefined) === shell.page.user;
+  const isForPageUser = userHashOf(shell.settings, user ?? undefined) === shell.page.user;
   if (!tokens || !isForPageUser) return undefined;
   try {
     const answer = parseGiven(tokens);
@@ -60,8 +69,9 @@ function renderedSet(shell: Shell): TokenSet | undefined {
 export function supplyRendered(shell: Shell): void {
   const { tokens } = shell.settings;
   if (!tokens) return;
-  const supplied = (set: TokenSet, now: number) => renderedWithPage(set, now, shell.page.user);
-  const supplying = (async () => commitAnswer(shell, parseGiven(tokens), supplied))();
+  const onSet = (set: TokenSet, now: number) => renderedWithPage(set, now, shell.page.user);
+  // An asynchronous function: a set that cannot be read is a failure like any other.
+  const supplying = (async () => commitAnswer(shell, parseGiven(tokens), onSet))();
   supplying.catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
@@ -71,19 +81,18 @@ function reportUnlessConsent(shell: Shell, error: TokenError): void {
 }
 
 /** Hash the label of a user, if there is one. Throws a TypeError. */
-export function labelOf({ settings }: Pick<Shell, 'settings'>, user: unknown): string | undefined {
-  if (user === undefined) return undefined;
-  const fault = typeFault('user', 'string', user);
-  if (fault) throw new TypeError(fault);
-  return hashUser(user as string, `${settings.baseUrl} ${settings.name}`);
+export function userHashOf({ baseUrl, name }: Settings, label: unknown): string | undefined {
+  if (label === undefined) return undefined;
+  throwIf(typeFault('user', 'string', label));
+  return hashUser(label as string, `${baseUrl} ${name}`);
 }
 
-export async function supply(shell: Shell, input: unknown, user: string | undefined): Promise<void> {
+export async function supply(shell: Shell, input: unknown, userHash: string | undefined): Promise<void> {
   const answer = parseGiven(input);
-  const label = user ?? shell.page.user;
-  setPage(shell, { notBefore: 0, user: label });
-  const supplied = shell.page.canRefresh ? setByHost : setByOwner;
-  await commitAnswer(shell, answer, (set, now) => supplied(set, now, label));
+  const user = userHash ?? shell.page.user;
+  setPage(shell, { notBefore: 0, user });
+  const supplied = shell.page.canRefresh ? setByHost : setByRefreshingHost;
+  await commitAnswer(shell, answer, (set, now) => supplied(set, now, user));
 }
 
 /** Wait until `check` returns a value; it is called after every reconciliation. */
@@ -117,54 +126,64 @@ export async function getToken(shell: Shell, timeoutMs: number): Promise<string>
     if (!token && !isTokenExpected) throw noToken(shell);
     return token;
   };
-  try {
-    return await waitFor(shell, timeoutMs, 'getToken', check);
-  } catch (error) {
-    throw isDevelopment ? explainTimeout(shell, error as TokenError) : error;
-  } finally {
-    setPage(shell, { callers: shell.page.callers - 1 });
-  }
+  const waiting = waitFor(shell, timeoutMs, 'getToken', check).finally(() =>
+    setPage(shell, { callers: shell.page.callers - 1 }),
+  );
+  if (!isDevelopment) return waiting;
+  return waiting.catch((error: TokenError) => {
+    throw explainTimeout(shell, error);
+  });
 }
 
 /** Messages of the development build. */
 const HELD = 'refresh: another tab is refreshing, and has brought no newer set';
 const TOO_EARLY = 'refresh: too early to ask the service again; see state.next';
 
-/** How long `refresh()` waits for another tab, beyond the time limit of that tab: for an attempt that follows here, ms. */
-const FOLLOW_UP_MS = 4_000;
+/**
+ * How long `refresh()` waits for another tab beyond the time limit of a refresh, ms: for that tab's margin, then 2 s for a hidden page,
+ * whose timer is throttled, or for an attempt that follows here.
+ */
+const OTHER_TAB_WAIT_MS = OTHER_TAB_MARGIN_MS + 2_000;
 
 export async function refreshNow(shell: Shell): Promise<void> {
-  const { records, settings } = shell;
-  await records.flushed();
+  const { records } = shell;
+  await records.idle();
   if (shell.page.isClosed || shell.page.consent !== 'granted') throw noToken(shell);
   setPage(shell, { provideResult: undefined });
   const before = records.record;
   const plan = explicitPlan(before, shell.page, shell.clock.now());
   if (!plan) throw noToken(shell);
-  const error = await (shell.page.attempt ? shell.attemptEnded : startAttempt(shell, plan));
-  // Another tab may be refreshing: its message, or its time limit, ends the wait. An attempt may follow here.
+  const error = await (shell.page.attempt ? shell.attemptResult : shell.startAttempt(plan));
+  await otherTabEnded(shell);
+  if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
+  if (plan.kind === 'refresh' && isSameSet(records.record, before)) throw notRefreshed(shell);
+}
+
+/** Another tab may be refreshing: wait for its message, or for its time limit. An attempt may follow here. */
+async function otherTabEnded(shell: Shell): Promise<void> {
   const isOver = () => {
     const { isClosed, consent, attempt, otherTabUntil } = shell.page;
     const isIdle = !attempt && otherTabUntil <= shell.clock.now();
     return isIdle || isClosed || consent !== 'granted' || undefined;
   };
-  await waitFor(shell, settings.timeoutMs + FOLLOW_UP_MS, 'refresh in another tab', isOver);
+  await waitFor(shell, shell.settings.timeoutMs + OTHER_TAB_WAIT_MS, 'refresh in another tab', isOver);
   // The message of that tab may have been lost.
   if (shell.page.lockRefusals) await readAgain(shell, false);
-  if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
-  if (plan.kind !== 'refresh' || !isSameSet(records.record, before)) return;
-  const { lastError, lockRefusals } = shell.page;
-  if (lockRefusals) throw new TokenError('timeout', isDevelopment ? HELD : undefined);
-  throw lastError ?? new TokenError('network', isDevelopment ? TOO_EARLY : undefined);
+}
+
+/** Why a call of `refresh()` that has not failed has left the set as it was. */
+function notRefreshed({ page }: Shell): TokenError {
+  if (page.lockRefusals) return new TokenError('timeout', isDevelopment ? HELD : undefined);
+  return page.lastError ?? new TokenError('network', isDevelopment ? TOO_EARLY : undefined);
 }
 
 /** End the set in force for all tabs, then ask `provide`. */
 export async function signIn(shell: Shell, user: string | undefined): Promise<void> {
   setPage(shell, { user });
-  // Without consent nothing is stored but the erasure; the label follows when consent is given.
-  const label = shell.page.consent === 'granted' ? user : undefined;
-  await commit(shell, signedIn(label, shell.clock.now()), ERASURE);
-  // With a label, every tab knows that a set is awaited: `provide` may have answered already.
+  // Without consent nothing is stored but the erasure; the user follows when consent is given.
+  const stored = shell.page.consent === 'granted' ? user : undefined;
+  await commit(shell, signedIn(stored, shell.clock.now()), ERASURE);
+  // With a user, every tab knows that a set is awaited: `provide` may have answered already.
   if (!decideNow(shell).token) await refreshNow(shell);
 }
 
@@ -176,6 +195,6 @@ export async function noteSignal(shell: Shell): Promise<boolean> {
     isOfOther ||= signalGeneration !== generation;
     return signalNoted(record);
   };
-  await commit(shell, noted, { cause: 'tab', isHostCall: false });
+  await commit(shell, noted, INTERNAL);
   return isOfOther;
 }

@@ -4,7 +4,7 @@
  * A wrong option is a programmer's mistake: a TypeError at creation that names the option, what was expected and what came.
  */
 
-import { addressFault, choiceFault, nameFault, parseBaseUrl, typeFault } from '../token/checks.ts';
+import { addressFault, choiceFault, nameFault, parseBaseUrl, throwIf, typeFault } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import type { TokenAnswer } from '../token/token-set.ts';
 import type { Store } from './browser/store.ts';
@@ -24,7 +24,7 @@ export interface ProvideRequest {
  * @example
  * const provide: ProvideOption = async ({ signal }) => {
  *   const response = await fetch('/token', { method: 'POST', signal });
- *   if (!response.ok) throw response; // the error names its status
+ *   if (!response.ok) throw response; // the error reports the HTTP status
  *   return response.status === 204 ? null : response.json();
  * };
  */
@@ -110,11 +110,6 @@ const TYPES: Record<keyof SessionOptions, string> = {
 
 /** `console.debug` is hidden by default in Chromium. */
 const CONSOLE = { debug: (...said: unknown[]) => console.log(...said) };
-
-/** Throw a TypeError if there is a fault. */
-export function throwIf(fault: string | undefined): void {
-  if (fault) throw new TypeError(fault);
-}
 
 /** Check an object of methods that may be left out. */
 function checkMethods(name: string, value: object | undefined, methods: readonly string[]): void {

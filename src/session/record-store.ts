@@ -12,7 +12,7 @@ import { type FailedStoreAccess, logoutIn, repeatOnFailedStore } from './failed-
 import { type Cause, isLoaded, type PageState } from './rules/page-state.ts';
 import { parseRecord } from './rules/parse-record.ts';
 import { emptyRecord, erased, isSameSet, type SessionRecord, type Transition } from './rules/record.ts';
-import { type StorageState, storeForgotten } from './rules/storage-state.ts';
+import { type StorageState, storeOutdated } from './rules/storage-state.ts';
 import { createStoreQueue, releaseStore, type StoreQueue } from './store-queue.ts';
 
 /** Messages of the development build. */
@@ -32,8 +32,8 @@ export interface RecordStorePorts {
 
 /** How a record is changed. */
 export interface UpdateOptions {
-  /** Named by the `token` event if the change brings another token. */
-  readonly cause: Cause;
+  /** Named by the `token` event if the change brings another token; absent if it cannot. */
+  readonly cause?: Cause | undefined;
   /** A call of the host: it changes memory at once, and it is repeated on a store that has failed. */
   readonly isHostCall: boolean;
   /** It only erases, which needs no consent. */
@@ -47,8 +47,8 @@ interface Inside {
   readonly queue: StoreQueue;
   /** The record of this page, even while the page must not rely on it. */
   record: SessionRecord;
-  /** Resolves when every host call so far has been repeated on the failed store: whether the last one is confirmed there. */
-  repeated: Promise<boolean>;
+  /** Whether the last host call is also stored where the store has failed; true if none has. */
+  hostCallsConfirmed: Promise<boolean>;
   /** The store may hold a set: nothing is known about it yet, or it held one when it was last read or written. */
   heldSet: boolean;
   /** Cause of a change that is stored, and that memory adopts after the write that follows it. */
@@ -76,29 +76,29 @@ export function createRecordStore(baseUrl: string, store: Store, ports: RecordSt
     ports,
     queue,
     record: empty,
-    repeated: Promise.resolve(true),
+    hostCallsConfirmed: Promise.resolve(true),
     heldSet: true,
   };
 
   return {
-    /** The record of this page; what it means while it is not loaded, `decide` knows. */
+    /** The record of this page. It counts only once it is loaded: see `isLoaded`. */
     get record() {
       return inside.record;
     },
     /** Resolve when every use of the store so far has ended. */
-    flushed: queue.ended,
-    /** Resolve when every host call so far is repeated on a store that has failed; false if the last one is not confirmed. */
-    repeated: (): Promise<boolean> => inside.repeated,
+    idle: queue.idle,
+    /** Resolve when every host call so far has reached a store that failed, too; false if the last one is not confirmed there. */
+    hostCallsConfirmed: (): Promise<boolean> => inside.hostCallsConfirmed,
     update: (transition: Transition, options: UpdateOptions): Promise<boolean> => update(inside, transition, options),
     reload: (isNews = false): Promise<void> => reload(inside, isNews),
     /** Know nothing about the store until the next `reload`. */
-    forget: (): void => ports.setStorage(storeForgotten(ports.page().storage)),
+    outdate: (): void => ports.setStorage(storeOutdated(ports.page().storage)),
     /** Release the connection until the store is used again. */
     disconnect: (): void => releaseStore(queue.store),
     /** Release the store once everything is written. */
     async close(): Promise<void> {
-      await queue.ended();
-      await inside.repeated;
+      await queue.idle();
+      await inside.hostCallsConfirmed;
       releaseStore(queue.store);
     },
   };
@@ -158,7 +158,7 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
   const isApplied = isHostCall && isLoaded(ports.page());
   const queuedCalls = isHostCall && !isApplied ? 1 : 0;
   // An erasure counts in memory even before the record is known: memory may outlast the store.
-  if (isApplied || isErasure) adopt(inside, transition(inside.record), cause);
+  if (cause && (isApplied || isErasure)) adopt(inside, transition(inside.record), cause);
   count(ports, 1, queuedCalls);
   let before: SessionRecord | undefined;
   let after: SessionRecord | undefined;
@@ -176,13 +176,15 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
     const isChanged = after !== before;
     if (after && !queue.failed) inside.heldSet = !!after.set;
     const page = ports.page();
-    if (isChanged && cause !== 'tab') inside.storedCause = cause;
+    if (isChanged && cause) inside.storedCause = cause;
     // With another write to follow, memory already holds what that one brings. A transition that changed nothing leaves what
     // another tab has written: the cause is `tab` then.
     if (after && page.storage.writes === 0 && isLoaded(page)) adopt(inside, after, inside.storedCause ?? 'tab');
     const place = queue.failed;
-    if (place && isHostCall)
-      inside.repeated = inside.repeated.then(() => repeatOnFailedStore(place, transition, accessTo(inside, isErasure)));
+    if (place && isHostCall) {
+      const repeat = () => repeatOnFailedStore(place, transition, accessTo(inside, isErasure));
+      inside.hostCallsConfirmed = inside.hostCallsConfirmed.then(repeat);
+    }
     return isChanged;
   });
 }

@@ -13,10 +13,10 @@ import { createTabs } from './browser/tabs.ts';
 import { checkArguments, checkCallOptions } from './call-checks.ts';
 import { askConsent } from './consent.ts';
 import { createEvents } from './events.ts';
-import { getToken, labelOf, noteSignal, refreshNow, signIn, supply, supplyRendered } from './host-calls.ts';
+import { getToken, noteSignal, refreshNow, signIn, supply, supplyRendered, userHashOf } from './host-calls.ts';
 import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
-import { initialPage, recordAdopted, wasHidden, wentAway, wokeUp } from './rules/page-state.ts';
+import { initialPage, recordAdopted, wentAway, wokeUp } from './rules/page-state.ts';
 import { loggedOut } from './rules/record.ts';
 import {
   commit,
@@ -50,8 +50,12 @@ export function createSession(options: SessionOptions): Session {
   tabs.connect();
   // What the page was rendered with is queued first: every later call outranks it.
   supplyRendered(shell);
-  const asked = askConsent(shell);
+  askConsent(shell);
   publish(shell, decideNow(shell));
+  // One microtask later, so that an answer of the gate that is there already has queued the first read.
+  const ready = Promise.resolve()
+    .then(() => withTimeout(STORE_MS, records.idle(), 'the store'))
+    .then(() => {}, events.log);
 
   /** Run a public method; its promise may be ignored. */
   const run = <T>(method: () => Promise<T>): Promise<T> => {
@@ -60,27 +64,27 @@ export function createSession(options: SessionOptions): Session {
     return promise;
   };
   const session: Session = {
-    ready: asked.then(() => withTimeout(STORE_MS, records.flushed(), 'the store')).catch(events.log) as Promise<void>,
+    ready,
     get advertisingToken() {
-      shell.timer.checkTimer();
+      shell.pageWatch.checkTimer();
       return decideNow(shell).token;
     },
     get state() {
-      shell.timer.checkTimer();
+      shell.pageWatch.checkTimer();
       publish(shell, decideNow(shell));
       return shell.published.state;
     },
-    getToken: (more) => run(() => getToken(shell, more?.timeoutMs ?? settings.timeoutMs)),
-    setTokens: (answer, more) => {
-      checkCallOptions('setTokens', ['user'], more);
-      const user = labelOf(shell, more?.user);
-      return run(() => supply(shell, answer, user));
+    getToken: (given) => run(() => getToken(shell, given?.timeoutMs ?? settings.timeoutMs)),
+    setTokens: (answer, given) => {
+      checkCallOptions('setTokens', ['user'], given);
+      const userHash = userHashOf(settings, given?.user);
+      return run(() => supply(shell, answer, userHash));
     },
-    clear: (more) => run(() => commit(shell, loggedOut(shell.clock.now(), more?.forget), ERASURE)),
+    clear: (given) => run(() => commit(shell, loggedOut(shell.clock.now(), given?.forget), ERASURE)),
     refresh: () => run(() => refreshNow(shell)),
-    signIn: (more) => {
-      const user = labelOf(shell, more?.user);
-      return run(() => signIn(shell, user));
+    signIn: (given) => {
+      const userHash = userHashOf(settings, given?.user);
+      return run(() => signIn(shell, userHash));
     },
     noteSignal: () => run(() => noteSignal(shell)),
     on: events.on,
@@ -101,7 +105,7 @@ function createShell(options: SessionOptions): Shell {
   const store = settings.store ?? defaultStore(name);
   // Opening takes longer than all the rest until the token is there: it goes on while the session is built.
   if (!settings.consent) store.open?.();
-  const user = settings.user === null ? undefined : labelOf({ settings }, settings.user);
+  const user = settings.user === null ? undefined : userHashOf(settings, settings.user);
   const page = { ...initialPage(provide !== undefined, refresh === 'auto', store.kind ?? 'custom'), user };
   const ports: RecordStorePorts = {
     page: () => shell.page,
@@ -121,19 +125,15 @@ function createShell(options: SessionOptions): Shell {
     events: createEvents(settings.logger),
     records: createRecordStore(baseUrl, store, ports),
     tabs: createTabs(name, (isChanged) => void readAgain(shell, isChanged)),
-    timer: watchPage(
-      clock.now,
-      () => reconcile(shell),
-      () => wake(shell),
-      () => void leave(shell),
-      () => {
-        shell.page = wasHidden(shell.page, clock.now());
-      },
-    ),
+    pageWatch: watchPage(clock.now, {
+      onTimer: () => reconcile(shell),
+      onWake: () => wake(shell),
+      onLeave: () => void leave(shell),
+    }),
     startAttempt: (plan) => startAttempt(shell, plan),
     awaitingConsent: [],
     controller: new AbortController(),
-    attemptEnded: Promise.resolve(undefined),
+    attemptResult: Promise.resolve(undefined),
     published: { state: { phase: 'empty', persistence: page.storage.persistence }, token: undefined },
   };
   return shell;
@@ -153,18 +153,18 @@ async function leave(shell: Shell): Promise<void> {
   controller.abort();
   reconcile(shell);
   // A logout that is being written still reaches the other tabs.
-  await records.flushed();
-  await records.repeated();
+  await records.idle();
+  await records.hostCallsConfirmed();
   if (!shell.page.isAway) return;
   records.disconnect();
   tabs.disconnect();
 }
 
 function close(shell: Shell): void {
-  const { records, tabs, timer, controller } = shell;
+  const { records, tabs, pageWatch, controller } = shell;
   setPage(shell, { isClosed: true, attempt: undefined });
   controller.abort();
-  timer.close();
+  pageWatch.close();
   releaseCalls(shell, noToken(shell));
   // A logout that is being written still reaches the other tabs.
   void records.close().then(tabs.disconnect);

@@ -42,7 +42,7 @@ export interface Shell {
   readonly events: ReturnType<typeof createEvents>;
   readonly records: RecordStore;
   readonly tabs: ReturnType<typeof createTabs>;
-  readonly timer: ReturnType<typeof watchPage>;
+  readonly pageWatch: ReturnType<typeof watchPage>;
   page: PageState;
   /** What `state` returns, and the token when it was published. */
   published: { readonly state: SessionState; readonly token: string | undefined };
@@ -52,18 +52,20 @@ export interface Shell {
   readonly awaitingConsent: ((error?: TokenError) => void)[];
   /** Aborts the attempt in progress. */
   controller: AbortController;
-  /** Resolves when the attempt in progress has ended, with the error it failed with. */
-  attemptEnded: Promise<TokenError | undefined>;
+  /** Resolves when the last attempt has ended, with the error it failed with. */
+  attemptResult: Promise<TokenError | undefined>;
 }
 
-/** A change by the page: memory changes at once. */
-export const HOST_CALL: UpdateOptions = { cause: 'set', isHostCall: true };
 /** Messages of the development build. */
 const LATER_CALL = 'A later call came before consent.';
 const UNCONFIRMED = 'storage: the store did not confirm; the next page may find the former set';
 
-/** A change by the page that only erases. */
+/** A change by the page. Memory changes at once if the stored record is known. */
+export const HOST_CALL: UpdateOptions = { cause: 'set', isHostCall: true };
+/** A change by the page that only erases. Memory changes at once. */
 export const ERASURE: UpdateOptions = { cause: 'set', isHostCall: true, isErasure: true };
+/** A change of what the page does not see: the retry state, a lease, the signal. Memory changes after the write. */
+export const INTERNAL: UpdateOptions = { isHostCall: false };
 
 export function setPage(shell: Shell, change: Partial<PageState>): void {
   shell.page = { ...shell.page, ...change };
@@ -78,13 +80,12 @@ export function reconcile(shell: Shell): void {
   followClock(shell);
   const isVisible = isPageVisible();
   setPage(shell, { isVisible });
-  // Also a page that was opened hidden, or thawed while it was hidden.
   if (!isVisible) shell.page = wasHidden(shell.page, shell.clock.now());
   const decision = decideNow(shell);
   shell.page = decision.page;
   if (decision.isAttemptVoid) shell.controller.abort();
   if (decision.attempt) void shell.startAttempt(decision.attempt);
-  shell.timer.setTimer(decision.wakeAt);
+  shell.pageWatch.setTimer(decision.wakeAt);
   for (const [event, payload] of decision.events) shell.events.emit(event, payload);
   publish(shell, decision);
   shell.events.emit('reconciled');
@@ -156,7 +157,7 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
   const writing = records.update(transition, options);
   reconcile(shell);
   const isChanged = await writing;
-  const isConfirmed = await records.repeated();
+  const isConfirmed = await records.hostCallsConfirmed();
   if (isChanged) tabs.notify();
   if (needsConsent && shell.page.consent !== 'granted') throw noToken(shell);
   reconcile(shell);
@@ -169,18 +170,18 @@ export function releaseCalls({ awaitingConsent }: Shell, error?: TokenError): vo
   for (const release of awaitingConsent.splice(0)) release(error);
 }
 
-/** Record an answer from outside: a set, by the transition `supplied`, or an opt-out, by the transition `refused`. */
+/** Record an answer from outside: a set, by the transition `onSet`, or an opt-out, by the transition `onOptOut`. */
 export async function commitAnswer(
   shell: Shell,
   answer: Answer,
-  supplied: (set: TokenSet, now: number) => Transition,
+  onSet: (set: TokenSet, now: number) => Transition,
   cause: Cause = 'set',
-  refused: (now: number) => Transition = optedOut,
+  onOptOut: (now: number) => Transition = optedOut,
 ): Promise<void> {
   followClock(shell);
   const now = shell.clock.now();
-  if (answer === 'optout') await commit(shell, refused(now), { ...ERASURE, cause });
-  else await commit(shell, supplied(answer, now), { ...HOST_CALL, cause });
+  if (answer === 'optout') await commit(shell, onOptOut(now), { ...ERASURE, cause });
+  else await commit(shell, onSet(answer, now), { ...HOST_CALL, cause });
 }
 
 /** Read the stored record again, then see what follows. */

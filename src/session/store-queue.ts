@@ -1,7 +1,7 @@
 /**
  * The uses of one store, one after the other, each bounded in time. A store that fails is replaced for the life of the page.
  *
- * It does not know what is read or written.
+ * It knows nothing of what is read or written.
  */
 
 import type { Store } from './browser/store.ts';
@@ -12,7 +12,7 @@ export const STORE_MS = 1_500;
 
 /** What the queue asks of its owner. */
 export interface StoreQueuePorts {
-  /** How often the page has been frozen or cached. */
+  /** How often the page has lost track of the store. */
   absences(): number;
   /**
    * The store in use failed: return the one that replaces it.
@@ -29,7 +29,7 @@ export function createStoreQueue(given: Store, ports: StoreQueuePorts) {
   let store = given;
   /** The store that failed, while another one replaces it. */
   let failed: Store | undefined;
-  let ended: Promise<unknown> = Promise.resolve();
+  let last: Promise<unknown> = Promise.resolve();
 
   const run = async (work: (place: Store) => Promise<unknown>, mayRepeat: boolean): Promise<unknown> => {
     const absences = ports.absences();
@@ -56,11 +56,11 @@ export function createStoreQueue(given: Store, ports: StoreQueuePorts) {
       return failed;
     },
     /** Resolve when every use so far has ended. */
-    ended: (): Promise<unknown> => ended,
+    idle: (): Promise<unknown> => last,
     /** Use the store when everything before has ended; `then` receives what `work` brings. */
     use<T>(work: (place: Store) => Promise<unknown>, then: (value: unknown) => T): Promise<T> {
-      const used = ended.then(() => run(work, true)).then(then);
-      ended = used.catch(() => {});
+      const used = last.then(() => run(work, true)).then(then);
+      last = used.catch(() => {});
       return used;
     },
   };

@@ -22,7 +22,7 @@ export interface Session {
   /** A frozen snapshot: the same object until something changes. */
   readonly state: SessionState;
   /**
-   * Get the token in force, in the same task; or wait for the one that `provide` or a refresh brings.
+   * Get the token in force, without waiting for a task; or wait for the one that `provide` or a refresh brings.
    *
    * @param options.timeoutMs  how long to wait, ms. Default: the session's `timeoutMs`.
    * @throws {TokenError} `opted_out`, `no_token` (nobody is signed in, or there is no `provide`), `no_consent`, `timeout`,

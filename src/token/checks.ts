@@ -11,6 +11,11 @@ import { expectedGot } from './errors.ts';
 /** The longest delay of `setTimeout`, ms (24.8 days). A timer with a longer delay fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
+/** Throw a TypeError if a check has found a fault. */
+export function throwIf(fault: string | false | undefined): void {
+  if (fault) throw new TypeError(fault);
+}
+
 /**
  * Name the type of a value.
  *

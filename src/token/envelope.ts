@@ -113,8 +113,9 @@ export async function openRefresh(bodyB64: string, keyB64: string): Promise<stri
   try {
     sealed = fromB64(bodyB64);
   } catch (cause) {
-    const got = `another string of ${bodyB64.length} characters`;
-    const fault = isTerse ? undefined : expectedGot('refresh response', 'base64', got);
+    const fault = isTerse
+      ? undefined
+      : expectedGot('refresh response', 'base64', `another string of ${bodyB64.length} characters`);
     throw new TokenError('malformed_response', fault, { cause });
   }
   return textOf(await open(() => aesKey(fromB64(keyB64)), sealed));
@@ -138,8 +139,9 @@ async function openMessage(key: AesKey, sealed: Bytes): Promise<Message> {
 /** Decrypt. `keyOf` throws for a key that is none, which is a failed decryption like any other. */
 async function open(keyOf: () => AesKey | Promise<AesKey>, sealed: Bytes): Promise<Bytes> {
   if (sealed.length < MIN_SEALED_LENGTH) {
-    const got = `${sealed.length} bytes`;
-    const fault = isTerse ? undefined : expectedGot('envelope', `${MIN_SEALED_LENGTH} bytes or more`, got);
+    const fault = isTerse
+      ? undefined
+      : expectedGot('envelope', `${MIN_SEALED_LENGTH} bytes or more`, `${sealed.length} bytes`);
     throw new TokenError('malformed_response', fault);
   }
   try {

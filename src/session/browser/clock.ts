@@ -4,11 +4,11 @@
  * The monotonic clock may stop while the device sleeps, so it is a lower bound only: a wall clock that leaps ahead is right.
  */
 
-/** Clocks are corrected by small amounts all the time; a step back by less is ignored. */
-const SMALL_STEP_MS = 5_000;
+import { CLOCK_TOLERANCE_MS } from '../rules/record.ts';
 
 /**
- * Create the clock of a session, epoch ms.
+ * Create the clock of a session, epoch ms. Clocks are corrected by small amounts all the time: a step back by less than
+ * `CLOCK_TOLERANCE_MS` is ignored.
  *
  * @param given  a clock of the host, used as it is.
  */
@@ -30,7 +30,7 @@ export function createClock(given?: () => number) {
      */
     followStepBack(): number {
       const stepMs = given ? 0 : now() - Date.now();
-      if (stepMs < SMALL_STEP_MS) return 0;
+      if (stepMs < CLOCK_TOLERANCE_MS) return 0;
       leadMs = Number.NEGATIVE_INFINITY;
       return stepMs;
     },

@@ -1,7 +1,7 @@
 /**
  * One timer, and the lifecycle of the page: shown, hidden, frozen, cached, back online.
  *
- * A hidden page has no timer; it is woken when it is shown. What happens then, this file does not know.
+ * A hidden page has no timer; it is woken when it is shown. This file does not decide what to do then.
  */
 
 /** The timer runs at most this long, so that a clock that was set, or a device that slept, is noticed, ms. */
@@ -22,22 +22,22 @@ export function isPageVisible(): boolean {
   return globalThis.document?.visibilityState !== 'hidden';
 }
 
+/** What a page is watched for. */
+export interface PageCallbacks {
+  /** The instant of the timer has come, a minute has passed, or the page is hidden. */
+  onTimer(): void;
+  /** The page is shown, restored, thawed or back online. */
+  onWake(): void;
+  /** The page is about to be frozen, cached or unloaded. */
+  onLeave(): void;
+}
+
 /**
  * Watch the page, and keep its timer.
  *
- * @param now      local clock, epoch ms.
- * @param onTimer  called when the instant has come, and each minute until then.
- * @param onWake   called when the page is shown, restored, thawed or back online.
- * @param onLeave  called when the page is about to be frozen, cached or unloaded.
- * @param onHide   called when the page is hidden.
+ * @param now  local clock, epoch ms.
  */
-export function watchPage(
-  now: () => number,
-  onTimer: () => void,
-  onWake: () => void,
-  onLeave: () => void,
-  onHide: () => void,
-) {
+export function watchPage(now: () => number, { onTimer, onWake, onLeave }: PageCallbacks) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wakeAt = Number.POSITIVE_INFINITY;
 
@@ -46,7 +46,7 @@ export function watchPage(
     if (becomes === 'away') onLeave();
     if (becomes === 'awake' || (becomes === 'if visible' && isPageVisible())) return onWake();
     clearTimeout(timer);
-    if (!isPageVisible()) onHide();
+    if (!isPageVisible()) onTimer();
   };
   // In the capture phase at the window, which events of the document pass too. Workers have no such events.
   for (const event in LIFECYCLE) globalThis.addEventListener?.(event, onEvent, true);

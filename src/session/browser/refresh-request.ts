@@ -8,11 +8,11 @@ import { openRefresh } from '../../token/envelope.ts';
 import { TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
 import { networkReason, responseTypeFault, statusRemedy, unsealedReason } from '../network-reason.ts';
+import type { RefreshResult } from '../rules/refresh.ts';
 
 /** What the service answered. */
 export interface RefreshAnswer {
-  /** A newer set or an opt-out, sealed under the key; `ended`: the refresh token was refused for good. */
-  readonly result: Answer | 'ended';
+  readonly result: RefreshResult;
   /** The answer's `Date` header, epoch ms, if the page may read it. */
   readonly dateMs?: number | undefined;
 }
@@ -70,10 +70,10 @@ export async function refreshSet(
     throw new TokenError('network', what);
   }
   const { status, headers } = response;
-  const dateMs = Date.parse(headers.get('date') ?? '');
+  const dateMs = Date.parse(headers.get('date') ?? '') || undefined;
   // Only a sealed answer may say success or optout: anybody on the way can write the plain text of an error.
   if (status >= 300 && status < 500 && ENDED.test(text)) return { result: 'ended' };
-  const details = { status, retryAfterMs: parseRetryAfter(headers.get('retry-after'), dateMs || now) };
+  const details = { status, retryAfterMs: parseRetryAfter(headers.get('retry-after'), dateMs ?? now) };
   if (status >= 300) {
     const what = `refresh: POST /v2/token/refresh answered ${status}`;
     throw new TokenError('http_status', isDevelopment ? what + statusRemedy(status, baseUrl) : what, details);

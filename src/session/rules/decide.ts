@@ -1,5 +1,5 @@
 /**
- * The specification of a session: from the record, the state of the page and the time follows what is so and what to do.
+ * The specification of a session: given the stored record, the state of the page and the time, what holds now and what to do next.
  *
  * Pure and deterministic. `shell.ts` calls it after every change and whenever the page, a timer or another tab gives a
  * reason to look again; nothing else decides anything. Instants are local epoch ms unless they say "service time".
@@ -31,7 +31,10 @@ export interface Decision {
   readonly page: PageState;
 }
 
-/** Decide what is so and what to do at `now`. */
+/** No instant. */
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** Decide what holds at `now` and what to do. */
 export function decide(stored: SessionRecord, given: PageState, now: number): Decision {
   const isForeign = isOfOtherUser(stored, given.user);
   const record = isLoaded(given) && !isForeign ? stored : emptyRecord(stored.baseUrl);
@@ -50,16 +53,9 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
   const plan = settled && !isForeign && !page.attempt ? planOf(page, record, phase, need, now) : undefined;
   const wait = plan && waitOf(plan, page, retry, now);
   const attempt = plan && !wait ? plan : undefined;
-  const changesAt = at < Number.POSITIVE_INFINITY ? nextWakeAt(record, at) - record.offsetMs : clockTrustedAt(record);
-  // Nobody here refreshes: past the end of the refresh token the host is asked.
-  const isHostNeedAhead = !page.canRefresh && record.set && at < record.set.endsAt;
-  const hostNeedAt = isHostNeedAhead && record.set ? record.set.endsAt - record.offsetMs : Number.POSITIVE_INFINITY;
-  // Also with a fresh set: a call of `refresh()` may wait for the other tab.
-  const otherTabEndsAt = page.otherTabUntil > now ? page.otherTabUntil : Number.POSITIVE_INFINITY;
+  const changesAt = at < NEVER ? nextWakeAt(record, at) - record.offsetMs : clockTrustedAt(record);
   const { events, emitted } = settled ? eventsOf(page, record, at, need) : { events: [], emitted: page.emitted };
   const isPending = attempt !== undefined || page.attempt !== undefined;
-  // Refusals count for a day: then the service is asked again.
-  const forgivenAt = retry && isUsedUp(retry) ? retry.startedAt + MAX_WAIT_MS : Number.POSITIVE_INFINITY;
   return {
     token,
     state: {
@@ -76,12 +72,28 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
     events,
     attempt,
     isAttemptVoid,
-    wakeAt: settled
-      ? Math.min(changesAt, forgivenAt, hostNeedAt, otherTabEndsAt, wait?.at ?? Number.POSITIVE_INFINITY)
-      : Number.POSITIVE_INFINITY,
+    wakeAt: settled ? Math.min(changesAt, wait?.at ?? NEVER, wakeAtOf(page, record, retry, at, now)) : NEVER,
     isTokenExpected: !page.isClosed && page.consent !== 'refused' && (!settled || isPending || isSoon(wait)),
     page: { ...page, emitted },
   };
+}
+
+/** When to decide again, although neither the set changes nor an attempt waits. */
+function wakeAtOf(
+  { canRefresh, otherTabUntil }: PageState,
+  { set, offsetMs }: SessionRecord,
+  retry: RetryState | undefined,
+  at: number,
+  now: number,
+): number {
+  return Math.min(
+    // Nobody here refreshes: past the end of the refresh token the host is asked.
+    !canRefresh && set && at < set.endsAt ? set.endsAt - offsetMs : NEVER,
+    // Also with a fresh set: a call of `refresh()` may wait for the other tab.
+    otherTabUntil > now ? otherTabUntil : NEVER,
+    // Refusals count for a day: then the service is asked again.
+    retry && isUsedUp(retry) ? retry.startedAt + MAX_WAIT_MS : NEVER,
+  );
 }
 
 /** Why a new set is needed, if one is. */
@@ -135,7 +147,7 @@ function waitOf(
   const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;
   if (next && next.at > wait.at) wait = next;
   if (wait.at > now) return wait;
-  return page.isVisible || page.callers > 0 ? undefined : { at: Number.POSITIVE_INFINITY, reason: 'hidden' };
+  return page.isVisible || page.callers > 0 ? undefined : { at: NEVER, reason: 'hidden' };
 }
 
 /** Tell whether a wait is so short that callers of `getToken` should wait too. */
@@ -143,7 +155,7 @@ function isSoon(wait: { reason: NextReason } | undefined): boolean {
   return wait?.reason === 'other_tab' || wait?.reason === 'woken';
 }
 
-/** The difference between what listeners were last notified of and what is so now, at service time `at`. */
+/** The difference between what listeners were last notified of and what holds now, at service time `at`. */
 function eventsOf(
   { emitted: before, cause, canProvide, provideResult }: PageState,
   { set, ended, optedOut }: SessionRecord,
@@ -195,13 +207,12 @@ function nextOf(
   if (page.consent !== 'granted') return { action, reason: 'consent' };
   if (!isSettled(page)) return { action, reason: 'storage' };
   if (page.attempt) return { at: page.attempt.startedAt, action: page.attempt.plan.kind, reason: 'in_progress' };
-  if (plan && wait)
-    return { ...(wait.at < Number.POSITIVE_INFINITY && { at: wait.at }), action: plan.kind, reason: wait.reason };
+  if (plan && wait) return { ...(wait.at < NEVER && { at: wait.at }), action: plan.kind, reason: wait.reason };
   if (plan) return { at: now, action: plan.kind, reason: 'in_progress' };
   if (phase === 'fresh' && page.canRefresh && set) {
     return { at: set.refreshAt - offsetMs, action: 'refresh', reason: 'refresh_from' };
   }
-  if (changesAt < Number.POSITIVE_INFINITY) return { at: changesAt, action: 'expire', reason: 'expires' };
+  if (changesAt < NEVER) return { at: changesAt, action: 'expire', reason: 'expires' };
   return { action: 'provide', reason: 'page' };
 }
 

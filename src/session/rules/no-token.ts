@@ -39,7 +39,6 @@ function consentReason({ consent }: PageState): string {
 }
 
 function noTokenReason(record: SessionRecord, page: PageState, now: number): string {
-  const { reason, at } = decide(record, page, now).state.next ?? {};
   const state = record.set ? 'The advertising token has expired' : 'There is no token set';
   if (!isLoaded(page)) return 'The stored state is not known yet: the store is being read.';
   if (serviceTime(record, now) === Number.POSITIVE_INFINITY)
@@ -50,7 +49,8 @@ function noTokenReason(record: SessionRecord, page: PageState, now: number): str
     return 'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After a sign-in call signIn or setTokens.';
   if (!record.set && !page.canProvide)
     return `${state}, and no option provide to ask: call setTokens, or give provide.`;
-  if (!page.canRefresh) return `${state}; with refresh: 'off' its owner supplies the next one by setTokens.`;
+  if (!page.canRefresh) return `${state}; with refresh: 'off' the host supplies the next one by setTokens.`;
+  const { reason, at } = decide(record, page, now).state.next ?? {};
   const when = at !== undefined && Math.abs(at) <= MAX_DATE ? ` at ${new Date(at).toISOString()}` : '';
   return `${state}; the next attempt follows${when} (${reason}).`;
 }

@@ -9,7 +9,7 @@ import { TokenError } from '../../token/errors.ts';
 import type { SessionRecord } from './record.ts';
 import { isSameSet } from './record.ts';
 import { type BackOff, backOffMs, WAKE_SPREAD_MS } from './retry.ts';
-import { initialStorage, type StorageState, storeForgotten } from './storage-state.ts';
+import { initialStorage, type StorageState, storeOutdated } from './storage-state.ts';
 
 /** Why another token is in force: set by the host, brought by `provide`, refreshed here, by another tab, or loaded. */
 export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
@@ -17,21 +17,25 @@ export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
 /** Why a new set is needed: there is none, the refresh token has ended, or the service keeps refusing it. */
 export type NeedReason = 'empty' | 'ended' | 'refused';
 
-/** An attempt to get a token: a refresh of the set, or a call of `provide`. */
-export type AttemptPlan =
-  | {
-      readonly kind: 'refresh';
-      /** The page called `refresh()`: back-off and earlier refusals do not delay it. */
-      readonly isExplicit: boolean;
-      /** Another tab has held the lock for too long: the lease in the record decides. */
-      readonly ignoresLock: boolean;
-    }
-  | {
-      readonly kind: 'provide';
-      readonly reason: NeedReason;
-      /** Another tab has held the lock for too long. */
-      readonly ignoresLock: boolean;
-    };
+/** A refresh of the set in force. */
+export interface RefreshPlan {
+  readonly kind: 'refresh';
+  /** The page called `refresh()`: back-off and earlier refusals do not delay it. */
+  readonly isExplicit: boolean;
+  /** Another tab has held the lock for too long: the lease in the record decides. */
+  readonly ignoresLock: boolean;
+}
+
+/** A call of `provide`. */
+export interface ProvidePlan {
+  readonly kind: 'provide';
+  readonly reason: NeedReason;
+  /** As for a refresh. */
+  readonly ignoresLock: boolean;
+}
+
+/** An attempt to get a token. */
+export type AttemptPlan = RefreshPlan | ProvidePlan;
 
 /** The attempt in progress. */
 export interface AttemptInProgress {
@@ -72,7 +76,10 @@ export interface PageState {
   readonly callers: number;
   readonly storage: StorageState;
   readonly attempt?: AttemptInProgress | undefined;
-  /** What the last call of `provide` left behind: nobody is signed in, or it failed. */
+  /**
+   * What is known of `provide`. `nobody`: it is not asked, because nobody is signed in (it said so, or the user has logged out) or
+   * the service has refused the set that was held back after an opt-out. `failed`: its last call failed.
+   */
   readonly provideResult?: 'nobody' | 'failed' | undefined;
   /** How often in a row another tab has held the lock, without a message from it. */
   readonly lockRefusals: number;
@@ -141,8 +148,8 @@ export function recordAdopted(page: PageState, before: SessionRecord, after: Ses
     return { ...next, provideResult: 'nobody', lastError: optedOutError(), emitted };
   // The service opts a user out. Another user may be signed in, whom `provide` knows.
   if (after.optedOut && !before.optedOut && cause !== 'provide') return { ...next, emitted };
-  // Whoever logs out knows that a set is needed to log in again: neither `provide` nor the page is asked. Unless another user
-  // is known to have signed in.
+  // After a logout neither `provide` nor the page is asked for a set: the page itself has logged the user out. Unless it has said
+  // who has signed in since.
   if (after.clearedAt !== undefined && !after.user)
     return { ...next, provideResult: 'nobody', emitted: { ...emitted, need: true } };
   return { ...next, emitted };
@@ -155,7 +162,7 @@ function optedOutError(): TokenError {
 
 /** How an attempt ended, as far as this page's own waiting depends on it. */
 export type AttemptEnd =
-  /** It ran; whether the record still holds the set that was sent, the record says. */
+  /** It ended without a failure; the record shows whether the set has changed. */
   | 'done'
   /** It failed, and the record says how long to wait. */
   | 'failed'
@@ -207,7 +214,7 @@ export function wokeUp(page: PageState, now: number): PageState {
     wakeAttemptAt,
     notBefore,
     // A browser may suspend a hidden page without an event: it has missed messages then.
-    storage: wasAway ? storeForgotten(page.storage) : page.storage,
+    storage: wasAway ? storeOutdated(page.storage) : page.storage,
   };
 }
 
@@ -233,5 +240,5 @@ export function wasHidden(page: PageState, now: number): PageState {
 
 /** The page is about to be frozen, cached or unloaded: nothing is known until it has read again. */
 export function wentAway(page: PageState): PageState {
-  return { ...page, isAway: true, storage: storeForgotten(page.storage) };
+  return { ...page, isAway: true, storage: storeOutdated(page.storage) };
 }

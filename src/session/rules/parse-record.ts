@@ -3,7 +3,7 @@
  * damaged disk may have written it.
  */
 
-import { kindOf, typeFault } from '../../token/checks.ts';
+import { kindOf, throwIf, typeFault } from '../../token/checks.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { parseTokenSet } from '../../token/token-set.ts';
 import { MAX_FINGERPRINTS, type SessionRecord } from './record.ts';
@@ -51,10 +51,6 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
     user: typeof user === 'string' && HASH.test(user) ? user : undefined,
     retry: set && parseRetry(retry),
   });
-}
-
-function throwIf(fault: string | false | undefined): void {
-  if (fault) throw new TypeError(fault);
 }
 
 /** An instant that a clock of this century may have shown; anything else reads as absent. */

@@ -21,7 +21,7 @@ import type { WaitReason } from './retry.ts';
  * - `hidden`: an attempt is due; a hidden page waits until it is shown or asked for a token.
  * - `consent`: the consent gate has not said yes.
  * - `storage`: the stored record is being read or written.
- * - `page`: only the page can go on, with `setTokens` or `refresh`: there is nobody to ask, or nobody is signed in.
+ * - `page`: only the page can go on, with `setTokens`, `signIn` or `refresh`: there is no `provide`, or nobody is signed in.
  */
 export type NextReason =
   | WaitReason

@@ -13,7 +13,10 @@ import type { RetryState } from './retry.ts';
 export interface SessionRecord extends Held {
   /** Version of this form. */
   readonly v: 2;
-  /** Incremented by every explicit action (a set supplied, a logout) and by every opt-out: fences late answers. */
+  /**
+   * Incremented whenever the user may have changed: by a set that is supplied, a logout, an opt-out, a withdrawal of consent. An
+   * answer to a request of an earlier generation is late, and changes nothing.
+   */
   readonly generation: number;
   /** The operator that issued the set. A record of another operator reads as absent. */
   readonly baseUrl: string;
@@ -61,8 +64,8 @@ export function emptyRecord(baseUrl: string): SessionRecord {
 }
 
 /**
- * Erase everything that identifies the user. What stays fences late answers, keeps the tombstone of an opt-out, and
- * knows the clock. Every explicit action begins with this; a withdrawal of consent is nothing else.
+ * Erase everything that identifies the user. The generation, which makes answers on their way late, the tombstone of an opt-out and
+ * the clock offset stay. Every explicit action begins with this; a withdrawal of consent is nothing else.
  */
 export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, signalGeneration }) => ({
   ...emptyRecord(baseUrl),
@@ -89,10 +92,10 @@ export function setByHost(set: TokenSet, now: number, user?: string): Transition
 }
 
 /**
- * The host supplies a set and speaks for the service (`refresh: 'off'`): it has asked the service itself, so the set lifts the
- * tombstone of an opt-out.
+ * A host that refreshes itself (`refresh: 'off'`) supplies a set: it has the set from the service, so the set lifts the tombstone of
+ * an opt-out.
  */
-export function setByOwner(set: TokenSet, now: number, user?: string): Transition {
+export function setByRefreshingHost(set: TokenSet, now: number, user?: string): Transition {
   return (record) => setByHost(set, now, user)({ ...record, optedOut: undefined });
 }
 

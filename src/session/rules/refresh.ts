@@ -20,7 +20,7 @@ export type Claim =
   | { readonly type: 'claimed'; readonly record: SessionRecord; readonly set: TokenSet }
   /** Another tab's attempt runs. */
   | { readonly type: 'other_tab' }
-  /** The set is another one by now, or another tab has failed with it. */
+  /** The set is another one by now, or it is too early to send it: another tab has failed with it. */
   | { readonly type: 'superseded' };
 
 /** How a refresh starts. */
@@ -31,6 +31,7 @@ export interface ClaimOptions {
   readonly isExplicit: boolean;
   /** How long another tab's attempt may run, ms. */
   readonly leaseMs: number;
+  /** When this page, after it woke up, tries again whatever the back-off says; 0 if it never slept. Local epoch ms. */
   readonly wakeAttemptAt: number;
 }
 

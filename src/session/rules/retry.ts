@@ -5,9 +5,13 @@
  * No I/O and no clock. Not quite pure: `backOffMs` and `attemptFailed` draw jitter from `Math.random`; all other functions are
  * pure. The retry state is part of the stored record, so all tabs share one back-off and one budget.
  *
- * A new reason to wait needs a span in `RetryState` (set in `attemptFailed`, checked in `parseRetry`), its comparison in
- * `nextAttempt`, a name in `WaitReason`, and what it means in `NextReason` of `public-state.ts`. TypeScript then asks for its text
- * in the inspector; the table in docs/session.md has a row for each.
+ * To add a reason to wait:
+ *
+ * 1. `RetryState` gets a span. `attemptStarted` sets it to 0, `attemptFailed` to its value, which comes from the error
+ *    (`TokenErrorDetails`, filled in `refresh-request.ts`), and `parseRetry` checks it. A state that was stored before has no such
+ *    span: it must read as 0.
+ * 2. `WaitReason` gets a name, `nextAttempt` the comparison, `NextReason` of `public-state.ts` the explanation.
+ * 3. TypeScript then asks for its text in the inspector; the table in docs/session.md has a row for each.
  */
 
 import type { TokenError } from '../../token/errors.ts';
@@ -60,7 +64,7 @@ export const WAKE_SPREAD_MS = 2_000;
 
 /** The network of a device that wakes up needs this long. Failures before that say nothing about the service. */
 const WAKE_NETWORK_MS = 30_000;
-/** Such failures wait no longer than the back-off after this many outages, and it continues from there. */
+/** Meanwhile at most this many earlier outages count towards the back-off. */
 const WAKE_OUTAGES = 2;
 
 /**
@@ -72,9 +76,12 @@ function minSpacingMs(attempts: number): number {
   return attempts < 15 ? 180_000 : 125_000;
 }
 
-/** Tell whether the service, or its answer, is at fault; such a failure does not pass by itself. */
-export function isRefusal({ status = 500 }: TokenError): boolean {
-  return status < 500 && ![408, 425, 429].includes(status);
+/** Statuses below 500 of a service that is overloaded: the same request may succeed later. */
+const TEMPORARY = [408, 425, 429];
+
+/** Tell whether the service has refused the set, or its answer cannot be used: such a failure does not pass by itself. */
+export function isRefusal({ status }: TokenError): boolean {
+  return status !== undefined && status < 500 && !TEMPORARY.includes(status);
 }
 
 /** Draw the pause after an outage, ms: full jitter, so that pages do not return in the same instant. */
@@ -167,17 +174,17 @@ export function attemptFailed(
 ): RetryState {
   // Another tab's clock may have been set back.
   const elapsedMs = Math.max(0, now - retry.startedAt);
-  const done = { ...retry, isRunning: false, retryAfterMs: 0 };
-  if (error.retryAfterMs) done.retryAfterMs = elapsedMs + Math.min(error.retryAfterMs, MAX_WAIT_MS);
+  const retryAfterMs = error.retryAfterMs ? elapsedMs + Math.min(error.retryAfterMs, MAX_WAIT_MS) : 0;
+  const ended = { ...retry, isRunning: false, retryAfterMs };
   if (isRefusal(error)) {
-    const spacingMs = REFUSAL_SPACING_MS[retry.refusals] ?? 0;
-    return { ...done, refusals: retry.refusals + 1, waitMs: elapsedMs + spacingMs };
+    const pauseMs = REFUSAL_SPACING_MS[retry.refusals] ?? 0;
+    return { ...ended, refusals: retry.refusals + 1, waitMs: elapsedMs + pauseMs };
   }
   const isWaking = now < wakeAttemptAt + WAKE_NETWORK_MS;
   const outages = isWaking ? Math.min(retry.outages, WAKE_OUTAGES) : retry.outages;
   // Add up to 12.5 % jitter to the spacing, so that tabs do not retry in the same instant.
   const spacedMs = retry.spacingMs * (1 + Math.random() / 8);
-  return { ...done, outages: outages + 1, waitMs: Math.max(elapsedMs + backOffMs(backOff, outages), spacedMs) };
+  return { ...ended, outages: outages + 1, waitMs: Math.max(elapsedMs + backOffMs(backOff, outages), spacedMs) };
 }
 
 /** Check the fields of a stored retry state; whatever is not plausible reads as none. */
@@ -188,8 +195,7 @@ export function parseRetry(stored: unknown): RetryState | undefined {
   const numbers = { attempts, outages, refusals, startedAt, waitMs, spacingMs, retryAfterMs };
   const isPlausible = Object.values(numbers).every((value) => Number.isFinite(value) && value >= 0);
   if (!isPlausible || typeof isRunning !== 'boolean') return undefined;
-  const longestMs = 2 * MAX_WAIT_MS;
-  return waitMs > longestMs || spacingMs > longestMs || retryAfterMs > longestMs
-    ? undefined
-    : { ...numbers, isRunning, isLocked: isLocked === true };
+  // Each is at most a day after the failure, which comes less than a day after the start.
+  if (Math.max(waitMs, spacingMs, retryAfterMs) > 2 * MAX_WAIT_MS) return undefined;
+  return { ...numbers, isRunning, isLocked: isLocked === true };
 }

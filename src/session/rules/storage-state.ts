@@ -32,6 +32,6 @@ export function initialStorage(persistence: string): StorageState {
 }
 
 /** Whatever is stored may have changed unseen. */
-export function storeForgotten(storage: StorageState): StorageState {
+export function storeOutdated(storage: StorageState): StorageState {
   return { ...storage, isCurrent: false, absences: storage.absences + 1 };
 }

@@ -132,7 +132,7 @@ describe('the error where there is no token', () => {
       record(),
       page({ canRefresh: false }),
       'no_token',
-      "The advertising token has expired; with refresh: 'off' its owner supplies the next one by setTokens.",
+      "The advertising token has expired; with refresh: 'off' the host supplies the next one by setTokens.",
     ],
     [
       'the clock of the device was set back',

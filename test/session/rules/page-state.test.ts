@@ -17,7 +17,7 @@ import {
   wokeUp,
 } from '../../../src/session/rules/page-state.ts';
 import { loggedOut, type SessionRecord, setByHost } from '../../../src/session/rules/record.ts';
-import { storeForgotten } from '../../../src/session/rules/storage-state.ts';
+import { storeOutdated } from '../../../src/session/rules/storage-state.ts';
 import { BACK_OFF, bare, DUE, deepFreeze, FRESH, failure, HOUR, page, record, SECOND, setOf } from './fixtures.ts';
 
 /** The random number of every draw in this file. */
@@ -320,12 +320,12 @@ describe('a page that wakes up', () => {
     [
       'reads again if it was hidden for longer',
       page({ hiddenAt: FRESH - 2 * SECOND - 1 }),
-      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, storage: storeForgotten(page().storage) },
+      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, storage: storeOutdated(page().storage) },
     ],
     [
       'reads again if the clock was set back while it was hidden',
       page({ hiddenAt: FRESH + HOUR }),
-      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, storage: storeForgotten(page().storage) },
+      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, storage: storeOutdated(page().storage) },
     ],
   ])('%s', (_, given, changed) => {
     expect(wokeUp(deepFreeze(given), FRESH)).toEqual({ ...given, ...changed });
@@ -367,7 +367,7 @@ describe('a page that goes away', () => {
     );
     const storage = { ...given.storage, isCurrent: false, absences: 3 };
     expect(wentAway(given)).toEqual({ ...given, isAway: true, storage });
-    expect(storeForgotten(given.storage)).toEqual(storage);
+    expect(storeOutdated(given.storage)).toEqual(storage);
   });
 
   test('counts every absence, so that no read of an earlier one counts', () => {

@@ -14,8 +14,8 @@ import {
   type SessionRecord,
   serviceTime,
   setByHost,
-  setByOwner,
   setByProvide,
+  setByRefreshingHost,
   type Transition,
 } from '../../../src/session/rules/record.ts';
 import {
@@ -149,13 +149,13 @@ describe('a set of the host', () => {
     [
       'that speaks for the service lifts the tombstone',
       bare({ optedOut: true, clearedAt: 5 }),
-      setByOwner(SET_2, DUE),
+      setByRefreshingHost(SET_2, DUE),
       supplied(),
     ],
     [
       'that speaks for the service is the first',
       emptyRecord(BASE_URL),
-      setByOwner(SET_2, DUE),
+      setByRefreshingHost(SET_2, DUE),
       supplied({ generation: 1 }),
     ],
     ['counts a generation even if it is the same set', supplied(), setByHost(SET_2, DUE), supplied({ generation: 3 })],
@@ -579,8 +579,8 @@ const claim: ClaimOptions = { hasLock: true, isExplicit: true, leaseMs: 12_000, 
 const steps: fc.Arbitrary<{ name: string; step: Step }> = fc.oneof(
   sets.map((set) => ({ name: 'setByHost', step: (before: SessionRecord, now: number) => setByHost(set, now)(before) })),
   sets.map((set) => ({
-    name: 'setByOwner',
-    step: (before: SessionRecord, now: number) => setByOwner(set, now)(before),
+    name: 'setByRefreshingHost',
+    step: (before: SessionRecord, now: number) => setByRefreshingHost(set, now)(before),
   })),
   sets.map((set) => ({
     name: 'rendered',
@@ -650,7 +650,7 @@ describe('every record that a history of steps reaches', () => {
       fc.property(histories, (history) => {
         walk(history, (after, before, name) => {
           expect(after.generation).toBeGreaterThanOrEqual(before.generation);
-          if (['setByHost', 'setByOwner', 'logout', 'optout', 'erased'].includes(name))
+          if (['setByHost', 'setByRefreshingHost', 'logout', 'optout', 'erased'].includes(name))
             expect(after.generation).toBe(before.generation + 1);
         });
       }),
@@ -662,7 +662,7 @@ describe('every record that a history of steps reaches', () => {
       fc.property(histories, (history) => {
         walk(history, (after, before, name, now) => {
           if (after.optedOut) expect(tokenAt(after, now)).toBeUndefined();
-          if (before.optedOut && !after.optedOut) expect(['refresh success', 'setByOwner']).toContain(name);
+          if (before.optedOut && !after.optedOut) expect(['refresh success', 'setByRefreshingHost']).toContain(name);
         });
       }),
     );

@@ -12,8 +12,8 @@ import {
   renderedWithPage,
   type SessionRecord,
   setByHost,
-  setByOwner,
   setByProvide,
+  setByRefreshingHost,
   type Transition,
 } from '../../../src/session/rules/record.ts';
 import { refreshAnswered } from '../../../src/session/rules/refresh.ts';
@@ -109,7 +109,7 @@ describe('the record', () => {
     [
       'has the label of the set that the owner supplies',
       bare({ optedOut: true }),
-      setByOwner(SET_2, DUE, 'b'),
+      setByRefreshingHost(SET_2, DUE, 'b'),
       record({ generation: 2, set: SET_2, receivedAt: DUE, fingerprints: [fingerprintOf(2)], user: 'b' }),
     ],
     [

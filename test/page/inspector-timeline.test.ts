@@ -1,4 +1,4 @@
-/** The time line of the inspector: recorder, layout, view and messages as tables; the element over a real session and operator. */
+/** The timeline of the inspector: recorder, layout, view and messages as tables; the element over a real session and operator. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectLanes, parseLane } from '../../src/page/inspector/channel.ts';
