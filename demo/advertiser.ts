@@ -58,8 +58,8 @@ export function createAdvertiser(client: Client, world: World) {
 
   app.post('/map', async (c) => {
     const addresses = addressesIn(await c.req.text());
-    if (addresses.length > MAX_LINES) return c.json({ message: `A file has at most ${MAX_LINES} lines here.` }, 400);
-    if (!addresses.length) return c.json({ message: 'The file has no line.' }, 400);
+    if (addresses.length > MAX_LINES) return c.json({ message: `The demo accepts at most ${MAX_LINES} lines.` }, 400);
+    if (!addresses.length) return c.json({ message: 'The file is empty.' }, 400);
     // region map
     return run((store, options) =>
       store.map(

@@ -2,7 +2,7 @@
  * `npm run demo`: run an operator, a publisher's server and its pages on loopback, and print the addresses. Ctrl-C stops them.
  *
  * Lifetimes are short at first, so that the whole life of a token can be watched: it is refreshed after 10 s and expires after
- * 30 s. TESSERA_INCUMBENT names a copy of the ecosystem's own browser SDK, which the comparison then shows too.
+ * 30 s. TESSERA_INCUMBENT names a copy of the UID2 JavaScript SDK, which the comparison then shows too.
  */
 
 import { pathToFileURL } from 'node:url';
@@ -14,7 +14,7 @@ import { createWorld } from './world.ts';
 export interface DemoOptions {
   /** Port of the pages; the operator has the next one. In use: any free port. Default 4700; 0: any free ports. */
   readonly port?: number | undefined;
-  /** Path of a copy of the ecosystem's own browser SDK. Default: the environment variable TESSERA_INCUMBENT. */
+  /** Path of a copy of the UID2 JavaScript SDK. Default: the environment variable TESSERA_INCUMBENT. */
   readonly incumbent?: string | undefined;
 }
 

@@ -19,14 +19,14 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
   '/': {
     file: 'cockpit.html',
     title: 'Cockpit',
-    lead: 'One page, three more tabs and every fault: watch a token live.',
+    lead: "One page, three more tabs and every fault: watch a token's lifecycle.",
     scripts: ['/tessera.js'],
     modules: ['/cockpit.js'],
   },
   '/compare': {
     file: 'compare.html',
     title: 'Side by side',
-    lead: "The same fault for this runtime, for Prebid's own module and for the ecosystem's SDK.",
+    lead: "The same fault for Tessera, Prebid's UID2 module and the UID2 JavaScript SDK.",
     modules: ['/compare.js'],
   },
   '/script-tag': {
@@ -45,26 +45,26 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
   '/webview': {
     file: 'webview.html',
     title: 'Webview',
-    lead: 'A page in a native app, and the app around it, agree on one identity.',
+    lead: 'A page in a native app and the app around it share one identity.',
     scripts: ['/webview-app.js'],
   },
   '/consent': {
     file: 'consent.html',
     title: 'Consent',
-    lead: 'A toy consent platform that speaks TCF and GPP: nothing is stored or sent before the user agrees.',
+    lead: 'A mock consent platform with TCF and GPP: nothing is stored or sent before the user agrees.',
     scripts: ['/tessera.js'],
     modules: ['/consent-page.js'],
   },
   '/advertiser': {
     file: 'advertiser.html',
     title: 'Advertiser',
-    lead: 'Drop a customer list, map it, travel a year, and see which raw IDs have rotated.',
+    lead: 'Upload a customer list, map it, travel a year ahead, and see which raw IDs have rotated.',
     modules: ['/advertiser-page.js'],
   },
   '/operator': {
     file: 'operator.html',
     title: 'Operator',
-    lead: 'What the service measures of itself, from its metrics endpoint.',
+    lead: "The operator's own metrics, from its metrics endpoint.",
     modules: ['/operator-page.js'],
   },
   '/react': {
@@ -76,7 +76,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
   '/secure-signals': {
     file: 'secure-signals.html',
     title: 'Secure Signals',
-    lead: 'What Google Publisher Tag collects, with a stand-in for Google.',
+    lead: 'What Google Publisher Tag collects, shown with a mock of it.',
     scripts: ['/tessera.js'],
     modules: ['/secure-signals-page.js'],
   },
@@ -106,7 +106,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
   },
   '/compare/incumbent': {
     file: 'runtime.html',
-    title: 'SDK',
+    title: 'UID2 JavaScript SDK',
     lead: '',
     scripts: ['/incumbent.js'],
     modules: ['/runtime-incumbent.js'],

@@ -85,7 +85,7 @@ const scriptsOf = (incumbent: string | undefined): Record<string, () => Promise<
 export interface PublisherOptions {
   /** The world of the demo. Default: one that nothing changes. */
   readonly world?: World | undefined;
-  /** Path of a copy of the ecosystem's own browser SDK. */
+  /** Path of a copy of the UID2 JavaScript SDK. */
   readonly incumbent?: string | undefined;
 }
 

@@ -82,7 +82,7 @@ get('/advertiser/counts').then(
     showCounts(counts);
     // A job may have begun meanwhile.
     if ($('said').textContent.startsWith('Opening'))
-      say(counts.mapped ? 'What was mapped before is still here.' : 'Nothing mapped yet.');
+      say(counts.mapped ? 'Earlier mappings are still stored.' : 'Nothing mapped yet.');
   },
   () => say('The server cannot be reached.'),
 );

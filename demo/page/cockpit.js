@@ -1,4 +1,4 @@
-// The cockpit: a publisher's page with a session and its time line, and what changes the world around it.
+// The cockpit: a publisher's page with a session and its Inspector, and what changes the world around it.
 
 import { $, formatTime, operator, post, provide, showReader, showToken } from '/common.js';
 import '/inspector.js';
@@ -8,7 +8,7 @@ const session = window.tessera.createSession({ baseUrl: operator, provide });
 // endregion
 
 // region inspector
-// The time line needs the session, and nothing else of the page.
+// The Inspector needs the session, and nothing else from the page.
 $('inspector').session = session;
 // endregion
 
@@ -28,11 +28,11 @@ function show() {
     return seconds < 0 ? 'passed' : seconds < 120 ? `in ${seconds} s` : `at ${formatTime(instant - clockOffsetMs)}`;
   };
   const facts = {
-    'Refresh from': left(refreshAt),
+    'Refresh due': left(refreshAt),
     Expires: left(expiresAt),
-    'Refresh token ends': left(endsAt),
+    'Refresh token expires': left(endsAt),
     'Stored in': persistence === 'indexeddb' ? 'IndexedDB' : persistence,
-    Clock: Math.abs(clockOffsetMs) < 1000 ? 'right' : `${Math.round(clockOffsetMs / -1000)} s off`,
+    Clock: Math.abs(clockOffsetMs) < 1000 ? 'correct' : `${Math.round(clockOffsetMs / -1000)} s off`,
   };
   const parts = Object.entries(facts).flatMap(([name, text]) => [
     Object.assign(document.createElement('dt'), { textContent: name }),
@@ -62,7 +62,7 @@ const showSetting = () => {
 };
 $('faults').onchange = ({ target }) => {
   change({ [target.name]: target.name === 'skewMs' ? Number(target.value) : target.value });
-  if (target.name === 'lifetime') done('From the next token on.');
+  if (target.name === 'lifetime') done('Applies from the next token.');
 };
 
 const travel = (ms) => change({ shiftMs: setting.shiftMs + Math.round(ms) });
@@ -72,12 +72,12 @@ const travelTo = (instant, what) => {
   const { clockOffsetMs = 0 } = session.state;
   const ms = instant - Date.now() - clockOffsetMs + 500;
   if (ms > 0) travel(ms);
-  done(ms > 0 ? `Travelled past ${what}.` : `The clock is past ${what} already.`);
+  done(ms > 0 ? `Travelled past ${what}.` : `The clock is already past ${what}.`);
 };
 for (const button of document.querySelectorAll('[data-travel]'))
   button.onclick = () => travel(Number(button.dataset.travel));
 $('expire').onclick = () => travelTo(session.state.expiresAt, 'the expiry of the token');
-$('end').onclick = () => travelTo(session.state.endsAt, 'the end of the refresh token');
+$('end').onclick = () => travelTo(session.state.endsAt, 'the expiry of the refresh token');
 $('refresh').onclick = () =>
   session.refresh().then(
     () => done('There is a new token.'),
@@ -86,7 +86,7 @@ $('refresh').onclick = () =>
 $('restart').onclick = () =>
   attempt(async () => {
     await post('/demo/restart');
-    done('The operator has a new root secret: it accepts no token of before.');
+    done('The operator has a new root secret: it no longer accepts earlier tokens.');
   });
 $('start-over').onclick = () =>
   attempt(async () => {

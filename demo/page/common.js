@@ -12,7 +12,7 @@ export const tail = (token) => (token ? `ends in ${token.slice(-8)}` : 'none');
 export async function post(path, body) {
   const headers = body ? { 'content-type': 'application/json' } : {};
   const response = await fetch(path, { method: 'POST', headers, body: body && JSON.stringify(body) }).catch(() => {
-    throw new Error('The publisher cannot be reached. Is the demo still running?');
+    throw new Error("The publisher's server cannot be reached. Is the demo still running?");
   });
   const answer = response.status === 204 ? undefined : await response.json().catch(() => ({}));
   if (!response.ok) throw new Error(answer?.message ?? `${path} answered ${response.status}`);

@@ -2,7 +2,7 @@
 
 import { $, newReader, post } from '/common.js';
 
-const NAMES = { 'compare/tessera': 'Tessera', 'compare/prebid': 'Prebid', 'compare/incumbent': 'SDK' };
+const NAMES = { 'compare/tessera': 'Tessera', 'compare/prebid': 'Prebid', 'compare/incumbent': 'UID2 JavaScript SDK' };
 const hasIncumbent = $('runtimes').dataset.incumbent === 'yes';
 $('missing').hidden = hasIncumbent;
 

@@ -1,4 +1,4 @@
-// A toy consent platform, and a session that waits for it: before the user agrees, nothing is stored and nothing is sent.
+// A mock consent platform, and a session that waits for it: before the user agrees, nothing is stored and nothing is sent.
 
 import { $, newReader, operator, post, provide, showToken } from '/common.js';
 import { gppConsent, tcfConsent } from '/consent.js';
@@ -107,7 +107,7 @@ const answer = (granted, text) => {
   for (const call of listeners) call();
 };
 $('accept').onclick = () => answer(true, 'The user agrees.');
-$('refuse').onclick = () => answer(false, 'The user refuses: what was stored is erased.');
+$('refuse').onclick = () => answer(false, 'The user refuses: the stored user data is erased.');
 $('unset').onclick = () => location.reload();
 $('sign-in-now').onclick = async () => {
   $('problem').textContent = '';

@@ -11,7 +11,7 @@ const post = (path, body) =>
 // region app
 const provide = async ({ signal }) => {
   const response = await fetch('/token', { method: 'POST', signal });
-  if (!response.ok) throw response; // the error names its status
+  if (!response.ok) throw response; // the error reports the HTTP status
   return response.status === 204 ? null : response.json();
 };
 

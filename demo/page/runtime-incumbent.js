@@ -6,7 +6,7 @@ const sdk = window.__uid2;
 firstSet().then(
   (identity) => {
     sdk.init({ baseUrl: operator, identity });
-    measure("The ecosystem's SDK", 'As its documentation shows.', () => sdk.getAdvertisingToken());
+    measure('UID2 JavaScript SDK', 'Set up as its documentation shows.', () => sdk.getAdvertisingToken());
   },
   ({ message }) => {
     $('now').textContent = message;

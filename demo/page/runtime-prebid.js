@@ -8,11 +8,11 @@ firstSet().then(
     pbjs.setConfig({
       userSync: { userIds: [{ name: 'uid2', params: { uid2Token, uid2ApiBase: operator } }] },
     });
-    // The module looks at its token when user IDs are asked for: as before an auction, every five seconds.
+    // The module checks its token when user IDs are requested, as before an auction: here every five seconds.
     setInterval(() => pbjs.refreshUserIds({ submoduleNames: ['uid2'] }).catch(() => {}), 5000);
     measure(
       'Prebid 11, module uid2',
-      'The module refreshes by itself; an auction every 5 s.',
+      'The module refreshes by itself; one auction every 5 s.',
       () => pbjs.getUserIds().uid2?.id,
     );
   },

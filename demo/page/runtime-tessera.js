@@ -3,5 +3,5 @@ import { measure } from '/runtime.js';
 
 // region compare-tessera
 const session = window.tessera.createSession({ baseUrl: operator, name: 'compare', provide });
-measure('Tessera', 'One session, with the publisher as its source.', () => session.advertisingToken);
+measure('Tessera', "One session, which gets its sets from the publisher's server.", () => session.advertisingToken);
 // endregion

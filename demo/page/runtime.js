@@ -40,7 +40,7 @@ export function measure(title, note, read) {
       goodUntil = Date.now() + 3000 * (SECONDS[window.demoWorld.setting.lifetime] ?? 10);
     }
     const kind = !token ? 'none' : Date.now() < goodUntil ? 'valid' : 'expired';
-    // Time that was travelled through was lived by nobody.
+    // Time that was skipped does not count.
     if (Date.now() - lastAt < 10_000) counts[kind] += SAMPLE_MS;
     lastAt = Date.now();
     samples.push(kind);

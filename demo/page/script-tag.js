@@ -11,7 +11,7 @@ const CAUSES = {
 };
 const NEEDS = {
   empty: 'nobody is signed in',
-  ended: 'the refresh token has ended',
+  ended: 'the operator no longer accepts the refresh token',
   refused: 'the operator has refused the refresh token several times',
 };
 
@@ -36,7 +36,7 @@ window.tessera.push(({ session }) => {
   session.subscribe(() => {
     if (phase === session.state.phase) return;
     // A sign-out has no event: the state says it.
-    if (session.state.phase === 'empty') add('signed out', 'the session holds no set');
+    if (session.state.phase === 'empty') add('signed out', 'the session has no token set');
     else add('phase', `${phaseText(phase)}, then ${phaseText(session.state.phase)}`);
     phase = session.state.phase;
   });

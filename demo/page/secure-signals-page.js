@@ -1,4 +1,4 @@
-// Secure Signals: what Google Publisher Tag collects from the session. A stand-in plays Google.
+// Secure Signals: what Google Publisher Tag collects from the session. A mock stands in for Google.
 
 import { $, operator, provide, showReader, showToken, tail } from '/common.js';
 import { connectSecureSignals } from '/secure-signals.js';

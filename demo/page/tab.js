@@ -1,4 +1,4 @@
-// One more tab with the same session. Its time line is hidden: the one of the cockpit has a lane for it.
+// One more tab with the same session. Its Inspector is hidden: that of the cockpit has a lane for it.
 
 import { $, operator, provide, showToken } from '/common.js';
 import '/inspector.js';
@@ -31,7 +31,7 @@ const show = () => {
   const { next, expiresAt } = session.state;
   const seconds = next?.at === undefined ? '' : ` in ${Math.max(0, Math.round((next.at - Date.now()) / 1000))} s`;
   $('next').textContent = next ? `${next.action}${seconds} (${next.reason.replaceAll('_', ' ')})` : '';
-  if (expiresAt === undefined) $('cause').textContent = 'not yet';
+  if (expiresAt === undefined) $('cause').textContent = 'none yet';
 };
 show();
 setInterval(() => document.hidden || show(), 1000);

@@ -1,4 +1,4 @@
-// A page that plays a native app with a WKWebView. See docs/webview.md for the same in Swift and Kotlin.
+// A page that simulates a native app with a WKWebView. See docs/webview.md for the same in Swift and Kotlin.
 
 const $ = (id) => document.getElementById(id);
 const short = (token) => (token ? `... ${token.slice(-8)}` : 'none');

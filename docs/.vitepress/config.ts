@@ -12,7 +12,7 @@ const path = (file: string) => new URL(`../../${file}`, import.meta.url).pathnam
 
 export default defineConfig({
   title: 'Tessera',
-  description: 'Keeps a publisher’s rotating identity token alive in the browser.',
+  description: 'Keeps a publisher’s short-lived identity token valid in the browser.',
   lang: 'en',
   // The path of the site on its host, with a `/` on both sides.
   base: process.env['DOCS_BASE'] ?? '/',

@@ -13,7 +13,7 @@ const docs = new URL('../', import.meta.url).pathname;
 const PAGES: Readonly<Record<string, readonly Page[]>> = {
   Introduction: [
     ['Why Tessera', 'why'],
-    ['What is promised', 'guarantees'],
+    ['Guarantees', 'guarantees'],
     ['Benchmarks', 'benchmarks'],
   ],
   'Get started': [
@@ -31,7 +31,7 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['Prebid', 'prebid'],
     ['Secure Signals', 'secure-signals'],
     ['Testing', 'testing'],
-    ['Time line', 'inspector'],
+    ['Inspector', 'inspector'],
     ['Migrating', 'migration'],
     ['Upgrading', 'upgrading'],
   ],
@@ -55,12 +55,12 @@ const PAGES: Readonly<Record<string, readonly Page[]>> = {
     ['Phases', 'concepts/phases'],
     ['Events', 'concepts/events'],
     ['Tabs', 'concepts/tabs'],
-    ['Faults', 'faults'],
+    ['Failure modes', 'faults'],
     ['Security model', 'security'],
     ['Glossary', 'concepts/glossary'],
   ],
   Help: [
-    ['Questions', 'faq'],
+    ['FAQ', 'faq'],
     ['Troubleshooting', 'troubleshooting'],
   ],
   Reference: [

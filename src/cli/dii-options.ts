@@ -50,7 +50,7 @@ export function diiOf(argument: string | undefined, { email, phone, emailHash, p
 
 /**
  * Read the DII of a command line, or the first line of standard input if the argument is `-`: a command line can be read by
- * every user of the machine and stays in the history of the shell.
+ * every user of the machine while it runs.
  *
  * @throws {RangeError} as {@link diiOf}; or if standard input is empty or too long.
  */

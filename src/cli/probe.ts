@@ -7,7 +7,7 @@ import type { Client } from '../server/index.ts';
 import { isTokenError } from '../token/index.ts';
 import { type Connection, createConnected, type ServiceOptions } from './service-options.ts';
 
-// Every operator knows this identity and never opts it out (docs/protocol.md, "Reserved identities").
+// Every operator knows this identity and never opts it out (docs/protocol.md, "Opt-out").
 const RESERVED = { email: 'validate@example.com' };
 
 /** A method that a long job calls. */

@@ -1,5 +1,5 @@
 /**
- * `tessera-id/inspector`: what a session does, as a report in text (`inspect`) and as a time line (`<tessera-inspector>`).
+ * `tessera-id/inspector`: what a session does, as a report in text (`inspect`) and as a timeline (`<tessera-inspector>`).
  *
  * Importing this file defines the element where there is a DOM. It reads the public interface of a session only.
  */

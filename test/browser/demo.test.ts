@@ -48,7 +48,7 @@ const report = (page: Page) => page.evaluate<string>('document.querySelector("te
 const reports = (page: Page, expected: RegExp) => expect.poll(() => report(page), WAIT).toMatch(expected);
 
 describe('the cockpit', () => {
-  test('by keyboard alone: sign in, see the time line, choose a fault, sign out', async () => {
+  test('by keyboard alone: sign in, see the timeline, choose a fault, sign out', async () => {
     const page = await open('/');
     const focused = () =>
       page.evaluate<string>('document.activeElement.id || document.activeElement.textContent.trim()');
@@ -79,7 +79,7 @@ describe('the cockpit', () => {
     await reports(page, /Sign-out/);
   });
 
-  test('four tabs share one refresh, and each has a lane in the time line', async () => {
+  test('four tabs share one refresh, and each has a lane in the timeline', async () => {
     const page = await open('/');
     await signIn(page);
     await reports(page, /Tab \w+ \(Tab 4\)/);
@@ -98,7 +98,7 @@ describe('the cockpit', () => {
     ['malformed', /failed, malformed_response/],
     ['wrong-key', /failed, (decrypt_failed|malformed_response)/],
   ];
-  test.each(faults)('%s: the time line says so, and the session recovers', async (fault, failure) => {
+  test.each(faults)('%s: the timeline says so, and the session recovers', async (fault, failure) => {
     const page = await open('/');
     await signIn(page);
     await choose(page, 'fault', fault);
@@ -155,7 +155,7 @@ describe('the cockpit', () => {
 });
 
 describe('a page for each use', () => {
-  test('script tag: the list of events has the sign-out, and the time line opens from its script file', async () => {
+  test('script tag: the list of events has the sign-out, and the timeline opens from its script file', async () => {
     const page = await open('/script-tag');
     await signIn(page);
     await page.click('#inspect');

@@ -24,11 +24,11 @@ test('a page gets a token, and a logout ends it', async () => {
   onTestFinished(() => service.close());
   const { apiKey, clientSecret } = operator.participants[0]!;
   const port = await freePort();
-  await writeFile(join(user.folder, 'server.js'), server!.code.replace('3000', String(port)));
+  await writeFile(join(user.folder, 'server.mjs'), server!.code.replace('3000', String(port)));
   await writeFile(join(user.folder, 'index.html'), html!.code.replace('http://127.0.0.1:8080', service.url));
 
   const env = { TESSERA_BASE_URL: service.url, TESSERA_API_KEY: apiKey, TESSERA_CLIENT_SECRET: clientSecret };
-  const child = spawn(process.execPath, ['server.js'], {
+  const child = spawn(process.execPath, ['server.mjs'], {
     cwd: user.folder,
     env,
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -6,7 +6,7 @@ export const options: SessionOptions = {
   // Your own server answers with the set of the signed-in user, or with 204.
   provide: async ({ signal }) => {
     const response = await fetch('/token', { method: 'POST', signal });
-    if (!response.ok) throw response; // the error names its status
+    if (!response.ok) throw response; // the error reports the HTTP status
     return response.status === 204 ? null : response.json();
   },
 };

@@ -85,7 +85,7 @@ STANDARD.forEach((char, value) => {
 });
 
 /**
- * Decode base64 as strictly as the ecosystem's operator: standard alphabet, no white space, padding complete or absent.
+ * Decode base64 as strictly as the reference operator of UID2: standard alphabet, no white space, padding complete or absent.
  *
  * @param ascii  one byte per character.
  * @returns      undefined for any other input.

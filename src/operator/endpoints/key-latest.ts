@@ -8,7 +8,7 @@ import type { Endpoint } from './endpoint.ts';
 import { keyRow, readableKeys } from './key-list.ts';
 import { invalidClient, success } from './result.ts';
 
-// The site IDs of the ecosystem's own keysets: no participant has one of them.
+// The site IDs of UID2's own keysets: no participant has one of them.
 const LAST_RESERVED_SITE = 2;
 
 export const keyLatest: Endpoint = {

@@ -35,8 +35,8 @@ export function readTcfConsent(text: string): TcfConsent {
 }
 
 /**
- * Replace the CMP's ID, characters 13 and 14, by 2. The library refuses 0 and 1, which other decoders and the samples of the
- * ecosystem permit, and the ID means nothing here.
+ * Replace the CMP's ID, characters 13 and 14, by 2. The library refuses 0 and 1, which other decoders and the public samples
+ * of consent strings permit, and the ID means nothing here.
  */
 function withKnownCmp(text: string): string {
   return /^C[\w-]{14}/.test(text) ? `${text.slice(0, 13)}AC${text.slice(15)}` : text;

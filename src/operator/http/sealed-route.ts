@@ -1,7 +1,7 @@
 /**
  * Handles a request to a sealed endpoint, in the same way for all of them.
  *
- * Order: announced length, API key and role, body, envelope, rate limit, endpoint, sealed answer. Nothing is read from a
+ * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, endpoint, sealed answer. Nothing is read from a
  * caller without a known key, and nobody uses up the rate limit of a participant without the client secret. The clock is
  * read once, so the answer and the time in its envelope agree.
  */

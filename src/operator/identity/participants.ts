@@ -61,7 +61,7 @@ export interface Participants {
 
 const DEFAULT_SITE_ID = 101;
 
-// <scope>-C-<I or P>-<site ID>-<6 characters>.<38 characters>: the format of the ecosystem's API keys.
+// <scope>-C-<I or P>-<site ID>-<6 characters>.<38 characters>: the format of the API keys of UID2.
 const apiKeyFrom = (bytes: Bytes, siteId: number, environment: Environment, scope: Scope): string => {
   const text = toB64(bytes.subarray(3)).replace(/[+/=]/g, 'x');
   return `${scope}-C-${environment === 'production' ? 'P' : 'I'}-${siteId}-${toHex(bytes.subarray(0, 3))}.${text.slice(0, 38)}`;

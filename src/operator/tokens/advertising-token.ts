@@ -1,5 +1,5 @@
 /**
- * The advertising token, version 4, which the ecosystem's bidder libraries open.
+ * The advertising token, version 4, which the UID2 libraries of bidders open.
  *
  * | level | fields |
  * |---|---|

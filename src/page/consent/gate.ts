@@ -1,7 +1,7 @@
 /**
  * The form that all gates share, and the combination of several gates. This file knows no CMP and no law.
  *
- * The last word wins, by the time at which it was said. A gate that has said nothing has given no consent.
+ * The latest answer of a gate counts. A gate that has not answered has given no consent.
  */
 
 import { isDevelopment } from '../../token/development.ts';

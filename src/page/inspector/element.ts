@@ -42,7 +42,7 @@ const LEGEND: readonly [sample: string, text: string][] = [
 const TEMPLATE = `
 <div class="top">
   <p class="now"><strong part="phase"></strong><span></span></p>
-  <div class="tools" role="group" aria-label="View of the time line">
+  <div class="tools" role="group" aria-label="View of the timeline">
     <button data-do="pause" aria-pressed="false">Pause</button>
     <button data-do="zoomOut" aria-label="Show more time">&minus;</button>
     <span class="span"></span>
@@ -53,7 +53,7 @@ const TEMPLATE = `
     <button data-do="close" hidden>Close</button>
   </div>
 </div>
-<div class="figure" tabindex="0" role="group" aria-label="Time line. Arrow keys move it, plus and minus zoom, Space pauses; the list below says the same in words.">
+<div class="figure" tabindex="0" role="group" aria-label="Timeline. Arrow keys move it, plus and minus zoom, Space pauses; the list below says the same in words.">
   <svg aria-hidden="true"></svg>
 </div>
 <ul class="keys" aria-label="Legend">${LEGEND.map(([sample, text]) => `<li><svg viewBox="0 0 24 14" aria-hidden="true">${sample}</svg>${text}</li>`).join('')}</ul>

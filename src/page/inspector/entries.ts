@@ -1,5 +1,5 @@
 /**
- * What a time line consists of: the entries that one tab records. They hold instants, closed lists of words and error codes,
+ * What a timeline consists of: the entries that one tab records. They hold instants, closed lists of words and error codes,
  * never a token, a key, a message or an address, so they may be shown, copied and sent to the inspectors of other tabs.
  *
  * All instants are local epoch ms of the tab that recorded them.

@@ -1,5 +1,5 @@
 /**
- * The recorder: from what a session shows of itself to the entries of a time line. Pure: it has no clock and no session.
+ * The recorder: from what a session shows of itself to the entries of a timeline. Pure: it has no clock and no session.
  *
  * An attempt begins when `state.next` says `in_progress`, and ends when it says something else; what changed between the
  * two tells its outcome.

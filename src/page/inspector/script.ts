@@ -1,6 +1,6 @@
 /**
- * `tessera-inspector.js`: shows the time line at the bottom of any page whose session is `window.tessera.session`. As a script
- * tag, as a bookmarklet, or as a line that is pasted into the console. Loaded a second time, it removes the time line.
+ * `tessera-inspector.js`: shows the timeline at the bottom of any page whose session is `window.tessera.session`. As a script
+ * tag, as a bookmarklet, or as a line that is pasted into the console. Loaded a second time, it removes the timeline.
  */
 
 import type { Tessera } from '../global.ts';

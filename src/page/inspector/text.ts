@@ -1,5 +1,5 @@
 /**
- * The time line in words: the ordered list beside the figure, and the support log that "Copy report" yields. Pure.
+ * The timeline in words: the ordered list beside the figure, and the support log that "Copy report" yields. Pure.
  *
  * Instants, words of closed lists and error codes only, so a report may be sent to anybody. It names no address: a path may
  * contain personal data.

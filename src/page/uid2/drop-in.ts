@@ -145,7 +145,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   const state: Started = { name: 'reading', session, records, claims, isInvalid: !!page && !fromPage };
   dropIn.state = state;
   const isCurrent = () => dropIn.state === state;
-  // A database that hangs holds up neither a copy nor a mark.
+  // A database that hangs holds up neither a copy nor a tombstone.
   if (claims.length > 0) setTimeout(() => isCurrent() && announce(dropIn, state), PATIENCE_MS);
   session.subscribe(() => update(dropIn));
   void session.ready.then(() => {

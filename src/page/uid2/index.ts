@@ -1,4 +1,4 @@
-/** `tessera-id/uid2`: a drop-in for pages that are written for the ecosystem's own browser SDK. */
+/** `tessera-id/uid2`: a drop-in for pages that are written for the UID2 JavaScript SDK. */
 export { installUid2 } from './install.ts';
 export type {
   Callback,

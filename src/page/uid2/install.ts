@@ -116,7 +116,7 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
 };
 
 /**
- * Install the drop-in for pages that are written for the ecosystem's own browser SDK: set the global, emit `SdkLoaded`, and
+ * Install the drop-in for pages that are written for the UID2 JavaScript SDK: set the global, emit `SdkLoaded`, and
  * start with the options of an earlier page if there are any.
  *
  * @param product  default `uid2`: the global `__uid2`.

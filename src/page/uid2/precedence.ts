@@ -1,9 +1,9 @@
 /**
  * Which of several identities counts: that of the page, the cookie that a server has set, our own copy, what the former
- * SDK has left, a mark of a logout or an opt-out, and the session's record. Pure: values in, a decision out.
+ * SDK has left, the tombstone of a logout or an opt-out, and the session's record. Pure: values in, a decision out.
  *
- * A copy or mark of ours has the member `tessera`: the time of the act (login, logout, opt-out) behind it, epoch ms. Among
- * copies, marks and the record the newest act wins. A value without that member comes from the page, a server or the former SDK.
+ * A copy or tombstone of ours has the member `tessera`: the time of the act (login, logout, opt-out) behind it, epoch ms. Among
+ * copies, tombstones and the record the newest act wins. A value without that member comes from the page, a server or the UID2 SDK.
  */
 
 import type { DatedRecord } from '../../session/dated-store.ts';
@@ -19,7 +19,7 @@ export interface Claim {
   readonly actAt: number;
 }
 
-/** The time of what a server or the former SDK says: later than every known time, earlier than what the page says. */
+/** The time of what a server or the UID2 SDK says: later than every known time, earlier than what the page says. */
 const UNKNOWN_TIME = Number.MAX_VALUE;
 
 /** The time of a copy whose act has none: it counts only where nothing else is known. */
@@ -62,13 +62,13 @@ export function claimsIn(found: readonly Found[], isCookieMode = false): Claim[]
 
 /** The claims that count. */
 export interface Choice {
-  /** The newest copy or mark. Behind a mark no token is given out until the record has been read. */
+  /** The newest copy or tombstone. Behind a tombstone no token is given out until the record has been read. */
   readonly newest?: Claim | undefined;
-  /** A set of the page, a server or the former SDK. */
+  /** A set of the page, a server or the UID2 SDK. */
   readonly supplied?: TokenSet | undefined;
 }
 
-/** When the set of a claim expires; NaN for a mark. */
+/** When the set of a claim expires; NaN for a tombstone. */
 const expiryOf = ({ answer }: Claim): number => Number((answer as TokenSet).expiresAt);
 
 /** Choose the claims that count. */
@@ -92,7 +92,7 @@ const CLOCK_TOLERANCE_MS = 5_000;
 /**
  * Return the time by which tokens expire, until the record has been read. `Infinity`: no token counts as good,
  *
- * - behind a mark, as the set that was supplied may be the one that has ended;
+ * - behind a tombstone, as the set that was supplied may be the one that has ended;
  * - if the clock was set back since the login: nobody can tell by how much.
  */
 export function tokenTime({ newest, supplied }: Choice, now: number): number {
@@ -139,16 +139,16 @@ export function claimOfRecord(record: DatedRecord | undefined, isInForce: boolea
 }
 
 /**
- * When a mark expires, epoch ms: in 5138, which browsers shorten for cookies. A time that depends on the clock would change the
- * mark at every write.
+ * When a tombstone expires, epoch ms: in 5138, which browsers shorten for cookies. A time that depends on the clock would change the
+ * tombstone at every write.
  */
 const NEVER = 1e14;
 
-/** Return the value that keeps a claim. A mark holds no token. */
+/** Return the value that keeps a claim. A tombstone holds no token. */
 export function wireOf({ answer, actAt }: Claim): Identity {
   const value =
     typeof answer === 'string'
-      ? // The former SDK reads these members.
+      ? // The UID2 SDK reads these members.
         { status: answer, identity_expires: NEVER, refresh_expires: NEVER }
       : toWire(answer);
   return { ...value, tessera: actAt };

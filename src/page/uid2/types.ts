@@ -1,4 +1,4 @@
-/** The public surface of the drop-in: that of the ecosystem's own browser SDK, version 4. Types only. */
+/** The public surface of the drop-in: that of the UID2 JavaScript SDK, version 4. Types only. */
 
 /** The two products of one protocol. */
 export type Product = 'uid2' | 'euid';
@@ -55,7 +55,7 @@ export interface Uid2 {
    * @throws {TypeError | RangeError} for a wrong option.
    */
   init(options: InitOptions): void;
-  /** Return the token in force, or undefined. Before `init`: the one that is stored where the former SDK keeps it. */
+  /** Return the token in force, or undefined. Before `init`: the one that is stored where the UID2 SDK keeps it. */
   getAdvertisingToken(): string | undefined;
   /** Resolve with the token in force, or with the one that a pending refresh brings. Rejects if there is none. */
   getAdvertisingTokenAsync(): Promise<string>;

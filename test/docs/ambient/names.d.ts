@@ -42,13 +42,13 @@ declare global {
     privacy(): Promise<{ ads: boolean }>;
   };
   const pbjs: { readonly que: { push(call: () => void): void }; requestBids(options: object): void };
-  /** The ecosystem's own browser SDK, which the drop-in replaces. */
+  /** The UID2 JavaScript SDK, which the drop-in replaces. */
   const __uid2: { init(options: object): void; setIdentity(identity: object): void; getAdvertisingToken(): string };
   interface HTMLElementTagNameMap {
     'tessera-inspector': InspectorElement;
   }
   interface Window {
-    // biome-ignore lint/suspicious/noExplicitAny: the former SDK has no types.
+    // biome-ignore lint/suspicious/noExplicitAny: the UID2 SDK has no types.
     __uid2: any;
   }
   function Slot(props: {

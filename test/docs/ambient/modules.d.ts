@@ -1,0 +1,5 @@
+/** Modules of the reader's app that the documentation imports; another block of the same page shows their code. */
+
+declare module '*/identity' {
+  export const session: import('tessera-id').Session;
+}
