@@ -64,7 +64,7 @@ const tokenInHand = async (
       const value = median(ms.map((one, round) => one / floor[round]!));
       const text = `${figure(value)} (${figure(median(ms))} ms)`;
       return {
-        what: `token in hand, ${GROUPS[throttling]}, ${LABELS[name]}, of a bare read of IndexedDB`,
+        what: `time to the token, ${GROUPS[throttling]}, ${LABELS[name]}, of a bare read of IndexedDB`,
         value,
         unit: '',
         beside: `${figure(median(ms))} and ${figure(median(floor))} ms; ${engine}`,

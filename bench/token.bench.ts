@@ -67,7 +67,7 @@ export const measure = async (): Promise<Measurement[]> => {
       async () => (await visit(profile, `${pages.url}bare`, throttling)).tokenMs,
     );
     measured.push({
-      what: `token in hand on a return visit, CPU throttled ${throttling}x, of a bare open and read of IndexedDB`,
+      what: `time to the token on a return visit, CPU throttled ${throttling}x, of a bare open and read of IndexedDB`,
       value: ratio,
       unit: '',
       ...(throttling === 1 && { limit: { atMost: 1.15 } }),

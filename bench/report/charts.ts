@@ -20,20 +20,20 @@ interface ChartOptions {
 export const BARS: readonly ChartOptions[] = [
   {
     name: 'token-in-hand',
-    title: 'Token in hand on a return visit',
-    axis: 'times a bare read of IndexedDB; less is better',
+    title: 'Time to the token on a return visit',
+    axis: 'multiple of a bare IndexedDB read; less is better',
     isLogarithmic: true,
     rule: 1,
   },
   {
     name: 'main-thread',
-    title: 'Main thread until the token is in hand',
+    title: 'Main-thread time until the token',
     axis: 'ms; less is better',
     isLogarithmic: true,
   },
   {
     name: 'lateness',
-    title: 'Refresh after the token was due',
+    title: 'Delay of the refresh after its due time',
     axis: 'ms, 8 tabs; less is better',
     isLogarithmic: true,
   },

@@ -64,20 +64,20 @@ export const CPU = ['full speed', 'CPU slowed 4 times'] as const;
 
 const ROWS: readonly Row[] = [
   [
-    'token in hand on a return visit, times a bare read of IndexedDB: full speed / CPU slowed 4 times',
+    'time to the token on a return visit, as a multiple of a bare IndexedDB read: full speed / CPU throttled 4 times',
     both('token-in-hand', CPU),
   ],
-  ['main thread until then', both('main-thread', CPU, milliseconds)],
+  ['main-thread time until the token', both('main-thread', CPU, milliseconds)],
   [
-    'refresh after it was due, median / worst of 8 tabs',
+    'delay of the refresh until it arrives at the service: median / worst of 8 tabs',
     (results, series) =>
       valueAt(results, 'tabs', series) === undefined
         ? undefined
-        : (both('lateness', ['median', 'worst'], milliseconds)(results, series) ?? 'only when called'),
+        : (both('lateness', ['median', 'worst'], milliseconds)(results, series) ?? 'no timer: refreshes when called'),
   ],
   ['requests to refresh one identity in ten tabs', one('tabs')],
-  ['timers a minute in an idle page', one('idle')],
-  ['script, brotli', one('size', undefined, (bytes) => `${figure(bytes / 1000)} kB`)],
+  ['timers fired per minute in an idle visible page', one('idle')],
+  ['script size (Brotli)', one('size', undefined, (bytes) => `${figure(bytes / 1000)} kB`)],
 ];
 
 /** The comparison with the peers, as README and the documentation show it. */
