@@ -8,16 +8,29 @@ import { expectedGot } from '../token/errors.ts';
 import { classOf } from './provide-fault.ts';
 
 /**
- * Name what a gate did instead of answering with a boolean.
+ * Name what a gate threw or rejected with. Only its class is named; what else it says may be personal data.
  *
- * @param answer  what it answered, or passed to `onChange`.
- * @param thrown  of its first answer: empty, or what it threw or rejected with instead. Absent: the answer came by `onChange`.
- *   Only its class is named; what else it says may be personal data.
- * @example gateFault('yes', []) // 'consent: expected boolean or a promise of one, got string; that is no consent'
+ * @example failureFault(new TypeError()) // 'consent: the gate failed with TypeError; that is no consent'
  */
-export function gateFault(answer: unknown, thrown?: readonly unknown[]): string {
-  if (!thrown) return expectedGot('consent: onChange', 'boolean', `${kindOf(answer)}; that is no consent`);
-  if (thrown.length) return `consent: the gate failed with ${classOf(thrown[0])}; that is no consent`;
+export function failureFault(thrown: unknown): string {
+  return `consent: the gate failed with ${classOf(thrown)}; that is no consent`;
+}
+
+/**
+ * Name what a gate passed to `onChange` instead of a boolean.
+ *
+ * @example changeFault('yes') // 'consent: onChange: expected boolean, got string; that is no consent'
+ */
+export function changeFault(answer: unknown): string {
+  return expectedGot('consent: onChange', 'boolean', `${kindOf(answer)}; that is no consent`);
+}
+
+/**
+ * Name what a gate returned, or resolved with, instead of a boolean.
+ *
+ * @example answerFault('yes') // 'consent: expected boolean or a promise of one, got string; that is no consent'
+ */
+export function answerFault(answer: unknown): string {
   return expectedGot('consent', 'boolean or a promise of one', nameAnswer(answer));
 }
 
