@@ -5,7 +5,7 @@
 import type { TokenError } from '../token/errors.ts';
 import { type AttemptPorts, type Outcome, runAttempt } from './attempt.ts';
 import { refreshSet } from './browser/refresh-request.ts';
-import { type AttemptInProgress, type AttemptPlan, attemptEnded } from './rules/page-state.ts';
+import { type AttemptEnd, type AttemptInProgress, type AttemptPlan, attemptEnded } from './rules/page-state.ts';
 import {
   ifSameSet,
   isSameSet,
@@ -18,7 +18,7 @@ import {
   type Transition,
 } from './rules/record.ts';
 import { type Claim, claimRefresh, refreshAnswered, refreshFailed } from './rules/refresh.ts';
-import { type BackOff, isRefusal } from './rules/retry.ts';
+import { isRefusal } from './rules/retry.ts';
 import { commit, commitAnswer, followClock, INTERNAL, reconcile, reportError, type Shell, setPage } from './shell.ts';
 
 /** How much longer than its own limit another tab's refresh is waited for, ms. */
@@ -54,8 +54,12 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
       if ((await isLate()) || shell.page.isClosed) return;
       setPage(shell, { provideResult: answer ? undefined : 'nobody' });
       if (!answer) return;
+      // Count the attempt now: the set has another generation, with which no attempt of before is in progress.
+      noteEnd(shell, 'done');
       const optedOutIfSame = (now: number) => ifSameSet(before, optedOut(now));
-      await commitAnswer(shell, answer, setByProvide(before, shell.page.user), 'provide', optedOutIfSame);
+      const written = commitAnswer(shell, answer, setByProvide(before, shell.page.user), 'provide', optedOutIfSame);
+      // `provide` has not failed if the write has: the record store reports that.
+      await written.catch(() => {});
     },
     async claim(isExplicit, hasLock) {
       let claim: Claim = { type: 'superseded' };
@@ -96,6 +100,12 @@ export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenErro
   return shell.attemptResult;
 }
 
+/** Note on the page how the attempt in progress has ended. */
+function noteEnd(shell: Shell, end: AttemptEnd): void {
+  const { settings, page, clock } = shell;
+  shell.page = attemptEnded(page, end, clock.now(), settings, settings.timeoutMs + OTHER_TAB_MARGIN_MS);
+}
+
 /** Do what follows from the outcome of an attempt. */
 async function endAttempt(
   shell: Shell,
@@ -103,19 +113,16 @@ async function endAttempt(
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<TokenError | undefined> {
-  const { firstMs, maxMs, timeoutMs } = shell.settings;
-  const backOff: BackOff = { firstMs, maxMs };
   const failed = outcome.type === 'failed' && !signal.aborted ? outcome : undefined;
   const { error, sent } = failed ?? {};
-  if (error) await noteFailure(shell, attempt.plan, error, sent, backOff);
+  if (error) await noteFailure(shell, attempt.plan, error, sent);
   // Another tab may be waiting for the lock that this one has released.
   if (signal.aborted) shell.tabs.notify(false);
   // By its plan: a correction of the clock makes a new object of the attempt.
   if (shell.page.attempt?.plan === attempt.plan) {
     const isRecorded = sent && shell.records.record.retry;
     const failure = isRecorded ? 'failed' : 'failed_unrecorded';
-    const end = error ? failure : outcome.type === 'other_tab' ? 'other_tab' : 'done';
-    shell.page = attemptEnded(shell.page, end, shell.clock.now(), backOff, timeoutMs + OTHER_TAB_MARGIN_MS);
+    noteEnd(shell, error ? failure : outcome.type === 'other_tab' ? 'other_tab' : 'done');
   }
   reconcile(shell);
   return error;
@@ -127,10 +134,9 @@ async function noteFailure(
   plan: AttemptPlan,
   error: TokenError,
   sent: SessionRecord | undefined,
-  backOff: BackOff,
 ): Promise<void> {
   if (sent) {
-    const failed = refreshFailed(sent, error, backOff, shell.clock.now(), shell.page.wakeAttemptAt);
+    const failed = refreshFailed(sent, error, shell.settings, shell.clock.now(), shell.page.wakeAttemptAt);
     if (await shell.records.update(failed, INTERNAL)) shell.tabs.notify();
   }
   const isRefused = plan.kind === 'refresh' && isRefusal(error);

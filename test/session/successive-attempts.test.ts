@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { MINUTE, START, until } from '../support/fixtures.ts';
+import { DAY, MINUTE, START, until } from '../support/fixtures.ts';
 import {
   answersSealed,
   fakeLocks,
@@ -51,6 +51,23 @@ test('a page whose call of `provide` is void, because another user has signed in
   await elsewhere.session.signIn({ user: 'account-2' }).catch(() => {});
   await until(() => session.advertisingToken === 'advertising-2');
   expect(Date.now() - START).toBeLessThan(1000);
+});
+
+test.each([
+  ['with Web Locks', () => void fakeLocks()],
+  ['without Web Locks', () => void Reflect.deleteProperty(navigator, 'locks')],
+])('a `provide` whose sets are always past their end is called with back-off, %s', async (_, prepare) => {
+  prepare();
+  let calls = 0;
+  const provide: ProvideOption = async () => {
+    calls++;
+    return success(calls, Date.now() - 2 * DAY);
+  };
+  const { session } = fixture.open({ provide, refresh: 'off' });
+  await session.ready;
+  await fixture.advance(10 * MINUTE);
+  expect(calls).toBeGreaterThan(3);
+  expect(calls).toBeLessThan(30);
 });
 
 describe('what is given up', () => {
