@@ -39,10 +39,12 @@ export function createEvents(logger: { debug(message: string, ...more: unknown[]
      * receives the same sequence, even if a listener causes further events.
      */
     emit(event: string, payload?: unknown): void {
-      for (const [name, listener] of listeners) {
+      for (const entry of listeners) {
+        const [name, listener] = entry;
         if (name === event)
           Promise.resolve(payload as never)
-            .then(listener)
+            // It may have been removed since.
+            .then((said) => (listeners.has(entry) ? listener(said) : undefined))
             .catch(log);
       }
     },

@@ -63,16 +63,19 @@ export function createSession(options: SessionOptions): Session {
     promise.catch(() => {});
     return promise;
   };
+  /** What the page may see now. It is published: whoever is told that there is no token must hear when there is one again. */
+  const publishNow = () => {
+    shell.pageWatch.checkTimer();
+    publish(shell, decideNow(shell));
+    return shell.published;
+  };
   const session: Session = {
     ready,
     get advertisingToken() {
-      shell.pageWatch.checkTimer();
-      return decideNow(shell).token;
+      return publishNow().token;
     },
     get state() {
-      shell.pageWatch.checkTimer();
-      publish(shell, decideNow(shell));
-      return shell.published.state;
+      return publishNow().state;
     },
     getToken: (given) => run(() => getToken(shell, given?.timeoutMs ?? settings.timeoutMs)),
     setTokens: (answer, given) => {

@@ -87,7 +87,7 @@ export function reconcile(shell: Shell): void {
   if (decision.attempt) void shell.startAttempt(decision.attempt);
   shell.pageWatch.setTimer(decision.wakeAt);
   for (const [event, payload] of decision.events) shell.events.emit(event, payload);
-  publish(shell, decision);
+  publish(shell, decision.attempt ? decideNow(shell) : decision);
   shell.events.emit('reconciled');
 }
 

@@ -35,7 +35,8 @@ export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
   const onViolation = ({ blockedURI, disposition, effectiveDirective }: SecurityPolicyViolationEvent) => {
     // A policy that only reports blocks nothing.
     const isBlocking = effectiveDirective === 'connect-src' && disposition !== 'report';
-    const isOwn = URL.canParse(blockedURI) && new URL(blockedURI).origin === origin;
+    // It may be a word, such as `inline`.
+    const isOwn = `${blockedURI}/`.startsWith(`${origin}/`);
     if (!isBlocking || !isOwn || blocked.has(origin)) return;
     blocked.add(origin);
     warn(`the Content-Security-Policy of this page blocks the operator: add ${origin} to connect-src`, 'network');

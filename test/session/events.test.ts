@@ -259,3 +259,18 @@ describe('state and subscribe', () => {
     fixture.close();
   });
 });
+
+test('a listener that is removed in the task of an event is not called any more', async () => {
+  const fixture = createFixture();
+  const { session } = fixture.openStored();
+  await session.ready;
+  await fixture.settle();
+  const heard = vi.fn();
+  const off = session.on('token', heard);
+  const written = session.setTokens(success(2));
+  off();
+  await written;
+  await fixture.settle();
+  expect(heard).not.toHaveBeenCalled();
+  fixture.close();
+});

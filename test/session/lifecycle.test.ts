@@ -275,3 +275,30 @@ test.each([
   expect(session.state.phase).toBe('empty');
   fixture.close();
 });
+
+describe('a page that reads the token while its store is being read again', () => {
+  test('is told when the token is there: whoever saw none would otherwise never look again', async () => {
+    const { session, ...fixture } = await openLoaded();
+    const seen: unknown[] = [];
+    session.subscribe(() => seen.push(session.advertisingToken));
+    setVisible(false);
+    await fixture.advance(3_000);
+    setVisible(true);
+    expect(session.advertisingToken).toBeUndefined();
+    await fixture.settle();
+    expect(seen.at(-1)).toBe('advertising-1');
+    fixture.close();
+  });
+});
+
+test('`state` is one object while a refresh is due and its timer is late', async () => {
+  const { session, ...fixture } = await openLoaded();
+  // A long task of the page: time passes, and no timer runs.
+  vi.setSystemTime(Date.now() + 15 * MINUTE);
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 15 * MINUTE);
+  const first = session.state;
+  vi.setSystemTime(Date.now() + 10);
+  expect(first.next).toEqual({ action: 'refresh', reason: 'in_progress' });
+  expect(session.state).toBe(first);
+  fixture.close();
+});

@@ -234,3 +234,18 @@ test('an answer of `provide` after a logout in another tab is ignored', async ()
   expect(other.advertisingToken).toBeUndefined();
   expect(await store.read()).not.toHaveProperty('set.advertisingToken');
 });
+
+test('in a browser without `URL.canParse` the status of the publisher’s server is reported too', async () => {
+  const { canParse } = URL;
+  Reflect.deleteProperty(URL, 'canParse');
+  try {
+    const fixture = createFixture();
+    const provide = async () => new Response('', { status: 503 }) as never;
+    const { session } = fixture.open({ provide });
+    await until(() => session.state.lastError);
+    expect(session.state.lastError).toMatchObject({ code: 'provide_failed', status: 503 });
+    fixture.close();
+  } finally {
+    URL.canParse = canParse;
+  }
+});

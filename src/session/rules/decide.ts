@@ -67,7 +67,7 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
       waitingFor: waitingForOf(page, token, attempt),
       lastError: page.lastError,
       clockOffsetMs: record.offsetMs || undefined,
-      next: nextOf(page, record, phase, now, plan, wait, changesAt),
+      next: nextOf(page, record, phase, plan, wait, changesAt),
     },
     events,
     attempt,
@@ -197,7 +197,6 @@ function nextOf(
   page: PageState,
   { set, offsetMs }: SessionRecord,
   phase: Phase,
-  now: number,
   plan: AttemptPlan | undefined,
   wait: { at: number; reason: NextReason } | undefined,
   changesAt: number,
@@ -208,7 +207,8 @@ function nextOf(
   if (!isSettled(page)) return { action, reason: 'storage' };
   if (page.attempt) return { at: page.attempt.startedAt, action: page.attempt.plan.kind, reason: 'in_progress' };
   if (plan && wait) return { ...(wait.at < NEVER && { at: wait.at }), action: plan.kind, reason: wait.reason };
-  if (plan) return { at: now, action: plan.kind, reason: 'in_progress' };
+  // It starts when the shell sees this. Without an instant: a state that is read twice before that is the same one.
+  if (plan) return { action: plan.kind, reason: 'in_progress' };
   if (phase === 'fresh' && page.canRefresh && set) {
     return { at: set.refreshAt - offsetMs, action: 'refresh', reason: 'refresh_from' };
   }

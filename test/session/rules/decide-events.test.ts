@@ -277,7 +277,7 @@ describe('the outcome of a refresh', () => {
         phase: 'ended',
         token: 'advertising-1',
         events: ['expired refresh'],
-        next: { at: ANSWERED, action: 'provide', reason: 'in_progress' },
+        next: { action: 'provide', reason: 'in_progress' },
       },
     ],
     [
@@ -325,7 +325,7 @@ describe('the outcome of a refresh', () => {
       failed(404),
       refused(3),
       opened({ canProvide: true }),
-      { ...good, next: { at: ANSWERED, action: 'provide', reason: 'in_progress' } },
+      { ...good, next: { action: 'provide', reason: 'in_progress' } },
     ],
     [
       'an outage with Retry-After waits as long as the service asks',
@@ -346,7 +346,7 @@ describe('the outcome of a refresh', () => {
       failed(),
       asking(),
       opened(),
-      { ...good, next: refreshAt(ANSWERED, 'in_progress') },
+      { ...good, next: { action: 'refresh', reason: 'in_progress' } },
     ],
   ])('%s', (_, outcome, sent, before, expected) => {
     expect(seenAfter(outcome, sent, before)).toEqual(expected);
@@ -366,7 +366,7 @@ describe('the outcome of a refresh', () => {
   // empty record. The adoption of the record takes the opt-out for a logout, and a tombstone alone makes no need.
   test('an opt-out of the service calls `provide`', () => {
     const { next: step } = seenAfter(answered('optout'), asking(), opened({ canProvide: true }));
-    expect(step).toEqual({ at: ANSWERED, action: 'provide', reason: 'in_progress' });
+    expect(step).toEqual({ action: 'provide', reason: 'in_progress' });
   });
 
   // Not built yet: a set that was provided after an opt-out and refused again asks the page.

@@ -112,7 +112,7 @@ describe('the next step', () => {
       DUE,
       { at: EXPIRES_AT, action: 'expire', reason: 'expires' },
     ],
-    ['in_progress: a due set is refreshed now', record(), page(), DUE, refreshAt(DUE, 'in_progress')],
+    ['in_progress: a due set is refreshed now', record(), page(), DUE, { action: 'refresh', reason: 'in_progress' }],
     [
       'in_progress: a running refresh shows when it began',
       record(),
