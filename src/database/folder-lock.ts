@@ -77,7 +77,13 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
     // Written under another name first, so that no process reads an incomplete file.
     await writeFile(`${path}.new`, text, { mode: 0o600 });
     await rename(`${path}.new`, path);
-    other = await findOther(folder, own);
+    try {
+      other = await findOther(folder, own);
+    } catch (error) {
+      // This process runs on: its file would lock the folder for all.
+      await rm(path, { force: true });
+      throw error;
+    }
     if (other === undefined) return holdLock(path);
     await rm(path, { force: true });
     // Two processes that started at once may both give up: a random wait separates their next attempts.

@@ -68,6 +68,8 @@ export function migrate(database: Database, migrations: Migrations): Promise<voi
   const run = async (queries: Queries): Promise<void> => {
     // Held until the end of the transaction. The statements after it see what the process before has committed.
     await queries.query('SELECT pg_advisory_xact_lock($1::bigint)::text', [LOCK_KEY]);
+    // A change of a table that waits for a long reader, such as pg_dump, stops all later readers and writers of the table.
+    if (database.kind === 'postgres') await queries.script("SET LOCAL lock_timeout = '4s'");
     // Not CREATE TABLE IF NOT EXISTS: that fails for a user without the right to create tables, even if the table exists.
     const [table] = await queries.query<{ exists: boolean }>(
       "SELECT to_regclass('tessera_migrations') IS NOT NULL AS exists",

@@ -11,8 +11,17 @@ import { TokenError } from '../token/errors.ts';
 // Parameters of the URL that decide about TLS. With `host` the URL names a socket or another host.
 const DECIDED = ['ssl', 'sslmode', 'sslcert', 'sslkey', 'sslrootcert', 'sslnegotiation'];
 
+// `pg` decodes the name too, and so connects to the socket that `%2Frun%2Fpostgresql` names. It refuses a malformed one.
+const decoded = (hostname: string): string => {
+  try {
+    return decodeURIComponent(hostname);
+  } catch {
+    return hostname;
+  }
+};
+
 const hostOf = ({ hostname, searchParams }: URL): string =>
-  searchParams.get('host') ?? (hostname.toLowerCase() || process.env.PGHOST || 'localhost');
+  searchParams.get('host') ?? (decoded(hostname).toLowerCase() || process.env.PGHOST || 'localhost');
 
 /**
  * Return the options of `pg` for TLS. Empty if the database is on this machine, or if `sslmode` or another parameter of the

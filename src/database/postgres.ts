@@ -65,7 +65,11 @@ const connectionConfig = (url: string, { types }: Pg, { statementTimeoutMs }: Da
   ...tlsOptions(url),
   application_name: 'tessera',
   connectionTimeoutMillis: statementTimeoutMs === undefined ? CONNECT_TIMEOUT_MS : LIMITED_CONNECT_TIMEOUT_MS,
-  ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
+  ...(statementTimeoutMs !== undefined && {
+    statement_timeout: statementTimeoutMs,
+    // A machine that fails within a transaction closes no connection: the server would keep the locks until TCP gives up.
+    idle_in_transaction_session_timeout: statementTimeoutMs,
+  }),
   keepAlive: true,
   types: { getTypeParser: createTypeParser(types) },
 });

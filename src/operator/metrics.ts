@@ -52,7 +52,7 @@ export interface Metrics {
 
 const addOptOutMemory = (
   registers: InstanceType<typeof Registry>[],
-  { size, isCurrent }: NonNullable<State['optOutMemory']>,
+  memory: NonNullable<State['optOutMemory']>,
 ): void => {
   new Gauge({
     name: 'tessera_opt_outs_in_memory',
@@ -60,7 +60,7 @@ const addOptOutMemory = (
     registers,
     aggregator: 'max',
     collect() {
-      this.set(size());
+      this.set(memory.size());
     },
   });
   new Gauge({
@@ -69,7 +69,7 @@ const addOptOutMemory = (
     registers,
     aggregator: 'min',
     collect() {
-      this.set(isCurrent() ? 1 : 0);
+      this.set(memory.isCurrent() ? 1 : 0);
     },
   });
 };

@@ -2,16 +2,18 @@
  * `tessera-id/operator/node`: serves an operator over HTTP with Node.
  *
  * It is the only file of the operator that imports `node:`. It closes gracefully: it accepts no new connection, answers
- * the requests in progress, and closes idle connections.
+ * the requests in progress and those that are on their way, and closes idle connections.
  */
 
 /// <reference types="node" />
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import type { Caller } from './http/caller-limits.ts';
+import { withoutPort } from './http/caller-limits.ts';
 import { integer } from './option-checks.ts';
 
 /** Options of {@link listen}. */
@@ -52,34 +54,40 @@ const MAX_HEADER_BYTES = 16_384;
 const MAX_TIMEOUT_MS = 3_600_000;
 const MAX_CONNECTIONS = 1_000_000;
 
-interface IdleSockets {
-  /** Those that wait for a further request. */
-  readonly idle: ReadonlySet<Socket>;
-  /** Those that have carried no request yet. */
-  readonly unused: ReadonlySet<Socket>;
+interface OpenSockets {
+  /** Tell whether no later request has been received on the same socket: clients may send several at once. */
+  isNewest(request: IncomingMessage): boolean;
+  /** Close the sockets on which no request is in progress, and from now on every other one when that is so. */
+  closeIdle(): void;
 }
 
-// The sockets on which no request is in progress. Node's `closeIdleConnections` skips connections that never carried a
-// request; browsers open such connections in advance.
-const trackIdleSockets = (server: Server, isClosing: () => boolean): IdleSockets => {
-  const idle = new Set<Socket>();
-  const unused = new Set<Socket>();
+// Node's `closeIdleConnections` skips connections that never carried a request; browsers open such connections in advance.
+const trackSockets = (server: Server): OpenSockets => {
+  // The requests in progress on each open socket, the newest last.
+  const requests = new Map<Socket, IncomingMessage[]>();
+  let isEnding = false;
   server.on('connection', (socket: Socket) => {
-    unused.add(socket);
-    socket.once('close', () => {
-      idle.delete(socket);
-      unused.delete(socket);
-    });
+    requests.set(socket, []);
+    socket.once('close', () => requests.delete(socket));
   });
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    idle.delete(socket);
-    unused.delete(socket);
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    requests.get(socket)?.push(request);
     response.once('close', () => {
-      if (isClosing()) socket.destroySoon();
-      else if (!socket.destroyed) idle.add(socket);
+      const left = requests.get(socket)?.filter((other) => other !== request);
+      // The socket has been closed.
+      if (!left) return;
+      requests.set(socket, left);
+      if (isEnding && left.length === 0) socket.destroySoon();
     });
   });
-  return { idle, unused };
+  return {
+    isNewest: (request) => requests.get(request.socket)?.at(-1) === request,
+    closeIdle: () => {
+      isEnding = true;
+      for (const [socket, { length }] of requests) if (length === 0) socket.destroy();
+    },
+  };
 };
 
 const UPGRADE_ANSWER = [
@@ -91,7 +99,7 @@ const UPGRADE_ANSWER = [
   'expected no Upgrade header, got one\r\n',
 ].join('\r\n');
 const CLOSE_AFTER_MS = 1000;
-const UNUSED_GRACE_MS = 1000;
+const IDLE_GRACE_MS = 1000;
 
 // Without a listener, Node 20 gives the request to the operator without its body, drops what follows in the same packet,
 // and reads the body of the next packet as a new request: request smuggling behind a proxy.
@@ -105,9 +113,9 @@ const refuseUpgrades = (server: Server): void => {
   });
 };
 
-const addressOf = ({ incoming }: Pick<HttpBindings, 'incoming'>, trustProxy: boolean): string | undefined => {
+const addressOf = (incoming: HttpBindings['incoming'], trustProxy: boolean): string | undefined => {
   const forwarded = trustProxy ? incoming.headers['x-forwarded-for'] : undefined;
-  return `${forwarded ?? ''}`.split(',').at(-1)?.trim() || incoming.socket.remoteAddress;
+  return withoutPort(`${forwarded ?? ''}`.split(',').at(-1)!.trim()) || incoming.socket.remoteAddress;
 };
 
 // Resolves with the port.
@@ -120,21 +128,19 @@ const start = (server: Server, port: number, host: string): Promise<number> =>
     });
   });
 
-const destroyAll = (sockets: Iterable<Socket>): void => {
-  for (const socket of sockets) socket.destroy();
-};
-
-const closeServer = (server: Server, { idle, unused }: IdleSockets, graceMs: number): Promise<void> =>
+const closeServer = (server: Server, { closeIdle }: OpenSockets, graceMs: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => server.closeAllConnections(), graceMs);
-    // The first request on a new connection may be on its way.
-    const unusedTimer = setTimeout(() => destroyAll(unused), Math.min(UNUSED_GRACE_MS, graceMs));
-    server.close((error) => {
+    // A request on an idle connection may be on its way, or received but not yet read.
+    const idleTimer = setTimeout(closeIdle, Math.min(IDLE_GRACE_MS, graceMs));
+    // The `close` of an HTTP server would close the idle connections at once.
+    NetServer.prototype.close.call(server, (error) => {
       clearTimeout(timer);
-      clearTimeout(unusedTimer);
+      clearTimeout(idleTimer);
+      // Ends the interval in which Node compares the time-outs.
+      server.close();
       error ? reject(error) : resolve();
     });
-    destroyAll(idle);
   });
 
 /**
@@ -156,16 +162,20 @@ export async function listen(
   operator: { fetch(request: Request, caller: Caller): Promise<Response> },
   options: ListenOptions = {},
 ): Promise<Listening> {
-  const { port = 8080, host = '127.0.0.1', graceMs = 10_000, trustProxy = false } = options;
+  const { port = 8080, host = '127.0.0.1', trustProxy = false } = options;
+  // Node's timers take a time beyond 2^31 - 1 ms for 1 ms.
+  const graceMs = integer('graceMs', options.graceMs ?? 10_000, 0, MAX_TIMEOUT_MS);
   const headersTimeout = integer('headersTimeoutMs', options.headersTimeoutMs ?? 10_000, 1, MAX_TIMEOUT_MS);
   const requestTimeout = integer('requestTimeoutMs', options.requestTimeoutMs ?? 30_000, 1, MAX_TIMEOUT_MS);
   let closing: Promise<void> | undefined;
   const server = createAdaptorServer({
     fetch: async (request: Request, bindings) => {
-      const response = await operator.fetch(request, { address: addressOf(bindings as HttpBindings, trustProxy) });
-      // While closing, the connection must not stay open after its answer. After a body that is too large it cannot be
+      const { incoming } = bindings as HttpBindings;
+      const response = await operator.fetch(request, { address: addressOf(incoming, trustProxy) });
+      // While closing, the connection must not stay open after its last answer. After a body that is too large it cannot be
       // used again, because the unread rest of the body precedes the next request.
-      if (closing || response.status === 413) response.headers.set('connection', 'close');
+      if ((closing && sockets.isNewest(incoming)) || response.status === 413)
+        response.headers.set('connection', 'close');
       return response;
     },
     serverOptions: {
@@ -180,7 +190,7 @@ export async function listen(
   server.maxConnections = integer('maxConnections', options.maxConnections ?? 10_000, 1, MAX_CONNECTIONS);
   server.setTimeout(SOCKET_IDLE_MS);
   refuseUpgrades(server);
-  const sockets = trackIdleSockets(server, () => closing !== undefined);
+  const sockets = trackSockets(server);
   const bound = await start(server, port, host);
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,

@@ -263,6 +263,39 @@ describe('a PostgreSQL server', () => {
     await limited.close();
   });
 
+  test('ends a transaction whose client falls silent, and so releases its locks', async () => {
+    const place = await freshPlace('postgres');
+    const silent = await openDatabase(place, { statementTimeoutMs: 500, connections: 1 });
+    const other = await openDatabase(place, { statementTimeoutMs: 60_000, connections: 1 });
+    open.push(silent, other);
+    await other.script('CREATE TABLE t (id integer); INSERT INTO t VALUES (1)');
+    const transaction = silent.transaction(async ({ query }) => {
+      await query('UPDATE t SET id = 2');
+      // It waits for the lock of the first, which sends nothing meanwhile.
+      await other.query('UPDATE t SET id = 3');
+    });
+    await expect(transaction).rejects.toMatchObject({ code: 'storage_failed' });
+    expect(await silent.query('SELECT id FROM t')).toEqual([{ id: 3 }]);
+  });
+
+  test('is not migrated while a long reader would make all later readers wait', async () => {
+    const place = await freshPlace('postgres');
+    const database = await openDatabase(place);
+    const reader = await openDatabase(place);
+    open.push(database, reader);
+    const steps = ['CREATE TABLE a (id integer)', 'ALTER TABLE a ADD COLUMN word text'];
+    await migrate(database, { name: 'one', steps: steps.slice(0, 1) });
+    await reader.transaction(async ({ query }) => {
+      await query('SELECT id FROM a');
+      await expect(migrate(database, { name: 'one', steps })).rejects.toMatchObject({
+        code: 'storage_failed',
+        message: expect.stringContaining('55P03'),
+      });
+    });
+    await migrate(database, { name: 'one', steps });
+    expect(await database.query('SELECT word FROM a')).toEqual([]);
+  });
+
   test('that stops to answer at all is given up, and the connection is not used again', async () => {
     const place = await freshPlace('postgres');
     const proxy = await startProxy(Number(new URL(place).port));
@@ -288,6 +321,9 @@ describe('a PostgreSQL server', () => {
     for (const local of ['user@127.0.0.1', 'user@localhost', 'user@[::1]', 'user@LOCALHOST', ''])
       expect(tlsOptions(`postgres://${local}/name`)).toEqual({});
     expect(tlsOptions('postgres:///name?host=/run/postgresql')).toEqual({});
+    for (const folder of ['%2Fvar%2Frun%2Fpostgresql', 'user@%2frun%2fpostgresql'])
+      expect(tlsOptions(`postgres://${folder}/name`)).toEqual({});
+    expect(tlsOptions('postgres://user@%zz/name')).toEqual({ ssl: true });
     for (const remote of ['db.example', '192.0.2.1', 'db', '127.0.0.1.example'])
       expect(tlsOptions(`postgres://user@${remote}/name`)).toEqual({ ssl: true });
     expect(tlsOptions('postgres://user@localhost/name?host=db.example')).toEqual({ ssl: true });

@@ -148,6 +148,14 @@ describe('the lock file of another process', () => {
   });
 });
 
+test('a process that cannot tell whether a folder is in use does not leave it locked', async () => {
+  const folder = await emptyFolder();
+  const unreadable = `in-use-${crypto.randomUUID()}.json`;
+  await mkdir(join(folder, unreadable));
+  await expect(lockFolder(folder)).rejects.toMatchObject({ code: 'EISDIR' });
+  expect(await readdir(folder)).toEqual([unreadable]);
+});
+
 test('the owner updates its lock file, and notices when the file is removed', async () => {
   const folder = await emptyFolder();
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });

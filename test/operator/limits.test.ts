@@ -8,6 +8,7 @@ import {
 } from '../../src/operator/http/participant-lookup.ts';
 import { createBodyMemory, MAX_BODY_BYTES, MAX_BODY_MEMORY } from '../../src/operator/http/request-body.ts';
 import type { Participant } from '../../src/operator/identity/participants.ts';
+import { memoryState } from '../../src/operator/state/memory-state.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { BASE, createTestService, envelope, NOON } from './fixtures.ts';
 
@@ -37,6 +38,14 @@ describe('the limit of an address', () => {
     expect(['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1'].map(accepts)).toEqual([true, true, false]);
     // Twice: another network, not the one above.
     expect(['::1', '::1'].map(accepts)).toEqual([true, true]);
+  });
+
+  test('counts an address with a port as the address', () => {
+    const { accepts } = createLimit();
+    expect(['192.0.2.1:1000', '192.0.2.1:2000', '192.0.2.1'].map(accepts)).toEqual([true, true, false]);
+    expect(accepts('192.0.2.2:1000')).toBe(true);
+    expect(['[2001:db8::1]:443', '[2001:db8::2]', '2001:db8::3'].map(accepts)).toEqual([true, true, false]);
+    expect(accepts('[2001:db8:1::1]:443')).toBe(true);
   });
 
   test('does not apply without an address', () => {
@@ -95,6 +104,63 @@ describe('the look-up of participants', () => {
     clock.at = 1000;
     expect(await find('Bearer new')).toBe(KNOWN);
   });
+
+  const flood = (find: ReturnType<typeof createLookup>['find'], count = MAX_UNKNOWN_LOOKUPS) =>
+    Promise.all(Array.from({ length: count }, (_, at) => find(`Bearer ${at}`)));
+
+  test('a flood stops no parallel requests of a participant who has called before', async () => {
+    const { find } = createLookup();
+    await find('Bearer known');
+    await flood(find);
+    expect(await Promise.all([find('Bearer known'), find('Bearer known'), find('Bearer known')])).toEqual([
+      KNOWN,
+      KNOWN,
+      KNOWN,
+    ]);
+  });
+
+  test('a participant who has called before is still known after the database has failed', async () => {
+    const { asked, find, known } = createLookup();
+    await find('Bearer known');
+    const includes = known.includes;
+    known.includes = () => {
+      throw new Error('database');
+    };
+    await expect(find('Bearer known')).rejects.toThrow('database');
+    known.includes = includes;
+    await flood(find);
+    expect(await find('Bearer another')).toEqual({ waitMs: 1000 });
+    expect(await find('Bearer known')).toBe(KNOWN);
+    expect(asked).toHaveLength(3 + MAX_UNKNOWN_LOOKUPS);
+  });
+
+  test('look-ups that an earlier second has counted permit no more in the next', async () => {
+    const clock = { at: 0 };
+    let answer = (): void => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    let asked = 0;
+    const find = createParticipantLookup(
+      {
+        find: async (authorization) => {
+          asked++;
+          if (!authorization?.startsWith('Bearer slow')) return undefined;
+          await answered;
+          return KNOWN;
+        },
+      },
+      () => clock.at,
+    );
+    const slow = Array.from({ length: 10 }, (_, at) => find(`Bearer slow ${at}`));
+    clock.at = 1000;
+    await find('Bearer nobody');
+    answer();
+    expect(await Promise.all(slow)).toEqual(slow.map(() => KNOWN));
+    asked = 0;
+    await flood(find, 2 * MAX_UNKNOWN_LOOKUPS);
+    expect(asked).toBe(MAX_UNKNOWN_LOOKUPS - 1);
+  });
 });
 
 describe('the memory for bodies', () => {
@@ -146,6 +212,39 @@ describe('the memory for bodies', () => {
     for (const close of closers) close();
     await Promise.all(pending);
     expect((await service.post('/v2/token/generate', sealed, headers)).status).toBe(200);
+  });
+});
+
+describe('a state whose methods use the object', () => {
+  class OwnState {
+    readonly #memory = memoryState();
+    readonly participants = this.#memory.participants;
+    readonly optOuts = this.#memory.optOuts;
+    readonly optOutMemory = new (class {
+      readonly #count = 7;
+      size() {
+        return this.#count;
+      }
+      isCurrent() {
+        return this.#count > 0;
+      }
+    })();
+    #created = 0;
+    limiter(perSecond: number) {
+      this.#created += perSecond;
+      return { take: async () => (this.#created === 5 ? undefined : 1000) };
+    }
+    close() {
+      return this.#memory.close();
+    }
+  }
+
+  test('limits participants, and appears in the metrics', async () => {
+    const service = createTestService({ state: new OwnState(), rateLimit: 5 });
+    expect((await service.call('/v3/identity/map', { email: [] })).http).toBe(200);
+    const metrics = await (await service.operator.metrics.fetch(new Request(`${BASE}/metrics`))).text();
+    expect(metrics).toContain('tessera_opt_outs_in_memory 7');
+    expect(metrics).toContain('tessera_opt_outs_current 1');
   });
 });
 

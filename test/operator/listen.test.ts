@@ -165,7 +165,8 @@ describe('listen', () => {
         return new Response();
       },
     };
-    const headers = { 'x-forwarded-for': '198.51.100.1, 203.0.113.7' };
+    const forwarded = (addresses: string) => ({ headers: { 'x-forwarded-for': addresses } });
+    const { headers } = forwarded('198.51.100.1, 203.0.113.7');
     const [direct, proxied] = [
       await start(operator, { port: 0 }),
       await start(operator, { port: 0, trustProxy: true }),
@@ -174,10 +175,16 @@ describe('listen', () => {
     await fetch(proxied.url, { headers });
     await fetch(proxied.url);
     expect(seen).toEqual(['127.0.0.1', '203.0.113.7', '127.0.0.1']);
+    seen.length = 0;
+    for (const address of ['198.51.100.7:51234', '[2001:db8::1]:443', '[2001:db8::2]', '2001:db8::3'])
+      await fetch(proxied.url, forwarded(`192.0.2.1, ${address}`));
+    expect(seen).toEqual(['198.51.100.7', '2001:db8::1', '2001:db8::2', '2001:db8::3']);
   });
 
   test.each([
     [{ headersTimeoutMs: 0 }, 'headersTimeoutMs: expected a whole number from 1 to 3600000, got 0'],
+    [{ graceMs: Number.POSITIVE_INFINITY }, 'graceMs: expected a whole number from 0 to 3600000, got Infinity'],
+    [{ graceMs: -1 }, 'graceMs: expected a whole number from 0 to 3600000, got -1'],
     [{ maxConnections: 1.5 }, 'maxConnections: expected a whole number from 1 to 1000000, got 1.5'],
   ])('refuses %j', async (options, message) => {
     await expect(listen(createTestService().operator, { port: 0, ...options })).rejects.toThrow(message);
@@ -264,6 +271,76 @@ describe('closing', () => {
     socket.write('GET /ops/healthcheck HTTP/1.1\r\nHost: operator.test\r\n\r\n');
     expect(await answer).toMatch(/^HTTP\/1\.1 200 .*connection: close/is);
     await closed;
+  });
+
+  const REQUEST = 'GET /ops/healthcheck HTTP/1.1\r\nHost: operator.test\r\n\r\n';
+
+  /** Open a connection; `received` resolves with everything that came before its end. */
+  const openConnection = async (port: number) => {
+    const socket = connect(port, '127.0.0.1');
+    let text = '';
+    const received = new Promise<string>((resolve) => socket.once('close', () => resolve(text)));
+    socket.on('error', () => {});
+    socket.on('data', (bytes) => {
+      text += bytes;
+    });
+    await new Promise((resolve) => socket.once('connect', resolve));
+    return { socket, received };
+  };
+
+  test('answers a request that has reached a kept-alive connection and is not yet read', async () => {
+    const listening = await start(createTestService().operator, { port: 0, graceMs: NEVER_MS });
+    const { socket, received } = await openConnection(listening.port);
+    const answered = new Promise((resolve) => socket.once('data', resolve));
+    socket.write(REQUEST);
+    await answered;
+    socket.write(REQUEST);
+    await listening.close();
+    const [first, second] = (await received).split('HTTP/1.1 ').slice(1);
+    expect([first, second]).toEqual([
+      expect.stringMatching(/^200 .*keep-alive/is),
+      expect.stringMatching(/^200 .*connection: close/is),
+    ]);
+  });
+
+  test('ends kept-alive connections that send nothing', async () => {
+    const listening = await start(createTestService().operator, { port: 0, graceMs: NEVER_MS });
+    const { socket, received } = await openConnection(listening.port);
+    const answered = new Promise((resolve) => socket.once('data', resolve));
+    socket.write(REQUEST);
+    await answered;
+    await listening.close();
+    expect((await received).match(/HTTP\/1\.1 200/g)).toHaveLength(1);
+  });
+
+  test('answers all requests that a client has sent at once on one connection', async () => {
+    const waiting: (() => void)[] = [];
+    let arrive = (): void => {};
+    const arrived = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const fetch = () =>
+      new Promise<Response>((resolve) => {
+        const answer = `answer ${waiting.length}`;
+        waiting.push(() => resolve(new Response(answer)));
+        if (waiting.length === 2) arrive();
+      });
+    const listening = await start({ fetch }, { port: 0, graceMs: NEVER_MS });
+    const { socket, received } = await openConnection(listening.port);
+    const firstAnswer = new Promise((resolve) => socket.once('data', resolve));
+    socket.write(REQUEST + REQUEST);
+    await arrived;
+    const closed = listening.close();
+    waiting[0]!();
+    await firstAnswer;
+    waiting[1]!();
+    await closed;
+    expect((await received).match(/answer \d|connection: [\w-]+/gi)).toEqual([
+      'Connection: keep-alive',
+      'answer 0',
+      expect.stringMatching(/^connection: close$/i),
+      'answer 1',
+    ]);
   });
 
   test('closes connections whose requests take longer than graceMs', async () => {

@@ -155,7 +155,6 @@ const PACKAGES: Record<string, readonly string[]> = {
   picocolors: ['cli'],
   'jsonc-parser': ['cli'],
   '@bomb.sh/tab': ['cli/completion.ts'],
-  '@iabtcf/core': ['operator/endpoints/tcf-consent.ts'],
   'csv-parse': ['cli'],
   'csv-stringify': ['cli'],
   'cli-progress': ['cli'],

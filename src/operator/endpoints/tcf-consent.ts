@@ -4,7 +4,8 @@
  * @see docs/protocol.md, "Endpoints"
  */
 
-import { type TCModel, TCString } from '@iabtcf/core';
+import type { TcString } from './tc-string.ts';
+import { readTcString } from './tc-string.ts';
 
 // The service's number in the Global Vendor List.
 const VENDOR = 21;
@@ -25,28 +26,20 @@ export type TcfConsent = 'sufficient' | 'insufficient' | 'invalid';
  * @returns `invalid` if it is not a TC string of TCF version 2.
  */
 export function readTcfConsent(text: string): TcfConsent {
-  let model: TCModel;
+  let consent: TcString;
   try {
-    model = TCString.decode(withKnownCmp(text));
+    consent = readTcString(text, VENDOR);
   } catch {
     return 'invalid';
   }
-  return PURPOSES.every((purpose) => isPermitted(model, purpose)) ? 'sufficient' : 'insufficient';
+  return PURPOSES.every((purpose) => isPermitted(consent, purpose)) ? 'sufficient' : 'insufficient';
 }
 
-/**
- * Replace the CMP's ID, characters 13 and 14, by 2. The library refuses 0 and 1, which other decoders and the public samples
- * of consent strings permit, and the ID means nothing here.
- */
-function withKnownCmp(text: string): string {
-  return /^C[\w-]{14}/.test(text) ? `${text.slice(0, 13)}AC${text.slice(15)}` : text;
-}
-
-function isPermitted(model: TCModel, purpose: number): boolean {
-  const restrictions = model.publisherRestrictions.getRestrictions(VENDOR).filter((one) => one.purposeId === purpose);
-  // 0: not allowed, 1: consent required, 2: legitimate interest required.
-  const mayUse = (ground: 1 | 2): boolean => restrictions.every(({ restrictionType }) => restrictionType === ground);
-  const byConsent = mayUse(1) && model.vendorConsents.has(VENDOR) && model.purposeConsents.has(purpose);
+function isPermitted(consent: TcString, purpose: number): boolean {
+  const restrictions = consent.restrictions.filter((one) => one.purpose === purpose);
+  // The types of restrictions: 1 leaves consent alone, 2 legitimate interest alone, 0 neither.
+  const mayUse = (ground: 1 | 2): boolean => restrictions.every(({ type }) => type === ground);
+  const byConsent = mayUse(1) && consent.hasConsent && consent.consents.has(purpose);
   if (byConsent || purpose === CONSENT_ONLY) return byConsent;
-  return mayUse(2) && model.vendorLegitimateInterests.has(VENDOR) && model.purposeLegitimateInterests.has(purpose);
+  return mayUse(2) && consent.hasLegitimateInterest && consent.legitimateInterests.has(purpose);
 }

@@ -22,7 +22,8 @@ const COUNTERS = 2 ** 16;
 const WINDOW_MS = 1000;
 
 // An IPv6 network of 64 bits usually belongs to one client, who can use any address of it.
-const networkOf = (address: string): string => {
+const networkOf = (given: string): string => {
+  const address = withoutPort(given);
   if (!address.includes(':') || address.includes('.')) return address.slice(address.lastIndexOf(':') + 1);
   const [head = '', tail] = address.split('::');
   const groups = head.split(':').filter(Boolean);
@@ -33,6 +34,12 @@ const networkOf = (address: string): string => {
     .map((group) => Number.parseInt(group, 16))
     .join(':');
 };
+
+/** Remove the port that some proxies write behind an address: `192.0.2.1:51234`, `[2001:db8::1]:443`. */
+export function withoutPort(address: string): string {
+  const [, inBrackets, beforePort] = /^(?:\[(.+)\](?::\d+)?|([\d.]+):\d+)$/.exec(address) ?? [];
+  return inBrackets ?? beforePort ?? address;
+}
 
 /**
  * Create a limit.

@@ -33,7 +33,7 @@ export function createLimits(
   participants: Participants,
 ): Limits {
   return {
-    participant: rateLimit === undefined ? undefined : (state.limiter ?? memoryRateLimit)(rateLimit),
+    participant: rateLimit === undefined ? undefined : (state.limiter?.(rateLimit) ?? memoryRateLimit(rateLimit)),
     anonymous: anonymousRateLimit === undefined ? undefined : createAddressLimit(anonymousRateLimit),
     findParticipant: createParticipantLookup(participants),
     bodyMemory: createBodyMemory(),

@@ -46,16 +46,20 @@ export function createParticipantLookup(
     if (at >= windowEndsAt) startWindow(at);
     const digest = encodeB64(sha256(utf8Bytes(authorization)));
     if ((unknownUntil.get(digest) ?? at) > at) return undefined;
-    const isAccepted = accepted.delete(digest);
+    const isAccepted = accepted.has(digest);
     if (!isAccepted && lookups >= MAX_UNKNOWN_LOOKUPS) return { waitMs: windowEndsAt - at };
     // Counted before the answer is known: look-ups in parallel must not exceed the limit.
-    lookups++;
+    if (!isAccepted) lookups++;
+    const countedUntil = windowEndsAt;
+    // If it rejects, nothing is known about the key: an accepted one stays accepted.
     const participant = await find(authorization);
+    accepted.delete(digest);
     if (!participant) {
       unknownUntil.set(digest, at + UNKNOWN_KEY_MS);
       return undefined;
     }
-    lookups--;
+    // A later window has not counted it.
+    if (!isAccepted && countedUntil === windowEndsAt) lookups--;
     accepted.add(digest);
     if (accepted.size > MAX_ACCEPTED) accepted.delete(accepted.values().next().value!);
     return participant;
