@@ -34,8 +34,9 @@ const optionsFor = (delimiter: string): Options => ({
   relax_column_count: true,
   // A quote in the middle of a field is an ordinary character.
   relax_quotes: true,
-  // With tabs as delimiter, trimming would remove empty fields.
-  trim: delimiter !== '\t',
+  // Also for tabs: only with `trim` is text after a closing quote an error, and not a part of a field that goes on for lines. The
+  // delimiter itself is not trimmed, so empty fields stay.
+  trim: true,
   max_record_size: 0,
 });
 
@@ -146,8 +147,13 @@ export async function openRows(input: Input, delimiter?: string): Promise<OpenRo
   }
   const [first, second] = whole();
   async function* all(): AsyncGenerator<readonly Row[], void, undefined> {
-    yield seen.splice(0);
-    yield* rows;
+    try {
+      yield seen.splice(0);
+      yield* rows;
+    } finally {
+      // A consumer that stops at the first array has not reached `yield*`: the input would stay open.
+      await rows.return();
+    }
   }
   return { first, second, rows: all() };
 }

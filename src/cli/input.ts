@@ -50,9 +50,14 @@ export async function openInput(file: string, io: Io, signal?: AbortSignal): Pro
       for await (const piece of file === '-' ? io.stdin(signal) : createReadStream(file, { signal })) {
         const bytes = Buffer.from(piece);
         readBytes += bytes.length;
-        if (decoder) yield decoder.decode(bytes, { stream: true });
-        else if ((first = Buffer.concat([first, bytes])).length > 1)
-          yield (decoder = decoderOf(first, name)).decode(first, { stream: true });
+        if (decoder) {
+          yield decoder.decode(bytes, { stream: true });
+          continue;
+        }
+        first = Buffer.concat([first, bytes]);
+        if (first.length < 2) continue;
+        decoder = decoderOf(first, name);
+        yield decoder.decode(first, { stream: true });
       }
     } catch (error) {
       signal?.throwIfAborted();

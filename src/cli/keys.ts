@@ -21,7 +21,7 @@ const SHORT_SECONDS = 3600;
 const printKeys = (keys: readonly KeyGeneration[], flags: OperatorDatabaseOptions, io: Io): void =>
   printRows(
     keys,
-    ['generation', 'state', 'seals from', 'tokens end', 'retired'],
+    ['generation', 'state', 'encrypts from', 'tokens expire', 'retired'],
     ({ generation, state, activatesAt, retiredAt, endsAt }) => [
       `${generation}`,
       state,
@@ -41,7 +41,7 @@ const listCommand = (io: Io): Command =>
 
 const rotateCommand = (io: Io): Command =>
   addDatabaseOptions(new Command('rotate').description('announce the next generation of keys'))
-    .option('--in <seconds>', 'time until it seals, 5 or more', parseNumber, DAY_SECONDS)
+    .option('--in <seconds>', 'time until it encrypts, 5 or more', parseNumber, DAY_SECONDS)
     .action(async (flags: OperatorDatabaseOptions & { readonly in: number }) =>
       administer(flags, io, async ({ keys }) => {
         const next = await keys.rotate(flags.in * 1000);
@@ -52,9 +52,11 @@ const rotateCommand = (io: Io): Command =>
     );
 
 const retireCommand = (io: Io): Command =>
-  addDatabaseOptions(new Command('retire').description('retire a generation of keys: it opens nothing from now on'))
+  addDatabaseOptions(
+    new Command('retire').description('retire a generation of keys: its tokens can no longer be decrypted'),
+  )
     .argument('<generation>', 'its number', parseNumber)
-    .option('--force', 'also if tokens that it has sealed may be alive: their users must sign in again')
+    .option('--force', 'even if tokens under it may still be valid: their users must sign in again')
     .action(async (generation: number, flags: OperatorDatabaseOptions & { readonly force?: boolean }) =>
       administer(flags, io, async ({ keys }) =>
         printKeys([await keys.retire(generation, flags.force === true)], flags, io),

@@ -15,6 +15,8 @@ import { run } from './program.ts';
 
 // A reader such as `head` closes the pipe before the end of the output.
 process.stdout.on('error', () => process.exit(1));
+// Messages that nobody reads must not end a job.
+process.stderr.on('error', () => {});
 
 // Ctrl-C and the end of the input close the interface: both mean no.
 const ask = async (question: string): Promise<boolean> => {
@@ -27,9 +29,15 @@ const ask = async (question: string): Promise<boolean> => {
   }
 };
 
+// Undefined until a command reads it: to touch `process.stdin` opens it.
+let stdin: typeof process.stdin | undefined;
+
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
-  stdin: (signal) => (signal ? addAbortSignal(signal, process.stdin) : process.stdin),
+  stdin: (signal) => {
+    stdin = process.stdin;
+    return signal ? addAbortSignal(signal, stdin) : stdin;
+  },
   out: (line) => process.stdout.write(`${line}\n`),
   err: (line) => process.stderr.write(`${line}\n`),
   flushed: async () => {
@@ -38,8 +46,13 @@ process.exitCode = await run(process.argv.slice(2), {
   terminal: process.stderr.isTTY && process.env.TERM !== 'dumb' ? process.stderr : undefined,
   outIsTerminal: process.stdout.isTTY,
   ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
-  // `once`: a second signal has no listener and ends the process at once.
+  // Both listeners are removed at the first signal, so that a second one of either kind ends the process at once.
   stopped: async () => {
-    await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+    const received = new AbortController();
+    const { signal } = received;
+    await Promise.race([once(process, 'SIGINT', { signal }), once(process, 'SIGTERM', { signal })]);
+    received.abort();
   },
 });
+// A pipe that its producer keeps open would keep this process alive after a failed command.
+stdin?.destroy();

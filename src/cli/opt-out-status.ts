@@ -21,8 +21,8 @@ async function* rawIdsIn(input: Input, { column, delimiter }: RowOptions): Async
       const rawId = fields[index]?.trim();
       // The field is empty in the exported mapping of an opted-out user.
       if (!rawId || (header && line === first?.line)) continue;
-      // Do not send an address from a wrong file.
-      if (!/^[\w+/=-]{1,256}$/.test(rawId)) throw new RangeError(`line ${line}: expected a raw ID, got other text`);
+      // Do not send an address, a number or a name from a wrong file. Raw IDs have 43 or 44 characters.
+      if (!/^[\w+/=-]{32,256}$/.test(rawId)) throw new RangeError(`line ${line}: expected a raw ID, got other text`);
       yield rawId;
     }
 }

@@ -56,6 +56,9 @@ const redactArguments = (message: string, args: readonly string[]): string => {
     // Names of commands and options may stay, values may not.
     const [name = ''] = /^-{0,2}[a-z][a-z-]{0,30}(?=$|=)/.exec(arg) ?? [];
     if (name !== arg) text = text.replaceAll(`'${arg}'`, `'${name.startsWith('-') ? name : '...'}'`);
+    // Commander quotes the value of `--option=value` alone.
+    if (arg.startsWith('-') && arg.includes('='))
+      text = text.replaceAll(`'${arg.slice(arg.indexOf('=') + 1)}'`, "'...'");
   }
   return text;
 };

@@ -44,6 +44,13 @@ const warnAboutMemory = ({ rootSecret }: OperatorSettings, { err }: Io): void =>
   err('warning: opt-outs are kept in memory and end with this process');
 };
 
+// What this process reads itself; the operator gets the others.
+const OWN = ['port', 'host', 'metricsPort', 'trustProxy', 'logLevel', 'rootSecretFile', 'processes'] as const;
+const OWN_NAMES: ReadonlySet<string> = new Set(OWN);
+
+const operatorOptions = (settings: OperatorSettings): Omit<OperatorSettings, (typeof OWN)[number]> =>
+  Object.fromEntries(Object.entries(settings).filter(([name]) => !OWN_NAMES.has(name)));
+
 const unavailable: Handler = { fetch: async () => new Response(null, { status: 503 }) };
 
 // A handler whose requests wait until it is known who answers them.
@@ -94,8 +101,7 @@ export async function serve(
   io: Io,
   { wrap = (operator) => operator, opensPortsLast = false }: ServeOptions = {},
 ): Promise<void> {
-  const { port: _, host = '127.0.0.1', metricsPort, trustProxy: __, logLevel: ___, ...rest } = settings;
-  const { rootSecretFile: ____, processes: _____, ...options } = rest;
+  const { host = '127.0.0.1', metricsPort } = settings;
   warnAboutHost(host, io);
   if (output.envFile !== undefined) await checkEnvFile(output.envFile);
   const logger = createLog(settings, io);
@@ -104,7 +110,11 @@ export async function serve(
   let stopped: Promise<void>;
   try {
     if (!opensPortsLast) await ports.open();
-    operator = createOperator({ ...(metricsPort !== undefined && { publicMetrics: false }), ...options, logger });
+    operator = createOperator({
+      ...(metricsPort !== undefined && { publicMetrics: false }),
+      ...operatorOptions(settings),
+      logger,
+    });
     ports.service.set(wrap(operator));
     ports.metrics.set(operator.metrics);
     if (operator.inMemory) warnAboutMemory(settings, io);

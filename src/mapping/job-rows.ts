@@ -94,13 +94,12 @@ export async function claimRows(queries: Queries, selection: RowSelection, max: 
 }
 
 /**
- * Wait until the transactions that have claimed the remaining rows end.
- *
- * @returns whether a row is left: a worker that fails or is killed leaves its rows to the others.
+ * Tell whether a row is left, claimed or not: a worker that fails or is killed leaves its rows to the others. Takes no lock and
+ * waits for none.
  */
-export async function waitForClaims(queries: Queries, selection: RowSelection): Promise<boolean> {
+export async function isRowSelected(queries: Queries, selection: RowSelection): Promise<boolean> {
   for (const [condition, ...params] of conditionsOf(selection)) {
-    const rows = await queries.query(`SELECT 1 FROM tessera_mappings WHERE ${condition} LIMIT 1 FOR UPDATE`, params);
+    const rows = await queries.query(`SELECT 1 FROM tessera_mappings WHERE ${condition} LIMIT 1`, params);
     if (rows.length > 0) return true;
   }
   return false;

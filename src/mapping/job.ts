@@ -13,9 +13,9 @@ import {
   addPending,
   claimRows,
   countRows,
+  isRowSelected,
   type RemapCondition,
   type RowSelection,
-  waitForClaims,
   writeAnswers,
 } from './job-rows.ts';
 import { diiOf } from './key.ts';
@@ -24,6 +24,9 @@ import { keepCheckedFrom } from './rotated-buckets.ts';
 import { BATCH_SIZE, batchesOf } from './source-batches.ts';
 import { indexedTransaction } from './tables.ts';
 import type { DueOptions, Invalid, Summary } from './types.ts';
+
+/** Time between two attempts to claim rows that another process has claimed, ms. */
+const CLAIM_POLL_MS = 1_000;
 
 /** What all jobs of a store use. */
 export interface JobContext {
@@ -45,10 +48,12 @@ interface Stop {
   readonly isStopped: boolean;
   /** Resolves when the job has to stop. */
   readonly stopped: Promise<void>;
+  /** Wait, but no longer than until the job has to stop. */
+  pause(ms: number): Promise<void>;
   /** Stop the job; the first error counts. */
   fail(error: unknown): void;
   /** Throw the reason of the signal or the first error. Removes the listener of the signal. */
-  finish(): void;
+  throwIfStopped(): void;
 }
 
 const createStop = (signal: AbortSignal): Stop => {
@@ -63,11 +68,19 @@ const createStop = (signal: AbortSignal): Stop => {
       return failure !== undefined || signal.aborted;
     },
     stopped,
+    pause: async (ms) => {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const elapsed = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, ms);
+      });
+      await Promise.race([elapsed, stopped]);
+      clearTimeout(timer);
+    },
     fail: (error) => {
       failure ??= { error };
       stop();
     },
-    finish: () => {
+    throwIfStopped: () => {
       signal.removeEventListener('abort', stop);
       signal.throwIfAborted();
       if (failure) throw failure.error;
@@ -128,7 +141,7 @@ const readSource = async ({
   stop,
 }: RunningJob): Promise<void> => {
   if (!source) return;
-  for await (const { read, keys, isEarly } of batchesOf(source.items, report.addInvalid)) {
+  for await (const { read, keys, isEarly } of batchesOf(source.items, report.addInvalid, stop)) {
     if (stop.isStopped) return;
     const condition = source.remapCondition();
     const added =
@@ -183,14 +196,14 @@ const runWorker = async (running: RunningJob): Promise<void> => {
 const runWorkers = async (running: RunningJob, count: number): Promise<void> => {
   const { context, job, stop } = running;
   const isRowLeft = (): Promise<boolean> =>
-    Promise.race([
-      indexedTransaction(context.database, (queries) => waitForClaims(queries, job.selection)),
-      // A job that has to stop does not wait for the claims of other processes.
-      stop.stopped.then(() => false),
-    ]);
-  do {
+    indexedTransaction(context.database, (queries) => isRowSelected(queries, job.selection));
+  for (;;) {
     await Promise.all(Array.from({ length: count }, () => runWorker(running).catch(stop.fail)));
-  } while (!stop.isStopped && (await isRowLeft()));
+    if (stop.isStopped || !(await isRowLeft())) return;
+    // Not a statement that waits for the lock: it could not be cancelled.
+    await stop.pause(CLAIM_POLL_MS);
+    if (stop.isStopped) return;
+  }
 };
 
 /**
@@ -217,6 +230,6 @@ export async function runJob(context: JobContext, job: Job): Promise<Summary> {
   } catch (error) {
     stop.fail(error);
   }
-  stop.finish();
+  stop.throwIfStopped();
   return report.summary();
 }

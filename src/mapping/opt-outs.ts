@@ -48,15 +48,20 @@ export async function checkOptOuts({ database, client, clock, signal, onProgress
     totals.read += count;
     onProgress?.({ ...totals, ...total });
   };
-  for await (const page of readAhead(pages(database, 'mapped'))) {
-    signal.throwIfAborted();
-    const rawIds = page.map(({ rawId }) => rawId!);
-    const found = await client.optOutStatus(rawIds, { signal }).toArray();
-    const optedOut = new Set(found.map(({ rawId }) => rawId));
-    const affected = page.filter(({ rawId }) => optedOut.has(rawId!));
-    await writing;
-    writing = write(affected, page.length);
-    writing.catch(() => {});
+  try {
+    for await (const page of readAhead(pages(database, 'mapped'))) {
+      signal.throwIfAborted();
+      const rawIds = page.map(({ rawId }) => rawId!);
+      const found = await client.optOutStatus(rawIds, { signal }).toArray();
+      const optedOut = new Set(found.map(({ rawId }) => rawId));
+      const affected = page.filter(({ rawId }) => optedOut.has(rawId!));
+      await writing;
+      writing = write(affected, page.length);
+      writing.catch(() => {});
+    }
+  } finally {
+    // A failure must not leave a write behind that goes on after the caller has closed the database.
+    await writing.catch(() => {});
   }
   await writing;
   return totals;

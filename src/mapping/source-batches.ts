@@ -51,11 +51,13 @@ const startTimer = (): { readonly elapsed: Promise<void>; clear(): void } => {
  * Read a source in batches of {@link BATCH_SIZE} items, or fewer if it is slow.
  *
  * @param onInvalid  called for each invalid item, in order; a promise is awaited.
+ * @param stop       read when an item arrives: that item is dropped and reading ends.
  * @throws {TypeError} for an item that is not DII; and what source and `onInvalid` throw.
  */
 export async function* batchesOf(
   source: Source<Dii>,
   onInvalid: (found: Invalid) => void | Promise<void>,
+  stop: { readonly isStopped: boolean },
 ): AsyncGenerator<Batch, void, undefined> {
   const reader = readerOf(source);
   let index = 0;
@@ -70,6 +72,7 @@ export async function* batchesOf(
       while (read < BATCH_SIZE && !isEnded && !isEarly) {
         outstanding ??= reader.next();
         const next = 'then' in outstanding ? await Promise.race([outstanding, timer.elapsed]) : outstanding;
+        if (stop.isStopped) return;
         isEarly = !next;
         if (!next) continue;
         outstanding = undefined;

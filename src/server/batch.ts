@@ -108,11 +108,13 @@ const createSlots = <R>() => {
         slot.read = read;
         notify();
       };
-      task(slot.controller.signal).then(finish, (e) =>
+      task(slot.controller.signal).then(finish, (e) => {
+        // A task may have more than one request in flight: the others must not go on.
+        slot.controller.abort(e);
         finish(() => {
           throw e;
-        }),
-      );
+        });
+      });
     },
     /** Remove the first slot if it has finished. */
     shift: (): (() => R) | undefined => (slots[0]?.read ? slots.shift()!.read : undefined),

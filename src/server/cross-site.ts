@@ -19,8 +19,11 @@ export function checkOrigins(origins: readonly string[]): ReadonlySet<string> {
     try {
       normalised = new URL(origin).origin;
     } catch {}
-    if (normalised !== origin)
-      throw new TypeError(`origins: expected each as 'https://host', without a path, got '${origin}'`);
+    // `origin` is undefined too if a variable of the environment is not set.
+    if (normalised === undefined || normalised !== origin) {
+      const got = typeof origin === 'string' ? `'${origin}'` : kindOf(origin);
+      throw new TypeError(expectedGot('origins', "each as 'https://host', without a path", got));
+    }
   }
   return new Set(origins);
 }
@@ -43,6 +46,24 @@ export function isAllowedCaller(request: Request, origins: ReadonlySet<string>):
   const site = request.headers.get('sec-fetch-site');
   if (site !== null) return site === 'same-origin' || (site === 'none' && origin === null);
   return origin === null || isOwn(origin, request.url);
+}
+
+/**
+ * The headers that answer the preflight of a page on one of `origins`, beside those of every answer; undefined for any other request.
+ *
+ * Browsers send a preflight if the page's request carries a header of its own, for example one with its consent string.
+ */
+export function preflightHeaders(
+  { method, headers }: Request,
+  origins: ReadonlySet<string>,
+): Record<string, string> | undefined {
+  const origin = headers.get('origin');
+  if (method !== 'OPTIONS' || origin === null || !origins.has(origin)) return undefined;
+  const requested = headers.get('access-control-request-headers');
+  return {
+    'access-control-allow-methods': 'POST',
+    ...(requested && { 'access-control-allow-headers': requested }),
+  };
 }
 
 /** The longest origin that is quoted: a host name has at most 253 characters. */

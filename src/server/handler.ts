@@ -6,11 +6,11 @@
  * call it.
  */
 
-import { kindOf, throwIf, typeFault } from '../token/checks.ts';
+import { kindOf, MAX_TIMER_MS, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot, isTokenError, TokenError } from '../token/errors.ts';
-import { checkOptionNames } from './checks.ts';
+import { checkInteger, checkOptionNames } from './checks.ts';
 import type { Client } from './client.ts';
-import { callerFault, checkOrigins, isAllowedCaller } from './cross-site.ts';
+import { callerFault, checkOrigins, isAllowedCaller, preflightHeaders } from './cross-site.ts';
 import type { Dii } from './dii.ts';
 import { answerOf } from './endpoints.ts';
 
@@ -87,6 +87,7 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
  * | `POST`, signed in | 200, `{ status: 'success', body }` or `{ status: 'optout' }` |
  * | `POST`, nobody signed in, or no sufficient `tcfConsent` | 204 |
  * | from a page of another site | 403 |
+ * | `OPTIONS` (preflight) from a page on one of `origins` | 204 |
  * | any other method | 405 |
  * | the host's `user` or `tcfConsent`, or its function `client`, failed | 500 |
  * | the service failed | 502, 503 (with `Retry-After` where known), 504 |
@@ -111,6 +112,7 @@ export function tokenHandler<Context extends unknown[] = []>(
   throwIf(typeFault('user', 'function', user));
   if (tcfConsent !== undefined) throwIf(typeFault('tcfConsent', 'function', tcfConsent));
   if (onError !== undefined) throwIf(typeFault('onError', 'function', onError));
+  if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, 1, MAX_TIMER_MS);
   const origins = checkOrigins(options.origins ?? []);
 
   let client: Pick<Client, 'generate'> | undefined;
@@ -127,6 +129,8 @@ export function tokenHandler<Context extends unknown[] = []>(
       return fail(status, headers);
     };
 
+    const allowed = preflightHeaders(request, origins);
+    if (allowed) return reply(204, undefined, allowed);
     if (request.method !== 'POST') return refuse(405, expectedGot('method', 'POST', request.method), { allow: 'POST' });
     if (!isAllowedCaller(request, origins)) return refuse(403, callerFault(request));
     try {

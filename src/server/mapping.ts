@@ -91,7 +91,7 @@ const reasonOf = (path: string, name: string, value: unknown): string => redacte
 const unmapped = <D extends Dii>(dii: D, reason: string, answeredAt: number): Unmapped<D> =>
   reason === 'optout' ? { dii, status: 'optout', answeredAt } : { dii, status: 'unmapped', reason, answeredAt };
 
-// The reason is the one that the service gives.
+// The same reason as the service gives for invalid DII.
 const invalidHere = <D extends Dii>(dii: D): Unmapped<D> => ({
   dii,
   status: 'unmapped',
@@ -120,7 +120,7 @@ const resultOf = <D extends Dii>(dii: D, element: Element | undefined, answeredA
   if (!element) return invalidHere(dii);
   if (element.e !== undefined && element.e !== null) return unmapped(dii, element.e, answeredAt);
   const { u: rawId, p = null, r } = element;
-  return { dii, status: 'mapped', rawId, previousRawId: p, remapAt: r * 1000, answeredAt };
+  return { dii, status: 'mapped', rawId, previousRawId: p, remapAt: Math.round(r * 1000), answeredAt };
 };
 
 /**

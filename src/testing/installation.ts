@@ -5,13 +5,15 @@
  * promises, `setImmediate`, `queueMicrotask`, Web Crypto.
  */
 
-import type { VirtualTime } from './virtual-time.ts';
+import type { Timer, VirtualTime } from './virtual-time.ts';
 
 /** What `setTimeout` returns: an object as in Node that converts to a number as in browsers. */
 interface TimerHandle {
   ref(): TimerHandle;
   unref(): TimerHandle;
   hasRef(): boolean;
+  refresh(): TimerHandle;
+  close(): TimerHandle;
   [Symbol.toPrimitive](): number;
 }
 
@@ -37,23 +39,54 @@ export function replace(owner: object, name: string, value: unknown): () => void
   };
 }
 
-/**
- * Install virtual time in this process.
- *
- * @returns a function that restores timers and clocks. Timers that still wait never fire.
- * @throws {Error} if it is installed already.
- */
-export function installTime(time: VirtualTime): () => void {
+/** Throw if virtual time is installed in this process. */
+export function checkNotInstalled(): void {
   if (isInstalled)
     throw new Error(
       'createTestbed: expected no other open testbed in this process; call close() of that one, for example in afterEach',
     );
+}
+
+/** What `util.promisify(setTimeout)` returns, which Node takes from a property of `setTimeout`. */
+const PROMISIFIED = Symbol.for('nodejs.util.promisify.custom');
+
+/** As `setTimeout` of `node:timers/promises`. */
+function pauseOf(time: VirtualTime) {
+  return <T>(ms?: number, value?: T, { signal }: { readonly signal?: AbortSignal } = {}): Promise<T | undefined> =>
+    new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const { id } = time.setTimeout(() => resolve(value), ms);
+      const onAbort = () => {
+        time.clear(id);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+    });
+}
+
+/**
+ * Install virtual time in this process.
+ *
+ * @returns a function that restores timers and clocks.
+ * @throws {Error} if it is installed already.
+ */
+export function installTime(time: VirtualTime): () => void {
+  checkNotInstalled();
   const handles = new WeakMap<object, number>();
-  const handleOf = (id: number): TimerHandle => {
+  const handleOf = (timer: Timer): TimerHandle => {
+    const { id } = timer;
     const handle: TimerHandle = {
       ref: () => handle,
       unref: () => handle,
       hasRef: () => true,
+      refresh: () => {
+        time.restart(timer);
+        return handle;
+      },
+      close: () => {
+        clear(handle);
+        return handle;
+      },
       [Symbol.toPrimitive]: () => id,
     };
     handles.set(handle, id);
@@ -67,8 +100,11 @@ export function installTime(time: VirtualTime): () => void {
     if (handle !== undefined && !(typeof handle === 'object' && handle && handles.has(handle)))
       realClear(handle as number);
   };
+  const virtualTimeout = Object.assign((...given: [unknown]) => handleOf(time.setTimeout(...given)), {
+    [PROMISIFIED]: pauseOf(time),
+  });
   const restores = [
-    replace(globalThis, 'setTimeout', (...given: [unknown]) => handleOf(time.setTimeout(...given))),
+    replace(globalThis, 'setTimeout', virtualTimeout),
     replace(globalThis, 'setInterval', (...given: [unknown]) => handleOf(time.setInterval(...given))),
     replace(globalThis, 'clearTimeout', clear),
     replace(globalThis, 'clearInterval', clear),

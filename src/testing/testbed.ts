@@ -17,7 +17,7 @@ import {
 import { kindOf, nameFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import { watchActivity } from './activity.ts';
-import { installTime } from './installation.ts';
+import { checkNotInstalled, installTime } from './installation.ts';
 import { createNetwork } from './network.ts';
 import { type SpanText, spanMs } from './span.ts';
 import type { Lifetimes, ReservedUsers, Testbed, TestbedOptions } from './types.ts';
@@ -64,12 +64,11 @@ function provideFrom(fetch: typeof globalThis.fetch): ProvideOption {
 }
 
 /** The operator, with clients of its one participant. */
-function startService(options: TestbedOptions, now: () => number) {
+function startService(options: TestbedOptions['operator'], now: () => number) {
   const operator = createOperator({
     siteId: 777,
     roles: ['GENERATOR', 'MAPPER', 'OPTOUT'],
-    ...options.operator,
-    ...lifetimesOf(options.lifetimes ?? {}),
+    ...options,
     now,
   });
   const { apiKey, clientSecret } = operator.participants[0]!;
@@ -162,8 +161,11 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
   checkNames('', OPTIONS, options);
   const { start = Date.UTC(2030, 0, 15, 12), installClock = true, user = SOMEBODY } = options;
   if (!Number.isFinite(Number(start))) throw new TypeError(expectedGot('start', 'a date or epoch ms', kindOf(start)));
+  const lifetimes = lifetimesOf(options.lifetimes ?? {});
+  // Before anything is created that nobody would close.
+  if (installClock) checkNotInstalled();
   const time = createVirtualTime(Number(start));
-  const service = startService(options, time.serviceNow);
+  const service = startService({ ...options.operator, ...lifetimes }, time.serviceNow);
   const site = createSite(service, user, time.serviceNow);
   const restoreTime = installClock ? installTime(time) : () => {};
   const activity = watchActivity();
@@ -181,7 +183,15 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
   };
   /** Calls of `advance` follow one another. */
   let moved: Promise<void> = Promise.resolve();
-  let isClosed = false;
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    sessions.close();
+    restoreTime();
+    // A call of `advance` that nobody awaits finds nothing more to run.
+    time.close();
+    activity.stop();
+    await service.operator.close();
+  };
 
   return {
     ...site,
@@ -190,7 +200,7 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
     users: USERS,
     now: time.deviceNow,
     advance(span = 0) {
-      if (isClosed) throw closedError('advance');
+      if (closing) throw closedError('advance');
       const ms = spanMs('span', span);
       const move = moved.then(() => moveTo(time.elapsedMs() + ms));
       moved = move.catch(() => {});
@@ -201,12 +211,7 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
       if (!Number.isFinite(ms)) throw new TypeError(expectedGot('ms', 'a finite number', kindOf(ms)));
       time.skew(ms);
     },
-    async close() {
-      isClosed = true;
-      sessions.close();
-      restoreTime();
-      activity.stop();
-      await service.operator.close();
-    },
+    // Once: a second call would take away the clock of a newer testbed.
+    close: () => (closing ??= close()),
   };
 }

@@ -8,14 +8,21 @@
 import { MAX_TIMER_MS } from '../token/checks.ts';
 
 /** A timer of the queue. */
-interface Timer {
+export interface Timer {
   readonly id: number;
   /** Virtual ms since the start. */
   at: number;
-  /** Between two calls, ms; undefined: the timer fires once. */
-  readonly everyMs: number | undefined;
+  readonly delayMs: number;
+  readonly isRepeated: boolean;
+  /** A delay of no length: the timer fires without `advance`. */
+  readonly isImmediate: boolean;
+  /** Cleared before it fired: `restart` does not bring it back. */
+  isCleared: boolean;
   readonly call: () => unknown;
 }
+
+/** Above the identifiers that real timers reach: clearing a real one by its number must not clear a virtual one. */
+const FIRST_ID = 2 ** 40;
 
 /** Virtual time and its timers; see {@link createVirtualTime}. */
 export type VirtualTime = ReturnType<typeof createVirtualTime>;
@@ -30,24 +37,67 @@ export const turn: () => Promise<void> = (() => {
   return () => new Promise<void>((resolve) => void next(() => resolve()));
 })();
 
-/** Create virtual time that stands at `startAt` (epoch ms). */
-export function createVirtualTime(startAt: number) {
-  let elapsedMs = 0;
-  let skewMs = 0;
-  let nextId = 1;
+/** The timers that wait. `elapsedMs` tells the present instant, virtual ms since the start. */
+function createTimers(elapsedMs: () => number) {
+  let nextId = FIRST_ID;
+  let isClosed = false;
   const timers = new Map<number, Timer>();
 
   const add = (call: unknown, delay: unknown, isRepeated: boolean, args: readonly unknown[]): Timer => {
     // As in browsers and Node: what is no number, or more than a timer accepts, is the shortest delay.
     const number = Math.trunc(Number(delay));
     const delayMs = number >= 1 && number <= MAX_TIMER_MS ? number : 1;
-    const run = () => (call as (...given: readonly unknown[]) => unknown)(...args);
-    const timer = { id: nextId++, at: elapsedMs + delayMs, everyMs: isRepeated ? delayMs : undefined, call: run };
-    timers.set(timer.id, timer);
-    // A pause of no length is a way to let others run: it ends without `advance`.
-    if (!isRepeated && !(number >= 1)) void turn().then(() => timers.delete(timer.id) && run());
+    const timer = {
+      id: nextId++,
+      at: 0,
+      delayMs,
+      isRepeated,
+      isImmediate: !isRepeated && !(number >= 1),
+      isCleared: false,
+      call: () => (call as (...given: readonly unknown[]) => unknown)(...args),
+    };
+    start(timer);
     return timer;
   };
+
+  const start = (timer: Timer): void => {
+    if (isClosed || timer.isCleared) return;
+    timer.at = elapsedMs() + timer.delayMs;
+    // Behind the timers of the same instant.
+    timers.delete(timer.id);
+    timers.set(timer.id, timer);
+    // A pause of no length is a way to let others run: it ends without `advance`.
+    if (timer.isImmediate) void turn().then(() => timers.delete(timer.id) && timer.call());
+  };
+
+  return {
+    setTimeout: (call: unknown, delay?: unknown, ...args: unknown[]): Timer => add(call, delay, false, args),
+    setInterval: (call: unknown, delay?: unknown, ...args: unknown[]): Timer => add(call, delay, true, args),
+    /** Start the delay of a timer anew, also of one that has fired. */
+    restart: start,
+    /** Remove a timer; false if there is none of this id. */
+    clear(id: number): boolean {
+      const timer = timers.get(id);
+      if (timer) timer.isCleared = true;
+      return timers.delete(id);
+    },
+    /** Remove a timer that fires. */
+    remove: ({ id }: Timer): boolean => timers.delete(id),
+    /** Remove all timers, now and from now on. */
+    close(): void {
+      isClosed = true;
+      timers.clear();
+    },
+    /** The timers, in the order in which they were started. */
+    waiting: timers as ReadonlyMap<number, Timer>,
+  };
+}
+
+/** Create virtual time that stands at `startAt` (epoch ms). */
+export function createVirtualTime(startAt: number) {
+  let elapsedMs = 0;
+  let skewMs = 0;
+  const { waiting, ...timers } = createTimers(() => elapsedMs);
 
   return {
     /** The service's clock, epoch ms. */
@@ -60,12 +110,7 @@ export function createVirtualTime(startAt: number) {
     skew(ms: number): void {
       skewMs = ms;
     },
-    setTimeout: (call: unknown, delay?: unknown, ...args: unknown[]): number => add(call, delay, false, args).id,
-    setInterval: (call: unknown, delay?: unknown, ...args: unknown[]): number => add(call, delay, true, args).id,
-    /** Remove a timer; false if there is none of this id. */
-    clear: (id: number): boolean => timers.delete(id),
-    /** How many timers wait. */
-    count: (): number => timers.size,
+    ...timers,
     /**
      * Move to the next timer and run it.
      *
@@ -74,11 +119,11 @@ export function createVirtualTime(startAt: number) {
      */
     step(untilMs: number): boolean {
       let next: Timer | undefined;
-      for (const timer of timers.values()) if (!next || timer.at < next.at) next = timer;
+      for (const timer of waiting.values()) if (!next || timer.at < next.at) next = timer;
       elapsedMs = Math.max(elapsedMs, Math.min(next?.at ?? untilMs, untilMs));
       if (!next || next.at > untilMs) return false;
-      if (next.everyMs === undefined) timers.delete(next.id);
-      else next.at += next.everyMs;
+      if (next.isRepeated) next.at += next.delayMs;
+      else timers.remove(next);
       next.call();
       return true;
     },

@@ -1,13 +1,30 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 
+const COMMAND = ['--import', 'tsx', 'src/cli/main.ts'];
+const cwd = new URL('../..', import.meta.url);
+const env = { PATH: process.env.PATH };
+
 const start = (...args: string[]) =>
-  spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', ...args], {
-    cwd: new URL('../..', import.meta.url),
-    env: { PATH: process.env.PATH },
-    stdio: ['ignore', 'pipe', 'ignore'],
+  spawn(process.execPath, [...COMMAND, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'ignore'] });
+
+/** The address in the line that says where the operator listens. */
+const addressOf = async (stdout: NodeJS.ReadableStream): Promise<URL> => {
+  for await (const line of createInterface(stdout))
+    if (line.startsWith('listening on ')) return new URL(line.slice('listening on '.length));
+  throw new Error('expected an address, got the end of the output');
+};
+
+const isRefused = ({ hostname, port }: URL): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.on('error', () => resolve(true));
   });
 
 describe('the process of tessera', () => {
@@ -25,6 +42,54 @@ describe('the process of tessera', () => {
       }
       expect(await exit).toEqual([0, null]);
       expect(lines).toHaveLength(5);
+    },
+    20_000,
+  );
+
+  test('a signal of the other kind ends an operator at once that waits for a request to end', async () => {
+    const child = start('operator', '--port', '0');
+    const exit = once(child, 'exit');
+    const address = await addressOf(child.stdout);
+    // A request whose body never ends.
+    const socket = connect(Number(address.port), address.hostname);
+    socket.on('error', () => {});
+    socket.write('POST /v2/token/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx');
+    // Answered after those bytes have arrived: the connections are read in turn.
+    await (await fetch(`${address.origin}/ops/healthcheck`)).text();
+    child.kill('SIGINT');
+    while (!(await isRefused(address)));
+    child.kill('SIGTERM');
+    expect(await exit).toEqual([null, 'SIGTERM']);
+    socket.destroy();
+  });
+
+  test('an operator whose standard error is closed goes on', async () => {
+    const child = spawn(process.execPath, [...COMMAND, 'operator', '--port', '0'], { cwd, env });
+    const exit = once(child, 'exit');
+    // It writes warnings there before it listens.
+    child.stderr.destroy();
+    const address = await addressOf(child.stdout);
+    expect(await (await fetch(`${address.origin}/ops/healthcheck`)).text()).toBe('OK');
+    child.kill('SIGTERM');
+    expect(await exit).toEqual([0, null]);
+  });
+
+  test.each([
+    [['map', '-', '--column', 'none'], 'a,b\nc,d\n'],
+    [['optouts', '-'], 'not a raw ID\nnor this\n'],
+  ])(
+    '%j exits after wrong input, though the pipe stays open',
+    async (args, text) => {
+      const service = {
+        TESSERA_BASE_URL: 'http://127.0.0.1:1',
+        TESSERA_API_KEY: 'key',
+        TESSERA_CLIENT_SECRET: Buffer.alloc(32, 7).toString('base64'),
+      };
+      const child = spawn(process.execPath, [...COMMAND, ...args], { cwd, env: { ...env, ...service } });
+      const exit = once(child, 'exit');
+      child.stdin.on('error', () => {});
+      child.stdin.write(text);
+      expect(await exit).toEqual([2, null]);
     },
     20_000,
   );

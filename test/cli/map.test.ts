@@ -357,6 +357,16 @@ describe('invalid rows', () => {
     expect(await fixture.text(json.rejects)).toBeUndefined();
   });
 
+  test('of an earlier run stay if the service refuses the key', async () => {
+    const path = await fixture.file('refused.csv', 'nobody\n');
+    const { json } = await mapJson([path]);
+    const before = await fixture.text(json.rejects);
+    expect(before).toContain('nobody');
+    fixture.answer = () => new Response('{"status":"unauthorized"}', { status: 401 });
+    expect((await map([path])).code).toBe(1);
+    expect(await fixture.text(json.rejects)).toBe(before);
+  });
+
   test('never overwrite the input', async () => {
     const path = await fixture.file('precious.csv', BAD);
     const { code, err } = await map([path, '--rejects', path]);

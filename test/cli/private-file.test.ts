@@ -34,6 +34,45 @@ describe('a private file', () => {
     expect(await readFile(other, 'utf8')).toBe('theirs');
   });
 
+  test('that is replaced at its end leaves the former one until it is kept', async () => {
+    const path = join(folder, 'export.csv');
+    await writeFile(path, 'former', { mode: 0o644 });
+    const given = { isReplacedAtEnd: true };
+    const dropped = await createPrivateFile('--export', path, given);
+    await dropped.write('half');
+    await dropped.close(false);
+    expect(await readFile(path, 'utf8')).toBe('former');
+    expect(await gone(`${path}.partial`)).toBe('ENOENT');
+
+    // What a killed run has left is replaced.
+    await writeFile(`${path}.partial`, 'left behind');
+    const file = await createPrivateFile('--export', path, given);
+    await file.write('whole');
+    expect(await readFile(path, 'utf8')).toBe('former');
+    await file.close();
+    expect(await readFile(path, 'utf8')).toBe('whole');
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(await gone(`${path}.partial`)).toBe('ENOENT');
+  });
+
+  test('that is replaced at its end refuses to take the name if another process writes the same one', async () => {
+    const path = join(folder, 'both.csv');
+    const first = await createPrivateFile('--export', path, { isReplacedAtEnd: true });
+    const second = await createPrivateFile('--export', path, { isReplacedAtEnd: true });
+    await second.write('of the second');
+    await expect(first.close()).rejects.toThrow('another process is writing it');
+    await second.close();
+    expect(await readFile(path, 'utf8')).toBe('of the second');
+  });
+
+  test('is a device as it is', async () => {
+    const file = await createPrivateFile('--export', '/dev/null', { isReplacedAtEnd: true });
+    await file.write('nothing');
+    await file.close();
+    expect((await stat('/dev/null')).isCharacterDevice()).toBe(true);
+    expect(await gone('/dev/null.partial')).toBe('ENOENT');
+  });
+
   test('is deleted if it is not kept, unless another file has taken its name', async () => {
     const path = join(folder, 'place.csv');
     await (await createPrivateFile('--rejects', path)).close(false);

@@ -135,6 +135,44 @@ describe('rows', () => {
     expect(await rowsOf(`${line}\n`)).toEqual([[1, ...fields]]);
   });
 
+  test('with quotes that do not quote cost their own line in a file with tabs too', async () => {
+    const text = '1\ta@x.com\t"Bob\n2\tb@x.com\tAl\n3\tc@x.com\t"Zed\n4\td@x.com\tX';
+    expect(await rowsOf(text)).toEqual([
+      ['broken', 1, '1\ta@x.com\t"Bob'],
+      [2, '2', 'b@x.com', 'Al'],
+      ['broken', 3, '3\tc@x.com\t"Zed'],
+      [4, '4', 'd@x.com', 'X'],
+    ]);
+  });
+
+  test.each<[line: string, fields: string[]]>([
+    ['a\t\tb', ['a', '', 'b']],
+    ['\tb', ['', 'b']],
+    ['b\t', ['b', '']],
+    ['\t\t', ['', '', '']],
+    ['"a"\t\t"b"\t', ['a', '', 'b', '']],
+  ])('keep the empty fields between tabs: %j', async (line, fields) => {
+    expect(await rowsOf(`x\ty\n${line}\n`)).toEqual([
+      [1, 'x', 'y'],
+      [2, ...fields],
+    ]);
+  });
+
+  test('close their input if the consumer stops at the first array', async () => {
+    let isClosed = false;
+    const stdin = async function* () {
+      try {
+        yield 'a,b\nc,d\n';
+        yield 'e,f\n';
+      } finally {
+        isClosed = true;
+      }
+    };
+    const input = await openInput('-', { ...ioOf([]), stdin });
+    for await (const _ of (await openRows(input)).rows) break;
+    expect(isClosed).toBe(true);
+  });
+
   test('are split at the given delimiter', async () => {
     expect(await rowsOf('a,b:c,d\n', ':')).toEqual([[1, 'a,b', 'c,d']]);
   });

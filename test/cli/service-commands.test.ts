@@ -366,6 +366,14 @@ describe('tessera optouts', () => {
     ]);
   });
 
+  test.each(['+12345678901', '4915112345678', 'Smith', 'Anna-Maria_Smith'])(
+    '%s is not a raw ID and not sent',
+    async (value) => {
+      const { code, err } = await tessera(['optouts', '-'], { stdin: [`${value}\n`] });
+      expect([code, err, asked]).toEqual([2, 'error: line 1: expected a raw ID, got other text', []]);
+    },
+  );
+
   test('a missing file exits with 2', async () => {
     const path = join(folder, 'nowhere.csv');
     const { code, err } = await tessera(['optouts', path]);
@@ -382,7 +390,7 @@ describe('every command', () => {
     ['buckets', ['--since', '2020-01-01']],
     ['optouts', ['-']],
   ];
-  const stdin = ['ZZZZ-id-of-a-user\n'];
+  const stdin = [`ZZZZ-id-of-a-user-${'x'.repeat(26)}\n`];
 
   const hidden = (text: string) => {
     for (const secret of [EMAIL, 'ZZZZ', SECRET, MAPPER_SECRET, 'key-of']) expect(text).not.toContain(secret);
@@ -480,6 +488,13 @@ describe('tessera', () => {
   test('--version prints the version of the package', async () => {
     const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
     expect(await tessera(['--version'])).toMatchObject({ code: 0, out: [version], err: '' });
+  });
+
+  test('the value after = of an option is not quoted', async () => {
+    const { code, err } = await tessera(['operator', '--port=user@example.com']);
+    expect(code).toBe(2);
+    expect(err).toContain("option '--port <port>' argument '...' is invalid");
+    expect(err).not.toContain('user@');
   });
 
   test('an unknown command is not quoted', async () => {

@@ -223,6 +223,17 @@ describe('inOrder', () => {
     expect(state.closed).toBe(true);
   });
 
+  test('aborts what is left of a batch that has failed', async () => {
+    let signal: AbortSignal | undefined;
+    const reason = new Error('one of two requests');
+    const work = async (_: number, given: AbortSignal) => {
+      signal = given;
+      throw reason;
+    };
+    expect(await rejectionOf(listOf(inOrder(each([1]), 1, undefined, work)))).toBe(reason);
+    expect(signal?.reason).toBe(reason);
+  });
+
   test('the failure of a source comes after the results of the items before it', async () => {
     function* failing() {
       yield* numbers(3);

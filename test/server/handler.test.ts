@@ -165,6 +165,40 @@ describe('callers', () => {
     expect(response.headers.get('vary')).toBe('origin');
   });
 
+  const preflight = (origin: string, origins?: readonly string[]) => {
+    const { handler, errors, seen } = handlerOf(success, { origins });
+    const headers = {
+      origin,
+      'sec-fetch-site': 'same-site',
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'x-tcf-consent',
+    };
+    return { response: handler(new Request(URL_OF_HANDLER, { method: 'OPTIONS', headers })), errors, seen };
+  };
+
+  test('a configured origin may send headers of its own: its preflight is 204 and permits them', async () => {
+    const { response, errors, seen } = preflight('https://app.publisher.example', ['https://app.publisher.example']);
+    const { status, headers } = await response;
+    expect([status, errors, seen]).toEqual([204, [], []]);
+    expect(Object.fromEntries(headers)).toEqual({
+      'access-control-allow-origin': 'https://app.publisher.example',
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-methods': 'POST',
+      'access-control-allow-headers': 'x-tcf-consent',
+      'cache-control': 'no-store',
+      vary: 'origin',
+    });
+  });
+
+  test.each([[['https://app.publisher.example']], [undefined]])(
+    'the preflight of another origin is 405 and permits nothing (origins: %j)',
+    async (origins) => {
+      const { status, headers } = await preflight('https://evil.example', origins).response;
+      expect(status).toBe(405);
+      expect([...headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
+    },
+  );
+
   test('configured origins do not allow other sites', async () => {
     const { post } = handlerOf(success, { origins: ['https://app.publisher.example'] });
     const response = await post({ origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' });
@@ -301,6 +335,15 @@ describe('wrong options are TypeErrors', () => {
     [
       { client, user: () => null, origins: ['null'] },
       "origins: expected each as 'https://host', without a path, got 'null'",
+    ],
+    [
+      { client, user: () => null, origins: [undefined] },
+      "origins: expected each as 'https://host', without a path, got undefined",
+    ],
+    [{ client, user: () => null, timeoutMs: 0 }, 'timeoutMs: expected a whole number from 1 to 2147483647, got 0'],
+    [
+      { client, user: () => null, timeoutMs: '5s' },
+      'timeoutMs: expected a whole number from 1 to 2147483647, got string',
     ],
   ])('%j', (options, message) => {
     expect(() => tokenHandler(options as never)).toThrow(new TypeError(message));

@@ -4,7 +4,7 @@ import { type ClientOptions, createClient, type Dii, type TokenError } from '../
 import { fromHex, toB64 } from '../../src/token/bytes.ts';
 import { hashTextOf } from '../../src/token/dii.ts';
 import { until } from '../support/fixtures.ts';
-import { NOW, opened, optionsFor, plain, rejectionOf, type Step, scriptedService } from './scripted-service.ts';
+import { NOW, opened, optionsFor, plain, rejectionOf, type Step, scriptedService, silent } from './scripted-service.ts';
 
 const LATER = NOW / 1000 + 86_400;
 
@@ -381,6 +381,28 @@ describe('mapIdentitiesV2', () => {
     expect(sent).toEqual(expect.arrayContaining([{ phone: ['+1', '+2'] }, { email: ['a@b.c'] }]));
   });
 
+  test('cancels the request of the other form if one is refused', async () => {
+    let arrive = () => {};
+    const arrived = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const { client, inits, seen } = clientOf([
+      async (request, signal) => {
+        if ('email' in request.payload) {
+          arrive();
+          return silent(request, signal);
+        }
+        await arrived;
+        return plain(400, { status: 'client_error' })(request, signal);
+      },
+    ]);
+    const source = [{ phone: '+1' }, { email: 'a@b.c' }];
+    expect(await rejectionOf(client.mapIdentitiesV2(source).toArray())).toMatchObject({ status: 400 });
+    const other = inits[seen.findIndex(({ payload }) => 'email' in payload)]!;
+    expect(other.signal?.aborted).toBe(true);
+    expect(seen).toHaveLength(2);
+  });
+
   const one = { identifier: '+1000000000', advertising_id: 'u', bucket_id: 'b' };
   test.each<[string, unknown]>([
     ['fewer results', { mapped: [one] }],
@@ -395,6 +417,12 @@ describe('mapIdentitiesV2', () => {
       code: 'malformed_response',
     });
   });
+});
+
+test('the time to map again is in whole milliseconds, whatever fraction of a second the service sends', async () => {
+  const body = { email: [], email_hash: [], phone: [{ u: 'u', p: null, r: 1_780_000_000.0014 }], phone_hash: [] };
+  const { client } = clientOf([opened({ status: 'success', body })]);
+  expect(await client.mapIdentities([{ phone: '+1' }]).toArray()).toMatchObject([{ remapAt: 1_780_000_000_001 }]);
 });
 
 test('hashes are sent as they were given: hex stays hex', async () => {

@@ -1,5 +1,6 @@
 /** The testbed as a user's test sees it: time, faults, users, and what is left after `close()`. */
 
+import { promisify } from 'node:util';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createSession, type Session } from '../../src/session/index.ts';
 import { createTestbed, type Testbed, type TestbedOptions } from '../../src/testing/index.ts';
@@ -80,6 +81,44 @@ describe('time', () => {
     clearTimeout(cleared);
     await testbed.advance(1_000);
     expect(ran).toEqual(['early', 'repeated', 'repeated', 'late 300', 'repeated']);
+  });
+
+  test('`util.promisify(setTimeout)` waits for virtual time, and can be aborted', async () => {
+    open();
+    const pause = promisify(setTimeout);
+    const ended: unknown[] = [];
+    void pause(1_000, 'value').then((value) => ended.push(value));
+    const stop = new AbortController();
+    const aborted = pause(2_000, undefined, { signal: stop.signal });
+    await testbed.advance(999);
+    expect(ended).toEqual([]);
+    await testbed.advance(1);
+    expect(ended).toEqual(['value']);
+    stop.abort();
+    await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  test('`refresh()` of a timer starts its delay anew, `close()` clears it for good', async () => {
+    open();
+    const ran: string[] = [];
+    const timer = setTimeout(() => ran.push('refreshed'), 100);
+    const closed = setTimeout(() => ran.push('closed'), 100);
+    await testbed.advance(60);
+    expect(timer.refresh()).toBe(timer);
+    closed.close();
+    closed.refresh();
+    await testbed.advance(60);
+    expect(ran).toEqual([]);
+    await testbed.advance(40);
+    expect(ran).toEqual(['refreshed']);
+    timer.refresh();
+    await testbed.advance(100);
+    expect(ran).toEqual(['refreshed', 'refreshed']);
+  });
+
+  test('the number of a timer is none that a real timer may have', () => {
+    open();
+    expect(Number(setTimeout(() => {}, 1))).toBeGreaterThan(2 ** 31);
   });
 
   test('a timer without a delay runs without `advance`, and time stands still', async () => {
@@ -320,9 +359,44 @@ describe('close()', () => {
     expect(() => testbed.advance('1 s')).toThrow(new Error(`testbed.advance: ${gone}`));
   });
 
-  test('a second testbed is refused while one is open', () => {
+  test('a second testbed is refused while one is open, before anything is created', () => {
     open();
-    expect(() => createTestbed()).toThrow('expected no other open testbed in this process; call close()');
+    let isCreated = false;
+    const operator = {
+      get siteId() {
+        isCreated = true;
+        return 777;
+      },
+    };
+    expect(() => createTestbed({ operator })).toThrow(
+      'expected no other open testbed in this process; call close() of that one',
+    );
+    expect(isCreated).toBe(false);
+  });
+
+  test('ends a call of advance that nobody awaits, and every timer', async () => {
+    open();
+    const ran: string[] = [];
+    setInterval(() => ran.push('interval'), 1_000);
+    setTimeout(() => ran.push('timer'), 1_000);
+    setTimeout(() => ran.push('no delay'));
+    const virtual = setTimeout;
+    const moving = testbed.advance('1 h');
+    await testbed.close();
+    virtual(() => ran.push('late'));
+    await moving;
+    expect(ran).toEqual([]);
+  });
+
+  test('a second call changes nothing, even if another testbed is open', async () => {
+    const old = open();
+    const closed = old.close();
+    open();
+    const installed = [setTimeout, Date];
+    expect(old.close()).toBe(closed);
+    await closed;
+    expect([setTimeout, Date]).toEqual(installed);
+    expect(Date.now()).toBe(testbed.now());
   });
 });
 

@@ -8,7 +8,7 @@ import type { Dii } from '../../server/index.ts';
 import { openInput } from '../input.ts';
 import type { Io } from '../io.ts';
 import { type DiiRowOptions, openDiiRows } from './dii-rows.ts';
-import { createRejects, defaultRejectsPath } from './rejects.ts';
+import { checkRejects, createRejects, defaultRejectsPath, type Rejects } from './rejects.ts';
 import { type Job, type MapOptions, runJob } from './run-job.ts';
 
 /** The options for the file. */
@@ -24,8 +24,9 @@ const prepareJob = async (
 ): Promise<Job> => {
   const input = await openInput(file, io, signal);
   const { header, index, all } = await openDiiRows(input, options);
-  const source = file === '-' ? undefined : file;
-  const rejects = await createRejects(options.rejects ?? defaultRejectsPath(file), source, header);
+  const path = options.rejects ?? defaultRejectsPath(file);
+  await checkRejects(path, file === '-' ? undefined : file);
+  let rejects: Rejects | undefined;
   let count = 0;
   let valid = 0;
   let bytesPerItem = 0;
@@ -35,7 +36,7 @@ const prepareJob = async (
       const { readBytes } = input;
       for (const one of some) {
         count++;
-        if ('reason' in one) await rejects.add(one);
+        if ('reason' in one) await rejects!.add(one);
         else {
           valid++;
           yield one;
@@ -46,6 +47,9 @@ const prepareJob = async (
   }
   return {
     probed: options.v2 ? 'mapIdentitiesV2' : 'mapIdentities',
+    open: async () => {
+      rejects = await createRejects(path, header);
+    },
     run: (mappings, callbacks) =>
       mappings.map(dii(), {
         ...callbacks,
@@ -53,7 +57,7 @@ const prepareJob = async (
         onInvalid: ({ dii: { emailHash, phoneHash }, reason }) => {
           const fields: string[] = Array(Math.max(header?.length ?? 0, index + 1)).fill('');
           fields[index] = emailHash ?? phoneHash ?? '';
-          return rejects.add({ line: undefined, reason, fields });
+          return rejects!.add({ line: undefined, reason, fields });
         },
       }),
     // Reading is ahead of the answers: the bytes of answered rows are estimated.
@@ -61,9 +65,9 @@ const prepareJob = async (
       const answered = kept + mapped + optedOut + invalid;
       return { rows: answered, done: answered * bytesPerItem, total: input.totalBytes };
     },
-    countsOf: ({ mapped, optedOut, kept }) => ({ rows: count, mapped, optedOut, kept, rejected: rejects.count }),
-    file: { name: 'rejects', path: () => (rejects.count > 0 ? rejects.path : undefined) },
-    close: () => rejects.close(),
+    countsOf: ({ mapped, optedOut, kept }) => ({ rows: count, mapped, optedOut, kept, rejected: rejects?.count ?? 0 }),
+    file: { name: 'rejects', path: () => (rejects?.count ? path : undefined) },
+    close: async () => rejects?.close(),
   };
 };
 

@@ -3,7 +3,8 @@
  * A file that only its owner may read, for addresses, numbers and hashes.
  */
 
-import { type FileHandle, lstat, open, rm, stat } from 'node:fs/promises';
+import { access, constants, type FileHandle, lstat, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { shownPath, unwritable } from '../paths.ts';
 
 const BUFFER_LENGTH = 65_536;
@@ -11,7 +12,7 @@ const BUFFER_LENGTH = 65_536;
 /** An open file. */
 export interface PrivateFile {
   write(text: string): Promise<void>;
-  /** Write the rest and close; delete the file if `keep` is false. */
+  /** Write the rest and close; delete what was written if `keep` is false. */
   close(keep?: boolean): Promise<void>;
 }
 
@@ -21,25 +22,49 @@ const isSame = async (one: string, other: string): Promise<boolean> => {
 };
 
 /**
- * Create a file of mode 0600. Replaces a file of that name; writes to a device such as `/dev/null` as it is.
+ * Check, without changing anything, that a file can be created in its folder and is not the input.
  *
  * @param flag    the option that names the file, for messages.
- * @param source  the path of the input, which must not be overwritten.
+ * @param source  the path of the input.
+ * @throws {RangeError} if not.
+ */
+export async function checkPrivateFile(flag: string, path: string, source?: string): Promise<void> {
+  if (source !== undefined && (await isSame(path, source)))
+    throw new RangeError(`${flag}: could not write ${shownPath(path)}: it is the input file`);
+  // A device may be in a folder where nobody may create files.
+  if (await lstat(path).catch(() => undefined)) return;
+  await access(dirname(path), constants.W_OK).catch((error) => {
+    throw unwritable(path, error, flag);
+  });
+}
+
+// Opens a new file, or the device of that name. `target` is the name under which it is written.
+const openNew = async (path: string, isReplacedAtEnd: boolean): Promise<{ handle: FileHandle; target: string }> => {
+  const found = await lstat(path).catch(() => undefined);
+  const isPlace = !found || found.isFile();
+  const target = isReplacedAtEnd && isPlace ? `${path}.partial` : path;
+  // The mode applies to new files only, and another process may have the old file open.
+  if (isPlace) await rm(target, { force: true });
+  const isDevice = found?.isCharacterDevice() || found?.isFIFO();
+  return { handle: await open(target, isDevice ? 'w' : 'wx', 0o600), target };
+};
+
+/**
+ * Create a file of mode 0600. Replaces a file of that name; writes to a device such as `/dev/null` as it is.
+ *
+ * @param flag  the option that names the file, for messages.
+ * @param isReplacedAtEnd  write to the name with `.partial` appended until the file is closed and kept, so that the file of this
+ *   name is always a whole one. Default: false, for a file that is of use from its first row on.
  * @throws {RangeError} if it cannot be created.
  */
-export async function createPrivateFile(flag: string, path: string, source?: string): Promise<PrivateFile> {
-  let handle: FileHandle;
-  try {
-    if (source !== undefined && (await isSame(path, source)))
-      throw new RangeError(`${flag}: could not write ${shownPath(path)}: it is the input file`);
-    const found = await lstat(path).catch(() => undefined);
-    // The mode applies to new files only, and another process may have the old file open.
-    if (found?.isFile()) await rm(path);
-    const isDevice = found?.isCharacterDevice() || found?.isFIFO();
-    handle = await open(path, isDevice ? 'w' : 'wx', 0o600);
-  } catch (error) {
-    throw error instanceof RangeError ? error : unwritable(path, error, flag);
-  }
+export async function createPrivateFile(
+  flag: string,
+  path: string,
+  { isReplacedAtEnd = false }: { readonly isReplacedAtEnd?: boolean } = {},
+): Promise<PrivateFile> {
+  const { handle, target } = await openNew(path, isReplacedAtEnd).catch((error) => {
+    throw unwritable(path, error, flag);
+  });
   let buffer = '';
   let written = Promise.resolve();
   // Callers need not await each other: writes are queued.
@@ -56,10 +81,15 @@ export async function createPrivateFile(flag: string, path: string, source?: str
     },
     close: async (keep = true) => {
       try {
-        await flush();
+        // What could not be written is deleted all the same.
+        await (keep ? flush() : written.catch(() => {}));
         // Another file may have this name by now.
-        const [ours, current] = await Promise.all([handle.stat(), lstat(path).catch(() => undefined)]);
-        if (!keep && ours.isFile() && ours.ino === current?.ino) await rm(path);
+        const [ours, current] = await Promise.all([handle.stat(), lstat(target).catch(() => undefined)]);
+        const isOurs = ours.isFile() && ours.ino === current?.ino;
+        if (!keep && isOurs) await rm(target);
+        if (!keep || target === path) return;
+        if (!isOurs) throw new Error(`${flag}: could not write ${shownPath(path)}: another process is writing it`);
+        await rename(target, path);
       } finally {
         await handle.close();
       }

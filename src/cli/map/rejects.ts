@@ -5,7 +5,7 @@
 
 import { csvLine } from '../csv-rows.ts';
 import type { InvalidRow } from './dii-rows.ts';
-import { createPrivateFile } from './private-file.ts';
+import { checkPrivateFile, createPrivateFile } from './private-file.ts';
 
 /** The file of invalid rows. */
 export interface Rejects {
@@ -23,16 +23,21 @@ export function defaultRejectsPath(file: string): string {
 }
 
 /**
+ * Check that the file can be created, and is not the input. The file of an earlier run stays as it is.
+ *
+ * @throws {RangeError} if not.
+ */
+export function checkRejects(path: string, source: string | undefined): Promise<void> {
+  return checkPrivateFile('--rejects', path, source);
+}
+
+/**
  * Create the file.
  *
  * @throws {RangeError} if it cannot be created.
  */
-export async function createRejects(
-  path: string,
-  source: string | undefined,
-  header: readonly string[] | undefined,
-): Promise<Rejects> {
-  const file = await createPrivateFile('--rejects', path, source);
+export async function createRejects(path: string, header: readonly string[] | undefined): Promise<Rejects> {
+  const file = await createPrivateFile('--rejects', path);
   let count = 0;
   let closed = false;
   return {

@@ -37,6 +37,8 @@ export function openMappings(client: MappingClient, { database, v2, workers }: M
 export interface Job {
   /** The method of the client to probe before the database is opened; none if the job sends one request at a time. */
   readonly probed?: ProbedMethod;
+  /** Open what the job writes; called after the probe, so that a wrong key changes no file. */
+  open?(): Promise<void>;
   run(mappings: Mappings, options: Required<Pick<DueOptions, 'signal' | 'onProgress'>>): Promise<Summary>;
   /** The share that is done, in any unit; `total` is undefined if unknown. */
   progressOf(progress: Progress): { readonly rows: number; readonly done: number; readonly total: number | undefined };
@@ -122,6 +124,7 @@ export async function runJob(
   try {
     job = await prepare(signal);
     if (job.probed) await probe(job.probed, connection, options, signal);
+    await job.open?.();
     mappings = await openMappings(client, options);
     const { progressOf } = job;
     const onProgress = (progress: Progress): void => {

@@ -102,7 +102,7 @@ export async function exportStored(path: string, options: ExportOptions, io: Io)
   if (path === '-' && io.outIsTerminal)
     throw new RangeError('--export: expected a file or a pipe, got a terminal, which must not show hashes');
   await withMappings(options, async (mappings) => {
-    const file = path === '-' ? undefined : await createPrivateFile('--export', path);
+    const file = path === '-' ? undefined : await createPrivateFile('--export', path, { isReplacedAtEnd: true });
     const line = createProgressLine('mappings', io);
     const write = async (text: string): Promise<void> => {
       if (file) return file.write(`${text}\n`);
@@ -110,15 +110,17 @@ export async function exportStored(path: string, options: ExportOptions, io: Io)
       await io.flushed();
     };
     let count = 0;
+    let isWhole = false;
     try {
       if (!options.json) await write(COLUMNS);
       for await (const one of mappings.entries()) {
         await write(options.json ? JSON.stringify(one) : csvOf(one, spreadsheet));
         line.show(++count);
       }
+      isWhole = true;
     } finally {
       line.stop();
-      await file?.close();
+      await file?.close(isWhole);
     }
     io.err(`${formatNumber(count)} mappings`);
   });

@@ -15,6 +15,7 @@ import { openPort } from '../operator-ports.ts';
 import type { OperatorSettings } from '../operator-settings.ts';
 import { type Collector, createCollector } from './collector.ts';
 import { metricsHandlerOf } from './metrics-handler.ts';
+import { pause } from './pause.ts';
 import { createStarter, type GroupOptions } from './starter.ts';
 import { exitOf, tell } from './worker-handle.ts';
 
@@ -40,29 +41,31 @@ const startError = (reason: string): Error =>
 
 const nextBackOff = (ms: number): number => Math.min(2 * ms, MAX_BACK_OFF_MS);
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
 // What the functions of a group share.
 const createGroupState = (options: GroupOptions) => {
   const serving = new Set<Worker>();
-  const state = { isStopping: false };
+  const controller = new AbortController();
+  const { signal: stopping } = controller;
   const collect = createCollector(() => serving);
   return {
-    state,
+    /** Aborted when the group stops. */
+    stopping,
+    stop: () => controller.abort(),
     serving,
     // Another process takes their place.
     replaced: new WeakSet<Worker>(),
     log: createLog(options.settings, options.io),
     collect,
-    ...createStarter(options, collect, () => state.isStopping),
+    ...createStarter(options, collect, () => stopping.aborted),
   };
 };
 type GroupState = ReturnType<typeof createGroupState>;
 
-const startAgain = async ({ state, start, log }: GroupState, firstWaitMs: number): Promise<Worker | undefined> => {
+const startAgain = async ({ stopping, start, log }: GroupState, firstWaitMs: number): Promise<Worker | undefined> => {
   for (let waitMs = firstWaitMs; ; waitMs = nextBackOff(waitMs)) {
-    await pause(waitMs);
-    if (state.isStopping) return undefined;
+    // The wait would keep the process alive after the group has stopped.
+    await pause(waitMs, stopping);
+    if (stopping.aborted) return undefined;
     const next = await start();
     if ('worker' in next) return next.worker;
     log.error(next, 'a process could not start');
@@ -71,7 +74,7 @@ const startAgain = async ({ state, start, log }: GroupState, firstWaitMs: number
 
 // Keeps one process running, from `first` on.
 const keep = async (group: GroupState, first?: Worker): Promise<void> => {
-  const { state, serving, replaced, log } = group;
+  const { stopping, serving, replaced, log } = group;
   let backOffMs = FIRST_BACK_OFF_MS;
   let worker = first ?? (await startAgain(group, backOffMs));
   for (; worker; worker = await startAgain(group, backOffMs)) {
@@ -79,7 +82,7 @@ const keep = async (group: GroupState, first?: Worker): Promise<void> => {
     const startedAt = performance.now();
     const reason = await exitOf(worker);
     serving.delete(worker);
-    if (state.isStopping || replaced.has(worker)) return;
+    if (stopping.aborted || replaced.has(worker)) return;
     backOffMs = performance.now() - startedAt >= STABLE_MS ? FIRST_BACK_OFF_MS : nextBackOff(backOffMs);
     log.error({ reason, inMs: backOffMs }, 'a process has ended and is started again');
   }
@@ -104,7 +107,7 @@ const replace = async (group: GroupState, worker: Worker): Promise<{ reason: str
 /** Create the group of processes. */
 const createGroup = (options: GroupOptions) => {
   const group = createGroupState(options);
-  const { state, serving, running, log, collect, start } = group;
+  const { stopping, serving, running, log, collect, start } = group;
   return {
     collect,
     log,
@@ -122,7 +125,7 @@ const createGroup = (options: GroupOptions) => {
     },
     restart: async (): Promise<void> => {
       for (const worker of [...serving]) {
-        if (state.isStopping) return;
+        if (stopping.aborted) return;
         // One that has ended meanwhile is started again anyway, with the files as they are now.
         if (!serving.has(worker)) continue;
         const failure = await replace(group, worker);
@@ -131,7 +134,7 @@ const createGroup = (options: GroupOptions) => {
       log.info({}, 'every process has been replaced');
     },
     stop: async (): Promise<void> => {
-      state.isStopping = true;
+      group.stop();
       await Promise.all([...running].map((worker) => stop(worker, collect)));
     },
   };

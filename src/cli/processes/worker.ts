@@ -13,6 +13,7 @@ import { databaseFingerprint, type OperatorSettings, processCount } from '../ope
 import { serve } from '../serve.ts';
 import type { Snapshot, StartMessage, ToParent, ToWorker } from './messages.ts';
 import { type MetricsText, metricsHandlerOf } from './metrics-handler.ts';
+import { pause } from './pause.ts';
 
 /** So long a new process waits for its memory of opt-outs before it takes the place of another one, ms. */
 const CURRENT_TIMEOUT_MS = 10_000;
@@ -26,8 +27,6 @@ const send = (message: ToParent): Promise<void> =>
   });
 
 const onMessage = (handle: (message: ToWorker) => void): void => void process.on('message', handle);
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 // Answers a request of the metrics with those of all processes, as an operator answers it with its own.
 const createParentMetrics = () => {
