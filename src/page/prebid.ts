@@ -75,7 +75,16 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
     });
   };
 
-  const stop = session.subscribe(() => que(() => give()));
+  let isQueued = false;
+  const stop = session.subscribe(() => {
+    // Once: Prebid may never load.
+    if (isQueued) return;
+    isQueued = true;
+    que(() => {
+      isQueued = false;
+      give();
+    });
+  });
   que(() => {
     // A hidden page has no timer: an expiry or a new configuration is noticed when an auction begins.
     if (isConnected) prebid.onEvent!('requestBids', give);

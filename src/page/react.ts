@@ -33,21 +33,22 @@ export interface TesseraProviderProps {
   readonly children?: ReactNode;
 }
 
-const silent = () => () => {};
-const none = () => undefined;
+const noSubscription = () => () => {};
+const noSnapshot = () => undefined;
 
 /** The session of the nearest provider; null if there is no provider. */
 const SessionContext = /* @__PURE__ */ createContext<Session | undefined | null>(null);
 
 /** Create a session for these options while the component is mounted. */
 function useOwnSession(options: SessionOptions | undefined): Session | undefined {
-  const [own, setOwn] = useState<Session>();
+  const [own, setOwn] = useState<{ key: string; session: Session }>();
   const latest = useRef(options);
   // Insertion effects run before every layout effect: a child's may already make the session call `provide`.
   useInsertionEffect(() => {
     latest.current = options;
   });
   const { baseUrl, name, user, provide } = options ?? {};
+  const key = JSON.stringify([baseUrl, name, user]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a component writes the same options as a new object at each render.
   useEffect(() => {
     if (!options) return;
@@ -55,13 +56,14 @@ function useOwnSession(options: SessionOptions | undefined): Session | undefined
       ...options,
       provide: provide && (async (request) => latest.current?.provide?.(request)),
     });
-    setOwn(session);
+    setOwn({ key, session });
     return () => {
       session.close();
       setOwn(undefined);
     };
   }, [!options, baseUrl, name, user, !provide]);
-  return options && own;
+  // The effect that replaces the session runs after this render: nobody is to see the former user's token in between.
+  return options && own?.key === key ? own.session : undefined;
 }
 
 /** Read the nearest provider. */
@@ -109,7 +111,10 @@ export function useSession(given?: Session | SessionOptions): SessionView {
   const theirs = given && 'subscribe' in given ? given : undefined;
   const own = useOwnSession(theirs ? undefined : (given as SessionOptions | undefined));
   const session = theirs ?? (given ? own : provided);
-  return { session, state: useSyncExternalStore(session?.subscribe ?? silent, () => session?.state, none) };
+  return {
+    session,
+    state: useSyncExternalStore(session?.subscribe ?? noSubscription, () => session?.state, noSnapshot),
+  };
 }
 
 /**
@@ -123,5 +128,5 @@ export function useSession(given?: Session | SessionOptions): SessionView {
 export function useAdvertisingToken(...given: [session?: Session | undefined]): string | undefined {
   const provided = useProvided('useAdvertisingToken', given.length === 0);
   const session = given.length > 0 ? given[0] : provided;
-  return useSyncExternalStore(session?.subscribe ?? silent, () => session?.advertisingToken, none);
+  return useSyncExternalStore(session?.subscribe ?? noSubscription, () => session?.advertisingToken, noSnapshot);
 }

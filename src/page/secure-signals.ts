@@ -74,7 +74,7 @@ const trackUser = (session: Session, clear: () => void) => ({
     if (isOfOther) clear();
   },
   /** The user has changed: clear the caches. */
-  changeUser() {
+  userChanged() {
     clear();
     session.noteSignal().catch(() => {});
   },
@@ -128,8 +128,9 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   /** The token that was emitted. A token that is in force but not yet emitted may belong to another user than the cache. */
   let emitted = session.advertisingToken;
   let isSignedIn = hasUser(session.state.phase);
+  let isConnected = true;
 
-  const { noteUser, changeUser } = trackUser(session, () => clearCaches(page, google));
+  const { noteUser, userChanged } = trackUser(session, () => clearCaches(page, google));
   const read = () => (session.advertisingToken === emitted ? emitted : undefined);
   const resolveWaiting = () => {
     const token = read();
@@ -139,7 +140,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   const offToken = session.on('token', ({ advertisingToken, cause }) => {
     // A set of the publisher is a login or another user; a token where nobody was signed in is a login in another tab.
     const isOther = cause === 'set' || cause === 'provide' || (!isSignedIn && cause !== 'load');
-    if (isOther) changeUser();
+    if (isOther) userChanged();
     else void noteUser();
     isSignedIn = true;
     emitted = advertisingToken;
@@ -150,7 +151,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
     if (session.state.waitingFor === 'storage') return;
     const wasSignedIn = isSignedIn;
     isSignedIn = hasUser(session.state.phase);
-    if (wasSignedIn && !isSignedIn) changeUser();
+    if (wasSignedIn && !isSignedIn) userChanged();
     // The token is known again after the page was restored.
     resolveWaiting();
   });
@@ -159,9 +160,14 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   (page as Record<string, unknown>)[hosted] = provider.collect;
   resolveWaiting();
   // Google calls a provider at once, and may use what it has cached: clear first, if a former user's signal is there.
-  const checked = session.ready.then(noteUser);
-  if (register) void checked.then(() => pushOnce(provider, google, id, networkCode ? 'networkCode' : 'id'));
+  const offer = async () => {
+    await session.ready;
+    if (isConnected) await noteUser();
+    if (isConnected && register) pushOnce(provider, google, id, networkCode ? 'networkCode' : 'id');
+  };
+  void offer();
   return () => {
+    isConnected = false;
     offToken();
     offChange();
     if (provider.read === read) provider.read = undefined;

@@ -38,7 +38,10 @@ export interface WebviewLink {
 
 const hasUser = (phase: Phase): boolean => phase !== 'empty' && phase !== 'optedOut';
 
-/** Who is signed in, and the number of logins and logouts that are known; the host's own count as its messages say. */
+/** Shortest time between two requests for the set of one login, ms: the host may hold a set that has ended. */
+const ASK_AGAIN_MS = 30_000;
+
+/** Counts the logins and logouts that this page knows of: `gen` in the messages. The host counts its own. */
 const createLoginCount = (session: Session) => {
   let gen = 0;
   let isSignedIn = hasUser(session.state.phase);
@@ -70,6 +73,58 @@ const createLoginCount = (session: Session) => {
 
 type LoginCount = ReturnType<typeof createLoginCount>;
 
+/**
+ * Ask the host for its set, at most once in {@link ASK_AGAIN_MS} for each login. A set that has ended causes the events after which
+ * the host is asked: the same set again is not adopted.
+ *
+ * @param request  sends the request.
+ * @param obey     carries out a message of the host.
+ */
+const createSetRequests = (
+  session: Session,
+  logins: LoginCount,
+  request: () => Promise<Message | undefined>,
+  obey: (message: Message) => Promise<Partial<Message>>,
+) => {
+  /** The last request: the login, the time, and the set that was adopted. */
+  let last = { gen: -1, at: 0, set: '' };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const ask = async (): Promise<void> => {
+    const gen = logins.gen();
+    const at = Date.now();
+    const isSameLogin = last.gen === gen;
+    const waitMs = last.at + ASK_AGAIN_MS - at;
+    // A longer wait: the clock was set back.
+    if (isSameLogin && waitMs > 0 && waitMs <= ASK_AGAIN_MS) {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        if (!session.advertisingToken) void ask();
+      }, waitMs);
+      return;
+    }
+    const current = { gen, at, set: isSameLogin ? last.set : '' };
+    last = current;
+    const answer = await request();
+    if (!answer) return;
+    const set = JSON.stringify(answer.body);
+    if (answer.gen === gen && set === current.set) return;
+    current.gen = Math.max(gen, answer.gen);
+    // No set means that nobody is signed in.
+    const withoutSet = logins.isSignedIn() ? 'clear' : 'none';
+    const { error } = await obey({ ...answer, type: answer.body ? 'set' : withoutSet });
+    if (answer.body && !error) current.set = set;
+  };
+  return { ask, stop: () => clearTimeout(timer) };
+};
+
+/** Make the session follow a message of the host; undefined if the message is none that changes it. */
+const write = (session: Session, type: string, body: unknown): Promise<unknown> | undefined => {
+  if (type === 'set') return session.setTokens(body as TokenAnswer);
+  if (type === 'clear') return session.clear();
+  return undefined;
+};
+
 /** The exchange of messages with the host: greets it, carries out what it says, and tells it what the session does. */
 const createExchange = (session: Session, logins: LoginCount, options: WebviewOptions) => {
   const { owner = 'page', channel: name = 'tesseraHost', timeoutMs = 3_000 } = options;
@@ -83,29 +138,27 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
     if (isLinked) void channel.send('evt', 'changed', { body: status() });
   };
 
-  /** Ask a host that owns the identity for its set; none means that nobody is signed in. */
-  const askHost = async () => {
-    const answer = isLinked && owner === 'host' && (await channel.request('get'));
-    if (answer) void obey({ ...answer, type: answer.body ? 'set' : logins.isSignedIn() ? 'clear' : 'none' });
-  };
+  /** Ask a host that owns the identity for its set. */
+  const askHost = () => void (isLinked && owner === 'host' && sets.ask());
 
   const link = (gen: number) => {
     // Logins and logouts from before the greeting count on top of the host's.
     logins.setGen(isLinked ? Math.max(logins.gen(), gen) : logins.gen() + gen);
     isLinked = true;
     announce();
-    void askHost();
+    askHost();
   };
 
   /** Carry out a message of the host; returns the members of the answer. */
   const obey = async ({ type, gen, body }: Message): Promise<Partial<Message>> => {
     // A set changes the token at once only when the stored state is known.
     await session.ready;
+    if (channel.isClosed()) return { error: 'late' };
     if (type === 'hello') link(gen);
-    else if (channel.isClosed() || !isLinked || gen < logins.gen()) return { error: 'late' };
+    else if (!isLinked || gen < logins.gen()) return { error: 'late' };
     else logins.setGen(gen);
     try {
-      const written = type === 'set' ? session.setTokens(body as TokenAnswer) : type === 'clear' && session.clear();
+      const written = write(session, type, body);
       if (written) {
         logins.hostActed();
         await written;
@@ -116,6 +169,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
     }
   };
 
+  const sets = createSetRequests(session, logins, () => channel.request('get'), obey);
   const channel = createHostChannel({ name, timeoutMs, gen: logins.gen, receive: obey });
   return {
     announce,
@@ -127,6 +181,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
       if (answer) await obey(answer);
       return isLinked;
     },
+    stopAsking: sets.stop,
     close: channel.close,
   };
 };
@@ -142,7 +197,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
 export function connectWebview(session: Session, options: WebviewOptions = {}): WebviewLink {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectWebview', OPTIONS, options);
   const logins = createLoginCount(session);
-  const { announce, isAnnounced, askHost, greet, close } = createExchange(session, logins, options);
+  const { announce, isAnnounced, askHost, greet, stopAsking, close } = createExchange(session, logins, options);
   const unsubscribes = [
     session.on('token', ({ advertisingToken, cause }) => {
       logins.tokenChanged(advertisingToken, cause);
@@ -156,6 +211,7 @@ export function connectWebview(session: Session, options: WebviewOptions = {}): 
     }),
     session.on('needsTokens', askHost),
     session.on('expired', askHost),
+    stopAsking,
   ];
   return {
     ready: greet(),

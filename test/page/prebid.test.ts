@@ -131,3 +131,16 @@ test('a missing global is created, with a queue that Prebid takes over', async (
   expect(Reflect.get(window, 'pbjs')).toEqual({ que: [expect.any(Function)] });
   fixture.close();
 });
+
+test('a Prebid that never loads has one waiting call, however often the session changes', async () => {
+  const fixture = createOperatorFixture();
+  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+  const { pbjs } = createPrebid();
+  connectPrebid(session, { pbjs });
+  await session.ready;
+  await fixture.advance(120 * MINUTE);
+  expect(fixture.requests.length).toBeGreaterThan(4);
+  // The first configuration, and one for all changes.
+  expect(pbjs.que).toHaveLength(2);
+  fixture.close();
+});

@@ -194,6 +194,26 @@ describe('in a page', () => {
     expect(element.textContent).not.toContain(former);
   });
 
+  test('after a change of `user` no render and no effect of a child sees the former session', async () => {
+    const seen: [user: string, token: string | undefined][] = [];
+    const Child = ({ user, token }: { user: string; token: string | undefined }) => {
+      useLayoutEffect(() => void seen.push([user, token]));
+      return null;
+    };
+    const Parent = ({ given, user }: { given: SessionOptions; user: string }) =>
+      h(Child, { user, token: useAdvertisingToken(useSession({ ...given, user }).session) });
+    const given = await optionsWith();
+    const { root } = await mount(h(Parent, { given, user: 'account-a' }));
+    await settle();
+    const former = seen.at(-1)![1]!;
+    expect(former).toBeDefined();
+    await act(async () => root.render(h(Parent, { given: { ...given, tokens: undefined }, user: 'account-b' })));
+    await settle();
+    const later = seen.filter(([user]) => user === 'account-b');
+    expect(later.length).toBeGreaterThan(0);
+    expect(later.filter(([, token]) => token === former)).toEqual([]);
+  });
+
   test('StrictMode: one session is open although effects run twice', async () => {
     const { Probe, sessions } = createProbe();
     const { element, root } = await mount(h(StrictMode, null, h(Probe, { given: await optionsWith() })));

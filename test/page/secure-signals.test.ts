@@ -59,6 +59,16 @@ describe('the provider', () => {
     expect(gpt.pushes).toEqual([UID2]);
   });
 
+  test('is not pushed after a disconnection that comes before the session is loaded', async () => {
+    const gpt = createGpt();
+    gpt.load();
+    const { session } = fixture.open({ tokens: await userOf('user') });
+    connectSecureSignals(session)();
+    await session.ready;
+    await fixture.settle();
+    expect(gpt.pushes).toEqual([]);
+  });
+
   test('is not pushed if somebody else has pushed one with the same id', async () => {
     const gpt = createGpt();
     Object.assign(window, {

@@ -178,6 +178,77 @@ describe('a bridge', () => {
   });
 });
 
+describe('after disconnect', () => {
+  test.each(['WKWebView with reply', 'Android'] as const)(
+    'before the stored state is known, %s receives no token',
+    async (kind) => {
+      const host = createHost(kind, ({ type }) => (type === 'hello' ? {} : undefined));
+      host.arrive();
+      const { session } = fixture.open({ tokens: await userOf('user') });
+      const link = connect(session);
+      host.say({ kind: 'req', type: 'hello', id: 'host-1' });
+      await Promise.resolve();
+      link.disconnect();
+      const before = host.received.length;
+      await fixture.settle();
+      expect(await link.ready).toBe(false);
+      expect(host.received.slice(before)).toEqual([]);
+    },
+  );
+
+  test('the object of Android has no listener, unless it is of somebody else', async () => {
+    const port = { postMessage: () => {}, onmessage: null as unknown };
+    Object.assign(window, { [CHANNEL]: port });
+    const { session } = fixture.open();
+    connect(session).disconnect();
+    expect(port.onmessage).toBeNull();
+    const link = connect(session);
+    const other = () => {};
+    port.onmessage = other;
+    link.disconnect();
+    expect(port.onmessage).toBe(other);
+    await fixture.settle();
+  });
+
+  test.each(['the handle', 'a promise of the handle'])('the listener of Capacitor is removed: %s', async (what) => {
+    const remove = vi.fn();
+    const addListener = () => (what === 'the handle' ? { remove } : Promise.resolve({ remove }));
+    Object.assign(window, { Capacitor: { Plugins: { [CHANNEL]: { postMessage: async () => {}, addListener } } } });
+    connect(fixture.open().session).disconnect();
+    await fixture.settle();
+    expect(remove).toHaveBeenCalledOnce();
+  });
+});
+
+describe('what is no host', () => {
+  // As browsers do: named elements and frames are properties of an object in the prototype chain of `window`.
+  const properties = Object.getPrototypeOf(window) as object;
+  afterEach(() => void Reflect.deleteProperty(properties, CHANNEL));
+
+  test('an element or a frame of that name', async () => {
+    const received: unknown[] = [];
+    const element = { postMessage: (text: unknown) => received.push(text), onmessage: undefined };
+    Object.defineProperty(properties, CHANNEL, { value: element, configurable: true });
+    const { session } = fixture.open({ tokens: await userOf('user') });
+    const link = connect(session);
+    const host = createHost('React Native', ({ type }) => (type === 'hello' ? {} : undefined));
+    host.arrive();
+    await vi.advanceTimersByTimeAsync(250);
+    expect(await link.ready).toBe(true);
+    expect([received, element.onmessage]).toEqual([[], undefined]);
+  });
+
+  test('a property that throws', async () => {
+    const refuse = () => {
+      throw new DOMException('refused', 'SecurityError');
+    };
+    Object.defineProperty(window, 'Capacitor', { get: refuse, configurable: true });
+    Object.defineProperty(window, CHANNEL, { get: refuse, configurable: true });
+    createHost('WKWebView', ({ type }) => (type === 'hello' ? {} : undefined)).arrive();
+    expect(await connect(fixture.open().session).ready).toBe(true);
+  });
+});
+
 describe('messages', () => {
   const open = async (options: WebviewOptions = {}, given: Partial<SessionOptions> = {}) => {
     const host = createOwner();
@@ -407,6 +478,49 @@ describe('the generation', () => {
     await fixture.advance(MINUTE);
     expect(host.received.map(({ type }) => type)).toContain('get');
     expect(session.state.phase).toBe('fresh');
+  });
+});
+
+describe('a host that owns a set that has ended', () => {
+  const endedSet = async (n: number) => {
+    const { body } = (await userOf('user')) as { body: object };
+    const past = Date.now() - n * MINUTE;
+    return { ...body, identity_expires: past, refresh_from: past, refresh_expires: past };
+  };
+  const open = async (answer: () => unknown) => {
+    const host = createHost('WKWebView', ({ type }) => {
+      if (type === 'hello') return { gen: 1 };
+      return type === 'get' ? { gen: 1, body: answer() } : undefined;
+    });
+    host.arrive();
+    const { session } = fixture.open({ refresh: 'off' });
+    await connect(session, { owner: 'host' }).ready;
+    return {
+      session,
+      count: () => new Set(host.received.filter(({ type }) => type === 'get').map(({ id }) => id)).size,
+    };
+  };
+
+  test('is asked again after 30 seconds, and not once more for the same answer', async () => {
+    const set = await endedSet(1);
+    const { count } = await open(() => set);
+    await fixture.advance(29_000);
+    expect(count()).toBe(1);
+    await fixture.advance(30 * MINUTE);
+    expect(count()).toBe(2);
+  });
+
+  test('is asked at most every 30 seconds if its answers differ, and no more once it has a good one', async () => {
+    const sets = [await endedSet(4), await endedSet(3), await endedSet(2)];
+    const good = await userOf('user');
+    const { session, count } = await open(() => sets.shift() ?? good);
+    await fixture.advance(59_000);
+    expect([count(), session.advertisingToken]).toEqual([2, undefined]);
+    await fixture.advance(MINUTE);
+    expect(session.advertisingToken).toBe(wireTokenOf(good));
+    const asked = count();
+    await fixture.advance(10 * MINUTE);
+    expect(count()).toBe(asked);
   });
 });
 

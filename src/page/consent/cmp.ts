@@ -93,8 +93,12 @@ const connect = (
 ): Connection | undefined => {
   const cmp = attempt(() => frame[api]);
   if (typeof cmp === 'function') return connectByCall(cmp as never, version, receive);
-  if (attempt(() => (frame.frames as never)[`${api}Locator`])) return connectByMessage(frame, api, version, receive);
-  return frame === window.top ? undefined : connect(frame.parent as never, api, version, receive);
+  // In the window of the page itself the function is needed: a CMP that is still to come would not receive the message.
+  const isLocated = frame !== (window as unknown) && attempt(() => (frame.frames as never)[`${api}Locator`]);
+  if (isLocated) return connectByMessage(frame, api, version, receive);
+  // A page may have a variable of the name `parent`.
+  const parent = frame === window.top ? undefined : attempt(() => frame.parent as never);
+  return parent && connect(parent, api, version, receive);
 };
 
 /**

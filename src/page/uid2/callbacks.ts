@@ -14,8 +14,8 @@ export function run(work: () => unknown): void {
 }
 
 export interface Callbacks {
-  /** The array that pages push onto. */
-  readonly list: Callback[];
+  /** The array that pages push onto. A page may assign another one: that receives the later events. */
+  list: Callback[];
   emit(event: EventType, identity: Identity | null): void;
   addLegacy(callback: LegacyCallback): void;
   emitLegacy(status: LegacyStatus, token?: string): void;
@@ -41,9 +41,9 @@ export function createCallbacks(
     for (const event of events) send(more, event, identity);
     return Array.prototype.push.apply(list, more);
   };
-  return {
+  const callbacks: Callbacks = {
     list,
-    emit: (event, identity) => send(list, event, identity),
+    emit: (event, identity) => send(callbacks.list, event, identity),
     addLegacy: (callback) => void legacy.add(callback),
     emitLegacy: (name, token) => {
       const [status, statusText] = LEGACY[name];
@@ -51,4 +51,5 @@ export function createCallbacks(
       for (const callback of legacy) run(() => callback(payload));
     },
   };
+  return callbacks;
 }

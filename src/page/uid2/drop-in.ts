@@ -10,7 +10,9 @@ import { createSession, type TokenAnswer } from '../../session/index.ts';
 import { addressFault, parseBaseUrl } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
+import { tryTo } from './places.ts';
 import {
+  BEFORE_ALL_ACTS,
   type Claim,
   choose,
   claimOf,
@@ -18,7 +20,6 @@ import {
   isDated,
   isMark,
   newsIn,
-  UNDATED_COPY,
   wireOf,
 } from './precedence.ts';
 import { type DropIn, identityOf, isStarted, knownNow, readClaims, type Started, type State } from './state.ts';
@@ -132,7 +133,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     // The login comes after a logout, even if the clock was set back.
     if (newest?.answer === 'logout') records.expectAct(offer.refreshToken, newest.actAt + 1);
     // Where nothing else is known, the page may be gone before the database has answered.
-    if (fromPage && !newest) keep(dropIn, { answer: offer, actAt: UNDATED_COPY });
+    if (fromPage && !newest) keep(dropIn, { answer: offer, actAt: BEFORE_ALL_ACTS });
   }
   const session = createSession({
     baseUrl,
@@ -146,7 +147,8 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   dropIn.state = state;
   const isCurrent = () => dropIn.state === state;
   // A database that hangs holds up neither a copy nor a tombstone.
-  if (claims.length > 0) setTimeout(() => isCurrent() && announce(dropIn, state), PATIENCE_MS);
+  if (claims.length > 0)
+    setTimeout(() => isCurrent() && state.name === 'reading' && announce(dropIn, state), PATIENCE_MS);
   session.subscribe(() => update(dropIn));
   void session.ready.then(() => {
     if (!isCurrent()) return;
@@ -181,6 +183,8 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
 
 /** Log out. An opt-out stays. */
 export function disconnect(dropIn: DropIn): void {
+  // The options of before `abort` name the cookie. Damaged ones of an earlier page are as none.
+  if (!isStarted(dropIn.state)) tryTo(() => start(dropIn, dropIn.options));
   if (!isStarted(dropIn.state)) start(dropIn, {});
   const state = dropIn.state as Started;
   keepAct(dropIn, state, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);

@@ -61,7 +61,12 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     return identityOf(dropIn);
   };
   return {
-    callbacks: dropIn.callbacks.list,
+    get callbacks() {
+      return dropIn.callbacks.list;
+    },
+    set callbacks(list) {
+      if (Array.isArray(list)) dropIn.callbacks.list = list;
+    },
     init: (given) => {
       options = init(dropIn, given, options);
     },

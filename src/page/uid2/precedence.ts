@@ -1,6 +1,7 @@
 /**
  * Which of several identities counts: that of the page, the cookie that a server has set, our own copy, what the former
- * SDK has left, the tombstone of a logout or an opt-out, and the session's record. Pure: values in, a decision out.
+ * SDK has left, the tombstone of a logout or an opt-out, and the session's record. Values in, a
+ * decision out; the clock is read only to refuse a hostile time.
  *
  * A copy or tombstone of ours has the member `tessera`: the time of the act (login, logout, opt-out) behind it, epoch ms. Among
  * copies, tombstones and the record the newest act wins. A value without that member comes from the page, a server or the UID2 SDK.
@@ -20,14 +21,17 @@ export interface Claim {
 }
 
 /** The time of what a server or the UID2 SDK says: later than every known time, earlier than what the page says. */
-const UNKNOWN_TIME = Number.MAX_VALUE;
+const AFTER_ALL_ACTS = Number.MAX_VALUE;
 
 /** The time of a copy whose act has none: it counts only where nothing else is known. */
-export const UNDATED_COPY = 1;
+export const BEFORE_ALL_ACTS = 1;
+
+/** A time further ahead is hostile, ms. By a clock that was set back to 1970, copies of today are decades ahead. */
+const HUNDRED_YEARS_MS = 3.2e12;
 
 /** Tell whether a claim has the time of its act. */
 export function isDated({ actAt }: Claim): boolean {
-  return actAt < UNKNOWN_TIME;
+  return actAt < AFTER_ALL_ACTS;
 }
 
 /** Tell whether a claim marks a logout or an opt-out. */
@@ -40,10 +44,11 @@ export function claimOf({ from, value }: Found): Claim | undefined {
   const { status, tessera } = Object(value) as Identity;
   // A server that says `logout` has no identity to name: nothing follows from it.
   const answer = status === 'logout' && tessera ? status : tryTo(() => parsePlainAnswer(value));
-  const undated = from === 'page' ? Number.POSITIVE_INFINITY : UNKNOWN_TIME;
-  return (
-    answer && { answer, actAt: tessera ? Math.min(Number(tessera) || UNDATED_COPY, Number.MAX_SAFE_INTEGER) : undated }
-  );
+  const undated = from === 'page' ? Number.POSITIVE_INFINITY : AFTER_ALL_ACTS;
+  const actAt = !tessera ? undated : typeof tessera === 'number' ? tessera : BEFORE_ALL_ACTS;
+  // No later act could outrank a hostile time.
+  const isHostile = tessera && actAt > Date.now() + HUNDRED_YEARS_MS;
+  return answer && !isHostile ? { answer, actAt } : undefined;
 }
 
 /**
@@ -112,7 +117,7 @@ export function newsIn(
   considered: ReadonlySet<string | undefined>,
 ): Claim[] {
   // A record without a time was written by a session alone; no copy is known to be newer.
-  const recordAt = record ? (record.actAt ?? UNKNOWN_TIME) : 0;
+  const recordAt = record ? (record.actAt ?? AFTER_ALL_ACTS) : 0;
   const news: Claim[] = [];
   if (newest) {
     // An opt-out without a time is news once.
@@ -122,7 +127,7 @@ export function newsIn(
     if (isNewer || isRefreshed) news.push(newest);
   }
   // Behind an opt-out, a set waits until the service accepts it.
-  if (supplied && !considered.has(supplied.refreshToken)) news.push({ answer: supplied, actAt: UNKNOWN_TIME });
+  if (supplied && !considered.has(supplied.refreshToken)) news.push({ answer: supplied, actAt: AFTER_ALL_ACTS });
   return news;
 }
 
@@ -132,7 +137,7 @@ export function newsIn(
  * @param isInForce  its set has not ended.
  */
 export function claimOfRecord(record: DatedRecord | undefined, isInForce: boolean): Claim | undefined {
-  const claim = (answer: Claim['answer']) => ({ answer, actAt: record?.actAt || UNDATED_COPY });
+  const claim = (answer: Claim['answer']) => ({ answer, actAt: record?.actAt || BEFORE_ALL_ACTS });
   if (record?.optedOut) return claim('optout');
   if (record?.set) return isInForce ? claim(record.set) : undefined;
   return record?.clearedAt === undefined ? undefined : claim('logout');

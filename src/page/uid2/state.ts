@@ -49,17 +49,19 @@ export function isStarted(state: State): state is Started {
   return 'session' in state;
 }
 
-/** What counts while the session's record is not known. */
+/** What counts while the session's record is not known. The record may be read again later: then another tab's tombstone counts. */
 const choiceNow = (dropIn: DropIn): Choice => {
   const { state } = dropIn;
-  return choose(isStarted(state) ? state.claims : readClaims(dropIn));
+  const places = state.name === 'reading' ? [] : readClaims(dropIn);
+  return choose(isStarted(state) ? [...places, ...state.claims] : places);
 };
 
 /** Describe what the page may know now. */
 export function knownNow(dropIn: DropIn): Known {
   const { state } = dropIn;
   const now = Date.now();
-  if (state.name === 'ready') {
+  // A page that was hidden reads the record again, and until then the session gives no token.
+  if (state.name === 'ready' && state.session.state.waitingFor !== 'storage') {
     const { advertisingToken } = state.session;
     const { phase, endsAt, clockOffsetMs = 0 } = state.session.state;
     return describe(phase, advertisingToken, endsAt, now + clockOffsetMs);

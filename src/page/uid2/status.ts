@@ -67,5 +67,6 @@ export function eventsBetween(before: Known | undefined, { condition, token }: K
 
 /** Return the legacy status for a change. */
 export function statusBetween(before: Known | undefined, { condition }: Known): LegacyStatus {
-  return condition === 'established' && before?.token ? 'refreshed' : condition;
+  const couldRefresh = before?.token || before?.condition === 'expired';
+  return condition === 'established' && couldRefresh ? 'refreshed' : condition;
 }

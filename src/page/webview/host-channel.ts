@@ -27,30 +27,56 @@ export interface Message {
 /** The members that are used of the objects that hosts put into a page; `addListener` is that of a Capacitor plugin. */
 interface Port {
   postMessage(message: unknown): unknown;
-  onmessage?: Listener;
-  addListener?(event: 'message', listener: Listener): unknown;
+  onmessage?: Listener | null;
+  addListener?(event: 'message', listener: Listener): ListenerHandle | Promise<ListenerHandle>;
 }
+type ListenerHandle = { remove?(): unknown } | undefined;
 type Listener = (event: { source?: unknown; origin?: string; data: unknown }) => void;
-type Post = (text: string) => unknown;
-type Hosts = { [channel: string]: Port | undefined } & {
-  webkit?: { messageHandlers?: Record<string, Port | undefined> };
-  Capacitor?: { Plugins?: Record<string, Port | undefined> };
-  ReactNativeWebView?: Port;
-};
+type Ports = Record<string, Port | undefined>;
+
+/** A host that was found. */
+interface Host {
+  post(text: string): unknown;
+  /** Hear nothing more. */
+  leave(): void;
+}
 
 /** Interval at which an unanswered request is repeated, ms: a bridge may be installed late, and may lose early messages. */
 const REPEAT_MS = 250;
 
+/**
+ * Read a host's object in a property of `window`. Named elements and frames are not own properties, see `clobbering.ts`; what throws
+ * is no host.
+ */
+const readPort = <T>(name: string, read: (own: T) => Port | undefined): Port | undefined => {
+  try {
+    return Object.hasOwn(window, name) ? read(Reflect.get(window, name)) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
 /** Find the host's object, and listen to it if messages arrive through it; undefined while there is none. */
-const findHost = (channel: string, hear: Listener): Post | undefined => {
-  const { Capacitor, webkit, ReactNativeWebView, [channel]: listener } = window as unknown as Hosts;
-  const plugin = Capacitor?.Plugins?.[channel];
-  const port = plugin ?? webkit?.messageHandlers?.[channel] ?? listener ?? ReactNativeWebView;
+const findHost = (channel: string, hear: Listener): Host | undefined => {
+  const plugin = readPort<{ Plugins?: Ports }>('Capacitor', ({ Plugins }) => Plugins?.[channel]);
+  const handler = readPort<{ messageHandlers?: Ports }>('webkit', ({ messageHandlers }) => messageHandlers?.[channel]);
+  const listener = readPort<Port>(channel, (port) => port);
+  const port = plugin ?? handler ?? listener ?? readPort<Port>('ReactNativeWebView', (native) => native);
   // Capacitor and Android deliver messages through the object that receives them.
-  plugin?.addListener?.('message', hear);
+  const added = plugin?.addListener?.('message', hear);
   if (listener) listener.onmessage = hear;
-  // Capacitor plugins take and return objects.
-  return port && ((text) => port.postMessage(plugin ? { data: text } : text));
+  return (
+    port && {
+      // Capacitor plugins take and return objects.
+      post: (text) => port.postMessage(plugin ? { data: text } : text),
+      leave: () => {
+        if (listener?.onmessage === hear) listener.onmessage = null;
+        Promise.resolve(added)
+          .then((handle) => handle?.remove?.())
+          .catch(() => {}); // the app is gone
+      },
+    }
+  );
 };
 
 /** Parse a message of version 1 or another; undefined for anything that is not in this envelope. */
@@ -105,15 +131,16 @@ interface ChannelOptions {
 /** Create a channel that listens. There may be no host yet, or none ever. */
 export const createHostChannel = ({ name, timeoutMs, gen, receive }: ChannelOptions) => {
   let isClosed = false;
-  let post: Post | undefined;
+  let host: Host | undefined;
 
   const send = async (kind: Message['kind'], type: string, more: Partial<Message> = {}) => {
+    if (isClosed) return;
     try {
-      post ??= findHost(name, hear);
+      host ??= findHost(name, hear);
       const message = { v: 1, ns: 'tessera', kind, type, gen: gen(), ...more } satisfies Message;
-      const answer = await post!(JSON.stringify(message));
+      const reply = await host!.post(JSON.stringify(message));
       // A WKWebView handler with reply and a Capacitor plugin answer in place.
-      void accept((answer as { data?: unknown } | undefined)?.data ?? answer);
+      void accept((reply as { data?: unknown } | undefined)?.data ?? reply);
     } catch {} // there is no host yet, or no longer
   };
   const { request, pending } = createRequests(timeoutMs, (type, id) => void send('req', type, { id }));
@@ -122,9 +149,12 @@ export const createHostChannel = ({ name, timeoutMs, gen, receive }: ChannelOpti
     const message = isClosed ? undefined : parseMessage(text);
     if (!message) return;
     const { kind, id, type, v } = message;
-    const answer =
-      v !== 1 ? { error: 'version' } : kind === 'res' ? pending.get(id!)?.(message) : await receive(message);
-    if (kind === 'req') void send('res', type, { id, ...answer });
+    if (kind === 'res' && v === 1) {
+      pending.get(id!)?.(message);
+      return;
+    }
+    const result = v === 1 ? await receive(message) : { error: 'version' };
+    if (kind === 'req') void send('res', type, { id, ...result });
   };
 
   /**
@@ -145,6 +175,7 @@ export const createHostChannel = ({ name, timeoutMs, gen, receive }: ChannelOpti
       isClosed = true;
       removeEventListener('message', hear);
       for (const end of pending.values()) end();
+      host?.leave();
     },
   };
 };

@@ -31,6 +31,22 @@ describe.each([
     expect(answers).toEqual([true]);
   });
 
+  test('is added to a CMP that comes later, although its locator is in the page already', async () => {
+    const locator = document.createElement('iframe');
+    locator.name = `${api}Locator`;
+    document.body.append(locator);
+    Object.assign(window, { [locator.name]: locator });
+    const answers = ask(consent({ waitMs: 5000 }));
+    await settle();
+    const cmp = installCmp();
+    await vi.advanceTimersByTimeAsync(1000);
+    cmp.publish(granted);
+    await settle();
+    expect(answers).toEqual([true]);
+    locator.remove();
+    Reflect.deleteProperty(window, locator.name);
+  });
+
   test('ignores data that comes with success: false', async () => {
     const cmp = installCmp();
     const answers = ask(consent());

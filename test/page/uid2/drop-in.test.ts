@@ -66,6 +66,17 @@ describe('the global', () => {
     expect(events()).toEqual(['SdkLoaded']);
   });
 
+  test('another array that the page assigns to callbacks receives the later events', async () => {
+    load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    const heard: string[] = [];
+    sdk.callbacks = [(event) => void heard.push(event)];
+    sdk.callbacks = null as never;
+    sdk.disconnect();
+    await fixture.settle();
+    expect([emitted.length, heard]).toEqual([2, ['IdentityUpdated']]);
+  });
+
   test('stays with an SDK that is already installed', () => {
     const other = { init: () => {}, callbacks: [] };
     window.__uid2 = other as never;
@@ -306,6 +317,25 @@ describe('the life of an identity', () => {
     nextPage().init({});
     await until(() => seen.add(sdk.getAdvertisingToken()) && sdk.isInitComplete());
     expect([...seen]).toEqual([undefined]);
+  });
+
+  test('disconnect after abort removes the cookie of the last options', async () => {
+    const options = { useCookie: true, cookiePath: '/', cookieDomain: location.hostname };
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1), ...options });
+    await complete();
+    sdk.abort();
+    sdk.disconnect();
+    await complete();
+    // Other hosts find the tombstone in the shared cookie.
+    expect([cookie(), local()]).toMatchObject([{ status: 'logout' }, { status: 'logout' }]);
+  });
+
+  test('disconnect with damaged options of an earlier page logs out without them', async () => {
+    putLocal({ baseUrl: 'operator' }, `${KEY}_config`);
+    putLocal(wireSet(1));
+    load().disconnect();
+    await fixture.settle();
+    expect([sdk.isLoginRequired(), local()?.advertising_token]).toEqual([true, undefined]);
   });
 
   test.each(['before init', 'before init is complete'])('disconnect %s keeps an opt-out', async (when) => {
@@ -560,6 +590,24 @@ describe('the legacy callback', () => {
     await complete();
     await fixture.settle();
     expect(received).toEqual([[status, undefined]]);
+  });
+
+  test('receives expired, then refreshed by the refresh, and established by a login', async () => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1, Date.now() - 2 * HOUR), callback });
+    await complete();
+    await fixture.settle();
+    expect(received).toEqual([
+      [100, undefined],
+      [1, 'advertising-2'],
+    ]);
+    sdk.disconnect();
+    await fixture.settle();
+    sdk.setIdentity(newSet(5));
+    await fixture.settle();
+    expect(received.slice(2)).toEqual([
+      [-1, undefined],
+      [0, 'advertising-5'],
+    ]);
   });
 
   test('receives expired, then refresh expired', async () => {

@@ -16,7 +16,7 @@ import {
 import type { DatedRecord } from '../../../src/session/dated-store.ts';
 import { parseTokenSet } from '../../../src/token/token-set.ts';
 import { BASE_URL, wireSet } from '../../session/fixtures.ts';
-import { MINUTE, START } from '../../support/fixtures.ts';
+import { DAY, MINUTE, START } from '../../support/fixtures.ts';
 
 const OLDER = START - 10 * MINUTE;
 const NEWER = START - 5 * MINUTE;
@@ -160,12 +160,19 @@ test('what a page supplies is a set, an answer, a copy, an opt-out, or malformed
     expect(supplied(malformed)).toBeUndefined();
 });
 
-test('a time that is not a finite number is a time nevertheless: a hostile cookie is followed once', () => {
-  for (const tessera of ['Infinity', 1e300, 'text', [], true]) {
+test('a time that is no number counts as before every act', () => {
+  for (const tessera of ['Infinity', 'text', [], true, { toString: 1, valueOf: 1 }]) {
     const claim = claimOf({ from: 'cookie', value: { status: 'logout', tessera } })!;
-    expect(claim.actAt).toBeLessThanOrEqual(Number.MAX_SAFE_INTEGER);
-    expect(newsIn({ newest: claim }, signedOut(claim.actAt), new Set())).toEqual([]);
+    expect(newsIn({ newest: claim }, signedOut(OLDER), new Set())).toEqual([]);
   }
+});
+
+test('a time more than a hundred years ahead is refused: no later act could outrank it', () => {
+  const logoutAt = (tessera: number) => claimOf({ from: 'cookie', value: { status: 'logout', tessera } });
+  for (const tessera of [Date.now() + 102 * 365.25 * DAY, Number.MAX_SAFE_INTEGER, 1e300, Number.POSITIVE_INFINITY])
+    expect(logoutAt(tessera)).toBeUndefined();
+  // A clock that was set back to 1970 makes today's acts look decades ahead.
+  expect(logoutAt(Date.now() + 99 * 365.25 * DAY)).toBeDefined();
 });
 
 test.each<[sentence: string, found: Found[], now: number, result: number]>([

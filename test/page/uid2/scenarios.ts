@@ -205,6 +205,18 @@ const shared: Record<string, Scenario> = {
       [-4, NO_TOKEN],
     ]),
   },
+  'legacy-callback-after-expiry': {
+    what: 'init with an identity that has expired and can be refreshed: what the callback of init receives of the refresh',
+    run: async (world) => {
+      const statuses: unknown[] = [];
+      const callback = ({ status, advertisingToken }: Record<string, unknown>) =>
+        statuses.push([status, advertisingToken]);
+      await signedIn(world, wireSet(1, Date.now() - 2 * HOUR), { ...OPTIONS, callback });
+      await world.settle();
+      return statuses.at(-1);
+    },
+    ...same([1, 'advertising-2']),
+  },
   'secure-signals': {
     what: "the ecosystem's Secure Signals script: the events at which it finds an identity, and the token that it collects",
     run: async (world) => {

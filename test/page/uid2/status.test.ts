@@ -45,6 +45,8 @@ test.each([
   ['an ended identity at the start', undefined, known('ended'), ['InitCompleted'], 'ended'],
   ['a login', known('empty'), known('established', 'a'), ['IdentityUpdated'], 'established'],
   ['a refresh', known('established', 'a'), known('established', 'b'), ['IdentityUpdated'], 'refreshed'],
+  ['a refresh after the expiry', known('expired'), known('established', 'b'), ['IdentityUpdated'], 'refreshed'],
+  ['a login after the end', known('ended'), known('established', 'b'), ['IdentityUpdated'], 'established'],
   ['an expiry', known('established', 'a'), known('expired'), ['IdentityUpdated'], 'expired'],
   ['the end of the refresh token', known('established', 'a'), known('ended', 'a'), ['IdentityUpdated'], 'ended'],
   ['a logout', known('established', 'a'), known('empty'), ['IdentityUpdated'], 'empty'],

@@ -7,6 +7,7 @@ import {
   answersPlain,
   answersSealed,
   createFixture,
+  dispatch,
   hangs,
   offline,
   restoreGlobals,
@@ -251,6 +252,7 @@ describe('a hostile cookie in cookie mode', () => {
   test.each<object>([
     { status: { toString: 1 }, tessera: {} },
     { status: 'logout', tessera: { valueOf: 1 } },
+    { status: 'logout', tessera: { toString: 1, valueOf: 1 } },
     { status: 'logout', tessera: '__proto__' },
     { status: 'optout', body: null, tessera: -1 },
     { status: 'success', body: null },
@@ -280,23 +282,28 @@ describe('a hostile cookie in cookie mode', () => {
     expect([sdk.getIdentity(), empty['advertising_token'], empty['y']]).toEqual([null, undefined, undefined]);
   });
 
-  test('of the greatest time is followed once; later acts count again', async () => {
-    sdk.init({ ...COOKIE, identity: wireSet(1) });
-    await complete();
-    putCookie({ status: 'logout', tessera: 1e300 });
-    sdk.getAdvertisingToken();
-    await fixture.settle();
-    sdk.setIdentity(newSet(9));
-    await fixture.settle();
-    visit().init(COOKIE);
-    await complete();
-    expect(sdk.getAdvertisingToken()).toBe('advertising-9');
-    sdk.disconnect();
-    await fixture.settle();
-    visit().init(COOKIE);
-    await complete();
-    expect(sdk.getAdvertisingToken()).toBeUndefined();
-  });
+  test.each([Number.MAX_SAFE_INTEGER, 1e300])(
+    'of the time %d prevents neither a login nor a logout',
+    async (tessera) => {
+      sdk.init({ ...SHARED, identity: wireSet(1) });
+      await complete();
+      putCookie({ status: 'logout', tessera });
+      expect(sdk.getAdvertisingToken()).toBe('advertising-1');
+      await fixture.settle();
+      tick();
+      sdk.setIdentity(newSet(9));
+      await fixture.settle();
+      visit('two').init(SHARED);
+      await complete();
+      expect(sdk.getAdvertisingToken()).toBe('advertising-9');
+      tick();
+      sdk.disconnect();
+      await fixture.settle();
+      visit('one').init(SHARED);
+      await complete();
+      expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, true]);
+    },
+  );
 });
 
 describe('what the page does', () => {
@@ -719,6 +726,83 @@ describe('a database', () => {
     visit().init({ baseUrl: BASE_URL });
     await complete();
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, true]);
+  });
+});
+
+describe('a page that was hidden, and whose record has not been read again', () => {
+  const hide = async (how: string) => {
+    if (how === 'hidden') {
+      setVisible(false);
+      await vi.advanceTimersByTimeAsync(3_000);
+      await fixture.settle();
+    } else {
+      dispatch('pagehide');
+      await fixture.settle();
+    }
+  };
+  const show = (how: string) => (how === 'hidden' ? setVisible(true) : dispatch('pageshow'));
+  const answers = () => [
+    sdk.getAdvertisingToken(),
+    sdk.getIdentity()?.['advertising_token'],
+    sdk.isLoginRequired(),
+    sdk.isIdentityAvailable(),
+    sdk.hasOptedOut(),
+  ];
+
+  test.each([
+    ['hidden', { baseUrl: BASE_URL }],
+    ['hidden', COOKIE],
+    ['cached', { baseUrl: BASE_URL }],
+  ])('%s: answers with the identity, options %j', async (how, options) => {
+    sdk.init({ ...options, identity: wireSet(1) });
+    await complete();
+    await hide(how);
+    show(how);
+    expect(answers()).toEqual(['advertising-1', 'advertising-1', false, true, false]);
+    await fixture.settle();
+    expect(answers()).toEqual(['advertising-1', 'advertising-1', false, true, false]);
+    // Whether there is a token never changed.
+    expect(events).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
+  });
+
+  test.each([
+    ['logout', [undefined, undefined, true, false, false]],
+    ['optout', [undefined, undefined, false, false, true]],
+  ])("another tab's tombstone of a %s counts", async (status, expected) => {
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    await hide('hidden');
+    putLocal({ status, tessera: Date.now() });
+    show('hidden');
+    expect(answers()).toEqual(expected);
+  });
+
+  test('keeps an opt-out', async () => {
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    fixture.serve(answersSealed({ status: 'optout' }));
+    await fixture.advance(16 * MINUTE);
+    await hide('hidden');
+    localStorage.removeItem(KEY);
+    show('hidden');
+    expect(answers()).toEqual([undefined, undefined, false, false, true]);
+  });
+
+  test('a database that hangs then causes no event', async () => {
+    sdk.init({ baseUrl: BASE_URL });
+    await complete();
+    visit();
+    const { indexedDB } = globalThis;
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await fixture.settle();
+    expect(events.at(-1)).toBe('InitCompleted advertising-1');
+    dispatch('pagehide');
+    await fixture.settle();
+    hangDatabase();
+    dispatch('pageshow');
+    await vi.advanceTimersByTimeAsync(250);
+    expect(events).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
+    vi.stubGlobal('indexedDB', indexedDB);
   });
 });
 
