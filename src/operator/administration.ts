@@ -30,11 +30,11 @@ export interface AdministrationOptions {
 /** A generation of keys. Instants are epoch ms. */
 export interface KeyGeneration {
   readonly generation: number;
-  /** `announced`: it seals later. `seals`: it seals now. `opens`: a later one seals. `retired`: it opens nothing. */
+  /** `announced`: encrypts later. `seals`: encrypts now. `opens`: decrypts only, a later one encrypts. `retired`: does neither. */
   readonly state: 'announced' | 'seals' | 'opens' | 'retired';
   readonly activatesAt: number;
   readonly retiredAt: number | null;
-  /** From when on no token that it has sealed is alive; null while no later generation is announced. */
+  /** When the last token under it expires; null while no later generation is announced. */
   readonly endsAt: number | null;
 }
 
@@ -45,15 +45,15 @@ export interface Administration {
     /**
      * Announce the next generation.
      *
-     * @param inMs  time until it seals, ms, 5000 or more.
+     * @param inMs  time until it encrypts, ms, 5000 or more.
      * @throws {RangeError} if a generation is announced already, or `inMs` is shorter.
      */
     rotate(inMs: number): Promise<KeyGeneration>;
     /**
-     * Retire a generation: from now on it opens nothing.
+     * Retire a generation: from now on it decrypts nothing.
      *
-     * @param force  also if tokens that it has sealed may be alive. Their users must sign in again.
-     * @throws {RangeError} if there is no such generation, if it seals, or if its tokens may be alive.
+     * @param force  even if tokens under it may still be valid. Their users must sign in again.
+     * @throws {RangeError} if there is no such generation, if it encrypts now, or if its tokens may still be valid.
      */
     retire(generation: number, force: boolean): Promise<KeyGeneration>;
   };
@@ -94,12 +94,12 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
     rotate: async (inMs) => {
       if (!(inMs >= MIN_ANNOUNCE_MS))
         throw new RangeError(
-          `keys: expected at least ${MIN_ANNOUNCE_MS / 1000} s until the key seals, got ${inMs / 1000}`,
+          `keys: expected at least ${MIN_ANNOUNCE_MS / 1000} s until the key encrypts, got ${inMs / 1000}`,
         );
       const announced = (await list()).find(({ state }) => state === 'announced');
       if (announced)
         throw new RangeError(
-          `keys: expected no announced generation, got ${announced.generation}, which seals from ${instant(announced.activatesAt)}; retire it to announce another`,
+          `keys: expected no announced generation, got ${announced.generation}, which encrypts from ${instant(announced.activatesAt)}; retire it to announce another`,
         );
       const rows = await store.list();
       const longestMs = Math.max(...liveGenerations(rows).map((row) => row.longestMs));
@@ -110,10 +110,10 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
     retire: async (number, force) => {
       const { state, endsAt: end } = await find(number);
       if (state === 'seals')
-        throw new RangeError(`keys: expected a generation that does not seal, got ${number}; rotate first`);
+        throw new RangeError(`keys: expected a generation that does not encrypt now, got ${number}; rotate first`);
       if (state === 'opens' && !force && !(end !== null && end <= now()))
         throw new RangeError(
-          `keys: expected a generation whose tokens have all expired, got ${number}, whose tokens may live until ${end === null ? 'another one seals' : instant(end)}; with force their users must sign in again`,
+          `keys: expected a generation whose tokens have all expired, got ${number}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}; with force their users must sign in again`,
         );
       const row = (await store.list()).find(({ generation }) => generation === number)!;
       await store.put([{ ...row, retiredAt: now() }]);

@@ -156,7 +156,7 @@ test('a retired key opens nothing on any node within a second', async () => {
   const { keys } = await administer(place);
   await keys.rotate(5000);
   await expect(keys.rotate(5000)).rejects.toThrow('expected no announced generation, got 2');
-  await expect(keys.retire(1, true)).rejects.toThrow('expected a generation that does not seal, got 1');
+  await expect(keys.retire(1, true)).rejects.toThrow('expected a generation that does not encrypt now, got 1');
   clock.at += 5000;
   await expect(keys.retire(1, false)).rejects.toThrow('expected a generation whose tokens have all expired, got 1');
   await expect(keys.retire(9, true)).rejects.toThrow('expected a stored generation, got 9');

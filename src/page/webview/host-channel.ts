@@ -46,11 +46,11 @@ const REPEAT_MS = 250;
 
 /**
  * Read a host's object in a property of `window`. Named elements and frames are not own properties, see `clobbering.ts`; what throws
- * is no host.
+ * is no host. `webkit` need not be an own property: it belongs to the engine, and an element in its place has no message handlers.
  */
-const readPort = <T>(name: string, read: (own: T) => Port | undefined): Port | undefined => {
+const readPort = <T>(name: string, read: (found: T) => Port | undefined): Port | undefined => {
   try {
-    return Object.hasOwn(window, name) ? read(Reflect.get(window, name)) : undefined;
+    return name === 'webkit' || Object.hasOwn(window, name) ? read(Reflect.get(window, name)) : undefined;
   } catch {
     return undefined;
   }
@@ -59,7 +59,7 @@ const readPort = <T>(name: string, read: (own: T) => Port | undefined): Port | u
 /** Find the host's object, and listen to it if messages arrive through it; undefined while there is none. */
 const findHost = (channel: string, hear: Listener): Host | undefined => {
   const plugin = readPort<{ Plugins?: Ports }>('Capacitor', ({ Plugins }) => Plugins?.[channel]);
-  const handler = readPort<{ messageHandlers?: Ports }>('webkit', ({ messageHandlers }) => messageHandlers?.[channel]);
+  const handler = readPort<{ messageHandlers?: Ports }>('webkit', (webkit) => webkit.messageHandlers?.[channel]);
   const listener = readPort<Port>(channel, (port) => port);
   const port = plugin ?? handler ?? listener ?? readPort<Port>('ReactNativeWebView', (native) => native);
   // Capacitor and Android deliver messages through the object that receives them.
