@@ -14,7 +14,8 @@ import { PAGES, renderPage } from './pages.ts';
 import { prebidScript } from './prebid.ts';
 import { createWorld, type World } from './world.ts';
 
-const COOKIE = 'demo_session';
+/** The page that compares runtimes signs in readers of its own, who are not those of the other pages. */
+const COOKIES = { '/': 'demo_session', '/compare': 'demo_compare' };
 
 /** Files of the pages and of `dist/` that are served under their own name. */
 const OWN = [
@@ -121,7 +122,7 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
     const response = await world.fetch(new Request(`${options.baseUrl}/metrics`), () => {});
     return c.text(await response.text());
   });
-  app.route('/', createReader(client));
+  for (const [path, cookie] of Object.entries(COOKIES)) app.route(path, createReader(client, cookie));
   app.route('/demo', createControls(world));
   app.route('/advertiser', advertiser.routes);
   // Prebid's server: it bids nothing, and the page shows what it was asked last.
@@ -142,11 +143,15 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
   return { fetch: async (request: Request) => app.fetch(request), close: advertiser.close };
 }
 
-/** Who is signed in, and what that user may do. */
-function createReader(client: ReturnType<typeof createClient>): Hono {
+/**
+ * Who is signed in, and what that user may do.
+ *
+ * @param cookie  name of the cookie that says who is signed in.
+ */
+function createReader(client: ReturnType<typeof createClient>, cookie: string): Hono {
   // Session id -> email of the signed-in user. A real publisher has a database.
   const users = new Map<string, string>();
-  const emailOf = (c: Context) => users.get(getCookie(c, COOKIE) ?? '');
+  const emailOf = (c: Context) => users.get(getCookie(c, cookie) ?? '');
   const app = new Hono();
 
   // region provide
@@ -171,14 +176,14 @@ function createReader(client: ReturnType<typeof createClient>): Hono {
     const answer = answerOf(await client.generate({ email }));
     const id = crypto.randomUUID();
     users.set(id, email);
-    setCookie(c, COOKIE, id, { httpOnly: true, sameSite: 'Lax', path: '/' });
+    setCookie(c, cookie, id, { httpOnly: true, sameSite: 'Lax', path: '/' });
     return c.json(answer);
   });
   // endregion
 
   app.post('/sign-out', (c) => {
-    users.delete(getCookie(c, COOKIE) ?? '');
-    deleteCookie(c, COOKIE, { path: '/' });
+    users.delete(getCookie(c, cookie) ?? '');
+    deleteCookie(c, cookie, { path: '/' });
     return c.body(null, 204);
   });
 

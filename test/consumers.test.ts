@@ -178,3 +178,44 @@ test('a server that renders imports the package, and no global changes', async (
   const { stdout } = await run(process.execPath, [file], { cwd: user.folder });
   expect(JSON.parse(stdout)).toEqual({ html: '<p>function</p>', same: true });
 });
+
+test('on a server the adapters do nothing, and the gates of a CMP and of the browser give no consent', async () => {
+  const source = `
+    import { createSession } from 'tessera-id';
+    import { allOf, gpcConsent, gppConsent, tcfConsent } from 'tessera-id/consent';
+    import { inspect } from 'tessera-id/inspector';
+    import { connectPrebid } from 'tessera-id/prebid';
+    import { connectSecureSignals } from 'tessera-id/secure-signals';
+    import { connectWebview } from 'tessera-id/webview';
+
+    // Node 21 and newer have a navigator.
+    Object.defineProperty(globalThis, 'navigator', { configurable: true, value: {} });
+    const asked = [];
+    const open = (name, consent) => {
+      const session = createSession({ baseUrl: 'https://operator.example', name, consent, provide: async () => asked.push(name) && null });
+      session.on('error', ({ message }) => asked.push(message));
+      return session;
+    };
+    const session = open('adapters', () => false);
+    const link = connectWebview(session);
+    for (const disconnect of [connectPrebid(session), connectSecureSignals(session), link.disconnect, inspect(session).stop]) disconnect();
+    const linked = await link.ready;
+    const gates = { tcf: tcfConsent(), gpp: gppConsent(), gpc: gpcConsent(), all: allOf(tcfConsent(), gpcConsent()) };
+    const answers = [];
+    for (const [name, gate] of Object.entries(gates)) {
+      const { ready, close } = open(name, gate);
+      answers.push(await gate(() => {}));
+      await ready;
+      close();
+    }
+    session.close();
+    console.log(JSON.stringify({ linked, answers, asked }));
+  `;
+  const file = join(user.folder, 'adapters.mjs');
+  await writeFile(file, source);
+  for (const build of ['default', 'development']) {
+    const { stdout, stderr } = await run(process.execPath, ['-C', build, file], { cwd: user.folder, timeout: 30_000 });
+    expect(JSON.parse(stdout)).toEqual({ linked: false, answers: [false, false, false, false], asked: [] });
+    expect(stderr).toBe('');
+  }
+});

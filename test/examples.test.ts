@@ -8,6 +8,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -212,4 +213,20 @@ test('plain-page gets a token in a browser, and logs out', async () => {
   await page.getByText('fresh, next: refresh (refresh_from)').waitFor();
   await page.getByText('Log out').click();
   await page.getByText('empty, next:').waitFor();
+});
+
+test.each([
+  ['a method that `Request` refuses', 'TRACE', '/token', {}],
+  ['a host that is none', 'POST', '/token', { host: '[' }],
+  ['a malformed cookie', 'GET', '/', { cookie: 'user=%' }],
+])('plain-page answers %s with 400, and goes on', async (_, method, path, headers) => {
+  const origin = await startServer('plain-page');
+  // `fetch` refuses to send these.
+  const status = await new Promise((resolve, reject) =>
+    request(origin + path, { method, headers }, (response) => resolve(response.resume().statusCode))
+      .on('error', reject)
+      .end(),
+  );
+  expect(status).toBe(400);
+  expect((await fetch(origin)).status).toBe(200);
 });

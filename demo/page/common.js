@@ -21,28 +21,30 @@ export async function post(path, body) {
 
 // region provide
 /** Ask the publisher's server for a set: 204 says that nobody is signed in. */
-export async function provide({ signal }) {
-  const response = await fetch('/token', { method: 'POST', signal });
+export async function provide({ signal }, path = '/token') {
+  const response = await fetch(path, { method: 'POST', signal });
   return response.ok && response.status !== 204 ? response.json() : response;
 }
 // endregion
 
 const MEANINGS = {
-  empty: 'Nobody is signed in, so there is no token.',
+  empty: 'There is no token set. Sign in to get one.',
   fresh: 'In force. It is refreshed when it is due.',
   due: 'In force, and due for a refresh.',
   stale: 'Expired. No token is given out until a refresh brings a new one.',
   ended: 'The operator no longer accepts the refresh token.',
   optedOut: 'This reader has opted out: there is no token, and only the opt-out is stored.',
 };
+const WITHOUT_CONSENT = 'Without consent, the session reads, stores and sends nothing.';
 
 export const phaseText = (phase) => (phase === 'optedOut' ? 'opted out' : phase);
 
 /** Keep the elements `phase`, `token` and `meaning`, where the page has them, equal to the session. */
 export function showToken(session) {
   const show = () => {
-    const { phase } = session.state;
-    const texts = { phase: phaseText(phase), token: tail(session.advertisingToken), meaning: MEANINGS[phase] };
+    const { phase, waitingFor } = session.state;
+    const meaning = waitingFor === 'consent' ? WITHOUT_CONSENT : MEANINGS[phase];
+    const texts = { phase: phaseText(phase), token: tail(session.advertisingToken), meaning };
     for (const [id, text] of Object.entries(texts)) if ($(id) && $(id).textContent !== text) $(id).textContent = text;
     if ($('phase')) $('phase').dataset.phase = phase;
   };

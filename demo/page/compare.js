@@ -48,9 +48,9 @@ new EventSource('/demo/news').onmessage = ({ data }) => {
   showSetting();
 };
 
-/** Sign a new reader in, and open the frames. */
+/** Sign a new reader of this page in, and open the frames. */
 const begin = async () => {
-  await post('/sign-in', { email: newReader() });
+  await post('/compare/sign-in', { email: newReader() });
   const frames = Object.keys(NAMES).filter((name) => hasIncumbent || !name.endsWith('incumbent'));
   $('runtimes').replaceChildren(
     ...frames.map((name) => Object.assign(document.createElement('iframe'), { src: `/${name}`, title: NAMES[name] })),

@@ -33,7 +33,7 @@ async function showEids() {
     source,
     uids: uids.map(({ atype, id }) => ({ atype, id: tail(id) })),
   }));
-  $('eids').textContent = shown.length ? JSON.stringify(shown, undefined, 2) : 'None: nobody is signed in.';
+  $('eids').textContent = shown.length ? JSON.stringify(shown, undefined, 2) : 'None: there is no token.';
   const ids = eids.flatMap(({ uids }) => uids.map(({ id }) => id));
   const isSame = ids.includes(session.advertisingToken);
   $('same').textContent = ids.length ? (isSame ? 'It is the token in force.' : 'It is not the token in force.') : '';

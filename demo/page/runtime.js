@@ -11,9 +11,9 @@ const SHOWN = 480;
 /** How the strip shows a sample: by colour and by height. */
 const LOOKS = { valid: ['--accent', 1], none: ['--line', 0.25], expired: ['--bad', 0.6] };
 
-/** The set of the reader who is signed in, for a runtime that does not ask the publisher itself. */
+/** The set of the reader of this comparison, for a runtime that does not ask the publisher itself. */
 export async function firstSet() {
-  const response = await fetch('/token', { method: 'POST' });
+  const response = await fetch('/compare/token', { method: 'POST' });
   if (response.status !== 200) throw new Error('nobody is signed in');
   return (await response.json()).body;
 }

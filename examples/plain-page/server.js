@@ -36,23 +36,34 @@ const tokens = tokenHandler({
 const page = (await readFile(new URL('index.html', import.meta.url), 'utf8')).replace('%BASE_URL%', TESSERA_BASE_URL);
 const script = await readFile(new URL('dist/tessera.js', import.meta.resolve('tessera-id/package.json')));
 
-const server = createServer(async ({ method, url, headers }, response) => {
+/**
+ * Answer one request.
+ *
+ * @param {import('node:http').IncomingMessage} request
+ * @param {import('node:http').ServerResponse} response
+ */
+const answer = async ({ method, url, headers }, response) => {
   if (url === '/token') {
     // The handler needs method and headers; the request has no body.
     const request = new Request(`http://${headers.host}${url}`, {
       method,
       headers: Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
     });
-    const answer = await tokens(request);
-    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
+    const result = await tokens(request);
+    response.writeHead(result.status, Object.fromEntries(result.headers)).end(await result.text());
   } else if (url === '/tessera.js') {
     response.writeHead(200, { 'content-type': 'text/javascript' }).end(script);
   } else {
+    const content = page.replace('%USER%', labelOf(emailOf(headers.cookie)));
     // A cache must not give the page of one user to another.
     const cache = { 'cache-control': 'private, no-store' };
-    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...cache });
-    response.end(page.replace('%USER%', labelOf(emailOf(headers.cookie))));
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...cache }).end(content);
   }
+};
+
+const server = createServer((request, response) => {
+  // A method or a host that `Request` refuses, or a malformed cookie: an error that nobody catches would end the process.
+  answer(request, response).catch(() => response.writeHead(400).end());
 });
 server.listen(Number(PORT), '127.0.0.1', () => {
   const address = server.address();

@@ -44,22 +44,38 @@ const findByName = (first: readonly string[], name: string): number => {
   );
 };
 
+/** The first rows of a file, and what its column is expected to hold. */
+export interface FirstRows {
+  /** Undefined for an empty file. */
+  readonly first: readonly string[] | undefined;
+  readonly second: readonly string[] | undefined;
+  /** Whether a field, without white space around it, is a value as the column holds them. */
+  isValue(field: string): boolean;
+}
+
+/** Tell whether the first row names the columns, if the name of the chosen column is not a known one. */
+const looksLikeNames = ({ first = [], second = [], isValue }: FirstRows, index: number): boolean =>
+  first.length > 1 &&
+  first.every((field) => /\p{L}/u.test(field) && !isData(field)) &&
+  !isValue(first[index]!.trim()) &&
+  isValue(second[index]?.trim() ?? '');
+
 /**
  * Choose a column.
  *
- * @param first  the first row; undefined for an empty file.
+ * @param rows   show whether the first row is a header.
  * @param given  a name, or a number from 1.
  * @param known  names to search for if none is given, as {@link normalizeName} returns them.
  * @throws {RangeError} if no column fits, or more than one.
  */
-export function columnOf(
-  first: readonly string[] | undefined,
-  given: string | undefined,
-  known: readonly string[],
-): Column {
+export function columnOf(rows: FirstRows, given: string | undefined, known: readonly string[]): Column {
+  const { first } = rows;
   if (!first) return { index: 0, header: undefined };
   const isKnown = (field: string | undefined) => known.includes(normalizeName(field ?? ''));
-  const at = (index: number): Column => ({ index, header: isKnown(first[index]) ? first : undefined });
+  const at = (index: number): Column => ({
+    index,
+    header: isKnown(first[index]) || looksLikeNames(rows, index) ? first : undefined,
+  });
   if (given !== undefined && /^\d+$/.test(given)) {
     const number = Number(given);
     if (number < 1 || number > first.length)

@@ -34,8 +34,8 @@ const optionsFor = (delimiter: string): Options => ({
   relax_column_count: true,
   // A quote in the middle of a field is an ordinary character.
   relax_quotes: true,
-  // Also for tabs: only with `trim` is text after a closing quote an error, and not a part of a field that goes on for lines. The
-  // delimiter itself is not trimmed, so empty fields stay.
+  // With `trim`, text after a closing quote is an error; without it, the field would go on over the following lines. Tabs as
+  // delimiters are not trimmed, so empty fields stay.
   trim: true,
   max_record_size: 0,
 });
@@ -80,12 +80,18 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
   let options = delimiter === undefined ? undefined : optionsFor(delimiter);
   let rest = '';
   let line = 1;
+  // Old spreadsheets for Mac end lines with CR alone. From then on, LF replaces it.
+  let endsWithCr = false;
   // An incomplete row is parsed again only after the text has doubled, not with every piece.
   let parseAbove = 0;
 
   /** Remove the complete rows from `rest`. */
   const takeRows = (isEnd: boolean): Row[] => {
     const rows: Row[] = [];
+    if (line === 1 && (isEnd || rest.length > MAX_CHARACTERS) && !rest.includes('\n')) {
+      endsWithCr = rest.includes('\r');
+      rest = rest.replaceAll('\r', '\n');
+    }
     for (;;) {
       const cut = isEnd ? rest.length : rest.lastIndexOf('\n') + 1;
       if (cut === 0) break;
@@ -111,7 +117,7 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
   };
 
   for await (const piece of input.pieces) {
-    rest += piece;
+    rest += endsWithCr ? piece.replaceAll('\r', '\n') : piece;
     if (rest.length > parseAbove) yield takeRows(false);
   }
   yield takeRows(true);

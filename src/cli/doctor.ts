@@ -2,7 +2,7 @@
  * The command `doctor`: its options, and its output. `diagnosis.ts` makes the checks.
  */
 
-import { type Command, CommanderError } from 'commander';
+import { type Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { Check } from './diagnosis.ts';
 import type { Io } from './io.ts';
 import { connectionOf, type ServiceOptions, serviceCommand } from './service-options.ts';
@@ -11,6 +11,13 @@ import { coloursOf } from './style.ts';
 interface DoctorOptions extends ServiceOptions {
   readonly origin?: string;
 }
+
+// A service that permits every page would permit any other text too. A webview has a scheme of its own.
+const parseOrigin = (text: string): string => {
+  if (!/^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]+$/.test(text))
+    throw new InvalidArgumentError('expected an origin as browsers send it, https://host[:port], without a path');
+  return text;
+};
 
 const printChecks = (checks: readonly Check[], io: Io): void => {
   const { green, red, dim } = coloursOf(io, 'out');
@@ -29,7 +36,12 @@ export function doctorCommand(io: Io): Command {
     'check address, clock, API key, roles, client secret and CORS',
     'print one JSON object',
   )
-    .option('--origin <origin>', 'origin of a page that refreshes tokens, for the check of CORS', 'https://www.example')
+    .option(
+      '--origin <origin>',
+      'origin of a page that refreshes tokens, for the check of CORS',
+      parseOrigin,
+      'https://www.example',
+    )
     .action(async (flags: DoctorOptions) => {
       const connection = connectionOf(flags, io);
       const checks = await (await import('./diagnosis.ts')).diagnose(connection, flags, flags.origin!);

@@ -28,14 +28,27 @@ export interface Input {
   readonly pieces: AsyncIterable<string>;
 }
 
-// Detected by the first two bytes. Spreadsheets save "Unicode text" as UTF-16, always with a byte order mark.
+// Detected by the first two bytes. Spreadsheets save "Unicode text" as UTF-16, with a byte order mark. Without one, each ASCII
+// character has a zero byte beside it.
 const decoderOf = ([one, two]: Uint8Array, name: string): TextDecoder => {
   if (one === 0x1f && two === 0x8b)
     throw new RangeError(`${name}: expected text, got gzip; unpack it: zcat FILE | tessera ... -`);
   if (one === 0xff && two === 0xfe) return new TextDecoder('utf-16le');
   if (one === 0xfe && two === 0xff) return new TextDecoder('utf-16be');
+  if (one === 0 || two === 0)
+    throw new RangeError(`${name}: expected UTF-8, or UTF-16 with a byte order mark, got a zero byte at the start`);
   return new TextDecoder();
 };
+
+/**
+ * Decode the content of a small file as {@link Input.pieces} does: Windows tools write a byte order mark, or UTF-16.
+ *
+ * @param name  names the file in messages.
+ * @throws {RangeError} if it is not text.
+ */
+export function decodeText(bytes: Uint8Array, name: string): string {
+  return decoderOf(bytes, name).decode(bytes);
+}
 
 /** Open `file`, or standard input for `-`. `signal` cancels reading, even while it waits. */
 export async function openInput(file: string, io: Io, signal?: AbortSignal): Promise<Input> {

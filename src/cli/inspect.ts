@@ -1,5 +1,5 @@
 /**
- * The command `inspect`: says in words what a token set holds. It needs no service, and prints no token and no key.
+ * The command `inspect`: describes a token set in words. It needs no service, and prints no token and no key.
  */
 
 import { Command } from 'commander';
@@ -77,7 +77,7 @@ const printSet = (found: Inspection, now: number, io: Io): void => {
 /** Create the command `inspect`. */
 export function inspectCommand(io: Io): Command {
   return new Command('inspect')
-    .description('say in words what a token set holds, by the clock of this machine; prints no secret')
+    .description('describe a token set in words, by the clock of this machine; prints no secret')
     .argument('<file>', 'a token set as generate prints it; - for standard input')
     .option('--json', 'print one JSON object')
     .action(async (file: string, { json }: { json?: boolean }) => {

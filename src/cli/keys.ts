@@ -46,7 +46,7 @@ const rotateCommand = (io: Io): Command =>
       administer(flags, io, async ({ keys }) => {
         const next = await keys.rotate(flags.in * 1000);
         if (flags.in < SHORT_SECONDS)
-          io.err('warning: bidders that read the keys once an hour cannot open the first tokens of this generation');
+          io.err('warning: bidders that read the keys once an hour cannot decrypt the first tokens of this generation');
         printKeys([next], flags, io);
       }),
     );

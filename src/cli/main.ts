@@ -11,10 +11,14 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { addAbortSignal } from 'node:stream';
+import { reasonOf } from './paths.ts';
 import { run } from './program.ts';
 
-// A reader such as `head` closes the pipe before the end of the output.
-process.stdout.on('error', () => process.exit(1));
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // A reader such as `head` closes the pipe before the end of the output: that needs no message.
+  if (error.code !== 'EPIPE') process.stderr.write(`error: could not write standard output: ${reasonOf(error)}\n`);
+  process.exit(1);
+});
 // Messages that nobody reads must not end a job.
 process.stderr.on('error', () => {});
 
@@ -56,3 +60,9 @@ process.exitCode = await run(process.argv.slice(2), {
 });
 // A pipe that its producer keeps open would keep this process alive after a failed command.
 stdin?.destroy();
+// After a failure a connection that is still open, to the service or a database, would keep this process alive. A process of
+// `--processes` ends by itself, once its parent has received its last message.
+if (process.exitCode !== 0 && process.send === undefined) {
+  await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))));
+  process.exit();
+}

@@ -10,8 +10,9 @@ import { availableParallelism } from 'node:os';
 import { locationKind } from '../database/index.ts';
 import type { OperatorOptions } from '../operator/index.ts';
 import { choiceFault, kindOf } from '../token/checks.ts';
+import { decodeText } from './input.ts';
 import type { Io } from './io.ts';
-import { parseJson, unreadable } from './paths.ts';
+import { parseJson, shownPath, unreadable } from './paths.ts';
 import { warnIfReadableByOthers } from './secret-file.ts';
 import { warnAboutPassword, warnAboutSecret } from './service-options.ts';
 
@@ -128,7 +129,11 @@ const readOption = async (option: string, file: string): Promise<Buffer> => {
 
 const readConfig = async (file: string | undefined, io: Io): Promise<OperatorSettings> => {
   if (file === undefined) return {};
-  const config = await parseJson((await readOption('--config', file)).toString('utf8'), file, '--config');
+  const config = await parseJson(
+    decodeText(await readOption('--config', file), `--config: ${shownPath(file)}`),
+    file,
+    '--config',
+  );
   const kind = kindOf(config);
   if (kind !== 'object') throw new TypeError(`--config: expected a JSON object, got ${kind}`);
   const settings = config as OperatorSettings;

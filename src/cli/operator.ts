@@ -10,6 +10,7 @@ import {
   LOG_LEVELS,
   loadSettings,
   type OperatorCommandOptions,
+  type OperatorSettings,
   processCount,
   WORKER_VARIABLE,
 } from './operator-settings.ts';
@@ -25,9 +26,10 @@ const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? 'au
 export const parseRoles = (text: string): string[] => text.split(',').map((role) => role.trim().toUpperCase());
 
 /** Name options as the command line does, in an error that names them as `createOperator` does: `--roles` for `roles`. */
-const withFlagNames = (error: unknown, options: readonly Option[]): unknown => {
+const withFlagNames = (error: unknown, options: readonly Option[], { rootSecretFile }: OperatorSettings): unknown => {
   if (error instanceof TypeError || error instanceof RangeError) {
     const flags = new Map(options.map((option) => [option.attributeName(), option.long]));
+    flags.set('rootSecret', rootSecretFile === undefined ? 'TESSERA_ROOT_SECRET' : '--root-secret-file');
     // The name in front, and others in the sentence that no word of English looks like.
     const names = /^[a-z]+(?=:)|\b[a-z]+(?:[A-Z][a-z]+)+\b/g;
     error.message = error.message.replace(names, (name) => flags.get(name) ?? name);
@@ -65,7 +67,11 @@ const addTokens = (command: Command): Command =>
       'time between two rotations of a salt bucket (default: 31536000)',
       parseNumber,
     )
-    .option('--key-generation <number>', 'newest generation of token keys (default: the stored one, or 1)', parseNumber)
+    .option(
+      '--key-generation <number>',
+      'newest generation of token keys, at most 127 without a database (default: the stored one, or 1)',
+      parseNumber,
+    )
     .option(
       '--key-rotation <seconds>',
       'time between two generations of token keys, 0 for none (default: 2592000 with a database and without --key-generation, else 0)',
@@ -78,10 +84,10 @@ export function operatorCommand(io: Io): Command {
     .description('run the service on this machine')
     .option('--port <port>', 'port to listen on, 0 for any free one (default: 8080)', parseNumber)
     .option('--host <host>', 'address to listen on (default: 127.0.0.1)')
-    .option('--api-key <key>', 'API key of the participant (TESSERA_API_KEY; default: made and printed)')
+    .option('--api-key <key>', 'API key of the participant (TESSERA_API_KEY; default: generated and printed)')
     .option(
       '--client-secret <secret>',
-      'client secret of the participant, base64 of 32 bytes (TESSERA_CLIENT_SECRET; default: made and printed)',
+      'client secret of the participant, base64 of 32 bytes (TESSERA_CLIENT_SECRET; default: generated and printed)',
     )
     .option('--site-id <id>', 'site ID of the participant (default: 101)', parseNumber)
     .option(
@@ -100,7 +106,7 @@ export function operatorCommand(io: Io): Command {
     )
     .option(
       '--root-secret-file <file>',
-      'root secret: 32 bytes, or their base64 (TESSERA_ROOT_SECRET; default: made, and kept in the database)',
+      'root secret: 32 bytes, or their base64 or hexadecimal (TESSERA_ROOT_SECRET; default: generated, and kept in the database)',
     )
     .option(
       '--store-root-secret',
@@ -129,7 +135,7 @@ export function operatorCommand(io: Io): Command {
         else await (await import('./processes/index.ts')).runProcesses(count, settings, output, io);
       } catch (error) {
         // A file names its options as `createOperator` does.
-        throw flags.config === undefined ? withFlagNames(error, command.options) : error;
+        throw flags.config === undefined ? withFlagNames(error, command.options, flags) : error;
       }
     });
 }

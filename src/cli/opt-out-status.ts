@@ -12,17 +12,20 @@ import { clientOf, type ServiceOptions } from './service-options.ts';
 
 // As `normalizeName` returns them.
 const NAMES = ['rawid', 'advertisingid'];
+// Raw IDs have 43 or 44 characters.
+const RAW_ID = /^[\w+/=-]{32,256}$/;
 
 async function* rawIdsIn(input: Input, { column, delimiter }: RowOptions): AsyncGenerator<string, void, undefined> {
-  const { first, rows } = await openRows(input, delimiter);
-  const { index, header } = columnOf(first?.fields, column, NAMES);
+  const { first, second, rows } = await openRows(input, delimiter);
+  const isValue = (field: string): boolean => RAW_ID.test(field);
+  const { index, header } = columnOf({ first: first?.fields, second: second?.fields, isValue }, column, NAMES);
   for await (const some of rows)
     for (const { line, fields } of some) {
       const rawId = fields[index]?.trim();
       // The field is empty in the exported mapping of an opted-out user.
       if (!rawId || (header && line === first?.line)) continue;
-      // Do not send an address, a number or a name from a wrong file. Raw IDs have 43 or 44 characters.
-      if (!/^[\w+/=-]{32,256}$/.test(rawId)) throw new RangeError(`line ${line}: expected a raw ID, got other text`);
+      // Do not send an address, a number or a name from a wrong file.
+      if (!RAW_ID.test(rawId)) throw new RangeError(`line ${line}: expected a raw ID, got other text`);
       yield rawId;
     }
 }
@@ -52,8 +55,8 @@ export async function optOutStatus(file: string, flags: RowOptions & ServiceOpti
       found += batch.length;
       line.show(checked, input.readBytes, input.totalBytes);
       printHeader();
-      for (const optedOut of batch)
-        io.out(flags.json ? JSON.stringify(optedOut) : csvLine([optedOut.rawId, formatInstant(optedOut.optedOutAt)]));
+      for (const { rawId, optedOutAt } of batch)
+        io.out(flags.json ? JSON.stringify({ rawId, optedOutAt }) : csvLine([rawId, formatInstant(optedOutAt)]));
       await io.flushed();
     }
     printHeader();

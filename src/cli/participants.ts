@@ -2,7 +2,7 @@
 /**
  * The command `participants`: lists, adds, changes and revokes those who may call an operator, in its database.
  *
- * Standard output carries the API key and the client secret that were made, once, as lines for a shell. No list contains them.
+ * Standard output carries the API key and the client secret that were generated, once, as lines for a shell. No list contains them.
  */
 
 import { Command } from 'commander';
@@ -79,7 +79,7 @@ const givenCredentials = (flags: AddFlags, { env }: Io): GivenCredentials => {
   return given;
 };
 
-/** Print a participant, and the credentials that were made for it: those that were given are known already. */
+/** Print a participant, and the credentials that were generated for it: those that were given are known already. */
 const printMade = (
   { keyHash, siteId, roles }: Pick<ListedParticipant, 'keyHash' | 'siteId' | 'roles'>,
   made: { readonly apiKey?: string; readonly clientSecret?: string },
@@ -102,7 +102,7 @@ const printMade = (
 
 const addCommand = (io: Io): Command =>
   addDatabaseOptions(
-    new Command('add').description('add a participant and print the credentials that were made for it'),
+    new Command('add').description('add a participant and print the credentials that were generated for it'),
     'print one line of JSON',
   )
     .option('--site-id <id>', 'its site ID (default: 101)', parseNumber)
@@ -126,7 +126,7 @@ const addCommand = (io: Io): Command =>
 
 const updateCommand = (io: Io): Command =>
   addDatabaseOptions(
-    new Command('update').description('change a participant: what is not named stays'),
+    new Command('update').description('change a participant: what no option names stays as it is'),
     'print one line of JSON',
   )
     .argument('<id>', 'its ID as `list` prints it, or the first 8 or more digits')
@@ -144,7 +144,7 @@ const updateCommand = (io: Io): Command =>
     });
 
 const revokeCommand = (io: Io): Command =>
-  addDatabaseOptions(new Command('revoke').description('revoke participants, for good'))
+  addDatabaseOptions(new Command('revoke').description('revoke participants permanently'))
     .argument('<id...>', 'their IDs as `list` prints them, or the first 8 or more digits')
     .action(async (ids: string[], flags: OperatorDatabaseOptions) =>
       administer(flags, io, async ({ participants }) => printParticipants(await participants.revoke(ids), flags, io)),

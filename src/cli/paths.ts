@@ -10,10 +10,12 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
   ENOTDIR: 'a part of the path is not a folder',
   EISDIR: 'it is a folder',
+  ELOOP: 'it is a symbolic link',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
   ENOSPC: 'no space left on the device',
+  EFBIG: 'the file would be too large',
   ENAMETOOLONG: 'the name is too long',
   EMFILE: 'too many open files',
 };

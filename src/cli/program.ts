@@ -20,6 +20,7 @@ import { operatorCommand } from './operator.ts';
 import { participantsCommand } from './participants.ts';
 import { bucketsCommand, optOutsCommand } from './raw-ids.ts';
 import { withSafeOutput } from './safe-output.ts';
+import { warnIfReadableByOthers } from './secret-file.ts';
 import { readEnvFile } from './service-options.ts';
 import { coloursOf } from './style.ts';
 import { generateCommand, optOutCommand, refreshCommand, validateCommand } from './tokens.ts';
@@ -88,7 +89,7 @@ const createCommands = (version: string, args: readonly string[], io: Io): Comma
   const { bold } = coloursOf(io, 'out');
   const program = new Command('tessera')
     .version(version, '--version', 'print the version')
-    .description('Identity tokens on one machine: the operator and the tools around it')
+    .description('Runs an operator for identity tokens on this machine, and calls operators anywhere')
     .exitOverride()
     .configureHelp({ styleTitle: bold })
     .configureOutput({
@@ -126,8 +127,12 @@ const readEnvFileFirst = (program: Command, io: Io): void => {
     const { envFile } = command.opts<{ envFile?: string }>();
     // The operator writes this file.
     if (envFile === undefined || command.name() === 'operator') return;
-    for (const [name, value] of Object.entries(await readEnvFile(envFile)))
+    await warnIfReadableByOthers('--env-file', envFile, io);
+    for (const [name, value] of Object.entries(await readEnvFile(envFile))) {
       if (!io.env[name]) (io.env as Record<string, string | undefined>)[name] = value;
+      // The package `pg` reads its variables, such as PGPASSWORD, from the process.
+      if (/^PG[A-Z]+$/.test(name)) process.env[name] ||= value;
+    }
   });
 };
 

@@ -18,7 +18,9 @@ const parseInstant = (text: string): number => {
   if (/^\d{13}$/.test(text)) return Number(text);
   const found = DATE_TIME.exec(text);
   const at = found ? Date.parse(text.includes('T') && !found[1] ? `${text}Z` : text) : Number.NaN;
-  if (Number.isNaN(at))
+  const date = text.slice(0, 10);
+  // `Date.parse` takes 30 February for 2 March.
+  if (Number.isNaN(at) || new Date(date).toISOString().slice(0, 10) !== date)
     throw new InvalidArgumentError('expected YYYY-MM-DD[Thh:mm[:ss]] in UTC, or epoch milliseconds');
   return at;
 };

@@ -7,8 +7,9 @@ import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
 import { Command } from 'commander';
 import { type Client, type ClientOptions, createClient } from '../server/index.ts';
+import { decodeText } from './input.ts';
 import type { Io } from './io.ts';
-import { unreadable } from './paths.ts';
+import { shownPath, unreadable } from './paths.ts';
 
 /** The options of every command that calls the service. */
 export interface ServiceOptions {
@@ -37,21 +38,20 @@ export function warnAboutSecret(flag: string, { err }: Io): void {
 
 /** Warn about a password in `--database`. */
 export function warnAboutPassword(database: string | undefined, { err }: Io): void {
-  if (/^[a-z]+:\/\/[^/]*:[^/]*@/i.test(database ?? ''))
+  if (/^[a-z]+:\/\/(?:[^/]*:[^/]*@|.*[?&]password=)/i.test(database ?? ''))
     err('warning: the password in --database can be read by every user of this machine; prefer PGPASSWORD');
 }
 
 /**
  * Read a file of variables, one `NAME=value` per line.
  *
- * @throws {RangeError} if it cannot be read.
+ * @throws {RangeError} if it cannot be read or is not text.
  */
 export async function readEnvFile(file: string): Promise<Record<string, string | undefined>> {
-  try {
-    return parseEnv(await readFile(file, 'utf8')) as Record<string, string | undefined>;
-  } catch (error) {
+  const bytes = await readFile(file).catch((error) => {
     throw unreadable(file, error, '--env-file');
-  }
+  });
+  return parseEnv(decodeText(bytes, `--env-file: ${shownPath(file)}`)) as Record<string, string | undefined>;
 }
 
 const SOURCES = {

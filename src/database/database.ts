@@ -17,6 +17,6 @@ import type { Database, DatabaseOptions } from './types.ts';
  * const database = await openDatabase('./data');
  */
 export async function openDatabase(location: string, options: DatabaseOptions = {}): Promise<Database> {
-  if (locationKind(location) === 'folder') return (await import('./pglite.ts')).openPglite(location);
+  if (locationKind(location) === 'folder') return (await import('./pglite.ts')).openPGlite(location);
   return (await import('./postgres.ts')).openPostgres(location, options);
 }

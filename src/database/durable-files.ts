@@ -10,9 +10,9 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { loadPglite } from './packages.ts';
+import type { loadPGlite } from './packages.ts';
 
-type Pglite = Awaited<ReturnType<typeof loadPglite>>;
+type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
 
 /** An open file of Emscripten's NODEFS. `nfd` is the descriptor in Node; folders have none. */
 interface Stream {
@@ -56,7 +56,7 @@ const keepPrivate = ({ node_ops: ops }: NodeFiles): void => {
 };
 
 /** PGlite options for a folder that is private, and whose commits are on the disk when they are acknowledged. */
-export function durableOptions({ PGlite, NodeFS }: Pglite, folder: string) {
+export function durableOptions({ PGlite, NodeFS }: PGlitePackage, folder: string) {
   const files = new NodeFS(folder);
   const init = files.init.bind(files);
   files.init = async (...args) => {

@@ -11,6 +11,9 @@ import { isTokenError, TokenError } from '../token/index.ts';
 const SAFE_MESSAGE =
   /^(Connection|Client|The server|SSL|SASL|timeout|Query read timeout|server|self[- ]signed|unable to)/;
 
+// The message of `pg` if the server asks for a password and neither the URL nor the environment has one.
+const NO_PASSWORD = /password must be a string/;
+
 const describe = (error: unknown): string => {
   if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
   if (!(error instanceof Error)) return 'an unknown failure';
@@ -23,6 +26,7 @@ const describe = (error: unknown): string => {
     const peer = address === undefined ? '' : ` ${address}${port === undefined ? '' : `:${port}`}`;
     return `${syscall === undefined ? '' : `${syscall} `}${code}${peer}`;
   }
+  if (NO_PASSWORD.test(message)) return 'the server requires a password, got none: set PGPASSWORD';
   return SAFE_MESSAGE.test(message) ? message : error.name;
 };
 

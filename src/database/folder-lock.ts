@@ -5,30 +5,36 @@
  * running, it removes its own file again: of two processes that start at once, at least one sees the other. Lock files of ended
  * processes are removed. As names are unique, no process can remove the file of a running one by mistake.
  *
- * A process has ended if no process has its number, if the process with that number started at another time, or if the machine
- * has been rebooted since. On another machine or in another container none of this can be checked: then a process counts as
- * ended if it has not updated the time of its file for a minute.
+ * A process has ended if no process has its number, or if the process with that number started at another time. On another
+ * machine or in another container neither can be checked, and neither a host name nor a machine ID proves that it is the same
+ * one. Then a process counts as ended if its file is a minute old and stays the same while it is watched: the age alone may be
+ * due to a clock that was set. After a reboot the watching is enough.
  */
 
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { TokenError } from '../token/index.ts';
-import type { ProcessIdentity } from './process-identity.ts';
-import { currentProcess, isRunning } from './process-identity.ts';
+import type { ProcessIdentity, ProcessState } from './process-identity.ts';
+import { currentProcess, stateOf } from './process-identity.ts';
 
 const NAME = /^in-use-[0-9a-f-]{36}\.json$/;
 const UPDATE_INTERVAL_MS = 10_000;
 /** Age, ms, at which a lock file counts as abandoned if its process cannot be checked. */
 export const ABANDONED_AFTER_MS = 60_000;
+/** How long a lock file is watched before it is removed, if its process cannot be checked, ms. */
+export const WATCH_MS = UPDATE_INTERVAL_MS + 5000;
+const WATCH_STEPS = 24;
 const TRIES = 4;
 
 /** The lock of a folder. */
 export interface FolderLock {
   /** Tell whether this process still holds it: the file may have been removed by hand, or as abandoned. */
   isHeld(): boolean;
+  /** Look for the lock file, and tell as {@link isHeld} does. */
+  confirm(): Promise<boolean>;
   /** Remove the lock file. */
   release(): Promise<void>;
 }
@@ -41,19 +47,42 @@ const parseOwner = (text: string): Partial<ProcessIdentity> => {
   }
 };
 
-const describe = ({ pid, host }: Partial<ProcessIdentity>): string =>
-  pid === process.pid && host === hostname() ? 'this process' : `process ${pid} on ${host}`;
+const describe = ({ pid, host }: Partial<ProcessIdentity>, file: string): string => {
+  if (pid === process.pid && host === hostname()) return 'this process';
+  return `${pid === undefined ? 'an unknown process' : `process ${pid} on ${host}`} (${file})`;
+};
+
+// The file is opened, because that makes a network file system compare its cached attributes with those of the server.
+const modifiedAt = async (path: string): Promise<number> => {
+  const file = await open(path);
+  try {
+    return (await file.stat()).mtimeMs;
+  } finally {
+    await file.close();
+  }
+};
+
+// Tell whether the process of a lock file has ended. `now` is the time of the file system.
+const hasEnded = async (path: string, state: ProcessState, now: number, watchMs: number): Promise<boolean> => {
+  if (state === 'running' || state === 'ended') return state === 'ended';
+  const before = await modifiedAt(path);
+  if (state === 'unknown' && now - before < ABANDONED_AFTER_MS) return false;
+  for (let step = 0; step < WATCH_STEPS; step++) {
+    await wait(watchMs / WATCH_STEPS);
+    if ((await modifiedAt(path)) !== before) return false;
+  }
+  return true;
+};
 
 // Find another running process that has the folder. Removes the lock files of ended processes.
-const findOther = async (folder: string, own: string): Promise<string | undefined> => {
+const findOther = async (folder: string, own: string, watchMs: number): Promise<string | undefined> => {
   // The clock of the file system, which may be on another machine.
-  const now = (await stat(join(folder, own))).mtimeMs;
+  const now = await modifiedAt(join(folder, own));
   for (const name of (await readdir(folder)).filter((found) => NAME.test(found) && found !== own)) {
     const path = join(folder, name);
     try {
       const owner = parseOwner(await readFile(path, 'utf8'));
-      const ageMs = now - (await stat(path)).mtimeMs;
-      if (await isRunning(owner, ageMs < ABANDONED_AFTER_MS)) return describe(owner);
+      if (!(await hasEnded(path, await stateOf(owner), now, watchMs))) return describe(owner, name);
       await rm(path, { force: true });
     } catch (error) {
       // ENOENT: its process has released the lock in the meantime.
@@ -66,9 +95,10 @@ const findOther = async (folder: string, own: string): Promise<string | undefine
 /**
  * Lock a folder for this process.
  *
+ * @param watchMs  for tests. Default: {@link WATCH_MS}.
  * @throws {TokenError} `storage_failed` if another process holds it.
  */
-export async function lockFolder(folder: string): Promise<FolderLock> {
+export async function lockFolder(folder: string, watchMs: number = WATCH_MS): Promise<FolderLock> {
   const own = `in-use-${randomUUID()}.json`;
   const path = join(folder, own);
   const text = JSON.stringify(await currentProcess());
@@ -78,13 +108,13 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
     await writeFile(`${path}.new`, text, { mode: 0o600 });
     await rename(`${path}.new`, path);
     try {
-      other = await findOther(folder, own);
+      other = await findOther(folder, own, watchMs);
     } catch (error) {
-      // This process runs on: its file would lock the folder for all.
+      // This process continues to run, and its file would keep the folder locked.
       await rm(path, { force: true });
       throw error;
     }
-    if (other === undefined) return holdLock(path);
+    if (other === undefined) return holdLock(path, text);
     await rm(path, { force: true });
     // Two processes that started at once may both give up: a random wait separates their next attempts.
     await wait(Math.random() * 30 * attempt);
@@ -95,17 +125,30 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
   );
 }
 
-const holdLock = (path: string): FolderLock => {
+// Update the time of a lock file by the clock of the file system, which others compare it with: this process may have another.
+// The content is written over itself, so nobody reads an incomplete file.
+const touch = async (path: string, text: string): Promise<void> => {
+  const file = await open(path, 'r+');
+  try {
+    await file.write(text, 0);
+  } finally {
+    await file.close();
+  }
+};
+
+const holdLock = (path: string, text: string): FolderLock => {
   let isHeld = true;
-  const updating = setInterval(() => {
-    const now = new Date();
-    utimes(path, now, now).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') isHeld = false;
-    });
-  }, UPDATE_INTERVAL_MS);
+  const noteLoss = (error: NodeJS.ErrnoException): void => {
+    if (error.code === 'ENOENT') isHeld = false;
+  };
+  const updating = setInterval(() => void touch(path, text).catch(noteLoss), UPDATE_INTERVAL_MS);
   updating.unref();
   return {
     isHeld: () => isHeld,
+    confirm: async () => {
+      await stat(path).catch(noteLoss);
+      return isHeld;
+    },
     release: async () => {
       isHeld = false;
       clearInterval(updating);

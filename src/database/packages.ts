@@ -20,7 +20,7 @@ const load = async <T>(location: string, name: string, importPackage: () => Prom
 };
 
 /** Load PGlite with its file system for Node. */
-export function loadPglite() {
+export function loadPGlite() {
   return load('a folder', '@electric-sql/pglite', async () => ({
     ...(await import('@electric-sql/pglite')),
     ...(await import('@electric-sql/pglite/nodefs')),

@@ -14,25 +14,35 @@ import type { PGlite } from '@electric-sql/pglite';
 import { TokenError } from '../token/index.ts';
 import { durableOptions, syncFolder } from './durable-files.ts';
 import { storageError } from './engine-errors.ts';
+import { stopAfterPanic } from './engine-stop.ts';
 import { lockFolder } from './folder-lock.ts';
 import { createOperationTracker } from './operation-tracker.ts';
-import { loadPglite } from './packages.ts';
+import { loadPGlite } from './packages.ts';
 import { createQueries } from './queries.ts';
 import { guardTransaction } from './transaction-guard.ts';
 import type { Database, Queries } from './types.ts';
 
 const PRIVATE_MODE = 0o700;
+// What an error of the file system means for the path of a folder.
+const FOLDER_FAULTS: Readonly<Record<string, string>> = {
+  EEXIST: 'it is a file',
+  ENOTDIR: 'a part of the path is a file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'no space left on the device',
+};
 // OID of the type in PostgreSQL. By default PGlite parses large values as BigInt.
 const INT8 = 20;
 
-type Pglite = Awaited<ReturnType<typeof loadPglite>>;
+type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
 type FolderLock = Awaited<ReturnType<typeof lockFolder>>;
 
-const start = (pglite: Pglite, folder: string): Promise<PGlite> =>
+const start = (pglite: PGlitePackage, folder: string): Promise<PGlite> =>
   pglite.PGlite.create({ ...durableOptions(pglite, folder), parsers: { [INT8]: Number } });
 
 // Creating a database takes seconds. An incomplete one would look like a damaged one, so it is created under another name.
-const create = async (pglite: Pglite, files: string): Promise<void> => {
+const create = async (pglite: PGlitePackage, files: string): Promise<void> => {
   const temporary = `${files}.new`;
   await rm(temporary, { recursive: true, force: true });
   await mkdir(temporary, { mode: PRIVATE_MODE });
@@ -41,7 +51,7 @@ const create = async (pglite: Pglite, files: string): Promise<void> => {
   await rename(temporary, files);
 };
 
-const openFiles = async (pglite: Pglite, files: string): Promise<PGlite> => {
+const openFiles = async (pglite: PGlitePackage, files: string): Promise<PGlite> => {
   const exists = await stat(files).catch(() => undefined);
   if (exists) await chmod(files, PRIVATE_MODE);
   else await create(pglite, files);
@@ -56,8 +66,16 @@ const openFiles = async (pglite: Pglite, files: string): Promise<PGlite> => {
   }
 };
 
+const folderError = (error: unknown, folder: string): TokenError => {
+  const action = `cannot open the folder ${folder}`;
+  const { code } = error as NodeJS.ErrnoException;
+  const fault = FOLDER_FAULTS[code ?? ''];
+  if (fault === undefined) return storageError(error, action);
+  return new TokenError('storage_failed', `database: ${action}: ${fault} (${code})`);
+};
+
 const openLocked = async (folder: string): Promise<{ engine: PGlite; lock: FolderLock }> => {
-  const pglite = await loadPglite();
+  const pglite = await loadPGlite();
   let lock: FolderLock | undefined;
   try {
     await mkdir(folder, { recursive: true, mode: PRIVATE_MODE });
@@ -65,7 +83,7 @@ const openLocked = async (folder: string): Promise<{ engine: PGlite; lock: Folde
     return { engine: await openFiles(pglite, join(folder, 'pglite')), lock };
   } catch (error) {
     await lock?.release();
-    throw storageError(error, `cannot open the folder ${folder}`);
+    throw folderError(error, folder);
   }
 };
 
@@ -93,8 +111,9 @@ const runTransaction = async <T>(engine: PGlite, work: (queries: Queries) => Pro
 };
 
 /** Open a folder; create it if it is missing. */
-export async function openPglite(folder: string): Promise<Database> {
+export async function openPGlite(folder: string): Promise<Database> {
   const { engine, lock } = await openLocked(folder);
+  const hasStopped = stopAfterPanic(engine);
   const queries = queriesOn(engine);
   const tracker = createOperationTracker();
   const run = <T>(operation: () => Promise<T>): Promise<T> =>
@@ -105,7 +124,9 @@ export async function openPglite(folder: string): Promise<Database> {
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     await tracker.close();
-    await engine.close().finally(() => lock.release());
+    // The engine writes when it closes, which would damage the files of a process that has taken the folder.
+    if ((await lock.confirm()) && !hasStopped()) await engine.close().finally(() => lock.release());
+    else await lock.release();
   };
   return {
     kind: 'pglite',

@@ -5,7 +5,7 @@
  * `PGPASSWORD` keeps a password out of command lines.
  */
 
-import type { Client, Pool, PoolClient } from 'pg';
+import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
 import { isTokenError, type TokenError } from '../token/index.ts';
 import { storageError } from './engine-errors.ts';
 import { createOperationTracker } from './operation-tracker.ts';
@@ -51,6 +51,10 @@ const createTypeParser = (types: Pg['types']): GetTypeParser => {
   return ((type: number, format?: 'text') => parsers.get(type) ?? parserOf(type, format)) as GetTypeParser;
 };
 
+// The types of `pg` lack this member.
+const streamOf = (client: Client): { destroy(): void } =>
+  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream;
+
 const connect = async (pool: Pool): Promise<PoolClient> => {
   try {
     return await pool.connect();
@@ -74,11 +78,26 @@ const connectionConfig = (url: string, { types }: Pg, { statementTimeoutMs }: Da
   types: { getTypeParser: createTypeParser(types) },
 });
 
+// `pg` keeps the connection open if it cannot answer the server's request for a password. It would keep the process alive until
+// the server ends it, a minute later. The pool calls `connect` with a callback.
+const createClosingClient = (pg: Pg) =>
+  function ClosingClient(config: ClientConfig): Client {
+    const client = new pg.Client(config);
+    const connectClient = client.connect.bind(client) as (done: (error: Error | null) => void) => void;
+    const connectOrClose = (done: (error: Error | null) => void): void =>
+      connectClient((error) => {
+        if (error) streamOf(client).destroy();
+        done(error);
+      });
+    return Object.assign(client, { connect: connectOrClose });
+  } as unknown as new () => Client;
+
 // Opens a pool whose first connection has succeeded.
 const openPool = async (url: string, options: DatabaseOptions): Promise<Pool> => {
   const pg = await loadPg();
   const pool = new pg.Pool({
     ...connectionConfig(url, pg, options),
+    Client: createClosingClient(pg),
     max: options.connections ?? MAX_CONNECTIONS,
     maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
   });
@@ -153,19 +172,30 @@ const subscribe = async (
   const client = new pg.Client(connectionConfig(url, pg, options));
   const ended = new AbortController();
   let isClosed = false;
+  let lostBy: Error | undefined;
   const close = (): void => {
     if (isClosed) return;
     isClosed = true;
     ended.abort();
     client.end().catch(() => {});
     // A server that does not answer would keep the socket open.
-    const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection;
-    setTimeout(() => stream.destroy(), CLOSE_TIMEOUT_MS).unref();
+    setTimeout(() => streamOf(client).destroy(), CLOSE_TIMEOUT_MS).unref();
   };
-  client.on('error', close);
+  client.on('error', (error) => {
+    lostBy ??= error;
+    close();
+  });
   client.on('end', close);
   client.on('notification', onNotification);
-  const { query } = queriesOn(client, options.statementTimeoutMs);
+  const queries = queriesOn(client, options.statementTimeoutMs);
+  const query: Queries['query'] = async (sql, params) => {
+    try {
+      return await queries.query(sql, params);
+    } catch (error) {
+      // A statement after the loss of the connection fails without naming the cause.
+      throw lostBy ? storageError(lostBy, 'a connection is lost') : error;
+    }
+  };
   try {
     await client.connect();
     await query(`LISTEN ${channel}`);

@@ -54,17 +54,23 @@ const exists = (pid: number): boolean => {
 };
 
 /**
- * Tell whether a process is still running.
+ * What is known about a process.
  *
- * @param owner     the result of {@link currentProcess} in that process.
- * @param fallback  the result for a process of another machine or container, which cannot be checked.
+ * - `unknown`: it cannot be checked, because it ran on another machine or in another container, or because the system does not
+ *   tell when a process started, so its number may belong to a later one.
+ * - `rebooted`: the machine has been rebooted since, or it is another one with the same name.
  */
-export async function isRunning(owner: Partial<ProcessIdentity>, fallback: boolean): Promise<boolean> {
+export type ProcessState = 'running' | 'ended' | 'rebooted' | 'unknown';
+
+/** Find out about a process. `owner` is the result of {@link currentProcess} in it. */
+export async function stateOf(owner: Partial<ProcessIdentity>): Promise<ProcessState> {
   const { pid, startedAt, host, boot, pidSpace } = owner;
   const self = await currentProcess();
-  if (!Number.isSafeInteger(pid) || host !== self.host || pidSpace !== self.pidSpace) return fallback;
-  if (boot !== self.boot || !exists(pid!)) return false;
+  if (!Number.isSafeInteger(pid) || host !== self.host || pidSpace !== self.pidSpace) return 'unknown';
+  if (boot !== self.boot) return 'rebooted';
+  if (!exists(pid!)) return 'ended';
   const { state, start } = await readStat(pid!);
-  if (state !== null && ENDED_STATES.includes(state)) return false;
-  return startedAt === null || start === null || startedAt === start;
+  if (state !== null && ENDED_STATES.includes(state)) return 'ended';
+  if (startedAt === null || start === null) return 'unknown';
+  return startedAt === start ? 'running' : 'ended';
 }

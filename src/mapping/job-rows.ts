@@ -30,13 +30,22 @@ function inOrder(keys: readonly Key[]): Key[] {
   return [...byText.keys()].sort().map((text) => byText.get(text)!);
 }
 
+/** What {@link addPending} has done. */
+export interface Added {
+  /** Number of rows that are to be requested now. */
+  readonly requested: number;
+  /** Number of rows that the condition selects, but that another transaction has locked: try them again later. */
+  readonly locked: number;
+}
+
 /**
  * Store keys as pending, unless they are stored already and need no new request.
  *
- * @returns the number of rows to request.
+ * It does not wait for locked rows: another process may hold them for the duration of a request, and a statement that waits for
+ * a lock cannot be cancelled.
  */
-export async function addPending(queries: Queries, keys: readonly Key[], condition: RemapCondition): Promise<number> {
-  // Rows are locked in the same order everywhere, so that workers with the same source cannot deadlock.
+export async function addPending(queries: Queries, keys: readonly Key[], condition: RemapCondition): Promise<Added> {
+  // Inserted in the same order everywhere, so that two transactions that insert the same keys cannot deadlock.
   const given = inOrder(keys);
   const params = [given.map(({ type }) => type), given.map(({ hash }) => hash)];
   const [inserted] = await queries.query<{ count: number }>(
@@ -50,21 +59,27 @@ export async function addPending(queries: Queries, keys: readonly Key[], conditi
   );
   const added = inserted!.count;
   // Most rows of a first run are new: looking all of them up would take half as long again.
-  if (added === given.length) return added;
-  const asked = await queries.query(
-    `WITH found AS (
+  if (added === given.length) return { requested: added, locked: 0 };
+  const isSelected = `m.due_at IS DISTINCT FROM ${REQUESTED} AND (m.due_at <= $3
+    OR m.state IN ('optedOut', 'invalid') AND m.answered_at < $4
+    OR $5 AND m.${FROM_V2})`;
+  // The condition is repeated for \`found\`: a row may have changed before it was locked.
+  const [asked] = await queries.query<{ selected: number; requested: number }>(
+    `WITH selected AS MATERIALIZED (
       SELECT m.type, m.hash FROM unnest($1::text[], $2::text[]) AS given (type, hash)
-        JOIN tessera_mappings m ON m.type = given.type AND m.hash = given.hash
-        WHERE m.due_at IS DISTINCT FROM ${REQUESTED} AND (m.due_at <= $3
-          OR m.state IN ('optedOut', 'invalid') AND m.answered_at < $4
-          OR $5 AND m.${FROM_V2})
-        ORDER BY m.type, m.hash FOR UPDATE OF m
+        JOIN tessera_mappings m ON m.type = given.type AND m.hash = given.hash WHERE ${isSelected}
+    ), found AS (
+      SELECT m.type, m.hash FROM selected JOIN tessera_mappings m ON m.type = selected.type AND m.hash = selected.hash
+        WHERE ${isSelected} FOR UPDATE OF m SKIP LOCKED
+    ), requested AS (
+      UPDATE tessera_mappings m SET due_at = ${REQUESTED} FROM found
+        WHERE m.type = found.type AND m.hash = found.hash RETURNING 1
     )
-    UPDATE tessera_mappings m SET due_at = ${REQUESTED} FROM found
-      WHERE m.type = found.type AND m.hash = found.hash RETURNING 1`,
+    SELECT (SELECT count(*)::integer FROM selected) AS selected, (SELECT count(*)::integer FROM requested) AS requested`,
     [...params, condition.dueAt, condition.answeredBefore, condition.version === 3],
   );
-  return added + asked.length;
+  const { selected, requested } = asked!;
+  return { requested: added + requested, locked: selected - requested };
 }
 
 /** Which rows a job requests: those of a source, or all that are due at `until` (epoch ms, the service's time). */

@@ -18,14 +18,14 @@ import {
   type RowSelection,
   writeAnswers,
 } from './job-rows.ts';
-import { diiOf } from './key.ts';
+import { diiOf, type Key } from './key.ts';
 import type { AnsweredRow, RequestMappings } from './mapping-request.ts';
 import { keepCheckedFrom } from './rotated-buckets.ts';
 import { BATCH_SIZE, batchesOf } from './source-batches.ts';
 import { indexedTransaction } from './tables.ts';
 import type { DueOptions, Invalid, Summary } from './types.ts';
 
-/** Time between two attempts to claim rows that another process has claimed, ms. */
+/** Time between two attempts to lock rows that another process has locked, ms. */
 const CLAIM_POLL_MS = 1_000;
 
 /** What all jobs of a store use. */
@@ -132,24 +132,38 @@ interface RunningJob {
   readonly stop: Stop;
 }
 
+/** Store keys as pending. Returns the number of rows to request. */
+const storeKeys = async (
+  { context: { database }, queue, stop }: RunningJob,
+  keys: readonly Key[],
+  condition: RemapCondition,
+): Promise<number> => {
+  if (keys.length === 0) return 0;
+  let count = 0;
+  for (;;) {
+    const { requested, locked } = await indexedTransaction(database, (queries) => addPending(queries, keys, condition));
+    count += requested;
+    if (stop.isStopped) return count;
+    queue.add(requested);
+    if (locked === 0) return count;
+    // Whoever has locked them may answer them, or leave them as they are.
+    queue.flush();
+    await stop.pause(CLAIM_POLL_MS);
+    if (stop.isStopped) return count;
+  }
+};
+
 /** Store the items of the source as pending. */
-const readSource = async ({
-  context: { database },
-  job: { source },
-  queue,
-  report,
-  stop,
-}: RunningJob): Promise<void> => {
+const readSource = async (running: RunningJob): Promise<void> => {
+  const { source } = running.job;
+  const { queue, report, stop } = running;
   if (!source) return;
   for await (const { read, keys, isEarly } of batchesOf(source.items, report.addInvalid, stop)) {
     if (stop.isStopped) return;
-    const condition = source.remapCondition();
-    const added =
-      keys.length > 0 ? await indexedTransaction(database, (queries) => addPending(queries, keys, condition)) : 0;
+    const requested = await storeKeys(running, keys, source.remapCondition());
     if (stop.isStopped) return;
-    queue.add(added);
     if (isEarly) queue.flush();
-    report.addRead(read, keys.length - added);
+    report.addRead(read, keys.length - requested);
   }
 };
 

@@ -54,19 +54,15 @@ const createJobs = (database: Database, settings: MappingSettings, clock: Servic
     map: async (items: Source<Dii>, options: MapOptions, signal: AbortSignal): Promise<Summary> => {
       checkSource('source', items);
       await checkBuckets(signal);
-      const startedAt = clock.localNow();
-      // Converted at each use: an answer in between may correct the clock.
-      const remapCondition = () => {
-        const at = clock.toServiceTime(startedAt);
-        return { dueAt: at, answeredBefore: at, version };
-      };
+      const startedAt = clock.mark();
+      // Read at each use: the first answer corrects the time.
+      const remapCondition = () => ({ dueAt: startedAt(), answeredBefore: startedAt(), version });
       const source = { items, remapCondition };
       return runAndVacuum({ ...options, signal, source, selection: { kind: 'requested' } });
     },
     mapDue: async (options: DueOptions, signal: AbortSignal): Promise<Summary> => {
       await checkBuckets(signal);
-      const startedAt = clock.localNow();
-      const selection: RowSelection = { kind: 'due', until: () => clock.toServiceTime(startedAt), version };
+      const selection: RowSelection = { kind: 'due', until: clock.mark(), version };
       return runAndVacuum({ ...options, signal, selection });
     },
   };

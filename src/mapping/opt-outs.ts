@@ -3,9 +3,13 @@
  */
 
 import type { Database } from '../database/index.ts';
+import { sleep } from '../server/retry.ts';
 import type { ServiceClock } from './service-clock.ts';
 import { counts, pages, removeOptedOut } from './stored-rows.ts';
 import type { Mapping, MappingClient, Mappings, Summary } from './types.ts';
+
+/** Time between two attempts to lock rows that another process has locked, ms. */
+const LOCK_POLL_MS = 1_000;
 
 type Options = NonNullable<Parameters<Mappings['checkOptOuts']>[0]>;
 
@@ -43,8 +47,13 @@ export async function checkOptOuts({ database, client, clock, signal, onProgress
   const totals = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
   const total = onProgress && { total: (await counts(database, 0, 3)).mapped };
   let writing = Promise.resolve();
-  const write = async (affected: readonly Mapping[], count: number): Promise<void> => {
-    if (affected.length > 0) totals.optedOut += await removeOptedOut(database, affected, clock.now());
+  const write = async (affected: readonly Mapping[], answeredAt: number, count: number): Promise<void> => {
+    while (affected.length > 0) {
+      const { removed, locked } = await removeOptedOut(database, affected, answeredAt);
+      totals.optedOut += removed;
+      if (locked === 0) break;
+      await sleep(LOCK_POLL_MS, signal);
+    }
     totals.read += count;
     onProgress?.({ ...totals, ...total });
   };
@@ -54,9 +63,12 @@ export async function checkOptOuts({ database, client, clock, signal, onProgress
       const rawIds = page.map(({ rawId }) => rawId!);
       const found = await client.optOutStatus(rawIds, { signal }).toArray();
       const optedOut = new Set(found.map(({ rawId }) => rawId));
+      // An answer that lists nobody changes no row, and needs no time.
+      const answeredAt = found[0]?.answeredAt ?? 0;
+      if (found[0]) clock.observe(answeredAt);
       const affected = page.filter(({ rawId }) => optedOut.has(rawId!));
       await writing;
-      writing = write(affected, page.length);
+      writing = write(affected, answeredAt, page.length);
       writing.catch(() => {});
     }
   } finally {

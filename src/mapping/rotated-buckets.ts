@@ -13,6 +13,12 @@ import type { ServiceClock } from './service-clock.ts';
 import { indexedTransaction, ROTATED } from './tables.ts';
 import type { MappingClient } from './types.ts';
 
+/**
+ * Smallest overlap of two checks, ms. Another process may store an older answer after this check has marked the rows: an answer waits
+ * for the rest of its batch, with all retries.
+ */
+const MIN_OVERLAP_MS = 3_600_000;
+
 /** Number of buckets in one statement. */
 const SLICE_SIZE = 2_000;
 
@@ -77,14 +83,15 @@ export async function markRotatedBuckets({ database, client, clock, marginMs, si
   const since = await checkedUntil(database);
   // Version 2 has mapped nothing yet.
   if (since === undefined) return;
-  const { buckets, answeredAt } = await client.rotatedBuckets(Math.max(0, since - marginMs), { signal });
+  const from = Math.max(0, since - Math.max(marginMs, MIN_OVERLAP_MS));
+  const { buckets, answeredAt } = await client.rotatedBuckets(from, { signal });
   clock.observe(answeredAt);
-  for (let from = 0; from < buckets.length; from += SLICE_SIZE) {
+  for (let start = 0; start < buckets.length; start += SLICE_SIZE) {
     signal.throwIfAborted();
     // Rows that were answered after this list are newer than every rotation in it.
     const answeredBefore = ({ rotatedAt }: RotatedBucket) => Math.min(rotatedAt + marginMs, answeredAt);
     const slice = new Map(
-      buckets.slice(from, from + SLICE_SIZE).map((bucket) => [bucket.bucketId, answeredBefore(bucket)]),
+      buckets.slice(start, start + SLICE_SIZE).map((bucket) => [bucket.bucketId, answeredBefore(bucket)]),
     );
     await indexedTransaction(database, (queries) => markRows(queries, slice));
   }

@@ -3,12 +3,13 @@
  */
 
 export interface ServiceClock {
-  /** The local clock, epoch ms. */
-  localNow(): number;
-  /** Convert a local time to the service's, by the offset of the last answer. */
-  toServiceTime(localAt: number): number;
-  /** The service's time now, epoch ms. */
+  /** The service's time now, epoch ms, by the offset of the last answer. */
   now(): number;
+  /**
+   * Mark this moment. The returned function gives it in the service's time, epoch ms. The first answer after the moment corrects
+   * it; from then on it is fixed, so that setting the local clock has no effect.
+   */
+  mark(): () => number;
   /** Learn the offset from an answer that has just arrived with the service's time. */
   observe(answeredAt: number): void;
 }
@@ -20,13 +21,27 @@ export interface ServiceClock {
  */
 export function createServiceClock(localNow: () => number): ServiceClock {
   let aheadMs = 0;
-  const toServiceTime = (localAt: number) => localAt - aheadMs;
+  let answers = 0;
+  let lastAnsweredAt = 0;
   return {
-    localNow,
-    toServiceTime,
-    now: () => toServiceTime(localNow()),
+    now: () => localNow() - aheadMs,
+    mark: () => {
+      const localAt = localNow();
+      const answersBefore = answers;
+      let fixedAt: number | undefined;
+      return () => {
+        if (fixedAt !== undefined) return fixedAt;
+        const at = localAt - aheadMs;
+        if (answers === answersBefore) return at;
+        // An answer is later than the moment before its request, even if the local clock has been set back in between.
+        fixedAt = Math.min(at, lastAnsweredAt);
+        return fixedAt;
+      };
+    },
     observe: (answeredAt) => {
       aheadMs = localNow() - answeredAt;
+      lastAnsweredAt = answeredAt;
+      answers++;
     },
   };
 }

@@ -73,22 +73,30 @@ export async function counts(database: Database, dueAt: number, version: 2 | 3):
 /**
  * Remove the raw IDs of opted-out users, unless a row holds another raw ID by now than the one that was checked.
  *
- * @returns the number of rows changed.
+ * It does not wait for locked rows, because a statement that waits for a lock cannot be cancelled.
+ *
+ * @returns the number of rows changed, and of rows that another transaction has locked: try those again later.
  */
 export async function removeOptedOut(
   database: Database,
   mappings: readonly Mapping[],
   answeredAt: number,
-): Promise<number> {
-  const rows = await database.query(
-    `WITH found AS (
-      SELECT m.type, m.hash FROM unnest($1::text[], $2::text[], $3::text[]) AS o (type, hash, raw_id)
+): Promise<{ readonly removed: number; readonly locked: number }> {
+  // The raw ID is compared again for `found`: it may have changed before the row was locked.
+  const [result] = await database.query<{ selected: number; removed: number }>(
+    `WITH selected AS MATERIALIZED (
+      SELECT m.type, m.hash, m.raw_id FROM unnest($1::text[], $2::text[], $3::text[]) AS o (type, hash, raw_id)
         JOIN tessera_mappings m ON m.type = o.type AND m.hash = o.hash AND m.raw_id = o.raw_id
-        ORDER BY m.type, m.hash FOR UPDATE OF m
+    ), found AS (
+      SELECT m.type, m.hash FROM selected s
+        JOIN tessera_mappings m ON m.type = s.type AND m.hash = s.hash AND m.raw_id = s.raw_id
+        FOR UPDATE OF m SKIP LOCKED
+    ), removed AS (
+      UPDATE tessera_mappings m SET state = 'optedOut', raw_id = NULL, previous_raw_id = NULL, remap_at = NULL,
+          bucket_id = NULL, due_at = NULL, answered_at = $4
+        FROM found WHERE m.type = found.type AND m.hash = found.hash RETURNING 1
     )
-    UPDATE tessera_mappings m SET state = 'optedOut', raw_id = NULL, previous_raw_id = NULL, remap_at = NULL,
-        bucket_id = NULL, due_at = NULL, answered_at = $4
-      FROM found WHERE m.type = found.type AND m.hash = found.hash RETURNING 1`,
+    SELECT (SELECT count(*)::integer FROM selected) AS selected, (SELECT count(*)::integer FROM removed) AS removed`,
     [
       mappings.map(({ type }) => type),
       mappings.map(({ hash }) => hash),
@@ -96,7 +104,8 @@ export async function removeOptedOut(
       answeredAt,
     ],
   );
-  return rows.length;
+  const { selected, removed } = result!;
+  return { removed, locked: selected - removed };
 }
 
 /** Delete one mapping. Returns whether it existed. */

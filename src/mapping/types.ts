@@ -25,8 +25,8 @@ export interface MappingsOptions {
   readonly version?: 2 | 3 | undefined;
   /**
    * Version 2: safety margin for clocks that differ between the service's nodes, ms. Each check of rotated buckets starts this
-   * much before the end of the last one, and a mapping is requested again if it was answered up to this much after the rotation
-   * of its bucket. Default 3,600,000 (one hour).
+   * much before the end of the last one, at least an hour. A mapping is requested again if it was answered up to this much after
+   * the rotation of its bucket. Default 3,600,000 (one hour).
    */
   readonly bucketMarginMs?: number | undefined;
   /** Number of batches of 5,000 in flight, 1 to 20. Default 4. */

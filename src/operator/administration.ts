@@ -43,7 +43,7 @@ export interface Administration {
   readonly keys: {
     list(): Promise<KeyGeneration[]>;
     /**
-     * Announce the next generation.
+     * Announce the next generation. If all are retired, it encrypts at once: until then the nodes answer nothing.
      *
      * @param inMs  time until it encrypts, ms, 5000 or more.
      * @throws {RangeError} if a generation is announced already, or `inMs` is shorter.
@@ -102,8 +102,10 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
           `keys: expected no announced generation, got ${announced.generation}, which encrypts from ${instant(announced.activatesAt)}; retire it to announce another`,
         );
       const rows = await store.list();
-      const longestMs = Math.max(...liveGenerations(rows).map((row) => row.longestMs));
-      const next = nextGeneration(rows, now() + inMs, longestMs);
+      const live = liveGenerations(rows);
+      // The longest lifetime on any node. If no generation is live, the retired ones tell it.
+      const longestMs = Math.max(...(live.length > 0 ? live : rows).map((row) => row.longestMs));
+      const next = nextGeneration(rows, live.length > 0 ? now() + inMs : now(), longestMs);
       await store.put([next]);
       return find(next.generation);
     },
@@ -113,7 +115,7 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
         throw new RangeError(`keys: expected a generation that does not encrypt now, got ${number}; rotate first`);
       if (state === 'opens' && !force && !(end !== null && end <= now()))
         throw new RangeError(
-          `keys: expected a generation whose tokens have all expired, got ${number}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}; with force their users must sign in again`,
+          `keys: expected a generation whose tokens have all expired, got ${number}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}; if it is retired by force (keys retire --force), their users must sign in again`,
         );
       const row = (await store.list()).find(({ generation }) => generation === number)!;
       await store.put([{ ...row, retiredAt: now() }]);

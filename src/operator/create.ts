@@ -16,8 +16,8 @@ import { resolveOptions } from './options.ts';
 // A database that hangs must not hold requests longer than their callers wait.
 const STATEMENT_TIMEOUT_MS = 5000;
 
-const open = async (place: string): Promise<Database> =>
-  (await import('../database/database.ts')).openDatabase(place, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+const open = async (location: string): Promise<Database> =>
+  (await import('../database/database.ts')).openDatabase(location, { statementTimeoutMs: STATEMENT_TIMEOUT_MS });
 
 /**
  * Create an operator.

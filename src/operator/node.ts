@@ -170,8 +170,12 @@ export async function listen(
   let closing: Promise<void> | undefined;
   const server = createAdaptorServer({
     fetch: async (request: Request, bindings) => {
-      const { incoming } = bindings as HttpBindings;
-      const response = await operator.fetch(request, { address: addressOf(incoming, trustProxy) });
+      const { incoming, outgoing } = bindings as HttpBindings;
+      const response = await operator.fetch(request, {
+        address: addressOf(incoming, trustProxy),
+        // Hono would write the error of a stream to the console.
+        disconnect: () => void outgoing.destroy(),
+      });
       // While closing, the connection must not stay open after its last answer. After a body that is too large it cannot be
       // used again, because the unread rest of the body precedes the next request.
       if ((closing && sockets.isNewest(incoming)) || response.status === 413)

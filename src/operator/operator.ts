@@ -5,9 +5,10 @@
  * `http/router.ts` answers.
  */
 
-import { isTokenError } from '../token/index.ts';
+import { reasonOf } from './failure-fields.ts';
 import type { Caller } from './http/caller-limits.ts';
-import { UNAVAILABLE_RETRY_SECONDS } from './http/response.ts';
+import { corsHeaders } from './http/cors.ts';
+import { unavailable } from './http/response.ts';
 import { createMetricsHandler, createRequestHandler } from './http/router.ts';
 import type { ParticipantStatus } from './identity/participants.ts';
 import type { Credentials } from './identity/roles.ts';
@@ -24,9 +25,11 @@ export interface Operator {
   /** Resolves when the state is open; rejects with a `TokenError` if it cannot be opened. May be ignored. */
   readonly ready: Promise<void>;
   /**
-   * Answer a request, after `ready`. Never rejects. Answers 503 if the state could not be opened.
+   * Answer a request, after `ready`. Never rejects. Answers 503 if the state could not be opened, or if that takes more than
+   * 30 s.
    *
-   * @param caller  `address`: the IP address of the client, for `anonymousRateLimit`. `listen` gives it.
+   * @param caller  `address`: the IP address of the client, for `anonymousRateLimit`. `disconnect` closes the connection of the
+   *   request, for an answer that cannot be completed. `listen` gives both.
    */
   fetch(request: Request, caller?: Caller): Promise<Response>;
   /**
@@ -55,8 +58,24 @@ export interface Operator {
   close(): Promise<void>;
 }
 
-const notReady = (): Response =>
-  new Response('not ready', { status: 503, headers: { 'retry-after': `${UNAVAILABLE_RETRY_SECONDS}` } });
+// How long a request waits for the start, ms: the migration of a large table takes longer than callers wait.
+const MAX_START_WAIT_MS = 30_000;
+
+// With the headers for pages, which could not read the status otherwise.
+const notStarted = (request: Request, caller: Caller = {}): Response =>
+  unavailable(
+    { request, caller, headers: { ...corsHeaders(request), 'cache-control': 'no-store' }, status: '' },
+    'The operator has not started',
+  );
+
+const settledWithin = async (promise: Promise<unknown>, ms: number): Promise<void> => {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([promise.catch(() => {}), limit]);
+  clearTimeout(timer);
+};
 
 const required = <T>(value: T | undefined): T => {
   if (value === undefined)
@@ -80,22 +99,20 @@ export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatab
   });
   const ready = started.then(() => {});
   ready.catch((error: unknown) => {
-    // Only messages of a TokenError are known to be free of secrets.
-    const reason = isTokenError(error) ? { reason: error.message } : {};
-    settings.logger?.error(reason, 'the state cannot be opened');
+    settings.logger?.error(reasonOf(error), 'the state cannot be opened');
   });
 
   const { environment, scope, identityExpiresMs, refreshFromMs, refreshExpiresMs, rotationPeriod } = settings;
   return {
     ready,
     fetch: async (request, caller = {}) => {
-      if (!handle) await ready.catch(() => {});
-      return handle ? handle(request, caller) : notReady();
+      if (!handle) await settledWithin(ready, MAX_START_WAIT_MS);
+      return handle ? handle(request, caller) : notStarted(request, caller);
     },
     metrics: {
       fetch: async (request) => {
-        if (!handleMetrics) await ready.catch(() => {});
-        return handleMetrics ? handleMetrics(request) : notReady();
+        if (!handleMetrics) await settledWithin(ready, MAX_START_WAIT_MS);
+        return handleMetrics ? handleMetrics(request) : notStarted(request);
       },
       snapshot: async () => (await started).service.metrics.snapshot(),
     },

@@ -10,6 +10,7 @@ import type { Bytes } from '../token/bytes.ts';
 import { kindOf, nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import { type ConfiguredCredentials, CREDENTIAL_NAMES, participantsOption } from './credential-options.ts';
+import { MAX_LIVE_GENERATIONS } from './crypto/keys.ts';
 import type { Environment, Scope } from './crypto/secrets.ts';
 import type { GivenCredentials } from './identity/roles.ts';
 import { MAX_PERIOD_SECONDS, MIN_PERIOD_SECONDS } from './identity/salts.ts';
@@ -70,9 +71,9 @@ export interface OperatorOptions extends GivenCredentials {
   /** Identifiers in one mapping request. Default: 5000. */
   readonly maxBatchSize?: number | undefined;
   /**
-   * Number of the newest generation of keys, 1 to 127. Without a database it seals tokens, and all generations up to it open
-   * them. With one, a number above the stored generation announces it, and it seals a day later; a lower number is refused.
-   * Default: the stored one, or 1.
+   * Number of the newest generation of keys. Without a database it is 1 to 127, it seals tokens, and all generations up to it
+   * open them. With one, a number above the stored generation announces it, and it seals a day later; a lower number is
+   * refused. Default: the stored one, or 1.
    */
   readonly keyGeneration?: number | undefined;
   /**
@@ -120,7 +121,7 @@ export interface OperatorSettings extends SettingsInForce {
   readonly publicMetrics: boolean;
   readonly maxBatchSize: number;
   readonly keyGeneration: number | undefined;
-  /** Undefined if the generations of keys do not follow the calendar. */
+  /** Undefined if the keys are not rotated on a schedule. */
   readonly keyRotationMs: number | undefined;
   /** Site ID of the owner of tokens -> site IDs that may decrypt them. */
   readonly sharing: ReadonlyMap<number, ReadonlySet<number>>;
@@ -134,7 +135,6 @@ const LIFETIMES = {
   production: { identityExpires: 86_400, refreshFrom: 3600, refreshExpires: 2_592_000 },
 } as const;
 const MAX_COUNT = 1_000_000;
-const MAX_GENERATION = 127;
 const KEY_ROTATION_SECONDS = 2_592_000;
 // With shorter periods, too many generations would open at the same time.
 const MIN_KEY_ROTATION_SECONDS = 86_400;
@@ -187,13 +187,15 @@ const lifetimeOptions = (options: OperatorOptions, environment: Environment) => 
   return { identityExpiresMs, refreshFromMs, refreshExpiresMs };
 };
 
-const keyOptions = ({ keyGeneration, keyRotation, database }: OperatorOptions) => {
+const keyOptions = ({ keyGeneration, keyRotation, database, state }: OperatorOptions) => {
+  // Stored generations are retired, so their numbers grow. Without a database all of them open, up to the newest.
+  const maxGeneration = database === undefined && state === undefined ? MAX_LIVE_GENERATIONS : MAX_COUNT;
   // Without a database the generations would start again with each process.
   const standard = database === undefined || keyGeneration !== undefined ? 0 : KEY_ROTATION_SECONDS;
   const seconds = keyRotation ?? standard;
   if (seconds !== 0) integer('keyRotation', seconds, MIN_KEY_ROTATION_SECONDS, MAX_PERIOD_SECONDS);
   return {
-    keyGeneration: keyGeneration === undefined ? undefined : integer('keyGeneration', keyGeneration, 1, MAX_GENERATION),
+    keyGeneration: keyGeneration === undefined ? undefined : integer('keyGeneration', keyGeneration, 1, maxGeneration),
     keyRotationMs: seconds === 0 ? undefined : seconds * 1000,
   };
 };

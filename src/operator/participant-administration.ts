@@ -42,7 +42,7 @@ export interface ParticipantAdministration {
    */
   update(id: string, change: ParticipantChange): Promise<Omit<StoredCredentials, 'apiKey'>>;
   /**
-   * Revoke participants, for good.
+   * Revoke participants permanently.
    *
    * @param ids  the first 8 or more digits of their `keyHash`.
    * @throws {RangeError} if one of them does not name exactly one participant. Then none is revoked.

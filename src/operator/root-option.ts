@@ -30,12 +30,12 @@ export function rootOptions({ rootSecret, storeRootSecret, database }: RootOptio
     return { root, rootWarning: undefined };
   }
   const inDatabase = database !== undefined;
-  const place = inDatabase ? 'in the database, beside what it protects' : 'in this process alone, and ends with it';
+  const where = inDatabase ? 'in the database, beside what it protects' : 'in this process alone, and ends with it';
   return {
     root: inDatabase ? undefined : crypto.getRandomValues(new Uint8Array(32)),
     rootWarning:
       isProduction && !storeRootSecret
-        ? `rootSecret: expected a file or the environment in production, or storeRootSecret; got none: the root secret is kept ${place}`
+        ? `rootSecret: expected a file or the environment in production, or storeRootSecret; got none: the root secret is kept ${where}`
         : undefined,
   };
 }

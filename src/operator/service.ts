@@ -75,6 +75,7 @@ export async function createService(
     derive: keyDerivation(secrets),
     rotationMs: keyRotationMs,
     refreshExpiresMs,
+    logger: settings.logger,
   });
   const salts = createSalts(secrets, rotationPeriod);
   const rawIds = createRawIds(secrets, salts);

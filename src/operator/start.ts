@@ -12,7 +12,7 @@ import type { State } from './state/state.ts';
 import { TABLES } from './state/tables.ts';
 
 /** Opens a database by folder or URL. Injected, because the operator itself knows neither files nor sockets. */
-export type OpenDatabase = (place: string) => Promise<Database>;
+export type OpenDatabase = (location: string) => Promise<Database>;
 
 /** An operator that can answer requests. */
 export interface StartedOperator {

@@ -37,6 +37,8 @@ export interface PrebidOptions {
  * consent and `session.close()` remove it. An entry of the same name that the page has configured is replaced, so that the
  * module does not refresh as well; its `bidders` stay, and so does everything else in `userSync`.
  *
+ * On a server it does nothing.
+ *
  * @returns a function that disconnects, and removes the token from Prebid.
  * @example
  * connectPrebid(session); // before or after Prebid loads
@@ -46,6 +48,8 @@ export interface PrebidOptions {
 export function connectPrebid(session: Session, options: PrebidOptions = {}): () => void {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined')
     checkAdapterOptions('connectPrebid', { pbjs: null, name: ['uid2', 'euid'] }, options);
+  // On a server there is no Prebid: the page connects.
+  if (typeof window === 'undefined') return () => {};
   const { pbjs, name = 'uid2' } = options;
   // Not declared globally: that would conflict with Prebid's own types.
   const prebid = pbjs ?? ((window as { pbjs?: Prebid }).pbjs ??= {});
@@ -57,8 +61,9 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
   const give = () => {
     const token = isConnected ? session.advertisingToken : undefined;
     const userSync = prebid.getConfig!('userSync');
-    const ids = userSync?.userIds ?? [];
-    const isOwn = (id: UserId) => id.name?.toLowerCase() === name;
+    // Prebid ignores what is not an array, and entries that are null: so does this.
+    const ids = [userSync?.userIds ?? []].flat();
+    const isOwn = (id: UserId | null) => id?.name?.toLowerCase() === name;
     const own = ids.find(isOwn);
     // There is no token yet and no entry of the page to replace, or Prebid is up to date.
     if (!isGiven && !(isConnected && (token || own))) return;

@@ -28,7 +28,7 @@ export interface SessionView {
 export interface TesseraProviderProps {
   /** Options of the session that the provider creates; as for {@link useSession}. */
   readonly options?: SessionOptions | undefined;
-  /** A session that the caller has created and closes. */
+  /** A session that the caller has created and closes; undefined as long as there is none. */
   readonly session?: Session | undefined;
   readonly children?: ReactNode;
 }
@@ -48,7 +48,8 @@ function useOwnSession(options: SessionOptions | undefined): Session | undefined
     latest.current = options;
   });
   const { baseUrl, name, user, provide } = options ?? {};
-  const key = JSON.stringify([baseUrl, name, user]);
+  // JSON has no undefined: a page without a label is not one where nobody is signed in.
+  const key = JSON.stringify([baseUrl, name, user === undefined ? 0 : user]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a component writes the same options as a new object at each render.
   useEffect(() => {
     if (!options) return;
@@ -61,8 +62,8 @@ function useOwnSession(options: SessionOptions | undefined): Session | undefined
       session.close();
       setOwn(undefined);
     };
-  }, [!options, baseUrl, name, user, !provide]);
-  // The effect that replaces the session runs after this render: nobody is to see the former user's token in between.
+  }, [!options, key, !provide]);
+  // The effect that replaces the session runs after this render: nobody is to see the previous user's token in between.
   return options && own?.key === key ? own.session : undefined;
 }
 
@@ -76,7 +77,8 @@ function useProvided(hook: string, isNeeded: boolean): Session | undefined {
 }
 
 /**
- * Give a session to all components below: `useSession()` and `useAdvertisingToken()` find it without properties.
+ * Give a session to all components below: `useSession()` and `useAdvertisingToken()` find it without properties. A property
+ * `session` that is undefined means that there is no session yet.
  *
  * @throws {TypeError} if not exactly one of `options` and `session` is given; for a wrong option, to the nearest error boundary.
  * @example
@@ -84,8 +86,10 @@ function useProvided(hook: string, isNeeded: boolean): Session | undefined {
  *   <App />
  * </TesseraProvider>
  */
-export function TesseraProvider({ options, session, children }: TesseraProviderProps): ReactNode {
-  if (!options === !session) {
+export function TesseraProvider(props: TesseraProviderProps): ReactNode {
+  const { options, session, children } = props;
+  // The session may come later: it is made only in a browser, or by a script tag that loads asynchronously.
+  if (options ? session : !('session' in props)) {
     throw new TypeError(`TesseraProvider: expected one of options and session, got ${options ? 'both' : 'neither'}`);
   }
   const own = useOwnSession(options);

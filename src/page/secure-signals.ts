@@ -62,7 +62,7 @@ const createProvider = (): SharedProvider => {
 
 /** Clear the caches of GPT and IMA. Google has no way to clear the signals of one provider. */
 const clearCaches = (page: Page, google: NonNullable<Page['googletag']>) => {
-  (google.cmd ??= [] as (() => void)[]).push(() => google.secureSignalProviders?.clearAllCache?.());
+  google.cmd!.push(() => google.secureSignalProviders?.clearAllCache?.());
   page.google?.ima?.secureSignals?.clearAllCache();
 };
 
@@ -110,7 +110,7 @@ const NAMES = {
  * `window.getUid2AdvertisingToken` (`getEuidAdvertisingToken`), which Google's hosted script calls. A login, logout, switch of
  * user or opt-out clears Google's cache of signals: all of it, Google has no other way.
  *
- * Use either this or Prebid's `encryptedSignalSources` for a provider, not both.
+ * Use either this or Prebid's `encryptedSignalSources` for a provider, not both. On a server it does nothing.
  *
  * @returns a function that disconnects; later calls of the provider wait for the next connection.
  * @example
@@ -118,12 +118,15 @@ const NAMES = {
  */
 export function connectSecureSignals(session: Session, options: SecureSignalsOptions = {}): () => void {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectSecureSignals', OPTIONS, options);
+  if (typeof window === 'undefined') return () => {}; // on a server
   const { name = 'uid2', networkCode, register = true } = options;
   const page = window as Page;
   const { standard, hosted } = NAMES[name];
   const id = networkCode ?? standard;
   const provider = ((page.tesseraSignals ??= {})[id] ??= createProvider());
   const google = (page.googletag ??= {});
+  // The page's own snippet, which may come later, makes the queue only together with the global.
+  google.cmd ??= [] as (() => void)[];
 
   /** The token that was emitted. A token that is in force but not yet emitted may belong to another user than the cache. */
   let emitted = session.advertisingToken;
@@ -159,7 +162,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   provider.read = read;
   (page as Record<string, unknown>)[hosted] = provider.collect;
   resolveWaiting();
-  // Google calls a provider at once, and may use what it has cached: clear first, if a former user's signal is there.
+  // Google calls a provider at once, and may use what it has cached: clear first, if a previous user's signal is there.
   const offer = async () => {
     await session.ready;
     if (isConnected) await noteUser();

@@ -45,8 +45,8 @@ const ASK_AGAIN_MS = 30_000;
 const createLoginCount = (session: Session) => {
   let gen = 0;
   let isSignedIn = hasUser(session.state.phase);
-  /** The token of the set that the host supplied last. */
-  let fromHost: string | undefined;
+  /** What the host supplied last, as JSON: its token may come into force later, once there is consent. */
+  let fromHost = '';
   return {
     gen: () => gen,
     isSignedIn: () => isSignedIn,
@@ -54,13 +54,13 @@ const createLoginCount = (session: Session) => {
       gen = next;
     },
     /** What the host did is in force: neither a login nor a logout of the page. */
-    hostActed: () => {
-      fromHost = session.advertisingToken;
+    hostActed: (body: unknown) => {
+      fromHost = `${JSON.stringify(body)}`;
       isSignedIn = hasUser(session.state.phase);
     },
     /** A token came in; a set of anybody but the host is a login. */
     tokenChanged: (advertisingToken: string, cause: string) => {
-      if ((cause === 'set' || cause === 'provide') && advertisingToken !== fromHost) gen++;
+      if ((cause === 'set' || cause === 'provide') && !fromHost.includes(advertisingToken)) gen++;
     },
     /** The phase may have changed; from a user to none is a logout. */
     phaseChanged: () => {
@@ -74,8 +74,8 @@ const createLoginCount = (session: Session) => {
 type LoginCount = ReturnType<typeof createLoginCount>;
 
 /**
- * Ask the host for its set, at most once in {@link ASK_AGAIN_MS} for each login. A set that has ended causes the events after which
- * the host is asked: the same set again is not adopted.
+ * Ask the host for its set, at most once in {@link ASK_AGAIN_MS} for each login, unless the last answer was refused. A set that has
+ * ended causes the events after which the host is asked: the same set again is not adopted.
  *
  * @param request  sends the request.
  * @param obey     carries out a message of the host.
@@ -113,7 +113,9 @@ const createSetRequests = (
     // No set means that nobody is signed in.
     const withoutSet = logins.isSignedIn() ? 'clear' : 'none';
     const { error } = await obey({ ...answer, type: answer.body ? 'set' : withoutSet });
-    if (answer.body && !error) current.set = set;
+    // Refused, for example for want of consent: the next event asks again at once.
+    if (error) current.at = 0;
+    else if (answer.body) current.set = set;
   };
   return { ask, stop: () => clearTimeout(timer) };
 };
@@ -160,7 +162,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
     try {
       const written = write(session, type, body);
       if (written) {
-        logins.hostActed();
+        logins.hostActed(body);
         await written;
       }
       return { body: status() };
@@ -187,7 +189,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
 };
 
 /**
- * Connect a session with the app around the page, if there is one.
+ * Connect a session with the app around the page, if there is one. On a server it does nothing, and `ready` is false.
  *
  * @param session  with `refresh: 'off'` if the host owns the identity.
  * @example
@@ -196,6 +198,8 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
  */
 export function connectWebview(session: Session, options: WebviewOptions = {}): WebviewLink {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectWebview', OPTIONS, options);
+  // On a server there is no app: the page connects.
+  if (typeof window === 'undefined') return { ready: Promise.resolve(false), disconnect: () => {} };
   const logins = createLoginCount(session);
   const { announce, isAnnounced, askHost, greet, stopAsking, close } = createExchange(session, logins, options);
   const unsubscribes = [

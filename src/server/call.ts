@@ -7,7 +7,7 @@
 import { type Bytes, fromB64, toB64 } from '../token/bytes.ts';
 import { kindOf, MAX_TIMER_MS } from '../token/checks.ts';
 import { type AesKey, aesKey } from '../token/cipher.ts';
-import { NONCE_LENGTH, openRefresh, openResponse, sealRequest } from '../token/envelope.ts';
+import { NONCE_LENGTH, openRefresh, openResponse, SMALLEST_RESPONSE, sealRequest } from '../token/envelope.ts';
 import { type ErrorCode, TokenError } from '../token/errors.ts';
 import { checkInteger, checkOptionNames } from './checks.ts';
 import { withDeadline } from './deadline.ts';
@@ -48,6 +48,11 @@ export interface ServiceAnswer {
   readonly body: unknown;
   /** The service's clock when it answered, epoch ms; undefined for a refresh, whose answer carries no time. */
   readonly answeredAt: number | undefined;
+  /**
+   * True if every string in `body` is known to consist of printable ASCII characters without a space. The strings of a large
+   * answer then need no check of their own.
+   */
+  readonly isPrintable: boolean;
 }
 
 /**
@@ -76,7 +81,15 @@ export function unusableAnswer(path: string, fault: string, cause?: unknown): To
 const errorAt200 = (code: ErrorCode, path: string, fault: string, cause?: unknown): TokenError =>
   new TokenError(code, `${requestName(path)} answered 200: ${fault}`, { status: 200, cause });
 
-const parse = (path: string, json: string, answeredAt: number | undefined): ServiceAnswer => {
+/**
+ * Tell whether all strings in a JSON text of `bytes` bytes of UTF-8 are printable ASCII without a space.
+ *
+ * The text is ASCII if it has as many characters as bytes. JSON permits control characters only as escapes, except DEL.
+ */
+const isPrintable = (json: string, bytes: number | undefined): boolean =>
+  json.length === bytes && !json.includes('\\') && !json.includes(' ') && !json.includes('\x7f');
+
+const parse = (path: string, json: string, answeredAt?: number, bytes?: number): ServiceAnswer => {
   let answer: unknown;
   try {
     answer = JSON.parse(json);
@@ -84,7 +97,8 @@ const parse = (path: string, json: string, answeredAt: number | undefined): Serv
     throw unusableAnswer(path, 'expected JSON, got other text');
   }
   const { status, body, message } = (answer ?? {}) as Record<string, unknown>;
-  if (status === 'success' || status === 'optout') return { status, body, answeredAt };
+  if (status === 'success' || status === 'optout')
+    return { status, body, answeredAt, isPrintable: isPrintable(json, bytes) };
   if (status === 'insufficient_user_consent')
     throw errorAt200('no_consent', path, 'the consent string of the user does not permit a token');
   if (typeof status !== 'string') throw unusableAnswer(path, `status: expected string, got ${kindOf(status)}`);
@@ -161,13 +175,15 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Clie
         const message = await withRequest(path, openResponse(key, bytes));
         if (message.nonce.some((byte, i) => byte !== nonce[i]))
           throw errorAt200('nonce_mismatch', path, 'expected the nonce of this request, got another');
-        return () => parse(path, message.json, message.at);
+        // Not in the function: a waiting answer must keep one string, not its ciphertext too.
+        const jsonBytes = bytes.length - SMALLEST_RESPONSE;
+        return () => parse(path, message.json, message.at, jsonBytes);
       }),
 
     refresh: (path, token, responseKeyB64, { signal: outer, timeoutMs }) =>
       withDeadline(requestName(path), timeoutMs, outer, async (signal) => {
         const { bytes } = await post(path, token, signal);
-        return parse(path, await withRequest(path, openRefresh(decodeText(bytes), responseKeyB64)), undefined);
+        return parse(path, await withRequest(path, openRefresh(decodeText(bytes), responseKeyB64)));
       }),
   };
 }

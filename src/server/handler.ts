@@ -74,6 +74,14 @@ function fail(status: number, headers?: Record<string, string>): Response {
   return reply(status, { status: 'error' }, headers);
 }
 
+/** Make the answer for a failure of the service. */
+function failService(error: TokenError): Response {
+  if (error.code === 'no_consent') return reply(204);
+  const wait = error.retryAfterMs;
+  const status = statusFor(error);
+  return fail(status, status === 503 && wait !== undefined ? { 'retry-after': `${Math.ceil(wait / 1000)}` } : {});
+}
+
 function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'> {
   if (typeof client?.generate === 'function') return client;
   throw new TypeError(expectedGot('client', 'a client of createClient, or a function that creates it', kindOf(client)));
@@ -133,18 +141,18 @@ export function tokenHandler<Context extends unknown[] = []>(
     if (allowed) return reply(204, undefined, allowed);
     if (request.method !== 'POST') return refuse(405, expectedGot('method', 'POST', request.method), { allow: 'POST' });
     if (!isAllowedCaller(request, origins)) return refuse(403, callerFault(request));
+    let isAsked = false;
     try {
       const dii = await user(request, ...context);
       if (dii === null || dii === undefined) return reply(204);
       const consent = (await tcfConsent?.(request, ...context)) || undefined;
-      return reply(200, answerOf(await clientOf().generate(dii, { timeoutMs, tcfConsent: consent })));
+      const found = clientOf();
+      isAsked = true;
+      return reply(200, answerOf(await found.generate(dii, { timeoutMs, tcfConsent: consent })));
     } catch (error) {
       report(error, request);
-      if (!isTokenError(error)) return fail(500);
-      if (error.code === 'no_consent') return reply(204);
-      const wait = error.retryAfterMs;
-      const status = statusFor(error);
-      return fail(status, status === 503 && wait !== undefined ? { 'retry-after': `${Math.ceil(wait / 1000)}` } : {});
+      // The functions of the host may throw TokenErrors of their own, which are not the service's answer.
+      return isAsked && isTokenError(error) ? failService(error) : fail(500);
     }
   };
 

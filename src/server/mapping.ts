@@ -74,13 +74,17 @@ export function stringOf(path: string, name: string, value: unknown): string {
 
 // Base64 or URL-safe base64 in practice. Anything printable passes, so that a new format does not stop a client.
 // A counted repetition, `{1,256}`, would take half as long again.
-const NOT_PRINTABLE = /[^!-~]/;
+const PRINTABLE = /^[!-~]*$/;
 const MAX_IDENTIFIER_LENGTH = 256;
 
-/** Return `value` if it can be a raw ID or the name of a bucket: 1 to 256 printable ASCII characters; else throw. */
-export function identifierOf(path: string, name: string, value: unknown): string {
+/**
+ * Return `value` if it can be a raw ID or the name of a bucket: 1 to 256 printable ASCII characters; else throw.
+ *
+ * @param isPrintable  `isPrintable` of the answer; false to check the value itself.
+ */
+export function identifierOf(path: string, name: string, value: unknown, isPrintable = false): string {
   const text = stringOf(path, name, value);
-  if (text.length > MAX_IDENTIFIER_LENGTH || NOT_PRINTABLE.test(text))
+  if (text.length > MAX_IDENTIFIER_LENGTH || !(isPrintable || PRINTABLE.test(text)))
     throw unusableAnswer(path, `${name}: expected 1 to 256 printable ASCII characters, got another string`);
   return text;
 }
@@ -104,13 +108,13 @@ type Element =
   | { readonly u: string; readonly p?: string | null; readonly r: number; readonly e?: null }
   | { readonly e: string };
 
-const NOTHING_SENT: ServiceAnswer = { status: 'success', body: {}, answeredAt: undefined };
+const NOTHING_SENT: ServiceAnswer = { status: 'success', body: {}, answeredAt: undefined, isPrintable: true };
 
-const checkElement = (element: unknown): Element => {
+const checkElement = (element: unknown, isPrintable: boolean): Element => {
   const { u, p, r, e } = fieldsOf(element);
   if (e !== undefined && e !== null) return { e: reasonOf(MAP, 'e', e) };
-  identifierOf(MAP, 'u', u);
-  if (p !== undefined && p !== null) identifierOf(MAP, 'p', p);
+  identifierOf(MAP, 'u', u, isPrintable);
+  if (p !== undefined && p !== null) identifierOf(MAP, 'p', p, isPrintable);
   if (typeof r !== 'number' || !Number.isFinite(r))
     throw unusableAnswer(MAP, `r: expected epoch seconds, got ${kindOf(r)}`);
   return element as Element;
@@ -135,14 +139,14 @@ export async function mapBatch<D extends Dii>(
   const payload = Object.fromEntries(forms.map(({ form, values }) => [form, values]));
   const read = forms.length > 0 ? await send(MAP, payload) : () => NOTHING_SENT;
   return () => {
-    const { body, answeredAt } = read();
+    const { body, answeredAt, isPrintable } = read();
     // Stays undefined for DII that was not sent.
     const found = new Array<Element | undefined>(diis.length);
     for (const { form, values, positions } of forms) {
       const elements = arrayOf(MAP, form, fieldsOf(body)[form]);
       if (elements.length !== values.length)
         throw unusableAnswer(MAP, `${form}: expected ${values.length} results, got ${elements.length}`);
-      for (let i = 0; i < elements.length; i++) found[positions[i]!] = checkElement(elements[i]);
+      for (let i = 0; i < elements.length; i++) found[positions[i]!] = checkElement(elements[i], isPrintable);
     }
     return { length: diis.length, at: (i) => resultOf(diis[i]!, found[i], answeredAt!) };
   };

@@ -33,6 +33,8 @@ export interface OptedOut {
   readonly rawId: string;
   /** Time of the opt-out, epoch ms. */
   readonly optedOutAt: number;
+  /** The service's clock when it answered, epoch ms. */
+  readonly answeredAt: number;
 }
 
 // `YYYY-MM-DDThh:mm:ss` with optional fractions. The service means UTC, though it sends no zone.
@@ -90,7 +92,7 @@ export function createRawIdBatch(maxBytes: number): RawIdBatch {
 export async function optOutBatch(send: Send, { rawIds }: RawIdBatch): Promise<Lazy<Rows<OptedOut>>> {
   const read = await send(OPTOUT_STATUS, { advertising_ids: rawIds });
   return () => {
-    const { body } = read();
+    const { body, answeredAt } = read();
     const list = ((body ?? {}) as Record<string, unknown>)['opted_out'];
     const found = arrayOf(OPTOUT_STATUS, 'opted_out', list).map((element) => {
       const { advertising_id, opted_out_since } = (element ?? {}) as Record<string, unknown>;
@@ -99,7 +101,8 @@ export async function optOutBatch(send: Send, { rawIds }: RawIdBatch): Promise<L
           OPTOUT_STATUS,
           `opted_out_since: expected epoch milliseconds, got ${kindOf(opted_out_since)}`,
         );
-      return { rawId: identifierOf(OPTOUT_STATUS, 'advertising_id', advertising_id), optedOutAt: opted_out_since };
+      const rawId = identifierOf(OPTOUT_STATUS, 'advertising_id', advertising_id);
+      return { rawId, optedOutAt: opted_out_since, answeredAt: answeredAt! };
     });
     return { length: found.length, at: (i) => found[i]! };
   };

@@ -44,17 +44,13 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
       const claimed = provideClaimed(claimedAt, timeoutMs + OTHER_TAB_MARGIN_MS);
       return (await records.update(claimed, INTERNAL)) ? 'claimed' : 'other_tab';
     },
-    async releaseProvide() {
-      await records.update(provideEnded(claimedAt), INTERNAL);
-      // A page that was left or closed during the call keeps no connection.
-      if (shell.page.isClosed || shell.page.isAway) records.disconnect();
-    },
+    releaseProvide: () => records.update(provideEnded(claimedAt), INTERNAL),
     async recordProvided(answer) {
       // Another tab may have logged the user in or out meanwhile.
       if ((await isLate()) || shell.page.isClosed) return;
       setPage(shell, { provideResult: answer ? undefined : 'nobody' });
       if (!answer) return;
-      // Count the attempt now: the set has another generation, with which no attempt of before is in progress.
+      // Count this attempt now: writing the set raises the generation, and an attempt of an earlier generation is dropped uncounted.
       noteEnd(shell, 'done');
       const optedOutIfSame = (now: number) => ifSameSet(before, optedOut(now));
       const written = commitAnswer(shell, answer, setByProvide(before, shell.page.user), 'provide', optedOutIfSame);
@@ -91,7 +87,7 @@ export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenErro
   const before = shell.records.record;
   const attempt: AttemptInProgress = { plan, generation: before.generation, startedAt: shell.clock.now() };
   setPage(shell, { attempt });
-  // The attempt before may be void and still hold the Web Lock: this one would take its own page for another tab.
+  // The previous attempt may be void and still hold the Web Lock: this one would take the lock for that of another tab.
   shell.attemptResult = shell.attemptResult
     .then(() => runAttempt(plan, attemptPorts(shell, before), signal))
     .then((outcome) => endAttempt(shell, attempt, outcome, signal))
@@ -116,8 +112,8 @@ async function endAttempt(
   const failed = outcome.type === 'failed' && !signal.aborted ? outcome : undefined;
   const { error, sent } = failed ?? {};
   if (error) await noteFailure(shell, attempt.plan, error, sent);
-  // Another tab may be waiting for the lock that this one has released.
-  if (signal.aborted) shell.tabs.notify(false);
+  // Another tab may be waiting for this attempt, and the record has not changed: no other message tells it that the wait is over.
+  if (signal.aborted || shell.page.provideResult === 'nobody') shell.tabs.notify(false);
   // By its plan: a correction of the clock makes a new object of the attempt.
   if (shell.page.attempt?.plan === attempt.plan) {
     const isRecorded = sent && shell.records.record.retry;

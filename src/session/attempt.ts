@@ -11,7 +11,7 @@ import type { Answer, TokenSet } from '../token/token-set.ts';
 import type { RefreshAnswer } from './browser/refresh-request.ts';
 import type { LockResult } from './browser/tabs.ts';
 import { parseGiven } from './given-answer.ts';
-import type { ProvideOption } from './options.ts';
+import type { ProvideOption, ProvideRequest } from './options.ts';
 import { htmlFault, pathOf, provideFault, responseFault } from './provide-fault.ts';
 import type { AttemptPlan, ProvidePlan, RefreshPlan } from './rules/page-state.ts';
 import type { SessionRecord } from './rules/record.ts';
@@ -76,9 +76,7 @@ async function callProvide(
       try {
         // Consent may have been withdrawn, or a set supplied, while the store was read.
         if (signal.aborted) return { type: 'superseded' };
-        // An asynchronous function, so that a `provide` that throws rejects.
-        const call = (async () => provide?.({ signal, reason }))();
-        const answer = await withTimeout(timeoutMs, call, 'provide', signal);
+        const answer = await withTimeout(timeoutMs, ask(provide, { signal, reason }), 'provide', signal);
         // It may be a response, with its status.
         const response = Object(answer) as Response;
         const { status, ok } = response;
@@ -93,6 +91,15 @@ async function callProvide(
     });
   } catch (error) {
     return { type: 'failed', error: provideFault(error) };
+  }
+}
+
+/** Call `provide`; rejects with a TokenError, or with the error that reading what it threw has caused. */
+async function ask(provide: ProvideOption | undefined, request: ProvideRequest): Promise<unknown> {
+  try {
+    return await provide?.(request);
+  } catch (thrown) {
+    throw provideFault(thrown);
   }
 }
 

@@ -5,7 +5,7 @@
 
 import { kindOf } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
-import { classOf } from './provide-fault.ts';
+import { classOf, readThrown } from './provide-fault.ts';
 
 /**
  * Name what a gate threw or rejected with. Only its class is named; what else it says may be personal data.
@@ -13,7 +13,7 @@ import { classOf } from './provide-fault.ts';
  * @example failureFault(new TypeError()) // 'consent: the gate failed with TypeError; that is no consent'
  */
 export function failureFault(thrown: unknown): string {
-  return `consent: the gate failed with ${classOf(thrown)}; that is no consent`;
+  return `consent: the gate failed with ${readThrown(() => classOf(thrown)) ?? 'object'}; that is no consent`;
 }
 
 /**

@@ -4,6 +4,8 @@
  * It does not decide what to emit.
  */
 
+import { ignoreFailure } from './ignore-failure.ts';
+
 /**
  * Keep listeners.
  *
@@ -12,14 +14,8 @@
 export function createEvents(logger: { debug(message: string, ...more: unknown[]): void } | undefined) {
   const listeners = new Set<readonly [event: string, listener: (payload: never) => unknown]>();
 
-  /** Pass something to the host's logger, if there is one. A logger that throws is ignored. */
-  const log = (what: unknown): void => {
-    try {
-      logger?.debug('tessera', what);
-    } catch {
-      // The session goes on without its log.
-    }
-  };
+  /** Pass something to the host's logger, if there is one. */
+  const log = (what: unknown): void => ignoreFailure(() => logger?.debug('tessera', what));
 
   return {
     log,

@@ -5,7 +5,7 @@
 
 import type { Store } from './browser/store.ts';
 import type { SessionRecord, Transition } from './rules/record.ts';
-import { releaseStore, STORE_MS } from './store-queue.ts';
+import { releaseStore, STORE_MS, updateIn } from './store-queue.ts';
 import { withTimeout } from './timeout.ts';
 
 /** Limit for reading the store, within a use of its replacement, ms. */
@@ -36,9 +36,8 @@ export async function repeatOnFailedStore(
 ): Promise<boolean> {
   let isLate = false;
   let before: SessionRecord | undefined;
-  // An asynchronous function: a store of the host may throw where it should reject.
-  const write = async (change: (before: SessionRecord, stored: unknown) => unknown) =>
-    place.update((stored) => {
+  const write = (change: (before: SessionRecord, stored: unknown) => unknown) =>
+    updateIn(place, (stored) => {
       if (isLate || !mayWrite()) return stored;
       before ??= parse(stored) ?? empty;
       return change(before, stored);

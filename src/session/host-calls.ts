@@ -140,15 +140,16 @@ const HELD = 'refresh: another tab is refreshing, and has brought no newer set';
 const TOO_EARLY = 'refresh: too early to ask the service again; see state.next';
 
 /**
- * How long `refresh()` waits for another tab beyond the time limit of a refresh, ms: for that tab's margin, then 2 s for a hidden page,
- * whose timer is throttled, or for an attempt that follows here.
+ * How long `refresh()` waits for another tab beyond the time limit of a refresh, ms: the margin of that tab, then 2 s for a hidden
+ * page, whose timer is throttled, or for an attempt of this tab that follows.
  */
 const OTHER_TAB_WAIT_MS = OTHER_TAB_MARGIN_MS + 2_000;
 
 export async function refreshNow(shell: Shell): Promise<void> {
   const { records } = shell;
   await records.idle();
-  if (shell.page.isClosed || shell.page.consent !== 'granted') throw noToken(shell);
+  const { isClosed, isAway, consent } = shell.page;
+  if (isClosed || isAway || consent !== 'granted') throw noToken(shell);
   setPage(shell, { provideResult: undefined });
   const before = records.record;
   const plan = explicitPlan(before, shell.page, shell.clock.now());

@@ -4,7 +4,7 @@
  */
 
 import { kindOf } from '../token/checks.ts';
-import { classOf, isCodeFault } from './provide-fault.ts';
+import { classOf, isCodeFault, readThrown } from './provide-fault.ts';
 import { isBlocked, warn } from './warnings.ts';
 
 /**
@@ -17,7 +17,7 @@ import { isBlocked, warn } from './warnings.ts';
 export function networkReason(baseUrl: string, thrown: unknown): string {
   const { origin } = new URL(baseUrl);
   const page = globalThis.location;
-  const own = ownFault(thrown);
+  const own = readThrown(() => ownFault(thrown));
   if (own) return `; ${own}`;
   if (globalThis.navigator?.onLine === false) return '; this device is offline';
   if (isBlocked(baseUrl)) return `; the Content-Security-Policy of this page blocks it: add ${origin} to connect-src`;

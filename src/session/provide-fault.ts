@@ -100,6 +100,15 @@ export function classOf(thrown: unknown): string {
   return /^[A-Z]\w{0,39}$/.test(name) ? name : typeof thrown;
 }
 
+/** Read what code of the page has thrown; undefined if reading it throws, as with a revoked proxy or a getter. */
+export function readThrown<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
 /** Statuses by which a server refuses every request of this page. */
 const REFUSALS: Record<number, string> = {
   403: 'tokenHandler refuses pages of other origins, unless its option origins names them',

@@ -13,7 +13,7 @@ import { type Cause, isLoaded, type PageState } from './rules/page-state.ts';
 import { parseRecord } from './rules/parse-record.ts';
 import { emptyRecord, erased, isSameSet, type SessionRecord, type Transition } from './rules/record.ts';
 import { type StorageState, storeOutdated } from './rules/storage-state.ts';
-import { createStoreQueue, releaseStore, type StoreQueue } from './store-queue.ts';
+import { createStoreQueue, releaseStore, type StoreQueue, updateIn } from './store-queue.ts';
 
 /** Messages of the development build. */
 const FAILED = 'storage: the store failed; this page continues in memory';
@@ -54,7 +54,7 @@ interface Inside {
   /** Cause of a change that is stored, and that memory adopts after the write that follows it. */
   storedCause?: Cause | undefined;
   /** A read that waits for its turn: one is enough for any number of messages. */
-  waitingRead?: { readonly absences: number; readonly isNews: boolean; readonly done: Promise<void> } | undefined;
+  waitingRead?: { readonly absences: number; readonly isChanged: boolean; readonly done: Promise<void> } | undefined;
 }
 
 export type RecordStore = ReturnType<typeof createRecordStore>;
@@ -90,17 +90,11 @@ export function createRecordStore(baseUrl: string, store: Store, ports: RecordSt
     /** Resolve when every host call so far has reached a store that failed, too; false if the last one is not confirmed there. */
     hostCallsConfirmed: (): Promise<boolean> => inside.hostCallsConfirmed,
     update: (transition: Transition, options: UpdateOptions): Promise<boolean> => update(inside, transition, options),
-    reload: (isNews = false): Promise<void> => reload(inside, isNews),
+    reload: (isChanged = false): Promise<void> => reload(inside, isChanged),
     /** Know nothing about the store until the next `reload`. */
     outdate: (): void => ports.setStorage(storeOutdated(ports.page().storage)),
     /** Release the connection until the store is used again. */
     disconnect: (): void => releaseStore(queue.store),
-    /** Release the store once everything is written. */
-    async close(): Promise<void> {
-      await queue.idle();
-      await inside.hostCallsConfirmed;
-      releaseStore(queue.store);
-    },
   };
 }
 
@@ -163,7 +157,7 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
   let before: SessionRecord | undefined;
   let after: SessionRecord | undefined;
   const write = (place: Store) =>
-    place.update((stored) => {
+    updateIn(place, (stored) => {
       // A store that failed may still get here: too late.
       if (place !== queue.store || !mayWrite(inside, isErasure)) return stored;
       // A store that is empty, was emptied or is damaged takes over what this page holds.
@@ -197,15 +191,15 @@ function count(ports: RecordStorePorts, writes: number, queuedCalls: number): vo
 /**
  * Read the store, for the first time or again.
  *
- * @param isNews  another tab has said that the record changed.
+ * @param isChanged  another tab has said that the record changed.
  */
-function reload(inside: Inside, isNews: boolean): Promise<void> {
+function reload(inside: Inside, isChanged: boolean): Promise<void> {
   const { ports, queue, empty } = inside;
   const { absences, isKnown, isCurrent } = ports.page().storage;
   const waiting = inside.waitingRead;
-  if (waiting && waiting.absences === absences && (waiting.isNews || !isNews)) return waiting.done;
+  if (waiting && waiting.absences === absences && (waiting.isChanged || !isChanged)) return waiting.done;
   // A page that was away has received no message.
-  const mayHaveChanged = isNews || (isKnown && !isCurrent);
+  const mayHaveChanged = isChanged || (isKnown && !isCurrent);
   const read = async (place: Store) => {
     inside.waitingRead = undefined;
     const failed = queue.failed;
@@ -225,7 +219,7 @@ function reload(inside: Inside, isNews: boolean): Promise<void> {
     // is: a logout on a full disk leaves nothing else behind.
     else if (mayHaveChanged && !isSameSet(inside.record, empty)) adopt(inside, { ...empty, clearedAt: 0 }, 'tab');
   });
-  inside.waitingRead = { absences, isNews, done };
+  inside.waitingRead = { absences, isChanged, done };
   return done;
 }
 

@@ -14,6 +14,7 @@ import { checkArguments, checkCallOptions } from './call-checks.ts';
 import { askConsent } from './consent.ts';
 import { createEvents } from './events.ts';
 import { getToken, noteSignal, refreshNow, signIn, supply, supplyRendered, userHashOf } from './host-calls.ts';
+import { ignoreFailure } from './ignore-failure.ts';
 import { parseOptions, type SessionOptions } from './options.ts';
 import { createRecordStore, type RecordStorePorts } from './record-store.ts';
 import { initialPage, recordAdopted, wentAway, wokeUp } from './rules/page-state.ts';
@@ -21,6 +22,7 @@ import { loggedOut } from './rules/record.ts';
 import {
   commit,
   decideNow,
+  disconnect,
   ERASURE,
   followClockOnPage,
   noToken,
@@ -47,7 +49,9 @@ export function createSession(options: SessionOptions): Session {
   const shell = createShell(options);
   const { settings, records, tabs, events } = shell;
   const stopWatching = isDevelopment ? watchMistakes(settings) : undefined;
-  tabs.connect();
+  // A page frozen in Chromium's back/forward cache while it creates the database blocks `indexedDB.open` in every other tab. A
+  // message on a channel that it listens to makes Chromium evict it.
+  tabs.notify(false);
   // What the page was rendered with is queued first: every later call outranks it.
   supplyRendered(shell);
   askConsent(shell);
@@ -63,7 +67,7 @@ export function createSession(options: SessionOptions): Session {
     promise.catch(() => {});
     return promise;
   };
-  /** What the page may see now. It is published: whoever is told that there is no token must hear when there is one again. */
+  /** What the page may see now. It is published, so that a caller who is told that there is no token hears when there is one again. */
   const publishNow = () => {
     shell.pageWatch.checkTimer();
     publish(shell, decideNow(shell));
@@ -107,7 +111,7 @@ function createShell(options: SessionOptions): Shell {
   const clock = createClock(settings.now);
   const store = settings.store ?? defaultStore(name);
   // Opening takes longer than all the rest until the token is there: it goes on while the session is built.
-  if (!settings.consent) store.open?.();
+  if (!settings.consent) ignoreFailure(() => store.open?.());
   const user = settings.user === null ? undefined : userHashOf(settings, settings.user);
   const page = { ...initialPage(provide !== undefined, refresh === 'auto', store.kind ?? 'custom'), user };
   const ports: RecordStorePorts = {
@@ -131,7 +135,7 @@ function createShell(options: SessionOptions): Shell {
     pageWatch: watchPage(clock.now, {
       onTimer: () => reconcile(shell),
       onWake: () => wake(shell),
-      onLeave: () => void leave(shell),
+      onLeave: () => leave(shell),
     }),
     startAttempt: (plan) => startAttempt(shell, plan),
     awaitingConsent: [],
@@ -144,32 +148,21 @@ function createShell(options: SessionOptions): Shell {
 
 /** The page is shown, restored, thawed or online again. */
 function wake(shell: Shell): void {
+  // It has disconnected: connect again.
+  if (shell.page.isAway) shell.tabs.notify(false);
   shell.page = wokeUp(shell.page, shell.clock.now());
-  shell.tabs.connect();
   void readAgain(shell, false);
 }
 
 /** The page is about to be frozen, cached or unloaded: it receives no message from now on. */
-async function leave(shell: Shell): Promise<void> {
-  const { records, tabs, controller } = shell;
+function leave(shell: Shell): void {
   shell.page = wentAway(shell.page);
-  controller.abort();
-  reconcile(shell);
-  // A logout that is being written still reaches the other tabs.
-  await records.idle();
-  await records.hostCallsConfirmed();
-  if (!shell.page.isAway) return;
-  records.disconnect();
-  tabs.disconnect();
+  void disconnect(shell);
 }
 
 function close(shell: Shell): void {
-  const { records, tabs, pageWatch, controller } = shell;
   setPage(shell, { isClosed: true, attempt: undefined });
-  controller.abort();
-  pageWatch.close();
+  shell.pageWatch.close();
   releaseCalls(shell, noToken(shell));
-  // A logout that is being written still reaches the other tabs.
-  void records.close().then(tabs.disconnect);
-  reconcile(shell);
+  void disconnect(shell);
 }

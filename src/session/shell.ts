@@ -57,14 +57,14 @@ export interface Shell {
 }
 
 /** Messages of the development build. */
-const LATER_CALL = 'A later call came before consent.';
+const LATER_CALL = 'Superseded by a later call before consent was given.';
 const UNCONFIRMED = 'storage: the store did not confirm; the next page may find the former set';
 
 /** A change by the page. Memory changes at once if the stored record is known. */
 export const HOST_CALL: UpdateOptions = { cause: 'set', isHostCall: true };
 /** A change by the page that only erases. Memory changes at once. */
 export const ERASURE: UpdateOptions = { cause: 'set', isHostCall: true, isErasure: true };
-/** A change of what the page does not see: the retry state, a lease, the signal. Memory changes after the write. */
+/** A change that no call of the page has made: by a refresh, of the retry state, of a lease. Memory changes after the write. */
 export const INTERNAL: UpdateOptions = { isHostCall: false };
 
 export function setPage(shell: Shell, change: Partial<PageState>): void {
@@ -82,21 +82,26 @@ export function reconcile(shell: Shell): void {
   setPage(shell, { isVisible });
   if (!isVisible) shell.page = wasHidden(shell.page, shell.clock.now());
   const decision = decideNow(shell);
+  const { controller } = shell;
   shell.page = decision.page;
-  if (decision.isAttemptVoid) shell.controller.abort();
   if (decision.attempt) void shell.startAttempt(decision.attempt);
   shell.pageWatch.setTimer(decision.wakeAt);
   for (const [event, payload] of decision.events) shell.events.emit(event, payload);
+  // With the instant of an attempt that has just started.
   publish(shell, decision.attempt ? decideNow(shell) : decision);
   shell.events.emit('reconciled');
+  // Last: a listener of `provide` to this abort may call the session.
+  if (decision.isAttemptVoid) controller.abort();
 }
 
 /** Show the state if anything in it has changed. */
 export function publish(shell: Shell, { state, token }: Decision): void {
-  const isSame = isSameState(state, shell.published.state);
-  if (isSame && token === shell.published.token) return;
-  if (!isSameFlat(state.next, shell.published.state.next)) shell.events.log(state.next);
+  const { published } = shell;
+  if (isSameState(state, published.state) && token === published.token) return;
+  // Before the log: a logger may read the state, and the state would be published and logged again.
   shell.published = { state: Object.freeze(state), token };
+  Object.freeze(state.next);
+  if (!isSameFlat(state.next, published.state.next)) shell.events.log(state.next);
   shell.events.emit('change');
 }
 
@@ -157,12 +162,31 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
   const writing = records.update(transition, options);
   reconcile(shell);
   const isChanged = await writing;
+  // Listeners do not wait for a store that has failed.
+  reconcile(shell);
   const isConfirmed = await records.hostCallsConfirmed();
   if (isChanged) tabs.notify();
+  // The page may call while it is left, for example in a listener of `pagehide`.
+  if (shell.page.isAway) void disconnect(shell);
   if (needsConsent && shell.page.consent !== 'granted') throw noToken(shell);
-  reconcile(shell);
   if (options.isHostCall && !isConfirmed)
     throw new TokenError('storage_failed', isDevelopment ? UNCONFIRMED : undefined);
+}
+
+/**
+ * The page is away or closed: give up the attempt in progress, then release channel and connection. A logout that is being written,
+ * and the end of the attempt, reach the other tabs first.
+ */
+export async function disconnect(shell: Shell): Promise<void> {
+  const { records, tabs } = shell;
+  shell.controller.abort();
+  reconcile(shell);
+  await shell.attemptResult;
+  await records.idle();
+  await records.hostCallsConfirmed();
+  if (!shell.page.isAway && !shell.page.isClosed) return;
+  records.disconnect();
+  tabs.disconnect();
 }
 
 /** Run the calls that wait for consent, or reject them with `error`. */

@@ -4,11 +4,16 @@
  * It knows nothing of what is read or written.
  */
 
+import { isDevelopment } from '../token/development.ts';
 import type { Store } from './browser/store.ts';
+import { ignoreFailure } from './ignore-failure.ts';
 import { withTimeout } from './timeout.ts';
 
 /** Limit for opening the store and the first read together, and for each later use of it, ms. */
 export const STORE_MS = 1_500;
+
+/** Message of the development build. */
+const UNCHANGED = 'store.update: expected a call of its argument, got none';
 
 /** What the queue asks of its owner. */
 export interface StoreQueuePorts {
@@ -17,7 +22,7 @@ export interface StoreQueuePorts {
   /**
    * The store in use failed: return the one that replaces it.
    *
-   * @param isSpare  it was itself a replacement: its own must not fail.
+   * @param isSpare  the store that failed was itself a replacement: return one that cannot fail.
    */
   replace(cause: unknown, isSpare: boolean): Store;
 }
@@ -66,11 +71,20 @@ export function createStoreQueue(given: Store, ports: StoreQueuePorts) {
   };
 }
 
+/**
+ * Change what a store holds. A store of the host may throw where it should reject, or end without a call of `change`: nothing is
+ * stored then.
+ */
+export async function updateIn(place: Store, change: (stored: unknown) => unknown): Promise<void> {
+  let isCalled = false;
+  await place.update((stored) => {
+    isCalled = true;
+    return change(stored);
+  });
+  if (!isCalled) throw new TypeError(isDevelopment ? UNCHANGED : undefined);
+}
+
 /** Release the connection of a store; it is opened again by the next use. */
 export function releaseStore(store: Store): void {
-  try {
-    store.close?.();
-  } catch {
-    // A store of the host may throw; nothing depends on it any more.
-  }
+  ignoreFailure(() => store.close?.());
 }

@@ -22,7 +22,7 @@ export interface Session {
   /** A frozen snapshot: the same object until something changes. */
   readonly state: SessionState;
   /**
-   * Get the token in force, without waiting for a task; or wait for the one that `provide` or a refresh brings.
+   * Get the token in force at once, or wait for the one that `provide` or a refresh brings.
    *
    * @param options.timeoutMs  how long to wait, ms. Default: the session's `timeoutMs`.
    * @throws {TokenError} `opted_out`, `no_token` (nobody is signed in, or there is no `provide`), `no_consent`, `timeout`,
@@ -41,7 +41,7 @@ export interface Session {
    * @throws {TypeError} at once, for options other than `user`, and for a `user` that is not a string.
    * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (refused before, withdrawn,
    *   or dropped by a logout before consent), `closed`;
-   *   `storage_failed` if the write was given up on and the next page may find the former user.
+   *   `storage_failed` if the write was given up on and the next page may find the previous user.
    * @example await session.setTokens(await response.json());
    */
   setTokens(answer: TokenAnswer, options?: { user?: string | undefined }): Promise<void>;
@@ -51,7 +51,7 @@ export interface Session {
    * @param options.forget  also forget which sets there were: nothing that identifies the user is left, but a page from a
    *   cache may then bring its set back. Default false.
    * @throws {TokenError} `storage_failed` if neither a write nor an erasure could be confirmed, so that the next page may find
-   *   the former user; `closed`.
+   *   the previous user; `closed`.
    * @example await session.clear();
    */
   clear(options?: { forget?: boolean | undefined }): Promise<void>;
@@ -61,15 +61,15 @@ export interface Session {
    *
    * @throws {TokenError} what the attempt failed with: `network`, `timeout`, `http_status`, `malformed_response`,
    *   `decrypt_failed`, `provide_failed`, `invalid_token_set` or `storage_failed`; `refresh_rejected` or `opted_out` by the
-   *   service's answer; `no_token` if there is nothing to refresh and no `provide`, or nobody is signed in; `no_consent`;
-   *   `closed`; `timeout` if another tab is refreshing and has brought no newer set; `network` if `Retry-After` or the budget of
-   *   attempts forbids one now.
+   *   service's answer; `no_token` if there is nothing to refresh and no `provide`, if nobody is signed in, or if the page is
+   *   being left; `no_consent`; `closed`; `timeout` if another tab is refreshing and has brought no newer set; `network` if
+   *   `Retry-After` or the budget of attempts forbids one now.
    * @example await session.refresh();
    */
   refresh(): Promise<void>;
   /**
    * Somebody has signed in: end the set in force at once, in all tabs, then ask `provide`, whoever was signed in before.
-   * `refresh()` would refresh the former user's set. A page that has the new set already calls `setTokens` instead.
+   * `refresh()` would refresh the previous user's set. A page that has the new set already calls `setTokens` instead.
    *
    * @param options.user  who has signed in, as the option `user` of the session. Default: not known.
    * @throws {TypeError} at once, for a `user` that is not a string.
@@ -82,7 +82,7 @@ export interface Session {
    * Note that the token goes to a cache outside of the session, one that outlives the page: for adapters of ad platforms. The
    * record remembers for whom that cache was filled, even over pages without the adapter.
    *
-   * @returns true if the cache may still hold the token of a former user (a switch of user, a logout or an opt-out has come
+   * @returns true if the cache may still hold the token of a previous user (a switch of user, a logout or an opt-out has come
    *   since): clear it.
    * @throws {TokenError} `no_consent`, `closed`.
    * @example if (await session.noteSignal()) cache.clear();

@@ -28,6 +28,8 @@ const HEADER_LENGTH = 8 + NONCE_LENGTH;
 const MIN_SEALED_LENGTH = IV_LENGTH + TAG_LENGTH;
 /** Length of a request envelope without payload, the shortest there is: 45 bytes. */
 export const SMALLEST_REQUEST = 1 + MIN_SEALED_LENGTH + HEADER_LENGTH;
+/** Length of a response envelope without payload: 44 bytes. */
+export const SMALLEST_RESPONSE = SMALLEST_REQUEST - 1;
 
 /** The content of a request or response envelope. */
 export interface Message {

@@ -11,7 +11,7 @@ import type { TokenSet } from './token-set.ts';
  * - `fresh`: before `refreshAt`.
  * - `due`: from `refreshAt` on; the advertising token is still valid.
  * - `stale`: the advertising token has expired; the refresh token may still be exchanged.
- * - `ended`: the service has refused the refresh token for good; a valid advertising token is given out until it expires.
+ * - `ended`: the service has refused the refresh token permanently; a valid advertising token is given out until it expires.
  * - `optedOut`: the user has opted out. A set supplied since then is held back until the service accepts it.
  */
 export type Phase = 'empty' | 'fresh' | 'due' | 'stale' | 'ended' | 'optedOut';

@@ -240,7 +240,10 @@ describe('a page for each use', () => {
     await shows(page, '#cleared', /[1-9] times/);
   });
 
-  test('side by side: under an outage, and after it', async () => {
+  test('side by side: under an outage, and after it; the reader of the other pages stays', async () => {
+    const other = await open('/script-tag');
+    const reader = () => other.evaluate(async () => (await fetch('/me')).text());
+    const before = await reader();
     const page = await open('/compare');
     const frame = (name: string) => page.frameLocator(`iframe[title="${name}"]`).locator('#now');
     for (const name of ['Tessera', 'Prebid'])
@@ -252,6 +255,7 @@ describe('a page for each use', () => {
     await page.click('[data-travel="60000"]');
     await expect.poll(() => frame('Tessera').textContent(), WAIT).toBe('a valid token');
     await shows(page, '#counts', /Tessera: refreshes sent[1-9]/);
+    expect(await reader()).toBe(before);
   });
 });
 

@@ -49,6 +49,27 @@ test.each([
   },
 );
 
+test('the Inspector shows the session of a page that allows its own scripts only, and no text as markup', async () => {
+  const { baseUrl, handler } = await startOperator();
+  const policy = `default-src 'none'; script-src 'self'; connect-src 'self' ${baseUrl}; require-trusted-types-for 'script'`;
+  const site = await serveSite({
+    '/': html(
+      `<body><script src="/watch.js"></script><script src="/tessera.js" data-base-url="${baseUrl}" data-provide="/token"></script><script async src="/tessera-inspector.js"></script>`,
+      { 'content-security-policy': policy },
+    ),
+    '/watch.js': watch,
+    '/token': handler,
+  });
+  const page = await openPage(`${site.origin}/`);
+  const inspector = page.locator('tessera-inspector[docked]');
+  await inspector.locator('svg .fresh').first().waitFor();
+  await inspector.locator('summary').click();
+  await inspector.locator('ol li', { hasText: 'Sign-in: provide' }).waitFor();
+  expect(await inspector.locator('.keys').ariaSnapshot()).toContain('refresh token, and its end');
+  expect(await inspector.evaluate((element) => getComputedStyle(element).position)).toBe('fixed');
+  expect(await page.evaluate('window.refused')).toEqual([]);
+});
+
 test.each([
   ['tessera.js', { 'access-control-allow-origin': '*' }],
   ['tessera.full.js', {}],

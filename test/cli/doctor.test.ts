@@ -78,6 +78,23 @@ describe('tessera doctor', () => {
     ]);
   });
 
+  test.each(['shop.example', 'https://shop.example/', 'https://shop.example/page', 'https://user@shop.example', ''])(
+    'refuses %j, which is no origin, and sends nothing',
+    async (origin) => {
+      const { code, err } = await doctor(['--origin', origin]);
+      expect(code).toBe(2);
+      expect(err).toContain('expected an origin as browsers send it, https://host[:port], without a path');
+      expect(answered).toEqual([]);
+    },
+  );
+
+  test.each(['https://shop.example:8443', 'http://[::1]:8080', 'capacitor://localhost'])(
+    'accepts %s',
+    async (origin) => {
+      expect((await doctor(['--origin', origin])).code).toBe(0);
+    },
+  );
+
   test.each([
     ['key-of-reader', 'ok | key | known; roles: MAPPER, SHARER or ID_READER'],
     ['key-of-nothing', 'failed | key | the service does not know this API key, or it has no role'],

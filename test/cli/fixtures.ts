@@ -65,6 +65,8 @@ export interface Fixture {
   asked(): string[];
   /** While set, answers in place of the operator. */
   answer: ((request: Request) => Promise<Response> | Response) | undefined;
+  /** While `at` is set, the time of the operator, epoch ms; otherwise the clock of this process. */
+  readonly clock: { at: number | undefined };
   /** The path of a name in the folder of this fixture. */
   path(name: string): string;
   /** Write a file. */
@@ -80,13 +82,14 @@ export interface Fixture {
 
 export const createFixture = async (): Promise<Fixture> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-map-'));
+  const clock: Fixture['clock'] = { at: undefined };
   const operator = createOperator({
     rootSecret: SECRET,
     apiKey: 'key-of-all',
     clientSecret: SECRET,
     roles: ['GENERATOR', 'MAPPER', 'OPTOUT'],
     // Read at each call: a test may replace the clock.
-    now: () => Date.now(),
+    now: () => clock.at ?? Date.now(),
   });
   let asked: string[] = [];
   const listening = await listen(
@@ -109,6 +112,7 @@ export const createFixture = async (): Promise<Fixture> => {
       return paths;
     },
     answer: undefined,
+    clock,
     path: (name) => join(folder, name),
     file: async (name, content) => {
       await writeFile(join(folder, name), content);

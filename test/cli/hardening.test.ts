@@ -121,6 +121,24 @@ test('--spreadsheet belongs to --export', async () => {
   expect([code, err]).toEqual([2, 'error: --spreadsheet: expected together with --export, got --counts']);
 });
 
+test.each([
+  'postgres://tessera:secret@127.0.0.1:1/none',
+  'postgres://tessera@127.0.0.1:1/none?password=secret',
+  'postgres://127.0.0.1:1/none?user=tessera&password=secret',
+])('a password in --database brings a warning: %s', async (database) => {
+  const { err } = await tessera(['map', '--counts', '--database', database]);
+  expect(err).toContain('warning: the password in --database can be read by every user of this machine');
+});
+
+test('a wrong root secret is named by its option or its variable', async () => {
+  const path = await file('short-root', 'short', 0o600);
+  const args = ['operator', '--port', '0', '--log-level', 'silent'];
+  const said = ': expected 32 bytes, or their base64 or hexadecimal, got another string';
+  expect((await tessera([...args, '--root-secret-file', path])).err).toContain(`error: --root-secret-file${said}`);
+  const { err } = await tessera(args, { env: { TESSERA_ROOT_SECRET: 'short' } });
+  expect(err).toContain(`error: TESSERA_ROOT_SECRET${said}`);
+});
+
 describe.skipIf(process.platform === 'win32')('a file with secrets that others can read', () => {
   const start = (args: string[]) =>
     tessera(['operator', '--port', '0', '--log-level', 'silent', ...args], { env: { TESSERA_API_KEY: 'key' } });
@@ -132,6 +150,10 @@ describe.skipIf(process.platform === 'win32')('a file with secrets that others c
     expect((await start(['--root-secret-file', root])).err).toContain(warning('--root-secret-file', '0644'));
     const config = await file('config.json', JSON.stringify({ apiKey: 'key', clientSecret: SECRET }), 0o640);
     expect((await start(['--config', config])).err).toContain(warning('--config', '0640'));
+    const variables = await file('open.env', 'TESSERA_API_KEY=key', 0o644);
+    expect((await tessera(['generate', 'nobody', '--env-file', variables])).err).toContain(
+      warning('--env-file', '0644'),
+    );
     const set = await file('set.json', '{}', 0o604);
     expect((await tessera(['refresh', set])).err).toContain(warning('FILE', '0604'));
   });
@@ -141,6 +163,39 @@ describe.skipIf(process.platform === 'win32')('a file with secrets that others c
     const harmless = await file('harmless.json', '{"siteId":7}', 0o644);
     const { err } = await start(['--root-secret-file', root, '--config', harmless]);
     expect(err).not.toContain('expected a file that only its owner can read');
+  });
+});
+
+describe('a file that Windows has written', () => {
+  const encoded = (text: string) =>
+    [
+      ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${text}`)],
+      ['UTF-16', Buffer.from(`\ufeff${text}`, 'utf16le')],
+    ] as const;
+
+  test('is read by --env-file', async () => {
+    const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\r\n`);
+    for (const [name, bytes] of encoded(lines.join(''))) {
+      const path = await file(`${name}.env`, bytes, 0o600);
+      const { code, err } = await tessera(['generate', 'user@example.com', '--env-file', path], { env: {} });
+      expect([name, code, err]).toEqual([name, 0, '']);
+    }
+  });
+
+  test('is read by --config', async () => {
+    for (const [name, bytes] of encoded('{"port":0,"logLevel":"silent"}')) {
+      const path = await file(`${name}.json`, bytes, 0o600);
+      expect([name, (await tessera(['operator', '--config', path])).code]).toEqual([name, 0]);
+    }
+  });
+
+  test('is refused if it is no text', async () => {
+    const path = await file('binary.env', Buffer.from([0, 1, 2]), 0o600);
+    const { code, err } = await tessera(['generate', 'user@example.com', '--env-file', path]);
+    expect([code, err]).toEqual([
+      2,
+      `error: --env-file: ${path}: expected UTF-8, or UTF-16 with a byte order mark, got a zero byte at the start`,
+    ]);
   });
 });
 

@@ -32,7 +32,7 @@ test('a rotation by the command reaches two running nodes, and retiring the form
     const { json } = await node.refresh(set);
     expect([json.status, sealing(json.body)]).toEqual(['success', 2]);
   }
-  expect(await keys('retire', '1')).toMatchObject({ code: 2, err: expect.stringContaining('with force') });
+  expect(await keys('retire', '1')).toMatchObject({ code: 2, err: expect.stringContaining('keys retire --force') });
   expect(await keys('retire', '2')).toMatchObject({ code: 2, err: expect.stringContaining('rotate first') });
   expect(await keys('retire', '1', '--force')).toMatchObject({ code: 0 });
   for (const node of nodes)

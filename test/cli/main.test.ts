@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 
 const COMMAND = ['--import', 'tsx', 'src/cli/main.ts'];
@@ -79,7 +80,7 @@ describe('the process of tessera', () => {
     [['optouts', '-'], 'not a raw ID\nnor this\n'],
   ])(
     '%j exits after wrong input, though the pipe stays open',
-    async (args, text) => {
+    async (args, input) => {
       const service = {
         TESSERA_BASE_URL: 'http://127.0.0.1:1',
         TESSERA_API_KEY: 'key',
@@ -88,8 +89,27 @@ describe('the process of tessera', () => {
       const child = spawn(process.execPath, [...COMMAND, ...args], { cwd, env: { ...env, ...service } });
       const exit = once(child, 'exit');
       child.stdin.on('error', () => {});
-      child.stdin.write(text);
+      child.stdin.write(input);
       expect(await exit).toEqual([2, null]);
+    },
+    20_000,
+  );
+
+  test.skipIf(process.platform !== 'linux')(
+    'output to a full disk is an error, a closed pipe is none',
+    async () => {
+      const run = (to: string) => {
+        const child = spawn('sh', ['-c', `"$0" "$@" ${to}`, process.execPath, ...COMMAND, 'completion', 'zsh'], {
+          cwd,
+          env,
+        });
+        return Promise.all([text(child.stderr), once(child, 'exit')]);
+      };
+      expect(await run('> /dev/full')).toEqual([
+        'error: could not write standard output: no space left on the device\n',
+        [1, null],
+      ]);
+      expect(await run('| head -c 1')).toEqual(['', [0, null]]);
     },
     20_000,
   );

@@ -2,10 +2,11 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, stat } from 'node:fs/promises';
+import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createFixture, type Fixture, tessera } from './fixtures.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
@@ -17,6 +18,9 @@ const COMMAND = ['--import', `file://${ROOT}node_modules/tsx/dist/loader.mjs`, `
 let fixture: Fixture;
 beforeAll(async () => {
   fixture = await createFixture();
+});
+afterEach(() => {
+  fixture.clock.at = undefined;
 });
 afterAll(() => fixture.close());
 
@@ -57,6 +61,8 @@ const underWay = (times = 1) => {
 
 describe('the process of tessera map', () => {
   test('a run that was killed twice ends with the mappings of an uninterrupted one', async () => {
+    // Of this many IDs one gets a new `remapAt` every few minutes: both runs must see the same clock.
+    fixture.clock.at = Date.now();
     const [broken, whole] = await Promise.all([fixture.databaseFolder(), fixture.databaseFolder()]);
     const path = await fixture.file('people.txt', people);
     for (const asked of [1, 2]) {
@@ -146,6 +152,54 @@ describe('the process of tessera map', () => {
     );
     expect(await stat(fixture.path('one.rejects.csv')).catch((e) => e.code)).toBe('ENOENT');
   });
+
+  test('writes the rejects of a pipe to the current folder', async () => {
+    const path = await fixture.file('piped.txt', 'piped@example.com\nnobody\n');
+    const cwd = fixture.path('piped');
+    await mkdir(cwd);
+    const command = [process.execPath, ...COMMAND, 'map', '<(cat "$0")', '--json', '--database', '"$1"'].join(' ');
+    const place = await fixture.database();
+    const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', command, path, place], { cwd, env: envOf() });
+    expect(JSON.parse(stdout)).toMatchObject({ mapped: 1, rejected: 1, rejects: 'tessera.rejects.csv' });
+    expect(await readFile(`${cwd}/tessera.rejects.csv`, 'utf8')).toContain('nobody');
+  });
+
+  test('leaves no half of an export', async () => {
+    const place = await fixture.database();
+    const path = await fixture.file('twenty.txt', people.slice(0, 500));
+    expect((await tessera(['map', path, '--database', place], { env: fixture.env })).code).toBe(0);
+    const command = [process.execPath, ...COMMAND, 'map', '--export', '"$0"', '--database', '"$1"'].join(' ');
+    const out = fixture.path('whole.csv');
+    // Files of at most one block.
+    const child = spawn('sh', ['-c', `ulimit -f 1; ${command}`, out, place], {
+      env: { ...envOf(), TSX_DISABLE_CACHE: '1' },
+    });
+    expect(await Promise.all([text(child.stderr), once(child, 'exit')])).toEqual([
+      `error: --export: could not write ${out}: the file would be too large\n`,
+      [1, null],
+    ]);
+    for (const name of [out, `${out}.partial`]) expect(await fixture.text(name)).toBeUndefined();
+  });
+
+  test('takes PGPASSWORD from --env-file; without one it ends, though the server keeps the connection', async () => {
+    const place = await fixture.database();
+    const env = { PATH: process.env.PATH ?? '' };
+    const run = (...args: string[]) => {
+      // Node 20 reads an --env-file after the name of the script, unless -- precedes it.
+      const node = [...COMMAND.slice(0, -1), '--', COMMAND.at(-1)!];
+      const child = spawn(process.execPath, [...node, 'map', '--counts', '--database', place, ...args], { env });
+      return Promise.all([text(child.stderr), once(child, 'exit')]);
+    };
+    const [said, exit] = await run();
+    expect([said, exit]).toEqual([
+      expect.stringContaining('the server requires a password, got none: set PGPASSWORD'),
+      [1, null],
+    ]);
+    const file = await fixture.file('pg.env', `PGPASSWORD=${process.env['PGPASSWORD']}\n`);
+    await chmod(file, 0o600);
+    expect(await run('--env-file', file)).toEqual(['', [0, null]]);
+    // Less than the minute after which PostgreSQL ends a connection without authentication.
+  }, 45_000);
 
   test('maps 100 MB in bounded memory', async () => {
     const database = await fixture.database();

@@ -259,6 +259,20 @@ describe('tessera map FILE', () => {
     expect(await stat(fixture.path('not-made')).catch((e) => e.code)).toBe('ENOENT');
   });
 
+  test('UTF-16 without a byte order mark exits with 2, a row with zero bytes is rejected', async () => {
+    for (const encoding of ['utf16le', 'utf16be'] as const) {
+      const bytes = Buffer.from('email\nzero@example.com\n', 'utf16le');
+      const path = await fixture.file('zero.csv', encoding === 'utf16le' ? bytes : bytes.swap16());
+      const { code, err } = await map([path]);
+      expect([code, err]).toEqual([
+        2,
+        `error: ${path}: expected UTF-8, or UTF-16 with a byte order mark, got a zero byte at the start`,
+      ]);
+    }
+    const { json } = await mapJson(['-'], { stdin: ['email\nzero\0@example.com\n'] });
+    expect(json).toMatchObject({ rows: 1, mapped: 0, rejected: 1 });
+  });
+
   test('an unsupported database exits with 2, a database that fails to open with 1', async () => {
     const path = await fixture.file('one.txt', 'place@example.com');
     expect(await map([path], { database: 'mysql://localhost/x' })).toMatchObject({
@@ -355,6 +369,24 @@ describe('invalid rows', () => {
     await fixture.file('mended.csv', 'mended@example.com\n');
     expect((await mapJson([path])).json).toMatchObject({ mapped: 1, rejects: null });
     expect(await fixture.text(json.rejects)).toBeUndefined();
+  });
+
+  test('keep the names of the columns of a file whose column is given by number', async () => {
+    const path = await fixture.file('number.csv', 'id,Contact\n1,number@example.com\n2,nobody\n');
+    const { json } = await mapJson([path, '--column', '2']);
+    expect(json).toMatchObject({ rows: 2, mapped: 1, rejected: 1 });
+    expect(await fixture.text(json.rejects)).toMatch(/^line,reason,id,Contact\n3,[^\n]+,2,nobody\n$/);
+  });
+
+  test.each([
+    ['no value follows', 'id,Contact\n1,nobody\n'],
+    ['a field has no letter', '7,Contact\n1,first@example.com\n'],
+    ['it has one column', 'nobody\nfirst@example.com\n'],
+  ])('contain a first line that may be data: %s', async (_, text) => {
+    const path = await fixture.file('data.csv', text);
+    const { json } = await mapJson([path, '--column', text.includes(',') ? '2' : '1']);
+    expect(json.rows).toBe(2);
+    expect(await fixture.text(json.rejects)).toMatch(/^line,reason,column 1.*\n1,/);
   });
 
   test('of an earlier run stay if the service refuses the key', async () => {
@@ -705,6 +737,8 @@ describe('wrong use of map', () => {
   test.each<[args: string[], said: string]>([
     [[], 'expected one of FILE, --due, --check-optouts, --counts, --export, --forget, --forget-all, got none of them'],
     [['-', '--due'], 'got FILE and --due'],
+    [['--forget', ''], '--forget: expected a value, got an empty field'],
+    [['--export', ''], '--export: expected a file, or - for standard output, got an empty name'],
     [['--counts', '--forget-all'], 'got --counts and --forget-all'],
     [['--due', '--column', '1'], '--column: expected together with FILE or --forget -, got --due'],
     [['--due', '--rejects', 'x'], '--rejects: expected together with FILE, got --due'],

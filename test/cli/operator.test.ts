@@ -200,7 +200,11 @@ describe('tessera operator', () => {
       () => ['--root-secret-file', '/nowhere/at/all'],
       '--root-secret-file: could not read /nowhere/at/all: no such file',
     ],
-    ['a malformed root secret', (at) => ['--root-secret-file', join(at, 'short.txt')], 'rootSecret: expected 32 bytes'],
+    [
+      'a malformed root secret',
+      (at) => ['--root-secret-file', join(at, 'short.txt')],
+      '--root-secret-file: expected 32 bytes',
+    ],
     [
       'a file that is no JSON',
       (at) => ['--config', join(at, 'short.txt')],

@@ -1,6 +1,6 @@
 /** Files of mode 0600. */
 
-import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -30,8 +30,42 @@ describe('a private file', () => {
     const other = join(folder, 'other.txt');
     await writeFile(other, 'theirs');
     await symlink(other, path);
-    await expect(createPrivateFile('--rejects', path)).rejects.toThrow('EEXIST');
+    await expect(createPrivateFile('--rejects', path)).rejects.toThrow(
+      `--rejects: could not write ${path}: it is a symbolic link`,
+    );
     expect(await readFile(other, 'utf8')).toBe('theirs');
+    await expect(createPrivateFile('--rejects', folder)).rejects.toThrow(
+      `--rejects: could not write ${folder}: it is a folder`,
+    );
+  });
+
+  test.skipIf(process.platform !== 'linux')('is named in the error about a full disk', async () => {
+    const file = await createPrivateFile('--rejects', '/dev/full');
+    const written = file.write('x'.repeat(70_000));
+    await expect(written).rejects.toThrow('--rejects: could not write /dev/full: no space left on the device');
+    await expect(file.close()).rejects.toThrow('--rejects: could not write /dev/full: no space left on the device');
+  });
+
+  test('that another process has replaced is an error at its end, as its rows are lost', async () => {
+    const path = join(folder, 'shared.csv');
+    const first = await createPrivateFile('--rejects', path);
+    await first.write('of the first');
+    const second = await createPrivateFile('--rejects', path);
+    await second.write('of the second');
+    await expect(first.close()).rejects.toThrow(
+      `--rejects: could not write ${path}: another process has replaced or deleted it`,
+    );
+    await second.close();
+    expect(await readFile(path, 'utf8')).toBe('of the second');
+  });
+
+  test('that was moved away is none', async () => {
+    const [path, moved] = [join(folder, 'here.csv'), join(folder, 'there.csv')];
+    const file = await createPrivateFile('--rejects', path);
+    await rename(path, moved);
+    await file.write('kept');
+    await file.close();
+    expect(await readFile(moved, 'utf8')).toBe('kept');
   });
 
   test('that is replaced at its end leaves the former one until it is kept', async () => {
@@ -60,7 +94,7 @@ describe('a private file', () => {
     const first = await createPrivateFile('--export', path, { isReplacedAtEnd: true });
     const second = await createPrivateFile('--export', path, { isReplacedAtEnd: true });
     await second.write('of the second');
-    await expect(first.close()).rejects.toThrow('another process is writing it');
+    await expect(first.close()).rejects.toThrow('another process has replaced or deleted it');
     await second.close();
     expect(await readFile(path, 'utf8')).toBe('of the second');
   });

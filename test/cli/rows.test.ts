@@ -63,6 +63,23 @@ describe('rows', () => {
         [3, 'c'],
       ],
     ],
+    [
+      'lines that end with CR alone',
+      'a,1\r"b",2\r\r"c\rd",3\r',
+      [
+        [1, 'a', '1'],
+        [2, 'b', '2'],
+        [4, 'c\nd', '3'],
+      ],
+    ],
+    [
+      'a single CR in a file of other line ends, which is a part of its field',
+      'a\nb\rc',
+      [
+        [1, 'a'],
+        [2, 'b\rc'],
+      ],
+    ],
     ['a byte order mark', '\ufeffa,b\n', [[1, 'a', 'b']]],
     ['quoted fields', '"a,1","b ""2"""\n', [[1, 'a,1', 'b "2"']]],
     ['quoted fields with white space around', ' "a" , "b" \n', [[1, 'a', 'b']]],
@@ -205,6 +222,15 @@ describe('rows', () => {
     expect(rows.at(-1)).toEqual([9002, 'line 8999', 'x']);
   });
 
+  test('that end with CR alone are read from a file of any length, in any pieces', async () => {
+    const lines = Array.from({ length: 9000 }, (_, i) => `line ${i},x`);
+    const text = `${lines.join('\r')}\r`;
+    const pieces = Array.from({ length: Math.ceil(text.length / 1000) }, (_, i) =>
+      text.slice(i * 1000, (i + 1) * 1000),
+    );
+    expect(await rowsOf(pieces)).toEqual(lines.map((line, i) => [i + 1, ...line.split(',')]));
+  });
+
   test('have the number of their first line, for any content and any pieces', async () => {
     // Every second field is quoted, as spreadsheets do.
     const field = fc.string({ unit: fc.constantFrom('a', 'b', ' ', ',', '"', '\n', 'é') });
@@ -239,7 +265,7 @@ describe('rows', () => {
         const lines = (await rowsOf(given, ',')).map((row) => Number(row[0] === 'broken' ? row[1] : row[0]));
         expect(lines).toEqual(lines.toSorted((a, b) => a - b));
         expect(new Set(lines).size).toBe(lines.length);
-        expect(lines.at(-1) ?? 0).toBeLessThanOrEqual(given.split('\n').length);
+        expect(lines.at(-1) ?? 0).toBeLessThanOrEqual(given.split(given.includes('\n') ? '\n' : '\r').length);
       }),
       { numRuns: 1000 },
     );

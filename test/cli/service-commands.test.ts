@@ -303,6 +303,8 @@ describe('tessera buckets', () => {
     [['--since', 'yesterday'], 'expected YYYY-MM-DD'],
     [['--since', '1577836800'], 'expected YYYY-MM-DD'],
     [['--since', '2020-13-01'], 'expected YYYY-MM-DD'],
+    [['--since', '2026-02-30'], 'expected YYYY-MM-DD'],
+    [['--since', '2026-02-29T23:59:59+01:00'], 'expected YYYY-MM-DD'],
   ])('%j is wrong use', async (args, said) => {
     const { code, err } = await tessera(['buckets', ...args]);
     expect([code, asked]).toEqual([2, []]);
@@ -353,6 +355,14 @@ describe('tessera optouts', () => {
     const { code, out, flushed } = await tessera(['optouts', '-', '--json'], { stdin });
     expect([code, out.length, asked.length, flushed]).toEqual([0, 20_000, 4, 4]);
     expect(Math.max(...ahead)).toBeLessThanOrEqual(10);
+  });
+
+  test('--column with a number skips a first line that names the columns', async () => {
+    const { left } = await ids();
+    const { code, out, err } = await tessera(['optouts', '-', '--column', '2', '--json'], {
+      stdin: [`Person,UID\nx,${left}\n`],
+    });
+    expect([code, out.length, err]).toEqual([0, 1, '']);
   });
 
   test('a line that is not a raw ID exits with 2, is named by its number and not sent', async () => {

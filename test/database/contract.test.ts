@@ -278,6 +278,17 @@ describe('a PostgreSQL server', () => {
     expect(await silent.query('SELECT id FROM t')).toEqual([{ id: 3 }]);
   });
 
+  test('is migrated for longer than the limit of a statement, and who starts meanwhile waits', async () => {
+    const place = await freshPlace('postgres');
+    const several = await Promise.all(
+      [1, 2].map(() => openDatabase(place, { statementTimeoutMs: 300, connections: 1 })),
+    );
+    open.push(...several);
+    const migrations = { name: 'one', steps: ['CREATE TABLE a (id integer); SELECT pg_sleep(3)'] };
+    await Promise.all(several.map((database) => migrate(database, migrations)));
+    for (const database of several) expect(await database.query('SELECT id FROM a')).toEqual([]);
+  });
+
   test('is not migrated while a long reader would make all later readers wait', async () => {
     const place = await freshPlace('postgres');
     const database = await openDatabase(place);
@@ -355,6 +366,28 @@ describe('a PostgreSQL server', () => {
       expect(isTokenError(error) && error.code).toBe('storage_failed');
       expect((error as Error).message).toMatch(said);
       expect(inspected(error)).not.toContain(PASSWORD);
+    }
+  });
+
+  test('that refuses the login is not left connected: the process can end', async () => {
+    const url = new URL(await freshPlace('postgres'));
+    const proxy = await startProxy(Number(url.port));
+    url.port = `${proxy.port}`;
+    const environment = process.env.PGPASSWORD;
+    delete process.env.PGPASSWORD;
+    try {
+      for (const [password, said] of [
+        ['', 'the server requires a password'],
+        ['another', 'password authentication failed'],
+      ] as const) {
+        url.password = password;
+        await expect(openDatabase(url.href)).rejects.toThrow(said);
+        // The server gives up a connection without an answer after a minute.
+        await expect.poll(proxy.hasClients, { timeout: 10_000 }).toBe(false);
+      }
+    } finally {
+      if (environment !== undefined) process.env.PGPASSWORD = environment;
+      await proxy.close();
     }
   });
 

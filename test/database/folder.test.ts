@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -119,17 +119,19 @@ describe('the lock file of another process', () => {
   };
   const YOUNG = ABANDONED_AFTER_MS - 10_000;
   const OLD = ABANDONED_AFTER_MS + 10_000;
+  const SHORT_WATCH_MS = 200;
 
   test.each<[what: string, changes: () => Promise<object | string> | object | string, untouchedMs: number]>([
     ['a process that is gone', async () => ({ pid: await gone() }), 0],
     ['a process whose number another one has now', () => ({ startedAt: '1' }), 0],
-    ['a process of before the machine was started anew', () => ({ boot: 'another' }), 0],
+    ['a process of before the machine was started anew, silent', () => ({ boot: 'another' }), 0],
     ['another machine, silent', () => ({ host: 'elsewhere' }), OLD],
     ['another container, silent', () => ({ pidSpace: 'pid:[1]' }), OLD],
     ['nobody knows whom, silent', () => 'not JSON', OLD],
+    ['a process that cannot be told from a later one with its number, silent', () => ({ startedAt: null }), OLD],
   ])('%s, is taken over', async (_, changes, untouchedMs) => {
     const { folder, path } = await left(await changes(), untouchedMs);
-    const lock = await lockFolder(folder);
+    const lock = await lockFolder(folder, SHORT_WATCH_MS);
     await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' });
     expect(await lockFiles(folder)).toHaveLength(1);
     await lock.release();
@@ -140,11 +142,35 @@ describe('the lock file of another process', () => {
     ['a process that runs, however silent', {}, OLD, 'in use by this process'],
     ['another machine', { host: 'elsewhere', pid: 5 }, YOUNG, 'in use by process 5 on elsewhere'],
     ['another container', { pidSpace: 'pid:[1]', pid: 5 }, YOUNG, 'in use by process 5 on '],
-    ['nobody knows whom', 'not JSON', YOUNG, 'in use by'],
+    ['nobody knows whom', 'not JSON', YOUNG, 'in use by an unknown process (in-use-'],
+    [
+      'a process that cannot be told from a later one with its number',
+      { startedAt: null },
+      YOUNG,
+      'in use by this process',
+    ],
   ])('%s, stays in force', async (_, changes, untouchedMs, said) => {
     const { folder, path } = await left(changes, untouchedMs);
     await expect(lockFolder(folder)).rejects.toThrow(said);
     expect(await lockFiles(folder)).toEqual([path.slice(folder.length + 1)]);
+  });
+});
+
+describe('a process that cannot be checked keeps its folder if it updates its file while it is watched', () => {
+  test.each([
+    ['on another machine, after this clock was set forward', { host: 'elsewhere', pid: 5 }],
+    ['on another machine with the same name', { boot: 'another', pid: 5 }],
+  ])('%s', async (_, changes) => {
+    const folder = await emptyFolder();
+    const path = join(folder, `in-use-${crypto.randomUUID()}.json`);
+    await writeFile(path, JSON.stringify({ ...(await currentProcess()), ...changes }));
+    const update = (agoMs: number) => utimes(path, new Date(), new Date(Date.now() - agoMs));
+    await update(10 * ABANDONED_AFTER_MS);
+    let updates = 0;
+    const updating = setInterval(() => void update(10 * ABANDONED_AFTER_MS - ++updates), 20);
+    await expect(lockFolder(folder, 2000)).rejects.toThrow('in use by process 5 on ');
+    clearInterval(updating);
+    expect(await lockFiles(folder)).toHaveLength(1);
   });
 });
 
@@ -171,6 +197,39 @@ test('the owner updates its lock file, and notices when the file is removed', as
   await lock.release();
 });
 
+test('the time of a lock file is that of the file system, even if the clock of its process is behind', async () => {
+  const folder = await emptyFolder();
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'], now: Date.now() - 60 * ABANDONED_AFTER_MS });
+  const lock = await lockFolder(folder);
+  const path = join(folder, (await lockFiles(folder))[0]!);
+  await utimes(path, 1, 1);
+  vi.advanceTimersByTime(ABANDONED_AFTER_MS / 2);
+  await vi.waitFor(async () => expect((await stat(path)).mtimeMs).toBeGreaterThan(1000), WAIT);
+  const other = join(folder, 'other');
+  await writeFile(other, '');
+  expect((await stat(other)).mtimeMs - (await stat(path)).mtimeMs).toBeLessThan(ABANDONED_AFTER_MS / 2);
+  await lock.release();
+});
+
+test('a process that has lost its folder writes nothing there when it closes', async () => {
+  const folder = await freshPlace('pglite');
+  const first = await openDatabase(folder);
+  await first.script('CREATE TABLE t (id integer)');
+  // Somebody removes the lock file, and another process opens the folder.
+  for (const name of await lockFiles(folder)) fs.rmSync(join(folder, name));
+  const second = await openDatabase(folder);
+  for (let id = 1; id <= 5; id++) await second.query('INSERT INTO t VALUES ($1)', [id]);
+  await first.close();
+  expect(await lockFiles(folder)).toHaveLength(1);
+  // What a third one finds if the second is killed now.
+  const copy = await emptyFolder();
+  await cp(join(folder, 'pglite'), join(copy, 'pglite'), { recursive: true });
+  const third = await openDatabase(copy);
+  expect(await third.query('SELECT count(*) AS n FROM t')).toEqual([{ n: 5 }]);
+  await third.close();
+  await second.close();
+});
+
 describe('a folder', () => {
   test('is created for its owner alone, even after an incomplete creation', async () => {
     const folder = join(await emptyFolder(), 'deep', 'data');
@@ -189,10 +248,18 @@ describe('a folder', () => {
     expect(open).toEqual([]);
   });
 
-  test('that is a file, or holds other files, is reported', async () => {
+  test('that is a file, is below one, or holds other files is reported in words', async () => {
     const folder = await emptyFolder();
     await writeFile(join(folder, 'file'), '');
-    await expect(openDatabase(join(folder, 'file'))).rejects.toMatchObject({ code: 'storage_failed' });
+    const [file, below] = [join(folder, 'file'), join(folder, 'file', 'data')];
+    for (const [path, fault] of [
+      [file, 'it is a file (EEXIST)'],
+      [below, 'a part of the path is a file (ENOTDIR)'],
+    ])
+      await expect(openDatabase(path!)).rejects.toMatchObject({
+        code: 'storage_failed',
+        message: `database: cannot open the folder ${path}: ${fault}`,
+      });
     await mkdir(join(folder, 'pglite'));
     await writeFile(join(folder, 'pglite', 'PG_VERSION'), '12\n');
     await expect(openDatabase(folder)).rejects.toThrow('got that of PostgreSQL 12, or damaged files');

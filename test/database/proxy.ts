@@ -29,6 +29,8 @@ export const startProxy = async (target: number) => {
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
+    /** Whether a client is connected. */
+    hasClients: () => sockets.size > 0,
     pause: () => {
       isPaused = true;
     },

@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createOperator } from '../../src/operator/index.ts';
@@ -46,6 +47,8 @@ test('a page gets a token, and a logout ends it', async () => {
     )
     .toBe(200);
 
+  // A request that `Request` refuses does not end the process. `fetch` would not send it.
+  request(`${origin}/token`, { method: 'TRACE' }, (response) => response.resume()).end();
   const page = await (await openProfile()).newPage();
   const said: string[] = [];
   page.on('console', (message) => said.push(message.text()));

@@ -219,6 +219,19 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(await mappings.checkOptOuts()).toMatchObject({ read: 5_098, optedOut: 0 });
   });
 
+  test('date an opt-out that a check has found by the clock of the service', async () => {
+    const { mappings, service, place } = await fixture(kind);
+    const [person] = people(1) as [Dii];
+    await mappings.map([person]);
+    await mappings.close();
+    await service.client.optOut(person);
+    service.at += DAY;
+    service.aheadMs = 80_000;
+    const later = await service.open(place);
+    expect(await later.checkOptOuts()).toMatchObject({ optedOut: 1 });
+    expect(await later.find(person)).toMatchObject({ state: 'optedOut', answeredAt: NOON + DAY });
+  });
+
   test('delete one person, or all', async () => {
     const { mappings, service } = await fixture(kind, { version: 2 });
     const [one, ...others] = people(5_200) as [Dii, ...Dii[]];

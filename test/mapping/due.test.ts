@@ -1,6 +1,6 @@
 /** Due runs: two years of days, with both versions, clocks that differ and buckets that rotate. */
 
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Mappings } from '../../src/mapping/index.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
@@ -93,6 +93,26 @@ describe.each(KINDS)('due runs on %s', (kind) => {
     expect(await mappings.mapDue()).toMatchObject({ mapped: 15 });
   });
 
+  test('request no row twice if the local clock is set back while they run', async () => {
+    const { mappings, service: its, place } = await fixture(kind);
+    await mappings.map(people(10));
+    await mappings.close();
+    let requests = 0;
+    const mapIdentities = (diis: readonly Dii[], options: object) => ({
+      batches: async function* () {
+        if (++requests > 1) throw new Error('expected one request, got a second one');
+        for await (const batch of its.client.mapIdentities(diis, options).batches()) {
+          its.aheadMs = -3 * HOUR;
+          yield batch.map((result) => (result.status === 'mapped' ? { ...result, remapAt: its.at + HOUR } : result));
+        }
+      },
+    });
+    const client = { ...its.client, mapIdentities: mapIdentities as unknown as Client['mapIdentities'] };
+    its.at += 31 * DAY;
+    expect(await (await its.open(place, { client })).mapDue()).toMatchObject({ mapped: 10 });
+    expect(requests).toBe(1);
+  });
+
   test('end even if the service returns past times or the clocks differ', async () => {
     const { mappings, service: its, place } = await fixture(kind);
     const mapIdentities = (diis: readonly Dii[], options: object) => ({
@@ -163,9 +183,10 @@ test('the index entries that a job reads grow with its rows, not with their squa
   const [index] = await database.query<{ reads: number }>(
     `SELECT idx_tup_read AS reads FROM pg_stat_user_indexes WHERE indexrelname = 'tessera_mappings_due_at'`,
   );
-  // To claim a row, and once more with the claim after it.
+  // To claim a row, and once more with the claim after it; a claim may run twice while the former one is being stored. With each claim
+  // reading the entries of all former ones, it would be 4.5.
   expect(index!.reads / rows).toBeGreaterThan(0.9);
-  expect(index!.reads / rows).toBeLessThan(2.5);
+  expect(index!.reads / rows).toBeLessThan(3.5);
   await database.close();
 });
 
@@ -219,6 +240,57 @@ describe('rotated buckets', () => {
     its.at = rotatedAt + DAY + HOUR;
     await mappings.mapDue();
     expect(askedFor()).toBe(3);
+  });
+
+  test('are not missed by an answer that another process stores while a check ends, even without a margin', async () => {
+    const its = service();
+    const place = await freshPlace('postgres');
+    const all = people(2_000);
+    const found = await its.client.mapIdentitiesV2(all).toArray();
+    its.at += DAY;
+    const { buckets } = await its.client.rotatedBuckets(NOON + HOUR);
+    const bucketOf = (index: number) => (found[index] as { readonly bucketId: string }).bucketId;
+    const { bucketId, rotatedAt } = buckets.find((bucket) => all.some((_, i) => bucketOf(i) === bucket.bucketId))!;
+    const person = all.find((_, i) => bucketOf(i) === bucketId)!;
+    its.at = rotatedAt - 1000;
+    const options = { version: 2, bucketMarginMs: 0 } as const;
+    await (await its.open(place, options)).map(people(1, 5_000));
+
+    // Answered before the rotation, stored when the check has marked its rows.
+    let answered = () => {};
+    const isAnswered = new Promise<void>((resolve) => {
+      answered = resolve;
+    });
+    let release = () => {};
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const mapIdentitiesV2 = (diis: readonly Dii[], given: object) => ({
+      batches: async function* () {
+        const results = await its.client.mapIdentitiesV2(diis, given).toArray();
+        answered();
+        await isReleased;
+        yield results;
+      },
+    });
+    const client = { ...its.client, mapIdentitiesV2: mapIdentitiesV2 as unknown as Client['mapIdentitiesV2'] };
+    const mapping = (await its.open(place, { ...options, client })).map([person]);
+    await isAnswered;
+    its.at = rotatedAt + 1000;
+    const database = await openDatabase(place);
+    onTestFinished(() => database.close());
+    const query: Database['query'] = async (sql, params) => {
+      if (sql.startsWith('UPDATE tessera_mapping_buckets')) {
+        release();
+        await mapping;
+      }
+      return database.query(sql, params);
+    };
+    const checking = await its.open({ ...database, query }, options);
+    await checking.mapDue();
+    its.at += DAY;
+    await checking.mapDue();
+    expect(await checking.find(person)).toMatchObject({ state: 'mapped', answeredAt: its.at });
   });
 
   test('are requested before the source is mapped', async () => {

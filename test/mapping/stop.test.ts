@@ -5,7 +5,30 @@ import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
 import type { Dii } from '../../src/server/index.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
-import { fixture, people, service } from './fixtures.ts';
+import { DAY, fixture, people, service } from './fixtures.ts';
+
+/** Lock all rows in another process. `release` ends its transaction. */
+const lockRows = async (place: string) => {
+  const other = await openDatabase(place);
+  onTestFinished(() => other.close());
+  let lock = (_: unknown) => {};
+  const locked = new Promise((resolve) => {
+    lock = resolve;
+  });
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const claim = other.transaction(async (queries) => {
+    lock(await queries.query('SELECT 1 FROM tessera_mappings FOR UPDATE'));
+    await released;
+  });
+  await locked;
+  return async () => {
+    release();
+    await claim;
+  };
+};
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -72,22 +95,7 @@ test('a job that waits for the rows of another process ends when it is stopped, 
   await expect(mappings.map(people(3))).rejects.toMatchObject({ status: 500 });
   its.fault = undefined;
 
-  const other = await openDatabase(place);
-  onTestFinished(() => other.close());
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  let lock = () => {};
-  const locked = new Promise<void>((resolve) => {
-    lock = resolve;
-  });
-  const claim = other.transaction(async (queries) => {
-    await queries.query('SELECT 1 FROM tessera_mappings FOR UPDATE');
-    lock();
-    await released;
-  });
-  await locked;
+  const release = await lockRows(place);
   const stop = new AbortController();
   const reason = new Error('enough');
   const job = mappings.mapDue({ signal: stop.signal });
@@ -96,35 +104,85 @@ test('a job that waits for the rows of another process ends when it is stopped, 
   await expect(job).rejects.toBe(reason);
   await mappings.close();
   await database.close();
-  release();
-  await claim;
+  await release();
 }, 60_000);
+
+test('a source with rows that another process has locked does not delay close()', async () => {
+  const place = await freshPlace('postgres');
+  const its = service();
+  let asks = () => {};
+  const asked = new Promise<void>((resolve) => {
+    asks = resolve;
+  });
+  const database = await watched(place, (sql) => {
+    if (sql.includes('FOR UPDATE OF m')) asks();
+  });
+  const mappings = await its.open(database);
+  await mappings.map(people(3));
+  its.at += 31 * DAY;
+  const release = await lockRows(place);
+  const job = mappings.map(people(3)).catch((error: unknown) => error);
+  await asked;
+  await mappings.close();
+  expect(await job).toMatchObject({ code: 'closed' });
+  await database.close();
+  await release();
+}, 60_000);
+
+test('a job maps the due rows of its source that another process has locked and left unchanged', async () => {
+  const place = await freshPlace('postgres');
+  const its = service();
+  let attempts = 0;
+  const database = await watched(place, (sql) => {
+    if (sql.includes('FOR UPDATE OF m')) attempts++;
+  });
+  const mappings = await its.open(database);
+  await mappings.map(people(3));
+  its.at += 31 * DAY;
+  const release = await lockRows(place);
+  const job = mappings.map(people(5));
+  await vi.waitUntil(() => attempts > 1, { timeout: 30_000 });
+  await release();
+  expect(await job).toEqual({ read: 5, kept: 0, mapped: 5, optedOut: 0, invalid: 0 });
+});
 
 test('a job maps the rows that another process has claimed and released', async () => {
   const { mappings, service: its, place } = await fixture('postgres');
   its.fault = () => new Response('no', { status: 500 });
   await expect(mappings.map(people(3))).rejects.toMatchObject({ status: 500 });
   its.fault = undefined;
-  const other = await openDatabase(place);
-  onTestFinished(() => other.close());
-  let lock = (_: unknown) => {};
-  const locked = new Promise((resolve) => {
-    lock = resolve;
-  });
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const claim = other.transaction(async (queries) => {
-    lock(await queries.query('SELECT 1 FROM tessera_mappings FOR UPDATE'));
-    await released;
-  });
-  await locked;
+  const release = await lockRows(place);
   const job = mappings.mapDue();
-  release();
-  await claim;
+  await release();
   expect(await job).toMatchObject({ mapped: 3 });
 });
+
+test('a check of opt-outs waits for rows that another process has locked, unless it is closed', async () => {
+  const place = await freshPlace('postgres');
+  const its = service();
+  let attempts = 0;
+  const database = await watched(place, (sql) => {
+    if (sql.includes("SET state = 'optedOut'")) attempts++;
+  });
+  const mappings = await its.open(database);
+  await mappings.map(people(3));
+  await its.client.optOut(people(1)[0]!);
+  const release = await lockRows(place);
+  const job = mappings.checkOptOuts();
+  await vi.waitUntil(() => attempts > 1, { timeout: 30_000 });
+  await release();
+  expect(await job).toMatchObject({ read: 3, optedOut: 1 });
+
+  await its.client.optOut(people(2)[1]!);
+  const releaseAgain = await lockRows(place);
+  attempts = 0;
+  const closed = mappings.checkOptOuts().catch((error: unknown) => error);
+  await vi.waitUntil(() => attempts > 0, { timeout: 30_000 });
+  await mappings.close();
+  expect(await closed).toMatchObject({ code: 'closed' });
+  await database.close();
+  await releaseAgain();
+}, 60_000);
 
 test('a check of opt-outs that fails has ended its write before it rejects', async () => {
   const its = service();

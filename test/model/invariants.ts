@@ -115,6 +115,9 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
   const rotated = new Map<string, { readonly at: number; readonly seq: number }>();
   const texts = new Set<string>();
   let textsRead = 0;
+  /** Whether the service has answered a refresh token, and no page has received the answer. */
+  const isAnswerLost = (token: string): boolean =>
+    networkOf().calls.some(({ token: sent, said, deliveredAt }) => sent === token && said && deliveredAt === undefined);
   const tabOf = (call: Call): Tab | undefined => tabs.find(({ page }) => page.owner === call.owner);
   const track = (operation: Operation, tab: Tab, isFenced = false, ran = tab.ran()) =>
     void tracked.push({ operation, tab, ran, isFenced });
@@ -152,8 +155,12 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       !conditions.wasSkewed &&
       // A `Date` of the future makes sets due earlier, and never later.
       setup.dateErrorMs <= 0 &&
-      // The model knows the last set of a refresh token. Where the store fails, a tab may hold an earlier one with the same token.
-      !(setup.keepsRefreshToken && (tab.isInMemory || isStorageSlow() || conditions.storageFaultyAt > START)) &&
+      // The model knows the last set of a refresh token. Where the store fails or an answer is lost, a tab may hold an earlier one with
+      // the same token.
+      !(
+        setup.keepsRefreshToken &&
+        (tab.isInMemory || isStorageSlow() || conditions.storageFaultyAt > START || isAnswerLost(call.token))
+      ) &&
       dueAt > time.nowMs + CLOCK_TOLERANCE_MS &&
       !conditions.asking &&
       time.nowMs > conditions.askedAt + 30_000 &&

@@ -244,7 +244,7 @@ export const tableOf = (some: readonly Report[]): string => {
     ['refresh calls (least possible)', ({ calls, leastCalls }) => `${calls} (${leastCalls})`],
     ['of these in outages', ({ callsInOutages }) => `${callsInOutages}`],
     ['most in 30 minutes of outage', ({ mostInHalfHour }) => `${mostInHalfHour}`],
-    ['without a token that could be had', ({ withoutTokenMs }) => seconds(withoutTokenMs)],
+    ['without a token although one was available', ({ withoutTokenMs }) => seconds(withoutTokenMs)],
     ['longest of these', ({ longestWithoutMs }) => seconds(longestWithoutMs)],
     ['longest recovery after an outage', ({ longestRecoveryMs }) => seconds(longestRecoveryMs)],
     ['wrong tokens', ({ wrongTokens }) => `${wrongTokens}`],

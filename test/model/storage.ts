@@ -259,6 +259,8 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
       let wrapped: unknown;
       const from = factory;
       const real = from.open(name, version);
+      // As in a browser: the upgrade of a page that is gone is aborted, or the database would have no table for the next one.
+      real.addEventListener('upgradeneeded', () => owner.isGone && real.transaction?.abort());
       // Register the connection at once, even if the page is frozen: it must close with its page and before a deletion.
       real.addEventListener('success', () => {
         if (owner.isGone) real.result.close();

@@ -193,6 +193,8 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       if (isClosed && event === 'token') fault(`${event} is emitted after close()`);
       if (!consentTool.granted && event !== 'error') fault(`${event} is emitted without consent`);
       events.push([event, detailOf(event, payload)]);
+      // This may be what was missing. The next look may come an hour later, when the same event is due for another token.
+      missing = undefined;
       handlers[event as 'token']?.(payload as SessionEvents['token']);
       if (listenerKind === 'throws') throw new Error('thrown by a listener of the host');
       if (listenerKind === 'rejects') return Promise.reject(new Error('thrown by a listener of the host'));
@@ -295,7 +297,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     consent: (next: boolean) => {
       // A session without consent forgets everything, so an opt-out may be emitted again afterwards.
       if (!next) isOptOutEmitted = false;
-      hasErasedSince = false;
+      if (next !== consentTool.granted) hasErasedSince = false;
       consentTool.answer(next);
       if (next) release();
     },

@@ -227,7 +227,7 @@ describe('if the state cannot be opened', () => {
   });
 });
 
-test('while PostgreSQL is unreachable the health check and requests answer 503; both recover with it', async () => {
+test('while PostgreSQL is unreachable the health check and requests answer 503, and the log says why; both recover with it', async () => {
   const place = await freshPlace('postgres');
   const lines: string[] = [];
   const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message);
@@ -242,7 +242,15 @@ test('while PostgreSQL is unreachable the health check and requests answer 503; 
   await expect.poll(health, { timeout: 60_000 }).toBe(503);
   const { http, json, headers } = await node.call(LOGOUT, { email: 'leaver@example.com' });
   expect([http, json.status, headers.get('retry-after')]).toEqual([503, 'unavailable', '5']);
-  expect(lines.join()).toContain('is not currently accepting connections');
+  const reasonsOf = (message: string) => lines.filter((line) => line.endsWith(message));
+  const refused = expect.stringContaining('is not currently accepting connections');
+  expect(reasonsOf('health check: the database cannot be reached').at(-1)).toEqual(refused);
+  // The cause of the loss, whether a statement ran just then or none, then that of the attempts to connect again.
+  await expect
+    .poll(() => reasonsOf('opt-outs: the connection that follows them is lost; refreshes query the database'), {
+      timeout: 60_000,
+    })
+    .toEqual([expect.stringContaining('terminating connection due to administrator command (57P01)'), refused]);
   await admin.script(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
   await admin.close();
   await expect.poll(health, { timeout: 60_000 }).toBe(200);

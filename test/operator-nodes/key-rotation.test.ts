@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
 import type { Administration, Operator, OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator, openAdministration } from '../../src/operator/index.ts';
 import { freshPlace, KINDS } from '../database/places.ts';
@@ -126,6 +127,45 @@ test('after the restore of an older backup, the keys up to the generation of the
   const after = callsTo(await startOperator(restored, { keyGeneration: 3 }));
   expect((await after.refresh(second)).json.status).toBe('success');
   expect(sealing(await after.generate(user))).toBe(1);
+});
+
+test('a database whose generations have passed 127 starts with the number of the newest one', async () => {
+  clock.at = NOON;
+  const place = await freshPlace('postgres');
+  const first = await startOperator(place);
+  const { keys } = await administer(place);
+  for (let generation = 2; generation <= 130; generation++) {
+    await keys.rotate(5000);
+    clock.at += 5000;
+    await keys.retire(generation - 1, true);
+  }
+  await first.close();
+  const set = await callsTo(await startOperator(place, { keyGeneration: 130 })).generate(user);
+  expect((await keys.list()).filter(({ state }) => state !== 'retired')).toMatchObject([
+    { generation: 130, state: 'seals' },
+  ]);
+  // Three generations after the first 127.
+  expect(sealing(set)).toBe(3);
+});
+
+test('if all generations are retired, a rotation brings the nodes back at once', async () => {
+  clock.at = NOON;
+  const place = await freshPlace('postgres');
+  const node = callsTo(await startOperator(place));
+  const { keys } = await administer(place);
+  // Two administrators at once, or a statement by hand: each of the two generations is retired as the one that does not seal.
+  const database = await openDatabase(place);
+  open.push(database);
+  await database.query('UPDATE tessera_keys SET retired_at = $1', [NOON]);
+  await expect
+    .poll(async () => (await node.call('/v2/token/generate', user)).http, { timeout: 60_000, interval: 50 })
+    .toBe(503);
+  expect(await keys.list()).toMatchObject([{ generation: 1, state: 'retired' }]);
+  expect(await keys.rotate(DAY)).toMatchObject({ generation: 2, state: 'seals', activatesAt: NOON });
+  await expect
+    .poll(async () => (await node.call('/v2/token/generate', user)).http, { timeout: 60_000, interval: 50 })
+    .toBe(200);
+  expect(sealing(await node.generate(user))).toBe(2);
 });
 
 test('a higher generation is announced to all nodes, and seals a day later', async () => {

@@ -265,7 +265,10 @@ test('while the state cannot be reached, requests are answered 503 with Retry-Af
   const generated = await operator.fetch(new Request(`${BASE}/v2/token/generate`, { method: 'POST', body, headers }));
   expect([generated.status, generated.headers.get('retry-after')]).toEqual([503, '5']);
   expect(generated.headers.get('access-control-allow-origin')).toBe('https://page.example');
-  expect(await generated.json()).toEqual({ status: 'unavailable', message: 'The database cannot be reached' });
+  expect(await generated.json()).toEqual({
+    status: 'unavailable',
+    message: 'The database cannot serve this request now',
+  });
   const health = await operator.fetch(new Request(`${BASE}/ops/healthcheck`));
   expect([health.status, health.headers.get('retry-after')]).toEqual([503, '1']);
 });

@@ -1,12 +1,15 @@
-import { describe, expect, test } from 'vitest';
-import type { StoredGeneration } from '../../src/operator/state/state.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { memoryState } from '../../src/operator/state/memory-state.ts';
+import type { KeyStore, StoredGeneration } from '../../src/operator/state/state.ts';
 import {
-  calendarSteps,
   endsAt,
   firstGenerations,
   nextGeneration,
+  scheduledSteps,
   sealingGeneration,
 } from '../../src/operator/tokens/key-generations.ts';
+import { RELOAD_MS } from '../../src/operator/tokens/key-schedule.ts';
+import { TokenError } from '../../src/token/index.ts';
 import { createTestService, DAY, NOON, SECOND, type TestService } from './fixtures.ts';
 
 const user = { email: 'user@example.com' };
@@ -20,7 +23,7 @@ const published = async (service: TestService): Promise<number[]> => {
 const sealing = (set: { refresh_token: string }): number =>
   Buffer.from(set.refresh_token, 'base64').readInt32BE(1) - 128;
 
-describe('keys that follow the calendar', () => {
+describe('keys that are rotated on a schedule', () => {
   const start = (options = {}) => createTestService({ keyRotation: PERIOD / SECOND, ...options });
 
   test('are announced a day before they seal', async () => {
@@ -28,7 +31,7 @@ describe('keys that follow the calendar', () => {
     await service.operator.ready;
     const first = await service.generate(user);
     expect([sealing(first), await published(service)]).toEqual([1, [1]]);
-    // The calendar starts an hour before the first start.
+    // The schedule starts an hour before the first start.
     service.now = NOON + 29 * DAY - 3600 * SECOND - 1;
     expect(await published(service)).toEqual([1]);
     service.now++;
@@ -89,7 +92,38 @@ describe('keys that follow the calendar', () => {
   });
 });
 
-test('without a calendar the generation of the options seals for good, and all up to it open', async () => {
+test('a database that can be read but not written does not stop the keys in force, and the change follows later', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const state = memoryState();
+  let isReadOnly = false;
+  const put: KeyStore['put'] = async (generations) => {
+    if (isReadOnly) throw new TokenError('storage_failed', 'database: a statement failed: read-only (25006)');
+    return state.keys!.put(generations);
+  };
+  const warnings: unknown[] = [];
+  const warn = (...all: unknown[]): void => void warnings.push(all);
+  const service = createTestService({
+    state: { ...state, keys: { ...state.keys!, put } },
+    keyRotation: PERIOD / SECOND,
+    logger: { info: () => {}, warn, error: warn },
+  });
+  await service.operator.ready;
+  isReadOnly = true;
+  service.now = NOON + 29 * DAY;
+  for (let call = 0; call < 3; call++) {
+    vi.advanceTimersByTime(RELOAD_MS);
+    expect(sealing(await service.generate(user))).toBe(1);
+  }
+  expect(warnings).toEqual([
+    [{ reason: 'database: a statement failed: read-only (25006)' }, 'keys: a scheduled change cannot be written'],
+  ]);
+  isReadOnly = false;
+  vi.advanceTimersByTime(RELOAD_MS);
+  expect(await published(service)).toEqual([1, 2]);
+  vi.useRealTimers();
+});
+
+test('without a schedule the generation of the options seals permanently, and all up to it open', async () => {
   const service = createTestService({ keyGeneration: 3 });
   expect(sealing(await service.generate(user))).toBe(3);
   service.now = NOON + 900 * DAY;
@@ -138,9 +172,15 @@ describe('the rules of generations', () => {
     const many = Array.from({ length: 127 }, (_, at) => row(at + 1, at));
     expect(() => nextGeneration(many, 500, 5)).toThrow('expected generation 1 to be retired before generation 128');
     expect(nextGeneration([row(1, 0, { retiredAt: 5 }), ...many.slice(1)], 500, 5)).toMatchObject({ generation: 128 });
-    // The calendar stands still and retires what it can.
-    const steps = calendarSteps(many, PERIOD, PERIOD);
+    // No further one is announced, and those that can be are retired.
+    const steps = scheduledSteps(many, PERIOD, PERIOD);
     expect(steps.map(({ change }) => change(9).retiredAt)).toEqual(Array(126).fill(9));
+  });
+
+  test('a state without generations gets as many as can be open at the same time', () => {
+    const list = firstGenerations(200, NOON, 5);
+    expect([list.length, list[0]!.generation, list.at(-1)!.generation]).toEqual([127, 74, 200]);
+    expect(sealingGeneration(list, NOON)?.generation).toBe(200);
   });
 
   test('the first generations have different times, the last of them seals', () => {

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { createSecrets } from '../../src/operator/crypto/secrets.ts';
 import { createAddressLimit } from '../../src/operator/http/caller-limits.ts';
 import { createHealthCheck } from '../../src/operator/http/health.ts';
 import {
@@ -8,9 +9,10 @@ import {
 } from '../../src/operator/http/participant-lookup.ts';
 import { createBodyMemory, MAX_BODY_BYTES, MAX_BODY_MEMORY } from '../../src/operator/http/request-body.ts';
 import type { Participant } from '../../src/operator/identity/participants.ts';
+import { createParticipants, hashApiKey } from '../../src/operator/identity/participants.ts';
 import { memoryState } from '../../src/operator/state/memory-state.ts';
 import { toB64 } from '../../src/token/bytes.ts';
-import { BASE, createTestService, envelope, NOON } from './fixtures.ts';
+import { BASE, createTestService, envelope, NOON, ROOT } from './fixtures.ts';
 
 describe('the limit of an address', () => {
   const createLimit = () => {
@@ -82,6 +84,27 @@ describe('the look-up of participants', () => {
     known.length = 0;
     expect(await find('Bearer known')).toBeUndefined();
     expect(asked).toHaveLength(3);
+  });
+
+  test('finds a participant who was added half a second after it was refused', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const store = memoryState().participants;
+    const secrets = createSecrets(ROOT, 'integration', 'UID2');
+    const participants = createParticipants({ store, configured: [], secrets, now: () => NOON });
+    const find = createParticipantLookup({
+      find: (authorization) => {
+        // The first look-up reaches the participants a moment later.
+        if (performance.now() === startedAt) vi.advanceTimersByTime(1);
+        return participants.find(authorization);
+      },
+    });
+    const startedAt = performance.now();
+    expect(await find('Bearer later')).toBeUndefined();
+    const clientSecret = toB64(ROOT);
+    await store.put([{ keyHash: hashApiKey(secrets, 'later'), clientSecret, siteId: 101, roles: [] }], NOON);
+    vi.advanceTimersByTime(UNKNOWN_KEY_MS - 1);
+    expect(await find('Bearer later')).toMatchObject({ siteId: 101 });
+    vi.useRealTimers();
   });
 
   test('asks nothing without a header', async () => {
@@ -309,7 +332,7 @@ describe('the health check', () => {
         answer = (isHealthy) => (isHealthy ? resolve() : reject(new Error('no')));
       });
     };
-    const isHealthy = createHealthCheck({ check }, () => clock.at);
+    const isHealthy = createHealthCheck({ check }, undefined, () => clock.at);
     const first = Array.from({ length: 50 }, () => isHealthy());
     clock.at = 4000;
     first.push(isHealthy());

@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Listening } from '../../src/operator/node.ts';
 import { listen } from '../../src/operator/node.ts';
 import { toB64 } from '../../src/token/bytes.ts';
@@ -212,6 +212,35 @@ describe('listen', () => {
     await expect(listen(createTestService().operator, { port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
     await expect(listen(createTestService().operator, { port: 70_000 })).rejects.toThrow(RangeError);
   });
+});
+
+test('a reader that is too slow for a long answer is disconnected, and the log says so', async () => {
+  const written = vi.spyOn(console, 'error').mockImplementation(() => {});
+  const logged: unknown[] = [];
+  const note = (...all: unknown[]): void => void logged.push(all);
+  const service = createTestService({ logger: { info: () => {}, warn: note, error: note } });
+  const { apiKey, clientSecret } = service.participant;
+  const { port } = await start(service.operator, { port: 0 });
+  const body = toB64(await envelope({ since_timestamp: 0 }, clientSecret, NOON));
+  const socket = connect(port, '127.0.0.1');
+  // It reads the headers and then nothing more.
+  socket.once('data', () => void socket.pause());
+  socket.write(
+    `POST /v2/identity/buckets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  await vi.waitFor(() => expect(logged).toHaveLength(1), { timeout: 50_000, interval: 100 });
+  expect(logged).toEqual([
+    [
+      { error: 'TokenError', reason: expect.stringContaining('expected reads at most 5 s apart') },
+      'a long response was cut off',
+    ],
+  ]);
+  const ended = new Promise((resolve) => socket.once('close', resolve));
+  socket.on('error', () => {});
+  socket.resume();
+  await ended;
+  expect(written).not.toHaveBeenCalled();
+  written.mockRestore();
 });
 
 describe('closing', () => {

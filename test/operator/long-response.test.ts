@@ -8,22 +8,28 @@ describe('a long body', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
   afterEach(() => void vi.useRealTimers());
 
-  /** Create bodies of several participants, and record which of them have been written. */
-  const createBodies = () => {
+  /** Create bodies of several participants, and record which of them have been written and how they have failed. */
+  const createBodies = ({ closesConnection = false } = {}) => {
     const turns = createTurns();
     const written: string[] = [];
-    const body = (name: string, binary = true, write = async () => CONTENT) =>
-      longBody(
-        turns.claim(name)!,
-        () => {
-          written.push(name);
-          return write();
-        },
-        binary,
-      );
-    return { written, body, turns };
+    const failures: unknown[] = [];
+    const onFailure = (error: unknown): boolean => {
+      failures.push(error);
+      return closesConnection;
+    };
+    const body = async (name: string, binary = true, write = async () => CONTENT) => {
+      const turn = await turns.acquire(name);
+      if (!turn) throw new Error('no turn');
+      const writeAndNote = () => {
+        written.push(name);
+        return write();
+      };
+      return longBody({ turn, write: writeAndNote, binary, onFailure });
+    };
+    return { written, failures, body, turns };
   };
-  const readAll = async (body: ReadableStream<Uint8Array>) => Buffer.from(await new Response(body).arrayBuffer());
+  const readAll = async (body: Promise<ReadableStream<Uint8Array>>) =>
+    Buffer.from(await new Response(await body).arrayBuffer());
 
   test('is complete, as bytes or as base64', async () => {
     const { body } = createBodies();
@@ -32,45 +38,45 @@ describe('a long body', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('is not written before it is read and nobody else has the turn', async () => {
+  test('is not written before it is read, and waits until nobody else has the turn', async () => {
     const { body, written } = createBodies();
-    body('unread');
-    const first = body('first').getReader();
-    await first.read();
+    const first = await body('first');
     const second = readAll(body('second'));
     await vi.advanceTimersByTimeAsync(1000);
+    expect(written).toEqual([]);
+    const reader = first.getReader();
+    await reader.read();
+    await vi.advanceTimersByTimeAsync(1000);
     expect(written).toEqual(['first']);
-    while (!(await first.read()).done);
+    while (!(await reader.read()).done);
     expect((await second).length).toBe(CONTENT.length);
     expect(written).toEqual(['first', 'second']);
   });
 
-  test('gives the turn back when its reader cancels: while reading, while it is written, or while waiting', async () => {
+  test('gives the turn back when its reader cancels: before it reads, while reading, or while it is written', async () => {
     const { body, written } = createBodies();
-    const first = body('first').getReader();
+    await (await body('unread')).cancel();
+    const first = (await body('first')).getReader();
     await first.read();
-    const impatient = body('impatient').getReader();
-    const waiting = impatient.read();
     let finish = (_: typeof CONTENT): void => {};
-    const slow = body('slow', true, () => new Promise((resolve) => void (finish = resolve))).getReader();
-    const writing = slow.read();
+    const slow = body('slow', true, () => new Promise((resolve) => void (finish = resolve)));
     const last = readAll(body('last'));
-    await impatient.cancel();
     await first.cancel();
-    await vi.advanceTimersByTimeAsync(0);
+    const reader = (await slow).getReader();
+    const writing = reader.read();
     expect(written).toEqual(['first', 'slow']);
-    await slow.cancel();
+    await reader.cancel();
     finish(CONTENT);
     expect((await last).length).toBe(CONTENT.length);
-    expect([(await waiting).done, (await writing).done]).toEqual([true, true]);
+    expect((await writing).done).toBe(true);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  const TOO_SLOW = 'expected reads at most 5 s apart, and 60 s in all';
+  const TOO_SLOW = 'long response: expected reads at most 5 s apart, and 60 s in all';
 
   test('fails for a reader that takes nothing for 5 s, and gives the turn back', async () => {
     const { body } = createBodies();
-    const sleeper = body('sleeper').getReader();
+    const sleeper = (await body('sleeper')).getReader();
     await sleeper.read();
     const next = readAll(body('next'));
     await vi.advanceTimersByTimeAsync(5000);
@@ -81,7 +87,7 @@ describe('a long body', () => {
   test('fails for a reader that would take more than a minute, long before the minute is over', async () => {
     const { body } = createBodies();
     const large = new Uint8Array(200 * 3 * 2 ** 16);
-    const dripping = body('dripping', true, async () => large).getReader();
+    const dripping = (await body('dripping', true, async () => large)).getReader();
     const next = readAll(body('next'));
     let reads = 0;
     const drip = async (): Promise<void> => {
@@ -99,7 +105,7 @@ describe('a long body', () => {
   test('is read to its end by a reader that takes just less than a minute', async () => {
     const { body } = createBodies();
     const large = new Uint8Array(200 * 3 * 2 ** 16);
-    const steady = body('steady', true, async () => large).getReader();
+    const steady = (await body('steady', true, async () => large)).getReader();
     let length = 0;
     for (let read = await steady.read(); !read.done; read = await steady.read()) {
       length += read.value.length;
@@ -108,34 +114,51 @@ describe('a long body', () => {
     expect(length).toBe(large.length);
   });
 
-  test('that nobody reads frees its participant after 5 s', async () => {
-    const { body, turns } = createBodies();
-    body('unread');
-    expect(turns.claim('unread')).toBeUndefined();
+  test('that nobody reads gives the turn back after 5 s', async () => {
+    const { body } = createBodies();
+    await body('unread');
+    const next = readAll(body('next'));
     await vi.advanceTimersByTimeAsync(5000);
-    expect(turns.claim('unread')).toBeDefined();
+    expect((await next).length).toBe(CONTENT.length);
   });
 
-  test('waits for its turn as long as it takes, and a participant waits with one body only', async () => {
+  test('leaves its failure to a connection that can be closed', async () => {
+    const { body, failures } = createBodies({ closesConnection: true });
+    const sleeper = (await body('sleeper')).getReader();
+    await sleeper.read();
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(failures).toMatchObject([{ code: 'timeout', message: TOO_SLOW }]);
+    // The host cancels the stream when the connection has been closed.
+    const reading = sleeper.read();
+    await sleeper.cancel();
+    expect((await reading).done).toBe(true);
+  });
+
+  test('waits for its turn for 30 s at most, and a participant waits with one request only', async () => {
     const { body, turns, written } = createBodies();
     let finish = (_: typeof CONTENT): void => {};
     const slow = readAll(body('slow', true, () => new Promise((resolve) => void (finish = resolve))));
+    const impatient = turns.acquire('impatient');
+    await vi.advanceTimersByTimeAsync(20_000);
     const patient = readAll(body('patient'));
-    await vi.advanceTimersByTimeAsync(50_000);
+    await vi.advanceTimersByTimeAsync(9999);
+    expect(await turns.acquire('impatient')).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await impatient).toBeUndefined();
     expect(written).toEqual(['slow']);
-    expect(turns.claim('patient')).toBeUndefined();
     finish(CONTENT);
     expect((await slow).length).toBe(CONTENT.length);
     expect((await patient).length).toBe(CONTENT.length);
-    expect(turns.claim('patient')).toBeDefined();
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   test('that cannot be written fails for its own reader only', async () => {
-    const { body } = createBodies();
+    const { body, failures } = createBodies();
     const broken = body('broken', true, async () => {
       throw new Error('no');
     });
     await expect(readAll(broken)).rejects.toThrow();
+    expect(failures).toMatchObject([{ message: 'no' }]);
     expect((await readAll(body('next'))).length).toBe(CONTENT.length);
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { memoryState } from '../../src/operator/state/memory-state.ts';
 import { createTestService, DAY, NOON } from './fixtures.ts';
 
@@ -128,4 +128,56 @@ test('a raw ID from before a restart is found if the state outlives the process'
   const { json } = await second.call(PATH, { advertising_ids: [id] }, { at: NOON + 4_000_000 });
   expect(json.body.opted_out).toEqual([{ advertising_id: id, opted_out_since: NOON + 4_000_000 }]);
   expect(second.operator.inMemory).toBe(false);
+});
+
+test('after weeks without a call the status does not wait for the extension of all records, which continues', async () => {
+  const rotationPeriod = 36_500;
+  const state = memoryState();
+  const { optOuts } = state;
+  // The store extends only when the test lets it.
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let isExtending = false;
+  const put: typeof optOuts.put = async (records) => {
+    if (isExtending) await released;
+    return optOuts.put(records);
+  };
+  const service = createTestService({ state: { ...state, optOuts: { ...optOuts, put } }, rotationPeriod });
+  const id = await rawId(service);
+  await service.call(LOGOUT, user);
+  const [before] = await optOuts.due(Number.POSITIVE_INFINITY, 1);
+
+  isExtending = true;
+  service.now = before!.extendAt + (rotationPeriod * 1000) / 2;
+  const other = createTestService({ rotationPeriod, now: () => service.now });
+  const current = (await other.call('/v3/identity/map', { email: [user.email] }, { at: service.now })).json.body
+    .email[0].u;
+  expect(await status(service, [id, current])).toHaveLength(2);
+  release();
+  await vi.waitFor(async () =>
+    expect((await optOuts.due(Number.POSITIVE_INFINITY, 1))[0]!.through).toBe(before!.through + 1),
+  );
+});
+
+test('an extension that fails is tried again at the next status, which answers nevertheless', async () => {
+  const rotationPeriod = 36_500;
+  const state = memoryState();
+  const { optOuts } = state;
+  let failures = 0;
+  const due: typeof optOuts.due = async (at, limit) => {
+    if (at > service.now && failures++ === 0) throw new Error('no answer');
+    return optOuts.due(at, limit);
+  };
+  const service = createTestService({ state: { ...state, optOuts: { ...optOuts, due } }, rotationPeriod });
+  const id = await rawId(service);
+  await service.call(LOGOUT, user);
+  const [before] = await optOuts.due(Number.POSITIVE_INFINITY, 1);
+  service.now = before!.extendAt;
+  expect(await status(service, [id])).toHaveLength(1);
+  await vi.waitFor(async () => {
+    expect(await status(service, [id])).toHaveLength(1);
+    expect((await optOuts.due(Number.POSITIVE_INFINITY, 1))[0]!.through).toBe(before!.through + 1);
+  });
 });

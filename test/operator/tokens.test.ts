@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { createNodeAesGcm, portableAesGcm } from '../../src/operator/crypto/aes-gcm.ts';
-import { createKeys, keyDerivation } from '../../src/operator/crypto/keys.ts';
+import { createKeys, type DeriveKey, keyDerivation, MASTER, REFRESH } from '../../src/operator/crypto/keys.ts';
 import { createSecrets } from '../../src/operator/crypto/secrets.ts';
+import { createRawIds } from '../../src/operator/identity/raw-ids.ts';
+import { createSalts } from '../../src/operator/identity/salts.ts';
+import { resolveOptions } from '../../src/operator/options.ts';
+import { memoryKeys } from '../../src/operator/state/memory-state.ts';
 import { openAdvertisingToken, sealAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
+import { firstGenerations } from '../../src/operator/tokens/key-generations.ts';
+import { createKeySchedule } from '../../src/operator/tokens/key-schedule.ts';
 import { openRefreshToken, sealRefreshToken } from '../../src/operator/tokens/refresh-token.ts';
+import { createTokenIssuer } from '../../src/operator/tokens/token-issuer.ts';
 import { fromB64, fromHex, toB64, utf8 } from '../../src/token/bytes.ts';
 import { openAes } from '../../src/token/cipher.ts';
 import { createTestService, NOON, ROOT } from './fixtures.ts';
@@ -108,8 +115,29 @@ test('a refresh token opens to the content that was sealed', async () => {
   } as const;
   const text = await sealRefreshToken(token, keys.refresh);
   expect(text).toHaveLength(388);
-  expect(await openRefreshToken(fromB64(text), 'UID2', keys.byId)).toEqual(token);
-  expect(await openRefreshToken(fromB64(text), 'EUID', keys.byId)).toBeUndefined();
+  expect(await openRefreshToken(fromB64(text), 'UID2', keys.refreshById)).toEqual(token);
+  expect(await openRefreshToken(fromB64(text), 'EUID', keys.refreshById)).toBeUndefined();
+});
+
+test('a refresh token derives no key of another owner, whatever key number an anonymous caller writes into it', async () => {
+  const secrets = createSecrets(ROOT, 'integration', 'UID2');
+  const store = memoryKeys();
+  await store.put(firstGenerations(2, NOON, 1));
+  const owners = new Set<number>();
+  const derived = keyDerivation(secrets);
+  const derive: DeriveKey = (siteId, generation) => {
+    owners.add(siteId);
+    return derived(siteId, generation);
+  };
+  const schedule = createKeySchedule({ store, derive, rotationMs: undefined, refreshExpiresMs: 1 });
+  const rawIds = createRawIds(secrets, createSalts(secrets, 31_536_000));
+  const { openRefresh } = createTokenIssuer(schedule, rawIds, resolveOptions({ rootSecret: ROOT }));
+  const bytes = new Uint8Array(291);
+  for (const id of [1, 129, 131, 257, 101 * 128 + 129, 2 ** 31 - 1, 2 ** 31 + 129]) {
+    new DataView(bytes.buffer).setUint32(1, id);
+    expect(await openRefresh(bytes, NOON)).toBeUndefined();
+  }
+  expect([...owners].sort()).toEqual([MASTER, REFRESH]);
 });
 
 test('a refresh keeps site, DII type, privacy bits, raw ID and the time of establishment, and renews the other times', async () => {

@@ -1,7 +1,7 @@
 /** The timeline of the inspector: recorder, layout, view and messages as tables; the element over a real session and operator. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { connectLanes, parseLane } from '../../src/page/inspector/channel.ts';
+import { connectLanes, parseLane, toText } from '../../src/page/inspector/channel.ts';
 import type { Entry, Lane } from '../../src/page/inspector/entries.ts';
 import { layOut } from '../../src/page/inspector/layout.ts';
 import { emptyLog, type Observation, observe, type Seen } from '../../src/page/inspector/recorder.ts';
@@ -350,6 +350,7 @@ describe('messages of other tabs', () => {
     ['too many entries', { ...good, entries: Array(151).fill(good.entries[0]) }],
     ['an unknown kind', { ...good, entries: [{ ...good.entries[0], kind: 'constructor' }] }],
     ['an instant that is not finite', { ...good, entries: [{ ...good.entries[0], at: Number.NaN }] }],
+    ['an instant that no date can write', { ...good, entries: [{ ...good.entries[0], at: 1e300 }] }],
     ['an unknown mark', { ...good, entries: [{ ...good.entries[1], name: 'toString' }] }],
     [
       'a failure that may be anything',
@@ -362,6 +363,38 @@ describe('messages of other tabs', () => {
   test('fields that are not known are dropped', () => {
     const parsed = parseLane({ ...good, token: 'a', entries: [{ ...good.entries[1], token: 'a' }] });
     expect(JSON.stringify(parsed)).not.toContain('token');
+  });
+
+  test('a label and the kind of a store reach the other tabs, whatever characters they have', () => {
+    const label = toText('Küche <b>, zweiter Tab '.repeat(3));
+    const persistence = toText('rn:mmkv@1');
+    expect({ label, persistence }).toEqual({
+      label: 'Küche _b__ zweiter Tab Küche _b__ zweite',
+      persistence: 'rn:mmkv_1',
+    });
+    expect(parseLane({ ...good, label, persistence })).toMatchObject({ label, persistence });
+  });
+
+  test('a page that was cached and is shown again is back in the lanes of the others, and has theirs', async () => {
+    const seen: Record<'cached' | 'other', readonly Lane[]> = { cached: [], other: [] };
+    const connect = (name: 'cached' | 'other', tab: string) =>
+      connectLanes(
+        't2',
+        () => ({ ...good, tab }),
+        (lanes) => void (seen[name] = lanes),
+      );
+    const cached = connect('cached', 'one');
+    const other = connect('other', 'two');
+    const tabs = () => [seen.cached, seen.other].map((lanes) => lanes.map(({ tab }) => tab));
+    other.send();
+    await expect.poll(tabs, { timeout: 20_000 }).toEqual([['two'], ['one']]);
+    // Both listen to the events of this one window: each takes its leave, and each comes back.
+    window.dispatchEvent(new Event('pagehide'));
+    await expect.poll(tabs, { timeout: 20_000 }).toEqual([[], []]);
+    window.dispatchEvent(Object.assign(new Event('pageshow'), { persisted: true }));
+    await expect.poll(tabs, { timeout: 20_000 }).toEqual([['two'], ['one']]);
+    cached.close();
+    other.close();
   });
 
   test('inspectors find each other, and one that leaves is removed', async () => {
@@ -460,6 +493,43 @@ describe('over a real session', () => {
       'sign_out',
     ]);
     watched.stop();
+    fixture.close();
+  });
+
+  test('an element that is removed records nothing; inserted again, it goes on', async () => {
+    const fixture = createOperatorFixture();
+    const { session } = fixture.open();
+    const element = document.createElement('tessera-inspector') as InspectorElement;
+    element.session = session;
+    document.body.append(element);
+    const answer = await fixture.answerFor('user@example.com');
+    await session.setTokens(answer);
+    expect(element.report).toContain('Sign-in');
+    element.remove();
+    await session.clear();
+    await fixture.settle();
+    expect(element.report).not.toContain('Sign-out');
+    document.body.append(element);
+    expect(element.report).toMatch(/Sign-in[\s\S]*Sign-out/);
+    await session.setTokens(await fixture.answerFor('other@example.com'));
+    expect(element.report.match(/Sign-in/g)).toHaveLength(2);
+    element.remove();
+    fixture.close();
+  });
+
+  test('a session and a clock that were set before the element was defined are taken over', () => {
+    const fixture = createOperatorFixture();
+    const { session } = fixture.open();
+    const Element = customElements.get('tessera-inspector')!;
+    const before = Object.assign(document.createElement('tessera-later'), { session, now: () => START + HOUR });
+    document.body.append(before);
+    customElements.define('tessera-later', class extends Element {});
+    const element = before as unknown as InspectorElement;
+    expect(Object.keys(element)).toEqual([]);
+    expect(element.session).toBe(session);
+    expect(element.report).toContain(new Date(START + HOUR).toISOString());
+    expect(element.shadowRoot!.querySelector('.now span')!.textContent).toContain('next: refresh (the stored record');
+    element.remove();
     fixture.close();
   });
 

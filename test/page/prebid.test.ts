@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectPrebid, type Prebid } from '../../src/page/prebid.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createOperatorFixture, MINUTE, useFakeClock } from '../support/fixtures.ts';
+import { createOperatorFixture, DAY, MINUTE, useFakeClock } from '../support/fixtures.ts';
 
 const READER = 'user@example.com';
 
@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 /** Prebid's configuration. Until `load`, only the queue exists that a page's snippet creates. */
-const createPrebid = (userIds: object[] = []) => {
+const createPrebid = (userIds: unknown = []) => {
   const waiting: (() => void)[] = [];
   const pbjs = { que: waiting } as Prebid & { que: unknown };
   let userSync: Record<string, unknown> = { syncDelay: 3000, userIds };
@@ -66,6 +66,28 @@ test('Prebid is configured once for each token, and not for other changes of the
   fixture.close();
 });
 
+test('on a page that is open for a day, no auction sends a token older than the refresh interval and a minute', async () => {
+  const fixture = createOperatorFixture();
+  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+  const { pbjs, load, own } = createPrebid();
+  load();
+  connectPrebid(session, { pbjs });
+  await session.ready;
+  /** When each token was sent first. */
+  const firstSentAt = new Map<string, number>();
+  const ages: number[] = [];
+  for (let at = 0; at < DAY; at += 5 * MINUTE) {
+    await fixture.advance(5 * MINUTE);
+    const { id } = (own() as { uid2: { id?: string } }).uid2;
+    if (!firstSentAt.has(id!)) firstSentAt.set(id!, Date.now());
+    ages.push(Date.now() - firstSentAt.get(id!)!);
+  }
+  expect(firstSentAt.has(undefined as never)).toBe(false);
+  expect(firstSentAt.size).toBeGreaterThan(90);
+  expect(Math.max(...ages)).toBeLessThanOrEqual(16 * MINUTE);
+  fixture.close();
+});
+
 test('without a token, a Prebid without an entry of the module is not configured', async () => {
   const fixture = createOperatorFixture();
   const { session } = fixture.open();
@@ -85,6 +107,21 @@ test('an entry of the page that refreshes by itself is replaced before there is 
   connectPrebid(session, { pbjs });
   load();
   expect(own()).toEqual({ uid2: {} });
+  fixture.close();
+});
+
+test.each([
+  ['null and undefined', [null, undefined, { name: 'sharedId' }], [null, undefined, { name: 'sharedId' }]],
+  ['no array', 'sharedId', ['sharedId']],
+])('a list of user IDs that Prebid ignores in part does not keep the token from it: %s', async (_, userIds, kept) => {
+  const fixture = createOperatorFixture();
+  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+  const { pbjs, load, config } = createPrebid(userIds);
+  load();
+  connectPrebid(session, { pbjs });
+  await session.ready;
+  const value = { uid2: { id: session.advertisingToken } };
+  expect(config()['userIds']).toEqual([...kept, { name: 'uid2', bidders: undefined, value }]);
   fixture.close();
 });
 

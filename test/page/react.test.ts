@@ -1,10 +1,12 @@
 /** React hooks with the real React: in a page, on a server, and during hydration. */
 
-import { act, createElement as h, StrictMode, useLayoutEffect } from 'react';
+import { act, createElement as h, StrictMode, useEffect, useLayoutEffect } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { connectPrebid } from '../../src/page/prebid.ts';
 import { TesseraProvider, useAdvertisingToken, useSession } from '../../src/page/react.ts';
+import { connectSecureSignals } from '../../src/page/secure-signals.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 import { memoryStore } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
@@ -194,25 +196,32 @@ describe('in a page', () => {
     expect(element.textContent).not.toContain(former);
   });
 
-  test('after a change of `user` no render and no effect of a child sees the former session', async () => {
-    const seen: [user: string, token: string | undefined][] = [];
-    const Child = ({ user, token }: { user: string; token: string | undefined }) => {
-      useLayoutEffect(() => void seen.push([user, token]));
-      return null;
-    };
-    const Parent = ({ given, user }: { given: SessionOptions; user: string }) =>
-      h(Child, { user, token: useAdvertisingToken(useSession({ ...given, user }).session) });
-    const given = await optionsWith();
-    const { root } = await mount(h(Parent, { given, user: 'account-a' }));
-    await settle();
-    const former = seen.at(-1)![1]!;
-    expect(former).toBeDefined();
-    await act(async () => root.render(h(Parent, { given: { ...given, tokens: undefined }, user: 'account-b' })));
-    await settle();
-    const later = seen.filter(([user]) => user === 'account-b');
-    expect(later.length).toBeGreaterThan(0);
-    expect(later.filter(([, token]) => token === former)).toEqual([]);
-  });
+  test.each([
+    ['account-a', 'account-b'],
+    ['account-a', null],
+  ])(
+    'after a change of `user` from %s to %s no render and no effect of a child sees the former session',
+    async (first, second) => {
+      type User = string | null | undefined;
+      const seen: [user: User, token: string | undefined][] = [];
+      const Child = ({ user, token }: { user: User; token: string | undefined }) => {
+        useLayoutEffect(() => void seen.push([user, token]));
+        return null;
+      };
+      const Parent = ({ given, user }: { given: SessionOptions; user: User }) =>
+        h(Child, { user, token: useAdvertisingToken(useSession({ ...given, user }).session) });
+      const given = await optionsWith();
+      const { root } = await mount(h(Parent, { given, user: first }));
+      await settle();
+      const former = seen.at(-1)![1]!;
+      expect(former).toBeDefined();
+      await act(async () => root.render(h(Parent, { given: { ...given, tokens: undefined }, user: second })));
+      await settle();
+      const later = seen.filter(([user]) => user === second);
+      expect(later.length).toBeGreaterThan(0);
+      expect(later.filter(([, token]) => token === former)).toEqual([]);
+    },
+  );
 
   test('StrictMode: one session is open although effects run twice', async () => {
     const { Probe, sessions } = createProbe();
@@ -266,6 +275,46 @@ describe('a provider', () => {
     expect(errors).toEqual([]);
   });
 
+  test('connects the adapters of docs/react.md in effects: rendered on a server, in StrictMode, for another user', async () => {
+    let userSync: { userIds?: { value: unknown }[] } = {};
+    const pbjs = {
+      que: { push: (call: () => void) => call() },
+      getConfig: () => userSync,
+      setConfig: (config: { userSync: typeof userSync }) => void (userSync = config.userSync),
+      onEvent: () => {},
+      offEvent: () => {},
+    };
+    const pushed: { collectorFunction(): Promise<string> }[] = [];
+    vi.stubGlobal('pbjs', pbjs);
+    vi.stubGlobal('googletag', { cmd: [], secureSignalProviders: pushed });
+    const AdTags = () => {
+      const { session } = useSession();
+      useEffect(() => session && connectPrebid(session), [session]);
+      useEffect(() => session && connectSecureSignals(session), [session]);
+      return h(Below);
+    };
+    const first = { ...(await optionsWith()), user: 'account-a' };
+    const appOf = (options: SessionOptions) => h(StrictMode, null, h(TesseraProvider, { options }, h(AdTags)));
+    expect(() => renderToString(appOf(first))).not.toThrow();
+    const { element, root } = await mount(appOf(first));
+    const check = async () => {
+      const token = /fresh: (.*)/.exec(element.textContent)![1];
+      expect(userSync.userIds).toEqual([expect.objectContaining({ value: { uid2: { id: token } } })]);
+      expect(pushed).toHaveLength(1);
+      expect(await pushed[0]!.collectorFunction()).toBe(token);
+      return token;
+    };
+    await settle();
+    const former = await check();
+    const other = { ...first, user: 'account-b', tokens: await fixture.answerFor('other@example.com') };
+    await act(async () => root.render(appOf(other)));
+    await settle();
+    expect(await check()).not.toBe(former);
+    await act(async () => root.render(null));
+    expect(userSync.userIds).toEqual([expect.objectContaining({ value: { uid2: {} } })]);
+    expect(errors).toEqual([]);
+  });
+
   test('renders on a server without a session, and hydrates', async () => {
     const options = await optionsWith();
     const node = h(TesseraProvider, { options }, h(Below));
@@ -288,6 +337,18 @@ describe('a provider', () => {
     const both = { options: await optionsWith(), session };
     await expect(mount(h(TesseraProvider, both))).rejects.toThrow('expected one of options and session, got both');
     await expect(mount(h(TesseraProvider, {}))).rejects.toThrow('expected one of options and session, got neither');
+  });
+
+  test('takes a session that comes later, as from a script tag or in a page that a server has rendered', async () => {
+    const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
+    const nodeOf = (given: Session | undefined) => h(TesseraProvider, { session: given }, h(Below));
+    const element = place(renderToString(nodeOf(undefined)));
+    expect(element.textContent).toBe('undefined: undefined');
+    const { root } = await mount(nodeOf(undefined), element);
+    await act(async () => root.render(nodeOf(session)));
+    await settle();
+    expect(element.textContent).toBe(`fresh: ${session.advertisingToken}`);
+    expect(errors).toEqual([]);
   });
 });
 

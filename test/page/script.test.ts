@@ -150,6 +150,24 @@ describe('the queue', () => {
     expect(order).toEqual([1, 2]);
   });
 
+  test.each(['before the file has loaded', 'after the token is known'])(
+    'the snippet of docs/script-tag.md bids if it runs %s',
+    async (when) => {
+      const [, snippet] = /<script>\n(.*?)<\/script>/s.exec(readFileSync('docs/script-tag.md', 'utf8'))!;
+      const bid = vi.fn();
+      vi.stubGlobal('bid', bid);
+      network(() => Response.json(success(1)));
+      const isLate = when.startsWith('after');
+      if (!isLate) new Function(snippet!)();
+      const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
+      await tessera.session!.getToken();
+      await settle();
+      if (isLate) new Function(snippet!)();
+      await settle();
+      expect(bid).toHaveBeenLastCalledWith('advertising-1');
+    },
+  );
+
   test('calls that throw or reject do not stop the others, and are reported as errors of the page', async () => {
     const reported: unknown[] = [];
     vi.stubGlobal('reportError', (error: unknown) => reported.push(error));

@@ -43,6 +43,18 @@ describe('the provider', () => {
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 
+  test("Google's snippet, in either of its forms, works after the adapter", async () => {
+    const { session } = fixture.open({ tokens: await userOf('user') });
+    for (const snippet of [
+      'window.googletag = window.googletag || {cmd: []}; googletag.cmd.push(() => {})',
+      'window.googletag ||= {}; googletag.cmd ||= []; googletag.cmd.push(() => {})',
+    ]) {
+      leavePage();
+      connectSecureSignals(session);
+      expect(() => new Function(snippet)()).not.toThrow();
+    }
+  });
+
   test('is not pushed again by refreshes, reconnections or a second copy of the file', async () => {
     const gpt = createGpt();
     gpt.load();

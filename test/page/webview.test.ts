@@ -481,6 +481,45 @@ describe('the generation', () => {
   });
 });
 
+describe('a host whose set has to wait for consent', () => {
+  const open = async (first: () => boolean | Promise<boolean>) => {
+    const host = createOwner();
+    const set = await userOf('user');
+    host.hold(set, 5);
+    host.arrive();
+    let change = (_: boolean) => {};
+    const consent: SessionOptions['consent'] = (onChange) => {
+      change = onChange;
+      return first();
+    };
+    const { session } = fixture.open({ refresh: 'off', consent });
+    await connect(session, { owner: 'host' }).ready;
+    await fixture.settle();
+    expect(session.state.waitingFor).toBe('consent');
+    return { host, session, set, change: (granted: boolean) => change(granted) };
+  };
+
+  test('a decision that comes later does not raise the generation: the set is still the host’s', async () => {
+    const { host, session, set, change } = await open(() => new Promise(() => {}));
+    change(true);
+    await fixture.settle();
+    expect(session.advertisingToken).toBe(wireTokenOf(set));
+    expect(host.received.at(-1)).toMatchObject({ type: 'changed', gen: host.gen() });
+    // A login in the page does.
+    await session.setTokens(await userOf('other'));
+    await fixture.settle();
+    expect(host.received.at(-1)).toMatchObject({ type: 'changed', gen: host.gen() + 1 });
+  });
+
+  test('after a refusal, consent has the host asked again at once', async () => {
+    const { session, set, change } = await open(() => false);
+    await fixture.advance(5_000);
+    change(true);
+    await fixture.settle();
+    expect(session.advertisingToken).toBe(wireTokenOf(set));
+  });
+});
+
 describe('a host that owns a set that has ended', () => {
   const endedSet = async (n: number) => {
     const { body } = (await userOf('user')) as { body: object };

@@ -127,6 +127,7 @@ describe('what a terminal or a log would obey', () => {
     'a\u202eb',
     'a\u2066b',
     'a b',
+    'a\u007f',
     'a\nb',
     'ä',
     'x'.repeat(257),

@@ -290,6 +290,22 @@ describe('failures: the page gets a status, the host the error', () => {
     expect(errors).toEqual([fault]);
   });
 
+  test.each(['user', 'tcfConsent', 'client'])(
+    'a function `%s` of the host that throws a TokenError is 500, not the status of a failed service',
+    async (name) => {
+      for (const code of ['no_consent', 'timeout', 'rate_limited', 'storage_failed'] as const) {
+        const thrown = new TokenError(code, 'thrown by the host');
+        const throwing = () => {
+          throw thrown;
+        };
+        const { post, errors, seen } = handlerOf(success, { [name]: throwing });
+        expect((await post()).status).toBe(500);
+        expect(errors).toEqual([thrown]);
+        expect(seen).toEqual([]);
+      }
+    },
+  );
+
   test('a `user` function that returns something else than DII is 500', async () => {
     const { post, errors } = handlerOf(success, { user: () => 'user@example.com' as never });
     expect((await post()).status).toBe(500);

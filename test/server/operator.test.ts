@@ -328,7 +328,9 @@ describe('optOutStatus', () => {
     clock.at += 1000;
     await optOut(options, clock.at, 'b@example.com');
     clock.at += 1000;
-    expect(await client.optOutStatus(ids).toArray()).toEqual([{ rawId: ids[1], optedOutAt: clock.at - 1000 }]);
+    expect(await client.optOutStatus(ids).toArray()).toEqual([
+      { rawId: ids[1], optedOutAt: clock.at - 1000, answeredAt: clock.at },
+    ]);
     expect((await client.mapIdentities(source).toArray()).map(({ status }) => status)).toEqual([
       'mapped',
       'optout',

@@ -90,8 +90,8 @@ describe('optOutStatus', () => {
   test('returns those that have opted out, and when', async () => {
     const { client, seen } = clientOf(status);
     expect(await client.optOutStatus(['id-6', 'id-7', 'id-17']).toArray()).toEqual([
-      { rawId: 'id-7', optedOutAt: NOW - 1000 },
-      { rawId: 'id-17', optedOutAt: NOW - 1000 },
+      { rawId: 'id-7', optedOutAt: NOW - 1000, answeredAt: NOW },
+      { rawId: 'id-17', optedOutAt: NOW - 1000, answeredAt: NOW },
     ]);
     expect(seen[0]).toMatchObject({
       path: '/v2/optout/status',

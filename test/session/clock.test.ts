@@ -5,6 +5,7 @@ import { memoryStore } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
 import {
   createFixture,
+  offline,
   openLoaded,
   recordOf,
   restoreGlobals,
@@ -33,6 +34,35 @@ describe('the device’s clock', () => {
     await advance(6 * MINUTE);
     expect(sent).toHaveLength(1);
     close();
+  });
+
+  test('set back by twenty years: a token that has expired is not given out after the page has read its record again', async () => {
+    const fixture = createFixture(offline);
+    const { session } = fixture.openStored();
+    await session.ready;
+    await fixture.advance(10 * MINUTE);
+    vi.setSystemTime(Date.now() - 20 * 365 * DAY);
+    for (const visible of [true, false, true]) {
+      setVisible(visible);
+      await fixture.advance(5_000);
+    }
+    expect(session.state.phase).toBe('fresh');
+    await fixture.advance(HOUR);
+    expect(session.state.phase).toBe('stale');
+    expect(session.advertisingToken).toBeUndefined();
+    fixture.close();
+  });
+
+  test('set back while the stored set has no time of arrival: an expired token is not given out', async () => {
+    const fixture = createFixture(offline);
+    const { session } = fixture.open({ store: memoryStore({ ...recordOf(1), receivedAt: undefined }) });
+    await session.ready;
+    await fixture.advance(30 * MINUTE);
+    vi.setSystemTime(Date.now() - 2 * HOUR);
+    setVisible(true);
+    await fixture.advance(40 * MINUTE);
+    expect(session.advertisingToken).toBeUndefined();
+    fixture.close();
   });
 
   test('set back after `provide` has failed: `provide` is called again after its back-off, not a day later', async () => {

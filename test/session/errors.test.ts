@@ -200,6 +200,12 @@ describe('a failure of a refresh', () => {
       `refresh: the answer is not a sealed token set or opt-out, but an HTML page: ${BASE_URL} leads to another service, or a login page, a proxy or a captive portal answers in its place`,
     ],
     [
+      'an HTML page of more than 64 KiB',
+      answersPlain(200, `\n<!doctype html>${'<br>'.repeat(20_000)}`),
+      'malformed_response',
+      `refresh: the answer is not a sealed token set or opt-out, but an HTML page: ${BASE_URL} leads to another service, or a login page, a proxy or a captive portal answers in its place`,
+    ],
+    [
       'plain JSON',
       answersPlain(200, success(2)),
       'malformed_response',
@@ -233,7 +239,7 @@ describe('a failure of a refresh', () => {
       'the end of the set',
       answersPlain(400, { status: 'expired_token' }),
       'refresh_rejected',
-      'The service refused the refresh token for good; a new set is needed.',
+      'The service refused the refresh token permanently; a new set is needed.',
     ],
   ])('names %s', async (_, service, code, message) => {
     expect(await refreshed(service)).toMatchObject({ code, message });

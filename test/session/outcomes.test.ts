@@ -133,6 +133,24 @@ describe.each(['expired_token', 'invalid_token'])('%s', (status) => {
   });
 });
 
+test('the end of a set that the page supplies again at each `needsTokens`, as from a cache: the service is asked once', async () => {
+  const { openStored, sent, advance, close } = createFixture(answersPlain(400, { status: 'expired_token' }));
+  const { session } = openStored();
+  let calls = 0;
+  // Endless calls would block the test.
+  const supplyAgain = () => (++calls < 20 ? session.setTokens(success(1, START)) : undefined);
+  session.on('needsTokens', supplyAgain);
+  session.on('expired', supplyAgain);
+  await session.ready;
+  await advance(20 * MINUTE);
+  expect(sent).toHaveLength(1);
+  expect(calls).toBe(2);
+  expect(session.state.phase).toBe('ended');
+  await session.setTokens(success(2));
+  expect(session.advertisingToken).toBe('advertising-2');
+  close();
+});
+
 describe('an answer that is at fault', () => {
   test.each<[string, string, Service]>([
     ['client_error', 'http_status 400', answersPlain(400, { status: 'client_error', message: 'no' })],

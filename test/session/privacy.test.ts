@@ -4,7 +4,17 @@ import { describe, expect, test, vi } from 'vitest';
 import { createSession, memoryStore, type SessionOptions, type Store, TokenError } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, START, until } from '../support/fixtures.ts';
 import { controlledConsent, openAsking, watchedStore } from './consent-fixture.ts';
-import { answersSealed, BASE_URL, dispatch, fixtureForEachTest, recordOf, setVisible, success } from './fixtures.ts';
+import {
+  answersPlain,
+  answersSealed,
+  BASE_URL,
+  dispatch,
+  fixtureForEachTest,
+  recordOf,
+  type Service,
+  setVisible,
+  success,
+} from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
 
@@ -137,6 +147,29 @@ describe('after an opt-out', () => {
     expect(session.advertisingToken).toBeUndefined();
     expect(session.state).toMatchObject({ phase: 'optedOut', lastError: { code: 'opted_out' } });
   });
+
+  test.each<[string, Service]>([
+    ['an opt-out', answersSealed({ status: 'optout' })],
+    ['the end of the set', answersPlain(400, { status: 'expired_token' })],
+  ])(
+    'a page that supplies the same set at each answer, which is %s: at most 15 requests in 30 minutes',
+    async (_, service) => {
+      fixture.serve(service);
+      const { session } = fixture.open({ store: memoryStore(optedOutAt) });
+      let calls = 0;
+      // Endless calls would block the test.
+      const supplyAgain = () => ++calls < 100 && session.setTokens(success(5));
+      session.on('needsTokens', supplyAgain);
+      session.on('optout', supplyAgain);
+      await session.ready;
+      await fixture.advance(30 * MINUTE);
+      expect(fixture.sent.length).toBeGreaterThan(5);
+      expect(fixture.sent.length).toBeLessThanOrEqual(15);
+      fixture.serve(answersSealed(success(6)));
+      await fixture.advance(3 * MINUTE);
+      await until(() => session.advertisingToken === 'advertising-6');
+    },
+  );
 
   test('a `provide` that answers opt-out itself is asked once', async () => {
     const provide = vi.fn(async () => ({ status: 'optout' }) as const);

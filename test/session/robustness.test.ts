@@ -99,6 +99,18 @@ test('a refresh answer with the same refresh token is a success', async () => {
   expect(session.state).toMatchObject({ phase: 'fresh', lastError: undefined });
 });
 
+test('a refresh answer with the same tokens and later times is a success, also of a call', async () => {
+  fixture.serve(({ n }) => {
+    const body = { ...wireSet(1), identity_expires: wireSet(1).identity_expires + HOUR };
+    return new Response(sealedFor(n, JSON.stringify({ status: 'success', body })));
+  });
+  const { session, events } = fixture.open({ store: memoryStore(recordOf(1)) });
+  await session.ready;
+  await session.refresh();
+  expect(session.state.expiresAt).toBe(wireSet(1).identity_expires + HOUR);
+  expect(names(events)).toEqual(['token load']);
+});
+
 test('an answer without end is given up on after 64 KiB', async () => {
   let pulled = 0;
   fixture.serve(
@@ -261,6 +273,15 @@ describe("with refresh: 'off'", () => {
     expect(names(events)).toContain('needsTokens ended');
     expect(session.state.next).toMatchObject({ reason: 'page' });
   });
+});
+
+test('an opt-out is not lost behind a stored generation that cannot be incremented', async () => {
+  const store = memoryStore({ ...recordOf(1), generation: Number.MAX_SAFE_INTEGER });
+  const { session } = fixture.open({ store });
+  await session.setTokens({ status: 'optout' });
+  const next = fixture.open({ store });
+  await next.session.ready;
+  expect(next.session.state.phase).toBe('optedOut');
 });
 
 test('a wall clock set to 1970 causes one correction', async () => {

@@ -164,6 +164,17 @@ test('a store that starts to fail later: the page keeps its token and refreshes 
   fixture.close();
 });
 
+test('a store that has failed and hangs: the token of a later login is announced without a wait for it', async () => {
+  const fixture = createFixture();
+  const { session, events } = fixture.open({ store: { read: never, update: never } });
+  await fixture.advance(2_000);
+  expect(session.state.persistence).toBe('memory');
+  void session.setTokens(success(1));
+  await fixture.settle();
+  expect(names(events)).toContain('token set');
+  fixture.close();
+});
+
 test('a write that timed out changes nothing when it runs in the end', async () => {
   const fixture = createFixture();
   let late: ((stored: unknown) => unknown) | undefined;
@@ -291,6 +302,29 @@ describe('a store of the host', () => {
     expect(session.advertisingToken).toBe('advertising-1');
     expect(rejections.seen).toEqual([]);
     rejections.stop();
+    fixture.close();
+  });
+
+  test.each<[string, (session: Session) => unknown]>([
+    ['once it is loaded', (session) => session.ready],
+    ['before it is loaded', () => {}],
+  ])('whose update() does not call its argument: a set that is supplied %s is kept in memory', async (_, wait) => {
+    const fixture = createFixture();
+    const { session, events } = fixture.open({ store: { read: async () => undefined, update: async () => undefined } });
+    await wait(session);
+    await session.setTokens(success(1));
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(session.state.persistence).toBe('memory');
+    await fixture.settle();
+    expect(names(events)).toContain('error storage_failed');
+    fixture.close();
+  });
+
+  test('whose update() does not call its argument: a logout rejects, because the next page finds the user', async () => {
+    const fixture = createFixture();
+    const { session } = fixture.open({ store: { read: async () => recordOf(1), update: async () => undefined } });
+    await session.ready;
+    await expect(session.clear()).rejects.toMatchObject({ code: 'storage_failed' });
     fixture.close();
   });
 

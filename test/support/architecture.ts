@@ -138,6 +138,8 @@ const SHARED = [
   // The stored mappings take the same DII and options as the client, and refuse the same. `tessera-id/server` publishes neither.
   'server/checks.ts',
   'server/dii.ts',
+  // Waiting that a signal ends.
+  'server/retry.ts',
   // The entry point `tessera-id/operator/node`.
   'operator/node.ts',
   // Several processes answer `/metrics` as one operator does. `operator/index.ts` is public.
@@ -159,7 +161,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   'csv-stringify': ['cli'],
   'cli-progress': ['cli'],
   pino: ['cli'],
-  'rate-limiter-flexible': ['operator/state/rate-limit.ts'],
+  'rate-limiter-flexible': ['operator/state/rate-limit.ts', 'operator/state/database-rate-limit.ts'],
   'prom-client': ['operator/metrics.ts', 'cli/processes/metrics.ts'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],

@@ -43,7 +43,8 @@ const propertyOf = (flag: string): keyof AllOptions =>
 const selectJob = (file: string | undefined, options: AllOptions): 'FILE' | (typeof JOBS)[number] => {
   const selected = [
     ...(file === undefined ? [] : ['FILE' as const]),
-    ...JOBS.filter((flag) => options[propertyOf(flag)]),
+    // An empty value, as of a variable that is not set, selects its job too, which names it.
+    ...JOBS.filter((flag) => options[propertyOf(flag)] !== undefined),
   ];
   if (selected.length !== 1)
     throw new RangeError(`expected one of FILE, ${JOBS.join(', ')}, got ${selected.join(' and ') || 'none of them'}`);

@@ -57,7 +57,7 @@ const detectForm = (value: string, type: DiiType | undefined): DiiForm | undefin
  */
 export function parseDii(value: string, given?: DiiForm, type?: DiiType): Dii | string {
   if (value === '') return 'expected a value, got an empty field';
-  if (value.includes('\ufffd')) return 'expected UTF-8, got other bytes';
+  if (value.includes('\ufffd') || value.includes('\0')) return 'expected UTF-8, got other bytes';
   const form = given ?? detectForm(value, type);
   if (!form) return UNKNOWN_HASH;
   const hash = hashTextOf(form, value);
@@ -79,7 +79,9 @@ export interface DiiRowOptions extends RowOptions {
 export async function openDiiRows(input: Input, { column, delimiter, type: given }: DiiRowOptions): Promise<DiiRows> {
   const { first: top, second, rows } = await openRows(input, delimiter);
   const known = given ? COLUMN_NAMES[diiTypeOf(given)] : TYPES.flatMap((type) => COLUMN_NAMES[type]);
-  const { index, header } = columnOf(top?.fields, column, known);
+  const isValue = (field: string): boolean =>
+    parseHash(field) !== undefined || typeof parseDii(field, given) !== 'string';
+  const { index, header } = columnOf({ first: top?.fields, second: second?.fields, isValue }, column, known);
   const name = normalizeName(header?.[index] ?? '');
   const type = TYPES.find((one) => COLUMN_NAMES[one].includes(name));
   const valueIn = (row: Row | undefined) => row?.fields[index]?.trim() ?? '';

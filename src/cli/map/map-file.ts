@@ -24,7 +24,8 @@ const prepareJob = async (
 ): Promise<Job> => {
   const input = await openInput(file, io, signal);
   const { header, index, all } = await openDiiRows(input, options);
-  const path = options.rejects ?? defaultRejectsPath(file);
+  const isRegularFile = input.totalBytes !== undefined;
+  const path = options.rejects ?? defaultRejectsPath(file, { isRegularFile });
   await checkRejects(path, file === '-' ? undefined : file);
   let rejects: Rejects | undefined;
   let count = 0;

@@ -5,7 +5,7 @@
 
 import { access, constants, type FileHandle, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { shownPath, unwritable } from '../paths.ts';
+import { reasonOf, shownPath, unwritable } from '../paths.ts';
 
 const BUFFER_LENGTH = 65_536;
 
@@ -41,10 +41,13 @@ export async function checkPrivateFile(flag: string, path: string, source?: stri
 // Opens a new file, or the device of that name. `target` is the name under which it is written.
 const openNew = async (path: string, isReplacedAtEnd: boolean): Promise<{ handle: FileHandle; target: string }> => {
   const found = await lstat(path).catch(() => undefined);
-  const isPlace = !found || found.isFile();
-  const target = isReplacedAtEnd && isPlace ? `${path}.partial` : path;
+  if (found?.isDirectory()) throw Object.assign(new Error('expected a file'), { code: 'EISDIR' });
+  // Following it would replace a file that the user has not named.
+  if (found?.isSymbolicLink()) throw Object.assign(new Error('expected a file'), { code: 'ELOOP' });
+  const isReplaceable = !found || found.isFile();
+  const target = isReplacedAtEnd && isReplaceable ? `${path}.partial` : path;
   // The mode applies to new files only, and another process may have the old file open.
-  if (isPlace) await rm(target, { force: true });
+  if (isReplaceable) await rm(target, { force: true });
   const isDevice = found?.isCharacterDevice() || found?.isFIFO();
   return { handle: await open(target, isDevice ? 'w' : 'wx', 0o600), target };
 };
@@ -65,13 +68,19 @@ export async function createPrivateFile(
   const { handle, target } = await openNew(path, isReplacedAtEnd).catch((error) => {
     throw unwritable(path, error, flag);
   });
+  // Not a RangeError: the options were right.
+  const failure = (reason: string): Error => new Error(`${flag}: could not write ${shownPath(path)}: ${reason}`);
   let buffer = '';
   let written = Promise.resolve();
   // Callers need not await each other: writes are queued.
   const flush = (): Promise<void> => {
     const text = buffer;
     buffer = '';
-    written = written.then(() => handle.writeFile(text));
+    written = written
+      .then(() => handle.writeFile(text))
+      .catch((error) => {
+        throw error.code ? failure(reasonOf(error)) : error;
+      });
     return written;
   };
   return {
@@ -81,14 +90,22 @@ export async function createPrivateFile(
     },
     close: async (keep = true) => {
       try {
-        // What could not be written is deleted all the same.
-        await (keep ? flush() : written.catch(() => {}));
+        const unwritten = await (keep ? flush() : written).then(
+          () => undefined,
+          (error: unknown) => ({ error }),
+        );
+        // After a full disk, the first rows are of use only in a file that is of use from its first row on.
+        const isKept = keep && !(unwritten && isReplacedAtEnd);
         // Another file may have this name by now.
         const [ours, current] = await Promise.all([handle.stat(), lstat(target).catch(() => undefined)]);
         const isOurs = ours.isFile() && ours.ino === current?.ino;
-        if (!keep && isOurs) await rm(target);
-        if (!keep || target === path) return;
-        if (!isOurs) throw new Error(`${flag}: could not write ${shownPath(path)}: another process is writing it`);
+        if (!isKept && isOurs) await rm(target);
+        if (!keep) return;
+        if (unwritten) throw unwritten.error;
+        // A file that was moved away still has its rows; one without any name has lost them.
+        const isLost = target === path ? ours.isFile() && ours.nlink === 0 : !isOurs;
+        if (isLost) throw failure('another process has replaced or deleted it');
+        if (target === path) return;
         await rename(target, path);
       } finally {
         await handle.close();

@@ -17,9 +17,9 @@ export interface Rejects {
   close(): Promise<void>;
 }
 
-/** The default path: beside the input. */
-export function defaultRejectsPath(file: string): string {
-  return file === '-' ? 'tessera.rejects.csv' : `${file.replace(/\.(?:csv|tsv|txt)$/i, '')}.rejects.csv`;
+/** The default path: beside the input, or in the current folder if that is standard input, a pipe or a device. */
+export function defaultRejectsPath(file: string, { isRegularFile }: { readonly isRegularFile: boolean }): string {
+  return isRegularFile ? `${file.replace(/\.(?:csv|tsv|txt)$/i, '')}.rejects.csv` : 'tessera.rejects.csv';
 }
 
 /**

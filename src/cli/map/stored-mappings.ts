@@ -99,6 +99,7 @@ export interface ExportOptions extends MapOptions {
 export async function exportStored(path: string, options: ExportOptions, io: Io): Promise<void> {
   const { spreadsheet = false } = options;
   if (spreadsheet && options.json) throw new RangeError('--spreadsheet: expected CSV, got --json');
+  if (path === '') throw new RangeError('--export: expected a file, or - for standard output, got an empty name');
   if (path === '-' && io.outIsTerminal)
     throw new RangeError('--export: expected a file or a pipe, got a terminal, which must not show hashes');
   await withMappings(options, async (mappings) => {

@@ -1,7 +1,7 @@
 /**
- * Wait.
+ * Wait. Unlike `setTimeout` of `node:timers/promises`, it runs on the global timers, which tests replace and count.
  *
- * @param signal  ends the pause early. It does not reject: the caller asks whether to go on anyway.
+ * @param signal  ends the pause early, without a rejection: the caller checks the signal.
  */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -163,7 +163,7 @@ const run = async (load: () => Promise<OperatorSettings>, output: CredentialOutp
  * Serve until the parent says `stop`.
  *
  * @param load    reads the settings.
- * @param output  where the credentials go; only the first process of all gives out those that were made before.
+ * @param output  where the credentials go; only the first process of all gives out those that were generated before.
  */
 export async function serveAsWorker(
   load: () => Promise<OperatorSettings>,

@@ -34,6 +34,8 @@ export interface Keys {
   /** Return the key that seals the tokens of a site. */
   site(siteId: number): TokenKey;
   readonly byId: FindKey;
+  /** Find a refresh key by its number. Derives no other key, whatever number an anonymous caller sends. */
+  readonly refreshById: FindKey;
   /** Return one owner's keys of all generations that open, oldest first. `siteId` may be {@link MASTER}. */
   generations(siteId: number): TokenKey[];
 }
@@ -95,6 +97,10 @@ export function createKeys(
       const number = id % 128;
       const generation = byNumber.get(number);
       return generation === undefined ? undefined : derive(ownerOf((id - number) / 128), generation);
+    },
+    refreshById: (id) => {
+      const generation = byNumber.get(id - slotOf(REFRESH) * 128);
+      return generation === undefined ? undefined : derive(REFRESH, generation);
     },
     generations: (siteId) => generations.map((generation) => derive(siteId, generation)),
   };

@@ -37,7 +37,7 @@ export function readTcfConsent(text: string): TcfConsent {
 
 function isPermitted(consent: TcString, purpose: number): boolean {
   const restrictions = consent.restrictions.filter((one) => one.purpose === purpose);
-  // The types of restrictions: 1 leaves consent alone, 2 legitimate interest alone, 0 neither.
+  // Type 1 permits consent only, type 2 legitimate interest only, type 0 neither.
   const mayUse = (ground: 1 | 2): boolean => restrictions.every(({ type }) => type === ground);
   const byConsent = mayUse(1) && consent.hasConsent && consent.consents.has(purpose);
   if (byConsent || purpose === CONSENT_ONLY) return byConsent;

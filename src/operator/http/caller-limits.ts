@@ -10,6 +10,8 @@
 export interface Caller {
   /** IP address of the client. Without it no limit by address applies. */
   readonly address?: string | undefined;
+  /** Close the connection, for an answer that cannot be completed. Without it the stream of the answer fails. */
+  readonly disconnect?: (() => void) | undefined;
 }
 
 /** Counts requests by address. */

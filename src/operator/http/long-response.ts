@@ -2,56 +2,73 @@
  * Response bodies too large to hold several of them in memory: a million salt buckets are 70 MB of JSON, and as much
  * again when sealed.
  *
- * Such a body is made when its reader asks for the first chunk, and one at a time for the whole operator. A body that
- * nobody reads costs nothing. A participant waits with one body at a time. A reader loses its turn if it takes
- * nothing for {@link MAX_IDLE_MS}, or reads so slowly that the whole body would take longer than {@link MAX_READ_MS}.
+ * One such body exists at a time in the whole operator, and it is made when its reader asks for the first chunk. A
+ * participant waits for its turn with one request at a time, and at most {@link MAX_WAIT_MS}: proxies close a connection on
+ * which nothing is sent. A reader loses its turn if it takes nothing for {@link MAX_IDLE_MS}, or reads so slowly that the
+ * whole body would take longer than {@link MAX_READ_MS}.
  */
 
+import { TokenError } from '../../token/index.ts';
 import { encodeB64Ascii } from '../crypto/base64.ts';
 
 /** The turns of one operator. */
 export interface Turns {
-  /** Claim a turn for a participant; undefined if that participant waits for one already. */
-  claim(participant: string): Turn | undefined;
+  /**
+   * Wait for a turn.
+   *
+   * @returns undefined if that participant waits for one already, or if nobody gave it back in {@link MAX_WAIT_MS}.
+   */
+  acquire(participant: string): Promise<Turn | undefined>;
 }
 
-/** A turn of one participant. */
+/** The right to make a long body. */
 export interface Turn {
-  /** Resolve when nobody else holds a turn. */
-  acquire(): Promise<void>;
-  /** Give the turn back, also while it is waited for. May be called more than once. */
+  /** Give it to the next one who waits. May be called more than once. */
   release(): void;
 }
 
+/** Longest time that a request waits for its turn, ms. */
+export const MAX_WAIT_MS = 30_000;
+
 /** Create turns, which are granted in the order of the requests for them. */
 export function createTurns(): Turns {
-  const waiting = new Set<string>();
-  let last: Promise<void> = Promise.resolve();
+  // By participant, the one that has waited longest first.
+  const waiting = new Map<string, (turn: Turn) => void>();
+  let isTaken = false;
+
+  const createTurn = (): Turn => {
+    let isReleased = false;
+    return {
+      release: () => {
+        if (isReleased) return;
+        isReleased = true;
+        const [next] = waiting;
+        isTaken = next !== undefined;
+        if (!next) return;
+        const [participant, grant] = next;
+        waiting.delete(participant);
+        grant(createTurn());
+      },
+    };
+  };
+
   return {
-    claim: (participant) => {
+    acquire: async (participant) => {
+      if (!isTaken) {
+        isTaken = true;
+        return createTurn();
+      }
       if (waiting.has(participant)) return undefined;
-      waiting.add(participant);
-      let grantNext = (): void => {};
-      let isGranted = false;
-      let isReleased = false;
-      return {
-        acquire: async () => {
-          const previous = last;
-          last = new Promise((resolve) => {
-            grantNext = resolve;
-          });
-          await previous;
-          isGranted = true;
-          if (isReleased) grantNext();
-          else waiting.delete(participant);
-        },
-        release: () => {
-          if (isReleased) return;
-          isReleased = true;
-          if (isGranted) grantNext();
-          else waiting.delete(participant);
-        },
-      };
+      return new Promise((resolve) => {
+        const timer = setTimeout(() => {
+          waiting.delete(participant);
+          resolve(undefined);
+        }, MAX_WAIT_MS);
+        waiting.set(participant, (turn) => {
+          clearTimeout(timer);
+          resolve(turn);
+        });
+      });
     },
   };
 }
@@ -90,23 +107,28 @@ const createReadTimer = (onTimeout: () => void) => {
   };
 };
 
-const TOO_SLOW = `expected reads at most ${MAX_IDLE_MS / 1000} s apart, and ${MAX_READ_MS / 1000} s in all`;
+const TOO_SLOW = `long response: expected reads at most ${MAX_IDLE_MS / 1000} s apart, and ${MAX_READ_MS / 1000} s in all`;
 
-/**
- * Create a body that is made when it is read and holds `turn`.
- *
- * @param write   makes the whole body; called once, after the turn is granted.
- * @param binary  true to send the bytes, false to send their base64.
- */
-export function longBody(
-  turn: Turn,
-  write: () => Promise<Uint8Array<ArrayBuffer>>,
-  binary: boolean,
-): ReadableStream<Uint8Array> {
+/** A body to be made and read. */
+export interface LongBody {
+  /** The right to make it. The body gives it back. */
+  readonly turn: Turn;
+  /** Makes the whole body; called once. */
+  readonly write: () => Promise<Uint8Array<ArrayBuffer>>;
+  /** True to send the bytes, false to send their base64. */
+  readonly binary: boolean;
+  /**
+   * Called if the body cannot be completed. Returns true if it has closed the connection; otherwise the stream fails, which
+   * the host reports in its own way.
+   */
+  readonly onFailure: (error: unknown) => boolean;
+}
+
+/** Create a body that is made when it is first read. */
+export function longBody({ turn, write, binary, onFailure }: LongBody): ReadableStream<Uint8Array> {
   const encode = binary ? (chunk: Uint8Array) => chunk : encodeB64Ascii;
   let content: Uint8Array<ArrayBuffer> | undefined;
   let offset = 0;
-  let started: Promise<void> | undefined;
   let isEnded = false;
   let onTimeout = (): void => {};
   const timer = createReadTimer(() => onTimeout());
@@ -117,14 +139,11 @@ export function longBody(
     timer.stop();
     turn.release();
   };
-  const start = async (): Promise<void> => {
+  const start = async (): Promise<Uint8Array<ArrayBuffer>> => {
     timer.stop();
-    await turn.acquire();
-    if (isEnded) return;
     const written = await write();
-    if (isEnded) return;
-    content = written;
-    timer.start();
+    if (!isEnded) timer.start();
+    return written;
   };
 
   return new ReadableStream<Uint8Array>(
@@ -132,16 +151,17 @@ export function longBody(
       start: (controller) => {
         onTimeout = () => {
           end();
-          controller.error(new Error(TOO_SLOW));
+          const error = new TokenError('timeout', TOO_SLOW);
+          if (!onFailure(error)) controller.error(error);
         };
-        // A body whose reader never asks for the first chunk must not keep the turn of its participant.
+        // A body whose reader never asks for the first chunk must not keep the turn.
         timer.start();
       },
       pull: async (controller) => {
         try {
-          await (started ??= start());
-          // Cancelled or timed out while the body was made.
-          if (!content) return;
+          content ??= await start();
+          // Cancelled while the body was made.
+          if (isEnded) return end();
           controller.enqueue(encode(content.subarray(offset, (offset += CHUNK_BYTES))));
           const share = offset / content.length;
           if (share < 1) return timer.expectRead(share);
@@ -149,7 +169,7 @@ export function longBody(
           controller.close();
         } catch (error) {
           end();
-          throw error;
+          if (!onFailure(error)) throw error;
         }
       },
       cancel: end,

@@ -2,7 +2,7 @@
  * Finds the participant of a request, and bounds what unknown API keys cost: each of them would be a query of the database.
  *
  * An unknown key is remembered for half a second. Beyond a number of unknown keys per second, keys that this process has
- * not accepted before are refused without a query. A key that is accepted is looked up anew for every request.
+ * not accepted before are refused without a query. Known participants are not kept here: `identity/participants.ts` does.
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';

@@ -21,7 +21,7 @@ export interface Exchange {
 }
 
 /** `Retry-After` while the database does not answer, s. */
-export const UNAVAILABLE_RETRY_SECONDS = 5;
+const UNAVAILABLE_RETRY_SECONDS = 5;
 
 const OCTET_STREAM = 'application/octet-stream';
 
@@ -58,10 +58,10 @@ export function plainResponse(
   });
 }
 
-/** Build the response to a request that needs a database which does not answer. */
-export function unavailable(exchange: Exchange): Response {
+/** Build the response to a request that cannot be answered now: it may succeed later. Default: the database does not answer. */
+export function unavailable(exchange: Exchange, message = 'The database cannot serve this request now'): Response {
   exchange.headers['retry-after'] = `${UNAVAILABLE_RETRY_SECONDS}`;
-  const json = { status: 'unavailable', message: 'The database cannot be reached' };
+  const json = { status: 'unavailable', message };
   return plainResponse(exchange, { httpStatus: 503, json });
 }
 

@@ -11,6 +11,7 @@ import { utf8Bytes } from '../crypto/node-builtins.ts';
 import { REFRESH_PATH, refresh } from '../endpoints/refresh.ts';
 import { SEALED_ENDPOINTS } from '../endpoints/sealed-endpoints.ts';
 import { validate } from '../endpoints/validate.ts';
+import { failureFields } from '../failure-fields.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Service } from '../service.ts';
 import type { Caller } from './caller-limits.ts';
@@ -83,7 +84,7 @@ const createRouter = (service: Service): Hono<RouterEnv> => {
     const handle = sealedRoute(endpoint, service);
     app.post(endpoint.path, ({ env }) => handle(env));
   }
-  const isHealthy = createHealthCheck(service.state);
+  const isHealthy = createHealthCheck(service.state, service.settings.logger);
   app.get(HEALTH_PATH, async (c) =>
     (await isHealthy())
       ? c.text('OK', 200, c.env.headers)
@@ -117,10 +118,7 @@ export function createRequestHandler(service: Service): (request: Request, calle
       if (path === REFRESH_PATH && request.method === 'POST') return await handleRefresh(exchange);
       return await router.fetch(request, exchange);
     } catch (error) {
-      // The message of a foreign error may quote a caller's input, so only its name is logged. Messages of a TokenError
-      // are free of secrets.
-      const name = error instanceof Error ? error.name : typeof error;
-      logger?.error({ error: name, ...(isTokenError(error) && { reason: error.message }) }, 'unexpected failure');
+      logger?.error(failureFields(error), 'unexpected failure');
       // The same request may succeed when the database answers again.
       if (isTokenError(error) && STATE_CODES.includes(error.code)) return unavailable(exchange);
       return plainResponse(exchange, { httpStatus: 500, json: { status: 'unknown', message: 'Unknown error' } });

@@ -1,9 +1,9 @@
 /**
  * Handles a request to a sealed endpoint, in the same way for all of them.
  *
- * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, endpoint, sealed answer. Nothing is read from a
- * caller without a known key, and nobody uses up the rate limit of a participant without the client secret. The clock is
- * read once, so the answer and the time in its envelope agree.
+ * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, endpoint, sealed answer. So no body
+ * is read from an unknown caller, and only a caller with the client secret uses up a participant's rate limit. The clock is read
+ * once, so the answer and the time in its envelope agree.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
@@ -11,8 +11,12 @@ import { sealResponse } from '../../token/index.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { EndpointResult } from '../endpoints/result.ts';
 import { unauthorized } from '../endpoints/result.ts';
+import { failureFields } from '../failure-fields.ts';
 import type { Participant } from '../identity/participants.ts';
+import type { Logger } from '../options.ts';
 import type { Service } from '../service.ts';
+import type { Caller } from './caller-limits.ts';
+import type { Limits } from './limits.ts';
 import { longBody } from './long-response.ts';
 import { announcesMoreThan, MAX_BODY_BYTES, readBody } from './request-body.ts';
 import type { OpenedRequest } from './request-envelope.ts';
@@ -27,15 +31,28 @@ const MEMORY_RETRY_MS = 1000;
 
 type Handler = (exchange: Exchange) => Promise<Response>;
 
+// Returns a function that answers a caller who has not proved to be a participant.
+const refusal =
+  ({ anonymous }: Limits) =>
+  (exchange: Exchange, result: EndpointResult): Response => {
+    const waitMs = anonymous?.take(exchange.caller.address);
+    return waitMs === undefined ? plainResponse(exchange, result) : rateLimited(exchange, waitMs);
+  };
+
+// Returns what is done when a long response fails: its status has been sent, so all that remains is to close the connection.
+const failureHandler =
+  ({ disconnect }: Caller, logger: Logger | undefined) =>
+  (error: unknown): boolean => {
+    logger?.warn(failureFields(error), 'a long response was cut off');
+    disconnect?.();
+    return disconnect !== undefined;
+  };
+
 /** Create the handler of a sealed endpoint. */
 export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
   const { settings, limits } = service;
 
-  // Answer a caller who has not proved to be a participant.
-  const refuse = (exchange: Exchange, result: EndpointResult): Response => {
-    const waitMs = limits.anonymous?.take(exchange.caller.address);
-    return waitMs === undefined ? plainResponse(exchange, result) : rateLimited(exchange, waitMs);
-  };
+  const refuse = refusal(limits);
 
   const answer = async (
     exchange: Exchange,
@@ -47,7 +64,7 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
     const isReplay = participant.roles.has('OPTOUT') && !(await service.envelopes.add(tag, now));
     const result = await endpoint.handle({ now, participant, payload, isReplay }, service);
     if (result.httpStatus !== 200) return plainResponse(exchange, result);
-    const turn = result.isLong ? limits.longResponses.claim(participant.keyHash) : undefined;
+    const turn = result.isLong ? await limits.longResponses.acquire(participant.keyHash) : undefined;
     if (result.isLong && !turn) return rateLimited(exchange, TURN_RETRY_MS);
     exchange.status = result.json.status;
     const seal = async (): Promise<Bytes> => {
@@ -55,7 +72,8 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
       return sealResponse(participant.secret, { at: now, nonce, json });
     };
     if (!turn) return sealedResponse(exchange, await seal(), binary);
-    return bodyResponse(exchange, longBody(turn, seal, binary), binary);
+    const onFailure = failureHandler(exchange.caller, settings.logger);
+    return bodyResponse(exchange, longBody({ turn, write: seal, binary, onFailure }), binary);
   };
 
   const open = async (exchange: Exchange, participant: Participant): Promise<Response> => {

@@ -2,8 +2,8 @@
  * Opt-outs: records them, answers who has opted out, and finds them by any raw ID that the user ever had.
  *
  * A user is known by the first-level hash. The store also holds the user's raw IDs, from the operator's first day to
- * the rotation after the current one, and they are extended as time passes. So a caller who holds an old ID, the
- * current one or the next one learns of the opt-out. An opt-out is never lifted.
+ * the current rotation and usually the next one, and they are extended as time passes. So a caller who holds an old ID or
+ * the current one learns of the opt-out. An opt-out is never lifted.
  *
  * @see docs/protocol.md, "Opt-out"
  */
@@ -89,34 +89,50 @@ const recordBuilder =
   };
 
 // Returns a function that adds to the records the raw IDs that users have got since, if the last check is some time ago.
-// Callers meanwhile wait for the same check.
+//
+// The raw ID that a record lacks when it becomes due is that of the next rotation, which nobody has for another period. So a
+// caller waits only for records that have been due for a whole period. The others, after weeks without a call a large part of
+// all records, are extended in the background.
 const createExtension = (parts: OptOutParts, recordOf: ReturnType<typeof recordBuilder>) => {
   const { store, rotationPeriod } = parts;
+  const periodMs = rotationPeriod * 1000;
   // How often records are checked for extension: about daily with a period of one year.
-  const checkIntervalMs = Math.floor((rotationPeriod * 1000) / 365);
+  const checkIntervalMs = Math.floor(periodMs / 365);
   let nextCheckAt = Number.NEGATIVE_INFINITY;
-  let extending: Promise<void> | undefined;
+  let overdue: Promise<void> | undefined;
+  let isExtending = false;
 
-  const extend = async (now: number): Promise<void> => {
-    // Includes what becomes due before the next check. An extended record is not due again.
+  // An extended record is not due again.
+  const extendDue = async (dueAt: number, now: number): Promise<void> => {
     for (;;) {
-      const due = await store.due(now + checkIntervalMs, EXTEND_BATCH_SIZE);
-      if (due.length === 0) break;
+      const due = await store.due(dueAt, EXTEND_BATCH_SIZE);
+      if (due.length === 0) return;
       await store.put(
         due.map(({ user, since, through, extendAt }) =>
           recordOf(fromB64(user), since, through + 1, Math.max(now, extendAt)),
         ),
       );
     }
-    nextCheckAt = now + checkIntervalMs;
   };
 
   return async (now: number): Promise<void> => {
     if (now < nextCheckAt) return;
-    extending ??= extend(now).finally(() => {
-      extending = undefined;
+    // Both include what becomes due before the next check. Callers meanwhile wait for the same extension.
+    overdue ??= extendDue(now + checkIntervalMs - periodMs, now).finally(() => {
+      overdue = undefined;
     });
-    await extending;
+    await overdue;
+    if (isExtending) return;
+    isExtending = true;
+    extendDue(now + checkIntervalMs, now)
+      .then(() => {
+        nextCheckAt = now + checkIntervalMs;
+      })
+      // If the store fails, the next call tries again.
+      .catch(() => {})
+      .finally(() => {
+        isExtending = false;
+      });
   };
 };
 

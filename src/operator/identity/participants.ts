@@ -99,21 +99,15 @@ export function randomCredentials(given: GivenCredentials, environment: Environm
   };
 }
 
-// How long, in real time, a participant, or that there is none, is kept in memory, ms: a revocation and a changed secret reach
-// every node within a second.
+// How long, in real time, a participant is kept in memory, ms: a revocation and a changed secret reach every node within a
+// second. `http/participant-lookup.ts` remembers unknown keys.
 const CACHE_MS = 500;
-// A full cache is emptied. Unknown keys have one of their own: anyone can invent them.
+// A full cache is emptied.
 const MAX_CACHED = 10_000;
 
-interface Cached {
-  readonly participant: Participant | undefined;
-  readonly readAt: number;
-}
-
-// Returns a look-up by keyed hash that remembers its results for a moment.
+// Returns a look-up by keyed hash that remembers the participants that it finds for a moment.
 const createLookUp = (store: ParticipantStore) => {
-  const known = new Map<string, Cached>();
-  const unknown = new Map<string, Cached>();
+  const known = new Map<string, { readonly participant: Participant; readonly readAt: number }>();
   // Importing an AES key takes longer than a look-up.
   const keys = new Map<string, Promise<AesKey>>();
   const remember = <T>(cache: Map<string, T>, name: string, value: T): T => {
@@ -133,11 +127,11 @@ const createLookUp = (store: ParticipantStore) => {
 
   return async (keyHash: string): Promise<Participant | undefined> => {
     const now = performance.now();
-    const cached = known.get(keyHash) ?? unknown.get(keyHash);
+    const cached = known.get(keyHash);
     if (cached && now - cached.readAt < CACHE_MS) return cached.participant;
     const participant = await read(keyHash);
-    known.delete(keyHash);
-    remember(participant ? known : unknown, keyHash, { participant, readAt: now });
+    if (participant) remember(known, keyHash, { participant, readAt: now });
+    else known.delete(keyHash);
     return participant;
   };
 };

@@ -7,11 +7,11 @@
 import { type Database, durableTransaction } from '../../database/index.ts';
 import type { Secrets } from '../crypto/secrets.ts';
 import type { Logger } from '../options.ts';
+import { databaseRateLimit } from './database-rate-limit.ts';
 import { databaseEnvelopes } from './envelopes.ts';
 import { keyRows } from './key-rows.ts';
 import { createOptOutMemory, type OptOutMemory } from './opt-out-memory.ts';
 import { participantRows } from './participant-rows.ts';
-import { databaseRateLimit } from './rate-limit.ts';
 import type { OptOutStore, State } from './state.ts';
 
 // Base64 of 32 bytes. Other strings match no row, and PostgreSQL rejects some of them, such as those with U+0000.
@@ -80,12 +80,12 @@ export function databaseState(database: Database, secrets: Secrets, epochAt: num
   const memory = createOptOutMemory(database, { logger });
   return {
     participants: participantRows(database, secrets),
-    keys: keyRows(database),
+    keys: keyRows(database, logger),
     optOuts: optOutStore(database, memory, epochAt),
     optOutMemory: memory,
     envelopes: databaseEnvelopes(database),
     // A PGlite folder belongs to one process, which counts faster in memory.
-    ...(database.kind === 'postgres' && { limiter: (perSecond) => databaseRateLimit(database, perSecond) }),
+    ...(database.kind === 'postgres' && { limiter: (perSecond) => databaseRateLimit(database, perSecond, logger) }),
     check: async () => {
       await database.query('SELECT 1');
     },

@@ -62,22 +62,26 @@ export async function openInstallation(
   database: Database,
   { root, environment, scope, rotationPeriod, now }: InstallationSettings,
 ): Promise<{ root: Bytes; epochAt: number }> {
-  const candidate = root ?? crypto.getRandomValues(new Uint8Array(32));
-  const { fingerprint } = createSecrets(candidate, environment, scope);
-  // If several nodes start at once, the first insert wins and all nodes read its row.
-  await durableTransaction(database, ({ query }) =>
-    query(
-      `INSERT INTO tessera_operator (environment, scope, rotation_period, fingerprint, root_secret, epoch_at)
-        VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-      [environment, scope, rotationPeriod, fingerprint, root ? null : candidate, now],
-    ),
-  );
-  const stored = await readInstallation(database);
+  const fingerprintOf = (secret: Bytes): string => createSecrets(secret, environment, scope).fingerprint;
+  // Later starts write nothing, so that a node also starts on a database that is read-only after a failover.
+  let stored = await readInstallation(database);
+  if (!stored) {
+    const candidate = root ?? crypto.getRandomValues(new Uint8Array(32));
+    // If several nodes start at once, the first insert wins and all nodes read its row.
+    await durableTransaction(database, ({ query }) =>
+      query(
+        `INSERT INTO tessera_operator (environment, scope, rotation_period, fingerprint, root_secret, epoch_at)
+          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+        [environment, scope, rotationPeriod, fingerprintOf(candidate), root ? null : candidate, now],
+      ),
+    );
+    stored = await readInstallation(database);
+  }
   if (!stored) throw new TokenError('storage_failed', 'database: expected one row in tessera_operator, got none');
   requireSame('environment', stored.environment, environment);
   requireSame('scope', stored.scope, scope);
   requireSame('rotation period', stored.period, rotationPeriod);
-  if (root) requireSame('a root secret with the fingerprint', stored.fingerprint, fingerprint);
+  if (root) requireSame('a root secret with the fingerprint', stored.fingerprint, fingerprintOf(root));
   else if (!stored.root)
     throw new TokenError(
       'storage_failed',

@@ -1,19 +1,55 @@
-/** The generations of keys in a database. */
+/**
+ * The generations of keys in a database.
+ *
+ * All nodes follow the times in these rows, so a machine whose clock is wrong writes none: it would announce or retire keys for
+ * all nodes too early. The clock of the database server decides. On PGlite both are the same clock.
+ */
 
 import { type Database, durableTransaction } from '../../database/index.ts';
-import type { KeyStore } from './state.ts';
+import { TokenError } from '../../token/index.ts';
+import type { Logger } from '../options.ts';
+import type { KeyStore, StoredGeneration } from './state.ts';
+
+// The margins of the schedule are for smaller differences.
+const MAX_DIFFERENCE_SECONDS = 600;
+
+const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "databaseTime"';
+
+interface Timed {
+  /** Epoch ms. */
+  readonly databaseTime: number;
+}
+
+// Compares the clock of this machine, not that of the options: a test that simulates a year has both right.
+const clockFault = (database: Database, { databaseTime }: Timed): string | undefined => {
+  const seconds = Math.round((Date.now() - databaseTime) / 1000);
+  if (database.kind !== 'postgres' || Math.abs(seconds) <= MAX_DIFFERENCE_SECONDS) return undefined;
+  return `expected a clock within ${MAX_DIFFERENCE_SECONDS} s of that of the database, got one that is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
+};
 
 /** Create the store of generations in a database. */
-export function keyRows(database: Database): KeyStore {
+export function keyRows(database: Database, logger?: Logger): KeyStore {
+  let isWarned = false;
+  const warnOnce = (fault: string | undefined): void => {
+    if (fault !== undefined && !isWarned)
+      logger?.warn({ reason: `keys: ${fault}` }, 'keys: this node changes none, because of its clock');
+    isWarned = fault !== undefined;
+  };
   return {
-    list: () =>
-      database.query(
-        `SELECT generation, activates_at AS "activatesAt", retired_at AS "retiredAt", longest_ms AS "longestMs"
+    list: async () => {
+      const rows = await database.query<StoredGeneration & Timed>(
+        `SELECT generation, activates_at AS "activatesAt", retired_at AS "retiredAt", longest_ms AS "longestMs", ${DATABASE_TIME}
           FROM tessera_keys ORDER BY generation`,
-      ),
+      );
+      if (rows[0]) warnOnce(clockFault(database, rows[0]));
+      return rows.map(({ databaseTime: _, ...row }) => row);
+    },
     // Durable: a token under a generation that a crash loses would not open again.
     put: (generations) =>
       durableTransaction(database, async ({ query }) => {
+        const [time] = await query<Timed>(`SELECT ${DATABASE_TIME}`);
+        const fault = clockFault(database, time!);
+        if (fault !== undefined) throw new TokenError('storage_failed', `keys: ${fault}`);
         // Every node writes in the same order, so nodes that write the same generations cannot deadlock.
         const rows = generations.toSorted((a, b) => a.generation - b.generation);
         await query(

@@ -14,7 +14,7 @@
 
 import type { Database, Queries, Subscription } from '../../database/index.ts';
 import { fromB64 } from '../../token/bytes.ts';
-import { isTokenError } from '../../token/index.ts';
+import { reasonOf } from '../failure-fields.ts';
 import type { Logger } from '../options.ts';
 import { createDigestSet, DIGEST_BYTES } from './digest-set.ts';
 import { OPT_OUT_CHANNEL } from './tables.ts';
@@ -141,8 +141,6 @@ const createPause = () => {
   };
 };
 
-const reasonOf = (error: unknown): object => (isTokenError(error) ? { reason: error.message } : {});
-
 interface Follower {
   /** Open a connection that follows the channel. */
   readonly subscribe: () => Promise<Subscription>;
@@ -173,21 +171,24 @@ const followOnce = async ({ subscribe, read, pause }: Follower, onRead: () => vo
 const follow = async (follower: Follower): Promise<void> => {
   const { forget, pause, mayContinue, logger } = follower;
   let failures = 0;
+  // The last one that was logged: a password that has changed shows only at the next connection.
+  let reason: string | undefined;
   while (mayContinue()) {
     try {
       await followOnce(follower, () => {
         if (failures > 0) logger?.info({}, 'opt-outs: the connection that follows them is back');
         failures = 0;
+        reason = undefined;
       });
     } catch (error) {
       if (!mayContinue()) return;
       // While nobody followed, rows may have been restored without the triggers: the last row alone would not show it.
       forget();
-      if (failures++ === 0)
-        logger?.warn(
-          reasonOf(error),
-          'opt-outs: the connection that follows them is lost; refreshes query the database',
-        );
+      failures++;
+      const fields = reasonOf(error);
+      if (failures === 1 || fields.reason !== reason)
+        logger?.warn(fields, 'opt-outs: the connection that follows them is lost; refreshes query the database');
+      reason = fields.reason;
       await pause.wait(Math.min(MIN_RECONNECT_MS * 2 ** (failures - 1), MAX_RECONNECT_MS));
     }
   }

@@ -67,6 +67,25 @@ const changesOf = (database: Database, find: Find, seal: Seal): Pick<Participant
     }),
 });
 
+// Those of these participants that `PUT` would change. It decides again, because another node may write meanwhile.
+const whatChanges = async (
+  { query }: Pick<Queries, 'query'>,
+  participants: readonly StoredParticipant[],
+): Promise<readonly StoredParticipant[]> => {
+  const rows = await query<{ keyHash: string; optionsHash: string | null; revokedAt: number | null }>(
+    `SELECT key_hash AS "keyHash", options_hash AS "optionsHash", revoked_at AS "revokedAt"
+      FROM tessera_participants WHERE key_hash = ANY($1::text[])`,
+    [participants.map(({ keyHash }) => keyHash)],
+  );
+  const stored = new Map(rows.map((row) => [row.keyHash, row]));
+  return participants.filter(({ keyHash, optionsHash, keepStored = false }) => {
+    const found = stored.get(keyHash);
+    if (!found) return true;
+    const isSame = optionsHash !== undefined && optionsHash === found.optionsHash;
+    return !(keepStored || isSame || found.revokedAt !== null);
+  });
+};
+
 /** Create the store of participants in a database. */
 export function participantRows(database: Database, secrets: Secrets): ParticipantRows {
   // Each row has its own key, so a sealed secret that is copied to another row does not open there.
@@ -85,8 +104,11 @@ export function participantRows(database: Database, secrets: Secrets): Participa
       return rows.map(({ id }) => id);
     },
     put: async (participants, now) => {
+      const differing = await whatChanges(database, participants);
+      // A start that changes nothing also succeeds on a database that is read-only after a failover.
+      if (differing.length === 0) return [];
       const rows = await Promise.all(
-        participants
+        differing
           // Every node writes in the same order, so nodes that start at once cannot deadlock.
           .toSorted((a, b) => (a.keyHash < b.keyHash ? -1 : 1))
           .map(async ({ keyHash, clientSecret, siteId, roles, optionsHash = null, keepStored = false }) => {

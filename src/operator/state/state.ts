@@ -47,7 +47,7 @@ export interface ParticipantStore {
   put(participants: readonly StoredParticipant[], now: number): Promise<readonly string[]>;
   /** List all participants, revoked ones included. */
   list(): Promise<readonly ListedParticipant[]>;
-  /** Revoke participants at `now` (epoch ms), for good, and erase their secrets. An earlier revocation keeps its time. */
+  /** Revoke participants at `now` (epoch ms) permanently, and erase their secrets. An earlier revocation keeps its time. */
   revoke(keyHashes: readonly string[], now: number): Promise<void>;
 }
 

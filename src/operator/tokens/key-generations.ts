@@ -1,5 +1,5 @@
 /**
- * The rules of key generations, as functions of the stored list: which one seals, what the calendar changes, what may be
+ * The rules of key generations, as functions of the stored list: which one seals, what the schedule changes, what may be
  * retired. `key-schedule.ts` applies them.
  *
  * A generation is announced (stored, and published by the key endpoints) before it seals, so that every node and every bidder
@@ -32,11 +32,12 @@ export function sealingGeneration(list: readonly StoredGeneration[], now: number
   return live.findLast(({ activatesAt }) => activatesAt <= now) ?? live[0];
 }
 
-/** Return the generations 1 to `newest` for a state that holds none: all open, the last one seals. */
+/** Return the generations up to `newest` for a state that holds none: as many as can be open, and the last one seals. */
 export function firstGenerations(newest: number, now: number, longestMs: number): StoredGeneration[] {
-  return Array.from({ length: newest }, (_, index) => ({
-    generation: index + 1,
-    activatesAt: now - (newest - index) * FIRST_AGE_MS,
+  const count = Math.min(newest, MAX_LIVE_GENERATIONS);
+  return Array.from({ length: count }, (_, index) => ({
+    generation: newest - count + 1 + index,
+    activatesAt: now - (count - index) * FIRST_AGE_MS,
     retiredAt: null,
     longestMs,
   }));
@@ -76,32 +77,32 @@ export function endsAt(list: readonly StoredGeneration[], { generation, longestM
   return Math.min(...later.map(({ activatesAt }) => activatesAt)) + longestMs + RETIRE_MARGIN_MS;
 }
 
-/** What the calendar demands next. */
-export interface CalendarStep {
+/** A change that the rotation schedule demands. */
+export interface ScheduledStep {
   /** When it is due, epoch ms. */
   readonly dueAt: number;
   /** What is stored then: a generation to announce, or one to retire. */
   readonly change: (now: number) => StoredGeneration;
 }
 
-/** List the next steps of a calendar with a new generation every `rotationMs`, in any order. */
-export function calendarSteps(
+/** List the next steps of a schedule with a new generation every `rotationMs`, in any order. */
+export function scheduledSteps(
   list: readonly StoredGeneration[],
   rotationMs: number,
   longestMs: number,
-): readonly CalendarStep[] {
+): readonly ScheduledStep[] {
   const live = liveGenerations(list);
-  const retirements = live.slice(0, -1).flatMap((row): CalendarStep[] => {
+  const retirements = live.slice(0, -1).flatMap((row): ScheduledStep[] => {
     const dueAt = endsAt(list, row);
     return dueAt === undefined ? [] : [{ dueAt, change: (now) => ({ ...row, retiredAt: now }) }];
   });
   const leadMs = Math.min(ANNOUNCE_MS, rotationMs / 2);
   const nextAt = live.at(-1)!.activatesAt + rotationMs;
-  const announcement: CalendarStep = {
+  const announcement: ScheduledStep = {
     dueAt: nextAt - leadMs,
     change: (now) => nextGeneration(list, Math.max(nextAt, now + leadMs), longestMs),
   };
-  // While too many generations are not retired the calendar stands still.
+  // While too many generations are not retired no further one is announced.
   const [oldest] = live;
   const isBlocked = list.at(-1)!.generation + 1 - oldest!.generation >= MAX_LIVE_GENERATIONS;
   return isBlocked ? retirements : [...retirements, announcement];

@@ -1,5 +1,5 @@
 /**
- * The keys of an operator over time: reads the stored generations, follows the calendar, and returns the keys in force.
+ * The keys of an operator over time: reads the stored generations, applies the rotation schedule, and returns the keys in force.
  *
  * The generations are read again at most half a second later, so that a rotation or a retirement on one node, or by the
  * command line, reaches all nodes within a second.
@@ -8,14 +8,16 @@
 import { TokenError } from '../../token/index.ts';
 import type { DeriveKey, Keys } from '../crypto/keys.ts';
 import { createKeys } from '../crypto/keys.ts';
+import { reasonOf } from '../failure-fields.ts';
+import type { Logger } from '../options.ts';
 import type { KeyStore, StoredGeneration } from '../state/state.ts';
 import {
   ANNOUNCE_MS,
-  calendarSteps,
   firstGenerations,
   liveGenerations,
   nextGeneration,
   SHARING_TOKEN_MS,
+  scheduledSteps,
   sealingGeneration,
 } from './key-generations.ts';
 
@@ -34,10 +36,11 @@ export interface KeySchedule {
 export interface KeyScheduleOptions {
   readonly store: KeyStore;
   readonly derive: DeriveKey;
-  /** Time between two generations; undefined if they do not follow the calendar. */
+  /** Time between two generations; undefined if they are not rotated on a schedule. */
   readonly rotationMs: number | undefined;
   /** Lifetime of a refresh token: its keys must open for as long. */
   readonly refreshExpiresMs: number;
+  readonly logger?: Logger | undefined;
 }
 
 const longestOf = ({ refreshExpiresMs }: Pick<KeyScheduleOptions, 'refreshExpiresMs'>): number =>
@@ -76,43 +79,67 @@ interface Loaded {
   readonly list: readonly StoredGeneration[];
   /** `performance.now()` before it was read. */
   readonly readAt: number;
-  /** When the calendar demands a change, epoch ms. */
+  /** When the schedule demands a change, epoch ms. */
   readonly dueAt: number;
 }
 
+// Returns a function that writes what is due, and returns the generations after it. A database that can be read but not written
+// must not stop the keys that are in force: the change is tried again when the generations are next read.
+const createStepWriter = ({ store, rotationMs, logger }: KeyScheduleOptions, longestMs: number) => {
+  let hasFailed = false;
+  const stepsOf = (list: readonly StoredGeneration[]) =>
+    rotationMs === undefined ? [] : scheduledSteps(list, rotationMs, longestMs);
+
+  const put = async (list: readonly StoredGeneration[], changes: readonly StoredGeneration[]) => {
+    if (changes.length === 0) return list;
+    await store.put(changes);
+    return store.list();
+  };
+  const write = async (list: readonly StoredGeneration[], now: number) => {
+    // A lifetime that is longer than that of the other nodes must be written first: it may defer a retirement.
+    const shorter = liveGenerations(list).filter((row) => row.longestMs < longestMs);
+    const current = await put(
+      list,
+      shorter.map((row) => ({ ...row, longestMs })),
+    );
+    const due = stepsOf(current).filter(({ dueAt }) => dueAt <= now);
+    return put(
+      current,
+      due.map(({ change }) => change(now)),
+    );
+  };
+
+  return async (list: readonly StoredGeneration[], now: number): Promise<Omit<Loaded, 'readAt'>> => {
+    try {
+      const current = await write(list, now);
+      hasFailed = false;
+      return { list: current, dueAt: Math.min(...stepsOf(current).map((step) => step.dueAt)) };
+    } catch (error) {
+      if (!hasFailed) logger?.warn(reasonOf(error), 'keys: a scheduled change cannot be written');
+      hasFailed = true;
+      return { list, dueAt: Number.POSITIVE_INFINITY };
+    }
+  };
+};
+
 /** Create a schedule. The state must hold a generation: see {@link prepareGenerations}. */
 export function createKeySchedule(options: KeyScheduleOptions): KeySchedule {
-  const { store, derive, rotationMs } = options;
+  const { store, derive } = options;
   const longestMs = longestOf(options);
+  const writeSteps = createStepWriter(options, longestMs);
   let loaded: Loaded | undefined;
   let loading: Promise<void> | undefined;
   let current: { readonly from: Loaded; readonly sealing: number; readonly keys: Keys } | undefined;
 
-  const stepsOf = (list: readonly StoredGeneration[]) =>
-    rotationMs === undefined ? [] : calendarSteps(list, rotationMs, longestMs);
-
-  // What must be written before these generations may be used.
-  const changesTo = (list: readonly StoredGeneration[], now: number): StoredGeneration[] => {
-    // First a lifetime that is longer than that of the other nodes: it may defer a retirement.
-    const shorter = liveGenerations(list).filter((row) => row.longestMs < longestMs);
-    if (shorter.length > 0) return shorter.map((row) => ({ ...row, longestMs }));
-    return stepsOf(list)
-      .filter(({ dueAt }) => dueAt <= now)
-      .map(({ change }) => change(now));
-  };
-
   const load = async (now: number): Promise<void> => {
     const readAt = performance.now();
-    let list = await store.list();
+    const list = await store.list();
     if (liveGenerations(list).length === 0)
-      throw new TokenError('storage_failed', 'keys: expected a generation that is not retired, got none');
-    const changes = changesTo(list, now);
-    if (changes.length > 0) {
-      await store.put(changes);
-      list = await store.list();
-    }
-    const dueAt = Math.min(...stepsOf(list).map((step) => step.dueAt));
-    loaded = { list, readAt, dueAt };
+      throw new TokenError(
+        'storage_failed',
+        'keys: expected a generation that is not retired, got none; "tessera keys rotate" announces one',
+      );
+    loaded = { ...(await writeSteps(list, now)), readAt };
   };
 
   return {

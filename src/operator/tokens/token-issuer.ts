@@ -7,7 +7,6 @@
 import type { Bytes } from '../../token/bytes.ts';
 import { type DiiType, toWire } from '../../token/index.ts';
 import { encodeB64 } from '../crypto/base64.ts';
-import { REFRESH } from '../crypto/keys.ts';
 import { randomBytes } from '../crypto/random.ts';
 import type { RawIds } from '../identity/raw-ids.ts';
 import type { OperatorSettings } from '../options.ts';
@@ -67,10 +66,7 @@ export function createTokenIssuer(schedule: KeySchedule, rawIds: RawIds, setting
     },
     openRefresh: async (token, now) => {
       const keys = await schedule.at(now);
-      return openRefreshToken(token, scope, (id) => {
-        const key = keys.byId(id);
-        return key?.siteId === REFRESH ? key : undefined;
-      });
+      return openRefreshToken(token, scope, keys.refreshById);
     },
   };
 }

@@ -115,6 +115,8 @@ export function listenTo<T>(
   read: (data: T) => boolean | undefined,
 ): ConsentGate {
   return createGate((decide) => {
+    // On a server there is no CMP, and no user who has given consent.
+    if (typeof window === 'undefined') return decide(false);
     let leftMs = waitMs;
     let listenerId: unknown;
     let connection: Connection | undefined;

@@ -4,11 +4,13 @@ import type { ConsentGate } from './gate.ts';
 
 /**
  * Create a gate that says no in a browser with Global Privacy Control: the user's objection to sale and sharing. The answer
- * is known at once and stays the same for the life of the page.
+ * is known at once and stays the same for the life of the page. On a server it is no.
  *
  * @example
  * createSession({ baseUrl, consent: gpcConsent() });
  */
 export function gpcConsent(): ConsentGate {
-  return () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl !== true;
+  // Node has a navigator too, but no user.
+  return () =>
+    typeof window !== 'undefined' && (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl !== true;
 }

@@ -118,7 +118,7 @@ export function gppConsent(options: CmpOptions = {}): ConsentGate {
       if (id === NONE) return true;
       if (id !== EU) return hasUsSection(id, sections);
       const section: EuSection = fieldsOf(sections['tcfeuv2']);
-      const createdAt = new Date(section.Created!).getTime();
+      const createdAt = section.Created === undefined ? undefined : new Date(section.Created).getTime();
       return hasEuConsent(euChoicesOf(section), options, createdAt, false);
     });
   });

@@ -1,5 +1,5 @@
 /**
- * TCF 2.2 and 2.3: what a CMP says about GDPR. {@link hasEuConsent} is also the rule for section 2 of the GPP, which holds
+ * TCF 2.2 to 2.4: what a CMP says about GDPR. {@link hasEuConsent} is also the rule for section 2 of the GPP, which holds
  * the same choices in another form.
  *
  * @see https://github.com/InteractiveAdvertisingBureau/GDPR-Transparency-and-Consent-Framework/tree/master/TCFv2
@@ -29,26 +29,34 @@ export interface EuChoices {
 interface TcData extends EuChoices {
   readonly gdprApplies?: unknown;
   readonly eventStatus?: unknown;
-  readonly tcString?: string;
+  readonly tcString?: unknown;
 }
 
 /** The purposes that TCF 2.2 and later allow on legitimate interest. Purposes 1 and 3 to 6 need consent. */
 const LEGITIMATE_INTEREST_PURPOSES = [2, 7, 8, 9, 10, 11];
 
+/** A time of creation before TCF 2 is none: a zero, or seconds in place of milliseconds. */
+const TCF_2_FROM = Date.UTC(2019, 7);
+
 /** TC strings created from this day on (TCF 2.3) are valid only if they name the vendors disclosed to the user. */
 const DISCLOSURE_REQUIRED_FROM = Date.UTC(2026, 1, 28);
+
+/** Tell whether a value is a TC string of version 2, by its start: `C` is the version. */
+const isTcString = (value: unknown): value is string => typeof value === 'string' && /^C[\w-]{7}/.test(value);
 
 /** Read the time of creation from a TC string, in ms: after 6 bits of version, 36 bits of deciseconds. */
 const createdAtOf = (tcString: string): number => {
   const bytes = atob(tcString.slice(0, 8).replace(/-/g, '+').replace(/_/g, '/'));
   const bits = [...bytes].reduce((sum, byte) => sum * 256 + byte.charCodeAt(0), 0);
-  return (Math.floor(bits / 64) % 2 ** 36) * 100;
+  // The rest, a part of the next field, is less than a decisecond.
+  return ((bits / 64) % 2 ** 36) * 100;
 };
 
 /**
  * Decide by the user's choices under GDPR.
  *
- * @param createdAt  when the choices were recorded, epoch ms; if unknown, undefined.
+ * @param createdAt  when the choices were recorded, epoch ms; NaN if that cannot be read. Undefined if the CMP does not say: its
+ *   flags alone decide.
  * @param namesDisclosed  whether the choices say which vendors were disclosed, even if `vendor.disclosedVendors` does not.
  */
 export function hasEuConsent(
@@ -57,11 +65,12 @@ export function hasEuConsent(
   createdAt: number | undefined,
   namesDisclosed: boolean,
 ): boolean {
-  const disclosed = vendor?.disclosedVendors ?? {};
-  const isDisclosed =
-    Object.keys(disclosed).length > 0
-      ? !vendorId || disclosed[vendorId] === true
-      : namesDisclosed || !(createdAt! >= DISCLOSURE_REQUIRED_FROM);
+  const disclosed = vendor?.disclosedVendors;
+  // For a string without the list, a CMP gives an empty list or none.
+  const isListed = disclosed && (namesDisclosed || Object.keys(disclosed).length > 0);
+  const isDisclosed = isListed
+    ? !vendorId || disclosed[vendorId] === true
+    : namesDisclosed || createdAt === undefined || (TCF_2_FROM < createdAt && createdAt < DISCLOSURE_REQUIRED_FROM);
   const hasBasis = (id: number): boolean => {
     const restriction = publisher?.restrictions?.[id]?.[vendorId];
     const byConsent = restriction !== 2 && purpose?.consents?.[id] === true;
@@ -98,7 +107,8 @@ export function tcfConsent(options: CmpOptions = {}): ConsentGate {
     const { gdprApplies, eventStatus, tcString } = data;
     if (gdprApplies === false) return options.name !== 'euid';
     if (eventStatus !== 'tcloaded' && eventStatus !== 'useractioncomplete') return undefined;
+    if (tcString === undefined) return hasEuConsent(data, options, undefined, false);
     // The first three bits of a segment are its type: 1 is the segment of disclosed vendors.
-    return hasEuConsent(data, options, tcString ? createdAtOf(tcString) : undefined, /\.[I-P]/.test(tcString!));
+    return isTcString(tcString) && hasEuConsent(data, options, createdAtOf(tcString), /\.[I-P]/.test(tcString));
   });
 }

@@ -12,11 +12,19 @@ const MAX_ENTRIES = 150;
 const PHASES = ['empty', 'fresh', 'due', 'stale', 'ended', 'optedOut'];
 const ACTIONS = ['refresh', 'provide', 'expire'];
 
-const isTime = (value: unknown) => typeof value === 'number' && Number.isFinite(value);
+/** The latest instant that `Date` can write: a later one would make the report throw. */
+const MAX_DATE = 8.64e15;
+
+const isTime = (value: unknown) => typeof value === 'number' && Math.abs(value) <= MAX_DATE;
 const isOptional = (value: unknown, check: (value: unknown) => boolean) => value === undefined || check(value);
-const isText = (value: unknown) => typeof value === 'string' && /^[\w ./'-]{0,40}$/.test(value);
+const isText = (value: unknown) => typeof value === 'string' && toText(value) === value;
 const isKey = (value: unknown) => typeof value === 'string' && /^[\d./]{1,80}$/.test(value);
 const isIn = (list: object) => (value: unknown) => typeof value === 'string' && Object.hasOwn(list, value);
+
+/** Make `text` one that other tabs accept: letters and digits of any script, space and `_.:/'-`, at most 40 characters. */
+export function toText(text: string): string {
+  return text.replace(/[^\p{L}\p{N} _.:/'-]/gu, '_').slice(0, 40);
+}
 
 type Check = (value: unknown) => boolean;
 
@@ -106,12 +114,20 @@ export function connectLanes(name: string, ownLane: () => Lane | undefined, onLa
   } catch {
     // A browser or a sandboxed frame without BroadcastChannel: one lane.
   }
+  // A page that was cached and is shown again has told the others that it has gone, and has missed what they sent.
+  const comeBack = ({ persisted }: PageTransitionEvent) => {
+    if (!persisted) return;
+    channel?.postMessage(HELLO);
+    send();
+  };
   globalThis.addEventListener?.('pagehide', leave);
+  globalThis.addEventListener?.('pageshow', comeBack);
   return {
     send,
     close: () => {
       leave();
       globalThis.removeEventListener?.('pagehide', leave);
+      globalThis.removeEventListener?.('pageshow', comeBack);
       channel?.close();
     },
   };

@@ -2,7 +2,8 @@
 
 import type { Figure, Shape } from './shapes.ts';
 
-const SVG = 'http://www.w3.org/2000/svg';
+/** Namespace of SVG elements. */
+export const SVG = 'http://www.w3.org/2000/svg';
 
 function attributesOf(shape: Shape): Record<string, string | number> {
   switch (shape.type) {

@@ -5,12 +5,13 @@
  */
 
 import type { Session } from '../../session/index.ts';
-import { connectLanes } from './channel.ts';
+import { connectLanes, toText } from './channel.ts';
 import { drawFigure } from './draw.ts';
 import { type Lane, REASONS } from './entries.ts';
 import { pageFeatures } from './inspect.ts';
 import { layOut } from './layout.ts';
 import { showList } from './list.ts';
+import { createParts } from './parts.ts';
 import { CSS } from './style.ts';
 import { durationText, reportText } from './text.ts';
 import { changeView, KEYS, type ViewAction, type ViewState, viewOf } from './view.ts';
@@ -29,50 +30,26 @@ export interface InspectorElement extends HTMLElement {
 /** How often the figure moves, ms. Where a user wants less motion, and where a pixel is much time: once a second. */
 const FRAME_MS = 250;
 
-const LEGEND: readonly [sample: string, text: string][] = [
-  ['<rect class="fresh" x="0" y="2" width="24" height="10" rx="3"/>', 'in force'],
-  ['<rect class="due" x="0" y="2" width="24" height="10" rx="3"/>', 'due for a refresh'],
-  ['<path class="refreshable" d="M0 7h22"/><path class="ends" d="M23 2v10"/>', 'refresh token, and its end'],
-  ['<path class="attempt token" d="M7 7a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z"/>', 'answered'],
-  ['<path class="attempt failed" d="M7 2l10 10m0 -10l-10 10"/>', 'failed'],
-  ['<path class="planned" d="M7 7a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z"/>', 'planned'],
-  ['<rect class="outage" x="0" y="0" width="24" height="14"/>', 'outage'],
-];
-
-const TEMPLATE = `
-<div class="top">
-  <p class="now"><strong part="phase"></strong><span></span></p>
-  <div class="tools" role="group" aria-label="View of the timeline">
-    <button data-do="pause" aria-pressed="false">Pause</button>
-    <button data-do="zoomOut" aria-label="Show more time">&minus;</button>
-    <span class="span"></span>
-    <button data-do="zoomIn" aria-label="Show less time">+</button>
-    <button data-do="fit">Fit</button>
-    <button data-do="now">Now</button>
-    <button data-do="copy">Copy report</button>
-    <button data-do="close" hidden>Close</button>
-  </div>
-</div>
-<div class="figure" tabindex="0" role="group" aria-label="Timeline. Arrow keys move it, plus and minus zoom, Space pauses; the list below says the same in words.">
-  <svg aria-hidden="true"></svg>
-</div>
-<ul class="keys" aria-label="Legend">${LEGEND.map(([sample, text]) => `<li><svg viewBox="0 0 24 14" aria-hidden="true">${sample}</svg>${text}</li>`).join('')}</ul>
-<details><summary>All of it as a list</summary><ol tabindex="0" aria-label="What has happened, newest first"></ol></details>
-<span role="status" aria-label="Report"></span>`;
-
 /** One lane of this tab. */
 function ownLane(tab: string, label: string, watched: ReturnType<typeof watchSession>): Lane | undefined {
   const { seen, entries } = watched.log();
   if (!seen) return undefined;
   const { phase, persistence, clockOffsetMs = 0 } = seen;
-  return { tab, label, phase, persistence, clockOffsetMs: Math.round(clockOffsetMs), entries };
+  return {
+    tab,
+    label: toText(label),
+    phase,
+    persistence: toText(persistence),
+    clockOffsetMs: Math.round(clockOffsetMs),
+    entries,
+  };
 }
 
 // Servers that render pages import this file too.
 const Base = (globalThis.HTMLElement ?? Object) as typeof HTMLElement;
 
 class TesseraInspector extends Base implements InspectorElement {
-  now = () => Date.now();
+  #now = () => Date.now();
   #session: Session | undefined;
   #watched: ReturnType<typeof watchSession> | undefined;
   #lanes: ReturnType<typeof connectLanes> | undefined;
@@ -82,6 +59,25 @@ class TesseraInspector extends Base implements InspectorElement {
   #sending: ReturnType<typeof setTimeout> | undefined;
   #tab = Math.random().toString(36).slice(2, 6).padEnd(4, '0');
 
+  constructor() {
+    super();
+    // A framework, or a script before this one, may have set properties on the element before it was defined.
+    for (const name of ['now', 'session'] as const) {
+      const given = Object.getOwnPropertyDescriptor(this, name)?.value;
+      if (!given) continue;
+      delete (this as Partial<InspectorElement>)[name];
+      this[name] = given;
+    }
+  }
+
+  get now(): () => number {
+    return this.#now;
+  }
+
+  set now(now: () => number) {
+    this.#now = now;
+  }
+
   get session(): Session | undefined {
     return this.#session;
   }
@@ -89,14 +85,17 @@ class TesseraInspector extends Base implements InspectorElement {
   set session(session: Session | undefined) {
     this.#watched?.stop();
     this.#session = session;
-    this.#watched =
-      session &&
-      watchSession(
-        session,
-        () => this.now(),
-        () => this.#changed(),
-      );
+    this.#watched = undefined;
+    this.#watch();
     this.#changed();
+  }
+
+  /** Record the session, after what has been recorded of it. */
+  #watch(): void {
+    if (!this.#session) return;
+    this.#watched?.stop();
+    const now = () => this.now();
+    this.#watched = watchSession(this.#session, now, () => this.#changed(), this.#watched?.log());
   }
 
   get report(): string {
@@ -104,21 +103,28 @@ class TesseraInspector extends Base implements InspectorElement {
   }
 
   connectedCallback(): void {
-    if (!this.shadowRoot) this.#build();
+    if (this.shadowRoot) this.#watch();
+    else this.#build();
     const span = Number(this.getAttribute('span'));
     if (span > 0) this.#view = { spanMs: span * 1000, panMs: 0 };
-    const own = () => this.#watched && ownLane(this.#tab, this.getAttribute('label') ?? '', this.#watched);
-    this.#lanes = connectLanes(this.getAttribute('name') ?? 'tessera', own, (others) => {
-      this.#others = others;
-      this.#changed(false);
-    });
+    const name = this.getAttribute('name') ?? 'tessera';
+    this.#lanes = connectLanes(
+      name,
+      () => this.#ownLane(),
+      (others) => {
+        this.#others = others;
+        this.#changed(false);
+      },
+    );
     this.#lanes.send();
     const isCalm = globalThis.matchMedia?.('(prefers-reduced-motion: reduce)').matches;
     this.#timer = setInterval(() => document.hidden || this.#draw(), isCalm ? 4 * FRAME_MS : FRAME_MS);
     this.#changed();
   }
 
+  /** Nothing is left that holds the element, or that the session would call. What was recorded stays. */
   disconnectedCallback(): void {
+    this.#watched?.stop();
     clearInterval(this.#timer);
     clearTimeout(this.#sending);
     this.#sending = undefined;
@@ -135,7 +141,7 @@ class TesseraInspector extends Base implements InspectorElement {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(CSS);
     root.adoptedStyleSheets = [sheet];
-    root.innerHTML = TEMPLATE;
+    root.append(...createParts());
     this.#find<HTMLElement>('[data-do=close]').hidden = !this.hasAttribute('docked');
     root.addEventListener('click', ({ target }) => {
       const name = (target as Element).closest<HTMLElement>('[data-do]')?.dataset['do'];
@@ -153,8 +159,12 @@ class TesseraInspector extends Base implements InspectorElement {
     this.#find('details').addEventListener('toggle', () => this.#changed(false));
   }
 
+  #ownLane(): Lane | undefined {
+    return this.#watched && ownLane(this.#tab, this.getAttribute('label') ?? '', this.#watched);
+  }
+
   #all(): Lane[] {
-    const own = this.#watched && ownLane(this.#tab, this.getAttribute('label') ?? '', this.#watched);
+    const own = this.#ownLane();
     return own ? [own, ...this.#others] : [...this.#others];
   }
 

@@ -8,9 +8,10 @@ import { emptyLog, type Log, observe, type Seen } from './recorder.ts';
  *
  * @param now       local clock, epoch ms; the session's own, if it has one.
  * @param onChange  called after each observation.
+ * @param before    what an earlier recording of the same session has left.
  */
-export function watchSession(session: Session, now: () => number, onChange: (log: Log) => void) {
-  let log = emptyLog;
+export function watchSession(session: Session, now: () => number, onChange: (log: Log) => void, before = emptyLog) {
+  let log = before;
   // The same error gives the same object: the recorder tells a new failure from an old one by that.
   const failures = new WeakMap<TokenError, NonNullable<Seen['failure']>>();
 

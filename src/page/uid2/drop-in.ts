@@ -30,7 +30,7 @@ import type { InitOptions } from './types.ts';
 const BASE_URLS = { uid2: 'https://prod.uidapi.com', euid: 'https://prod.euid.eu' };
 
 /** How long `InitCompleted` waits for the record if another place has an answer, ms. */
-const PATIENCE_MS = 250;
+const RECORD_WAIT_MS = 250;
 
 /** Tell whether the record is known and nothing is being written: the places may follow it. */
 const isSettled = (state: State): state is Started =>
@@ -148,7 +148,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   const isCurrent = () => dropIn.state === state;
   // A database that hangs holds up neither a copy nor a tombstone.
   if (claims.length > 0)
-    setTimeout(() => isCurrent() && state.name === 'reading' && announce(dropIn, state), PATIENCE_MS);
+    setTimeout(() => isCurrent() && state.name === 'reading' && announce(dropIn, state), RECORD_WAIT_MS);
   session.subscribe(() => update(dropIn));
   void session.ready.then(() => {
     if (!isCurrent()) return;

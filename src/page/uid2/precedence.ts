@@ -1,7 +1,7 @@
 /**
- * Which of several identities counts: that of the page, the cookie that a server has set, our own copy, what the former
- * SDK has left, the tombstone of a logout or an opt-out, and the session's record. Values in, a
- * decision out; the clock is read only to refuse a hostile time.
+ * Which of several identities counts: that of the page, the cookie that a server has set, our own copy, what the UID2 SDK has
+ * left, the tombstone of a logout or an opt-out, and the session's record. Pure, but for the clock, which is read only to refuse
+ * a hostile time.
  *
  * A copy or tombstone of ours has the member `tessera`: the time of the act (login, logout, opt-out) behind it, epoch ms. Among
  * copies, tombstones and the record the newest act wins. A value without that member comes from the page, a server or the UID2 SDK.

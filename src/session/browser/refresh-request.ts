@@ -7,6 +7,7 @@ import { isDevelopment } from '../../token/development.ts';
 import { openRefresh } from '../../token/envelope.ts';
 import { TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
+import { ignoreFailure } from '../ignore-failure.ts';
 import { networkReason, responseTypeFault, statusRemedy, unsealedReason } from '../network-reason.ts';
 import type { RefreshResult } from '../rules/refresh.ts';
 
@@ -81,7 +82,10 @@ export async function refreshSet(
   return { result: await open(text, set.responseKeyB64, details, baseUrl), dateMs };
 }
 
-/** Read a body, up to {@link MAX_BYTES}: an endless one would block the page. */
+/**
+ * Read a body, up to {@link MAX_BYTES}: an endless one would block the page. Of a longer one only the first character is left, which
+ * is no sealed answer, but tells a page of HTML from other text.
+ */
 async function readText(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   if (!reader) return response.text();
@@ -92,8 +96,8 @@ async function readText(response: Response): Promise<string> {
     if (done) return text + decoder.decode();
     text += decoder.decode(value, { stream: true });
     if (text.length > MAX_BYTES) {
-      void reader.cancel();
-      return '';
+      ignoreFailure(() => reader.cancel());
+      return text.trimStart().slice(0, 1);
     }
   }
 }

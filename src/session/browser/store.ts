@@ -14,7 +14,8 @@ export interface Store {
   /** The value; undefined if there is none. */
   read(): Promise<unknown>;
   /**
-   * Replace the value by `change(value)`, atomically among all users of the place; erase it if that is undefined.
+   * Replace the value by `change(value)`, atomically among all users of the place; erase it if that is undefined. An update that ends
+   * without a call of `change` counts as failed.
    *
    * @returns what is stored now.
    */
@@ -64,10 +65,7 @@ export function indexedDbStore(name: string): Store {
     opening = undefined;
   };
 
-  const connect = (): Promise<IDBDatabase> => {
-    opening ??= openDatabase();
-    return opening;
-  };
+  const connect = (): Promise<IDBDatabase> => (opening ??= openDatabase());
 
   const transact: UseStore = async (mode, work) => {
     const database = await connect();
@@ -87,7 +85,7 @@ export function indexedDbStore(name: string): Store {
 
   return {
     kind: 'indexeddb',
-    open: () => void connect().catch(() => {}),
+    open: connect,
     read: () => table('readonly', (values) => promisifyRequest(values.get(KEY))),
     update: (change) =>
       table('readwrite', async (values) => {
@@ -95,7 +93,10 @@ export function indexedDbStore(name: string): Store {
         const value = change(stored);
         if (value === undefined) values.delete(KEY);
         else if (value !== stored) values.put(value, KEY);
-        await promisifyRequest(values.transaction);
+        const { transaction } = values;
+        // Otherwise the browser commits only after the page has heard of the last request, and not at all if the page ends first.
+        transaction.commit();
+        await promisifyRequest(transaction);
         return value;
       }),
     close,

@@ -5,12 +5,16 @@
  * optional: without a channel, tabs find changes when they read the store; without a lock, the lease in the record decides.
  */
 
+import { ignoreFailure } from '../ignore-failure.ts';
 import { withTimeout } from '../timeout.ts';
 
 /** A browser that does not answer a lock request within this time grants no lock, ms. */
 const LOCK_MS = 2_000;
 
-/** Messages on the channel: `LOOK` when a tab connects or gives up an attempt, `CHANGED` after it has changed the record. */
+/**
+ * Messages on the channel: `LOOK` when a tab connects, gives up an attempt, or has learned from `provide` that nobody is signed in;
+ * `CHANGED` after it has changed the record.
+ */
 const LOOK = 0;
 const CHANGED = 1;
 
@@ -20,29 +24,27 @@ export type LockResult = 'held' | 'taken' | 'missing';
 /**
  * Connect to the tabs that share `name`.
  *
- * @param onMessage  called when another tab has changed the record (true), or connects or gives up an attempt (false).
+ * @param onMessage  called when another tab has changed the record (true), or sends any other message (false).
  */
 export function createTabs(name: string, onMessage: (isChanged: boolean) => void) {
   let channel: BroadcastChannel | undefined;
 
-  return {
-    connect(): void {
-      if (channel) return;
-      try {
-        channel = new BroadcastChannel(name);
-        channel.onmessage = ({ data }) => onMessage(data === CHANGED);
-        // A page frozen in Chromium's back/forward cache while it creates the database blocks `indexedDB.open` in every other
-        // tab. A message on a channel that it listens to makes Chromium evict it.
-        channel.postMessage(LOOK);
-      } catch {
-        // A browser or a sandboxed frame without BroadcastChannel.
-      }
-    },
+  const connect = (): BroadcastChannel => {
+    const connected = new BroadcastChannel(name);
+    connected.onmessage = ({ data }) => onMessage(data === CHANGED);
+    return connected;
+  };
 
-    /** Notify the other tabs that the record has changed, or (false) that they should look whether an attempt can start. */
-    notify(isChanged = true): void {
-      channel?.postMessage(isChanged ? CHANGED : LOOK);
-    },
+  return {
+    /**
+     * Notify the other tabs that the record has changed, or (false) that they should look whether an attempt can start. Connects
+     * first if there is no connection. Without BroadcastChannel, as in a sandboxed frame, it does nothing.
+     */
+    notify: (isChanged = true): void =>
+      ignoreFailure(() => {
+        channel ??= connect();
+        channel.postMessage(isChanged ? CHANGED : LOOK);
+      }),
 
     disconnect(): void {
       channel?.close();

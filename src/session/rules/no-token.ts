@@ -26,7 +26,7 @@ export function noTokenError(stored: SessionRecord, page: PageState, now: number
   const record = isLoaded(page) ? stored : emptyRecord(stored.baseUrl);
   if (record.optedOut) return new TokenError('opted_out', isDevelopment ? 'The user has opted out.' : undefined);
   if (record.ended) {
-    const text = 'The service refused the refresh token for good; a new set is needed.';
+    const text = 'The service refused the refresh token permanently; a new set is needed.';
     return new TokenError('refresh_rejected', isDevelopment ? text : undefined);
   }
   if (page.lastError) return page.lastError;
@@ -48,9 +48,10 @@ function noTokenReason(record: SessionRecord, page: PageState, now: number): str
   if (page.provideResult === 'nobody')
     return 'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After a sign-in call signIn or setTokens.';
   if (!record.set && !page.canProvide)
-    return `${state}, and no option provide to ask: call setTokens, or give provide.`;
+    return `${state}, and no option provide to ask: call setTokens, or pass the option.`;
   if (!page.canRefresh) return `${state}; with refresh: 'off' the host supplies the next one by setTokens.`;
-  const { reason, at } = decide(record, page, now).state.next ?? {};
+  const { action, reason, at } = decide(record, page, now).state.next ?? {};
+  if (reason === 'in_progress') return `${state}; an attempt (${action}) is in progress.`;
   const when = at !== undefined && Math.abs(at) <= MAX_DATE ? ` at ${new Date(at).toISOString()}` : '';
   return `${state}; the next attempt follows${when} (${reason}).`;
 }

@@ -138,21 +138,23 @@ export function recordAdopted(page: PageState, before: SessionRecord, after: Ses
   if (isSameSet(before, after)) return page;
   // The first read finds a state; each later one, and each call of the host, is a change.
   if (!page.storage.isKnown && cause !== 'set') return { ...page, cause };
-  const next: PageState = { ...page, cause, isErrorEmitted: false, lastError: undefined, provideResult: undefined };
-  const emitted = { ...page.emitted, need: false };
-  if (after.set) return { ...next, emitted };
+  // `needsTokens` was emitted already for this user: a listener that signs the user in each time would be called without end.
+  const isStillMissing = !before.set && !after.set && before.user === after.user;
+  const emitted = { ...page.emitted, need: isStillMissing && page.emitted.need };
+  const next = { ...page, cause, isErrorEmitted: false, lastError: undefined, provideResult: undefined, emitted };
+  if (after.set) return next;
   // The service has refused the set that was held back behind a tombstone: only the page can go on. If another tab sent it, the
   // generation stays; a logout there would have raised it.
   const isRefused = cause === 'refresh' || after.generation === before.generation;
   if (after.optedOut && before.set && before.optedOut && isRefused)
-    return { ...next, provideResult: 'nobody', lastError: optedOutError(), emitted };
+    return { ...next, provideResult: 'nobody', lastError: optedOutError() };
   // The service opts a user out. Another user may be signed in, whom `provide` knows.
-  if (after.optedOut && !before.optedOut && cause !== 'provide') return { ...next, emitted };
+  if (after.optedOut && !before.optedOut && cause !== 'provide') return next;
   // After a logout neither `provide` nor the page is asked for a set: the page itself has logged the user out. Unless it has said
   // who has signed in since.
   if (after.clearedAt !== undefined && !after.user)
     return { ...next, provideResult: 'nobody', emitted: { ...emitted, need: true } };
-  return { ...next, emitted };
+  return next;
 }
 
 function optedOutError(): TokenError {

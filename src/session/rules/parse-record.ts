@@ -9,8 +9,8 @@ import { parseTokenSet } from '../../token/token-set.ts';
 import { MAX_FINGERPRINTS, type SessionRecord } from './record.ts';
 import { parseRetry } from './retry.ts';
 
-/** No clock is off by more than ten years. */
-const MAX_OFFSET_MS = 10 * 365 * 86_400_000;
+/** No clock is off by more: one that was set back to 1970 is off by decades. */
+const MAX_OFFSET_MS = 100 * 365 * 86_400_000;
 /** Beyond the year 9999. */
 const MAX_INSTANT = 1e15;
 /** The hash of a user's label; see `user.ts`. */
@@ -28,7 +28,9 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
   throwIf(typeFault('stored record', 'object', stored));
   const given = stored as Record<string, unknown>;
   const { v, generation, offsetMs, signalGeneration, user } = given;
-  throwIf(!Number.isSafeInteger(generation) && expectedGot('generation', 'a whole number', kindOf(generation)));
+  // Near 2^53 it could not be incremented: a logout would be written, and read as damage.
+  const isCount = Number.isSafeInteger(generation) && (generation as number) < MAX_INSTANT;
+  throwIf(!isCount && expectedGot('generation', 'a whole number', kindOf(generation)));
   throwIf(!Number.isFinite(offsetMs) && expectedGot('offsetMs', 'a finite number', kindOf(offsetMs)));
   if (given['baseUrl'] !== baseUrl) return undefined;
   const isReadable = v === 1 || v === 2;
@@ -49,7 +51,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
     signalGeneration: Number.isSafeInteger(signalGeneration) ? (signalGeneration as number) : undefined,
     // A record whose label is lost belongs to no known user.
     user: typeof user === 'string' && HASH.test(user) ? user : undefined,
-    retry: set && parseRetry(retry),
+    retry: set || given['optedOut'] ? parseRetry(retry) : undefined,
   });
 }
 

@@ -78,21 +78,29 @@ export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, si
 
 /**
  * The host supplies a set at `now`. Behind a tombstone the set is held back: the phase stays `optedOut` until the service
- * accepts it.
+ * accepts it. A set that the service has ended, supplied again for the same user, changes nothing.
  *
  * @param user  whose set it is, hashed; without it the record belongs to no known user.
  */
 export function setByHost(set: TokenSet, now: number, user?: string): Transition {
   return (record) => {
+    // A host may answer each `needsTokens` from a cache: the service would be sent the same set without end.
+    if (record.ended && record.user === user && isSameSet(record, { ...record, set })) return record;
     const fingerprint = fingerprintOf(set);
     const others = (record.fingerprints ?? []).filter((known) => known !== fingerprint);
     const fingerprints = [fingerprint, ...others].slice(0, MAX_FINGERPRINTS);
-    return { ...erased(record), set, receivedAt: now, fingerprints, ...(user && { user }) };
+    const supplied = { ...erased(record), set, receivedAt: now, fingerprints, ...(user && { user }) };
+    return record.optedOut ? withAttemptsOf(record, supplied) : supplied;
   };
 }
 
+/** The attempts with the set before count for the next one, which the service has not refused yet. */
+function withAttemptsOf({ retry }: SessionRecord, record: SessionRecord): SessionRecord {
+  return retry ? { ...record, retry: { ...retry, refusals: 0 } } : record;
+}
+
 /**
- * A host that refreshes itself (`refresh: 'off'`) supplies a set: it has the set from the service, so the set lifts the tombstone of
+ * A host that refreshes by itself (`refresh: 'off'`) supplies a set. The set comes from the service, so it lifts the tombstone of
  * an opt-out.
  */
 export function setByRefreshingHost(set: TokenSet, now: number, user?: string): Transition {
@@ -106,11 +114,7 @@ export function setByRefreshingHost(set: TokenSet, now: number, user?: string): 
  * @param user  of the page that asked, hashed. Default: the user for whom the record waits for a set.
  */
 export function setByProvide(asked: SessionRecord, user = asked.user): (set: TokenSet, now: number) => Transition {
-  return (set, now) =>
-    ifSameSet(asked, (record) => {
-      const { retry } = record;
-      return { ...setByHost(set, now, user)(record), ...(retry && { retry: { ...retry, refusals: 0 } }) };
-    });
+  return (set, now) => ifSameSet(asked, (record) => withAttemptsOf(record, setByHost(set, now, user)(record)));
 }
 
 /**
@@ -165,12 +169,12 @@ export function ifSameSet(asked: SessionRecord, transition: Transition): Transit
   return (record) => (isSameSet(record, asked) ? transition(record) : record);
 }
 
-/** Tell whether two records hold the same set, put there by the same action. A refresh may keep one of the two tokens. */
+/** Tell whether two records hold the same set, put there by the same action. A refresh may keep the tokens and extend the times. */
 export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {
   const { set, generation } = one;
   const isSameTokens =
     set?.refreshToken === other.set?.refreshToken && set?.advertisingToken === other.set?.advertisingToken;
-  return generation === other.generation && isSameTokens;
+  return generation === other.generation && isSameTokens && set?.expiresAt === other.set?.expiresAt;
 }
 
 /**
@@ -194,11 +198,12 @@ export function clockTrustedAt({ receivedAt = 0 }: SessionRecord): number {
 export function clockSetBack(seen: SessionRecord, backMs: number): Transition {
   return (record) => {
     const { retry, receivedAt = 0, offsetMs } = record;
-    if (receivedAt !== seen.receivedAt) return record;
+    // The offset too: a record that has lost its time of receipt shows by nothing else that it was corrected.
+    if (receivedAt !== (seen.receivedAt ?? 0) || offsetMs !== seen.offsetMs) return record;
     return {
       ...record,
       offsetMs: offsetMs + backMs,
-      receivedAt: receivedAt - backMs,
+      receivedAt: Math.max(0, receivedAt - backMs),
       ...(retry && { retry: { ...retry, startedAt: retry.startedAt - backMs } }),
     };
   };

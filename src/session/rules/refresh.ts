@@ -70,7 +70,7 @@ export function refreshFailed(
  * The service has answered. The answer counts only for the set and the generation that were sent.
  *
  * @param sent    the record when its refresh token was sent.
- * @param result  `ended`: the service refused the refresh token for good.
+ * @param result  `ended`: the service refused the refresh token permanently.
  * @param dateMs  the answer's `Date` header, epoch ms, if the page may read it.
  */
 export function refreshAnswered(
@@ -81,12 +81,14 @@ export function refreshAnswered(
 ): Transition {
   return (record) => {
     if (!isSameSet(record, sent)) return record;
-    if (result === 'optout') return optedOut(now)(record);
     const { retry, optedOut: isOptedOut, ended, ...rest } = record;
+    // The attempts stay and count for the next set: a page may supply the refused one again and again.
+    const attempts = retry && { retry: { ...retry, isRunning: false } };
+    if (result === 'optout') return { ...optedOut(now)(record), ...(isOptedOut && attempts) };
     if (result === 'ended') {
-      // A set that was held back behind a tombstone is dropped. Otherwise the attempts stay and count for the next set.
-      if (isOptedOut) return { ...rest, optedOut: isOptedOut, set: undefined };
-      return ended ? record : { ...record, ended: true, ...(retry && { retry: { ...retry, isRunning: false } }) };
+      // A set that was held back behind a tombstone is dropped.
+      if (isOptedOut) return { ...rest, ...attempts, optedOut: isOptedOut, set: undefined };
+      return ended ? record : { ...record, ...attempts, ended: true };
     }
     // The service accepts the user: the tombstone is lifted.
     const startedAt = (isSameAttempt(record, sent) ? retry : sent.retry)?.startedAt ?? now;

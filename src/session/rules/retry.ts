@@ -1,6 +1,6 @@
 /**
  * When the service may be asked again after a failure: back-off after outages, few and widely spaced attempts after
- * refusals, and a budget that holds in every case.
+ * refusals, and a budget for all attempts with one set.
  *
  * No I/O and no clock. Not quite pure: `backOffMs` and `attemptFailed` draw jitter from `Math.random`; all other functions are
  * pure. The retry state is part of the stored record, so all tabs share one back-off and one budget.
@@ -187,13 +187,18 @@ export function attemptFailed(
   return { ...ended, outages: outages + 1, waitMs: Math.max(elapsedMs + backOffMs(backOff, outages), spacedMs) };
 }
 
+/** No count, span (ms) or instant (epoch ms) comes near this. */
+const TOO_LARGE = 1e15;
+
 /** Check the fields of a stored retry state; whatever is not plausible reads as none. */
 export function parseRetry(stored: unknown): RetryState | undefined {
   if (typeof stored !== 'object' || stored === null) return undefined;
   const { attempts, outages, refusals, startedAt, isRunning, isLocked, waitMs, spacingMs, retryAfterMs } =
     stored as RetryState;
   const numbers = { attempts, outages, refusals, startedAt, waitMs, spacingMs, retryAfterMs };
-  const isPlausible = Object.values(numbers).every((value) => Number.isFinite(value) && value >= 0);
+  const isPlausible = Object.values(numbers).every(
+    (value) => Number.isFinite(value) && value >= 0 && value < TOO_LARGE,
+  );
   if (!isPlausible || typeof isRunning !== 'boolean') return undefined;
   // Each is at most a day after the failure, which comes less than a day after the start.
   if (Math.max(waitMs, spacingMs, retryAfterMs) > 2 * MAX_WAIT_MS) return undefined;

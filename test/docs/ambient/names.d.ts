@@ -43,7 +43,12 @@ declare global {
   };
   const pbjs: { readonly que: { push(call: () => void): void }; requestBids(options: object): void };
   /** The UID2 JavaScript SDK, which the drop-in replaces. */
-  const __uid2: { init(options: object): void; setIdentity(identity: object): void; getAdvertisingToken(): string };
+  const __uid2: {
+    init(options: object): void;
+    setIdentity(identity: object): void;
+    isLoginRequired(): boolean | undefined;
+    getAdvertisingToken(): string | undefined;
+  };
   interface HTMLElementTagNameMap {
     'tessera-inspector': InspectorElement;
   }
@@ -68,8 +73,5 @@ declare global {
     readonly nativeEvent: { readonly data: string; readonly url: string };
   }
   const uri: string;
-  const gen: RefObject<number>;
-  // biome-ignore lint/suspicious/noExplicitAny: the app's own state.
-  const set: RefObject<any>;
   const useRef: typeof import('react').useRef;
 }

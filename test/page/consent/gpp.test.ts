@@ -159,6 +159,20 @@ describe('GPP', () => {
     expect(gppConsent()(() => {})).toBe(granted);
   });
 
+  test.each([null, 0, '', 'soon', Date.UTC(2025, 5) / 1000, {}])(
+    'choices under GDPR with a time that cannot be read are not taken for old ones: %s',
+    (created) => {
+      const eu = (Created: unknown) => [{ PurposeConsents: [true], Created }];
+      const answer = (Created: unknown) => {
+        installGpp({ ...ping, applicableSections: [2], parsedSections: { tcfeuv2: eu(Created) } });
+        return gppConsent()(() => {});
+      };
+      expect(answer(created)).toBe(false);
+      const old = new Date(Date.UTC(2025, 5));
+      for (const readable of [old, old.getTime(), old.toISOString(), undefined]) expect(answer(readable)).toBe(true);
+    },
+  );
+
   test('does not take IDs of purposes for their flags', () => {
     installGpp({ ...ping, applicableSections: [2], parsedSections: { tcfeuv2: [{ PurposeConsents: [2, 3] }] } });
     expect(gppConsent()(() => {})).toBe(false);

@@ -11,6 +11,7 @@ describe('TCF', () => {
   const { vendor, ...rest23 } = TCF.granted;
   const { disclosedVendors, ...vendor22 } = vendor;
   const { tcString, ...unsigned } = { ...rest23, vendor: vendor22 };
+  const nobodyDisclosed = { ...rest23, vendor: { ...vendor22, disclosedVendors: {} } };
   const decisions: [what: string, options: CmpOptions, data: object, granted: boolean][] = [
     ...euRules.map(([what, options, choices, granted]): (typeof decisions)[number] => [
       what,
@@ -20,8 +21,13 @@ describe('TCF', () => {
     ]),
     ['a string of global scope', {}, tcDataOf(encodeTcString({ isServiceSpecific: false })), false],
     ['a CMP whose data does not list disclosed vendors', { name: 'euid' }, { ...unsigned, tcString }, true],
-    ['a CMP that sends no string', { name: 'euid' }, unsigned, true],
-    ['a string that cannot be read', {}, { ...TCF.granted, tcString: 'C%' }, false],
+    ['a CMP whose data lists no vendor as disclosed, as the string does', { name: 'euid' }, nobodyDisclosed, false],
+    ['a CMP whose data lists no vendor as disclosed, none is required', {}, nobodyDisclosed, true],
+    ['a CMP that sends no string: its flags decide', { name: 'euid' }, unsigned, true],
+    ...[null, '', 'C', 'CP', 'CQ1234', 'C%', 'BOabcdefg', 'DPabcdefg', 7, {}, 'CAAAAAAA', 'CAAAAB12']
+      .map((bad) => ({ ...unsigned, tcString: bad }))
+      .map((data): (typeof decisions)[number] => [`no readable string: ${data.tcString}`, {}, data, false]),
+    ['a string that cannot be read, beside a list of disclosed vendors', {}, { ...TCF.granted, tcString: 'C%' }, false],
     ['flags other than true', {}, { ...TCF.granted, purpose: { consents: { 1: 1 } } }, false],
     ['nothing but the status', {}, { gdprApplies: true, eventStatus: 'tcloaded' }, false],
     ['GDPR does not apply', {}, NO_GDPR, true],

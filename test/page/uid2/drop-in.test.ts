@@ -130,6 +130,28 @@ describe('the global', () => {
   });
 });
 
+test.each(['before', 'after'])(
+  'the Secure Signals script of the UID2 SDK, loaded %s the drop-in, registers once and collects the token',
+  async (when) => {
+    const collectors: (() => Promise<string>)[] = [];
+    const loadScript = () => {
+      window.__uid2 ??= { callbacks: [] };
+      window.__uid2.callbacks!.push((event) => {
+        if (event === 'SdkLoaded') collectors.push(() => (window.__uid2 as Uid2).getAdvertisingTokenAsync());
+      });
+    };
+    delete window.__uid2;
+    if (when === 'before') loadScript();
+    sdk = installUid2();
+    if (when === 'after') loadScript();
+    await fixture.settle();
+    expect(collectors).toHaveLength(1);
+    const collected = collectors[0]!();
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    expect(await collected).toBe('advertising-1');
+  },
+);
+
 describe('init', () => {
   test.each([
     ['no options', undefined, TypeError, 'init: expected object'],

@@ -158,7 +158,7 @@ const hostileRecords = fc
   .record({
     v: fc.constant(2),
     baseUrl: fc.constant(BASE_URL),
-    generation: fc.maxSafeInteger(),
+    generation: fc.integer({ min: -1e14, max: 1e14 }),
     offsetMs: numbers,
     set: optional(
       fc.tuple(setInstants, setInstants, setInstants).map((three) => {

@@ -69,7 +69,7 @@ describe('the error where there is no token', () => {
       record({ ended: true }),
       page({ lastError: error }),
       'refresh_rejected',
-      'The service refused the refresh token for good; a new set is needed.',
+      'The service refused the refresh token permanently; a new set is needed.',
     ],
     [
       'a set of another user comes before the last failure',
@@ -104,7 +104,21 @@ describe('the error where there is no token', () => {
       bare(),
       page(),
       'no_token',
-      'There is no token set, and no option provide to ask: call setTokens, or give provide.',
+      'There is no token set, and no option provide to ask: call setTokens, or pass the option.',
+    ],
+    [
+      'an attempt is in progress',
+      bare(),
+      page({
+        ...asks,
+        attempt: {
+          plan: { kind: 'provide', reason: 'empty', ignoresLock: false },
+          generation: bare().generation,
+          startedAt: STALE,
+        },
+      }),
+      'no_token',
+      'There is no token set; an attempt (provide) is in progress.',
     ],
     [
       '`provide` is asked later',

@@ -6,7 +6,7 @@ import type { SessionRecord } from '../../../src/session/rules/record.ts';
 import { ARRIVAL, BASE_URL, bare, DUE, fingerprintOf, record, retry, setOf } from './fixtures.ts';
 
 const whole = record({ fingerprints: [fingerprintOf(1)], clearedAt: 5, offsetMs: -7, retry: retry({ waitMs: 5 }) });
-const TEN_YEARS = 10 * 365 * 86_400_000;
+const HUNDRED_YEARS = 100 * 365 * 86_400_000;
 const { set: _set, retry: _retry, ...others } = whole;
 
 describe('a stored record', () => {
@@ -21,6 +21,11 @@ describe('a stored record', () => {
     ['without an operator reads as absent', { ...whole, baseUrl: undefined }, undefined],
     ['without a set has no end and no attempts', { ...whole, ended: true, set: undefined }, others],
     ['with a set that is null has none', { ...whole, set: null }, others],
+    [
+      'without a set has attempts behind a tombstone',
+      { ...whole, optedOut: true, set: undefined },
+      { ...others, optedOut: true, retry: whole.retry },
+    ],
     ['keeps the end of its set', { ...whole, ended: true }, { ...whole, ended: true }],
     ['takes whatever is true for the end of its set', { ...whole, ended: 1 }, { ...whole, ended: true }],
     ['takes whatever is false for no end', { ...whole, ended: 0 }, whole],
@@ -35,9 +40,17 @@ describe('a stored record', () => {
     ['loses a logout at no time', { ...others, clearedAt: Number.NaN }, { ...others, clearedAt: undefined }],
     ['loses a logout before 1970', { ...others, clearedAt: -1 }, { ...others, clearedAt: undefined }],
     ['loses a logout beyond the year 9999', { ...others, clearedAt: 1e15 }, { ...others, clearedAt: undefined }],
-    ['loses a clock offset of ten years', { ...others, offsetMs: TEN_YEARS }, { ...others, offsetMs: 0 }],
-    ['loses a clock offset of ten years back', { ...others, offsetMs: -TEN_YEARS }, { ...others, offsetMs: 0 }],
-    ['keeps a shorter clock offset', { ...others, offsetMs: TEN_YEARS - 1 }, { ...others, offsetMs: TEN_YEARS - 1 }],
+    ['loses a clock offset of a hundred years', { ...others, offsetMs: HUNDRED_YEARS }, { ...others, offsetMs: 0 }],
+    [
+      'loses a clock offset of a hundred years back',
+      { ...others, offsetMs: -HUNDRED_YEARS },
+      { ...others, offsetMs: 0 },
+    ],
+    [
+      'keeps a shorter clock offset',
+      { ...others, offsetMs: HUNDRED_YEARS - 1 },
+      { ...others, offsetMs: HUNDRED_YEARS - 1 },
+    ],
     ['keeps a lease of `provide`', { ...others, provideAt: 7 }, { ...others, provideAt: 7 }],
     ['keeps a logout at 0', { ...others, clearedAt: 0 }, { ...others, clearedAt: 0 }],
     ['loses damaged attempts', { ...whole, retry: { ...whole.retry, attempts: -1 } }, { ...whole, retry: undefined }],
@@ -80,6 +93,11 @@ describe('a damaged record is refused', () => {
     [
       'with a generation that cannot be incremented',
       { ...whole, generation: 2 ** 53 },
+      'generation: expected a whole number, got number',
+    ],
+    [
+      'with a generation that soon cannot be incremented',
+      { ...whole, generation: Number.MAX_SAFE_INTEGER },
       'generation: expected a whole number, got number',
     ],
     [

@@ -147,6 +147,12 @@ describe('a set of the host', () => {
       supplied({ optedOut: true }),
     ],
     [
+      'behind a tombstone counts the attempts with the set before, but no refusals',
+      bare({ optedOut: true, retry: { ...ran, attempts: 3, refusals: 4 } }),
+      setByHost(SET_2, DUE),
+      supplied({ optedOut: true, retry: { ...ran, attempts: 3, refusals: 0 } }),
+    ],
+    [
       'that speaks for the service lifts the tombstone',
       bare({ optedOut: true, clearedAt: 5 }),
       setByRefreshingHost(SET_2, DUE),
@@ -159,6 +165,19 @@ describe('a set of the host', () => {
       supplied({ generation: 1 }),
     ],
     ['counts a generation even if it is the same set', supplied(), setByHost(SET_2, DUE), supplied({ generation: 3 })],
+    ['that the service has ended changes nothing', record({ ended: true }), setByHost(setOf(1), DUE), 'unchanged'],
+    [
+      'that the service has ended, but for another user, belongs to that user',
+      record({ ended: true, user: 'a' }),
+      setByHost(setOf(1), DUE, 'b'),
+      supplied({ set: setOf(1), fingerprints: prints(1), user: 'b', generation: 2 }),
+    ],
+    [
+      'that shares tokens with one that has ended, but lasts longer, replaces it',
+      supplied({ ended: true, set: { ...SET_2, expiresAt: SET_2.expiresAt - 1 } }),
+      setByHost(SET_2, DUE),
+      supplied({ generation: 3 }),
+    ],
     [
       'moves its fingerprint to the front',
       record({ fingerprints: prints(1, 2, 3) }),
@@ -275,10 +294,16 @@ describe('the answer of the service', () => {
       { ...idle, retry: ran, ended: true },
     ],
     [
-      'with the end of a set behind a tombstone drops the set',
+      'with the end of a set behind a tombstone drops the set, and keeps the attempts',
       { ...sent, optedOut: true },
       answered('ended'),
-      { ...idle, set: undefined, optedOut: true },
+      { ...idle, set: undefined, optedOut: true, retry: { ...sent.retry!, isRunning: false } },
+    ],
+    [
+      'with an opt-out behind a tombstone keeps the attempts',
+      { ...sent, optedOut: true },
+      answered('optout'),
+      bare({ generation: 2, optedOut: true, clearedAt: ANSWERED, retry: { ...sent.retry!, isRunning: false } }),
     ],
     ['is late after a logout', bare({ generation: 2 }), answered(SET_2), 'unchanged'],
     ['is late after a set of the host', { ...sent, generation: 2 }, answered(SET_2), 'unchanged'],
@@ -400,7 +425,7 @@ describe('a clock that was set back by an hour', () => {
     [
       'shifts the offset, the arrival and the last attempt',
       record({ retry: ran, offsetMs: MINUTE, clearedAt: 5 }),
-      clockSetBack(record(), HOUR),
+      clockSetBack(record({ offsetMs: MINUTE }), HOUR),
       record({
         offsetMs: HOUR + MINUTE,
         receivedAt: ARRIVAL - HOUR,
@@ -418,6 +443,18 @@ describe('a clock that was set back by an hour', () => {
       'is corrected by the first tab alone',
       record({ receivedAt: ARRIVAL - HOUR }),
       clockSetBack(record(), HOUR),
+      'unchanged',
+    ],
+    [
+      'is corrected for a set whose time of arrival is lost',
+      record({ receivedAt: undefined }),
+      clockSetBack(record({ receivedAt: undefined }), HOUR),
+      record({ offsetMs: HOUR, receivedAt: 0 }),
+    ],
+    [
+      'is corrected by the first tab alone even for such a set',
+      record({ offsetMs: HOUR, receivedAt: 0 }),
+      clockSetBack(record({ receivedAt: undefined }), HOUR),
       'unchanged',
     ],
     [
@@ -650,7 +687,8 @@ describe('every record that a history of steps reaches', () => {
       fc.property(histories, (history) => {
         walk(history, (after, before, name) => {
           expect(after.generation).toBeGreaterThanOrEqual(before.generation);
-          if (['setByHost', 'setByRefreshingHost', 'logout', 'optout', 'erased'].includes(name))
+          const isEndedAgain = before.ended && after.set === before.set;
+          if (!isEndedAgain && ['setByHost', 'setByRefreshingHost', 'logout', 'optout', 'erased'].includes(name))
             expect(after.generation).toBe(before.generation + 1);
         });
       }),
@@ -668,11 +706,12 @@ describe('every record that a history of steps reaches', () => {
     );
   });
 
-  test('keeps attempts and the end of a set only with that set', () => {
+  test('keeps the end of a set only with that set, and attempts also behind a tombstone', () => {
     fc.assert(
       fc.property(histories, (history) => {
         walk(history, (after) => {
-          if (!after.set) expect([after.retry, after.ended]).toEqual([undefined, undefined]);
+          if (!after.set) expect(after.ended).toBeUndefined();
+          if (!after.set && !after.optedOut) expect(after.retry).toBeUndefined();
         });
       }),
     );

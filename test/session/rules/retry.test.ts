@@ -336,6 +336,7 @@ describe('a stored retry state', () => {
           [`reads as none with a negative ${field}`, { ...state, [field]: -1 }, undefined],
           [`reads as none with a ${field} that is no number`, { ...state, [field]: '1' }, undefined],
           [`reads as none with an infinite ${field}`, { ...state, [field]: Number.POSITIVE_INFINITY }, undefined],
+          [`reads as none with an absurd ${field}`, { ...state, [field]: 1e300 }, undefined],
         ] as const,
     ),
   ])('%s', (_, stored, expected) => {

@@ -1,0 +1,33 @@
+/**
+ * Stops the use of PGlite after an error that ends PostgreSQL, such as a disk without room for the log of the database.
+ *
+ * PostgreSQL would end its process. In WebAssembly the next statement, also a ROLLBACK, runs in an endless loop: nothing else in
+ * the process would ever run again, not even its signal handlers. Committed transactions are in the files.
+ */
+
+import type { PGlite } from '@electric-sql/pglite';
+import { TokenError } from '../token/index.ts';
+import { storageError } from './engine-errors.ts';
+
+const endsEngine = (error: unknown): boolean =>
+  ['FATAL', 'PANIC'].includes((error as { readonly severity?: string } | undefined)?.severity ?? '');
+
+/** Refuse every statement after such an error. Returns a function that tells whether one has occurred. */
+export function stopAfterPanic(engine: PGlite): () => boolean {
+  let reason: string | undefined;
+  // Each statement goes through this method.
+  const runSync = engine.execProtocolRawSync.bind(engine);
+  engine.execProtocolRawSync = (message) => {
+    if (reason === undefined) return runSync(message);
+    throw new TokenError('storage_failed', `${reason}; PGlite has stopped: start the process again`);
+  };
+  // Noted before PGlite goes on to the next statement.
+  const note = (error: unknown): never => {
+    if (reason === undefined && endsEngine(error)) reason = storageError(error, 'a statement failed').message;
+    throw error;
+  };
+  const [exec, stream] = [engine.execProtocol.bind(engine), engine.execProtocolStream.bind(engine)];
+  engine.execProtocol = (...args) => exec(...args).catch(note);
+  engine.execProtocolStream = (...args) => stream(...args).catch(note);
+  return () => reason !== undefined;
+}

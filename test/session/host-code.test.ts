@@ -1,0 +1,165 @@
+/** Code of the host that a session calls, and that throws, rejects, or calls the session in return. */
+
+import { expect, test, vi } from 'vitest';
+import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
+import { MINUTE, START, until } from '../support/fixtures.ts';
+import { fixtureForEachTest, recordOf, success, watchRejections } from './fixtures.ts';
+
+const fixture = fixtureForEachTest();
+
+const deny = () => {
+  throw new Error('denied');
+};
+const reject = () => Promise.reject(new Error('denied'));
+
+test.each([
+  ['throw', deny],
+  ['reject', reject],
+])('`open` and `close` of a store, and a logger, may %s', async (_, fail) => {
+  const { seen, stop } = watchRejections();
+  const store: Store = { ...memoryStore(), open: fail, close: fail };
+  const { session } = fixture.open({ store, logger: { debug: fail } });
+  await session.ready;
+  await session.setTokens(success(1));
+  expect(session.advertisingToken).toBe('advertising-1');
+  session.close();
+  await fixture.settle();
+  stop();
+  expect(seen).toEqual([]);
+});
+
+test('a response whose body fails to be cancelled is a malformed one', async () => {
+  const { seen, stop } = watchRejections();
+  const chunk = new Uint8Array(40_000).fill(65);
+  const body = () => new ReadableStream({ pull: (controller) => controller.enqueue(chunk), cancel: deny });
+  const { session } = fixture.openStored({ fetch: async () => new Response(body()) });
+  await session.ready;
+  await expect(session.refresh()).rejects.toMatchObject({ code: 'malformed_response' });
+  await fixture.settle();
+  stop();
+  expect(seen).toEqual([]);
+});
+
+const revokedProxy = () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+};
+
+const UNREADABLE: [what: string, thrown: unknown][] = [
+  ['an object whose getter throws', Object.defineProperty({}, 'status', { get: deny })],
+  ['an object whose name cannot be read', Object.defineProperty({}, 'name', { get: deny })],
+  ['a revoked proxy', revokedProxy()],
+  ['an object whose class has a symbol for its name', { constructor: { name: Symbol('name') } }],
+];
+
+test.each(UNREADABLE)('`fetch` may reject with %s: the refresh fails like any other', async (_, thrown) => {
+  vi.spyOn(console, 'warn').mockReturnValue();
+  const { seen, stop } = watchRejections();
+  const { session } = fixture.openStored({ fetch: () => Promise.reject(thrown) });
+  await session.ready;
+  await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
+  stop();
+  expect(seen).toEqual([]);
+});
+
+test.each(UNREADABLE)('a consent gate may reject with %s: it is reported as failed', async (_, thrown) => {
+  vi.spyOn(console, 'warn').mockReturnValue();
+  const { seen, stop } = watchRejections();
+  const { session } = fixture.open({ consent: () => Promise.reject(thrown) });
+  await until(() => session.state.lastError);
+  expect(session.state.lastError).toMatchObject({
+    code: 'no_consent',
+    message: expect.stringMatching(/failed with [Oo]bject;/),
+  });
+  stop();
+  expect(seen).toEqual([]);
+});
+
+test.each(UNREADABLE)('`provide` may reject with %s: it is called again with back-off', async (_, thrown) => {
+  vi.spyOn(console, 'warn').mockReturnValue();
+  const { seen, stop } = watchRejections();
+  let calls = 0;
+  const provide: SessionOptions['provide'] = async () => {
+    if (++calls === 1) throw thrown;
+    return success(5);
+  };
+  const { session, events } = fixture.open({ provide });
+  await session.ready;
+  await fixture.advance(5 * MINUTE);
+  stop();
+  expect(seen).toEqual([]);
+  expect(events).toContainEqual(['error', 'provide_failed']);
+  expect(session.advertisingToken).toBe('advertising-5');
+});
+
+test('a logger may read the state: each change is logged and announced once', async () => {
+  const logged: unknown[] = [];
+  let read = (): unknown => undefined;
+  const { session } = fixture.open({ logger: { debug: (_, what) => void logged.push(what, read()) } });
+  read = () => session.state;
+  let changes = 0;
+  session.subscribe(() => changes++);
+  await session.ready;
+  await session.setTokens(success(1));
+  await fixture.settle();
+  expect(logged.length).toBeLessThan(20);
+  expect(changes).toBeLessThan(10);
+});
+
+test('a logger may not change `state.next`: a subscriber who reads the state is not called again and again', async () => {
+  const debug = (_: string, what: object) => void Object.assign(what, { loggedAt: Date.now() });
+  const { session } = fixture.open({ logger: { debug } as never });
+  let changes = 0;
+  session.subscribe(() => {
+    // Endless changes would block the test.
+    if (++changes < 100) void session.state;
+  });
+  await session.ready;
+  await session.setTokens(success(1));
+  await fixture.settle();
+  expect(session.state.next).toSatisfy(Object.isFrozen);
+  expect(changes).toBeLessThan(10);
+});
+
+test('`provide` may close the session when it is aborted: nothing is sent any more, and no timer is left', async () => {
+  const name = 'closed-by-its-provide';
+  const store = memoryStore();
+  let calls = 0;
+  const provide: SessionOptions['provide'] = ({ signal }) =>
+    new Promise(() => {
+      calls++;
+      signal.addEventListener('abort', () => session.close());
+    });
+  const { session } = fixture.open({ store, name, provide });
+  await until(() => calls === 1);
+  // Another tab brings a set whose refresh is due.
+  await store.update(() => recordOf(1, START - 20 * MINUTE));
+  const other = new BroadcastChannel(name);
+  other.postMessage(1);
+  await until(() => session.state.next === undefined);
+  await fixture.settle();
+  other.close();
+  expect(fixture.sent).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test.each<[string, SessionOptions['provide']]>([
+  ['says that nobody is signed in', async () => null],
+  ['is missing', undefined],
+])(
+  'a listener of `needsTokens` signs the same user in each time, and `provide` %s: it is told twice',
+  async (_, provide) => {
+    const { session } = fixture.open({ provide });
+    let calls = 0;
+    // Endless calls would block the test.
+    session.on('needsTokens', () => ++calls < 20 && session.signIn({ user: 'reader' }).catch(() => {}));
+    await session.ready;
+    await fixture.settle();
+    await until(() => calls > 1);
+    await fixture.settle();
+    expect(calls).toBe(2);
+    await session.setTokens(success(1));
+    expect(session.advertisingToken).toBe('advertising-1');
+  },
+);
