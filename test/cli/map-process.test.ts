@@ -6,10 +6,8 @@ import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createFixture, type Fixture, tessera } from './fixtures.ts';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 // Absolute paths: some processes run in another folder.

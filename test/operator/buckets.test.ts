@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseSinceTimestamp } from '../../src/operator/endpoints/buckets.ts';
 import { fromB64, toB64 } from '../../src/token/bytes.ts';
 import { aesKey } from '../../src/token/cipher.ts';
@@ -113,10 +113,6 @@ describe('the list of rotated buckets', () => {
 });
 
 describe('a list of all buckets', () => {
-  // A reader has 5 s for each part of it, and a minute for all: on a busy machine a test may take longer.
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
-  afterEach(() => void vi.useRealTimers());
-
   const request = async (service: ReturnType<typeof createTestService>, binary: boolean) => {
     const { apiKey, clientSecret } = service.participant;
     const body = await envelope({ since_timestamp: 0 }, clientSecret, service.now);
