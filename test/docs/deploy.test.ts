@@ -30,6 +30,7 @@ interface Service {
   readonly volumes?: readonly string[];
   readonly secrets?: readonly string[];
   readonly networks?: readonly string[];
+  readonly deploy?: { readonly replicas: number };
   readonly profiles?: readonly string[];
   readonly depends_on?: readonly string[] | Readonly<Record<string, object>>;
 }
@@ -225,6 +226,13 @@ describe('metrics', () => {
       for (const [, group = ''] of expression.matchAll(/by \(([^)]*)\)/g))
         for (const label of group.split(/, */)) expect([...labelsOfAll], expression).toContain(label);
     }
+  });
+
+  // Prometheus drops a target that is no longer in DNS, and with it the series `up`.
+  test('an alert notices that a node of compose.yaml is missing', async () => {
+    const { replicas } = compose.services['operator']!.deploy!;
+    expect(await alerts()).toContain(`count(up{job="tessera"} == 1) < ${replicas}`);
+    expect(await readFile(`${root}docs/guide/monitoring.md`, 'utf8')).toContain(`fewer than ${replicas} nodes answer`);
   });
 
   test('docs/guide/monitoring.md lists every metric and every alert', async () => {
