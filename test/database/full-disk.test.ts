@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { lockFolder } from '../../src/database/folder-lock.ts';
-import { emptyFolder, freshPlace } from './places.ts';
+import { emptyFolder, freshLocation } from './locations.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -25,7 +25,7 @@ const outputOf = async (script: string): Promise<string[]> => {
 };
 
 test('a process whose database has ended refuses every statement with the cause, runs on and loses nothing', async () => {
-  const folder = await freshPlace('pglite');
+  const folder = await freshLocation('pglite');
   const first = await openDatabase(folder);
   await first.script('CREATE TABLE t (id integer)');
   await first.query('INSERT INTO t VALUES (1)');
@@ -55,9 +55,9 @@ test('a process whose database has ended refuses every statement with the cause,
 
 test.each([
   ['a new folder', emptyFolder],
-  ['an existing folder', () => freshPlace('pglite')],
-])('%s on a full disk is reported as such, not as damaged', async (_, place) => {
-  const folder = await place();
+  ['an existing folder', () => freshLocation('pglite')],
+])('%s on a full disk is reported as such, not as damaged', async (_, create) => {
+  const folder = await create();
   // Every write of PostgreSQL fails, as on a full disk.
   const lines =
     await outputOf(`fs.writeSync = () => { throw Object.assign(new Error(), { code: 'ENOSPC', errno: -28 }); };
