@@ -196,6 +196,12 @@ describe('a set of the host', () => {
       setByProvide(record({ retry: ran }))(SET_2, DUE),
       supplied({ retry: { ...ran, refusals: 0 } }),
     ],
+    [
+      'by `provide` that the service has ended changes nothing, not even the attempts',
+      record({ ended: true, retry: ran }),
+      setByProvide(record({ ended: true, retry: ran }))(setOf(1), DUE),
+      'unchanged',
+    ],
     ['by `provide` without earlier attempts counts none', bare(), setByProvide(bare())(SET_2, DUE), supplied()],
     ['by `provide` is late after a logout', bare({ generation: 2 }), setByProvide(record())(SET_2, DUE), 'unchanged'],
     [
