@@ -16,7 +16,7 @@
 
 import type { TokenError } from '../../token/errors.ts';
 
-/** The attempts to refresh one set that have brought no newer set, counted over all tabs. */
+/** The attempts to refresh that have brought no newer set, or one that had expired on arrival, counted over all tabs. */
 export interface RetryState {
   /** Attempts so far, including those whose tab was closed before the answer. */
   readonly attempts: number;
