@@ -281,7 +281,6 @@ describe('without Web Locks, a lease in the record', () => {
       startedAt: START + HOUR,
       isRunning: true,
       waitMs: 0,
-      spacingMs: 0,
       retryAfterMs: 0,
     };
     const { session } = fixture.open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), retry }) });

@@ -71,7 +71,7 @@ export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, si
   ...emptyRecord(baseUrl),
   generation: generation + 1,
   offsetMs,
-  ...(optedOut && { optedOut }),
+  optedOut,
   // The signal of the user who leaves may still be in that cache.
   signalGeneration,
 });
@@ -91,8 +91,9 @@ export function setByHost(set: TokenSet, now: number, user?: string, keepsAttemp
     const fingerprint = fingerprintOf(set);
     const others = (record.fingerprints ?? []).filter((known) => known !== fingerprint);
     const fingerprints = [fingerprint, ...others].slice(0, MAX_FINGERPRINTS);
-    const retry = (keepsAttempts || record.optedOut) && record.retry && { ...record.retry, refusals: 0 };
-    return { ...erased(record), set, receivedAt: now, fingerprints, ...(user && { user }), ...(retry && { retry }) };
+    const isCounted = keepsAttempts || record.optedOut;
+    const retry = isCounted && record.retry ? { ...record.retry, refusals: 0 } : undefined;
+    return { ...erased(record), set, receivedAt: now, fingerprints, user, retry };
   };
 }
 
@@ -128,8 +129,8 @@ export function renderedWithPage(set: TokenSet, now: number, user?: string): Tra
 /** Log out at `now`. The fingerprints stay for {@link renderedWithPage}, unless they are to be forgotten too. */
 export function loggedOut(now: number, forget = false): Transition {
   return (record) => {
-    const { fingerprints } = record;
-    return { ...erased(record), ...(!forget && fingerprints && { fingerprints }), clearedAt: now };
+    const fingerprints = forget ? undefined : record.fingerprints;
+    return { ...erased(record), fingerprints, clearedAt: now };
   };
 }
 

@@ -483,7 +483,7 @@ describe('the claim of a refresh', () => {
   const running = record({ retry: retry({ startedAt: DUE - 2 * SECOND, isRunning: true }) });
   const paused = record({ retry: retry({ startedAt: DUE - SECOND, waitMs: MINUTE, outages: 1 }) });
   const slept = record({ retry: retry({ startedAt: DUE - MINUTE, waitMs: HOUR, outages: 9 }) });
-  const spaced = record({ retry: retry({ startedAt: DUE - SECOND, attempts: 5, spacingMs: 180_000 }) });
+  const spaced = record({ retry: retry({ startedAt: DUE - SECOND, attempts: 5 }) });
   test.each<
     readonly [
       sentence: string,
