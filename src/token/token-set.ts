@@ -138,8 +138,14 @@ function unparsedFault(input: unknown): string | undefined {
  * @example response.json({ status: 'success', body: toWire(tokens) });
  */
 export function toWire(set: TokenSet): WireTokenSet {
-  const members = Object.entries(WIRE_NAMES).map(([field, wire]) => [wire, set[field as keyof TokenSet]]);
-  return Object.fromEntries(members) as WireTokenSet;
+  return {
+    advertising_token: set.advertisingToken,
+    refresh_token: set.refreshToken,
+    refresh_response_key: set.responseKeyB64,
+    refresh_from: set.refreshAt,
+    identity_expires: set.expiresAt,
+    refresh_expires: set.endsAt,
+  };
 }
 
 function parseString(name: string, value: unknown): string {
