@@ -6,7 +6,7 @@
  */
 
 import type { Phase, Session } from '../session/index.ts';
-import { checkAdapterOptions } from './adapter-options.ts';
+import { checkAdapterOptions, checkSession } from './adapter-options.ts';
 
 /** Options of `connectSecureSignals`. */
 export interface SecureSignalsOptions {
@@ -120,8 +120,8 @@ const pushOnce = (provider: SharedProvider, id: string, idName: keyof Provider) 
   });
 };
 
-/** The options, with the choices of each that has some. */
-const OPTIONS = { name: ['uid2', 'euid'], networkCode: null, register: null };
+/** What each option takes. */
+const OPTIONS = { name: ['uid2', 'euid'], networkCode: 'string', register: 'boolean' } as const;
 
 /** The id of Google's list of providers, and the global that Google's hosted script calls. */
 const NAMES = {
@@ -143,6 +143,7 @@ const NAMES = {
 export function connectSecureSignals(session: Session, options: SecureSignalsOptions = {}): () => void {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectSecureSignals', OPTIONS, options);
   if (typeof window === 'undefined') return () => {}; // on a server
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectSecureSignals', session);
   const { name = 'uid2', networkCode, register = true } = options;
   const { standard, hosted } = NAMES[name];
   const id = networkCode ?? standard;
