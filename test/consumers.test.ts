@@ -179,6 +179,30 @@ test('a server that renders imports the package, and no global changes', async (
   expect(JSON.parse(stdout)).toEqual({ html: '<p>function</p>', same: true });
 });
 
+test('on a server the drop-in does nothing: nobody is signed in, and the process ends', async () => {
+  const source = `
+    import { installUid2 } from 'tessera-id/uid2';
+    const asked = [];
+    globalThis.fetch = async (url) => asked.push(url);
+    const uid2 = installUid2();
+    uid2.callbacks.push((event) => {
+      asked.push(event);
+      __uid2.init({});
+    });
+    uid2.init({ baseUrl: 'https://operator.example', identity: {} });
+    uid2.setIdentity({});
+    uid2.getAdvertisingTokenAsync().catch(() => {});
+    const read = [uid2.getAdvertisingToken() ?? null, uid2.getIdentity(), uid2.isInitComplete()];
+    uid2.disconnect();
+    uid2.abort();
+    console.log(JSON.stringify({ read, asked, global: typeof __uid2 }));
+  `;
+  const file = join(user.folder, 'drop-in.mjs');
+  await writeFile(file, source);
+  const { stdout } = await run(process.execPath, [file], { cwd: user.folder, timeout: 30_000 });
+  expect(JSON.parse(stdout)).toEqual({ read: [null, null, false], asked: [], global: 'undefined' });
+});
+
 test('on a server the adapters do nothing, and the gates of a CMP and of the browser give no consent', async () => {
   const source = `
     import { createSession } from 'tessera-id';

@@ -83,6 +83,23 @@ describe('time', () => {
     expect(ran).toEqual(['early', 'repeated', 'repeated', 'late 300', 'repeated']);
   });
 
+  test('`AbortSignal.timeout` waits for virtual time: a request of the page that is given up after five seconds', async () => {
+    const real = AbortSignal.timeout;
+    open();
+    testbed.hang();
+    const outcome = vi.fn();
+    void testbed.fetch(`${testbed.baseUrl}/`, { signal: AbortSignal.timeout(5_000) }).catch(outcome);
+    // The longest delay is that of a timer, and no shorter one.
+    const late = AbortSignal.timeout(Number.MAX_SAFE_INTEGER);
+    await testbed.advance('4999 ms');
+    expect(outcome).not.toHaveBeenCalled();
+    await testbed.advance('1 ms');
+    expect(outcome).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ name: 'TimeoutError' }));
+    expect(late.aborted).toBe(false);
+    await testbed.close();
+    expect(AbortSignal.timeout).toBe(real);
+  });
+
   test('`util.promisify(setTimeout)` waits for virtual time, and can be aborted', async () => {
     open();
     const pause = promisify(setTimeout);
