@@ -192,6 +192,33 @@ test('wrong arguments are refused, naming what was expected', () => {
   expect(() => createTestbed({ start: new Date('never') })).toThrow('start: expected a date or epoch ms, got object');
 });
 
+test.each<[options: unknown, message: string]>([
+  [null, 'options: expected object, got null'],
+  [{ user: 'user@example.com' }, 'user: expected object, got string'],
+  [{ user: {} }, 'user: expected exactly one of email, emailHash, phone, phoneHash, got none of them'],
+  [
+    { user: { email: 'user@example.com', phone: '+12345678901' } },
+    'user: expected exactly one of email, emailHash, phone, phoneHash, got email and phone',
+  ],
+  [{ user: { email: 5 } }, 'user.email: expected string, got number'],
+  [{ user: '' }, 'user: expected object or null, got empty string'],
+  [{ start: null }, 'start: expected a date or epoch ms, got null'],
+  [{ start: '2031-01-01' }, 'start: expected a date or epoch ms, got string'],
+  [{ lifetimes: null }, 'lifetimes: expected object, got null'],
+  [{ operator: 'EUID' }, 'operator: expected object, got string'],
+  [{ installClock: 'no' }, 'installClock: expected boolean, got string'],
+])('wrong options are refused before anything is created: %j', (options, message) => {
+  expect(() => createTestbed(options as never)).toThrow(new TypeError(message));
+  open();
+});
+
+test('a wrong user of `signIn`, and wrong options of a session, are refused where they are passed', () => {
+  open();
+  expect(() => testbed.signIn('user@example.com' as never)).toThrow('signIn: expected object, got string');
+  expect(() => testbed.signIn({ emial: 'user@example.com' } as never)).toThrow('signIn.emial: expected one of email');
+  expect(() => testbed.session(null as never)).toThrow('session: options: expected object, got null');
+});
+
 describe('faults', () => {
   test('`offline()`: one error, the token stays until it expires; `online()`: a token again', async () => {
     open();
