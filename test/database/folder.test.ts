@@ -117,7 +117,7 @@ describe('the lock file of another process', () => {
     await once(child, 'exit');
     return child.pid!;
   };
-  const YOUNG = ABANDONED_AFTER_MS - 10_000;
+  const YOUNG = ABANDONED_AFTER_MS / 2;
   const OLD = ABANDONED_AFTER_MS + 10_000;
   const SHORT_WATCH_MS = 200;
 

@@ -105,7 +105,7 @@ test('a job that waits for the rows of another process ends when it is stopped, 
   await mappings.close();
   await database.close();
   await release();
-}, 60_000);
+});
 
 test('a source with rows that another process has locked does not delay close()', async () => {
   const place = await freshLocation('postgres');
@@ -127,7 +127,7 @@ test('a source with rows that another process has locked does not delay close()'
   expect(await job).toMatchObject({ code: 'closed' });
   await database.close();
   await release();
-}, 60_000);
+});
 
 test('a job maps the due rows of its source that another process has locked and left unchanged', async () => {
   const place = await freshLocation('postgres');
@@ -182,7 +182,7 @@ test('a check of opt-outs waits for rows that another process has locked, unless
   expect(await closed).toMatchObject({ code: 'closed' });
   await database.close();
   await releaseAgain();
-}, 60_000);
+});
 
 test('a check of opt-outs that fails has ended its write before it rejects', async () => {
   const its = service();

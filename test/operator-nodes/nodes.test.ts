@@ -116,8 +116,8 @@ describe.each(KINDS)('on %s', (kind) => {
     for (const failure of await Promise.all(callers)) expect(String(failure)).toMatch(/fetch failed|terminated/);
 
     const again = await startNode(args);
-    const statuses = await Promise.all(acknowledged.map((email) => statusOf(again, email)));
-    expect(statuses).toEqual(acknowledged.map(() => 'optout'));
+    // One after the other: a request that waits for others too long is answered 503.
+    for (const email of acknowledged) expect(await statusOf(again, email)).toBe('optout');
     expect(acknowledged.length).toBeGreaterThanOrEqual(200);
   });
 

@@ -45,11 +45,17 @@ const setReadOnly = async (isReadOnly: boolean): Promise<void> => {
   const name = new URL(place).pathname.slice(1);
   const admin = await openDatabase(place.replace(/[^/]+$/, 'postgres'), { connections: 1 });
   await admin.script(`ALTER DATABASE ${name} SET default_transaction_read_only = ${isReadOnly}`);
-  // The setting is that of new connections.
-  await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+  // The setting is that of new connections: no former one may be left, on which a statement could still be written.
+  const former = await admin.query<{ pid: number }>(
+    'SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1',
+    [name],
+  );
+  const pids = former.map(({ pid }) => pid);
+  const left = () => admin.query('SELECT pid FROM pg_stat_activity WHERE pid = ANY($1::integer[])', [pids]);
+  await expect.poll(left, { timeout: 60_000 }).toEqual([]);
+  // By the end of this exchange the operator has read that its connections are lost.
   await admin.close();
 };
-// A connection that has just been cut may fail once more.
 const eventually = (http: () => Promise<number>, expected: number) =>
   expect.poll(http, { timeout: 60_000, interval: 50 }).toBe(expected);
 
