@@ -10,7 +10,7 @@ import { createMappings, type Summary } from '../../src/mapping/index.ts';
 import { createOperator, type Operator } from '../../src/operator/index.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
 import { createClient } from '../../src/server/index.ts';
-import { freshPlace, KINDS } from '../database/places.ts';
+import { freshLocation, KINDS } from '../database/locations.ts';
 import { ROOT } from '../operator/fixtures.ts';
 import { NOON, people, stored } from './fixtures.ts';
 
@@ -93,7 +93,7 @@ let undisturbedText: Promise<string> | undefined;
 /** The result of an uninterrupted job, which is the same for all tests. */
 const undisturbed = (): Promise<string> => (undisturbedText ??= mapUndisturbed());
 const mapUndisturbed = async (): Promise<string> => {
-  const database = await freshPlace('postgres');
+  const database = await freshLocation('postgres');
   const mappings = await createMappings({ client: createClient({ ...service, now: () => NOON }), database });
   await mappings.map(people(ROWS));
   await mappings.close();
@@ -103,7 +103,7 @@ const mapUndisturbed = async (): Promise<string> => {
 test.each(KINDS)(
   'a job that was killed several times ends with the mappings of an uninterrupted one (%s)',
   async (kind) => {
-    const database = await freshPlace(kind);
+    const database = await freshLocation(kind);
     // While it reads the source, and near the end.
     for (const share of [0.01, 0.6]) {
       const mapper = await startMapper(database);
@@ -154,7 +154,7 @@ const serviceForTwo = async () => {
 test(
   'two processes on one PostgreSQL share a job, and no row is requested twice',
   async () => {
-    const database = await freshPlace('postgres');
+    const database = await freshLocation('postgres');
     const mappers = await Promise.all((await serviceForTwo()).map((at) => startMapper(database, at)));
     for (const { go } of mappers) go();
     const [one, other] = await Promise.all(mappers.map(({ done }) => done()));
@@ -170,7 +170,7 @@ test(
 test(
   'if one of two processes is killed, the other completes its rows',
   async () => {
-    const database = await freshPlace('postgres');
+    const database = await freshLocation('postgres');
     const [killed, left] = await Promise.all([startMapper(database), startMapper(database)]);
     killed.go();
     await killed.until(({ mapped = 0 }) => mapped > 0);

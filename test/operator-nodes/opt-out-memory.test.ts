@@ -9,7 +9,7 @@ import { resolveOptions } from '../../src/operator/options.ts';
 import { createOptOutMemory, MAX_AGE_MS, type OptOutMemory } from '../../src/operator/state/opt-out-memory.ts';
 import { TABLES } from '../../src/operator/state/tables.ts';
 import { TokenError } from '../../src/token/index.ts';
-import { freshPlace, KINDS, type Kind } from '../database/places.ts';
+import { freshLocation, KINDS, type Kind } from '../database/locations.ts';
 import { startProxy } from '../database/proxy.ts';
 import { ALL_ROLES, createCalls, ROOT } from '../operator/fixtures.ts';
 
@@ -71,7 +71,7 @@ const endFollowers = async (admin: Database): Promise<number> =>
 
 describe.each(KINDS)('on %s', (kind: Kind) => {
   test('10,000 refreshes cause no opt-out query', async () => {
-    const node = await startNode(await freshPlace(kind));
+    const node = await startNode(await freshLocation(kind));
     // What has been read does not grow old: a node that is kept busy for a second asks the database.
     vi.useFakeTimers({ toFake: ['performance'] });
     await node.becomesCurrent();
@@ -85,7 +85,7 @@ describe.each(KINDS)('on %s', (kind: Kind) => {
   });
 
   test('an opt-out counts at once on the node that took it, and after a restart', async () => {
-    const place = await freshPlace(kind);
+    const place = await freshLocation(kind);
     const node = await startNode(place);
     await node.becomesCurrent();
     const sets = await Promise.all([1, 2, 3].map((at) => node.generate({ email: `leaver-${at}@example.com` })));
@@ -102,7 +102,7 @@ describe.each(KINDS)('on %s', (kind: Kind) => {
   });
 
   test('opt-outs that an older version has recorded are read', async () => {
-    const database = opened(await openDatabase(await freshPlace(kind)));
+    const database = opened(await openDatabase(await freshLocation(kind)));
     await migrate(database, { ...TABLES, steps: TABLES.steps.slice(0, 3) });
     const insert = `INSERT INTO tessera_opt_outs SELECT encode(sha256(n::text::bytea), 'base64'), 0, 0, 0
       FROM generate_series($1::integer, $2::integer) n`;
@@ -118,7 +118,7 @@ describe.each(KINDS)('on %s', (kind: Kind) => {
   });
 
   test('beyond the bound every refresh asks the database', async () => {
-    const database = opened(await openDatabase(await freshPlace(kind)));
+    const database = opened(await openDatabase(await freshLocation(kind)));
     await migrate(database, TABLES);
     await database.query(
       `INSERT INTO tessera_opt_outs SELECT encode(sha256(n::text::bytea), 'base64'), 0, 0, 0 FROM generate_series(1, 20) n`,
@@ -135,7 +135,7 @@ describe.each(KINDS)('on %s', (kind: Kind) => {
 describe('two nodes on one PostgreSQL', () => {
   /** Start two nodes, and an administrator of their database. */
   const startTwo = async (wrap?: (database: Database) => Database): Promise<[Node, Node, Database]> => {
-    const place = await freshPlace('postgres');
+    const place = await freshLocation('postgres');
     const one = await startNode(place);
     const other = await startNode(place, wrap);
     await one.becomesCurrent();
@@ -203,8 +203,8 @@ describe('two nodes on one PostgreSQL', () => {
   });
 
   test('honour them while the connection that follows them hangs, and follow again after it', async () => {
-    const proxy = opened(await startProxy(Number(new URL(await freshPlace('postgres')).port)));
-    const place = await freshPlace('postgres');
+    const proxy = opened(await startProxy(Number(new URL(await freshLocation('postgres')).port)));
+    const place = await freshLocation('postgres');
     const behind = opened(await openDatabase(place.replace(/:\d+\//, `:${proxy.port}/`), { statementTimeoutMs: 1000 }));
     const one = await startNode(place);
     const other = await startNode(place, (database) => ({
@@ -224,7 +224,7 @@ describe('two nodes on one PostgreSQL', () => {
 
 describe('the memory on PostgreSQL', () => {
   const start = async () => {
-    const place = await freshPlace('postgres');
+    const place = await freshLocation('postgres');
     const database = opened(await openDatabase(place));
     await migrate(database, TABLES);
     const memory = opened(createOptOutMemory(database));
@@ -313,7 +313,7 @@ describe('the memory on PostgreSQL', () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const [primary, replica] = await Promise.all(
       [1, 2].map(async () => {
-        const database = opened(await openDatabase(await freshPlace('postgres')));
+        const database = opened(await openDatabase(await freshLocation('postgres')));
         await migrate(database, TABLES);
         await insert(database, 1, 10);
         return database;
@@ -372,7 +372,7 @@ describe('the memory on PostgreSQL', () => {
 describe.each(KINDS)('an opt-out whose transaction fails after its commit, on %s', (kind: Kind) => {
   test('counts on the node that took it', async () => {
     let isFailing = false;
-    const node = await startNode(await freshPlace(kind), ({ subscribe, ...database }) => ({
+    const node = await startNode(await freshLocation(kind), ({ subscribe, ...database }) => ({
       ...database,
       ...(subscribe && { subscribe }),
       transaction: async (work, options) => {

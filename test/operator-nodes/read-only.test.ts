@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Operator, OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator } from '../../src/operator/index.ts';
-import { freshPlace } from '../database/places.ts';
+import { freshLocation } from '../database/locations.ts';
 import { ALL_ROLES, createCalls, ROOT } from '../operator/fixtures.ts';
 
 const open: { close(): Promise<void> }[] = [];
@@ -17,7 +17,7 @@ const PARTICIPANTS = [{ siteId: 101 }, { siteId: 102, roles: ALL_ROLES }];
 let place: string;
 let warnings: string[];
 beforeEach(async () => {
-  place = await freshPlace('postgres');
+  place = await freshLocation('postgres');
   warnings = [];
 });
 

@@ -2,7 +2,7 @@
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { createOperator, openAdministration } from '../../src/operator/index.ts';
-import { freshPlace } from '../database/places.ts';
+import { freshLocation } from '../database/locations.ts';
 import { createCalls, DAY, ROOT } from '../operator/fixtures.ts';
 
 const open: { close(): Promise<void> }[] = [];
@@ -31,7 +31,7 @@ const start = async (database: string, warnings: string[] = []) => {
 };
 
 test('a node whose clock is days ahead announces and retires no keys, says so once, and keeps the keys in force', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const warnings: string[] = [];
   const { generate, refresh } = await start(place, warnings);
   const { keys } = keep(await openAdministration({ database: place }));
@@ -58,7 +58,7 @@ test.each([
   [-1, 'behind'],
   [1, 'ahead'],
 ])('an administrator whose clock is %d hours off rotates and retires no keys', async (hours, side) => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   await start(place);
   const { keys } = keep(await openAdministration({ database: place }));
   await keys.rotate(DAY);
@@ -73,7 +73,7 @@ test.each([
 });
 
 test('a first start with a wrong clock is refused, before it has stored a key', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   vi.useFakeTimers({ toFake: ['Date'] });
   vi.setSystemTime(Date.now() + 2 * DAY + HALF_HOUR);
   await expect(start(place)).rejects.toThrow(/got one that is 17[34]\d{3} s ahead/);

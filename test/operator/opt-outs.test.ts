@@ -72,7 +72,11 @@ describe('the status of raw IDs', () => {
     ['null', { advertising_ids: null }, 'Required Parameter Missing: advertising_ids'],
     ['a string', { advertising_ids: 'x' }, 'advertising_ids must be an array'],
     ['an object', { advertising_ids: {} }, 'advertising_ids must be an array'],
-    ['5001 IDs', { advertising_ids: Array(5001).fill('x') }, 'Request payload is too large'],
+    [
+      '5001 IDs',
+      { advertising_ids: Array(5001).fill('x') },
+      'Request payload is too large: expected at most 5000 raw IDs, got 5001',
+    ],
   ])('%s is a client error', async (_, payload, message) => {
     const { http, json } = await createTestService().call(PATH, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);

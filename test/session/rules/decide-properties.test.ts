@@ -114,8 +114,8 @@ describe('every decision', () => {
       expect(after.notBefore).toBeLessThanOrEqual(now);
       if (attempt.kind === 'provide') return;
       const retry = currentRetry(record.retry, now);
-      const forcedMs = Math.max(retry?.spacingMs ?? 0, retry?.retryAfterMs ?? 0);
-      if (retry) expect(retry.startedAt + forcedMs).toBeLessThanOrEqual(now);
+      const spacingMs = !retry || retry.attempts < 5 ? 0 : retry.attempts < 15 ? 180_000 : 125_000;
+      if (retry) expect(retry.startedAt + Math.max(spacingMs, retry.retryAfterMs)).toBeLessThanOrEqual(now);
       if (retry && !page.wakeAttemptAt) expect(retry.startedAt + retry.waitMs).toBeLessThanOrEqual(now);
     });
   });

@@ -193,6 +193,12 @@ describe('a set of the host', () => {
       setByProvide(record({ retry: ran }))(SET_2, DUE),
       supplied({ retry: { ...ran, refusals: 0 } }),
     ],
+    [
+      'by `provide` that the service has ended changes nothing, not even the attempts',
+      record({ ended: true, retry: ran }),
+      setByProvide(record({ ended: true, retry: ran }))(setOf(1), DUE),
+      'unchanged',
+    ],
     ['by `provide` without earlier attempts counts none', bare(), setByProvide(bare())(SET_2, DUE), supplied()],
     ['by `provide` is late after a logout', bare({ generation: 2 }), setByProvide(record())(SET_2, DUE), 'unchanged'],
     [
@@ -474,7 +480,7 @@ describe('the claim of a refresh', () => {
   const running = record({ retry: retry({ startedAt: DUE - 2 * SECOND, isRunning: true }) });
   const paused = record({ retry: retry({ startedAt: DUE - SECOND, waitMs: MINUTE, outages: 1 }) });
   const slept = record({ retry: retry({ startedAt: DUE - MINUTE, waitMs: HOUR, outages: 9 }) });
-  const spaced = record({ retry: retry({ startedAt: DUE - SECOND, attempts: 5, spacingMs: 180_000 }) });
+  const spaced = record({ retry: retry({ startedAt: DUE - SECOND, attempts: 5 }) });
   test.each<
     readonly [
       sentence: string,
