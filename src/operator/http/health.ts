@@ -1,12 +1,12 @@
 /** Answers whether the state can be reached. Many probes at once, or one after the other, cost one query per second. */
 
-import { reasonOf } from '../failure-fields.ts';
 import type { Logger } from '../options.ts';
+import { createOutageLog } from '../outage-log.ts';
 import type { State } from '../state/state.ts';
 
 const CACHE_MS = 1000;
 
-/** Create a health check. `now` is a clock that never goes back, ms. The first of several failures is logged, with its cause. */
+/** Create a health check. `now` is a clock that never goes back, ms. */
 export function createHealthCheck(
   state: Pick<State, 'check'>,
   logger?: Logger,
@@ -14,16 +14,17 @@ export function createHealthCheck(
 ): () => Promise<boolean> {
   let result: Promise<boolean> | undefined;
   let expiresAt = Number.POSITIVE_INFINITY;
-  let wasHealthy = true;
+  const outage = createOutageLog(logger, {
+    failure: 'health check: the database cannot be reached',
+    recovery: 'health check: the database answers again',
+  });
   const check = async (): Promise<boolean> => {
     try {
       await state.check?.();
-      if (!wasHealthy) logger?.info({}, 'health check: the database answers again');
-      wasHealthy = true;
+      outage.recovered();
       return true;
     } catch (error) {
-      if (wasHealthy) logger?.warn(reasonOf(error), 'health check: the database cannot be reached');
-      wasHealthy = false;
+      outage.failed(error);
       return false;
     } finally {
       // From the end of the check: a slow one is shared by everybody who asks meanwhile.

@@ -4,26 +4,26 @@
 // @ts-expect-error
 import postgres from 'rate-limiter-flexible/lib/RateLimiterPostgres.js';
 import type { Database, Value } from '../../database/index.ts';
-import { reasonOf } from '../failure-fields.ts';
 import type { Logger } from '../options.ts';
+import { createOutageLog } from '../outage-log.ts';
 import { memoryRateLimit, type RateLimit, rateLimitOf } from './rate-limit.ts';
 
 const RateLimiterPostgres = postgres as typeof import('rate-limiter-flexible').RateLimiterPostgres;
 
 // A database that can be read but not written still answers mapping requests, so it must not stop them here.
 const withFallback = (shared: RateLimit, own: RateLimit, logger: Logger | undefined): RateLimit => {
-  let isShared = true;
+  const outage = createOutageLog(logger, {
+    failure: 'rate limit: the database cannot count; each process counts its own requests',
+    recovery: 'rate limit: the database counts again',
+  });
   return {
     take: async (key) => {
       try {
         const waitMs = await shared.take(key);
-        if (!isShared) logger?.info({}, 'rate limit: the database counts again');
-        isShared = true;
+        outage.recovered();
         return waitMs;
       } catch (error) {
-        if (isShared)
-          logger?.warn(reasonOf(error), 'rate limit: the database cannot count; each process counts its own requests');
-        isShared = false;
+        outage.failed(error);
         return own.take(key);
       }
     },

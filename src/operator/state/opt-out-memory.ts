@@ -16,6 +16,7 @@ import type { Database, Queries, Subscription } from '../../database/index.ts';
 import { fromB64 } from '../../token/bytes.ts';
 import { reasonOf } from '../failure-fields.ts';
 import type { Logger } from '../options.ts';
+import { createOutageLog } from '../outage-log.ts';
 import { createDigestSet, DIGEST_BYTES } from './digest-set.ts';
 import { OPT_OUT_CHANNEL } from './tables.ts';
 
@@ -171,24 +172,22 @@ const followOnce = async ({ subscribe, read, pause }: Follower, onRead: () => vo
 const follow = async (follower: Follower): Promise<void> => {
   const { forget, pause, mayContinue, logger } = follower;
   let failures = 0;
-  // The last one that was logged: a password that has changed shows only at the next connection.
-  let reason: string | undefined;
+  const outage = createOutageLog(logger, {
+    failure: 'opt-outs: the connection that follows them is lost; refreshes query the database',
+    recovery: 'opt-outs: the connection that follows them is back',
+  });
   while (mayContinue()) {
     try {
       await followOnce(follower, () => {
-        if (failures > 0) logger?.info({}, 'opt-outs: the connection that follows them is back');
+        outage.recovered();
         failures = 0;
-        reason = undefined;
       });
     } catch (error) {
       if (!mayContinue()) return;
       // While nobody followed, rows may have been restored without the triggers: the last row alone would not show it.
       forget();
       failures++;
-      const fields = reasonOf(error);
-      if (failures === 1 || fields.reason !== reason)
-        logger?.warn(fields, 'opt-outs: the connection that follows them is lost; refreshes query the database');
-      reason = fields.reason;
+      outage.failed(error);
       await pause.wait(Math.min(MIN_RECONNECT_MS * 2 ** (failures - 1), MAX_RECONNECT_MS));
     }
   }

@@ -8,8 +8,8 @@
 import { TokenError } from '../../token/index.ts';
 import type { DeriveKey, Keys } from '../crypto/keys.ts';
 import { createKeys } from '../crypto/keys.ts';
-import { reasonOf } from '../failure-fields.ts';
 import type { Logger } from '../options.ts';
+import { createOutageLog } from '../outage-log.ts';
 import type { KeyStore, StoredGeneration } from '../state/state.ts';
 import {
   ANNOUNCE_MS,
@@ -86,7 +86,10 @@ interface Loaded {
 // Returns a function that writes what is due, and returns the generations after it. A database that can be read but not written
 // must not stop the keys that are in force: the change is tried again when the generations are next read.
 const createStepWriter = ({ store, rotationMs, logger }: KeyScheduleOptions, longestMs: number) => {
-  let hasFailed = false;
+  const outage = createOutageLog(logger, {
+    failure: 'keys: a scheduled change cannot be written',
+    recovery: 'keys: scheduled changes are written again',
+  });
   const stepsOf = (list: readonly StoredGeneration[]) =>
     rotationMs === undefined ? [] : scheduledSteps(list, rotationMs, longestMs);
 
@@ -112,11 +115,10 @@ const createStepWriter = ({ store, rotationMs, logger }: KeyScheduleOptions, lon
   return async (list: readonly StoredGeneration[], now: number): Promise<Omit<Loaded, 'readAt'>> => {
     try {
       const current = await write(list, now);
-      hasFailed = false;
+      outage.recovered();
       return { list: current, dueAt: Math.min(...stepsOf(current).map((step) => step.dueAt)) };
     } catch (error) {
-      if (!hasFailed) logger?.warn(reasonOf(error), 'keys: a scheduled change cannot be written');
-      hasFailed = true;
+      outage.failed(error);
       return { list, dueAt: Number.POSITIVE_INFINITY };
     }
   };
