@@ -1,9 +1,10 @@
 /** The packed package in other tools: bundlers, a page without a bundler, a server that renders. */
 
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { root } from '../build/dist.ts';
 import { openPage, startOperator } from './browser/publisher.ts';
 import { serveSite } from './support/browser.ts';
 import { installPacked, run, type User } from './support/packed.ts';
@@ -177,6 +178,49 @@ test('a server that renders imports the package, and no global changes', async (
   await writeFile(file, source);
   const { stdout } = await run(process.execPath, [file], { cwd: user.folder });
   expect(JSON.parse(stdout)).toEqual({ html: '<p>function</p>', same: true });
+});
+
+test('a CommonJS project with TypeScript: `module: node20` compiles and runs, `node16` is refused as docs/troubleshooting.md says', async () => {
+  const folder = await mkdtemp(join(user.folder, 'commonjs-'));
+  await writeFile(join(folder, 'package.json'), '{}');
+  await writeFile(
+    join(folder, 'app.ts'),
+    `import { createClient } from 'tessera-id/server'; import type { Session } from 'tessera-id';
+     export type Users = Session; console.log(typeof createClient);`,
+  );
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const compile = (module: string) =>
+    run(process.execPath, [tsc, '--strict', '--target', 'es2022', '--module', module, '--types', '', 'app.ts'], {
+      cwd: folder,
+    });
+  await compile('node20');
+  expect(await readFile(join(folder, 'app.js'), 'utf8')).toContain('require("tessera-id/server")');
+  expect((await run(process.execPath, ['app.js'], { cwd: folder })).stdout).toBe('function\n');
+  await expect(compile('node16')).rejects.toMatchObject({ stdout: expect.stringMatching(/TS1479.*TS1541/s) });
+});
+
+test('on a server the drop-in does nothing: nobody is signed in, and the process ends', async () => {
+  const source = `
+    import { installUid2 } from 'tessera-id/uid2';
+    const asked = [];
+    globalThis.fetch = async (url) => asked.push(url);
+    const uid2 = installUid2();
+    uid2.callbacks.push((event) => {
+      asked.push(event);
+      __uid2.init({});
+    });
+    uid2.init({ baseUrl: 'https://operator.example', identity: {} });
+    uid2.setIdentity({});
+    uid2.getAdvertisingTokenAsync().catch(() => {});
+    const read = [uid2.getAdvertisingToken() ?? null, uid2.getIdentity(), uid2.isInitComplete()];
+    uid2.disconnect();
+    uid2.abort();
+    console.log(JSON.stringify({ read, asked, global: typeof __uid2 }));
+  `;
+  const file = join(user.folder, 'drop-in.mjs');
+  await writeFile(file, source);
+  const { stdout } = await run(process.execPath, [file], { cwd: user.folder, timeout: 30_000 });
+  expect(JSON.parse(stdout)).toEqual({ read: [null, null, false], asked: [], global: 'undefined' });
 });
 
 test('on a server the adapters do nothing, and the gates of a CMP and of the browser give no consent', async () => {

@@ -1,9 +1,14 @@
 /**
- * Checks of the options of adapters, for the development build: a misspelt name would otherwise have no effect and no error.
- * It knows no adapter.
+ * Checks of what a page passes to adapters, for the development build: a misspelt name, or a value of another type, would
+ * otherwise have no effect and no error. It knows no adapter.
  */
 
-import { choiceFault, nameFault, typeFault } from '../token/checks.ts';
+import type { Session } from '../session/index.ts';
+import { choiceFault, kindOf, nameFault, typeFault } from '../token/checks.ts';
+import { expectedGot } from '../token/errors.ts';
+
+/** What an option takes: one of several strings, or a type as `kindOf` names it. A number is 0 or more, or `Infinity`. */
+type Expected = readonly string[] | 'string' | 'number' | 'boolean' | 'object' | 'array';
 
 declare global {
   /**
@@ -13,25 +18,58 @@ declare global {
   const __TESSERA_PRODUCTION__: true | undefined;
 }
 
+function optionFault(path: string, expected: Expected, value: unknown): string | undefined {
+  if (typeof expected !== 'string') return choiceFault(path, expected, value);
+  if (kindOf(value) !== expected) return expectedGot(path, expected, kindOf(value));
+  const isNumber = typeof value !== 'number' || value >= 0;
+  return isNumber ? undefined : expectedGot(path, 'a number of 0 or more', value);
+}
+
 /**
- * Check the names of options, and the options that are one of several strings.
+ * Check the names and the types of options. One that is undefined counts as left out.
  *
  * @param call   the function of the page, for the sentence.
- * @param known  the permitted names: each with its choices, or with null if it takes other values.
+ * @param known  the permitted names, each with what it takes.
  * @throws {TypeError} naming function and option, what was expected and what came.
- * @example checkAdapterOptions('connectPrebid', { pbjs: null, name: ['uid2', 'euid'] }, options)
+ * @example checkAdapterOptions('connectPrebid', { pbjs: 'object', name: ['uid2', 'euid'] }, options)
  */
-export function checkAdapterOptions(
-  call: string,
-  known: Readonly<Record<string, readonly string[] | null>>,
-  options: object,
-): void {
+export function checkAdapterOptions(call: string, known: Readonly<Record<string, Expected>>, options: object): void {
   const path = `${call}: options`;
   const fault = typeFault(path, 'object', options) ?? nameFault(`${path}.`, Object.keys(known), options);
   if (fault) throw new TypeError(fault);
   for (const [name, value] of Object.entries(options)) {
-    const choices = known[name];
-    const choice = choices && value !== undefined && choiceFault(`${path}.${name}`, choices, value);
-    if (choice) throw new TypeError(choice);
+    const wrong = value === undefined ? undefined : optionFault(`${path}.${name}`, known[name]!, value);
+    if (wrong) throw new TypeError(wrong);
   }
+}
+
+/**
+ * Check that a page has passed a session: it may not exist yet.
+ *
+ * @throws {TypeError} naming the function, and what came.
+ * @example checkSession('connectPrebid', undefined) // connectPrebid: session: expected what createSession returns, got undefined
+ */
+export function checkSession(call: string, session: unknown): void {
+  if (typeof (session as Partial<Session> | undefined | null)?.subscribe === 'function') return;
+  throw new TypeError(expectedGot(`${call}: session`, 'what createSession returns', kindOf(session)));
+}
+
+/** The connections that are open, by the object of the page that they write to. */
+const connections = new WeakMap<object, Set<{ readonly name: string }>>();
+
+/**
+ * Note a connection, and warn if there is another one of this name to the same object of the page.
+ *
+ * @returns a function that forgets it.
+ */
+export function noteConnection(call: string, to: object, name: string): () => void {
+  const open = connections.get(to) ?? new Set();
+  connections.set(to, open);
+  if ([...open].some((other) => other.name === name))
+    console.warn(
+      `[tessera] ${call}: ${name} is connected already, and each connection replaces the token of the other. Call what the first ${call} returned, then connect again`,
+    );
+  const connection = { name };
+  open.add(connection);
+  return () => void open.delete(connection);
 }

@@ -6,7 +6,7 @@
  */
 
 import type { Session } from '../session/index.ts';
-import { checkAdapterOptions } from './adapter-options.ts';
+import { checkAdapterOptions, checkSession, noteConnection } from './adapter-options.ts';
 
 /** An entry of Prebid's `userSync.userIds`. */
 export interface UserId {
@@ -47,13 +47,16 @@ export interface PrebidOptions {
  */
 export function connectPrebid(session: Session, options: PrebidOptions = {}): () => void {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined')
-    checkAdapterOptions('connectPrebid', { pbjs: null, name: ['uid2', 'euid'] }, options);
+    checkAdapterOptions('connectPrebid', { pbjs: 'object', name: ['uid2', 'euid'] }, options);
   // On a server there is no Prebid: the page connects.
   if (typeof window === 'undefined') return () => {};
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectPrebid', session);
   const { pbjs, name = 'uid2' } = options;
   // Not declared globally: that would conflict with Prebid's own types.
   const prebid = pbjs ?? ((window as { pbjs?: Prebid }).pbjs ??= {});
   const que = (call: () => void) => (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
+  const forget =
+    typeof __TESSERA_PRODUCTION__ === 'undefined' ? noteConnection('connectPrebid', prebid, name) : undefined;
   let isConnected = true;
   /** Prebid has a value, and keeps it even if the page's next `setConfig` leaves it out. */
   let isGiven = false;
@@ -80,22 +83,17 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
     });
   };
 
-  let isQueued = false;
   const stop = session.subscribe(() => {
-    // Once: Prebid may never load.
-    if (isQueued) return;
-    isQueued = true;
-    que(() => {
-      isQueued = false;
-      give();
-    });
+    // Before Prebid has loaded, the call below is waiting: it reads the token then.
+    if (prebid.getConfig) que(give);
   });
   que(() => {
     // A hidden page has no timer: an expiry or a new configuration is noticed when an auction begins.
-    if (isConnected) prebid.onEvent!('requestBids', give);
+    prebid.onEvent!('requestBids', give);
     give();
   });
   return () => {
+    if (typeof __TESSERA_PRODUCTION__ === 'undefined') forget?.();
     isConnected = false;
     stop();
     que(() => {

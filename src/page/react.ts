@@ -15,6 +15,7 @@ import {
   useSyncExternalStore,
 } from 'react';
 import { createSession, type Session, type SessionOptions, type SessionState } from '../session/index.ts';
+import { checkSession } from './adapter-options.ts';
 
 /** A session as a component sees it. */
 export interface SessionView {
@@ -92,6 +93,7 @@ export function TesseraProvider(props: TesseraProviderProps): ReactNode {
   if (options ? session : !('session' in props)) {
     throw new TypeError(`TesseraProvider: expected one of options and session, got ${options ? 'both' : 'neither'}`);
   }
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined' && session) checkSession('TesseraProvider', session);
   const own = useOwnSession(options);
   return createElement(SessionContext.Provider, { value: session ?? own }, children);
 }

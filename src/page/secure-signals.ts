@@ -6,7 +6,7 @@
  */
 
 import type { Phase, Session } from '../session/index.ts';
-import { checkAdapterOptions } from './adapter-options.ts';
+import { checkAdapterOptions, checkSession } from './adapter-options.ts';
 
 /** Options of `connectSecureSignals`. */
 export interface SecureSignalsOptions {
@@ -35,15 +35,23 @@ interface Provider {
   collectorFunction(): Promise<string>;
 }
 
+/** The members that are used of GPT's global. */
+interface Google {
+  cmd?: { push(call: () => void): unknown };
+  secureSignalProviders?: { push(provider: Provider): unknown; clearAllCache?(): void };
+}
+
 /** The members that are used of Google's globals. Before GPT loads, queue and providers are plain arrays. */
 interface Page {
-  googletag?: {
-    cmd?: { push(call: () => void): unknown };
-    secureSignalProviders?: { push(provider: Provider): unknown; clearAllCache?(): void };
-  };
+  googletag?: Google;
   google?: { ima?: { secureSignals?: { clearAllCache(): void } } };
-  tesseraSignals?: Record<string, SharedProvider>;
+  [SHARED]?: Record<string, SharedProvider>;
 }
+
+/** All copies of this file on the page use it. A symbol: an element's `id` or `name` cannot take its place. */
+const SHARED = Symbol.for('tesseraSignals');
+
+const page = globalThis as Page;
 
 const hasUser = (phase: Phase): boolean => phase !== 'empty' && phase !== 'optedOut';
 
@@ -60,44 +68,60 @@ const createProvider = (): SharedProvider => {
   return provider;
 };
 
-/** Clear the caches of GPT and IMA. Google has no way to clear the signals of one provider. */
-const clearCaches = (page: Page, google: NonNullable<Page['googletag']>) => {
-  google.cmd!.push(() => google.secureSignalProviders?.clearAllCache?.());
-  page.google?.ima?.secureSignals?.clearAllCache();
+/** Do what touches a global of the page. What a blocker or an element has put in its place may throw: then there is no Google. */
+const attempt = (work: () => void) => {
+  try {
+    work();
+  } catch {}
 };
 
-/** Let the session remember for whom Google's caches are filled. */
-const trackUser = (session: Session, clear: () => void) => ({
-  /** The caches are about to be filled; clear them if a page without this adapter has changed the user since. */
-  async noteUser() {
-    const isOfOther = await session.noteSignal().catch(() => false);
-    if (isOfOther) clear();
-  },
-  /** The user has changed: clear the caches. */
-  userChanged() {
-    clear();
-    session.noteSignal().catch(() => {});
-  },
-});
+/**
+ * Return GPT's global, created with its queue if it is missing. The page's own snippet, which may come later, makes the queue
+ * only together with the global.
+ */
+const googletag = (): Google => {
+  const google = (page.googletag ??= {});
+  google.cmd ??= [] as (() => void)[];
+  return google;
+};
+
+/** Clear the caches of GPT and IMA. Google has no way to clear the signals of one provider. */
+const clearCaches = () => {
+  attempt(() => page.google?.ima?.secureSignals?.clearAllCache());
+  attempt(() => {
+    const google = googletag();
+    google.cmd!.push(() => google.secureSignalProviders?.clearAllCache?.());
+  });
+};
+
+/** The caches are about to be filled: note for whom. Clear them if a page without this adapter has changed the user since. */
+const noteUser = async (session: Session) => {
+  const isOfOther = await session.noteSignal().catch(() => false);
+  if (isOfOther) clearCaches();
+};
+
+/** The user has changed: clear the caches, and note for whom they will be filled. */
+const userChanged = (session: Session) => {
+  clearCaches();
+  session.noteSignal().catch(() => {});
+};
 
 /** Push the provider once per page, unless somebody else has pushed one with the same id. */
-const pushOnce = (
-  provider: SharedProvider,
-  google: NonNullable<Page['googletag']>,
-  id: string,
-  idName: keyof Provider,
-) => {
+const pushOnce = (provider: SharedProvider, id: string, idName: keyof Provider) => {
   if (provider.isPushed) return;
   provider.isPushed = true;
-  const providers = (google.secureSignalProviders ??= [] as Provider[]);
-  // Visible only until GPT replaces the array by an object.
-  const isTaken =
-    Array.isArray(providers) && providers.some((other: Provider) => id === (other.networkCode ?? other.id));
-  if (!isTaken) providers.push({ [idName]: id, collectorFunction: provider.collect });
+  attempt(() => {
+    const google = googletag();
+    const providers = (google.secureSignalProviders ??= [] as Provider[]);
+    // Visible only until GPT replaces the array by an object.
+    const known = ([providers] as unknown[]).flat() as Partial<Provider>[];
+    const isTaken = known.some((other) => id === (other.networkCode ?? other.id));
+    if (!isTaken) providers.push({ [idName]: id, collectorFunction: provider.collect });
+  });
 };
 
-/** The options, with the choices of each that has some. */
-const OPTIONS = { name: ['uid2', 'euid'], networkCode: null, register: null };
+/** What each option takes. */
+const OPTIONS = { name: ['uid2', 'euid'], networkCode: 'string', register: 'boolean' } as const;
 
 /** The id of Google's list of providers, and the global that Google's hosted script calls. */
 const NAMES = {
@@ -119,21 +143,17 @@ const NAMES = {
 export function connectSecureSignals(session: Session, options: SecureSignalsOptions = {}): () => void {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectSecureSignals', OPTIONS, options);
   if (typeof window === 'undefined') return () => {}; // on a server
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectSecureSignals', session);
   const { name = 'uid2', networkCode, register = true } = options;
-  const page = window as Page;
   const { standard, hosted } = NAMES[name];
   const id = networkCode ?? standard;
-  const provider = ((page.tesseraSignals ??= {})[id] ??= createProvider());
-  const google = (page.googletag ??= {});
-  // The page's own snippet, which may come later, makes the queue only together with the global.
-  google.cmd ??= [] as (() => void)[];
+  const provider = ((page[SHARED] ??= {})[id] ??= createProvider());
 
   /** The token that was emitted. A token that is in force but not yet emitted may belong to another user than the cache. */
   let emitted = session.advertisingToken;
   let isSignedIn = hasUser(session.state.phase);
   let isConnected = true;
 
-  const { noteUser, userChanged } = trackUser(session, () => clearCaches(page, google));
   const read = () => (session.advertisingToken === emitted ? emitted : undefined);
   const resolveWaiting = () => {
     const token = read();
@@ -143,8 +163,8 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   const offToken = session.on('token', ({ advertisingToken, cause }) => {
     // A set of the publisher is a login or another user; a token where nobody was signed in is a login in another tab.
     const isOther = cause === 'set' || cause === 'provide' || (!isSignedIn && cause !== 'load');
-    if (isOther) userChanged();
-    else void noteUser();
+    if (isOther) userChanged(session);
+    else void noteUser(session);
     isSignedIn = true;
     emitted = advertisingToken;
     resolveWaiting();
@@ -154,7 +174,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
     if (session.state.waitingFor === 'storage') return;
     const wasSignedIn = isSignedIn;
     isSignedIn = hasUser(session.state.phase);
-    if (wasSignedIn && !isSignedIn) userChanged();
+    if (wasSignedIn && !isSignedIn) userChanged(session);
     // The token is known again after the page was restored.
     resolveWaiting();
   });
@@ -165,8 +185,8 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   // Google calls a provider at once, and may use what it has cached: clear first, if a previous user's signal is there.
   const offer = async () => {
     await session.ready;
-    if (isConnected) await noteUser();
-    if (isConnected && register) pushOnce(provider, google, id, networkCode ? 'networkCode' : 'id');
+    if (isConnected) await noteUser(session);
+    if (isConnected && register) pushOnce(provider, id, networkCode ? 'networkCode' : 'id');
   };
   void offer();
   return () => {

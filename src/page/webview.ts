@@ -7,7 +7,7 @@
 
 import type { Phase, Session, TokenAnswer } from '../session/index.ts';
 import type { TokenError } from '../token/errors.ts';
-import { checkAdapterOptions } from './adapter-options.ts';
+import { checkAdapterOptions, checkSession } from './adapter-options.ts';
 import { createHostChannel, type Message } from './webview/host-channel.ts';
 
 export type { Message } from './webview/host-channel.ts';
@@ -25,8 +25,8 @@ export interface WebviewOptions {
   timeoutMs?: number | undefined;
 }
 
-/** The options, with the choices of each that has some. */
-const OPTIONS = { owner: ['page', 'host'], channel: null, timeoutMs: null };
+/** What each option takes. */
+const OPTIONS = { owner: ['page', 'host'], channel: 'string', timeoutMs: 'number' } as const;
 
 /** A connection with the app around the page. */
 export interface WebviewLink {
@@ -200,6 +200,7 @@ export function connectWebview(session: Session, options: WebviewOptions = {}): 
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectWebview', OPTIONS, options);
   // On a server there is no app: the page connects.
   if (typeof window === 'undefined') return { ready: Promise.resolve(false), disconnect: () => {} };
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectWebview', session);
   const logins = createLoginCount(session);
   const { announce, isAnnounced, askHost, greet, stopAsking, close } = createExchange(session, logins, options);
   const unsubscribes = [

@@ -1,10 +1,11 @@
 /**
  * Puts virtual time in the place of this process's timers and clocks, and takes it away again.
  *
- * Replaced: `setTimeout`, `setInterval` and their `clear` functions, `Date`, `performance.now`. Everything else stays real:
- * promises, `setImmediate`, `queueMicrotask`, Web Crypto.
+ * Replaced: `setTimeout`, `setInterval` and their `clear` functions, `AbortSignal.timeout`, `Date`, `performance.now`. Everything
+ * else stays real: promises, `setImmediate`, `queueMicrotask`, Web Crypto.
  */
 
+import { MAX_TIMER_MS } from '../token/checks.ts';
 import type { Timer, VirtualTime } from './virtual-time.ts';
 
 /** What `setTimeout` returns: an object as in Node that converts to a number as in browsers. */
@@ -64,6 +65,16 @@ function pauseOf(time: VirtualTime) {
     });
 }
 
+/** As `AbortSignal.timeout`. */
+function timeoutOf(time: VirtualTime) {
+  return (ms: number): AbortSignal => {
+    const controller = new AbortController();
+    const reason = new DOMException('The operation was aborted due to timeout', 'TimeoutError');
+    time.setTimeout(() => controller.abort(reason), Math.min(ms, MAX_TIMER_MS));
+    return controller.signal;
+  };
+}
+
 /**
  * Install virtual time in this process.
  *
@@ -108,6 +119,7 @@ export function installTime(time: VirtualTime): () => void {
     replace(globalThis, 'setInterval', (...given: [unknown]) => handleOf(time.setInterval(...given))),
     replace(globalThis, 'clearTimeout', clear),
     replace(globalThis, 'clearInterval', clear),
+    replace(AbortSignal, 'timeout', timeoutOf(time)),
     replace(globalThis, 'Date', virtualDate(time.deviceNow)),
     replace(performance, 'now', time.elapsedMs),
   ];

@@ -14,13 +14,14 @@ import {
   type SessionOptions,
   type Store,
 } from '../session/index.ts';
-import { kindOf, nameFault } from '../token/checks.ts';
+import { kindOf, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import { watchActivity } from './activity.ts';
+import { checkDii, checkOptions, lifetimesOf } from './checks.ts';
 import { checkNotInstalled, installTime } from './installation.ts';
 import { createNetwork } from './network.ts';
-import { type SpanText, spanMs } from './span.ts';
-import type { Lifetimes, ReservedUsers, Testbed, TestbedOptions } from './types.ts';
+import { spanMs } from './span.ts';
+import type { ReservedUsers, Testbed, TestbedOptions } from './types.ts';
 import { createVirtualTime } from './virtual-time.ts';
 
 const BASE_URL = 'https://operator.example';
@@ -34,25 +35,6 @@ const USERS: ReservedUsers = {
   refreshOptOut: { email: 'refresh-optout@example.com' },
   validate: { email: 'validate@example.com' },
 };
-
-const OPTIONS = ['lifetimes', 'start', 'user', 'installClock', 'operator'];
-const LIFETIMES = ['refreshFrom', 'identityExpires', 'refreshExpires'] as const;
-
-/** Refuse a misspelt name, which would otherwise be ignored. */
-function checkNames(path: string, known: readonly string[], given: object): void {
-  const fault = nameFault(path, known, given);
-  if (fault) throw new TypeError(fault);
-}
-
-/** The lifetimes as options of an operator, s. */
-function lifetimesOf(given: Lifetimes): { [name in keyof Lifetimes]?: number } {
-  checkNames('lifetimes.', LIFETIMES, given);
-  const entries = LIFETIMES.flatMap((name) => {
-    const span: SpanText | number | undefined = given[name];
-    return span === undefined ? [] : [[name, spanMs(`lifetimes.${name}`, span, 1_000) / 1_000]];
-  });
-  return Object.fromEntries(entries);
-}
 
 /** Ask the publisher's server as a page does. */
 function provideFrom(fetch: typeof globalThis.fetch): ProvideOption {
@@ -101,6 +83,7 @@ function createSite({ operator, clientOver }: ReturnType<typeof startService>, g
     tokensFor: async (dii: Dii = user ?? SOMEBODY) => answerOf(await direct.generate(dii)),
     optOut: (dii: Dii) => direct.optOut(dii),
     signIn(dii: Dii): void {
+      checkDii('signIn', dii);
       user = dii;
     },
     signOut(): void {
@@ -132,6 +115,7 @@ function createSessions(defaults: Omit<SessionOptions, 'store'>) {
   return {
     open(given: Partial<SessionOptions> = {}): Session {
       if (isClosed) throw closedError('session');
+      throwIf(typeFault('session: options', 'object', given));
       const session = createSession({ ...defaults, ...given, store: given.store ?? storeOf(given.name ?? '') });
       sessions.push(session);
       return session;
@@ -158,9 +142,8 @@ function createSessions(defaults: Omit<SessionOptions, 'store'>) {
  * await testbed.close();
  */
 export function createTestbed(options: TestbedOptions = {}): Testbed {
-  checkNames('', OPTIONS, options);
+  checkOptions(options);
   const { start = Date.UTC(2030, 0, 15, 12), installClock = true, user = SOMEBODY } = options;
-  if (!Number.isFinite(Number(start))) throw new TypeError(expectedGot('start', 'a date or epoch ms', kindOf(start)));
   const lifetimes = lifetimesOf(options.lifetimes ?? {});
   // Before anything is created that nobody would close.
   if (installClock) checkNotInstalled();

@@ -89,7 +89,11 @@ export interface Testbed {
    * @example await session.setTokens(await testbed.tokensFor({ email: 'someone@example.com' }));
    */
   tokensFor(dii?: Dii): Promise<TokenAnswer>;
-  /** A user signs in at the publisher's site: `handler` answers for this user from now on. Sessions are not notified. */
+  /**
+   * A user signs in at the publisher's site: `handler` answers for this user from now on. Sessions are not notified.
+   *
+   * @throws {TypeError} for anything but exactly one email address, phone number or hash. The value is never in the message.
+   */
   signIn(dii: Dii): void;
   /** Nobody is signed in at the publisher's site any more: `handler` answers 204. Sessions are not notified. */
   signOut(): void;

@@ -1,6 +1,6 @@
 /** The inspector, over a real session and a real operator. */
 
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { inspect } from '../../src/page/inspector.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
 import { createOperatorFixture, MINUTE, useFakeClock } from '../support/fixtures.ts';
@@ -81,4 +81,17 @@ test('keeps the newest events, counts all, and records nothing after stop', asyn
   expect(report().counts['phase empty']).toBeUndefined();
   expect(report().phase).toBe('empty');
   fixture.close();
+});
+
+test('the script tag of the inspector queues its call even if an element of the page has the id `tessera`', async () => {
+  // As in a browser: a named element is a property of an object in the prototype chain of `window`.
+  const prototype = Object.getPrototypeOf(window) as object;
+  const element = document.createElement('div');
+  Object.defineProperty(prototype, 'tessera', { value: element, configurable: true, writable: true });
+  onTestFinished(() => {
+    Reflect.deleteProperty(prototype, 'tessera');
+    Reflect.deleteProperty(window, 'tessera');
+  });
+  await import('../../src/page/inspector/script.ts');
+  expect(window.tessera).toEqual([expect.any(Function)]);
 });

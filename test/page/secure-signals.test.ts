@@ -1,6 +1,6 @@
 /** Google Secure Signals, over a real session and a real operator; Google's tag is simulated. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
 import { createOperatorFixture, DAY, MINUTE, useFakeClock } from '../support/fixtures.ts';
@@ -50,8 +50,11 @@ describe('the provider', () => {
       'window.googletag ||= {}; googletag.cmd ||= []; googletag.cmd.push(() => {})',
     ]) {
       leavePage();
-      connectSecureSignals(session);
+      const disconnect = connectSecureSignals(session);
+      await session.ready;
+      await fixture.settle();
       expect(() => new Function(snippet)()).not.toThrow();
+      disconnect();
     }
   });
 
@@ -89,6 +92,68 @@ describe('the provider', () => {
     connectSecureSignals(fixture.open().session);
     gpt.load();
     expect(gpt.pushes).toEqual([UID2]);
+  });
+
+  test.each<readonly [what: string, googletag: unknown]>([
+    ['a frozen object', Object.freeze({})],
+    ['an object whose queue is frozen', { cmd: Object.freeze([]) }],
+    ['a constant of a blocker', false],
+    [
+      'the window of a frame of another origin',
+      new Proxy(
+        {},
+        {
+          get: () => {
+            throw new Error('Blocked a frame');
+          },
+        },
+      ),
+    ],
+  ])(
+    'in place of GPT there is %s: the page and the hosted script go on, and IMA’s cache is cleared',
+    async (_, googletag) => {
+      const clearAllCache = vi.fn();
+      Object.assign(window, { googletag, google: { ima: { secureSignals: { clearAllCache } } } });
+      onTestFinished(() => void Reflect.deleteProperty(window, 'google'));
+      const { session } = fixture.open({ tokens: await userOf('user') });
+      const disconnect = connectSecureSignals(session);
+      await session.ready;
+      clearAllCache.mockClear();
+      await session.setTokens(await userOf('other'));
+      await fixture.settle();
+      expect(clearAllCache).toHaveBeenCalledOnce();
+      const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
+      expect(await get()).toBe(session.advertisingToken);
+      expect(disconnect).not.toThrow();
+    },
+  );
+
+  test('a queue of GPT that the page replaces after the adapter still gets the provider', async () => {
+    const gpt = createGpt();
+    const { session } = fixture.open({ tokens: await userOf('user') });
+    connectSecureSignals(session);
+    Object.assign(window, { googletag: { cmd: [] } });
+    await session.ready;
+    await fixture.settle();
+    gpt.load();
+    await fixture.settle();
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+  });
+
+  test('an element of the page cannot take the place of the state that copies of the file share', async () => {
+    const element = Object.assign(document.createElement('form'), { id: 'tesseraSignals' });
+    const field = Object.assign(document.createElement('input'), { name: UID2 });
+    element.append(field);
+    Object.assign(element, { [UID2]: field });
+    // What `window.tesseraSignals` is in a browser.
+    Object.defineProperty(window, 'tesseraSignals', { value: element, configurable: true });
+    onTestFinished(() => void Reflect.deleteProperty(window, 'tesseraSignals'));
+    const { session } = fixture.open({ tokens: await userOf('user') });
+    connectSecureSignals(session, { register: false });
+    await session.ready;
+    await fixture.settle();
+    const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
+    expect(await get()).toBe(session.advertisingToken);
   });
 
   test('is a separate one for UID2, EUID and each network code', async () => {

@@ -11,7 +11,7 @@ interface Provider {
 
 type Google = { cmd?: (() => void)[]; secureSignalProviders?: Provider[] };
 
-const globals = window as never as { googletag?: Google | undefined; tesseraSignals?: unknown };
+const globals = window as never as { googletag?: Google | undefined };
 
 /** Create a tag that a test loads later. `cache` outlives a page, like local storage. */
 export const createGpt = (cache = new Map<string, unknown>()) => {
@@ -66,6 +66,6 @@ export const createGpt = (cache = new Map<string, unknown>()) => {
 /** Remove all globals of tag and adapter, as a navigation does. */
 export const leavePage = () => {
   delete globals.googletag;
-  delete globals.tesseraSignals;
+  Reflect.deleteProperty(window, Symbol.for('tesseraSignals'));
   for (const name of ['getUid2AdvertisingToken', 'getEuidAdvertisingToken']) Reflect.deleteProperty(window, name);
 };

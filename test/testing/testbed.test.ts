@@ -83,6 +83,23 @@ describe('time', () => {
     expect(ran).toEqual(['early', 'repeated', 'repeated', 'late 300', 'repeated']);
   });
 
+  test('`AbortSignal.timeout` waits for virtual time: a request of the page that is given up after five seconds', async () => {
+    const real = AbortSignal.timeout;
+    open();
+    testbed.hang();
+    const outcome = vi.fn();
+    void testbed.fetch(`${testbed.baseUrl}/`, { signal: AbortSignal.timeout(5_000) }).catch(outcome);
+    // The longest delay is that of a timer, and no shorter one.
+    const late = AbortSignal.timeout(Number.MAX_SAFE_INTEGER);
+    await testbed.advance('4999 ms');
+    expect(outcome).not.toHaveBeenCalled();
+    await testbed.advance('1 ms');
+    expect(outcome).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ name: 'TimeoutError' }));
+    expect(late.aborted).toBe(false);
+    await testbed.close();
+    expect(AbortSignal.timeout).toBe(real);
+  });
+
   test('`util.promisify(setTimeout)` waits for virtual time, and can be aborted', async () => {
     open();
     const pause = promisify(setTimeout);
@@ -173,6 +190,33 @@ test('wrong arguments are refused, naming what was expected', () => {
   expect(() => testbed.answer(99)).toThrow('status: expected a whole number from 200 to 599, got 99');
   expect(() => testbed.skewClock('1 h' as never)).toThrow('ms: expected a finite number, got string');
   expect(() => createTestbed({ start: new Date('never') })).toThrow('start: expected a date or epoch ms, got object');
+});
+
+test.each<[options: unknown, message: string]>([
+  [null, 'options: expected object, got null'],
+  [{ user: 'user@example.com' }, 'user: expected object, got string'],
+  [{ user: {} }, 'user: expected exactly one of email, emailHash, phone, phoneHash, got none of them'],
+  [
+    { user: { email: 'user@example.com', phone: '+12345678901' } },
+    'user: expected exactly one of email, emailHash, phone, phoneHash, got email and phone',
+  ],
+  [{ user: { email: 5 } }, 'user.email: expected string, got number'],
+  [{ user: '' }, 'user: expected object or null, got empty string'],
+  [{ start: null }, 'start: expected a date or epoch ms, got null'],
+  [{ start: '2031-01-01' }, 'start: expected a date or epoch ms, got string'],
+  [{ lifetimes: null }, 'lifetimes: expected object, got null'],
+  [{ operator: 'EUID' }, 'operator: expected object, got string'],
+  [{ installClock: 'no' }, 'installClock: expected boolean, got string'],
+])('wrong options are refused before anything is created: %j', (options, message) => {
+  expect(() => createTestbed(options as never)).toThrow(new TypeError(message));
+  open();
+});
+
+test('a wrong user of `signIn`, and wrong options of a session, are refused where they are passed', () => {
+  open();
+  expect(() => testbed.signIn('user@example.com' as never)).toThrow('signIn: expected object, got string');
+  expect(() => testbed.signIn({ emial: 'user@example.com' } as never)).toThrow('signIn.emial: expected one of email');
+  expect(() => testbed.session(null as never)).toThrow('session: options: expected object, got null');
 });
 
 describe('faults', () => {

@@ -29,8 +29,14 @@ export interface CmpOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** The options, with the choices of each that has some. */
-const OPTIONS = { name: ['uid2', 'euid'], purposes: null, vendorId: null, waitMs: null, signal: null };
+/** What each option takes. */
+const OPTIONS = {
+  name: ['uid2', 'euid'],
+  purposes: 'array',
+  vendorId: 'number',
+  waitMs: 'number',
+  signal: 'object',
+} as const;
 
 /** How often to look for a CMP, in ms. */
 const LOOK_EVERY_MS = 100;

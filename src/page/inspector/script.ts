@@ -3,6 +3,7 @@
  * tag, as a bookmarklet, or as a line that is pasted into the console. Loaded a second time, it removes the timeline.
  */
 
+import { ownGlobal } from '../clobbering.ts';
 import type { Tessera } from '../global.ts';
 import { defineInspector, type InspectorElement } from './element.ts';
 
@@ -18,5 +19,5 @@ function show({ session }: Tessera): void {
 
 defineInspector();
 // Before the runtime has loaded, the global is a queue of calls.
-const tessera = (window.tessera ??= []);
+const tessera = ownGlobal('tessera') ?? (window.tessera = []);
 tessera.push(show);

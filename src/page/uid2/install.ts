@@ -97,6 +97,17 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
   };
 };
 
+const doNothing = (): void => {};
+
+/** The methods on a server: of a drop-in that never starts, so nobody is signed in. */
+const createMethodsOnServer = (product: Product): Uid2 => ({
+  ...createMethods(createDropIn(product, []), doNothing),
+  callbacks: [],
+  init: doNothing,
+  setIdentity: doNothing,
+  disconnect: doNothing,
+});
+
 const createDropIn = (product: Product, list: Callback[]): DropIn => {
   let endFirstRead!: () => void;
   const firstRead = new Promise<void>((resolve) => {
@@ -122,7 +133,8 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
 
 /**
  * Install the drop-in for pages that are written for the UID2 JavaScript SDK: set the global, emit `SdkLoaded`, and
- * start with the options of an earlier page if there are any.
+ * start with the options of an earlier page if there are any. On a server it does nothing, and neither do the methods: nobody is
+ * signed in.
  *
  * @param product  default `uid2`: the global `__uid2`.
  * @returns the global: the one that is already there if it has an `init`.
@@ -133,6 +145,8 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
  * uid2.init({ baseUrl: 'https://operator.example' });
  */
 export function installUid2(product: Product = 'uid2'): Uid2 {
+  // On a server there is no user: the page starts.
+  if (typeof window === 'undefined') return createMethodsOnServer(product);
   const name = `__${product}` as const;
   const stub = ownGlobal(name) as Partial<Uid2> | undefined;
   if (typeof stub?.init === 'function') return stub as Uid2;

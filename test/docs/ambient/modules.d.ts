@@ -3,3 +3,11 @@
 declare module '*/identity' {
   export const session: import('tessera-id').Session;
 }
+
+declare module '*/tessera' {
+  export function Tessera(props: { children: import('react').ReactNode }): import('react').ReactNode;
+}
+
+declare module '*/ads' {
+  export function Ads(): import('react').ReactNode;
+}

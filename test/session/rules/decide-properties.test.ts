@@ -1,7 +1,7 @@
 /** What holds for every decision: over arbitrary records, pages and times, those that a session reaches and hostile ones. */
 
 import fc from 'fast-check';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Decision, decide, explicitPlan } from '../../../src/session/rules/decide.ts';
 import { noTokenError } from '../../../src/session/rules/no-token.ts';
 import { isLoaded, isSettled, type PageState } from '../../../src/session/rules/page-state.ts';
@@ -10,9 +10,6 @@ import { type SessionRecord, serviceTime } from '../../../src/session/rules/reco
 import { currentRetry } from '../../../src/session/rules/retry.ts';
 import { runsOf } from '../../support/properties.ts';
 import { clockTimes, DAY, deepFreeze, FRESH, page, pages, record, records } from './fixtures.ts';
-
-// Properties take seconds on a busy machine.
-vi.setConfig({ testTimeout: 30_000 });
 
 const RUNS = runsOf(500);
 

@@ -1,7 +1,7 @@
 /** The transitions of the record, as tables: the record before, the transition, and the record after. */
 
 import fc from 'fast-check';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseRecord } from '../../../src/session/rules/parse-record.ts';
 import {
   clockSetBack,
@@ -52,9 +52,6 @@ import {
   setOf,
   sets,
 } from './fixtures.ts';
-
-// Properties take seconds on a busy machine.
-vi.setConfig({ testTimeout: 30_000 });
 
 const SET_2 = setOf(2, DUE);
 const ran = retry({ attempts: 3, refusals: 2, waitMs: MINUTE });

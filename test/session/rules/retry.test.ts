@@ -17,9 +17,6 @@ import {
 } from '../../../src/session/rules/retry.ts';
 import { BACK_OFF, DAY, failure, HOUR, MINUTE, REFRESH_AT, retry, SECOND } from './fixtures.ts';
 
-// Properties take seconds on a busy machine.
-vi.setConfig({ testTimeout: 30_000 });
-
 const START = REFRESH_AT;
 /** The random number of every draw in this file. */
 const DRAW = 0.5;
