@@ -81,7 +81,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     'the withdrawal of consent erases nothing',
     'wild',
     alterModule('record', () => ({ erased: (record) => ({ ...record, generation: record.generation + 1 }) })),
-    /without consent|superseded by forget|not erased/,
+    /without consent|superseded by forget|not erased|writes personal data/,
   ],
   [
     'closing leaves alone what waits for consent',
@@ -150,7 +150,7 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     alterModule('attempt', ({ runAttempt }) => ({
       runAttempt: (plan, ...more) => runAttempt({ ...plan, ignoresLock: false } as typeof plan, ...more),
     })),
-    /no token, though set|is not refreshed although it is due/,
+    /no token, though set|is not refreshed although it is due|`provide` is not asked/,
   ],
   [
     'damaged retry state counts',
@@ -245,8 +245,14 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
         return isOut ? { ...decision, attempt: undefined, wakeAt: Number.POSITIVE_INFINITY } : decision;
       },
     })),
-    /`provide` is not asked after optout/,
+    /`provide` is not asked after/,
     { hasProvide: true },
+  ],
+  [
+    'a sign-in does not end the former set',
+    'wild',
+    alterModule('user', () => ({ signedIn: () => (record) => record })),
+    /superseded by clear/,
   ],
   ['a need is not emitted', 'wild', without('needsTokens'), /the need of a set is not emitted/],
 ];

@@ -18,6 +18,7 @@ import * as pageState from '../../src/session/rules/page-state.ts';
 import * as record from '../../src/session/rules/record.ts';
 import * as refresh from '../../src/session/rules/refresh.ts';
 import * as retry from '../../src/session/rules/retry.ts';
+import * as user from '../../src/session/rules/user.ts';
 import * as shell from '../../src/session/shell.ts';
 import * as timeout from '../../src/session/timeout.ts';
 
@@ -68,6 +69,7 @@ const MODULES = {
   shell: ['shell.ts', shell],
   tabs: ['browser/tabs.ts', tabs],
   timeout: ['timeout.ts', timeout],
+  user: ['rules/user.ts', user],
 } as const;
 type Modules = typeof MODULES;
 

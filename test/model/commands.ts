@@ -6,7 +6,7 @@
 import fc from 'fast-check';
 import type { Consent } from './consent.ts';
 import { DAY, HOUR, MINUTE, type Setup } from './invariants.ts';
-import { NET_FAULTS, type NetFault } from './network.ts';
+import { ENDINGS, NET_FAULTS, type NetFault } from './network.ts';
 import type { Profile } from './profile.ts';
 import { PROVIDE_FAULTS, type ProvideFault } from './publisher.ts';
 import type { StorageFault, StorageIncident } from './storage.ts';
@@ -50,7 +50,7 @@ const after = fc.oneof(
 );
 const span = fc.constantFrom(20_000, 10 * MINUTE, 50 * MINUTE, 8 * HOUR);
 const step = fc.constantFrom(HOUR, -HOUR, 2 * HOUR, -2 * HOUR, DAY, -DAY, 40 * DAY, -40 * DAY, 7_000, -7_000);
-const netFault = fc.constantFrom<NetFault>(...NET_FAULTS, 'none', 'none', 'none', 'slow', 'slow');
+const netFault = fc.constantFrom<NetFault>(...NET_FAULTS, ...ENDINGS, 'none', 'none', 'none', 'slow', 'slow');
 const provideFault = fc.constantFrom<ProvideFault>(...PROVIDE_FAULTS, 'none', 'none', 'none');
 const storageFault = fc.constantFrom<StorageFault>(
   'openFails',
@@ -126,7 +126,7 @@ const operations = fc.oneof(
   { weight: 1, arbitrary: supplyAgain },
   { weight: 4, arbitrary: simple('clear', (profile, tab) => profile.clear(tab)) },
   {
-    weight: 2,
+    weight: 1,
     arbitrary: fc.tuple(tabIndex, user, after).map(([at, who, ms]) =>
       command(
         `tab ${at}: signIn of ${who}`,

@@ -155,11 +155,15 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
       !conditions.wasSkewed &&
       // A `Date` of the future makes sets due earlier, and never later.
       setup.dateErrorMs <= 0 &&
-      // The model knows the last set of a refresh token. Where the store fails or an answer is lost, a tab may hold an earlier one with
-      // the same token.
+      // The model knows the last set of a refresh token. Where the store fails, an answer is lost, or a page supplies an old set again,
+      // a tab may hold an earlier one with the same token.
       !(
         setup.keepsRefreshToken &&
-        (tab.isInMemory || isStorageSlow() || conditions.storageFaultyAt > START || isAnswerLost(call.token))
+        (tab.isInMemory ||
+          isStorageSlow() ||
+          conditions.storageFaultyAt > START ||
+          isAnswerLost(call.token) ||
+          expected.operations.filter(({ root }) => root === call.sent!.root).length > 1)
       ) &&
       dueAt > time.nowMs + CLOCK_TOLERANCE_MS &&
       !conditions.asking &&

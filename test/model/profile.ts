@@ -88,8 +88,9 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       (error) => {
         // A store that does not answer: the next page may find the former user.
         const isStoreFault = error?.code === 'storage_failed' && (wasStorageSlow || checker.isStorageSlow());
-        // `signIn` erases first, and rejects if no set follows.
-        const isErased = what === 'signIn' && error?.code !== 'storage_failed';
+        // `signIn` erases first, and rejects with the last failure if no set follows.
+        const isLastError = error === tab.session.state.lastError;
+        const isErased = what === 'signIn' && (error?.code !== 'storage_failed' || isLastError);
         if (isErasure && !tab.isClosed && !isStoreFault && !isErased)
           fault(`tab ${tab.id}: an erasure is rejected: ${error}`);
         if (operation) expected.settle(operation, !isErased || tab.isClosed || tab.isInMemory || isLosing());
@@ -199,9 +200,11 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       return tab;
     },
     setTokens: (tab: Tab, answer: unknown, root: number | undefined) => {
-      // Without consent a set has no effect; an opt-out is always recorded.
-      if (tab.granted === false && root !== undefined)
+      // Without consent a set has no effect, but that it discards those that wait for consent; an opt-out is always recorded.
+      if (tab.granted === false && root !== undefined) {
+        for (const operation of expected.operations) if (operation.tab === tab.id) expected.settle(operation, true);
         return perform(tab, undefined, 'setTokens', () => tab.session.setTokens(answer as never));
+      }
       const operation = expected.begin(
         root === undefined ? 'optout' : 'set',
         tab.id,

@@ -4,7 +4,6 @@
  */
 
 import type { NextStep, Session } from '../../session/index.ts';
-import { readDocument } from '../../session/read-document.ts';
 
 /** An event of the session, or a change of its phase. */
 export interface InspectedEvent {
@@ -87,7 +86,7 @@ const createEventLog = (keep: number, now: () => number) => {
 
 export const pageFeatures = (): Report['page'] => ({
   secure: globalThis.isSecureContext === true,
-  visible: readDocument('visibilityState') === 'visible',
+  visible: globalThis.document?.visibilityState === 'visible',
   locks: Boolean(globalThis.navigator?.locks),
   webCrypto: Boolean(globalThis.crypto?.subtle),
 });

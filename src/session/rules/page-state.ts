@@ -6,8 +6,7 @@
 
 import { isDevelopment } from '../../token/development.ts';
 import { TokenError } from '../../token/errors.ts';
-import type { SessionRecord } from './record.ts';
-import { isSameSet } from './record.ts';
+import { isSameSet, type SessionRecord } from './record.ts';
 import { type BackOff, backOffMs, WAKE_SPREAD_MS } from './retry.ts';
 import { initialStorage, type StorageState, storeOutdated } from './storage-state.ts';
 
