@@ -4,6 +4,7 @@
  */
 
 import type { NextStep, Session } from '../../session/index.ts';
+import { checkSession } from '../adapter-options.ts';
 
 /** An event of the session, or a change of its phase. */
 export interface InspectedEvent {
@@ -98,6 +99,7 @@ export const pageFeatures = (): Report['page'] => ({
  * inspect(tessera.session).print(); // in the console of a page
  */
 export function inspect(session: Session, { keep = 50, now = Date.now }: InspectorOptions = {}): Inspector {
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('inspect', session);
   const { record, report: reportEvents } = createEventLog(keep, now);
   let phase = session.state.phase;
   const unsubscribes = [
