@@ -18,7 +18,7 @@ const SCRIPT = `${COUNT_TIMERS}
   window.due = 0;
   if (location.hash === '#hidden') hide();
   function hide() {
-    Object.defineProperty(document, 'visibilityState', { configurable: true, value: 'hidden' });
+    Object.defineProperty(Document.prototype, 'visibilityState', { configurable: true, value: 'hidden' });
     Object.defineProperty(document, 'hidden', { configurable: true, value: true });
     document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
   }

@@ -28,9 +28,13 @@ export interface Input {
   readonly pieces: AsyncIterable<string>;
 }
 
-// Detected by the first two bytes. Spreadsheets save "Unicode text" as UTF-16, with a byte order mark. Without one, each ASCII
+const FIRST_BYTES = 4;
+
+// Detected by the first bytes. Spreadsheets save "Unicode text" as UTF-16, with a byte order mark. Without one, each ASCII
 // character has a zero byte beside it.
-const decoderOf = ([one, two]: Uint8Array, name: string): TextDecoder => {
+const decoderOf = ([one, two, three, four]: Uint8Array, name: string): TextDecoder => {
+  if (one === 0x50 && two === 0x4b && three === 3 && four === 4)
+    throw new RangeError(`${name}: expected text, got a workbook or another ZIP file; save the sheet as CSV`);
   if (one === 0x1f && two === 0x8b)
     throw new RangeError(`${name}: expected text, got gzip; unpack it: zcat FILE | tessera ... -`);
   if (one === 0xff && two === 0xfe) return new TextDecoder('utf-16le');
@@ -68,7 +72,7 @@ export async function openInput(file: string, io: Io, signal?: AbortSignal): Pro
           continue;
         }
         first = Buffer.concat([first, bytes]);
-        if (first.length < 2) continue;
+        if (first.length < FIRST_BYTES) continue;
         decoder = decoderOf(first, name);
         yield decoder.decode(first, { stream: true });
       }
@@ -77,7 +81,7 @@ export async function openInput(file: string, io: Io, signal?: AbortSignal): Pro
       if (error instanceof RangeError) throw error;
       throw unreadable(file, error);
     }
-    yield decoder ? decoder.decode() : new TextDecoder().decode(first);
+    yield decoder ? decoder.decode() : decodeText(first, name);
   }
   return {
     name,

@@ -78,6 +78,8 @@ export function durableOptions({ PGlite, NodeFS }: PGlitePackage, folder: string
       ...PGlite.defaultStartParams.filter((param) => param !== '-F'),
       // PGlite does not pass fdatasync on to the file system.
       ...['-c', 'wal_sync_method=fsync'],
+      // Its timer would keep the process alive if the start fails.
+      ...['-c', 'log_startup_progress_interval=0'],
     ],
   };
 }

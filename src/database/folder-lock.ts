@@ -104,14 +104,14 @@ export async function lockFolder(folder: string, watchMs: number = WATCH_MS): Pr
   const text = JSON.stringify(await currentProcess());
   let other: string | undefined;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
-    // Written under another name first, so that no process reads an incomplete file.
-    await writeFile(`${path}.new`, text, { mode: 0o600 });
-    await rename(`${path}.new`, path);
     try {
+      // Written under another name first, so that no process reads an incomplete file.
+      await writeFile(`${path}.new`, text, { mode: 0o600 });
+      await rename(`${path}.new`, path);
       other = await findOther(folder, own, watchMs);
     } catch (error) {
-      // This process continues to run, and its file would keep the folder locked.
-      await rm(path, { force: true });
+      // This process continues to run, and its file would keep the folder locked. On a full disk that file is empty.
+      await Promise.all([path, `${path}.new`].map((written) => rm(written, { force: true })));
       throw error;
     }
     if (other === undefined) return holdLock(path, text);

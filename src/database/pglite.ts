@@ -8,8 +8,8 @@
  * | `in-use-*.json` | the process that has the folder open: see `folder-lock.ts` |
  */
 
-import { chmod, mkdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, mkdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import { TokenError } from '../token/index.ts';
 import { durableOptions, syncFolder } from './durable-files.ts';
@@ -27,6 +27,7 @@ const PRIVATE_MODE = 0o700;
 const FOLDER_FAULTS: Readonly<Record<string, string>> = {
   EEXIST: 'it is a file',
   ENOTDIR: 'a part of the path is a file',
+  ENOENT: 'the file system creates no folder there',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
@@ -35,16 +36,50 @@ const FOLDER_FAULTS: Readonly<Record<string, string>> = {
 // OID of the type in PostgreSQL. By default PGlite parses large values as BigInt.
 const INT8 = 20;
 
+const NO_SPACE = /no space left|quota exceeded/i;
+// Number of the error in WebAssembly.
+const WASI_ENOSPC = 51;
+// A new database has 40 MB. On a disk that gets full while it is created, PGlite runs in an endless loop.
+const MIN_FREE_BYTES = 64e6;
+
 type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
 type FolderLock = Awaited<ReturnType<typeof lockFolder>>;
 
-const start = (pglite: PGlitePackage, folder: string): Promise<PGlite> =>
-  pglite.PGlite.create({ ...durableOptions(pglite, folder), parsers: { [INT8]: Number } });
+const noSpace = (files: string, found: string): TokenError =>
+  new TokenError('storage_failed', `database: no space left on the device of ${files}: ${found}`);
+
+const start = async (pglite: PGlitePackage, files: string): Promise<PGlite> => {
+  // Why PostgreSQL ends while it starts: the error that PGlite throws does not say it.
+  let fatal: string | undefined;
+  const onStderr = (line: string): boolean => {
+    fatal ??= /(?:FATAL|PANIC): +(.*)/.exec(line)?.[1];
+    return false;
+  };
+  try {
+    return await pglite.PGlite.create({ ...durableOptions(pglite, files), parsers: { [INT8]: Number }, onStderr });
+  } catch (error) {
+    if (fatal !== undefined && NO_SPACE.test(fatal)) throw noSpace(files, fatal);
+    if ((error as { readonly errno?: unknown }).errno === WASI_ENOSPC)
+      throw noSpace(files, 'a file could not be written');
+    const version = await readFile(join(files, 'PG_VERSION'), 'utf8').catch(() => 'unknown');
+    throw new TokenError(
+      'storage_failed',
+      `database: cannot open the files in ${files}: expected the format of the installed PGlite, got that of PostgreSQL ${version.trim()}, or damaged files${fatal === undefined ? '' : ` (${fatal})`}`,
+    );
+  }
+};
 
 // Creating a database takes seconds. An incomplete one would look like a damaged one, so it is created under another name.
 const create = async (pglite: PGlitePackage, files: string): Promise<void> => {
   const temporary = `${files}.new`;
   await rm(temporary, { recursive: true, force: true });
+  const { blocks, bavail, bsize } = await statfs(dirname(files));
+  // 0 blocks: a file system that does not know its size.
+  if (blocks > 0 && bavail * bsize < MIN_FREE_BYTES)
+    throw noSpace(
+      files,
+      `a new database needs ${MIN_FREE_BYTES / 1e6} MB, got ${Math.floor((bavail * bsize) / 1e6)} MB`,
+    );
   await mkdir(temporary, { mode: PRIVATE_MODE });
   await (await start(pglite, temporary)).close();
   await syncFolder(temporary);
@@ -55,14 +90,20 @@ const openFiles = async (pglite: PGlitePackage, files: string): Promise<PGlite> 
   const exists = await stat(files).catch(() => undefined);
   if (exists) await chmod(files, PRIVATE_MODE);
   else await create(pglite, files);
+  return start(pglite, files);
+};
+
+// Not `mkdir` with `recursive`: for a path in /proc, where nothing can be created, that of Node 20 tries forever.
+const createFolder = async (path: string, hasParent = false): Promise<void> => {
   try {
-    return await start(pglite, files);
-  } catch {
-    const version = await readFile(join(files, 'PG_VERSION'), 'utf8').catch(() => 'unknown');
-    throw new TokenError(
-      'storage_failed',
-      `database: cannot open the files in ${files}: expected the format of the installed PGlite, got that of PostgreSQL ${version.trim()}, or damaged files`,
-    );
+    await mkdir(path, { mode: PRIVATE_MODE });
+  } catch (error) {
+    const found = await stat(path).catch(() => undefined);
+    if (found?.isDirectory()) return;
+    const parent = dirname(path);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || hasParent || parent === path) throw error;
+    await createFolder(parent);
+    await createFolder(path, true);
   }
 };
 
@@ -78,7 +119,7 @@ const openLocked = async (folder: string): Promise<{ engine: PGlite; lock: Folde
   const pglite = await loadPGlite();
   let lock: FolderLock | undefined;
   try {
-    await mkdir(folder, { recursive: true, mode: PRIVATE_MODE });
+    await createFolder(folder);
     lock = await lockFolder(folder);
     return { engine: await openFiles(pglite, join(folder, 'pglite')), lock };
   } catch (error) {

@@ -147,7 +147,8 @@ export interface Mappings {
   mapDue(options?: DueOptions): Promise<Summary>;
   /**
    * Request the opt-out status of every stored raw ID, and remove the raw IDs of users who have opted out. One request for
-   * 5,000 raw IDs, one at a time.
+   * 5,000 raw IDs, one at a time. Call `mapDue` before: a service may find a user only by the raw ID at the time of the opt-out,
+   * not by a former one that is still stored.
    *
    * @returns `read`: raw IDs checked; `optedOut`: raw IDs removed.
    * @example const { optedOut } = await mappings.checkOptOuts();

@@ -182,6 +182,8 @@ export async function listen(
         response.headers.set('connection', 'close');
       return response;
     },
+    // For requests without Host, which HTTP/1.0 permits: health checks of load balancers.
+    hostname: 'localhost',
     serverOptions: {
       // Node refuses a time-out of the headers above that of the request.
       headersTimeout: Math.min(headersTimeout, requestTimeout),

@@ -3,6 +3,8 @@
  * `name="currentScript"` hides `document.currentScript`. User content can contain such elements.
  */
 
+import { readDocument } from '../session/read-document.ts';
+
 /**
  * Read a property that a script has assigned to `window`.
  *
@@ -14,12 +16,7 @@ export function ownGlobal<K extends keyof Window>(name: K): Window[K] | undefine
   return Object.hasOwn(window, name) ? window[name] : undefined;
 }
 
-/** Read a document property by the accessor of `Document.prototype`: a named element hides the property on `document`. */
-export function readDocument(name: 'cookie' | 'currentScript'): unknown {
-  return globalThis.document && Reflect.get(Document.prototype, name, document);
-}
-
-/** Set a cookie by the accessor of `Document.prototype`, see {@link readDocument}. */
+/** Set a cookie by the accessor of `Document.prototype`, see `readDocument`. */
 export function writeDocumentCookie(row: string): void {
   Reflect.set(Document.prototype, 'cookie', row, document);
 }

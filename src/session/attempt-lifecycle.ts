@@ -13,7 +13,6 @@ import {
   provideClaimed,
   provideEnded,
   type SessionRecord,
-  serviceTime,
   setByProvide,
   type Transition,
 } from './rules/record.ts';
@@ -69,7 +68,7 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
       reconcile(shell);
       return claim;
     },
-    send: (set, signal) => refreshSet(baseUrl, fetch, set, signal, serviceTime(records.record, clock.now())),
+    send: (set, signal) => refreshSet(baseUrl, fetch, set, signal),
     async write(sent, { result, dateMs }) {
       followClock(shell);
       // If the record has changed (newer set, logout, opt-out), this changes nothing, and memory adopts what is stored.

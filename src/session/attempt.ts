@@ -55,40 +55,42 @@ export interface AttemptPorts {
  *
  * @param signal  aborts it: the outcome is `failed` or `superseded` then.
  */
-export async function runAttempt(plan: AttemptPlan, ports: AttemptPorts, signal: AbortSignal): Promise<Outcome> {
-  return plan.kind === 'provide' ? callProvide(plan, ports, signal) : refresh(plan, ports, signal);
+export function runAttempt(plan: AttemptPlan, ports: AttemptPorts, signal: AbortSignal): Promise<Outcome> {
+  return ports.withLock(async (lock): Promise<Outcome> => {
+    // Nobody waits for the lock any more.
+    if (signal.aborted) return { type: 'superseded' };
+    if (lock === 'taken' && !plan.ignoresLock) return { type: 'other_tab' };
+    const hasLock = lock === 'held';
+    return plan.kind === 'provide' ? callProvide(plan, ports, signal, hasLock) : refresh(plan, ports, signal, hasLock);
+  });
 }
 
 async function callProvide(
-  { reason, ignoresLock }: ProvidePlan,
+  { reason }: ProvidePlan,
   ports: AttemptPorts,
   signal: AbortSignal,
+  hasLock: boolean,
 ): Promise<Outcome> {
   const { provide, timeoutMs } = ports;
   try {
-    return await ports.withLock(async (lock): Promise<Outcome> => {
-      // Nobody waits for the lock any more.
+    // Another tab may have brought a set before this one obtained the lock.
+    const claim = await ports.claimProvide(hasLock);
+    if (claim !== 'claimed') return { type: claim };
+    try {
+      // Consent may have been withdrawn, or a set supplied, while the store was read.
       if (signal.aborted) return { type: 'superseded' };
-      if (lock === 'taken' && !ignoresLock) return { type: 'other_tab' };
-      // Another tab may have brought a set before this one obtained the lock.
-      const claim = await ports.claimProvide(lock === 'held');
-      if (claim !== 'claimed') return { type: claim };
-      try {
-        // Consent may have been withdrawn, or a set supplied, while the store was read.
-        if (signal.aborted) return { type: 'superseded' };
-        const answer = await withTimeout(timeoutMs, ask(provide, { signal, reason }), 'provide', signal);
-        // It may be a response, with its status.
-        const response = Object(answer) as Response;
-        const { status, ok } = response;
-        if (isDevelopment && ok) throwIfPage(response);
-        if (ok === false && status) throw responseFault(pathOf(response), status);
-        const isNobody = answer === null || answer === undefined || status === 204;
-        await ports.recordProvided(isNobody ? undefined : parseGiven(answer));
-        return { type: 'answered' };
-      } finally {
-        if (lock !== 'held') await ports.releaseProvide();
-      }
-    });
+      const answer = await withTimeout(timeoutMs, ask(provide, { signal, reason }), 'provide', signal);
+      // It may be a response, with its status.
+      const response = Object(answer) as Response;
+      const { status, ok } = response;
+      if (isDevelopment && ok) throwIfPage(response);
+      if (ok === false && status) throw responseFault(pathOf(response), status);
+      const isNobody = answer === null || answer === undefined || status === 204;
+      await ports.recordProvided(isNobody ? undefined : parseGiven(answer));
+      return { type: 'answered' };
+    } finally {
+      if (!hasLock) await ports.releaseProvide();
+    }
   } catch (error) {
     return { type: 'failed', error: provideFault(error) };
   }
@@ -109,21 +111,21 @@ function throwIfPage(response: Response): void {
   if (fault) throw fault;
 }
 
-async function refresh(plan: RefreshPlan, ports: AttemptPorts, signal: AbortSignal): Promise<Outcome> {
+async function refresh(
+  { isExplicit }: RefreshPlan,
+  ports: AttemptPorts,
+  signal: AbortSignal,
+  hasLock: boolean,
+): Promise<Outcome> {
   const { timeoutMs } = ports;
   let sent: SessionRecord | undefined;
   try {
-    return await ports.withLock(async (lock): Promise<Outcome> => {
-      // Nobody waits for the lock any more.
-      if (signal.aborted) return { type: 'superseded' };
-      if (lock === 'taken' && !plan.ignoresLock) return { type: 'other_tab' };
-      const claim = await withTimeout(timeoutMs, ports.claim(plan.isExplicit, lock === 'held'), 'the store', signal);
-      if (claim.type !== 'claimed') return claim;
-      sent = claim.record;
-      const answer = await withTimeout(timeoutMs, ports.send(claim.set, signal), 'refresh', signal);
-      await ports.write(claim.record, answer);
-      return { type: 'answered' };
-    });
+    const claim = await withTimeout(timeoutMs, ports.claim(isExplicit, hasLock), 'the store', signal);
+    if (claim.type !== 'claimed') return claim;
+    sent = claim.record;
+    const answer = await withTimeout(timeoutMs, ports.send(claim.set, signal), 'refresh', signal);
+    await ports.write(sent, answer);
+    return { type: 'answered' };
   } catch (error) {
     // Whatever is not of our making is not passed on: a parser quotes what it rejects.
     const own = error instanceof TokenError ? error : new TokenError('network', 'refresh failed');

@@ -12,6 +12,7 @@ import { OTHER_TAB_MARGIN_MS } from './attempt-lifecycle.ts';
 import { parseGiven } from './given-answer.ts';
 import type { Settings } from './options.ts';
 import { explicitPlan } from './rules/decide.ts';
+import { isActive } from './rules/page-state.ts';
 import {
   isSameSet,
   renderedWithPage,
@@ -51,27 +52,22 @@ export function endOtherUser(shell: Shell): void {
   if (transition) commit(shell, transition, HOST_CALL).catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
-/** The set that the page was rendered with, for its user. One that cannot be read is reported by {@link supplyRendered}. */
-function renderedSet(shell: Shell): TokenSet | undefined {
-  const { tokens, user } = shell.settings;
+/** The set that the page was rendered with, for its user. */
+function renderedSet({ rendered, settings, page }: Shell): TokenSet | undefined {
   // Somebody else may have signed in on this page since it was rendered.
-  const isForPageUser = userHashOf(shell.settings, user ?? undefined) === shell.page.user;
-  if (!tokens || !isForPageUser) return undefined;
-  try {
-    const answer = parseGiven(tokens);
-    return answer === 'optout' ? undefined : answer;
-  } catch {
-    return undefined;
-  }
+  const isForPageUser = userHashOf(settings, settings.user ?? undefined) === page.user;
+  return rendered !== 'optout' && isForPageUser ? rendered : undefined;
 }
 
 /** The page was rendered with a set. Failures are emitted. */
 export function supplyRendered(shell: Shell): void {
   const { tokens } = shell.settings;
   if (!tokens) return;
-  const onSet = (set: TokenSet, now: number) => renderedWithPage(set, now, shell.page.user);
   // An asynchronous function: a set that cannot be read is a failure like any other.
-  const supplying = (async () => commitAnswer(shell, parseGiven(tokens), onSet))();
+  const supplying = (async () => {
+    shell.rendered = parseGiven(tokens);
+    await commitAnswer(shell, shell.rendered, (set, now) => renderedWithPage(set, now, shell.page.user));
+  })();
   supplying.catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
@@ -148,8 +144,7 @@ const OTHER_TAB_WAIT_MS = OTHER_TAB_MARGIN_MS + 2_000;
 export async function refreshNow(shell: Shell): Promise<void> {
   const { records } = shell;
   await records.idle();
-  const { isClosed, isAway, consent } = shell.page;
-  if (isClosed || isAway || consent !== 'granted') throw noToken(shell);
+  if (!isActive(shell.page) || shell.page.isAway) throw noToken(shell);
   setPage(shell, { provideResult: undefined });
   const before = records.record;
   const plan = explicitPlan(before, shell.page, shell.clock.now());
@@ -163,9 +158,9 @@ export async function refreshNow(shell: Shell): Promise<void> {
 /** Another tab may be refreshing: wait for its message, or for its time limit. An attempt may follow here. */
 async function otherTabEnded(shell: Shell): Promise<void> {
   const isOver = () => {
-    const { isClosed, consent, attempt, otherTabUntil } = shell.page;
+    const { attempt, otherTabUntil } = shell.page;
     const isIdle = !attempt && otherTabUntil <= shell.clock.now();
-    return isIdle || isClosed || consent !== 'granted' || undefined;
+    return isIdle || !isActive(shell.page) || undefined;
   };
   await waitFor(shell, shell.settings.timeoutMs + OTHER_TAB_WAIT_MS, 'refresh in another tab', isOver);
   // The message of that tab may have been lost.

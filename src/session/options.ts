@@ -119,7 +119,7 @@ function checkMethods(name: string, value: object | undefined, methods: readonly
 }
 
 /**
- * Check and complete the options. Touches nothing.
+ * Check and complete the options, but for `user`, which `userHashOf` checks. Touches nothing.
  *
  * @throws {TypeError} naming the option, what was expected and what came.
  */
@@ -139,7 +139,6 @@ export function parseOptions(options: SessionOptions): Settings {
   throwIf(choiceFault('refresh', ['auto', 'off'], refresh));
   for (const [option, value] of Object.entries({ firstMs, maxMs }))
     throwIf(typeFault(`retry.${option}`, 'number', value));
-  if (given.user !== undefined && given.user !== null) throwIf(typeFault('user', 'string', given.user));
   const baseUrl = parseBaseUrl(given.baseUrl, given.allowInsecure, isDevelopment ? addressFault : undefined);
   const logger = given.logger ?? (given.debug === true ? CONSOLE : undefined);
   return { ...given, baseUrl, name, refresh, timeoutMs, firstMs, maxMs, logger };

@@ -107,12 +107,12 @@ export function createSession(options: SessionOptions): Session {
 /** Build the shell. Its parts call each other only later, when all of them are there. */
 function createShell(options: SessionOptions): Shell {
   const settings = parseOptions(options);
+  const user = userHashOf(settings, settings.user ?? undefined);
   const { baseUrl, name, provide, refresh } = settings;
   const clock = createClock(settings.now);
   const store = settings.store ?? defaultStore(name);
   // Opening takes longer than all the rest until the token is there: it goes on while the session is built.
   if (!settings.consent) ignoreFailure(() => store.open?.());
-  const user = settings.user === null ? undefined : userHashOf(settings, settings.user);
   const page = { ...initialPage(provide !== undefined, refresh === 'auto', store.kind ?? 'custom'), user };
   const ports: RecordStorePorts = {
     page: () => shell.page,

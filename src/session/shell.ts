@@ -26,6 +26,7 @@ import { noTokenError } from './rules/no-token.ts';
 import {
   type AttemptPlan,
   type Cause,
+  isActive,
   isSettled,
   type PageState,
   pageClockSetBack,
@@ -44,6 +45,8 @@ export interface Shell {
   readonly tabs: ReturnType<typeof createTabs>;
   readonly pageWatch: ReturnType<typeof watchPage>;
   page: PageState;
+  /** What the page was rendered with, if it can be read. */
+  rendered?: Answer;
   /** What `state` returns, and the token when it was published. */
   published: { readonly state: SessionState; readonly token: string | undefined };
   /** Start an attempt; resolves when it has ended, with the error it failed with. */
@@ -210,8 +213,7 @@ export async function commitAnswer(
 
 /** Read the stored record again, then see what follows. */
 export async function readAgain(shell: Shell, isChanged: boolean): Promise<void> {
-  const { consent, isClosed, isAway } = shell.page;
-  if (consent !== 'granted' || isClosed || isAway) return;
+  if (!isActive(shell.page) || shell.page.isAway) return;
   await shell.records.reload(isChanged);
   shell.page = waitEnded(shell.page, isChanged, shell.clock.now());
   reconcile(shell);

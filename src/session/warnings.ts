@@ -41,9 +41,10 @@ export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
     blocked.add(origin);
     warn(`the Content-Security-Policy of this page blocks the operator: add ${origin} to connect-src`, 'network');
   };
-  globalThis.document?.addEventListener('securitypolicyviolation', onViolation);
+  // At the window, which the event passes: a named element may hide the method of the document.
+  globalThis.addEventListener?.('securitypolicyviolation', onViolation);
   return () => {
-    globalThis.document?.removeEventListener('securitypolicyviolation', onViolation);
+    globalThis.removeEventListener?.('securitypolicyviolation', onViolation);
     forget();
   };
 }

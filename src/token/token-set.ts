@@ -85,9 +85,18 @@ export function parseTokenSet(input: unknown, own = false): TokenSet {
   throwFault(typeFault('token set', 'object', input));
   const members = input as Record<string, unknown>;
   const nameOf = (field: keyof TokenSet) => (own ? field : WIRE_NAMES[field]);
-  const stringIn = (field: keyof TokenSet) => parseString(nameOf(field), members[nameOf(field)]);
-  const instantIn = (field: keyof TokenSet, earliest: number) =>
-    parseInstant(nameOf(field), members[nameOf(field)], earliest);
+  const valueIn = (field: keyof TokenSet, type: string) => {
+    const value = members[nameOf(field)];
+    throwFault(typeFault(nameOf(field), type, value));
+    return value;
+  };
+  const stringIn = (field: keyof TokenSet) => valueIn(field, 'string') as string;
+  const instantIn = (field: keyof TokenSet, earliest: number) => {
+    const instant = valueIn(field, 'number') as number;
+    if (instant < earliest || instant > LATEST)
+      throwFault(expectedGot(nameOf(field), `epoch ms from ${earliest} to ${LATEST}`, instant));
+    return instant;
+  };
 
   const advertisingToken = stringIn('advertisingToken');
   const refreshToken = stringIn('refreshToken');
@@ -138,21 +147,14 @@ function unparsedFault(input: unknown): string | undefined {
  * @example response.json({ status: 'success', body: toWire(tokens) });
  */
 export function toWire(set: TokenSet): WireTokenSet {
-  const members = Object.entries(WIRE_NAMES).map(([field, wire]) => [wire, set[field as keyof TokenSet]]);
-  return Object.fromEntries(members) as WireTokenSet;
-}
-
-function parseString(name: string, value: unknown): string {
-  throwFault(typeFault(name, 'string', value));
-  return value as string;
-}
-
-function parseInstant(name: string, value: unknown, earliest: number): number {
-  throwFault(typeFault(name, 'number', value));
-  const instant = value as number;
-  if (instant < earliest || instant > LATEST)
-    throwFault(expectedGot(name, `epoch ms from ${earliest} to ${LATEST}`, instant));
-  return instant;
+  return {
+    advertising_token: set.advertisingToken,
+    refresh_token: set.refreshToken,
+    refresh_response_key: set.responseKeyB64,
+    refresh_from: set.refreshAt,
+    identity_expires: set.expiresAt,
+    refresh_expires: set.endsAt,
+  };
 }
 
 function throwFault(fault: string | undefined): void {

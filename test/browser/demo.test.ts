@@ -67,7 +67,7 @@ describe('the cockpit', () => {
     const figure = () => page.locator('tessera-inspector .span').textContent();
     await page.locator('tessera-inspector .figure').focus();
     await page.keyboard.press('-');
-    expect(await figure()).toBe('2 min');
+    await expect.poll(figure, WAIT).toBe('2 min');
     await page.locator('input[name=fault][value=none]').focus();
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
@@ -177,11 +177,18 @@ describe('a page for each use', () => {
   test('Prebid: the bid request has the token in force, before and after a refresh', async () => {
     const page = await open('/prebid');
     await signIn(page);
-    for (let round = 0; round < 2; round++) {
+    const auction = async () => {
       await page.click('#auction');
-      await shows(page, '#eids', 'uidapi.com');
-      await shows(page, '#same', 'It is the token in force.');
+      await shows(page, '#same', /It is/);
+      return text(page, '#same');
+    };
+    for (let round = 0; round < 2; round++) {
+      // A refresh may fall into the auction, after which another token is in force.
+      await expect.poll(auction, WAIT).toBe('It is the token in force.');
+      expect(await text(page, '#eids')).toContain('uidapi.com');
+      const before = await text(page, '#token');
       await page.click('#refresh');
+      await expect.poll(() => text(page, '#token'), WAIT).not.toBe(before);
     }
   });
 
@@ -234,8 +241,10 @@ describe('a page for each use', () => {
     const page = await open('/secure-signals');
     await shows(page, '#provider', 'uidapi.com');
     await signIn(page);
-    const held = await text(page, '#token');
-    await shows(page, '#collected', held!);
+    // The session refreshes its token every ten seconds.
+    const held = new Set<string | null>();
+    const isCollected = async () => held.add(await text(page, '#token')).has(await text(page, '#collected'));
+    await expect.poll(isCollected, WAIT).toBe(true);
     await page.click('#sign-out');
     await shows(page, '#cleared', /[1-9] times/);
   });

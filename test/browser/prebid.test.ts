@@ -16,9 +16,9 @@ const SCRIPTS: Record<string, string> = {
   stub: `<script>
     window.pbjs = window.pbjs || { que: [] };
     pbjs.que.push(() => pbjs.setConfig({
-      s2sConfig: { accountId: '1', enabled: true, adapter: 'prebidServer', bidders: ['local'], timeout: 2000, endpoint: location.origin + '/auction' },
+      s2sConfig: { accountId: '1', enabled: true, adapter: 'prebidServer', bidders: ['local'], timeout: 30000, endpoint: location.origin + '/auction' },
       userSync: {
-        auctionDelay: 500,
+        auctionDelay: 5000,
         userIds: [{ name: 'pubProvidedId', params: { eids: [{ source: 'page.example', uids: [{ id: 'own', atype: 1 }] }] } }],
       },
     }));
@@ -119,6 +119,7 @@ const auction = async (page: Page, { bids }: Publisher): Promise<Record<string, 
   await run(
     page,
     `new Promise((done) => pbjs.que.push(() => pbjs.requestBids({
+      timeout: 30000,
       adUnits: [{ code: 'top', mediaTypes: { banner: { sizes: [[300, 250]] } }, bids: [{ bidder: 'local', params: {} }] }],
       bidsBackHandler: () => done(),
     })))`,
@@ -159,7 +160,7 @@ test.each([
   // The session is the only one who asked; Prebid keeps no token of its own.
   expect(publisher.asked).toEqual(['/v2/token/generate', '/v2/token/refresh', '/v2/token/refresh']);
   expect(await run<string[]>(page, 'Object.keys(localStorage)')).not.toContain('__uid2_advertising_token');
-  expect(await run<number>(page, "pbjs.getConfig('userSync').auctionDelay")).toBe(500);
+  expect(await run<number>(page, "pbjs.getConfig('userSync').auctionDelay")).toBe(5000);
 });
 
 const ORDER = ['stub', 'prebid', 'session', 'adapter'];
@@ -226,7 +227,7 @@ test('an entry of the page for the same module is replaced, even a later one, an
   // What a page does that does not know of the adapter: its own list, in place of the whole one.
   await run(
     page,
-    `pbjs.setConfig({ userSync: { auctionDelay: 500, userIds: [
+    `pbjs.setConfig({ userSync: { auctionDelay: 5000, userIds: [
       { name: 'UID2', params: { uid2ApiBase: location.origin }, bidders: ['local'] },
       { name: 'pubProvidedId', params: { eids: [{ source: 'page.example', uids: [{ id: 'other', atype: 1 }] }] } },
     ] } })`,

@@ -56,7 +56,8 @@ test('a page gets an identity and its refreshes, keeps it over a reload, and los
 });
 
 test('the request that follows setIdentity carries its cookie, and so does the page that follows at once', async () => {
-  const { baseUrl, client } = await startOperator();
+  // Not due within the test: a refresh would replace the identity.
+  const { baseUrl, client } = await startOperator(15);
   const received: string[] = [];
   const site = await serveSite({
     '/': `<!doctype html><title>publisher</title><script src="/tessera-uid2.js"></script>

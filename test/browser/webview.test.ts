@@ -7,6 +7,8 @@ import { createOperator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { openProfile, serveSite } from '../support/browser.ts';
 
+const WAIT = { timeout: 20_000 };
+
 /** The app's page, and the page in its webview. */
 const openApp = async (owner: 'host' | 'page', bridge = '0') => {
   const operator = createOperator({ roles: ['GENERATOR', 'OPTOUT'], refreshFrom: 1, identityExpires: 600 });
@@ -39,13 +41,11 @@ const openApp = async (owner: 'host' | 'page', bridge = '0') => {
 const tail = async (page: Page | Frame, id: string) => (await page.textContent(`#${id}`))!.slice(-8);
 /** Wait until app and page show the same token; returns its last characters. */
 const agree = async (app: Page, frame: Frame): Promise<string> => {
-  await expect
-    .poll(async () => (await tail(app, 'app-token')) === (await tail(frame, 'token')), { timeout: 20_000 })
-    .toBe(true);
+  await expect.poll(async () => (await tail(app, 'app-token')) === (await tail(frame, 'token')), WAIT).toBe(true);
   return tail(app, 'app-token');
 };
 const shows = (page: Page | Frame, id: string, text: string) =>
-  expect.poll(() => page.textContent(`#${id}`), { timeout: 20_000 }).toBe(text);
+  expect.poll(() => page.textContent(`#${id}`), WAIT).toBe(text);
 
 test.each(['0', '2000'])(
   'the app owns (bridge after %s ms): the page adopts, and its logout reaches the app',
@@ -56,7 +56,7 @@ test.each(['0', '2000'])(
     await shows(frame, 'phase', 'fresh');
     const first = await agree(app, frame);
     await app.click('#refresh');
-    await expect.poll(() => tail(frame, 'token')).not.toBe(first);
+    await expect.poll(() => tail(frame, 'token'), WAIT).not.toBe(first);
     await agree(app, frame);
     await frame.click('#sign-out');
     await shows(app, 'app-token', 'none');
@@ -69,9 +69,9 @@ test('the page owns: the app supplies a login, and receives the refreshes', asyn
   const { app, frame, asked } = await openApp('page');
   await shows(frame, 'host', 'The app has answered.');
   await app.click('#sign-in');
-  await expect.poll(() => tail(frame, 'token')).not.toBe('no token');
+  await expect.poll(() => tail(frame, 'token'), WAIT).not.toBe('no token');
   const first = await agree(app, frame);
-  await expect.poll(async () => (await agree(app, frame)) !== first, { timeout: 20_000 }).toBe(true);
+  await expect.poll(async () => (await agree(app, frame)) !== first, WAIT).toBe(true);
   expect(asked).toContain('/v2/token/refresh');
 });
 

@@ -60,7 +60,8 @@ describe('tessera doctor', () => {
     expect([code, err]).toEqual([0, '']);
     expect(out.map((line) => line.replace(/in \d+ ms/, 'in N ms'))).toEqual([
       `ok       service  ${listening.url} answers, in N ms`,
-      'ok       clock    agrees with the service',
+      // A busy machine may read the date of the answer seconds later.
+      expect.stringMatching(/^ok {7}clock {4}(agrees with the service|\d+ s off, 60 are allowed)$/),
       'ok       key      known; roles: GENERATOR, MAPPER, OPTOUT',
       'ok       secret   belongs to the key',
       'ok       cors     pages of https://www.example may refresh',

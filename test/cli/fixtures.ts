@@ -9,7 +9,7 @@ import { run } from '../../src/cli/program.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { type Client, createClient } from '../../src/server/index.ts';
-import { freshPlace } from '../database/places.ts';
+import { freshLocation } from '../database/locations.ts';
 import { PASSWORD } from '../database/postgres-server.ts';
 
 export const SECRET = Buffer.alloc(32, 7).toString('base64');
@@ -119,8 +119,8 @@ export const createFixture = async (): Promise<Fixture> => {
       return join(folder, name);
     },
     text: (path) => readFile(path, 'utf8').catch(() => undefined),
-    database: async () => (await freshPlace('postgres')).replace(`:${PASSWORD}@`, '@'),
-    databaseFolder: () => freshPlace('pglite'),
+    database: async () => (await freshLocation('postgres')).replace(`:${PASSWORD}@`, '@'),
+    databaseFolder: () => freshLocation('pglite'),
     close: async () => {
       await listening.close();
       await operator.close();

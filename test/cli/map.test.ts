@@ -8,8 +8,6 @@ import { hashTextOf } from '../../src/token/dii.ts';
 import { opened, scriptedService } from '../server/scripted-service.ts';
 import { createFixture, type Fixture, type Given, tessera } from './fixtures.ts';
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 const DAY = 86_400_000;
 /** The request that precedes a job of version 3. */
 const PROBE = '/v3/identity/map';

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createOperator, openAdministration } from '../../src/operator/index.ts';
-import { emptyFolder, freshPlace, KINDS } from '../database/places.ts';
+import { emptyFolder, freshLocation, KINDS } from '../database/locations.ts';
 import { startNode } from '../operator-nodes/process.ts';
 import { tessera } from './fixtures.ts';
 
@@ -11,7 +11,7 @@ const exported = (out: readonly string[], name: string): string =>
 const SECRET = Buffer.from(Array.from({ length: 32 }, (_, at) => at)).toString('base64');
 
 test('an added participant may call running nodes, and no longer once it is revoked', async () => {
-  const database = await freshPlace('postgres');
+  const database = await freshLocation('postgres');
   const node = await startNode(['--database', database]);
   const participants = (...args: string[]) => tessera(['participants', ...args, '--database', database]);
 
@@ -37,7 +37,7 @@ test('an added participant may call running nodes, and no longer once it is revo
 });
 
 test('two participants of one site have credentials of their own', async () => {
-  const database = await freshPlace('postgres');
+  const database = await freshLocation('postgres');
   const operator = createOperator({ database });
   await operator.ready;
   await operator.close();
@@ -61,7 +61,7 @@ describe.each(KINDS)('an operator on %s', (kind) => {
     '# site 101: credentials made before and not printed again; --print-credentials prints them, "tessera participants add" makes others';
 
   test('prints the credentials that it makes at its first start, and no secret at a later one', async () => {
-    const database = await freshPlace(kind);
+    const database = await freshLocation(kind);
     const first = await started('--database', database);
     expect(first).toEqual([
       '# site 101, roles GENERATOR,MAPPER',
@@ -76,7 +76,7 @@ describe.each(KINDS)('an operator on %s', (kind) => {
   });
 
   test('writes them into --env-file, and later starts leave there what is in force', async () => {
-    const [database, path] = [await freshPlace(kind), join(await emptyFolder(), 'tessera.env')];
+    const [database, path] = [await freshLocation(kind), join(await emptyFolder(), 'tessera.env')];
     const start = () => started('--database', database, '--env-file', path);
     expect(await start()).toEqual([
       `# address and credentials of site 101 are in ${path}`,
@@ -102,7 +102,7 @@ describe.each(KINDS)('an operator on %s', (kind) => {
 });
 
 test('the environment of a caller is not taken for the participant to add; update changes one by its ID', async () => {
-  const database = await freshPlace('postgres');
+  const database = await freshLocation('postgres');
   const operator = createOperator({ database, apiKey: 'key-of-caller', clientSecret: SECRET, siteId: 7 });
   await operator.ready;
   await operator.close();
@@ -143,7 +143,7 @@ test('the environment of a caller is not taken for the participant to add; updat
 
 test('what is given is not printed, and comes from the environment if asked, a root secret from --config', async () => {
   const folder = await emptyFolder();
-  const [database, config] = [await freshPlace('pglite'), join(folder, 'operator.json')];
+  const [database, config] = [await freshLocation('pglite'), join(folder, 'operator.json')];
   await writeFile(config, JSON.stringify({ database, rootSecret: SECRET }), { mode: 0o600 });
   const operator = createOperator({ database, rootSecret: SECRET });
   await operator.ready;
@@ -170,7 +170,7 @@ test.each<[args: string[], said: string]>([
   [['add', '--site-id', '0'], 'siteId: expected a whole number from 1'],
   [['add', '--client-secret', 'ZZZZ'], 'clientSecret: expected 32 bytes'],
 ])('%j exits with 2 and changes nothing', async (args, said) => {
-  const database = await freshPlace('postgres');
+  const database = await freshLocation('postgres');
   const operator = createOperator({ database, rootSecret: SECRET });
   await operator.ready;
   await operator.close();
@@ -183,7 +183,7 @@ test.each<[args: string[], said: string]>([
 });
 
 test('credentials that a shell holds change no stored participant; the command line may, and both are logged', async () => {
-  const database = await freshPlace('postgres');
+  const database = await freshLocation('postgres');
   const first = createOperator({ database });
   await first.ready;
   await first.close();

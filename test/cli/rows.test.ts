@@ -209,6 +209,14 @@ describe('rows', () => {
     );
   });
 
+  test('a workbook is refused', async () => {
+    const start = [Uint8Array.of(0x50, 0x4b), Uint8Array.of(3, 4, 20)];
+    await expect(rowsOf(start)).rejects.toThrow(
+      'standard input: expected text, got a workbook or another ZIP file; save the sheet as CSV',
+    );
+    expect(await rowsOf(['PK'])).toEqual([[1, 'PK']]);
+  });
+
   test('that are too long are refused, and an unclosed quote costs one line', async () => {
     await expect(rowsOf(['x'.repeat(70_000)])).rejects.toThrow('standard input: expected lines of at most 65536');
     const lines = Array.from({ length: 9000 }, (_, i) => `line ${i},x\n`);

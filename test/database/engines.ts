@@ -9,7 +9,7 @@ import { startPostgres } from './postgres-server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** URL of the server's own database: see `freshPlace`. */
+    /** URL of the server's own database: see `freshLocation`. */
     postgresUrl: string;
     /** A new PGlite folder. Creating one takes seconds, copying one a tenth of a second. */
     pgliteFolder: string;

@@ -10,7 +10,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { ABANDONED_AFTER_MS, lockFolder } from '../../src/database/folder-lock.ts';
 import { currentProcess } from '../../src/database/process-identity.ts';
-import { emptyFolder, freshPlace } from './places.ts';
+import { emptyFolder, freshLocation } from './locations.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const WRITER = join(root, 'test/database/writer.ts');
@@ -54,7 +54,7 @@ const lockFiles = async (folder: string) => (await readdir(folder)).filter((name
 
 describe('one folder, one process', () => {
   test('a second process is refused with a hint at PostgreSQL; the first continues', async () => {
-    const folder = await freshPlace('pglite');
+    const folder = await freshLocation('pglite');
     const database = await openDatabase(folder);
     const second = await writer(folder).ended();
     expect(second.code).toBe(1);
@@ -68,7 +68,7 @@ describe('one folder, one process', () => {
   });
 
   test('a process killed while writing loses no acknowledged row', async () => {
-    const folder = await freshPlace('pglite');
+    const folder = await freshLocation('pglite');
     let acknowledged = 0;
     for (let round = 1; round <= 2; round++) {
       const one = writer(folder);
@@ -117,7 +117,7 @@ describe('the lock file of another process', () => {
     await once(child, 'exit');
     return child.pid!;
   };
-  const YOUNG = ABANDONED_AFTER_MS - 10_000;
+  const YOUNG = ABANDONED_AFTER_MS / 2;
   const OLD = ABANDONED_AFTER_MS + 10_000;
   const SHORT_WATCH_MS = 200;
 
@@ -212,7 +212,7 @@ test('the time of a lock file is that of the file system, even if the clock of i
 });
 
 test('a process that has lost its folder writes nothing there when it closes', async () => {
-  const folder = await freshPlace('pglite');
+  const folder = await freshLocation('pglite');
   const first = await openDatabase(folder);
   await first.script('CREATE TABLE t (id integer)');
   // Somebody removes the lock file, and another process opens the folder.
@@ -267,7 +267,7 @@ describe('a folder', () => {
   });
 
   test('syncs every commit before acknowledging it', async () => {
-    const database = await openDatabase(await freshPlace('pglite'));
+    const database = await openDatabase(await freshLocation('pglite'));
     await database.script('CREATE TABLE t (id integer)');
     const settings = "SELECT current_setting('fsync') || current_setting('synchronous_commit') AS both";
     expect(await database.query(settings)).toEqual([{ both: 'onon' }]);

@@ -116,6 +116,8 @@ export const startPostgres = async (sharedBuffers = '32MB'): Promise<PostgresSer
       // The tests kill clients, never the server.
       fsync: 'off',
       shared_buffers: sharedBuffers,
+      // Longer than any test: a client that does not end its connection after a refused login is found out.
+      authentication_timeout: '10min',
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const server = spawn(join(bin, 'postgres'), ['-D', data, ...flags], { ...as, stdio: ['ignore', 'ignore', 'pipe'] });

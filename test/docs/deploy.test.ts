@@ -11,7 +11,7 @@ import { createOperator, type Operator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { createClient } from '../../src/server/index.ts';
 import { tessera } from '../cli/fixtures.ts';
-import { emptyFolder, freshPlace } from '../database/places.ts';
+import { emptyFolder, freshLocation } from '../database/locations.ts';
 import { faultOf } from './commands.ts';
 
 const deploy = `${root}deploy/`;
@@ -30,6 +30,7 @@ interface Service {
   readonly volumes?: readonly string[];
   readonly secrets?: readonly string[];
   readonly networks?: readonly string[];
+  readonly deploy?: { readonly replicas: number };
   readonly profiles?: readonly string[];
   readonly depends_on?: readonly string[] | Readonly<Record<string, object>>;
 }
@@ -130,7 +131,7 @@ describe('operator.example.json', async () => {
     const rootSecretFile = join(folder, 'root-secret');
     await writeFile(rootSecretFile, crypto.getRandomValues(new Uint8Array(32)), { mode: 0o600 });
     const config = join(folder, 'operator.json');
-    const database = await freshPlace('postgres');
+    const database = await freshLocation('postgres');
     // What a test must change: no port of the machine, no path of a container.
     const changed = { ...example, host: '127.0.0.1', port: 0, metricsPort: 0, database, rootSecretFile };
     await writeFile(config, JSON.stringify(changed), { mode: 0o600 });
@@ -170,7 +171,7 @@ describe('metrics', () => {
 
   beforeAll(async () => {
     // With a database, as deploy/ runs it: there are metrics of the opt-outs in memory then.
-    operator = createOperator({ roles: ['GENERATOR', 'MAPPER'], database: await freshPlace('postgres') });
+    operator = createOperator({ roles: ['GENERATOR', 'MAPPER'], database: await freshLocation('postgres') });
     await operator.ready;
     const { apiKey, clientSecret } = operator.participants[0]!;
     const fetch = (url: string, init: RequestInit) => operator.fetch(new Request(url, init));
@@ -225,6 +226,13 @@ describe('metrics', () => {
       for (const [, group = ''] of expression.matchAll(/by \(([^)]*)\)/g))
         for (const label of group.split(/, */)) expect([...labelsOfAll], expression).toContain(label);
     }
+  });
+
+  // Prometheus drops a target that is no longer in DNS, and with it the series `up`.
+  test('an alert notices that a node of compose.yaml is missing', async () => {
+    const { replicas } = compose.services['operator']!.deploy!;
+    expect(await alerts()).toContain(`count(up{job="tessera"} == 1) < ${replicas}`);
+    expect(await readFile(`${root}docs/guide/monitoring.md`, 'utf8')).toContain(`fewer than ${replicas} nodes answer`);
   });
 
   test('docs/guide/monitoring.md lists every metric and every alert', async () => {

@@ -10,7 +10,7 @@ import { root } from '../../build/dist.ts';
 import { createOperator, type Operator } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { createClient } from '../../src/server/index.ts';
-import { emptyFolder } from '../database/places.ts';
+import { emptyFolder } from '../database/locations.ts';
 import { freePort } from '../support/free-port.ts';
 
 const CADDY = process.env['CADDY'] ?? '/usr/bin/caddy';

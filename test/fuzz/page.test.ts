@@ -185,7 +185,7 @@ describe('a refresh', () => {
     const fetch = async () => new Response(text, { status, headers });
     const signal = new AbortController().signal;
     try {
-      const { result } = await refreshSet(BASE_URL, fetch, set, signal, NOW);
+      const { result } = await refreshSet(BASE_URL, fetch, set, signal);
       if (result !== 'ended' && result !== 'optout') expect(typeof result.advertisingToken).toBe('string');
     } catch (error) {
       if (!isTokenError(error)) throw error;

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/database/database.ts';
 import type { Invalid, MappingState, Mappings, Progress } from '../../src/mapping/index.ts';
 import type { Dii } from '../../src/server/index.ts';
 import { hashTextOf } from '../../src/token/index.ts';
-import { freshPlace, KINDS } from '../database/places.ts';
+import { freshLocation, KINDS } from '../database/locations.ts';
 import { DAY, fixture, maxRequests, NOON, people, type Service, service, stored } from './fixtures.ts';
 
 const hashOfEmail = (email: string): string => hashTextOf('email', email)!;
@@ -264,7 +264,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
 
   test('keep their rows when they are opened again, and leave a given database open', async () => {
     const its = service();
-    const place = await freshPlace(kind);
+    const place = await freshLocation(kind);
     const first = await its.open(place);
     await first.map(people(10));
     const before = await stored(first);

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Mappings } from '../../src/mapping/index.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
-import { freshPlace, KINDS } from '../database/places.ts';
+import { freshLocation, KINDS } from '../database/locations.ts';
 import { DAY, fixture, NOON, people, type Service, service, stored } from './fixtures.ts';
 
 const HOUR = DAY / 24;
@@ -191,7 +191,7 @@ test('the index entries that a job reads grow with its rows, not with their squa
 });
 
 test('a PGlite folder stops growing', async () => {
-  const database = await openDatabase(await freshPlace('pglite'));
+  const database = await openDatabase(await freshLocation('pglite'));
   const its = service();
   const mappings = await its.open(database);
   const pages = async (): Promise<number> => {
@@ -244,7 +244,7 @@ describe('rotated buckets', () => {
 
   test('are not missed by an answer that another process stores while a check ends, even without a margin', async () => {
     const its = service();
-    const place = await freshPlace('postgres');
+    const place = await freshLocation('postgres');
     const all = people(2_000);
     const found = await its.client.mapIdentitiesV2(all).toArray();
     its.at += DAY;

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/database/database.ts';
 import { createMappings } from '../../src/mapping/index.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
 import { isTokenError } from '../../src/token/index.ts';
-import { freshPlace, KINDS } from '../database/places.ts';
+import { freshLocation, KINDS } from '../database/locations.ts';
 import { fixture, maxRequests, NOON, people, type Service, service, stored } from './fixtures.ts';
 
 const mapPath = '/v3/identity/map';
@@ -228,7 +228,7 @@ test('a wrong option is named', async () => {
   expect(await refused({ bucketMarginMs: -1 })).toContain('bucketMarginMs: expected a whole number from 0');
   expect(await refused({ workers: 0 })).toBe('workers: expected a whole number from 1 to 20, got 0');
   expect(await refused({ now: NOON })).toBe('now: expected function, got number');
-  const mappings = await createMappings({ client, database: await freshPlace('postgres') });
+  const mappings = await createMappings({ client, database: await freshLocation('postgres') });
   expect((await errorOf(mappings.map({ email: 'user@example.com' } as never))).message).toBe(
     'source: expected iterable or async iterable, got object',
   );

@@ -5,7 +5,7 @@ import type { Mapping, MappingClient, Mappings, MappingsOptions } from '../../sr
 import { createMappings } from '../../src/mapping/index.ts';
 import { createOperator, type OperatorOptions } from '../../src/operator/index.ts';
 import { type Client, createClient, type Dii } from '../../src/server/index.ts';
-import { freshPlace, type Kind } from '../database/places.ts';
+import { freshLocation, type Kind } from '../database/locations.ts';
 import { BASE, DAY, NOON, ROOT } from '../operator/fixtures.ts';
 
 /** The operator's default rotation period: a year, seconds. */
@@ -107,7 +107,7 @@ export const service = (options: OperatorOptions = {}): Service => {
 /** Mappings in a new database, with their own service. */
 export const fixture = async (kind: Kind, options: Partial<MappingsOptions> = {}) => {
   const its = service();
-  const place = await freshPlace(kind);
+  const place = await freshLocation(kind);
   return { service: its, place, mappings: await its.open(place, options) };
 };
 

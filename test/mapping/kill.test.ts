@@ -4,13 +4,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { createMappings, type Summary } from '../../src/mapping/index.ts';
-import { createOperator } from '../../src/operator/index.ts';
+import { createOperator, type Operator } from '../../src/operator/index.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
 import { createClient } from '../../src/server/index.ts';
-import { freshPlace, KINDS } from '../database/places.ts';
+import { freshLocation, KINDS } from '../database/locations.ts';
 import { ROOT } from '../operator/fixtures.ts';
 import { NOON, people, stored } from './fixtures.ts';
 
@@ -19,13 +19,14 @@ const ROWS = Number(process.env['TESSERA_TEST_ROWS'] ?? 40_000);
 const PATIENCE_MS = 120_000 + 3 * ROWS;
 
 const children: ChildProcess[] = [];
+let operator: Operator;
 let node: Listening;
 let service: { readonly baseUrl: string; readonly apiKey: string; readonly clientSecret: string };
 /** Total number of DII that the service has mapped. */
 let asked: () => Promise<number>;
 
 beforeEach(async () => {
-  const operator = createOperator({ rootSecret: ROOT, roles: ['MAPPER'], now: () => NOON });
+  operator = createOperator({ rootSecret: ROOT, roles: ['MAPPER'], now: () => NOON });
   node = await listen(operator, { port: 0 });
   const { apiKey, clientSecret } = operator.participants[0]!;
   service = { baseUrl: node.url, apiKey, clientSecret };
@@ -46,18 +47,19 @@ interface Told extends Partial<Summary> {
 }
 
 /** Start a process that maps on request. */
-const startMapper = async (database: string, count = ROWS) => {
+const startMapper = async (database: string, at = service) => {
   const child = spawn(
     process.execPath,
     [
       '--import',
       'tsx',
       fileURLToPath(new URL('mapper.ts', import.meta.url)),
-      JSON.stringify({ database, service, count, at: NOON }),
+      JSON.stringify({ database, service: at, count: ROWS, at: NOON }),
     ],
     { stdio: ['pipe', 'pipe', 'inherit'] },
   );
   children.push(child);
+  const exit = once(child, 'exit');
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const until = async (wanted: (told: Told) => boolean): Promise<Told> => {
     for (;;) {
@@ -74,7 +76,7 @@ const startMapper = async (database: string, count = ROWS) => {
     done: async () => (await until(({ done }) => done !== undefined)).done!,
     kill: async () => {
       child.kill('SIGKILL');
-      await once(child, 'exit');
+      await exit;
     },
   };
 };
@@ -91,7 +93,7 @@ let undisturbedText: Promise<string> | undefined;
 /** The result of an uninterrupted job, which is the same for all tests. */
 const undisturbed = (): Promise<string> => (undisturbedText ??= mapUndisturbed());
 const mapUndisturbed = async (): Promise<string> => {
-  const database = await freshPlace('postgres');
+  const database = await freshLocation('postgres');
   const mappings = await createMappings({ client: createClient({ ...service, now: () => NOON }), database });
   await mappings.map(people(ROWS));
   await mappings.close();
@@ -101,7 +103,7 @@ const mapUndisturbed = async (): Promise<string> => {
 test.each(KINDS)(
   'a job that was killed several times ends with the mappings of an uninterrupted one (%s)',
   async (kind) => {
-    const database = await freshPlace(kind);
+    const database = await freshLocation(kind);
     // While it reads the source, and near the end.
     for (const share of [0.01, 0.6]) {
       const mapper = await startMapper(database);
@@ -125,11 +127,35 @@ test.each(KINDS)(
   PATIENCE_MS,
 );
 
+/** Two addresses of the service, which answers nothing before both have been asked: no process can do the whole job before the other. */
+const serviceForTwo = async () => {
+  let open = (): void => {};
+  const isOpen = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const asked = new Set<number>();
+  const listenAs = async (name: number) => {
+    const { url, close } = await listen(
+      {
+        fetch: async (...given) => {
+          if (asked.add(name).size === 2) open();
+          await isOpen;
+          return operator.fetch(...given);
+        },
+      },
+      { port: 0, graceMs: 0 },
+    );
+    onTestFinished(close);
+    return { ...service, baseUrl: url };
+  };
+  return Promise.all([1, 2].map(listenAs));
+};
+
 test(
   'two processes on one PostgreSQL share a job, and no row is requested twice',
   async () => {
-    const database = await freshPlace('postgres');
-    const mappers = await Promise.all([startMapper(database), startMapper(database)]);
+    const database = await freshLocation('postgres');
+    const mappers = await Promise.all((await serviceForTwo()).map((at) => startMapper(database, at)));
     for (const { go } of mappers) go();
     const [one, other] = await Promise.all(mappers.map(({ done }) => done()));
     expect(await asked()).toBe(ROWS);
@@ -144,7 +170,7 @@ test(
 test(
   'if one of two processes is killed, the other completes its rows',
   async () => {
-    const database = await freshPlace('postgres');
+    const database = await freshLocation('postgres');
     const [killed, left] = await Promise.all([startMapper(database), startMapper(database)]);
     killed.go();
     await killed.until(({ mapped = 0 }) => mapped > 0);

@@ -3,12 +3,12 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
-import { freshPlace, type Kind } from '../database/places.ts';
+import { freshLocation, type Kind } from '../database/locations.ts';
 import { people, service } from './fixtures.ts';
 
 /** A database that reports each page query to `onPage` before it runs. */
 const watched = async (kind: Kind, onPage: (sql: string, params: unknown[], queries: Queries) => Promise<void>) => {
-  const database = await openDatabase(await freshPlace(kind), { connections: 6 });
+  const database = await openDatabase(await freshLocation(kind), { connections: 6 });
   onTestFinished(() => database.close());
   const watch = <Q extends Queries>(queries: Q): Q => ({
     ...queries,

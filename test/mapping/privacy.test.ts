@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { hashTextOf } from '../../src/token/index.ts';
-import { emptyFolder } from '../database/places.ts';
+import { emptyFolder } from '../database/locations.ts';
 import { people, service } from './fixtures.ts';
 
 /** The files below a folder that contain a string. */

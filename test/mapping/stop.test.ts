@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
 import type { Dii } from '../../src/server/index.ts';
-import { freshPlace, KINDS } from '../database/places.ts';
+import { freshLocation, KINDS } from '../database/locations.ts';
 import { DAY, fixture, people, service } from './fixtures.ts';
 
 /** Lock all rows in another process. `release` ends its transaction. */
@@ -81,7 +81,7 @@ test.each(KINDS)('a failed job reads no further item of its source and reports n
 });
 
 test('a job that waits for the rows of another process ends when it is stopped, and so does close()', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const its = service();
   let waits = () => {};
   const waiting = new Promise<void>((resolve) => {
@@ -105,10 +105,10 @@ test('a job that waits for the rows of another process ends when it is stopped, 
   await mappings.close();
   await database.close();
   await release();
-}, 60_000);
+});
 
 test('a source with rows that another process has locked does not delay close()', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const its = service();
   let asks = () => {};
   const asked = new Promise<void>((resolve) => {
@@ -127,10 +127,10 @@ test('a source with rows that another process has locked does not delay close()'
   expect(await job).toMatchObject({ code: 'closed' });
   await database.close();
   await release();
-}, 60_000);
+});
 
 test('a job maps the due rows of its source that another process has locked and left unchanged', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const its = service();
   let attempts = 0;
   const database = await watched(place, (sql) => {
@@ -158,7 +158,7 @@ test('a job maps the rows that another process has claimed and released', async 
 });
 
 test('a check of opt-outs waits for rows that another process has locked, unless it is closed', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const its = service();
   let attempts = 0;
   const database = await watched(place, (sql) => {
@@ -182,13 +182,13 @@ test('a check of opt-outs waits for rows that another process has locked, unless
   expect(await closed).toMatchObject({ code: 'closed' });
   await database.close();
   await releaseAgain();
-}, 60_000);
+});
 
 test('a check of opt-outs that fails has ended its write before it rejects', async () => {
   const its = service();
   let isRefused = false;
   let isWritten = false;
-  const database = await watched(await freshPlace('postgres'), async (sql) => {
+  const database = await watched(await freshLocation('postgres'), async (sql) => {
     if (!sql.includes("SET state = 'optedOut'")) return;
     await vi.waitUntil(() => isRefused, { timeout: 30_000 });
     for (let turns = 0; turns < 100; turns++) await turn();

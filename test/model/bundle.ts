@@ -25,7 +25,19 @@ export type SessionModule = typeof import('../../src/session/index.ts');
 
 /** Globals that the code reads by name. Those that a simulated page lacks are undefined. */
 const GLOBALS = [
-  ...['globalThis', 'window', 'self', 'document', 'navigator', 'location', 'performance', 'Date', 'Math', 'crypto'],
+  ...[
+    'globalThis',
+    'window',
+    'self',
+    'document',
+    'Document',
+    'navigator',
+    'location',
+    'performance',
+    'Date',
+    'Math',
+    'crypto',
+  ],
   ...['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'requestIdleCallback', 'process'],
   ...['addEventListener', 'removeEventListener', 'dispatchEvent', 'fetch', 'indexedDB', 'BroadcastChannel'],
   ...['localStorage', 'sessionStorage', 'scheduler', 'reportError'],

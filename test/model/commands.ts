@@ -61,6 +61,8 @@ const storageFault = fc.constantFrom<StorageFault>(
   'slow',
   'sluggish',
   'full',
+  'readFails',
+  'aborts',
   'none',
   'none',
   'none',
@@ -123,6 +125,16 @@ const operations = fc.oneof(
   { weight: 5, arbitrary: supply },
   { weight: 1, arbitrary: supplyAgain },
   { weight: 4, arbitrary: simple('clear', (profile, tab) => profile.clear(tab)) },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(tabIndex, user, after).map(([at, who, ms]) =>
+      command(
+        `tab ${at}: signIn of ${who}`,
+        ms,
+        withTab(at, (profile, tab) => profile.signIn(tab, who)),
+      ),
+    ),
+  },
   { weight: 4, arbitrary: simple('refresh', (profile, tab) => profile.refresh(tab)) },
   { weight: 2, arbitrary: simple('getToken', (profile, tab) => profile.getToken(tab, 10_000)) },
   { weight: 1, arbitrary: simple('getToken, 50 ms', (profile, tab) => profile.getToken(tab, 50)) },

@@ -23,7 +23,7 @@ export const OUTAGES = [
   '503',
 ] as const;
 /** Answers at fault, by the service or by something in its place. */
-export const REFUSALS = ['html', 'garbage', 'tampered', '401', '404', '418'] as const;
+export const REFUSALS = ['html', 'garbage', 'tampered', 'sealed nonsense', '401', '404', '418'] as const;
 /** Answers that end the refresh token. */
 export const ENDINGS = ['invalid', 'expired'] as const;
 export const NET_FAULTS = ['none', 'slow', ...OUTAGES, ...REFUSALS, ...ENDINGS] as const;
@@ -54,6 +54,18 @@ export interface Call {
 
 /** Seconds in the Retry-After of a 429. */
 export const RETRY_AFTER_S = 90;
+
+/** Contents of sealed answers that are neither a set nor an opt-out. */
+const NONSENSE = [
+  '',
+  'null',
+  '7',
+  '[]',
+  '{"status":"success"}',
+  '{"status":"success","body":{"advertising_token":7}}',
+  '{"status":"expired_token"}',
+  '{"status":"optOut"}',
+];
 
 export const createNetwork = (
   time: Time,
@@ -92,6 +104,7 @@ export const createNetwork = (
     if (status) return plain(status, status < 500 ? { status: 'client_error', message: 'no' } : 'out of order');
     if (why === 'html') return plain(200, '<!doctype html><title>Sign in to the network</title>');
     if (why === 'garbage') return plain(200, 'AAAA');
+    if (why === 'sealed nonsense') return plain(200, await service.seal(call.token, random.pick(NONSENSE)));
     if (why === 'invalid' || why === 'expired') {
       call.said = 'ended';
       return plain(400, { status: `${why}_token`, message: 'no' });

@@ -125,13 +125,15 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
     timers.delete(id as number);
   };
 
-  const document = {
+  /** Browsers define the accessor on the prototype of every document. */
+  const OwnDocument = () => {};
+  OwnDocument.prototype = {
     get visibilityState() {
       return isVisible ? 'visible' : 'hidden';
     },
-    get hidden() {
-      return !isVisible;
-    },
+  };
+  const document = {
+    __proto__: OwnDocument.prototype,
     prerendering: false,
     wasDiscarded: false,
     addEventListener: documentEvents.addEventListener,
@@ -144,6 +146,7 @@ export const createPage = (environment: PageEnvironment, visible: boolean, onUse
   };
   const page: Record<string, unknown> = {
     document,
+    Document: OwnDocument,
     navigator: {
       locks:
         environment.locksAvailability === 'missing'

@@ -69,6 +69,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     const isErasure = operation?.kind === 'clear' || operation?.kind === 'optout';
     // A suspended page may see the end of its call long after the fault.
     const wasStorageSlow = checker.isStorageSlow();
+    const isLosing = () => time.nowMs < conditions.lostAt + 1000;
     let promise: Promise<unknown>;
     try {
       promise = isErasure ? tab.erase(call) : call();
@@ -79,7 +80,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       () => {
         if (!tab.granted && !isErasure) fault(`tab ${tab.id}: ${what} resolves without consent`);
         if (!operation) return;
-        expected.settle(operation, tab.isInMemory || time.nowMs < conditions.lostAt + 1000);
+        expected.settle(operation, tab.isInMemory || isLosing());
         if (operation.kind === 'optout') checker.forgetKnownSets();
         // The tab erased a store that it cannot write to: without a channel other tabs cannot learn of the operation.
         if (tab.isInMemory && setup.channel !== 'works') expected.loseAll();
@@ -87,8 +88,11 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       (error) => {
         // A store that does not answer: the next page may find the former user.
         const isStoreFault = error?.code === 'storage_failed' && (wasStorageSlow || checker.isStorageSlow());
-        if (isErasure && !tab.isClosed && !isStoreFault) fault(`tab ${tab.id}: an erasure is rejected: ${error}`);
-        if (operation) expected.settle(operation, true);
+        // `signIn` erases first, and rejects if no set follows.
+        const isErased = what === 'signIn' && error?.code !== 'storage_failed';
+        if (isErasure && !tab.isClosed && !isStoreFault && !isErased)
+          fault(`tab ${tab.id}: an erasure is rejected: ${error}`);
+        if (operation) expected.settle(operation, !isErased || tab.isClosed || tab.isInMemory || isLosing());
       },
     );
     return undefined;
@@ -214,6 +218,10 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       publisher.signIn(undefined);
       const operation = expected.begin('clear', tab.id);
       perform(tab, operation, 'clear', () => tab.session.clear());
+    },
+    signIn: (tab: Tab, user: string) => {
+      publisher.signIn(user);
+      perform(tab, expected.begin('clear', tab.id), 'signIn', () => tab.session.signIn());
     },
     refresh: (tab: Tab) => {
       conditions.asking++;

@@ -143,6 +143,11 @@ export const createService = (
           : keep({ user, root, wire: opened.body, askedSeq, seq: next() });
       return { status: 200, text, said };
     },
+    /** Seal any text as the answer to a refresh token. */
+    seal: async (refreshToken: string, text: string): Promise<string> => {
+      const { refresh_response_key } = byRefreshToken.get(refreshToken)!.wire;
+      return toB64(await sealRefresh(await aesKey(fromB64(refresh_response_key)), text));
+    },
     /** Whether a user has opted out at the service. */
     isOptedOut: (user: string): boolean => optedOut.has(user),
     /** Opt a user out at the service. */

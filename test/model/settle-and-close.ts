@@ -84,8 +84,9 @@ export const converge = async (profile: Profile): Promise<void> => {
   const all = together.map((tab) => describe(profile, tab)).join('; ');
   if (shown.has(undefined)) fault(`no token, though set ${only!.root} is in force: ${all}`);
   const dueAt = service.find(last.shown ?? '')?.wire.refresh_from ?? Number.POSITIVE_INFINITY;
-  // Back-off after an outage lasts two minutes at most.
-  if (!profile.conditions.wasSkewed && time.nowMs > dueAt + 10 * MINUTE && together.some(isRefreshing))
+  // Back-off after an outage lasts two minutes at most. By a `Date` of the future a set is due on arrival, and refreshed half-way.
+  const isClockKnown = !profile.conditions.wasSkewed && setup.dateErrorMs <= 0;
+  if (isClockKnown && time.nowMs > dueAt + 10 * MINUTE && together.some(isRefreshing))
     fault(`set ${only!.root} is not refreshed although it is due: ${all}`);
 };
 

@@ -14,6 +14,7 @@ import type { Owner, Time } from './time.ts';
  * - `openFails`, `openFailsOnce`: `open` fires `error`. `openThrows`: it throws. `openHangs`: it answers once the fault ends.
  * - `hangs`, `slow`, `sluggish`: all operations hang, take up to 0.12 s, or take so long that some uses exceed the session's
  *   limit of 1.5 s. `full`: nothing can be written.
+ * - `readFails`: reading fails. `aborts`: every request succeeds, and the transaction that writes is aborted at its end.
  */
 export type StorageFault =
   | 'none'
@@ -24,7 +25,9 @@ export type StorageFault =
   | 'hangs'
   | 'slow'
   | 'sluggish'
-  | 'full';
+  | 'full'
+  | 'readFails'
+  | 'aborts';
 
 /**
  * A fault that happens at one instant and has lasting effects.
@@ -77,7 +80,7 @@ const BAD_NUMBERS: readonly unknown[] = [
   7n,
   {},
 ];
-const RETRY_NUMBERS = ['attempts', 'outages', 'refusals', 'startedAt', 'waitMs', 'spacingMs', 'retryAfterMs'];
+const RETRY_NUMBERS = ['attempts', 'outages', 'refusals', 'startedAt', 'waitMs', 'retryAfterMs'];
 
 /** Called when a page uses its storage; `text` is the JSON that it writes. */
 export type OnUse = (use: 'opens' | 'reads' | 'writes' | 'erases', text?: string) => void;
@@ -172,6 +175,7 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
       transaction,
       get: (key: IDBValidKey) => {
         onUse('reads');
+        if (fault === 'readFails') return failing('UnknownError');
         return wrapRequest(real.get(key));
       },
       put: (value: unknown, key: IDBValidKey) => {
@@ -208,7 +212,11 @@ export const createStorage = (time: Time, random: Random, onThrow: (error: unkno
             } catch {}
           }),
         abort: () => real.abort(),
-        commit: () => real.commit(),
+        commit: () => {
+          if (fault !== 'aborts' || real.mode === 'readonly') return real.commit();
+          ownError = new DOMException('injected fault', 'QuotaExceededError');
+          real.abort();
+        },
       } as Emitter & { objectStore(name: string): unknown };
       for (const type of ['complete', 'abort', 'error'])
         real.addEventListener(type, () => deliver(() => call(transaction, type)));

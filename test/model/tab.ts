@@ -44,6 +44,7 @@ export const LIMITS = {
   setTokens: STORE_MS,
   clear: STORE_MS,
   refresh: TRY_MS + LOCK_MS + STORE_MS,
+  signIn: STORE_MS + TRY_MS + LOCK_MS + STORE_MS,
 } as const;
 /** Calls that wait for consent without a deadline. */
 const WAITS: readonly string[] = ['setTokens', 'clear'];
@@ -105,14 +106,29 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
         if (!consentTool.granted) fault('asks for a set without consent');
         if (isClosed) fault('asks for a set after close()');
         const { signal } = request;
+        if (listenerKind === 'reenters') reenter();
         const answer = options.provide!(request);
         asked.add(signal);
         return answer.finally(() => asked.delete(signal));
       }),
     consent: consentTool.option,
     refresh: options.refresh,
+    logger: {
+      debug: () => {
+        if (listenerKind === 'reenters') void session.state;
+        if (listenerKind === 'throws') throw new Error('thrown by the logger of the host');
+        if (listenerKind === 'rejects') return Promise.reject(new Error('thrown by the logger of the host'));
+        return undefined;
+      },
+    },
   });
 
+  /** Call the session from code that it calls. */
+  const reenter = () => {
+    void session.state;
+    void session.advertisingToken;
+    expectSettled('getToken', TRY_MS + 500, session.getToken()).catch(() => {});
+  };
   /** Check that a promise of the session settles before its deadline. */
   const expectSettled = <T>(what: string, limitMs: number, promise: Promise<T>): Promise<T> => {
     const key = {};
@@ -198,11 +214,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       handlers[event as 'token']?.(payload as SessionEvents['token']);
       if (listenerKind === 'throws') throw new Error('thrown by a listener of the host');
       if (listenerKind === 'rejects') return Promise.reject(new Error('thrown by a listener of the host'));
-      if (listenerKind === 'reenters' && !isClosed) {
-        void session.state;
-        void session.advertisingToken;
-        expectSettled('getToken', TRY_MS + 500, session.getToken()).catch(() => {});
-      }
+      if (listenerKind === 'reenters' && !isClosed) reenter();
       return undefined;
     });
   }

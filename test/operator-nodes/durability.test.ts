@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database } from '../../src/database/index.ts';
 import { createOperator, openAdministration } from '../../src/operator/index.ts';
-import { freshPlace } from '../database/places.ts';
+import { freshLocation } from '../database/locations.ts';
 import { ALL_ROLES, createCalls, DAY, ROOT } from '../operator/fixtures.ts';
 
 const open: { close(): Promise<void> }[] = [];
@@ -33,7 +33,7 @@ test.each([
   // It promises more than `on`.
   ['remote_apply', 'remote_apply'],
 ])('with synchronous_commit = %s, what an operator acknowledges is committed with %s', async (standard, inForce) => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const name = new URL(place).pathname.slice(1);
   const admin = await openDatabase(place, { connections: 1 });
   await admin.script(`ALTER DATABASE ${name} SET synchronous_commit = ${standard}`);

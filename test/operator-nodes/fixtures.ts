@@ -10,7 +10,7 @@ import type { Listening } from '../../src/operator/node.ts';
 import { listen } from '../../src/operator/node.ts';
 import { operatorFrom } from '../../src/operator/operator.ts';
 import { resolveOptions } from '../../src/operator/options.ts';
-import { freshPlace, type Kind } from '../database/places.ts';
+import { freshLocation, type Kind } from '../database/locations.ts';
 import { operatorRunner } from '../operator/fixtures.ts';
 
 /** Create a schema, and a view of the database in which every statement runs in that schema. */
@@ -37,7 +37,7 @@ export const runOperatorsOn = (kind: Kind): void => {
   let database: Database;
 
   beforeAll(async () => {
-    database = await openDatabase(await freshPlace(kind));
+    database = await openDatabase(await freshLocation(kind));
     operatorRunner.run = (options) => {
       // A test that brings its own state tests that state.
       if (options.state) return runInMemory(options);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Administration, Operator, OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator, openAdministration } from '../../src/operator/index.ts';
-import { freshPlace, KINDS } from '../database/places.ts';
+import { freshLocation, KINDS } from '../database/locations.ts';
 import { ALL_ROLES, type Calls, createCalls, DAY, NOON, ROOT } from '../operator/fixtures.ts';
 
 const open: { close(): Promise<void> }[] = [];
@@ -34,7 +34,7 @@ const sealing = (set: { refresh_token: string }): number =>
 
 test('a rolling restart of two nodes through a rotation ends no session while refreshes are under way', async () => {
   clock.at = NOON;
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   // The load balancer: each request goes to the next node that is running, and a node that stops answers what it has accepted.
   const nodes = [await startOperator(place), await startOperator(place)];
   const inFlight = nodes.map(() => new Set<Promise<Response>>());
@@ -103,7 +103,7 @@ test('a rolling restart of two nodes through a rotation ends no session while re
 describe.each(KINDS)('on %s', (kind) => {
   test('a node that was restarted opens what was sealed before, and a lower generation is refused', async () => {
     clock.at = NOON;
-    const place = await freshPlace(kind);
+    const place = await freshLocation(kind);
     const first = await startOperator(place, { keyGeneration: 2 });
     const set = await callsTo(first).generate(user);
     expect(sealing(set)).toBe(2);
@@ -120,7 +120,7 @@ describe.each(KINDS)('on %s', (kind) => {
 
 test('after the restore of an older backup, the keys up to the generation of the options open again at once', async () => {
   clock.at = NOON;
-  const [place, restored] = [await freshPlace('postgres'), await freshPlace('postgres')];
+  const [place, restored] = [await freshLocation('postgres'), await freshLocation('postgres')];
   await startOperator(restored);
   const before = callsTo(await startOperator(place, { keyGeneration: 2 }));
   const second = await before.generate(user);
@@ -131,7 +131,7 @@ test('after the restore of an older backup, the keys up to the generation of the
 
 test('a database whose generations have passed 127 starts with the number of the newest one', async () => {
   clock.at = NOON;
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const first = await startOperator(place);
   const { keys } = await administer(place);
   for (let generation = 2; generation <= 130; generation++) {
@@ -150,7 +150,7 @@ test('a database whose generations have passed 127 starts with the number of the
 
 test('if all generations are retired, a rotation brings the nodes back at once', async () => {
   clock.at = NOON;
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const node = callsTo(await startOperator(place));
   const { keys } = await administer(place);
   // Two administrators at once, or a statement by hand: each of the two generations is retired as the one that does not seal.
@@ -170,7 +170,7 @@ test('if all generations are retired, a rotation brings the nodes back at once',
 
 test('a higher generation is announced to all nodes, and seals a day later', async () => {
   clock.at = NOON;
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   vi.useFakeTimers({ toFake: ['performance'] });
   const one = callsTo(await startOperator(place, { keyRotation: 0 }));
   await one.generate(user);
@@ -189,7 +189,7 @@ test('a higher generation is announced to all nodes, and seals a day later', asy
 
 test('a retired key opens nothing on any node within a second', async () => {
   clock.at = NOON;
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   vi.useFakeTimers({ toFake: ['performance'] });
   const nodes = [callsTo(await startOperator(place)), callsTo(await startOperator(place))];
   const set = await nodes[0]!.generate(user);
@@ -220,7 +220,7 @@ test('a retired key opens nothing on any node within a second', async () => {
 
 test('several nodes announce one generation, and the longest lifetime of a token decides when it is retired', async () => {
   clock.at = NOON;
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const long = { identityExpires: 86_400, refreshExpires: (90 * DAY) / 1000 };
   const nodes = (await Promise.all([startOperator(place), startOperator(place, long)])).map(callsTo);
   const set = await nodes[1]!.generate(user);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_AGE_MS } from '../../src/operator/state/opt-out-memory.ts';
-import { emptyFolder, freshPlace, KINDS } from '../database/places.ts';
+import { emptyFolder, freshLocation, KINDS } from '../database/locations.ts';
 import { PASSWORD } from '../database/postgres-server.ts';
 import { failNode, GIVEN, type Node, startNode } from './process.ts';
 
@@ -18,7 +18,7 @@ const statusOf = async (node: Node, email: string): Promise<string> =>
 
 describe('two nodes on one PostgreSQL', () => {
   const startTwo = async (): Promise<[Node, Node]> => {
-    const place = await freshPlace('postgres');
+    const place = await freshLocation('postgres');
     // Both start at once on an empty database: the first one creates the tables and the root secret.
     return Promise.all([startNode(['--database', place]), startNode(['--database', place])]);
   };
@@ -52,7 +52,7 @@ describe('two nodes on one PostgreSQL', () => {
   });
 
   test('derive the same credentials if none are given, which one of them prints, and accept those that one was given', async () => {
-    const place = await freshPlace('postgres');
+    const place = await freshLocation('postgres');
     const [one, other] = await Promise.all([
       startNode(['--database', place], {}),
       startNode(['--database', place], {}),
@@ -73,7 +73,7 @@ describe('two nodes on one PostgreSQL', () => {
 
 describe.each(KINDS)('on %s', (kind) => {
   test('after a restart every earlier refresh token opens and every opt-out is honoured', async () => {
-    const args = ['--database', await freshPlace(kind)];
+    const args = ['--database', await freshLocation(kind)];
     const one = await startNode(args);
     const emails = Array.from({ length: 20 }, (_, at) => `user-${at}@example.com`);
     const sets = await Promise.all(emails.map((email) => one.generate({ email })));
@@ -92,7 +92,7 @@ describe.each(KINDS)('on %s', (kind) => {
   });
 
   test('a killed node loses no opt-out that it has acknowledged', async () => {
-    const args = ['--database', await freshPlace(kind)];
+    const args = ['--database', await freshLocation(kind)];
     const one = await startNode(args);
     const acknowledged: string[] = [];
     let reachTarget = (): void => {};
@@ -116,13 +116,13 @@ describe.each(KINDS)('on %s', (kind) => {
     for (const failure of await Promise.all(callers)) expect(String(failure)).toMatch(/fetch failed|terminated/);
 
     const again = await startNode(args);
-    const statuses = await Promise.all(acknowledged.map((email) => statusOf(again, email)));
-    expect(statuses).toEqual(acknowledged.map(() => 'optout'));
+    // One after the other: a request that waits for others too long is answered 503.
+    for (const email of acknowledged) expect(await statusOf(again, email)).toBe('optout');
     expect(acknowledged.length).toBeGreaterThanOrEqual(200);
   });
 
   test('a start with other settings than the first start is refused', async () => {
-    const args = ['--database', await freshPlace(kind)];
+    const args = ['--database', await freshLocation(kind)];
     const root = { ...GIVEN, TESSERA_ROOT_SECRET: ROOT };
     await (await startNode(args, root)).stop();
     const cases: [env: Record<string, string>, more: string[], message: RegExp][] = [
@@ -148,7 +148,7 @@ describe.each(KINDS)('on %s', (kind) => {
 
 describe('a start fails', () => {
   test('on a folder that another process uses', async () => {
-    const folder = await freshPlace('pglite');
+    const folder = await freshLocation('pglite');
     const one = await startNode(['--database', folder]);
     const { code, out, err } = await failNode(['--database', folder]);
     expect([code, out]).toEqual([1, []]);
@@ -158,7 +158,7 @@ describe('a start fails', () => {
   });
 
   test('if PostgreSQL cannot be reached, without showing the password', async () => {
-    const place = (await freshPlace('postgres')).replace(/:\d+\//, ':1/');
+    const place = (await freshLocation('postgres')).replace(/:\d+\//, ':1/');
     const { code, out, err } = await failNode(['--database', place]);
     expect([code, out]).toEqual([1, []]);
     expect(err).toContain('cannot connect to PostgreSQL: connect ECONNREFUSED 127.0.0.1:1');

@@ -3,7 +3,7 @@ import { openDatabase } from '../../src/database/database.ts';
 import type { Credentials, Operator, OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator, openAdministration } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
-import { freshPlace, KINDS } from '../database/places.ts';
+import { freshLocation, KINDS } from '../database/locations.ts';
 import { createCalls, ROOT } from '../operator/fixtures.ts';
 
 const open: { close(): Promise<void> }[] = [];
@@ -39,7 +39,7 @@ const passSecond = (): void => void vi.advanceTimersByTime(1000);
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 
 test('a revocation and a changed secret reach running nodes within a second, also those whose options name the participant', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const nodes = [await startNode(place, { participants: [LEAKED] }), await startNode(place)];
   const { participants } = await administer(place);
   for (const { generate } of nodes) expect(await generate()).toBe(200);
@@ -65,7 +65,7 @@ test('a revocation and a changed secret reach running nodes within a second, als
 });
 
 test('a start revives no revoked participant and undoes no change, and logs both', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const other = { ...LEAKED, apiKey: 'other', siteId: 8 };
   const options = { participants: [LEAKED, other] };
   const first = await startNode(place, options);
@@ -93,7 +93,7 @@ test('a start revives no revoked participant and undoes no change, and logs both
 });
 
 test('a participant is added once, and changed by its ID alone; what is not named stays', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const { generate } = await startNode(place, { participants: [LEAKED] });
   const { participants } = await administer(place);
   const { keyHash } = (await participants.list()).find(({ siteId }) => siteId === 7)!;
@@ -126,7 +126,7 @@ test('a participant is added once, and changed by its ID alone; what is not name
 });
 
 test('of several nodes that start at once, one has added the participant, and later ones find it', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const options = { participants: [LEAKED] };
   const nodes = await Promise.all([startNode(place, options), startNode(place, options), startNode(place, options)]);
   expect(nodes.map(({ operator }) => operator.statuses[0]).sort()).toEqual(['added', 'kept', 'kept']);
@@ -142,7 +142,7 @@ test('of several nodes that start at once, one has added the participant, and la
 });
 
 test('changed options of a participant are in force after the next start', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const first = await startNode(place, { participants: [LEAKED] });
   expect(await first.generate()).toBe(200);
   const second = await startNode(place, { participants: [{ ...LEAKED, roles: [] }] });
@@ -151,7 +151,7 @@ test('changed options of a participant are in force after the next start', async
 });
 
 test('a revoked participant keeps no secret in the database, and its site keeps its keys', async () => {
-  const place = await freshPlace('pglite');
+  const place = await freshLocation('pglite');
   const first = await startNode(place, { participants: [LEAKED, { siteId: 9, roles: ['ID_READER'] }] });
   const reader = first.operator.participants[1]!;
   await first.operator.close();
@@ -172,7 +172,7 @@ test('a revoked participant keeps no secret in the database, and its site keeps 
 });
 
 test('what names no participant revokes none', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   await startNode(place, { participants: [LEAKED] });
   const { participants } = await administer(place);
   const [{ keyHash } = { keyHash: '' }] = await participants.list();
@@ -183,7 +183,7 @@ test('what names no participant revokes none', async () => {
 
 describe.each(KINDS)('on %s', (kind) => {
   test('of changes at the same time none is lost, and one API key is added once', async () => {
-    const place = await freshPlace(kind);
+    const place = await freshLocation(kind);
     const { operator } = await startNode(place, { participants: [LEAKED] });
     await operator.close();
     const { participants } = await administer(place);
@@ -213,7 +213,7 @@ describe.each(KINDS)('on %s', (kind) => {
 });
 
 test('the administration changes no tables of an older version', async () => {
-  const place = await freshPlace('postgres');
+  const place = await freshLocation('postgres');
   const { operator } = await startNode(place);
   await operator.close();
   const database = await openDatabase(place);

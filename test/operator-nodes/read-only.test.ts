@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Operator, OperatorOptions } from '../../src/operator/index.ts';
 import { createOperator } from '../../src/operator/index.ts';
-import { freshPlace } from '../database/places.ts';
+import { freshLocation } from '../database/locations.ts';
 import { ALL_ROLES, createCalls, ROOT } from '../operator/fixtures.ts';
 
 const open: { close(): Promise<void> }[] = [];
@@ -17,7 +17,7 @@ const PARTICIPANTS = [{ siteId: 101 }, { siteId: 102, roles: ALL_ROLES }];
 let place: string;
 let warnings: string[];
 beforeEach(async () => {
-  place = await freshPlace('postgres');
+  place = await freshLocation('postgres');
   warnings = [];
 });
 
@@ -45,11 +45,17 @@ const setReadOnly = async (isReadOnly: boolean): Promise<void> => {
   const name = new URL(place).pathname.slice(1);
   const admin = await openDatabase(place.replace(/[^/]+$/, 'postgres'), { connections: 1 });
   await admin.script(`ALTER DATABASE ${name} SET default_transaction_read_only = ${isReadOnly}`);
-  // The setting is that of new connections.
-  await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+  // The setting is that of new connections: no former one may be left, on which a statement could still be written.
+  const former = await admin.query<{ pid: number }>(
+    'SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1',
+    [name],
+  );
+  const pids = former.map(({ pid }) => pid);
+  const left = () => admin.query('SELECT pid FROM pg_stat_activity WHERE pid = ANY($1::integer[])', [pids]);
+  await expect.poll(left, { timeout: 60_000 }).toEqual([]);
+  // By the end of this exchange the operator has read that its connections are lost.
   await admin.close();
 };
-// A connection that has just been cut may fail once more.
 const eventually = (http: () => Promise<number>, expected: number) =>
   expect.poll(http, { timeout: 60_000, interval: 50 }).toBe(expected);
 

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSecrets } from '../../src/operator/crypto/secrets.ts';
 import { createAddressLimit } from '../../src/operator/http/caller-limits.ts';
 import { createHealthCheck } from '../../src/operator/http/health.ts';
@@ -282,6 +282,10 @@ describe('the rate limit of a participant', () => {
 });
 
 describe('anonymousRateLimit', () => {
+  // It counts in each second of real time.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+  afterEach(() => void vi.useRealTimers());
+
   const address = '198.51.100.1';
   const send = (service: ReturnType<typeof createTestService>, path: string, init: RequestInit, from = address) =>
     service.operator.fetch(new Request(BASE + path, { method: 'POST', ...init }), { address: from });

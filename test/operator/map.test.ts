@@ -7,7 +7,8 @@ const V2 = '/v2/identity/map';
 const MISSING = 'Required Parameter Missing: one or more of [email, email_hash, phone, phone_hash] must be specified';
 const EXACTLY_ONE =
   'Required Parameter Missing: exactly one of [email, email_hash, phone, phone_hash] must be specified';
-const FORMAT = 'Incorrect request format';
+const format = (fault: string): string => `Incorrect request format: ${fault}`;
+const UNKNOWN = format('expected only email, email_hash, phone, phone_hash');
 const EMPTY = { email: [], email_hash: [], phone: [], phone_hash: [] };
 const OPTOUT = { e: 'optout' };
 const INVALID = { e: 'invalid identifier' };
@@ -64,14 +65,14 @@ describe('version 3', () => {
   test.each<[what: string, payload: unknown, message: string]>([
     ['an empty payload', undefined, MISSING],
     ['no member', {}, MISSING],
-    ['an unknown member', { email: [], policy: 1 }, FORMAT],
-    ['only an unknown member', { emails: ['a@b.c'] }, FORMAT],
-    ['a string in place of a list', { email: 'user@example.com' }, FORMAT],
-    ['an object in place of a list', { email: {} }, FORMAT],
-    ['a null in a list', { email: ['user@example.com', null] }, FORMAT],
-    ['an object in a list', { email: [{ email: 'user@example.com' }] }, FORMAT],
-    ['a list in a list', { phone: [['+12345678901']] }, FORMAT],
-    ['a name of Object.prototype', { constructor: [] }, FORMAT],
+    ['an unknown member', { email: [], policy: 1 }, UNKNOWN],
+    ['only an unknown member', { emails: ['a@b.c'] }, UNKNOWN],
+    ['a string in place of a list', { email: 'user@example.com' }, format('email must be an array')],
+    ['an object in place of a list', { email: {} }, format('email must be an array')],
+    ['a null in a list', { email: ['user@example.com', null] }, format('email must be an array of strings')],
+    ['an object in a list', { email: [{ email: 'user@example.com' }] }, format('email must be an array of strings')],
+    ['a list in a list', { phone: [['+12345678901']] }, format('phone must be an array of strings')],
+    ['a name of Object.prototype', { constructor: [] }, UNKNOWN],
   ])('%s is a client error', async (_, payload, message) => {
     const { http, json } = await createTestService().call(V3, payload);
     expect([http, json]).toEqual([400, { status: 'client_error', message }]);

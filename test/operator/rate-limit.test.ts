@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Credentials } from '../../src/operator/index.ts';
 import { createTestService } from './fixtures.ts';
 
@@ -9,12 +9,13 @@ const LIMITED: [path: string, payload: object][] = [
 ];
 
 describe('the rate limit', () => {
+  // It counts in each second of real time.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] }));
   afterEach(() => void vi.useRealTimers());
 
   test.each(LIMITED)(
     '%s is answered 429 with Retry-After and no body, and accepted again after a second',
     async (path, payload) => {
-      vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
       const service = createTestService({ rateLimit: 2 });
       const request = async () => (await service.call(path, payload)).http;
       expect([await request(), await request(), await request()]).toEqual([200, 200, 429]);

@@ -182,9 +182,10 @@ describe('a consent string', () => {
 
 describe('a malicious consent string', () => {
   const answerInTime = (text: string): string => {
-    const startedAt = performance.now();
+    // The time of this process on the processor: a busy machine does not add to it.
+    const before = process.cpuUsage();
     const answer = readTcfConsent(text);
-    expect(performance.now() - startedAt).toBeLessThan(1000);
+    expect(process.cpuUsage(before).user).toBeLessThan(1_000_000);
     return answer;
   };
 

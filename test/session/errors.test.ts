@@ -1,6 +1,6 @@
 /** The messages of a session, by value: what failed, what was expected, what came, the remedy. And what it warns of. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSession } from '../../src/session/index.ts';
 import { TokenError } from '../../src/token/errors.ts';
 import { MINUTE } from '../support/fixtures.ts';
@@ -322,7 +322,15 @@ describe('a failure of a refresh', () => {
 
 describe('the Content-Security-Policy of the page', () => {
   const violation = (blockedURI: string, effectiveDirective = 'connect-src') =>
-    document.dispatchEvent(Object.assign(new Event('securitypolicyviolation'), { blockedURI, effectiveDirective }));
+    document.dispatchEvent(
+      Object.assign(new Event('securitypolicyviolation', { bubbles: true }), { blockedURI, effectiveDirective }),
+    );
+
+  test('is watched even if an element is named addEventListener', () => {
+    Object.defineProperty(document, 'addEventListener', { value: document.createElement('img'), configurable: true });
+    onTestFinished(() => void Reflect.deleteProperty(document, 'addEventListener'));
+    expect(fixture.open().session.state.phase).toBe('empty');
+  });
 
   test('that blocks the operator is named, once in the console and in the error', async () => {
     const baseUrl = 'https://blocked.example';

@@ -104,7 +104,8 @@ export const fullStore = (inner: Store): Store => ({
 
 /** Show or hide the page. */
 export const setVisible = (visible: boolean) => {
-  Object.defineProperty(document, 'visibilityState', { value: visible ? 'visible' : 'hidden', configurable: true });
+  const value = visible ? 'visible' : 'hidden';
+  Object.defineProperty(Document.prototype, 'visibilityState', { value, configurable: true });
   document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
 };
 

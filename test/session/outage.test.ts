@@ -11,6 +11,8 @@ import {
   recordOf,
   restoreGlobals,
   rotate,
+  type Service,
+  sealedFor,
   setVisible,
   success,
 } from './fixtures.ts';
@@ -100,6 +102,35 @@ describe('an outage', () => {
     const [{ session }] = tabs as [(typeof tabs)[0]];
     for (let n = 0; n < 9; n++) await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
     expect(sent).toHaveLength(5);
+    close();
+  });
+});
+
+describe('a service that answers with sets that have expired already', () => {
+  const expired: Service = ({ n, at }) => {
+    const answer = JSON.stringify(success(n + 1, at - 2 * HOUR));
+    return new Response(sealedFor(n, answer), { headers: { date: new Date(at).toUTCString() } });
+  };
+
+  test.each([0, 0.5, 0.999])(
+    'is asked by three tabs at most 15 times in 30 minutes, whatever the jitter (%s)',
+    async (random) => {
+      vi.spyOn(Math, 'random').mockReturnValue(random);
+      const { sent, advance, close } = await openTabs(3, expired);
+      await advance(15 * MINUTE + 3 * HOUR);
+      const sentAt = sent.map(({ at }) => at);
+      for (const from of sentAt)
+        expect(sentAt.filter((at) => at >= from && at < from + 30 * MINUTE).length).toBeLessThanOrEqual(15);
+      close();
+    },
+  );
+
+  test('brings a token in time when its sets are good again', async () => {
+    const { tabs, advance, serve, close } = await openTabs(1, expired);
+    await advance(2 * HOUR);
+    serve(rotate);
+    await advance(4 * MINUTE);
+    expect(tabs[0]?.session.state.phase).toBe('fresh');
     close();
   });
 });
@@ -250,7 +281,6 @@ describe('without Web Locks, a lease in the record', () => {
       startedAt: START + HOUR,
       isRunning: true,
       waitMs: 0,
-      spacingMs: 0,
       retryAfterMs: 0,
     };
     const { session } = fixture.open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), retry }) });

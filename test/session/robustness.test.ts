@@ -58,7 +58,6 @@ describe('a stored retry state with odd members', () => {
     startedAt: START,
     isRunning: false,
     waitMs: 60_000,
-    spacingMs: 0,
     retryAfterMs: 0,
   };
   test.each<[string, unknown]>([

@@ -1,6 +1,6 @@
 /** The timer of a session: one in a visible page, none in a hidden one, and none that overflows. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
 import { createFixture, offline, recordOf, restoreGlobals, rotate, setVisible, success } from './fixtures.ts';
@@ -116,6 +116,20 @@ describe('a hidden page', () => {
     await fixture.advance(HOUR);
     expect(fixture.sent).toEqual([]);
     expect(session.state.phase).toBe('stale');
+    fixture.close();
+  });
+
+  test('counts as hidden even if an element is named visibilityState', async () => {
+    // An image, a form, an embed or an object of this name hides the property of the document.
+    Object.defineProperty(document, 'visibilityState', { value: document.createElement('img'), configurable: true });
+    onTestFinished(() => void Reflect.deleteProperty(document, 'visibilityState'));
+    setVisible(false);
+    const fixture = createFixture();
+    const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 2 * HOUR)) });
+    await session.ready;
+    await fixture.settle();
+    expect(session.state.next?.reason).toBe('hidden');
+    expect(fixture.sent).toEqual([]);
     fixture.close();
   });
 

@@ -1,7 +1,7 @@
 /** Failures that pass by themselves, such as a lost network or a 503: the set stays, and the session tries again. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { DAY, MINUTE, names, START, useFakeClock } from '../support/fixtures.ts';
+import { DAY, HOUR, MINUTE, names, START, useFakeClock } from '../support/fixtures.ts';
 import { answersPlain, hangs, offline, openDue, restoreGlobals, rotate, type Service, sealedFor } from './fixtures.ts';
 
 const DUE = START + 15 * MINUTE;
@@ -87,7 +87,7 @@ describe('a temporary failure', () => {
 
   test.each([
     ['seconds', {}, '120'],
-    ['a date', {}, new Date(DUE + 120_000).toUTCString()],
+    ['a date', { date: new Date(DUE).toUTCString() }, new Date(DUE + 120_000).toUTCString()],
     [
       'a date by a service whose clock is 40 days behind',
       { date: new Date(DUE - 40 * DAY).toUTCString() },
@@ -107,7 +107,14 @@ describe('a temporary failure', () => {
     close();
   });
 
-  test.each(['soon', '-5', '0', ''])('Retry-After %j is ignored', async (after) => {
+  test.each([
+    ['soon', 'soon'],
+    ['a negative number', '-5'],
+    ['0', '0'],
+    ['an empty string', ''],
+    // By the clock of this device, which may be hours behind, the pause would be hours too long.
+    ['a date without `Date` beside it', new Date(DUE + 2 * HOUR).toUTCString()],
+  ])('Retry-After as %s is ignored', async (_, after) => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
     const { sent, serve, advance, close } = await openDue(answersPlain(503, '', { 'retry-after': after }));
     serve(rotate);

@@ -131,6 +131,8 @@ const SHARED = [
   // What the script tag says as a session does: `session/index.ts` is public.
   'session/provide-fault.ts',
   'session/warnings.ts',
+  // Named elements hide what the script tags and the drop-in read of the document, too.
+  'session/read-document.ts',
   // What keeps copies of an identity beside a session needs of its record.
   'session/dated-store.ts',
   // Opens an engine, and so needs Node. `database/index.ts` does not: the operator compiles and runs where there is none.

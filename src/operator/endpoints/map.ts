@@ -14,18 +14,18 @@ import { batchSizeError, mapBatch, stringElement } from './map-batch.ts';
 import { clientError, success } from './result.ts';
 
 const MISSING = `Required Parameter Missing: one or more of [${DII_FORMS.join(', ')}] must be specified`;
-const FORMAT = 'Incorrect request format';
 
 const isForm = (name: string): name is DiiForm => (DII_FORMS as readonly string[]).includes(name);
 
-// Returns the identifiers in the order of the payload, or undefined if a member is unknown or not a list of scalars.
-const identifiersIn = (payload: Record<string, unknown>): Identifier[] | undefined => {
+// Returns the identifiers in the order of the payload, or what is wrong with it. The name of an unknown member may hold DII.
+const identifiersIn = (payload: Record<string, unknown>): Identifier[] | string => {
   const identifiers: Identifier[] = [];
   for (const [form, list] of Object.entries(payload)) {
-    if (!isForm(form) || !(list === null || Array.isArray(list))) return undefined;
+    if (!isForm(form)) return `expected only ${DII_FORMS.join(', ')}`;
+    if (!(list === null || Array.isArray(list))) return `${form} must be an array`;
     for (const element of list ?? []) {
       const text = stringElement(element);
-      if (text === undefined) return undefined;
+      if (text === undefined) return `${form} must be an array of strings`;
       identifiers.push({ form, text });
     }
   }
@@ -45,7 +45,7 @@ export const map: Endpoint = {
   handle: async ({ now, payload }, service) => {
     if (!payload || Object.keys(payload).length === 0) return clientError(MISSING);
     const identifiers = identifiersIn(payload);
-    if (!identifiers) return clientError(FORMAT);
+    if (typeof identifiers === 'string') return clientError(`Incorrect request format: ${identifiers}`);
     const sizeError = batchSizeError(identifiers.length, service);
     if (sizeError) return sizeError;
     const results = await mapBatch(identifiers, now, 'v3', service);

@@ -18,7 +18,8 @@ export const optOutStatus: Endpoint = {
     const ids: unknown = payload.advertising_ids ?? undefined;
     if (ids === undefined) return clientError('Required Parameter Missing: advertising_ids');
     if (!Array.isArray(ids)) return clientError('advertising_ids must be an array');
-    if (ids.length > MAX_IDS) return clientError('Request payload is too large');
+    if (ids.length > MAX_IDS)
+      return clientError(`Request payload is too large: expected at most ${MAX_IDS} raw IDs, got ${ids.length}`);
     const texts = ids.map((id) => (typeof id === 'string' ? id : ''));
     const since = await optOuts.sinceByRawId(texts, now);
     const opted_out = texts.flatMap((advertising_id, index) => {

@@ -4,6 +4,7 @@
  */
 
 import type { NextStep, Session } from '../../session/index.ts';
+import { readDocument } from '../../session/read-document.ts';
 import { checkSession } from '../adapter-options.ts';
 
 /** An event of the session, or a change of its phase. */
@@ -87,7 +88,7 @@ const createEventLog = (keep: number, now: () => number) => {
 
 export const pageFeatures = (): Report['page'] => ({
   secure: globalThis.isSecureContext === true,
-  visible: globalThis.document?.visibilityState === 'visible',
+  visible: readDocument('visibilityState') === 'visible',
   locks: Boolean(globalThis.navigator?.locks),
   webCrypto: Boolean(globalThis.crypto?.subtle),
 });

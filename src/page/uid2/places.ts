@@ -5,7 +5,8 @@
  * It must not know which value counts. Nothing here throws: storage that is refused, full or damaged reads as empty.
  */
 
-import { readDocument, writeDocumentCookie } from '../clobbering.ts';
+import { readDocument } from '../../session/read-document.ts';
+import { writeDocumentCookie } from '../clobbering.ts';
 import type { CookieOptions, Identity, InitOptions, Product } from './types.ts';
 
 /** The options that are left for a later page. A page may pass more to `init`, such as an email address. */

@@ -4,6 +4,8 @@
  * A hidden page has no timer; it is woken when it is shown. This file does not decide what to do then.
  */
 
+import { readDocument } from '../read-document.ts';
+
 /** The timer runs at most this long, so that a clock that was set, or a device that slept, is noticed, ms. */
 const MAX_SLEEP_MS = 60_000;
 
@@ -19,7 +21,7 @@ const LIFECYCLE = {
 
 /** Tell whether the page is visible; true if there is no document (workers, Node). */
 export function isPageVisible(): boolean {
-  return globalThis.document?.visibilityState !== 'hidden';
+  return readDocument('visibilityState') !== 'hidden';
 }
 
 /** What a page is watched for. */

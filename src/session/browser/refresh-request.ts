@@ -35,7 +35,6 @@ const ENDED = /"status"\s*:\s*"(expired|invalid)_token"/;
  * @param fetch    the host's `fetch`; default: the global one, looked up at each call.
  * @param set      the set to send; its key opens the answer.
  * @param signal   aborts the request. The caller bounds the time.
- * @param now      the service's time as far as it is known, epoch ms.
  * @throws {TokenError} `network`: no answer; `http_status`; `malformed_response`, `decrypt_failed`: the answer does not open
  *   under the key or does not parse.
  * @see docs/protocol.md, "Refresh"
@@ -45,7 +44,6 @@ export async function refreshSet(
   fetch: typeof globalThis.fetch = globalThis.fetch,
   set: TokenSet,
   signal: AbortSignal,
-  now: number,
 ): Promise<RefreshAnswer> {
   const request: RequestInit = {
     // No header of our own and a string body: a cross-origin request of this kind needs no preflight.
@@ -74,7 +72,7 @@ export async function refreshSet(
   const dateMs = Date.parse(headers.get('date') ?? '') || undefined;
   // Only a sealed answer may say success or optout: anybody on the way can write the plain text of an error.
   if (status >= 300 && status < 500 && ENDED.test(text)) return { result: 'ended' };
-  const details = { status, retryAfterMs: parseRetryAfter(headers.get('retry-after'), dateMs ?? now) };
+  const details = { status, retryAfterMs: parseRetryAfter(headers.get('retry-after'), dateMs) };
   if (status >= 300) {
     const what = `refresh: POST /v2/token/refresh answered ${status}`;
     throw new TokenError('http_status', isDevelopment ? what + statusRemedy(status, baseUrl) : what, details);
@@ -117,9 +115,12 @@ async function open(text: string, keyB64: string, details: TokenErrorDetails, ba
   }
 }
 
-/** Parse `Retry-After`: seconds, or a date of the service's clock. Returns ms from `now` on. */
-function parseRetryAfter(header: string | null, now: number): number | undefined {
+/**
+ * Parse `Retry-After`, in ms: seconds, or a date of the service's clock, which counts only beside a `Date` of the same clock. By the
+ * clock of a device that is hours behind, the pause would be hours too long.
+ */
+function parseRetryAfter(header: string | null, dateMs = Number.NaN): number | undefined {
   if (!header) return undefined;
-  const ms = Number(header) * 1000 || Date.parse(header) - now;
+  const ms = Number(header) * 1000 || Date.parse(header) - dateMs;
   return ms > 0 ? ms : undefined;
 }

@@ -6,7 +6,15 @@
  */
 
 import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
-import { type AttemptPlan, type Emitted, isLoaded, isSettled, type NeedReason, type PageState } from './page-state.ts';
+import {
+  type AttemptPlan,
+  type Emitted,
+  isActive,
+  isLoaded,
+  isSettled,
+  type NeedReason,
+  type PageState,
+} from './page-state.ts';
 import type { NextReason, NextStep, SessionEvent, SessionState } from './public-state.ts';
 import { clockTrustedAt, emptyRecord, type SessionRecord, serviceTime } from './record.ts';
 import { currentRetry, isUsedUp, MAX_WAIT_MS, nextAttempt, type RetryState } from './retry.ts';
@@ -41,7 +49,7 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
   const at = serviceTime(record, now);
   const phase = phaseOf(record, at);
   const retry = currentRetry(record.retry, now);
-  const token = given.isClosed || given.consent !== 'granted' ? undefined : tokenAt(record, at);
+  const token = isActive(given) ? tokenAt(record, at) : undefined;
   const settled = isSettled(given);
   const need = settled && !isForeign ? needOf(given, record, phase, retry, at) : undefined;
   const isAttemptVoid = given.attempt !== undefined && given.attempt.generation !== stored.generation;
@@ -112,25 +120,27 @@ function needOf(
   return isUsedUp(retry) ? 'refused' : undefined;
 }
 
-/** What the session would attempt now if nothing delayed it. */
+/**
+ * What the session would attempt now if nothing delayed it.
+ *
+ * @param isExplicit  the page called `refresh()`: a fresh set is refreshed, too.
+ */
 function planOf(
   page: PageState,
   record: SessionRecord,
   phase: Phase,
   need: NeedReason | undefined,
   now: number,
+  isExplicit = false,
 ): AttemptPlan | undefined {
+  // The lock was taken twice in a row, with a full wait between and no message from its holder.
+  const ignoresLock = page.lockRefusals >= 2 && page.otherTabUntil <= now;
   if (need) {
     if (!page.canProvide || page.provideResult === 'nobody') return undefined;
-    return { kind: 'provide', reason: need, ignoresLock: isLockStuck(page, now) };
+    return { kind: 'provide', reason: need, ignoresLock };
   }
-  if (!page.canRefresh || !record.set || phase === 'fresh') return undefined;
-  return { kind: 'refresh', isExplicit: false, ignoresLock: isLockStuck(page, now) };
-}
-
-/** Tell whether the lock was taken twice in a row, with a full wait between and no message from its holder. */
-function isLockStuck({ lockRefusals, otherTabUntil }: PageState, now: number): boolean {
-  return lockRefusals >= 2 && otherTabUntil <= now;
+  if (!page.canRefresh || !record.set || (phase === 'fresh' && !isExplicit)) return undefined;
+  return { kind: 'refresh', isExplicit, ignoresLock };
 }
 
 /** What delays a plan; undefined if it may start now. */
@@ -220,8 +230,7 @@ function nextOf(
 export function explicitPlan(record: SessionRecord, page: PageState, now: number): AttemptPlan | undefined {
   if (isOfOtherUser(record, page.user)) return undefined;
   const at = serviceTime(record, now);
-  const need = page.canRefresh ? needOf(page, record, phaseOf(record, at), undefined, at) : 'empty';
-  const ignoresLock = isLockStuck(page, now);
-  if (need) return page.canProvide ? { kind: 'provide', reason: need, ignoresLock } : undefined;
-  return record.set && { kind: 'refresh', isExplicit: true, ignoresLock };
+  const phase = phaseOf(record, at);
+  const need = page.canRefresh ? needOf(page, record, phase, undefined, at) : 'empty';
+  return planOf(page, record, phase, need, now, true);
 }

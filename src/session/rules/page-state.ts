@@ -128,9 +128,14 @@ export function isLoaded({ storage }: PageState): boolean {
   return storage.isCurrent && storage.queuedCalls === 0;
 }
 
+/** Tell whether the session may use what is stored: consent is given, and it is not closed. */
+export function isActive({ consent, isClosed }: PageState): boolean {
+  return consent === 'granted' && !isClosed;
+}
+
 /** Tell whether the record may be announced and acted upon: it is known, nothing is being written, consent is given. */
 export function isSettled(page: PageState): boolean {
-  return page.consent === 'granted' && isLoaded(page) && page.storage.writes === 0 && !page.isClosed;
+  return isActive(page) && isLoaded(page) && page.storage.writes === 0;
 }
 
 /** The record in memory changes from `before` to `after`: another set meets the need, and ends the run of failures. */

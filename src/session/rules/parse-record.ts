@@ -36,7 +36,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
   const isReadable = v === 1 || v === 2;
   const set = isReadable && given['set'] ? parseTokenSet(given['set'], true) : undefined;
   const retry = v === 1 ? retryOfVersion1(given['run']) : v === 2 ? given['retry'] : undefined;
-  return withoutUndefined({
+  return {
     v: 2,
     generation: generation as number,
     baseUrl,
@@ -52,7 +52,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
     // A record whose label is lost belongs to no known user.
     user: typeof user === 'string' && HASH.test(user) ? user : undefined,
     retry: set || given['optedOut'] ? parseRetry(retry) : undefined,
-  });
+  };
 }
 
 /** An instant that a clock of this century may have shown; anything else reads as absent. */
@@ -83,14 +83,6 @@ function retryOfVersion1(run: unknown): unknown {
     startedAt: triedAt,
     isRunning,
     waitMs,
-    spacingMs: leastMs,
-    retryAfterMs: 0,
+    retryAfterMs: leastMs,
   };
-}
-
-/** Leave out members that are undefined, so that records compare by their members. */
-function withoutUndefined(record: SessionRecord): SessionRecord {
-  return Object.fromEntries(
-    Object.entries(record).filter(([, value]) => value !== undefined),
-  ) as unknown as SessionRecord;
 }

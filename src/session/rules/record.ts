@@ -34,7 +34,7 @@ export interface SessionRecord extends Held {
   readonly user?: string | undefined;
   /** When a tab without the Web Lock began to call `provide`; see {@link provideClaimed}. */
   readonly provideAt?: number | undefined;
-  /** Attempts to refresh this set; absent once a newer set is there. */
+  /** Attempts to refresh; absent once they have brought a good set, or the host another one. */
   readonly retry?: RetryState | undefined;
 }
 
@@ -71,7 +71,7 @@ export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, si
   ...emptyRecord(baseUrl),
   generation: generation + 1,
   offsetMs,
-  ...(optedOut && { optedOut }),
+  optedOut,
   // The signal of the user who leaves may still be in that cache.
   signalGeneration,
 });
@@ -81,22 +81,20 @@ export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, si
  * accepts it. A set that the service has ended, supplied again for the same user, changes nothing.
  *
  * @param user  whose set it is, hashed; without it the record belongs to no known user.
+ * @param keepsAttempts  the attempts with the set before count for this one, which the service has not refused yet; so they do
+ *   behind a tombstone. A service that refuses every set is not asked without end.
  */
-export function setByHost(set: TokenSet, now: number, user?: string): Transition {
+export function setByHost(set: TokenSet, now: number, user?: string, keepsAttempts = false): Transition {
   return (record) => {
     // A host may answer each `needsTokens` from a cache: the service would be sent the same set without end.
     if (record.ended && record.user === user && isSameSet(record, { ...record, set })) return record;
     const fingerprint = fingerprintOf(set);
     const others = (record.fingerprints ?? []).filter((known) => known !== fingerprint);
     const fingerprints = [fingerprint, ...others].slice(0, MAX_FINGERPRINTS);
-    const supplied = { ...erased(record), set, receivedAt: now, fingerprints, ...(user && { user }) };
-    return record.optedOut ? withAttemptsOf(record, supplied) : supplied;
+    const isCounted = keepsAttempts || record.optedOut;
+    const retry = isCounted && record.retry ? { ...record.retry, refusals: 0 } : undefined;
+    return { ...erased(record), set, receivedAt: now, fingerprints, user, retry };
   };
-}
-
-/** The attempts with the set before count for the next one, which the service has not refused yet. */
-function withAttemptsOf({ retry }: SessionRecord, record: SessionRecord): SessionRecord {
-  return retry ? { ...record, retry: { ...retry, refusals: 0 } } : record;
 }
 
 /**
@@ -109,12 +107,11 @@ export function setByRefreshingHost(set: TokenSet, now: number, user?: string): 
 
 /**
  * `provide` returns a set. It is late if the record has changed since `asked`, the record at the time of the question.
- * Attempts with the set before still count: a service that refuses every set is not asked without end.
  *
  * @param user  of the page that asked, hashed. Default: the user for whom the record waits for a set.
  */
 export function setByProvide(asked: SessionRecord, user = asked.user): (set: TokenSet, now: number) => Transition {
-  return (set, now) => ifSameSet(asked, (record) => withAttemptsOf(record, setByHost(set, now, user)(record)));
+  return (set, now) => ifSameSet(asked, setByHost(set, now, user, true));
 }
 
 /**
@@ -132,8 +129,8 @@ export function renderedWithPage(set: TokenSet, now: number, user?: string): Tra
 /** Log out at `now`. The fingerprints stay for {@link renderedWithPage}, unless they are to be forgotten too. */
 export function loggedOut(now: number, forget = false): Transition {
   return (record) => {
-    const { fingerprints } = record;
-    return { ...erased(record), ...(!forget && fingerprints && { fingerprints }), clearedAt: now };
+    const fingerprints = forget ? undefined : record.fingerprints;
+    return { ...erased(record), fingerprints, clearedAt: now };
   };
 }
 

@@ -92,7 +92,10 @@ export function refreshAnswered(
     }
     // The service accepts the user: the tombstone is lifted.
     const startedAt = (isSameAttempt(record, sent) ? retry : sent.retry)?.startedAt ?? now;
-    return { ...rest, ...onArrival(result, startedAt, now, dateMs, record.offsetMs), receivedAt: now };
+    const arrived = onArrival(result, startedAt, now, dateMs, record.offsetMs);
+    // A set that has expired on arrival is due at once: the attempts count on, or the service would be asked without end.
+    const isExpired = result.expiresAt <= now + arrived.offsetMs;
+    return { ...rest, ...(isExpired && attempts), ...arrived, receivedAt: now };
   };
 }
 

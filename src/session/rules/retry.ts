@@ -16,7 +16,7 @@
 
 import type { TokenError } from '../../token/errors.ts';
 
-/** The attempts to refresh one set that have brought no newer set, counted over all tabs. */
+/** The attempts to refresh that have brought no newer set, or one that had expired on arrival, counted over all tabs. */
 export interface RetryState {
   /** Attempts so far, including those whose tab was closed before the answer. */
   readonly attempts: number;
@@ -32,8 +32,6 @@ export interface RetryState {
   readonly isLocked: boolean;
   /** How long to wait from `startedAt` on, ms. An explicit `refresh()` does not wait for this. */
   readonly waitMs: number;
-  /** How long every attempt waits from `startedAt` on, ms, because the budget is spent. */
-  readonly spacingMs: number;
   /** How long every attempt waits from `startedAt` on, ms, because the service sent `Retry-After`. */
   readonly retryAfterMs: number;
 }
@@ -68,10 +66,10 @@ const WAKE_NETWORK_MS = 30_000;
 const WAKE_OUTAGES = 2;
 
 /**
- * The time between attempt number `attempts` and the next one, ms. The first five follow the back-off alone, up to the
+ * The time between the last attempt and the next one, ms, which nothing shortens. The first five follow the back-off alone, up to the
  * fifteenth at least 180 s apart, all later ones 125 s: at most 15 attempts in any 30 minutes.
  */
-function minSpacingMs(attempts: number): number {
+function minSpacingMs({ attempts }: RetryState): number {
   if (attempts < 5) return 0;
   return attempts < 15 ? 180_000 : 125_000;
 }
@@ -123,7 +121,7 @@ export function nextAttempt(
 ): NextAttempt | undefined {
   if (!retry) return undefined;
   const { startedAt, refusals } = retry;
-  const budgetAt = startedAt + retry.spacingMs;
+  const budgetAt = startedAt + minSpacingMs(retry);
   const retryAfterAt = startedAt + retry.retryAfterMs;
   const forced: NextAttempt =
     retryAfterAt > budgetAt ? { at: retryAfterAt, reason: 'retry_after' } : { at: budgetAt, reason: 'budget' };
@@ -146,16 +144,14 @@ export function attemptStarted(
   isExplicit: boolean,
   isLocked: boolean,
 ): RetryState {
-  const attempts = (retry?.attempts ?? 0) + 1;
   return {
-    attempts,
+    attempts: (retry?.attempts ?? 0) + 1,
     outages: retry?.outages ?? 0,
     refusals: isExplicit ? 0 : (retry?.refusals ?? 0),
     startedAt: now,
     isRunning: true,
     isLocked,
     waitMs: 0,
-    spacingMs: minSpacingMs(attempts),
     retryAfterMs: 0,
   };
 }
@@ -183,7 +179,7 @@ export function attemptFailed(
   const isWaking = now < wakeAttemptAt + WAKE_NETWORK_MS;
   const outages = isWaking ? Math.min(retry.outages, WAKE_OUTAGES) : retry.outages;
   // Add up to 12.5 % jitter to the spacing, so that tabs do not retry in the same instant.
-  const spacedMs = retry.spacingMs * (1 + Math.random() / 8);
+  const spacedMs = minSpacingMs(retry) * (1 + Math.random() / 8);
   return { ...ended, outages: outages + 1, waitMs: Math.max(elapsedMs + backOffMs(backOff, outages), spacedMs) };
 }
 
@@ -193,14 +189,13 @@ const TOO_LARGE = 1e15;
 /** Check the fields of a stored retry state; whatever is not plausible reads as none. */
 export function parseRetry(stored: unknown): RetryState | undefined {
   if (typeof stored !== 'object' || stored === null) return undefined;
-  const { attempts, outages, refusals, startedAt, isRunning, isLocked, waitMs, spacingMs, retryAfterMs } =
-    stored as RetryState;
-  const numbers = { attempts, outages, refusals, startedAt, waitMs, spacingMs, retryAfterMs };
+  const { attempts, outages, refusals, startedAt, isRunning, isLocked, waitMs, retryAfterMs } = stored as RetryState;
+  const numbers = { attempts, outages, refusals, startedAt, waitMs, retryAfterMs };
   const isPlausible = Object.values(numbers).every(
     (value) => Number.isFinite(value) && value >= 0 && value < TOO_LARGE,
   );
   if (!isPlausible || typeof isRunning !== 'boolean') return undefined;
   // Each is at most a day after the failure, which comes less than a day after the start.
-  if (Math.max(waitMs, spacingMs, retryAfterMs) > 2 * MAX_WAIT_MS) return undefined;
+  if (Math.max(waitMs, retryAfterMs) > 2 * MAX_WAIT_MS) return undefined;
   return { ...numbers, isRunning, isLocked: isLocked === true };
 }

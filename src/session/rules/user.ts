@@ -46,7 +46,7 @@ export function renderedForNobody(now: number): Transition {
 
 /** Log out at `now`, because `user` has signed in; without a label nobody is known to wait for a set. */
 export function signedIn(user: string | undefined, now: number): Transition {
-  return (record) => ({ ...loggedOut(now)(record), ...(user && { user }) });
+  return (record) => ({ ...loggedOut(now)(record), user });
 }
 
 /**

@@ -164,7 +164,7 @@ describe('the next step', () => {
     ],
     [
       'budget: the attempts of the last 30 minutes are spent',
-      waiting({ attempts: 15, waitMs: 9_000, spacingMs: 125_000 }),
+      waiting({ attempts: 15, waitMs: 9_000 }),
       page(),
       DUE,
       refreshAt(DUE - 1 + 125_000, 'budget'),

@@ -70,7 +70,6 @@ export function retry(change: Partial<RetryState> = {}): RetryState {
     isRunning: false,
     isLocked: true,
     waitMs: 0,
-    spacingMs: 0,
     retryAfterMs: 0,
     ...change,
   };
@@ -123,7 +122,6 @@ const retries = fc.record({
   isRunning: fc.boolean(),
   isLocked: fc.boolean(),
   waitMs: spans,
-  spacingMs: fc.constantFrom(0, 125_000, 180_000),
   retryAfterMs: fc.oneof(fc.constant(0), spans),
 });
 
@@ -179,7 +177,6 @@ const hostileRecords = fc
         isRunning: fc.boolean(),
         isLocked: fc.boolean(),
         waitMs: fc.double({ min: 0, max: 2 * DAY, noNaN: true }),
-        spacingMs: fc.double({ min: 0, max: 2 * DAY, noNaN: true }),
         retryAfterMs: fc.double({ min: 0, max: 2 * DAY, noNaN: true }),
       }),
     ),

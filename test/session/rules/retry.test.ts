@@ -17,9 +17,6 @@ import {
 } from '../../../src/session/rules/retry.ts';
 import { BACK_OFF, DAY, failure, HOUR, MINUTE, REFRESH_AT, retry, SECOND } from './fixtures.ts';
 
-// Properties take seconds on a busy machine.
-vi.setConfig({ testTimeout: 30_000 });
-
 const START = REFRESH_AT;
 /** The random number of every draw in this file. */
 const DRAW = 0.5;
@@ -64,7 +61,7 @@ describe('the start of an attempt', () => {
     readonly [sentence: string, before: RetryState | undefined, isExplicit: boolean, expected: Partial<RetryState>]
   >([
     ['counts from one', undefined, false, { attempts: 1, outages: 0, refusals: 0, startedAt: START }],
-    ['takes the lease', undefined, false, { isRunning: true, waitMs: 0, spacingMs: 0, retryAfterMs: 0 }],
+    ['takes the lease', undefined, false, { isRunning: true, waitMs: 0, retryAfterMs: 0 }],
     [
       'counts on, with its outages and refusals',
       retry({ attempts: 2, outages: 4, refusals: 1 }),
@@ -73,11 +70,6 @@ describe('the start of an attempt', () => {
     ],
     ['forgets refusals where the page asked', retry({ refusals: 3, outages: 2 }), true, { refusals: 0, outages: 2 }],
     ['ends earlier pauses', retry({ waitMs: HOUR, retryAfterMs: HOUR }), false, { waitMs: 0, retryAfterMs: 0 }],
-    ['is free for the fourth attempt', retry({ attempts: 3 }), false, { attempts: 4, spacingMs: 0 }],
-    ['is spaced from the fifth attempt on', retry({ attempts: 4 }), false, { attempts: 5, spacingMs: 180_000 }],
-    ['is spaced widely up to the fourteenth', retry({ attempts: 13 }), false, { attempts: 14, spacingMs: 180_000 }],
-    ['is spaced evenly from the fifteenth on', retry({ attempts: 14 }), false, { attempts: 15, spacingMs: 125_000 }],
-    ['is spaced even where the page asked', retry({ attempts: 4 }), true, { spacingMs: 180_000 }],
   ])('%s', (_, before, isExplicit, expected) => {
     expect(attemptStarted(before, START, isExplicit, true)).toMatchObject(expected);
   });
@@ -107,11 +99,11 @@ describe('the failure of an attempt, 2 s after its start', () => {
     ],
     [
       'adds jitter to the spacing after an outage',
-      running({ spacingMs: 180_000 }),
+      running({ attempts: 5 }),
       503,
       undefined,
       0,
-      { waitMs: 180_000 * 1.0625, spacingMs: 180_000 },
+      { waitMs: 180_000 * 1.0625 },
     ],
     ['keeps the count of refusals during an outage', running({ refusals: 2 }), 503, undefined, 0, { refusals: 2 }],
     ['waits 30 s after the first refusal', running(), 400, undefined, 0, { refusals: 1, waitMs: 2_000 + 30_000 }],
@@ -188,7 +180,10 @@ describe('the next attempt', () => {
     ['is free without earlier ones', undefined, 0, false, undefined, undefined],
     ['waits for the back-off', at({ waitMs: MINUTE }), 0, false, MINUTE, 'back_off'],
     ['waits for the pause after a refusal', at({ waitMs: MINUTE, refusals: 1 }), 0, false, MINUTE, 'refused'],
-    ['waits for the budget where that is longer', at({ waitMs: MINUTE, spacingMs: HOUR }), 0, false, HOUR, 'budget'],
+    ['follows the fourth one at once', at({ attempts: 4, waitMs: MINUTE }), 0, false, MINUTE, 'back_off'],
+    ['is spaced after the fifth one', at({ attempts: 5, waitMs: MINUTE }), 0, false, 180_000, 'budget'],
+    ['is spaced widely up to the fourteenth', at({ attempts: 14, waitMs: MINUTE }), 0, false, 180_000, 'budget'],
+    ['is spaced evenly from the fifteenth on', at({ attempts: 15, waitMs: MINUTE }), 0, false, 125_000, 'budget'],
     [
       'waits for Retry-After where that is longer',
       at({ waitMs: MINUTE, retryAfterMs: HOUR }),
@@ -199,7 +194,7 @@ describe('the next attempt', () => {
     ],
     [
       'waits for Retry-After rather than the budget',
-      at({ spacingMs: MINUTE, retryAfterMs: HOUR }),
+      at({ attempts: 5, retryAfterMs: HOUR }),
       0,
       false,
       HOUR,
@@ -207,15 +202,15 @@ describe('the next attempt', () => {
     ],
     [
       'waits for the budget rather than Retry-After',
-      at({ spacingMs: HOUR, retryAfterMs: MINUTE }),
+      at({ attempts: 5, retryAfterMs: MINUTE }),
       0,
       false,
-      HOUR,
+      180_000,
       'budget',
     ],
     ['ignores the back-off where the page asked', at({ waitMs: MINUTE }), 0, true, 0, 'budget'],
     ['ignores refusals where the page asked', at({ waitMs: MINUTE, refusals: 3 }), 0, true, 0, 'budget'],
-    ['respects the budget where the page asked', at({ waitMs: HOUR, spacingMs: MINUTE }), 0, true, MINUTE, 'budget'],
+    ['respects the budget where the page asked', at({ attempts: 5, waitMs: HOUR }), 0, true, 180_000, 'budget'],
     [
       'respects Retry-After where the page asked',
       at({ waitMs: HOUR, retryAfterMs: MINUTE }),
@@ -251,10 +246,10 @@ describe('the next attempt', () => {
     ],
     [
       'waits for the budget in a page that woke up',
-      at({ waitMs: HOUR, spacingMs: 2 * MINUTE }),
+      at({ attempts: 5, waitMs: HOUR }),
       START + MINUTE,
       false,
-      2 * MINUTE,
+      180_000,
       'budget',
     ],
     [
@@ -313,12 +308,11 @@ describe('the retry state', () => {
 });
 
 describe('a stored retry state', () => {
-  const state = retry({ waitMs: 5, spacingMs: 6, retryAfterMs: 7 });
+  const state = retry({ waitMs: 5, retryAfterMs: 7 });
   test.each<readonly [sentence: string, stored: unknown, expected: RetryState | undefined]>([
     ['is read as it is', state, state],
     ['is read without unknown members', { ...state, more: 1 }, state],
     ['may wait for two days', { ...state, waitMs: 2 * DAY }, { ...state, waitMs: 2 * DAY }],
-    ['may be spaced by two days', { ...state, spacingMs: 2 * DAY }, { ...state, spacingMs: 2 * DAY }],
     ['may have been asked for two days', { ...state, retryAfterMs: 2 * DAY }, { ...state, retryAfterMs: 2 * DAY }],
     ['reads as none if it is absent', undefined, undefined],
     ['reads as none if it is null', null, undefined],
@@ -326,11 +320,11 @@ describe('a stored retry state', () => {
     ['reads as none if it is an array', [], undefined],
     ['reads as none if it is empty', {}, undefined],
     ['reads as none with a number for a flag', { ...state, isRunning: 1 }, undefined],
-    ...(['waitMs', 'spacingMs', 'retryAfterMs'] as const).map(
+    ...(['waitMs', 'retryAfterMs'] as const).map(
       (field) =>
         [`reads as none with a ${field} of more than two days`, { ...state, [field]: 2 * DAY + 1 }, undefined] as const,
     ),
-    ...(['attempts', 'outages', 'refusals', 'startedAt', 'waitMs', 'spacingMs', 'retryAfterMs'] as const).flatMap(
+    ...(['attempts', 'outages', 'refusals', 'startedAt', 'waitMs', 'retryAfterMs'] as const).flatMap(
       (field) =>
         [
           [`reads as none with a negative ${field}`, { ...state, [field]: -1 }, undefined],

@@ -22,7 +22,7 @@ export const emptyFolder = async (): Promise<string> => {
 };
 
 /** Create an unused location for `openDatabase`. */
-export const freshPlace = async (kind: Kind): Promise<string> => {
+export const freshLocation = async (kind: Kind): Promise<string> => {
   if (kind === 'pglite') {
     const folder = await emptyFolder();
     await cp(inject('pgliteFolder'), folder, { recursive: true });
