@@ -73,13 +73,11 @@ const start = async (pglite: PGlitePackage, files: string): Promise<PGlite> => {
 const create = async (pglite: PGlitePackage, files: string): Promise<void> => {
   const temporary = `${files}.new`;
   await rm(temporary, { recursive: true, force: true });
-  const { blocks, bavail, bsize } = await statfs(dirname(files));
-  // 0 blocks: a file system that does not know its size.
-  if (blocks > 0 && bavail * bsize < MIN_FREE_BYTES)
-    throw noSpace(
-      files,
-      `a new database needs ${MIN_FREE_BYTES / 1e6} MB, got ${Math.floor((bavail * bsize) / 1e6)} MB`,
-    );
+  // Some file systems cannot tell, or say 0 blocks.
+  const size = await statfs(dirname(files)).catch(() => undefined);
+  const freeBytes = size && size.blocks > 0 ? size.bavail * size.bsize : MIN_FREE_BYTES;
+  if (freeBytes < MIN_FREE_BYTES)
+    throw noSpace(files, `a new database needs ${MIN_FREE_BYTES / 1e6} MB, got ${Math.floor(freeBytes / 1e6)} MB`);
   await mkdir(temporary, { mode: PRIVATE_MODE });
   await (await start(pglite, temporary)).close();
   await syncFolder(temporary);
