@@ -20,14 +20,18 @@ interface OutageMessages {
 // Bounds the log if each failure has another text.
 const MAX_CAUSES = 10;
 
+// A reason may contain what differs each time, such as seconds or a port.
+const withoutNumbers = (reason: string | undefined): string => `${reason}`.replace(/\d+/g, '');
+
 /** Create the log of one thing. The causes of an outage may differ: first the connection is cut, then the next one is refused. */
 export function createOutageLog(logger: Logger | undefined, { failure, recovery }: OutageMessages): OutageLog {
-  const causes = new Set<string | undefined>();
+  const causes = new Set<string>();
   return {
     failed: (error) => {
       const fields = reasonOf(error);
-      if (causes.has(fields.reason) || causes.size === MAX_CAUSES) return;
-      causes.add(fields.reason);
+      const cause = withoutNumbers(fields.reason);
+      if (causes.has(cause) || causes.size === MAX_CAUSES) return;
+      causes.add(cause);
       logger?.warn(fields, failure);
     },
     recovered: () => {

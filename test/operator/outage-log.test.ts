@@ -38,8 +38,14 @@ test('an error that may quote a secret is logged without its text', () => {
   expect(lines).toEqual(['lost: no reason']);
 });
 
+test('causes that differ in numbers alone count as one', () => {
+  for (let seconds = 601; seconds < 610; seconds++)
+    outage.failed(new TokenError('storage_failed', `expected a clock within 600 s, got one ${seconds} s off`));
+  expect(lines).toEqual(['lost: expected a clock within 600 s, got one 601 s off']);
+});
+
 test('an outage whose causes never repeat does not fill the log', () => {
-  for (let failure = 0; failure < 1000; failure++) outage.failed(new TokenError('storage_failed', `${failure}`));
+  for (let failure = 0; failure < 1000; failure++) outage.failed(new TokenError('storage_failed', 'x'.repeat(failure)));
   expect(lines).toHaveLength(10);
   outage.recovered();
   expect(lines).toHaveLength(11);

@@ -4,6 +4,7 @@ import { createElement } from 'react';
 import { renderToString } from 'react-dom/server';
 import { expect, test, vi } from 'vitest';
 import { gppConsent, tcfConsent } from '../../src/page/consent.ts';
+import { inspect } from '../../src/page/inspector.ts';
 import { connectPrebid } from '../../src/page/prebid.ts';
 import { TesseraProvider } from '../../src/page/react.ts';
 import { connectSecureSignals } from '../../src/page/secure-signals.ts';
@@ -124,12 +125,14 @@ test.each<[call: string, connect: (session: never) => unknown]>([
   ['connectPrebid', (given) => connectPrebid(given)],
   ['connectSecureSignals', (given) => connectSecureSignals(given)],
   ['connectWebview', (given) => connectWebview(given)],
+  ['inspect', (given) => inspect(given)],
+  ['tessera-inspector', (given) => Object.assign(document.createElement('tessera-inspector'), { session: given })],
   ['TesseraProvider', (given) => renderToString(createElement(TesseraProvider, { session: given }))],
 ])('%s refuses what is no session, such as the global of the script tag', (call, connect) => {
   const expected = `${call}: session: expected what createSession returns`;
   expect(() => connect({ createSession: () => {} } as never)).toThrow(new TypeError(`${expected}, got object`));
   // A property `session` that is undefined says that there is none yet.
-  if (call === 'TesseraProvider') expect(() => connect(undefined as never)).not.toThrow();
+  if (/^tessera/i.test(call)) expect(() => connect(undefined as never)).not.toThrow();
   else expect(() => connect(undefined as never)).toThrow(new TypeError(`${expected}, got undefined`));
 });
 

@@ -5,6 +5,7 @@
  */
 
 import type { Session } from '../../session/index.ts';
+import { checkSession } from '../adapter-options.ts';
 import { connectLanes, toText } from './channel.ts';
 import { drawFigure } from './draw.ts';
 import { type Lane, REASONS } from './entries.ts';
@@ -83,6 +84,7 @@ class TesseraInspector extends Base implements InspectorElement {
   }
 
   set session(session: Session | undefined) {
+    if (typeof __TESSERA_PRODUCTION__ === 'undefined' && session) checkSession('tessera-inspector', session);
     this.#watched?.stop();
     this.#session = session;
     this.#watched = undefined;

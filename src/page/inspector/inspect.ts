@@ -4,6 +4,7 @@
  */
 
 import type { NextStep, Session } from '../../session/index.ts';
+import { checkSession } from '../adapter-options.ts';
 
 /** An event of the session, or a change of its phase. */
 export interface InspectedEvent {
@@ -86,7 +87,8 @@ const createEventLog = (keep: number, now: () => number) => {
 
 export const pageFeatures = (): Report['page'] => ({
   secure: globalThis.isSecureContext === true,
-  visible: globalThis.document?.visibilityState === 'visible',
+  // As `session/read-document.ts`, but not from there: this entry stays one file.
+  visible: !!globalThis.document && Reflect.get(Document.prototype, 'visibilityState', document) === 'visible',
   locks: Boolean(globalThis.navigator?.locks),
   webCrypto: Boolean(globalThis.crypto?.subtle),
 });
@@ -98,6 +100,7 @@ export const pageFeatures = (): Report['page'] => ({
  * inspect(tessera.session).print(); // in the console of a page
  */
 export function inspect(session: Session, { keep = 50, now = Date.now }: InspectorOptions = {}): Inspector {
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('inspect', session);
   const { record, report: reportEvents } = createEventLog(keep, now);
   let phase = session.state.phase;
   const unsubscribes = [

@@ -1,6 +1,7 @@
 /** The global `__uid2` or `__euid`: its methods, and how it takes its place on the page. */
 
-import { typeFault } from '../../token/checks.ts';
+import { choiceFault, throwIf, typeFault } from '../../token/checks.ts';
+import { isDevelopment } from '../../token/development.ts';
 import { expectedGot } from '../../token/errors.ts';
 import type { WireTokenSet } from '../../token/token-set.ts';
 import { ownGlobal } from '../clobbering.ts';
@@ -137,6 +138,7 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
  * signed in.
  *
  * @param product  default `uid2`: the global `__uid2`.
+ * @throws {TypeError} in the development build: another product.
  * @returns the global: the one that is already there if it has an `init`.
  * @example
  * import { installUid2 } from 'tessera-id/uid2';
@@ -145,6 +147,7 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
  * uid2.init({ baseUrl: 'https://operator.example' });
  */
 export function installUid2(product: Product = 'uid2'): Uid2 {
+  if (isDevelopment) throwIf(choiceFault('installUid2: product', ['uid2', 'euid'], product));
   // On a server there is no user: the page starts.
   if (typeof window === 'undefined') return createMethodsOnServer(product);
   const name = `__${product}` as const;
