@@ -67,7 +67,8 @@ export function unavailable(exchange: Exchange, message = 'The database cannot s
 
 /** Build a response of sealed content. `body` is bytes if `binary`, else their base64. */
 export function bodyResponse({ headers }: Exchange, body: BodyInit, binary: boolean): Response {
-  return new Response(body, { headers: { ...headers, 'content-type': binary ? OCTET_STREAM : 'text/plain' } });
+  headers['content-type'] = binary ? OCTET_STREAM : 'text/plain';
+  return new Response(body, { headers });
 }
 
 /** Build a response of sealed bytes, as they are if `binary`, else as base64. */

@@ -129,9 +129,9 @@ export function createRequestHandler(service: Service): (request: Request, calle
     const startedAt = performance.now();
     const path = pathOf(request);
     // Pages have no business with the metrics.
-    const cors = path === METRICS_PATH ? {} : corsHeaders(request);
+    const headers = path === METRICS_PATH ? {} : corsHeaders(request);
     // No answer may come from a cache: tokens rotate, and clients learn the clock from `Date`.
-    const headers: Record<string, string> = { ...cors, 'cache-control': 'no-store' };
+    headers['cache-control'] = 'no-store';
     const trace = request.headers.get(TRACE_HEADER);
     if (trace) headers[TRACE_HEADER] = trace;
     const exchange = { request, caller, headers, status: '' };
