@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSession } from '../../src/session/index.ts';
+import { networkReason } from '../../src/session/network-reason.ts';
 import { TokenError } from '../../src/token/errors.ts';
 import { MINUTE } from '../support/fixtures.ts';
 import {
@@ -64,6 +65,14 @@ describe('a failure of `provide`', () => {
       'a mistake in the code of the page',
       () => (undefined as unknown as () => void)(),
       'provide rejected with TypeError; a fault in the code of provide, or of what it calls: see the console',
+      undefined,
+    ],
+    [
+      'a name that is not there',
+      () => {
+        throw new ReferenceError('tracker is not defined');
+      },
+      'provide rejected with ReferenceError; a fault in the code of provide, or of what it calls: see the console',
       undefined,
     ],
     [
@@ -177,6 +186,13 @@ describe('a failure of a refresh', () => {
   ])('names request and reason %s', async (_, prepare, reason) => {
     prepare();
     expect(await refreshed(offline)).toMatchObject({ code: 'network', message: request + reason });
+  });
+
+  test('an https page whose operator is on http is told of mixed content', () => {
+    at('https://www.example/page');
+    expect(networkReason('http://operator.example', new TypeError('Failed to fetch'))).toBe(
+      '; a browser blocks requests from an https page to http (mixed content)',
+    );
   });
 
   test.each<[string, Service, string, string]>([
