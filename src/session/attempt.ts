@@ -77,7 +77,7 @@ async function callProvide(
     const claim = await ports.claimProvide(hasLock);
     if (claim !== 'claimed') return { type: claim };
     try {
-      // Consent may have been withdrawn, or a set supplied, while the store was read.
+      // While the store was read, consent may have been withdrawn, or the session closed.
       if (signal.aborted) return { type: 'superseded' };
       const answer = await withTimeout(timeoutMs, ask(provide, { signal, reason }), 'provide', signal);
       // It may be a response, with its status.

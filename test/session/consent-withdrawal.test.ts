@@ -179,6 +179,24 @@ test('consent withdrawn in a tab whose store had failed: the set in the store is
   fixture.close();
 });
 
+test('consent withdrawn in a tab whose store cannot be written: the store is not read any more', async () => {
+  const fixture = createFixture();
+  const { consent, withdraw } = controlledConsent(true);
+  const inner = memoryStore(recordOf(1));
+  const read = vi.fn(inner.read);
+  const update = vi.fn(() => Promise.reject(new Error('full')));
+  const { session } = fixture.open({ store: { ...inner, read, update }, consent });
+  await session.ready;
+  await session.setTokens(success(3)).catch(() => {});
+  read.mockClear();
+  update.mockClear();
+  withdraw();
+  await fixture.settle();
+  expect(update).toHaveBeenCalled();
+  expect(read).not.toHaveBeenCalled();
+  fixture.close();
+});
+
 test('consent withdrawn right after refresh(): `provide` is not called, and the promise rejects with `no_consent`', async () => {
   const fixture = createFixture(rotate);
   const provide = vi.fn(async () => success(1));
@@ -194,6 +212,39 @@ test('consent withdrawn right after refresh(): `provide` is not called, and the 
   const refreshed = session.refresh();
   withdraw();
   await expect(refreshed).rejects.toMatchObject({ code: 'no_consent' });
+  await fixture.settle();
+  expect(provide).not.toHaveBeenCalled();
+});
+
+test.each([
+  ['consent is withdrawn', 'no_consent'],
+  ['the session is closed', 'closed'],
+])('if %s while an attempt reads the store, `provide` is not called', async (how, code) => {
+  const fixture = createFixture(rotate);
+  const provide = vi.fn(async () => null);
+  const { consent, withdraw } = controlledConsent(true);
+  const inner = memoryStore();
+  let release: (() => void) | undefined;
+  let holds = false;
+  const read = async () => {
+    if (holds)
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+    return inner.read();
+  };
+  const { session } = fixture.open({ provide, store: { ...inner, read }, consent });
+  await session.ready;
+  await fixture.settle();
+  provide.mockClear();
+  holds = true;
+  const refreshed = session.refresh().catch(({ code }) => code);
+  await until(() => release !== undefined);
+  if (how === 'consent is withdrawn') withdraw();
+  else session.close();
+  await fixture.settle();
+  release!();
+  expect(await refreshed).toBe(code);
   await fixture.settle();
   expect(provide).not.toHaveBeenCalled();
 });
