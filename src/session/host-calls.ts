@@ -52,11 +52,18 @@ export function endOtherUser(shell: Shell): void {
   if (transition) commit(shell, transition, HOST_CALL).catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
-/** The set that the page was rendered with, for its user. */
-function renderedSet({ rendered, settings, page }: Shell): TokenSet | undefined {
+/** The set that the page was rendered with, for its user. One that cannot be read is reported by {@link supplyRendered}. */
+function renderedSet({ settings, page }: Shell): TokenSet | undefined {
+  const { tokens, user } = settings;
   // Somebody else may have signed in on this page since it was rendered.
-  const isForPageUser = userHashOf(settings, settings.user ?? undefined) === page.user;
-  return rendered !== 'optout' && isForPageUser ? rendered : undefined;
+  const isForPageUser = userHashOf(settings, user ?? undefined) === page.user;
+  if (!tokens || !isForPageUser) return undefined;
+  try {
+    const answer = parseGiven(tokens);
+    return answer === 'optout' ? undefined : answer;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The page was rendered with a set. Failures are emitted. */
@@ -64,10 +71,8 @@ export function supplyRendered(shell: Shell): void {
   const { tokens } = shell.settings;
   if (!tokens) return;
   // An asynchronous function: a set that cannot be read is a failure like any other.
-  const supplying = (async () => {
-    shell.rendered = parseGiven(tokens);
-    await commitAnswer(shell, shell.rendered, (set, now) => renderedWithPage(set, now, shell.page.user));
-  })();
+  const supplying = (async () =>
+    commitAnswer(shell, parseGiven(tokens), (set, now) => renderedWithPage(set, now, shell.page.user)))();
   supplying.catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 

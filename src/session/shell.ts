@@ -45,8 +45,6 @@ export interface Shell {
   readonly tabs: ReturnType<typeof createTabs>;
   readonly pageWatch: ReturnType<typeof watchPage>;
   page: PageState;
-  /** What the page was rendered with, if it can be read. */
-  rendered?: Answer;
   /** What `state` returns, and the token when it was published. */
   published: { readonly state: SessionState; readonly token: string | undefined };
   /** Start an attempt; resolves when it has ended, with the error it failed with. */

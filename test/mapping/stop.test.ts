@@ -49,6 +49,18 @@ const watched = async (place: string, onQuery: (sql: string) => unknown): Promis
   };
 };
 
+/** A database, and a promise that resolves before the first query that contains `text`. */
+const watchedFor = async (place: string, text: string) => {
+  let reach = () => {};
+  const reached = new Promise<void>((resolve) => {
+    reach = resolve;
+  });
+  const database = await watched(place, (sql) => {
+    if (sql.includes(text)) reach();
+  });
+  return { database, reached };
+};
+
 test.each(KINDS)('a failed job reads no further item of its source and reports none (%s)', async (kind) => {
   const { mappings, service: its } = await fixture(kind);
   its.fault = () => new Response('no', { status: 500 });
@@ -83,13 +95,7 @@ test.each(KINDS)('a failed job reads no further item of its source and reports n
 test('a job that waits for the rows of another process ends when it is stopped, and so does close()', async () => {
   const place = await freshLocation('postgres');
   const its = service();
-  let waits = () => {};
-  const waiting = new Promise<void>((resolve) => {
-    waits = resolve;
-  });
-  const database = await watched(place, (sql) => {
-    if (sql.startsWith('SELECT 1 FROM tessera_mappings')) waits();
-  });
+  const { database, reached } = await watchedFor(place, 'SELECT 1 FROM tessera_mappings');
   const mappings = await its.open(database);
   its.fault = () => new Response('no', { status: 500 });
   await expect(mappings.map(people(3))).rejects.toMatchObject({ status: 500 });
@@ -99,7 +105,7 @@ test('a job that waits for the rows of another process ends when it is stopped, 
   const stop = new AbortController();
   const reason = new Error('enough');
   const job = mappings.mapDue({ signal: stop.signal });
-  await waiting;
+  await reached;
   stop.abort(reason);
   await expect(job).rejects.toBe(reason);
   await mappings.close();
@@ -110,19 +116,13 @@ test('a job that waits for the rows of another process ends when it is stopped, 
 test('a source with rows that another process has locked does not delay close()', async () => {
   const place = await freshLocation('postgres');
   const its = service();
-  let asks = () => {};
-  const asked = new Promise<void>((resolve) => {
-    asks = resolve;
-  });
-  const database = await watched(place, (sql) => {
-    if (sql.includes('FOR UPDATE OF m')) asks();
-  });
+  const { database, reached } = await watchedFor(place, 'FOR UPDATE OF m');
   const mappings = await its.open(database);
   await mappings.map(people(3));
   its.at += 31 * DAY;
   const release = await lockRows(place);
   const job = mappings.map(people(3)).catch((error: unknown) => error);
-  await asked;
+  await reached;
   await mappings.close();
   expect(await job).toMatchObject({ code: 'closed' });
   await database.close();

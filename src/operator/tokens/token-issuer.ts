@@ -48,7 +48,7 @@ export function createTokenIssuer(schedule: KeySchedule, rawIds: RawIds, setting
       const responseKey = randomBytes(32);
       const expiresAt = now + identityExpiresMs;
       const endsAt = now + refreshExpiresMs;
-      // Written out: to spread what both tokens share would take V8 as long as a quarter of the encryption.
+      // What both tokens share is written twice: V8 copies an object slowly if a field is an instant (bench/README.md).
       const advertisingToken = await sealAdvertisingToken(
         {
           scope,
