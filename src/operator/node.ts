@@ -14,6 +14,7 @@ import type { Duplex } from 'node:stream';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import type { Caller } from './http/caller-limits.ts';
 import { withoutPort } from './http/caller-limits.ts';
+import { createRequestBatches } from './http/request-batches.ts';
 import { integer } from './option-checks.ts';
 
 /** Options of {@link listen}. */
@@ -167,9 +168,11 @@ export async function listen(
   const graceMs = integer('graceMs', options.graceMs ?? 10_000, 0, MAX_TIMEOUT_MS);
   const headersTimeout = integer('headersTimeoutMs', options.headersTimeoutMs ?? 10_000, 1, MAX_TIMEOUT_MS);
   const requestTimeout = integer('requestTimeoutMs', options.requestTimeoutMs ?? 30_000, 1, MAX_TIMEOUT_MS);
+  const joinBatch = createRequestBatches(setImmediate);
   let closing: Promise<void> | undefined;
   const server = createAdaptorServer({
     fetch: async (request: Request, bindings) => {
+      await joinBatch();
       const { incoming, outgoing } = bindings as HttpBindings;
       const response = await operator.fetch(request, {
         address: addressOf(incoming, trustProxy),
