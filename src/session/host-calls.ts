@@ -155,21 +155,30 @@ export async function refreshNow(shell: Shell): Promise<void> {
   const plan = explicitPlan(before, shell.page, shell.clock.now());
   if (!plan) throw noToken(shell);
   const error = await (shell.page.attempt ? shell.attemptResult : shell.startAttempt(plan));
-  await otherTabEnded(shell);
-  if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
+  const timeout = await otherTabEnded(shell);
+  if (error || records.record.ended || !decideNow(shell).token) throw error ?? timeout ?? noToken(shell);
   if (plan.kind === 'refresh' && isSameSet(records.record, before)) throw notRefreshed(shell);
 }
 
-/** Another tab may be refreshing: wait for its message, or for its time limit. An attempt may follow here. */
-async function otherTabEnded(shell: Shell): Promise<void> {
+/**
+ * Another tab may be refreshing: wait for its message, or for its time limit. An attempt may follow here.
+ *
+ * @returns the time-out, if the wait did not end before: a hidden page has no timer that ends it.
+ */
+async function otherTabEnded(shell: Shell): Promise<TokenError | undefined> {
   const isOver = () => {
     const { attempt, otherTabUntil } = shell.page;
     const isIdle = !attempt && otherTabUntil <= shell.clock.now();
     return isIdle || !isActive(shell.page) || undefined;
   };
-  await waitFor(shell, shell.settings.timeoutMs + OTHER_TAB_WAIT_MS, 'refresh in another tab', isOver);
+  const waiting = waitFor(shell, shell.settings.timeoutMs + OTHER_TAB_WAIT_MS, 'refresh in another tab', isOver);
+  const timeout = await waiting.then(
+    () => undefined,
+    (error: TokenError) => error,
+  );
   // The message of that tab may have been lost.
   if (shell.page.lockRefusals) await readAgain(shell, false);
+  return timeout;
 }
 
 /** Why a call of `refresh()` that has not failed has left the set as it was. */
