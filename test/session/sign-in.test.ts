@@ -73,6 +73,16 @@ describe('signIn()', () => {
     fixture.close();
   });
 
+  test('on a page that is still loading, followed by a set, does not refresh that set', async () => {
+    const fixture = createFixture();
+    const { session } = fixture.openStored();
+    const signedIn = session.signIn();
+    await Promise.all([session.setTokens(success(8)), signedIn]);
+    expect(session.advertisingToken).toBe('advertising-8');
+    expect(fixture.sent).toEqual([]);
+    fixture.close();
+  });
+
   test('reaches the other tabs', async () => {
     const { fixture, a, b } = await openTwoTabs({ provide: async () => success(8) });
     await a.session.signIn();
