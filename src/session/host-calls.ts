@@ -96,18 +96,15 @@ export async function supply(shell: Shell, input: unknown, userHash: string | un
   await commitAnswer(shell, answer, (set, now) => supplied(set, now, user));
 }
 
-/** Wait until `check` returns a value; it is called after every reconciliation. */
+/** Wait until `check` returns a value, or throws; it is called after every reconciliation. */
 function waitFor<T>(shell: Shell, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
   let off = () => {};
   const found = new Promise<T>((resolve, reject) => {
-    off = shell.events.on('reconciled', () => {
-      try {
-        const value = check();
-        if (value !== undefined) resolve(value);
-      } catch (error) {
-        reject(error);
-      }
-    });
+    off = shell.events.on('reconciled', () =>
+      Promise.resolve()
+        .then(check)
+        .then((value) => value && resolve(value), reject),
+    );
   });
   reconcile(shell);
   return withTimeout(timeoutMs, found, what).finally(off);

@@ -205,7 +205,9 @@ function reload(inside: Inside, isChanged: boolean): Promise<void> {
     const failed = queue.failed;
     const logout =
       failed && mayHaveChanged ? await logoutIn(failed, accessTo(inside), inside.record.receivedAt) : undefined;
-    return logout ? place.update(() => logout) : place.read();
+    // The tombstone of an opt-out on this page may not have reached that store.
+    const optedOut = logout?.optedOut || inside.record.optedOut;
+    return logout ? place.update(() => ({ ...logout, optedOut })) : place.read();
   };
   const done = queue.use(read, (stored) => {
     if (ports.page().storage.absences > absences) return;

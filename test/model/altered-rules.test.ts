@@ -271,8 +271,16 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a lease ends by the time limit of another tab',
     'again',
-    alterModule('retry', ({ isLeased }) => ({
-      isLeased: (state, ...more) => isLeased(state && { ...state, leaseMs: 0 }, ...more),
+    alterModule('refresh', ({ claimRefresh }) => ({
+      claimRefresh: (record, before, options, now) => {
+        const { retry } = record;
+        return claimRefresh(
+          { ...record, retry: retry && { ...retry, leaseMs: options.leaseMs } },
+          before,
+          options,
+          now,
+        );
+      },
     })),
     /in flight/,
     { locks: 'missing', timeouts: [3_000, 10_000, 30_000] },

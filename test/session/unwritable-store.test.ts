@@ -174,6 +174,22 @@ describe('a tab that continues in memory after its store failed adopts a logout 
   });
 });
 
+test('a tab that continues in memory keeps its opt-out when it adopts a logout from another tab', async () => {
+  const fixture = createFixture();
+  const inner = memoryStore(recordOf(1));
+  const tab = fixture.open({ name: 'opted-out', store: fullStore(inner) });
+  await tab.session.ready;
+  await tab.session.setTokens({ status: 'optout' });
+  const other = fixture.open({ name: 'opted-out', store: inner });
+  await other.session.clear();
+  await fixture.settle();
+  expect(tab.session.state.phase).toBe('optedOut');
+  fixture.serve(() => new Promise(() => {}));
+  await tab.session.setTokens(success(2));
+  expect(tab.session.advertisingToken).toBeUndefined();
+  fixture.close();
+});
+
 describe('a logout on a full disk', () => {
   test.each(['close', 'pagehide'])('is announced to other tabs even if %s follows at once', async (how) => {
     const fixture = createFixture();

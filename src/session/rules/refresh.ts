@@ -41,7 +41,7 @@ export interface ClaimOptions {
  */
 export function claimRefresh(record: SessionRecord, before: SessionRecord, options: ClaimOptions, now: number): Claim {
   const retry = currentRetry(record.retry, now);
-  if (isLeased(retry, now, options.leaseMs, options.hasLock)) return { type: 'other_tab' };
+  if (isLeased(retry, now, options.hasLock)) return { type: 'other_tab' };
   const next = nextAttempt(retry, options.wakeAttemptAt, options.isExplicit);
   const isTooEarly = (next && now < next.at) || (isUsedUp(retry) && !options.isExplicit);
   if (!record.set || record.ended || !isSameSet(record, before) || isTooEarly) return { type: 'superseded' };

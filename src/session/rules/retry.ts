@@ -30,7 +30,7 @@ export interface RetryState {
   readonly isRunning: boolean;
   /** The attempt holds the Web Lock: whoever obtains the lock knows that it is over. */
   readonly isLocked: boolean;
-  /** How long the attempt may run, ms, by the time limit of its tab; 0 in a record of an earlier version. */
+  /** How long the attempt may run, ms, by the time limit of its tab. */
   readonly leaseMs: number;
   /** How long to wait from `startedAt` on, ms. An explicit `refresh()` does not wait for this. */
   readonly waitMs: number;
@@ -102,12 +102,11 @@ export function isUsedUp(retry: RetryState | undefined): boolean {
 /**
  * Tell whether another tab holds the lease at `now`: its attempt runs, and may go on running.
  *
- * @param leaseMs  how long it may run if the record does not say so, ms.
  * @param hasLock  this tab holds the Web Lock: an attempt under the same lock is over, its tab is gone.
  */
-export function isLeased(retry: RetryState | undefined, now: number, leaseMs: number, hasLock: boolean): boolean {
+export function isLeased(retry: RetryState | undefined, now: number, hasLock: boolean): boolean {
   if (!retry?.isRunning || (hasLock && retry.isLocked)) return false;
-  return now < retry.startedAt + (retry.leaseMs || leaseMs);
+  return now < retry.startedAt + retry.leaseMs;
 }
 
 /**
@@ -190,6 +189,9 @@ export function attemptFailed(
   return { ...ended, outages: outages + 1, waitMs: Math.max(elapsedMs + backOffMs(backOff, outages), spacedMs) };
 }
 
+/** The lease of a record of an earlier version, ms. */
+const EARLIER_LEASE_MS = 12_000;
+
 /** No count, span (ms) or instant (epoch ms) comes near this. */
 const TOO_LARGE = 1e15;
 
@@ -203,7 +205,7 @@ export function parseRetry(stored: unknown): RetryState | undefined {
     startedAt,
     isRunning,
     isLocked,
-    leaseMs = 0,
+    leaseMs = EARLIER_LEASE_MS,
     waitMs,
     retryAfterMs,
   } = stored as RetryState;

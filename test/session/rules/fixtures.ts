@@ -69,7 +69,7 @@ export function retry(change: Partial<RetryState> = {}): RetryState {
     startedAt: REFRESH_AT,
     isRunning: false,
     isLocked: true,
-    leaseMs: 0,
+    leaseMs: 12_000,
     waitMs: 0,
     retryAfterMs: 0,
     ...change,

@@ -319,7 +319,7 @@ describe('the retry state', () => {
     ['is not leased after the attempt', state, START + 1, false, false],
     ['is not leased where there is none', undefined, START, false, false],
   ])('%s', (_, given, now, hasLock, expected) => {
-    expect(isLeased(given, now, 12_000, hasLock)).toBe(expected);
+    expect(isLeased(given, now, hasLock)).toBe(expected);
   });
 
   test.each<readonly [sentence: string, state: RetryState | undefined, isUsedUp: boolean]>([
@@ -337,7 +337,7 @@ describe('a stored retry state', () => {
   test.each<readonly [sentence: string, stored: unknown, expected: RetryState | undefined]>([
     ['is read as it is', state, state],
     ['is read without unknown members', { ...state, more: 1 }, state],
-    ['of an earlier version has no lease of its own', { ...state, leaseMs: undefined }, state],
+    ['of an earlier version has a lease of 12 s', { ...state, leaseMs: undefined }, { ...state, leaseMs: 12_000 }],
     ['may wait for two days', { ...state, waitMs: 2 * DAY }, { ...state, waitMs: 2 * DAY }],
     ['may have been asked for two days', { ...state, retryAfterMs: 2 * DAY }, { ...state, retryAfterMs: 2 * DAY }],
     ['reads as none if it is absent', undefined, undefined],
