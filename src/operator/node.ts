@@ -99,7 +99,7 @@ const trackSockets = (server: Server): OpenSockets => {
     closeIdle: () => {
       for (const [socket, state] of states) {
         if (state.requests.length === 0) socket.destroy();
-        state.onIdle ??= () => socket.destroySoon();
+        else state.onIdle ??= () => socket.destroySoon();
       }
     },
     closeAll: () => {
