@@ -63,6 +63,9 @@ const refreshRoute =
     return sealedResponse(exchange, sealed, isBinary(exchange.request));
   };
 
+// A known route, never the path as received: that may contain anything.
+const routeOf = (path: string): string => (PATHS.has(path) ? path : 'other');
+
 type MetricsText = { readonly metrics: Pick<Metrics, 'text' | 'contentType'> };
 
 const metricsResponse = async ({ metrics }: MetricsText, headers: Record<string, string>): Promise<Response> =>
@@ -133,7 +136,7 @@ export function createRequestHandler(service: Service): (request: Request, calle
         outages.get(path)?.failed(error);
         return unavailable(exchange);
       }
-      logger?.error(failureFields(error), 'unexpected failure');
+      logger?.error({ path: routeOf(path), ...failureFields(error) }, 'unexpected failure');
       return plainResponse(exchange, { httpStatus: 500, json: { status: 'unknown', message: 'Unknown error' } });
     }
   };
@@ -152,8 +155,7 @@ export function createRequestHandler(service: Service): (request: Request, calle
     if (response.status === 200) outages.get(path)?.recovered();
     const record = {
       method: METHODS.includes(request.method) ? request.method : 'other',
-      // A known route, never the path as received: that may contain anything.
-      path: PATHS.has(path) ? path : 'other',
+      path: routeOf(path),
       http: response.status,
       status: exchange.status,
       seconds: (performance.now() - startedAt) / 1000,
