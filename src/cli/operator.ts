@@ -110,7 +110,7 @@ export function operatorCommand(io: Io): Command {
     )
     .option(
       '--store-root-secret',
-      'keep a made root secret in the database on purpose: without it, production warns at each start',
+      'keep a generated root secret in the database without a warning at each start in production',
     );
   return addTokens(command)
     .addOption(
@@ -119,7 +119,7 @@ export function operatorCommand(io: Io): Command {
       ),
     )
     .option('--config <file>', 'JSON file with these options, names in camelCase, and participants')
-    .option('--print-credentials', 'print made credentials at every start, not only at the one that has made them')
+    .option('--print-credentials', 'print the generated credentials at every start, not only at the first')
     .option('--env-file <file>', 'write address and credentials to this file, mode 0600, instead of printing them')
     .action(async ({ envFile, printCredentials, ...flags }: OperatorCommandOptions & CredentialOutput) => {
       const output: CredentialOutput = { envFile, printCredentials };
