@@ -59,9 +59,21 @@ const addTokens = (command: Command): Command =>
   command
     .option('--environment <name>', 'integration or production (default: integration)')
     .option('--scope <name>', 'UID2 or EUID (default: UID2)')
-    .option('--identity-expires <seconds>', 'lifetime of an advertising token', parseNumber)
-    .option('--refresh-from <seconds>', 'age from which a refresh is due', parseNumber)
-    .option('--refresh-expires <seconds>', 'lifetime of a refresh token', parseNumber)
+    .option(
+      '--identity-expires <seconds>',
+      'lifetime of an advertising token (default: 3600; in production 86400)',
+      parseNumber,
+    )
+    .option(
+      '--refresh-from <seconds>',
+      'age from which a refresh is due (default: 900; in production 3600)',
+      parseNumber,
+    )
+    .option(
+      '--refresh-expires <seconds>',
+      'lifetime of a refresh token (default: 86400; in production 2592000)',
+      parseNumber,
+    )
     .option(
       '--rotation-period <seconds>',
       'time between two rotations of a salt bucket (default: 31536000)',

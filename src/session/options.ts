@@ -42,7 +42,7 @@ export interface SessionOptions {
    */
   tokens?: TokenAnswer | null | undefined;
   /**
-   * Whom the page was rendered for: an opaque label, for example an account id; null if nobody is signed in. If the stored set
+   * Whom the page was rendered for: an opaque label, for example an account ID; null if nobody is signed in. If the stored set
    * belongs to another user, or to no known one, it is ended at once, in all tabs; on a page for nobody, if it has a label.
    * Stored as a short hash only. Default: no label, and no such check.
    */
