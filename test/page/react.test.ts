@@ -1,5 +1,6 @@
 /** React hooks with the real React: in a page, on a server, and during hydration. */
 
+import type { ActivityProps } from 'react';
 import { Activity, act, createElement as h, StrictMode, Suspense, use, useEffect, useLayoutEffect } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
@@ -267,7 +268,7 @@ describe('in a page', () => {
   test('a hidden Activity has no open session; shown again, it has the stored set', async () => {
     const { Probe, sessions } = createProbe();
     const given = await optionsWith();
-    const page = (mode: 'visible' | 'hidden') => h(Activity, { mode }, h(Probe, { given }));
+    const page = (mode: 'visible' | 'hidden') => h(Activity, { mode } as ActivityProps, h(Probe, { given }));
     const { element, root } = await mount(page('visible'));
     await settle();
     const [first] = sessions;
