@@ -9,7 +9,7 @@ import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import type { TokenSet } from '../token/token-set.ts';
 import { OTHER_TAB_MARGIN_MS } from './attempt-lifecycle.ts';
-import { parseGiven } from './given-answer.ts';
+import { parseGiven, warnIfNoSet } from './given-answer.ts';
 import type { Settings } from './options.ts';
 import { explicitPlan } from './rules/decide.ts';
 import { isActive } from './rules/page-state.ts';
@@ -73,6 +73,7 @@ export function supplyRendered(shell: Shell): void {
   // An asynchronous function: a set that cannot be read is a failure like any other.
   const supplying = (async () =>
     commitAnswer(shell, parseGiven(tokens), (set, now) => renderedWithPage(set, now, shell.page.user)))();
+  if (isDevelopment) supplying.catch((error) => warnIfNoSet('tokens', error));
   supplying.catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
