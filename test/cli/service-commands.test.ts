@@ -239,6 +239,7 @@ describe('tessera refresh', () => {
       [SECRET, hidden, 'no such file'],
       ['+12345678901', hidden, 'no such file'],
       ['nowhere/set.json', 'nowhere/set.json', 'no such file'],
+      ['', '"" (an empty name)', 'no such file'],
       [folder, folder, 'it is a folder'],
     ] as const)
       expect(await tessera(['refresh', argument])).toMatchObject({
@@ -421,7 +422,7 @@ describe('every command', () => {
     for (const name of Object.keys(env)) {
       const { code, out, err } = await tessera([command, ...args], { env: { ...env, [name]: '' }, stdin });
       expect([code, out, asked]).toEqual([2, [], []]);
-      expect(err).toContain(`or ${name} in the environment, got neither`);
+      expect(err).toContain(`or ${name} in the environment or in the file of --env-file, got none`);
       hidden(err);
     }
   });
