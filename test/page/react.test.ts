@@ -282,7 +282,7 @@ describe('in a page', () => {
   test('a hidden Activity has no open session; shown again, it has the stored set', async () => {
     const { Probe, sessions } = createProbe();
     const given = await optionsWith();
-    const page = (mode: 'visible' | 'hidden') => h(Activity, { mode }, h(Probe, { given }));
+    const page = (mode: 'visible' | 'hidden') => h(Activity, { mode } as React.ActivityProps, h(Probe, { given }));
     const { element, root } = await mount(page('visible'));
     await settle();
     const [first] = sessions;
