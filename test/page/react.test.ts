@@ -1,5 +1,6 @@
 /** React hooks with the real React: in a page, on a server, and during hydration. */
 
+import type { ActivityProps } from 'react';
 import { Activity, act, createElement as h, StrictMode, Suspense, use, useEffect, useLayoutEffect } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
@@ -196,21 +197,6 @@ describe('in a page', () => {
     expect(element.textContent).not.toContain(former);
   });
 
-  test('`user: null` after no label creates another session, and a set with a label is ended', async () => {
-    const { Probe, sessions } = createProbe();
-    const labelled = await optionsWith({ name: 'nobody', user: 'account-a' });
-    const { root, element } = await mount(h(Probe, { key: 'labelled', given: labelled }));
-    await settle();
-    const options = { ...labelled, tokens: undefined, user: undefined };
-    await act(async () => root.render(h(Probe, { key: 'next', given: options })));
-    await settle();
-    expect(element.textContent).toMatch(/^fresh: /);
-    await act(async () => root.render(h(Probe, { key: 'next', given: { ...options, user: null } })));
-    await settle();
-    expect(sessions).toHaveLength(3);
-    expect(element.textContent).toBe('empty: no token');
-  });
-
   test.each([
     ['account-a', 'account-b'],
     ['account-a', null],
@@ -282,7 +268,7 @@ describe('in a page', () => {
   test('a hidden Activity has no open session; shown again, it has the stored set', async () => {
     const { Probe, sessions } = createProbe();
     const given = await optionsWith();
-    const page = (mode: 'visible' | 'hidden') => h(Activity, { mode } as React.ActivityProps, h(Probe, { given }));
+    const page = (mode: 'visible' | 'hidden') => h(Activity, { mode } as ActivityProps, h(Probe, { given }));
     const { element, root } = await mount(page('visible'));
     await settle();
     const [first] = sessions;
