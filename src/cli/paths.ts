@@ -36,6 +36,8 @@ const isPrivate = (text: string): boolean =>
  */
 export function shownPath(path: string): string {
   if (path === '-') return 'standard input';
+  // As of a variable of the shell that is not set.
+  if (path === '') return '"" (an empty name)';
   return isPrivate(path) ? 'FILE (not shown: it looks like an address or a token)' : path;
 }
 

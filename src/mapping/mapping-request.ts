@@ -52,7 +52,7 @@ const unmappedRow = (
   reason,
 });
 
-const rowOf = (key: Key, result: MapResult | MapResultV2, now: number): AnsweredRow => {
+const rowOf = (key: Key, result: MapResult | MapResultV2, now: number, latestAt: number): AnsweredRow => {
   const { answeredAt = now } = result;
   if (result.status === 'optout') return unmappedRow(key, 'optedOut', answeredAt);
   if (result.status === 'unmapped') return unmappedRow(key, 'invalid', answeredAt, result.reason);
@@ -68,8 +68,9 @@ const rowOf = (key: Key, result: MapResult | MapResultV2, now: number): Answered
     remapAt,
     bucketId: isV2 ? result.bucketId : null,
     answeredAt,
-    // If the service names a time in the past, the next run asks again; this one would never end.
-    dueAt: remapAt === null ? null : Math.max(remapAt, answeredAt + 1),
+    // If the service names a time in the past, the next run asks again. This one, which asks for what is due at an earlier answer,
+    // would never end.
+    dueAt: remapAt === null ? null : Math.max(remapAt, latestAt + 1),
   };
 };
 
@@ -84,7 +85,8 @@ export function createMappingRequest(client: MappingClient, version: 2 | 3, cloc
         const [first] = batch;
         if (first?.answeredAt !== undefined) clock.observe(first.answeredAt);
         const now = clock.now();
-        for (const result of batch) rows.push(rowOf(keys[rows.length]!, result, now));
+        const { latestAt } = clock;
+        for (const result of batch) rows.push(rowOf(keys[rows.length]!, result, now, latestAt));
       }
       return { rows };
     } catch (error) {

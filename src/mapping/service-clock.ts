@@ -10,6 +10,8 @@ export interface ServiceClock {
    * it; from then on it is fixed, so that setting the local clock has no effect.
    */
   mark(): () => number;
+  /** The latest time of an answer so far, epoch ms: the nodes of a service may have different clocks. 0 before the first. */
+  readonly latestAt: number;
   /** Learn the offset from an answer that has just arrived with the service's time. */
   observe(answeredAt: number): void;
 }
@@ -23,8 +25,12 @@ export function createServiceClock(localNow: () => number): ServiceClock {
   let aheadMs = 0;
   let answers = 0;
   let lastAnsweredAt = 0;
+  let latestAt = 0;
   return {
     now: () => localNow() - aheadMs,
+    get latestAt() {
+      return latestAt;
+    },
     mark: () => {
       const localAt = localNow();
       const answersBefore = answers;
@@ -41,6 +47,7 @@ export function createServiceClock(localNow: () => number): ServiceClock {
     observe: (answeredAt) => {
       aheadMs = localNow() - answeredAt;
       lastAnsweredAt = answeredAt;
+      latestAt = Math.max(latestAt, answeredAt);
       answers++;
     },
   };

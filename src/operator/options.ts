@@ -33,7 +33,10 @@ export interface Logger {
 export interface OperatorOptions extends GivenCredentials {
   /** The clock, epoch ms. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** Who may call. What a participant leaves out is derived. Default: the participant of the shorthand. */
+  /**
+   * Who may call. What a participant leaves out is derived: of those of one site, only one may leave out its `apiKey`. Default: the
+   * participant of the shorthand.
+   */
   readonly participants?: readonly GivenCredentials[] | undefined;
   /** If the participant of the shorthand is stored already, keep it as it is stored, and log if it differs. Default: false. */
   readonly keepStoredParticipant?: boolean | undefined;

@@ -9,7 +9,7 @@ import { kindOf, MAX_TIMER_MS } from '../token/checks.ts';
 import { type AesKey, aesKey } from '../token/cipher.ts';
 import { NONCE_LENGTH, openRefresh, openResponse, SMALLEST_RESPONSE, sealRequest } from '../token/envelope.ts';
 import { type ErrorCode, TokenError } from '../token/errors.ts';
-import { checkInteger, checkOptionNames } from './checks.ts';
+import { checkInteger, checkOptionNames, isInstant } from './checks.ts';
 import { withDeadline } from './deadline.ts';
 import { networkError } from './network-error.ts';
 import type { ClientSettings } from './options.ts';
@@ -89,7 +89,15 @@ const errorAt200 = (code: ErrorCode, path: string, fault: string, cause?: unknow
 const isPrintable = (json: string, bytes: number | undefined): boolean =>
   json.length === bytes && !json.includes('\\') && !json.includes(' ') && !json.includes('\x7f');
 
-const parse = (path: string, json: string, answeredAt?: number, bytes?: number): ServiceAnswer => {
+/** A decrypted 200 answer: its JSON, and what is known of it. */
+interface Decrypted {
+  readonly json: string;
+  readonly answeredAt?: number;
+  /** Length of the JSON in UTF-8. */
+  readonly bytes?: number;
+}
+
+const parse = (path: string, apiKey: string, { json, answeredAt, bytes }: Decrypted): ServiceAnswer => {
   let answer: unknown;
   try {
     answer = JSON.parse(json);
@@ -102,8 +110,9 @@ const parse = (path: string, json: string, answeredAt?: number, bytes?: number):
   if (status === 'insufficient_user_consent')
     throw errorAt200('no_consent', path, 'the consent string of the user does not permit a token');
   if (typeof status !== 'string') throw unusableAnswer(path, `status: expected string, got ${kindOf(status)}`);
-  const explanation = typeof message === 'string' ? `: ${redacted(message)}` : '';
-  throw errorAt200('client_error', path, `status: expected success or optout, got ${redacted(status)}${explanation}`);
+  const explanation = typeof message === 'string' ? `: ${redacted(message, apiKey)}` : '';
+  const got = redacted(status, apiKey);
+  throw errorAt200('client_error', path, `status: expected success or optout, got ${got}${explanation}`);
 };
 
 const decodeText = (bytes: Bytes): string => new TextDecoder().decode(bytes);
@@ -134,7 +143,8 @@ const withRequest = async <T>(path: string, decrypting: Promise<T>): Promise<T> 
  *   `clock_skew`, `refresh_rejected` 400; `http_status` any other; and for a 200: `malformed_response`,
  *   `decrypt_failed`, `nonce_mismatch`, `no_consent`, `client_error` if its status is neither `success` nor `optout`.
  */
-export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: ClientSettings): Call {
+export function createCall(settings: ClientSettings): Call {
+  const { baseUrl, apiKey, secret, binary, fetch, now } = settings;
   // The key, not its promise: a promise on Cloudflare Workers belongs to the request that created it.
   let key: AesKey | undefined;
 
@@ -159,7 +169,7 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Clie
       throw networkError(path, baseUrl, cause);
     }
     const { bytes, isComplete } = answer;
-    if (response.status !== 200) throw responseError(path, response, decodeText(bytes), now(), baseUrl);
+    if (response.status !== 200) throw responseError(path, response, decodeText(bytes), settings);
     if (!isComplete) throw unusableAnswer(path, `expected at most ${maxBytes} bytes, got more`);
     return { bytes, isBinary: response.headers.get('content-type')?.trim().toLowerCase() === BINARY };
   };
@@ -175,15 +185,18 @@ export function createCall({ baseUrl, apiKey, secret, binary, fetch, now }: Clie
         const message = await withRequest(path, openResponse(key, bytes));
         if (message.nonce.some((byte, i) => byte !== nonce[i]))
           throw errorAt200('nonce_mismatch', path, 'expected the nonce of this request, got another');
+        const { at: answeredAt, json } = message;
+        if (!isInstant(answeredAt)) throw unusableAnswer(path, 'time: expected epoch milliseconds, got another number');
         // Not in the function: a waiting answer must keep one string, not its ciphertext too.
-        const jsonBytes = bytes.length - SMALLEST_RESPONSE;
-        return () => parse(path, message.json, message.at, jsonBytes);
+        const decrypted = { json, answeredAt, bytes: bytes.length - SMALLEST_RESPONSE };
+        return () => parse(path, apiKey, decrypted);
       }),
 
     refresh: (path, token, responseKeyB64, { signal: outer, timeoutMs }) =>
       withDeadline(requestName(path), timeoutMs, outer, async (signal) => {
         const { bytes } = await post(path, token, signal);
-        return parse(path, await withRequest(path, openRefresh(decodeText(bytes), responseKeyB64)));
+        const json = await withRequest(path, openRefresh(decodeText(bytes), responseKeyB64));
+        return parse(path, apiKey, { json });
       }),
   };
 }

@@ -1,5 +1,6 @@
 /**
- * Checks of options and arguments that throw: a wrong one is a programmer's mistake, so it is a TypeError at once.
+ * Checks of options and arguments that throw: a wrong one is a programmer's mistake, so it is a TypeError at once. And what the
+ * files of the endpoints share to check an answer.
  *
  * What is right and the sentence about what is wrong are in `token/checks.ts`. `mapping/` uses these checks too.
  */
@@ -54,4 +55,18 @@ export function checkSource(name: string, source: unknown): void {
   const isIterable =
     typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
   if (!isIterable) throw new TypeError(expectedGot(name, 'iterable or async iterable', kindOf(source)));
+}
+
+/** The latest time that a Date can hold, epoch ms. */
+const LATEST = 8.64e15;
+
+/** Tell whether a value of an answer can be a time in epoch ms. No Date and no column of a database holds a larger number. */
+export function isInstant(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= LATEST;
+}
+
+/** Name a value of an answer that should have been another one of the type `expected`, or is of another type. */
+export function otherThan(expected: 'number' | 'string', value: unknown): string {
+  const kind = kindOf(value);
+  return kind === expected ? `another ${expected}` : kind;
 }

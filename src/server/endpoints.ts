@@ -9,6 +9,7 @@ import { kindOf } from '../token/checks.ts';
 import { isTokenError, TokenError } from '../token/errors.ts';
 import { type Answer, parseAnswer, type TokenSet, toWire, type WireTokenSet } from '../token/token-set.ts';
 import { type Call, type CallLimits, type ServiceAnswer, unusableAnswer } from './call.ts';
+import { otherThan } from './checks.ts';
 import type { SentDii } from './dii.ts';
 import { PATHS, requestName } from './paths.ts';
 
@@ -92,6 +93,5 @@ export async function optOut(call: Call, dii: SentDii, limits: CallLimits): Prom
   }
   const recorded = ((answer.body ?? {}) as Record<string, unknown>)['optout'];
   if (recorded === 'OK') return;
-  const got = typeof recorded === 'string' ? 'another string' : kindOf(recorded);
-  throw unusableAnswer(path, `optout: expected OK, got ${got}`);
+  throw unusableAnswer(path, `optout: expected OK, got ${otherThan('string', recorded)}`);
 }

@@ -7,6 +7,7 @@
 
 import { kindOf } from '../token/checks.ts';
 import { type Lazy, type ServiceAnswer, unusableAnswer } from './call.ts';
+import { isInstant, otherThan } from './checks.ts';
 import type { Dii } from './dii.ts';
 import type { DiiBatch, FormValues } from './dii-batch.ts';
 import { PATHS } from './paths.ts';
@@ -115,8 +116,8 @@ const checkElement = (element: unknown, isPrintable: boolean): Element => {
   if (e !== undefined && e !== null) return { e: reasonOf(MAP, 'e', e) };
   identifierOf(MAP, 'u', u, isPrintable);
   if (p !== undefined && p !== null) identifierOf(MAP, 'p', p, isPrintable);
-  if (typeof r !== 'number' || !Number.isFinite(r))
-    throw unusableAnswer(MAP, `r: expected epoch seconds, got ${kindOf(r)}`);
+  if (typeof r !== 'number' || !isInstant(r * 1000))
+    throw unusableAnswer(MAP, `r: expected epoch seconds, got ${otherThan('number', r)}`);
   return element as Element;
 };
 

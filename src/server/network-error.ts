@@ -11,6 +11,9 @@ const CONNECT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDO
 const NAMES = new Set(['ENOTFOUND', 'EAI_AGAIN']);
 const BROKEN = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 const CERTIFICATE = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+// What answers does not speak TLS; what it sends is not HTTP; the body is not compressed as its header says.
+const NO_TLS = /^(ERR_SSL_|EPROTO$)/;
+const MALFORMED = /^(HPE_|UND_ERR_HEADERS_OVERFLOW$|Z_)/;
 
 // Node's `fetch` throws "fetch failed"; the reason is its cause, which has a code, or is "bad port" for a port that the Fetch
 // standard forbids.
@@ -27,6 +30,8 @@ const describe = (host: string, code: string | undefined): string => {
   if (NAMES.has(code)) return `could not find the host of ${host} (${code}); is the address right?`;
   if (BROKEN.has(code)) return `the connection to ${host} ended before the answer (${code})`;
   if (CERTIFICATE.test(code)) return `could not trust the certificate of ${host} (${code})`;
+  if (NO_TLS.test(code)) return `could not agree on TLS with ${host} (${code}); does it expect http?`;
+  if (MALFORMED.test(code)) return `got a malformed answer from ${host} (${code}); is it the address of an operator?`;
   return `got no answer from ${host} (${code})`;
 };
 

@@ -7,6 +7,7 @@
 import { kindOf } from '../token/checks.ts';
 import { type Batch, createCapacity, jsonBytes } from './batch.ts';
 import { type Lazy, unusableAnswer } from './call.ts';
+import { isInstant, otherThan } from './checks.ts';
 import { arrayOf, identifierOf, type Send } from './mapping.ts';
 import { PATHS } from './paths.ts';
 import type { Rows } from './results.ts';
@@ -44,10 +45,7 @@ const instantOf = (value: unknown): number => {
   const [, seconds, fraction = ''] = DATE_TIME.exec(`${value}`) ?? [];
   const instant = Date.parse(`${seconds}${fraction}Z`);
   if (Number.isNaN(instant))
-    throw unusableAnswer(
-      BUCKETS,
-      `last_updated: expected UTC date-time, got ${typeof value === 'string' ? 'another string' : kindOf(value)}`,
-    );
+    throw unusableAnswer(BUCKETS, `last_updated: expected UTC date-time, got ${otherThan('string', value)}`);
   return instant;
 };
 
@@ -88,20 +86,28 @@ export function createRawIdBatch(maxBytes: number): RawIdBatch {
   };
 }
 
-/** List those of a batch of raw IDs whose users have opted out. */
+/**
+ * List those of a batch of raw IDs whose users have opted out.
+ *
+ * @throws {TokenError} `malformed_response`, when the answer is read, if it lists a raw ID that is not in the batch: callers delete
+ *   what it lists.
+ */
 export async function optOutBatch(send: Send, { rawIds }: RawIdBatch): Promise<Lazy<Rows<OptedOut>>> {
   const read = await send(OPTOUT_STATUS, { advertising_ids: rawIds });
   return () => {
     const { body, answeredAt } = read();
+    const asked = new Set(rawIds);
     const list = ((body ?? {}) as Record<string, unknown>)['opted_out'];
     const found = arrayOf(OPTOUT_STATUS, 'opted_out', list).map((element) => {
       const { advertising_id, opted_out_since } = (element ?? {}) as Record<string, unknown>;
-      if (typeof opted_out_since !== 'number')
+      if (!isInstant(opted_out_since))
         throw unusableAnswer(
           OPTOUT_STATUS,
-          `opted_out_since: expected epoch milliseconds, got ${kindOf(opted_out_since)}`,
+          `opted_out_since: expected epoch milliseconds, got ${otherThan('number', opted_out_since)}`,
         );
       const rawId = identifierOf(OPTOUT_STATUS, 'advertising_id', advertising_id);
+      if (!asked.has(rawId))
+        throw unusableAnswer(OPTOUT_STATUS, 'advertising_id: expected a raw ID of the request, got another');
       return { rawId, optedOutAt: opted_out_since, answeredAt: answeredAt! };
     });
     return { length: found.length, at: (i) => found[i]! };

@@ -7,6 +7,7 @@
 
 import { escapeControls } from '../token/checks.ts';
 import { type ErrorCode, TokenError } from '../token/errors.ts';
+import type { ClientSettings } from './options.ts';
 import { requestName } from './paths.ts';
 
 /** Smallest difference between local clock and `Date` header, ms, that explains a 400 without a message. */
@@ -27,25 +28,35 @@ const retryAfterMsOf = (headers: Headers, now: number): number | undefined => {
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), Number.MAX_SAFE_INTEGER);
 };
 
+/** Number of characters of a message that are searched. The search takes time in the square of it. */
+const MAX_SEARCHED = 2000;
+const MAX_SHOWN = 500;
+
 /**
- * Remove addresses, long numbers and long runs of base64 or hex from a message of the service, and escape control characters.
+ * Remove the API key, addresses, phone numbers and long runs of base64 or hex from a message of the service, and escape control
+ * characters.
  *
  * Runs without digits and capitals stay: the service's messages link to its documentation.
+ *
+ * @param apiKey  the API key of the request, where it is known: it may look like an ordinary word.
  */
-export function redacted(message: string): string {
-  return escapeControls(message.slice(0, 2000))
-    .replace(/[^\s@'"]+@[^\s@'"]+/g, '[removed]')
+export function redacted(message: string, apiKey?: string): string {
+  const text = apiKey === undefined ? message : message.replaceAll(apiKey, '[removed]');
+  // A word that is cut could no longer be recognised.
+  const start = text.length > MAX_SEARCHED ? text.slice(0, MAX_SEARCHED).replace(/\S*$/, '') : text;
+  return escapeControls(start)
+    .replace(/[^\s@'"]+(?:@|%40)[^\s@'"]+/gi, '[removed]')
     .replace(/[\w+/=.-]{20,}/g, (run) => (/[\dA-Z]/.test(run) ? '[removed]' : run))
-    .replace(/\+?\d{9,}/g, '[removed]')
-    .slice(0, 500);
+    .replace(/\+?\d(?:[ ().-]{0,2}\d){8,}/g, '[removed]')
+    .slice(0, MAX_SHOWN);
 }
 
-const parseFailure = (text: string): { status?: string; message?: string } => {
+const parseFailure = (text: string, apiKey: string): { status?: string; message?: string } => {
   try {
     const { status, message } = JSON.parse(text) as Record<string, unknown>;
     return {
-      ...(typeof status === 'string' && { status: redacted(status) }),
-      ...(typeof message === 'string' && { message: redacted(message) }),
+      ...(typeof status === 'string' && { status: redacted(status, apiKey) }),
+      ...(typeof message === 'string' && { message: redacted(message, apiKey) }),
     };
   } catch {
     return {};
@@ -73,18 +84,16 @@ const codeOf = (http: number, status: string | undefined): ErrorCode => {
  *
  * @param path  the endpoint, for the message.
  * @param text  the body of the answer.
- * @param now   the local clock, epoch ms.
- * @param baseUrl  the address of the service: named if it may be wrong.
+ * @param settings  those of the client. The message names `baseUrl` if it may be wrong, and never `apiKey`.
  */
 export function responseError(
   path: string,
-  response: Response,
+  { status: http, headers }: Response,
   text: string,
-  now: number,
-  baseUrl: string,
+  { apiKey, baseUrl, now: clock }: Pick<ClientSettings, 'apiKey' | 'baseUrl' | 'now'>,
 ): TokenError {
-  const { status: http, headers } = response;
-  const { status, message } = parseFailure(text);
+  const now = clock();
+  const { status, message } = parseFailure(text, apiKey);
   const aheadMs = clockAheadMs(headers, now);
   const isFarOff = aheadMs !== undefined && Math.abs(aheadMs) >= CLOCK_SKEW_MS;
   const isSkewed = http === 400 && (message === undefined ? isFarOff : message.startsWith('Invalid timestamp'));

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { createOperator } from '../../src/operator/index.ts';
 import { type Listening, listen } from '../../src/operator/node.ts';
 import { answerOf, createClient } from '../../src/server/index.ts';
+import { until } from '../support/fixtures.ts';
 import { tessera } from './fixtures.ts';
 
 const SECRET = Buffer.alloc(32, 7).toString('base64');
@@ -171,6 +172,24 @@ describe('tessera doctor', () => {
       'failed | service | POST /v2/token/refresh answered 404, expected 400 for an empty token',
     ]);
     expect(out.join('\n')).toContain('check --base-url: is this the address of an operator, without a path?');
+  });
+
+  test('an answer without end is not read to its end', async () => {
+    let isCancelled = false;
+    const endless = () =>
+      new ReadableStream({
+        pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
+        cancel: () => {
+          isCancelled = true;
+        },
+      });
+    change = (response, request) =>
+      request.url.endsWith('/v2/token/refresh')
+        ? new Response(endless(), { status: 400, headers: response.headers })
+        : response;
+    const { code, out } = await doctor();
+    expect([code, lineOf(out, 'service')?.startsWith('ok')]).toEqual([0, true]);
+    await until(() => isCancelled);
   });
 
   test('a service that cannot be reached; the other checks are skipped', async () => {

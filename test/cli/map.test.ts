@@ -238,6 +238,8 @@ describe('tessera map FILE', () => {
       'email',
       "option '--workers <number>' argument 'x' is invalid. expected a whole number from 1 to 20",
     ],
+    [['--rejects', '-'], 'email', '--rejects: expected a file, got standard output, where the summary goes'],
+    [['--rejects', ''], 'email', '--rejects: expected a file, got an empty name'],
     [['--rejects', '/nowhere/rejects.csv'], 'email', '--rejects: could not write /nowhere/rejects.csv: no such folder'],
   ])('%j is wrong use', async (args, text, said) => {
     const { code, out, err, asked } = await map(['-', ...args], { stdin: [text] });

@@ -239,6 +239,7 @@ describe('tessera refresh', () => {
       [SECRET, hidden, 'no such file'],
       ['+12345678901', hidden, 'no such file'],
       ['nowhere/set.json', 'nowhere/set.json', 'no such file'],
+      ['', '"" (an empty name)', 'no such file'],
       [folder, folder, 'it is a folder'],
     ] as const)
       expect(await tessera(['refresh', argument])).toMatchObject({

@@ -129,6 +129,25 @@ describe.each(KINDS)('due runs on %s', (kind) => {
     its.at += DAY;
     expect(await stuck.mapDue()).toMatchObject({ mapped: 10 });
   });
+
+  test('end even if the service returns past times and each of its nodes has an earlier clock', async () => {
+    const { mappings, service: its, place } = await fixture(kind);
+    const count = 5_001;
+    await mappings.map(people(count));
+    await mappings.close();
+    let requests = 0;
+    const mapIdentities = (diis: readonly Dii[], options: object) => ({
+      batches: async function* () {
+        if (++requests > 4) throw new Error('expected a request for each chunk, got more');
+        const behindMs = requests * 60_000;
+        for await (const batch of its.client.mapIdentities(diis, options).batches())
+          yield batch.map((result) => ({ ...result, remapAt: NOON, answeredAt: result.answeredAt! - behindMs }));
+      },
+    });
+    const client = { ...its.client, mapIdentities: mapIdentities as unknown as Client['mapIdentities'] };
+    its.at += 31 * DAY;
+    expect(await (await its.open(place, { client, workers: 1 })).mapDue()).toMatchObject({ mapped: count });
+  });
 });
 
 /** Wait until all other connections have ended: PostgreSQL publishes the statistics of a connection then. */

@@ -227,6 +227,16 @@ describe('failures', () => {
       { code: 'nonce_mismatch', status: 200 },
     ],
     ['sealed text that is no JSON', opened('success'), { code: 'malformed_response', status: 200 }],
+    [
+      'a time that no Date can hold',
+      opened({ status: 'success', body: SET }, { at: 9e18 }),
+      { code: 'malformed_response', status: 200 },
+    ],
+    [
+      'a time before 1970',
+      opened({ status: 'success', body: SET }, { at: -1 }),
+      { code: 'malformed_response', status: 200 },
+    ],
     ['sealed null', opened('null'), { code: 'malformed_response', status: 200 }],
     ['no status', opened({ body: SET }), { code: 'malformed_response', status: 200 }],
     ['an unknown status', opened({ status: 'new_status' }), { code: 'client_error', status: 200 }],
@@ -283,6 +293,26 @@ describe('failures', () => {
     const { message } = await rejectionOf(client.generate({ email: EMAIL }));
     expect(message).toContain(link);
     for (const secret of secrets) expect(message).not.toContain(secret);
+  });
+
+  test.each([
+    ['an API key that looks like a word is removed', 'no such key: wordkey', 'no such key: [removed]'],
+    ['an address in a URL is removed', 'see /users?mail=Ann%40example.com now', 'see [removed] now'],
+    ['a phone number with separators is removed', 'number +1 (415) 555-2671 unknown', 'number [removed] unknown'],
+    ['other numbers stay', 'at most 5000 items, 1 048 576 bytes', 'at most 5000 items, 1 048 576 bytes'],
+    [
+      'an address that a long message would cut is removed',
+      `${`${API_KEY} `.repeat(35)}${'x'.repeat(30)} ann.of.sales@example.com`,
+      'xxx ',
+    ],
+  ])('in a message of the service: %s', async (_, message, shown) => {
+    const failure = { status: 'client_error', message };
+    for (const step of [plain(400, failure), opened(failure)]) {
+      const client = createClient({ ...optionsFor(scriptedService(step)), apiKey: 'wordkey' });
+      const error = await rejectionOf(client.generate({ email: EMAIL }));
+      expect(error.message).toContain(shown);
+      expect(error.message).not.toMatch(/wordkey|Ann|ann|2671/);
+    }
   });
 
   test('a truncated answer is decrypt_failed', async () => {

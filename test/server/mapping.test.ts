@@ -295,6 +295,8 @@ describe('faults while mapping', () => {
     ['a result that is none', { phone: [answerV3('1'), null] }],
     ['a result without u', { phone: [answerV3('1'), { p: null, r: LATER }] }],
     ['a result without r', { phone: [answerV3('1'), { u: 'u', p: null }] }],
+    ['a time that no Date can hold', { phone: [answerV3('1'), { u: 'u', p: null, r: 1e13 }] }],
+    ['a time before 1970', { phone: [answerV3('1'), { u: 'u', p: null, r: -1 }] }],
     ['a number as p', { phone: [answerV3('1'), { u: 'u', p: 5, r: LATER }] }],
   ])('%s fails the whole batch without a retry', async (_, body) => {
     const { client, seen } = clientOf([answering(body)]);

@@ -129,6 +129,8 @@ describe('optOutStatus', () => {
     [{ opted_out: {} }],
     [{ opted_out: [{ advertising_id: 'x' }] }],
     [{ opted_out: [null] }],
+    [{ opted_out: [{ advertising_id: 'x', opted_out_since: 1e16 }] }],
+    [{ opted_out: [{ advertising_id: 'not-asked', opted_out_since: NOW }] }],
   ])('%j is a malformed_response', async (body) => {
     const { client } = clientOf(opened({ status: 'success', body }));
     expect(await rejectionOf(client.optOutStatus(['x']).toArray())).toMatchObject({ code: 'malformed_response' });

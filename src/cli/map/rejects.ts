@@ -27,7 +27,11 @@ export function defaultRejectsPath(file: string, { isRegularFile }: { readonly i
  *
  * @throws {RangeError} if not.
  */
-export function checkRejects(path: string, source: string | undefined): Promise<void> {
+export async function checkRejects(path: string, source: string | undefined): Promise<void> {
+  if (path === '' || path === '-') {
+    const got = path === '' ? 'an empty name' : 'standard output, where the summary goes';
+    throw new RangeError(`--rejects: expected a file, got ${got}`);
+  }
   return checkPrivateFile('--rejects', path, source);
 }
 

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { createClient } from '../../src/server/index.ts';
+import { optionsFor, rejectionOf, scriptedService } from './scripted-service.ts';
+
+test.each([
+  ['ECONNREFUSED', 'could not connect to HOST (ECONNREFUSED); is the operator running?'],
+  ['ENOTFOUND', 'could not find the host of HOST (ENOTFOUND); is the address right?'],
+  ['UND_ERR_SOCKET', 'the connection to HOST ended before the answer (UND_ERR_SOCKET)'],
+  ['CERT_HAS_EXPIRED', 'could not trust the certificate of HOST (CERT_HAS_EXPIRED)'],
+  [
+    'ERR_SSL_WRONG_VERSION_NUMBER',
+    'could not agree on TLS with HOST (ERR_SSL_WRONG_VERSION_NUMBER); does it expect http?',
+  ],
+  [
+    'HPE_INVALID_CONSTANT',
+    'got a malformed answer from HOST (HPE_INVALID_CONSTANT); is it the address of an operator?',
+  ],
+  ['Z_DATA_ERROR', 'got a malformed answer from HOST (Z_DATA_ERROR); is it the address of an operator?'],
+  ['ENEW', 'got no answer from HOST (ENEW)'],
+  ['a sentence with a secret', 'got no answer from HOST (a network failure)'],
+])('the message says in words what %s means', async (code, message) => {
+  const service = scriptedService(() => {
+    throw new TypeError('fetch failed', { cause: Object.assign(new Error(), { code }) });
+  });
+  const client = createClient(optionsFor(service));
+  const error = await rejectionOf(client.generate({ email: 'user@example.com' }));
+  expect([error.code, error.message]).toEqual([
+    'network',
+    `generate: POST /v2/token/generate: ${message.replace('HOST', 'https://operator.example')}`,
+  ]);
+});
