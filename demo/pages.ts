@@ -148,7 +148,7 @@ async function withCode(html: string): Promise<string> {
   let result = html;
   for (const [mark, file, name] of html.matchAll(/\{\{code (\S+) (\S+)\}\}/g)) {
     const code = escaped(await excerpt(file!, name!));
-    const shown = `<details class="code"><summary>Code</summary><pre><code>${code}</code></pre></details>`;
+    const shown = `<details class="code"><summary>Code in demo/${file}</summary><pre><code>${code}</code></pre></details>`;
     result = result.replace(mark, () => shown);
   }
   return result;

@@ -184,6 +184,14 @@ test('express answers with the tokens of the signed-in user', async () => {
   await expectLabel((headers) => fetch(`http://127.0.0.1:${port}/`, { headers }), LABEL);
 });
 
+test('express ends with an error if its port is in use', async () => {
+  const env = { ...process.env, PORT: new URL(service.url).port };
+  const started = run(process.execPath, ['--import', 'tsx', 'server.ts'], { cwd: folderOf('express'), env });
+  const { stdout, stderr } = await started.catch((failure: { stdout: string; stderr: string }) => failure);
+  expect(stderr).toContain('EADDRINUSE');
+  expect(stdout).toBe('');
+});
+
 test('hono answers with the tokens of the signed-in user', async () => {
   const { app } = await load('hono', 'app.ts');
   await expectTokens((headers) => app.request('/token', { method: 'POST', headers }));

@@ -12,7 +12,7 @@ const emailOf = (cookie: string | null | undefined): string | undefined => {
   return user && decodeURIComponent(user);
 };
 
-/** The label of a user: take the account id of your database, for which a hash of the address stands here. Empty: nobody is signed in. */
+/** The label of a user: use the account ID of your database; this example uses a hash of the address instead. Empty: nobody is signed in. */
 const labelOf = (email: string | undefined): string =>
   email ? createHash('sha256').update(email).digest('base64url') : '';
 

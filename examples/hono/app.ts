@@ -13,7 +13,7 @@ const tokens = tokenHandler({
   onError: (error) => console.error('token', error),
 });
 
-/** The label of a user: take the account id of your database, for which a hash of the address stands here. Empty: nobody is signed in. */
+/** The label of a user: use the account ID of your database; this example uses a hash of the address instead. Empty: nobody is signed in. */
 const labelOf = async (email: string | undefined): Promise<string> => {
   if (!email) return '';
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(email));
@@ -30,6 +30,7 @@ app.get('/', async (c) => {
       <head>
         <meta charset="utf-8" />
         <title>Tessera</title>
+        <link rel="icon" href="data:," />
         <script
           async
           src="/tessera.js"

@@ -18,7 +18,7 @@ const emailOf = (cookie) => {
 };
 
 /**
- * The label of a user: take the account id of your database, for which a hash of the address stands here. Empty: nobody is signed in.
+ * The label of a user: use the account ID of your database; this example uses a hash of the address instead. Empty: nobody is signed in.
  *
  * @param {string | undefined} email
  */

@@ -41,7 +41,7 @@ const listCommand = (io: Io): Command =>
 
 const rotateCommand = (io: Io): Command =>
   addDatabaseOptions(new Command('rotate').description('announce the next generation of keys'))
-    .option('--in <seconds>', 'time until it encrypts, 5 or more', parseNumber, DAY_SECONDS)
+    .option('--in <seconds>', 'time until it encrypts, 5 to 31622400 (366 days)', parseNumber, DAY_SECONDS)
     .action(async (flags: OperatorDatabaseOptions & { readonly in: number }) =>
       administer(flags, io, async ({ keys }) => {
         const next = await keys.rotate(flags.in * 1000);

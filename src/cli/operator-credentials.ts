@@ -32,9 +32,9 @@ const variablesOf = (url: string, { apiKey, clientSecret }: Credentials): Variab
 
 /** Why a participant's credentials are not shown, and how to get some. */
 const hintOf = (status: ParticipantStatus): string => {
-  if (status === 'changed') return 'changed since it was made, so its credentials are those of the change';
+  if (status === 'changed') return 'changed since it was added; use the credentials of that change';
   if (status === 'revoked') return 'revoked; "tessera participants add" adds another';
-  return 'credentials made before and not printed again; --print-credentials prints them, "tessera participants add" makes others';
+  return 'credentials were generated at an earlier start and are not printed again; --print-credentials prints them, "tessera participants add" generates others';
 };
 
 const isInForce = (status: ParticipantStatus): boolean => status === 'added' || status === 'kept';

@@ -59,9 +59,21 @@ const addTokens = (command: Command): Command =>
   command
     .option('--environment <name>', 'integration or production (default: integration)')
     .option('--scope <name>', 'UID2 or EUID (default: UID2)')
-    .option('--identity-expires <seconds>', 'lifetime of an advertising token', parseNumber)
-    .option('--refresh-from <seconds>', 'age from which a refresh is due', parseNumber)
-    .option('--refresh-expires <seconds>', 'lifetime of a refresh token', parseNumber)
+    .option(
+      '--identity-expires <seconds>',
+      'lifetime of an advertising token (default: 3600; in production 86400)',
+      parseNumber,
+    )
+    .option(
+      '--refresh-from <seconds>',
+      'age from which a refresh is due (default: 900; in production 3600)',
+      parseNumber,
+    )
+    .option(
+      '--refresh-expires <seconds>',
+      'lifetime of a refresh token (default: 86400; in production 2592000)',
+      parseNumber,
+    )
     .option(
       '--rotation-period <seconds>',
       'time between two rotations of a salt bucket (default: 31536000)',
@@ -110,7 +122,7 @@ export function operatorCommand(io: Io): Command {
     )
     .option(
       '--store-root-secret',
-      'keep a made root secret in the database on purpose: without it, production warns at each start',
+      'keep a generated root secret in the database without a warning at each start in production',
     );
   return addTokens(command)
     .addOption(
@@ -119,7 +131,7 @@ export function operatorCommand(io: Io): Command {
       ),
     )
     .option('--config <file>', 'JSON file with these options, names in camelCase, and participants')
-    .option('--print-credentials', 'print made credentials at every start, not only at the one that has made them')
+    .option('--print-credentials', 'print the generated credentials at every start, not only at the first')
     .option('--env-file <file>', 'write address and credentials to this file, mode 0600, instead of printing them')
     .action(async ({ envFile, printCredentials, ...flags }: OperatorCommandOptions & CredentialOutput) => {
       const output: CredentialOutput = { envFile, printCredentials };

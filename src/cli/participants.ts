@@ -107,8 +107,8 @@ const addCommand = (io: Io): Command =>
   )
     .option('--site-id <id>', 'its site ID (default: 101)', parseNumber)
     .option('--roles <list>', 'its roles, separated by commas (default: GENERATOR,MAPPER)', parseRoles)
-    .option('--api-key <key>', 'its API key (default: made at random)')
-    .option('--client-secret <secret>', 'its client secret (default: made at random)')
+    .option('--api-key <key>', 'its API key (default: generated at random)')
+    .option('--client-secret <secret>', 'its client secret (default: generated at random)')
     .option('--from-env', 'take both from TESSERA_API_KEY and TESSERA_CLIENT_SECRET')
     .action(async (flags: AddFlags) => {
       if (flags.apiKey !== undefined) warnAboutSecret('--api-key', io);
@@ -133,7 +133,7 @@ const updateCommand = (io: Io): Command =>
     .option('--site-id <id>', 'another site ID', parseNumber)
     .option('--roles <list>', 'other roles, separated by commas', parseRoles)
     .option('--client-secret <secret>', 'another client secret')
-    .option('--new-secret', 'make a client secret at random and print it')
+    .option('--new-secret', 'generate a client secret at random and print it')
     .action(async (id: string, flags: UpdateFlags) => {
       const { siteId, roles, clientSecret, newSecret } = flags;
       if (clientSecret !== undefined) warnAboutSecret('--client-secret', io);

@@ -74,8 +74,10 @@ export function connectionOf(flags: ServiceOptions, io: Io): Connection {
   const given = (name: keyof typeof SOURCES): string => {
     const [flag, variable] = SOURCES[name];
     const found = flags[name] ?? io.env[variable];
-    if (!found) throw new RangeError(`${flag}: expected this option or ${variable} in the environment, got neither`);
-    return found;
+    if (found) return found;
+    throw new RangeError(
+      `${flag}: expected this option, or ${variable} in the environment or in the file of --env-file, got none`,
+    );
   };
   return { baseUrl: given('baseUrl'), apiKey: given('apiKey'), clientSecret: given('clientSecret') };
 }

@@ -25,7 +25,7 @@ interface GenerateOptions extends ServiceOptions, DiiOptions {
 
 /** Create the command `generate`. The answer for an opted-out user is not a failure. */
 export function generateCommand(io: Io): Command {
-  return addDiiOptions(serviceCommand('generate', 'make a token set for a user (role GENERATOR)', JSON_HELP))
+  return addDiiOptions(serviceCommand('generate', 'generate a token set for a user (role GENERATOR)', JSON_HELP))
     .option(
       '--tcf-consent-string <string>',
       "the user's TCF consent string, which an operator with the scope EUID asks for",
@@ -44,14 +44,14 @@ export function validateCommand(io: Io): Command {
   return addDiiOptions(
     serviceCommand(
       'validate',
-      'tell whether an advertising token was made from this DII: exits with 1 if not (role GENERATOR)',
+      'tell whether an advertising token was generated from this DII: exits with 1 if not (role GENERATOR)',
       JSON_HELP,
     ).argument('<token>', 'an advertising token'),
   ).action(async (token: string, argument: string | undefined, flags: ServiceOptions & DiiOptions) => {
     const dii = await readDii(argument, flags, io);
     const isMatch = await clientOf(flags, io).validate(token, dii);
     print({ status: 'success', body: isMatch }, flags, io);
-    if (!isMatch) throw new CommanderError(1, 'tessera.mismatch', 'the token was not made from this DII');
+    if (!isMatch) throw new CommanderError(1, 'tessera.mismatch', 'the token was not generated from this DII');
   });
 }
 

@@ -41,7 +41,5 @@ const REMEDY =
 
 /** Add the remedy to an error of TLS. */
 export function withTlsRemedy(error: TokenError): TokenError {
-  return REFUSED.test(error.message)
-    ? new TokenError('storage_failed', `${error.message}; ${REMEDY}`, { cause: error.cause })
-    : error;
+  return REFUSED.test(error.message) ? new TokenError('storage_failed', `${error.message}; ${REMEDY}`) : error;
 }

@@ -45,8 +45,8 @@ export interface Administration {
     /**
      * Announce the next generation. If all are retired, it encrypts at once: until then the nodes answer nothing.
      *
-     * @param inMs  time until it encrypts, ms, 5000 or more.
-     * @throws {RangeError} if a generation is announced already, or `inMs` is shorter.
+     * @param inMs  time until it encrypts, ms, from 5000 to 31,622,400,000 (366 days).
+     * @throws {RangeError} if a generation is announced already, or `inMs` is out of range.
      */
     rotate(inMs: number): Promise<KeyGeneration>;
     /**
@@ -63,6 +63,8 @@ export interface Administration {
 
 // Every node reads the announcement within a second; a few more for clocks that differ.
 const MIN_ANNOUNCE_MS = 5000;
+// Until it encrypts, no further generation is announced.
+const MAX_ANNOUNCE_MS = 366 * 86_400_000;
 
 const instant = (at: number): string => new Date(at).toISOString();
 
@@ -92,9 +94,9 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
   return {
     list,
     rotate: async (inMs) => {
-      if (!(inMs >= MIN_ANNOUNCE_MS))
+      if (!(inMs >= MIN_ANNOUNCE_MS && inMs <= MAX_ANNOUNCE_MS))
         throw new RangeError(
-          `keys: expected at least ${MIN_ANNOUNCE_MS / 1000} s until the key encrypts, got ${inMs / 1000}`,
+          `keys: expected from ${MIN_ANNOUNCE_MS / 1000} to ${MAX_ANNOUNCE_MS / 1000} s until the key encrypts, got ${inMs / 1000}`,
         );
       const announced = (await list()).find(({ state }) => state === 'announced');
       if (announced)
@@ -105,7 +107,7 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
       const live = liveGenerations(rows);
       // The longest lifetime on any node. If no generation is live, the retired ones tell it.
       const longestMs = Math.max(...(live.length > 0 ? live : rows).map((row) => row.longestMs));
-      const next = nextGeneration(rows, live.length > 0 ? now() + inMs : now(), longestMs);
+      const next = nextGeneration(rows, live.length > 0 ? now() + Math.round(inMs) : now(), longestMs);
       await store.put([next]);
       return find(next.generation);
     },

@@ -4,7 +4,7 @@ import { nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 import { MAX_SITE_ID } from './crypto/keys.ts';
 import type { GivenCredentials } from './identity/roles.ts';
-import { ROLES } from './identity/roles.ts';
+import { DEFAULT_SITE_ID, ROLES } from './identity/roles.ts';
 import { choice, integer, requireString, secretBytes, throwTypeIf } from './option-checks.ts';
 
 /** The options of one participant. */
@@ -46,6 +46,25 @@ export interface ConfiguredCredentials extends GivenCredentials {
   readonly keepStored?: boolean;
 }
 
+// The later one of two would replace the other.
+const requireOwnKeys = (participants: readonly ConfiguredCredentials[], nameOf: (index: number) => string): void => {
+  const owners = new Map<string | number, number>();
+  for (const [index, { apiKey, siteId = DEFAULT_SITE_ID, keepStored }] of participants.entries()) {
+    // Without an API key, a participant gets the one that is derived for its site.
+    const key = apiKey ?? siteId;
+    const owner = owners.get(key);
+    if (owner === undefined) owners.set(key, index);
+    else if (!keepStored) {
+      const other = `that of participants[${owner}]`;
+      throw new RangeError(
+        apiKey === undefined
+          ? expectedGot(nameOf(index), `one, since the derived one of site ${siteId} is ${other}`, 'none')
+          : expectedGot(nameOf(index), 'one that no other participant has', other),
+      );
+    }
+  }
+};
+
 /** Return the participants that the options name, the shorthand included. */
 export function participantsOption(options: ParticipantOptions): readonly ConfiguredCredentials[] {
   const { participants, apiKey, clientSecret, siteId, roles, keepStoredParticipant = false } = options;
@@ -59,5 +78,7 @@ export function participantsOption(options: ParticipantOptions): readonly Config
     throwTypeIf(typeFault(`participants[${index}]`, 'object', given));
     checkCredentials(`participants[${index}].`, given);
   });
-  return apiKey === undefined ? participants : [...participants, configured];
+  const all = apiKey === undefined ? participants : [...participants, configured];
+  requireOwnKeys(all, (index) => (index < participants.length ? `participants[${index}].apiKey` : 'apiKey'));
+  return all;
 }

@@ -10,7 +10,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as NetServer } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import type { Caller } from './http/caller-limits.ts';
 import { withoutPort } from './http/caller-limits.ts';
@@ -58,35 +57,53 @@ const MAX_CONNECTIONS = 1_000_000;
 interface OpenSockets {
   /** Tell whether no later request has been received on the same socket: clients may send several at once. */
   isNewest(request: IncomingMessage): boolean;
+  /** Call `run` when no request is in progress on a socket. */
+  whenIdle(socket: Socket, run: () => void): void;
   /** Close the sockets on which no request is in progress, and from now on every other one when that is so. */
   closeIdle(): void;
+  /** Close all sockets. Node's `closeAllConnections` skips those that carried a request for an upgrade. */
+  closeAll(): void;
+}
+
+interface SocketState {
+  /** Those in progress, the newest last. */
+  requests: IncomingMessage[];
+  onIdle?: () => void;
 }
 
 // Node's `closeIdleConnections` skips connections that never carried a request; browsers open such connections in advance.
 const trackSockets = (server: Server): OpenSockets => {
-  // The requests in progress on each open socket, the newest last.
-  const requests = new Map<Socket, IncomingMessage[]>();
-  let isEnding = false;
+  const states = new Map<Socket, SocketState>();
+  const whenIdle = (socket: Socket, run: () => void): void => {
+    const state = states.get(socket);
+    if (state?.requests.length) state.onIdle = run;
+    else run();
+  };
   server.on('connection', (socket: Socket) => {
-    requests.set(socket, []);
-    socket.once('close', () => requests.delete(socket));
+    states.set(socket, { requests: [] });
+    socket.once('close', () => states.delete(socket));
   });
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    const { socket } = request;
-    requests.get(socket)?.push(request);
+    const state = states.get(request.socket);
+    // The socket has been closed.
+    if (!state) return;
+    state.requests.push(request);
     response.once('close', () => {
-      const left = requests.get(socket)?.filter((other) => other !== request);
-      // The socket has been closed.
-      if (!left) return;
-      requests.set(socket, left);
-      if (isEnding && left.length === 0) socket.destroySoon();
+      state.requests = state.requests.filter((other) => other !== request);
+      if (state.requests.length === 0) state.onIdle?.();
     });
   });
   return {
-    isNewest: (request) => requests.get(request.socket)?.at(-1) === request,
+    isNewest: (request) => states.get(request.socket)?.requests.at(-1) === request,
+    whenIdle,
     closeIdle: () => {
-      isEnding = true;
-      for (const [socket, { length }] of requests) if (length === 0) socket.destroy();
+      for (const [socket, state] of states) {
+        if (state.requests.length === 0) socket.destroy();
+        else state.onIdle ??= () => socket.destroySoon();
+      }
+    },
+    closeAll: () => {
+      for (const socket of states.keys()) socket.destroy();
     },
   };
 };
@@ -104,19 +121,25 @@ const IDLE_GRACE_MS = 1000;
 
 // Without a listener, Node 20 gives the request to the operator without its body, drops what follows in the same packet,
 // and reads the body of the next packet as a new request: request smuggling behind a proxy.
-const refuseUpgrades = (server: Server): void => {
-  server.on('upgrade', (_: IncomingMessage, socket: Duplex) => {
+const refuseUpgrades = (server: Server, { whenIdle }: OpenSockets): void => {
+  server.on('upgrade', ({ socket }: IncomingMessage) => {
     socket.on('error', () => {});
     // The unread body must be read: a connection that is closed with unread data is reset, and the answer may be lost.
     socket.resume();
-    socket.end(UPGRADE_ANSWER);
-    setTimeout(() => socket.destroy(), CLOSE_AFTER_MS).unref();
+    // After the answers to the requests before it: a client takes the first answer for that to its first request.
+    whenIdle(socket, () => {
+      socket.end(UPGRADE_ANSWER);
+      setTimeout(() => socket.destroy(), CLOSE_AFTER_MS).unref();
+    });
   });
 };
 
-const addressOf = (incoming: HttpBindings['incoming'], trustProxy: boolean): string | undefined => {
+// A connection that the client has reset has no address. Its requests must not escape the limit, so they share one.
+const RESET = 'reset';
+
+const addressOf = (incoming: HttpBindings['incoming'], trustProxy: boolean): string => {
   const forwarded = trustProxy ? incoming.headers['x-forwarded-for'] : undefined;
-  return withoutPort(`${forwarded ?? ''}`.split(',').at(-1)!.trim()) || incoming.socket.remoteAddress;
+  return withoutPort(`${forwarded ?? ''}`.split(',').at(-1)!.trim()) || (incoming.socket.remoteAddress ?? RESET);
 };
 
 // Resolves with the port.
@@ -129,9 +152,9 @@ const start = (server: Server, port: number, host: string): Promise<number> =>
     });
   });
 
-const closeServer = (server: Server, { closeIdle }: OpenSockets, graceMs: number): Promise<void> =>
+const closeServer = (server: Server, { closeIdle, closeAll }: OpenSockets, graceMs: number): Promise<void> =>
   new Promise((resolve, reject) => {
-    const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+    const timer = setTimeout(closeAll, graceMs);
     // A request on an idle connection may be on its way, or received but not yet read.
     const idleTimer = setTimeout(closeIdle, Math.min(IDLE_GRACE_MS, graceMs));
     // The `close` of an HTTP server would close the idle connections at once.
@@ -198,8 +221,8 @@ export async function listen(
   }) as Server;
   server.maxConnections = integer('maxConnections', options.maxConnections ?? 10_000, 1, MAX_CONNECTIONS);
   server.setTimeout(SOCKET_IDLE_MS);
-  refuseUpgrades(server);
   const sockets = trackSockets(server);
+  refuseUpgrades(server, sockets);
   const bound = await start(server, port, host);
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,

@@ -85,52 +85,51 @@ const required = <T>(value: T | undefined): T => {
 
 /** Create an operator from checked options. */
 export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatabase): Operator {
-  let derived = settings.root && deriveSecrets(settings, settings.root);
-  let statuses: readonly ParticipantStatus[] | undefined;
-  let handle: ReturnType<typeof createRequestHandler> | undefined;
-  let handleMetrics: ReturnType<typeof createMetricsHandler> | undefined;
+  const known = settings.root && deriveSecrets(settings, settings.root);
+  const started = startOperator(settings, openDatabase).then((operator) => ({
+    ...operator,
+    handle: createRequestHandler(operator.service),
+    handleMetrics: createMetricsHandler(operator.service),
+  }));
+  let running: Awaited<typeof started> | undefined;
   let closing: Promise<void> | undefined;
-  const started = startOperator(settings, openDatabase).then((operator) => {
-    derived = operator.derived;
-    statuses = operator.statuses;
-    handle = createRequestHandler(operator.service);
-    handleMetrics = createMetricsHandler(operator.service);
-    return operator;
+  const ready = started.then((operator) => {
+    running = operator;
   });
-  const ready = started.then(() => {});
   ready.catch((error: unknown) => {
     settings.logger?.error(reasonOf(error), 'the state cannot be opened');
   });
 
+  const derived = () => required(running?.derived ?? known);
   const { environment, scope, identityExpiresMs, refreshFromMs, refreshExpiresMs, rotationPeriod } = settings;
   return {
     ready,
     fetch: async (request, caller = {}) => {
-      if (!handle) await settledWithin(ready, MAX_START_WAIT_MS);
-      return handle ? handle(request, caller) : notStarted(request, caller);
+      if (!running) await settledWithin(ready, MAX_START_WAIT_MS);
+      return running ? running.handle(request, caller) : notStarted(request, caller);
     },
     metrics: {
       fetch: async (request) => {
-        if (!handleMetrics) await settledWithin(ready, MAX_START_WAIT_MS);
-        return handleMetrics ? handleMetrics(request) : notStarted(request);
+        if (!running) await settledWithin(ready, MAX_START_WAIT_MS);
+        return running ? running.handleMetrics(request) : notStarted(request);
       },
       snapshot: async () => (await started).service.metrics.snapshot(),
     },
     get participants() {
-      return required(derived).credentials;
+      return derived().credentials;
     },
     get made() {
-      return required(derived).credentials.filter((_, index) => {
+      return derived().credentials.filter((_, index) => {
         const { apiKey, clientSecret } = settings.participants[index]!;
         return apiKey === undefined || clientSecret === undefined;
       });
     },
     get statuses() {
-      return required(statuses);
+      return required(running?.statuses);
     },
     settings: { environment, scope, identityExpiresMs, refreshFromMs, refreshExpiresMs, rotationPeriod },
     get fingerprint() {
-      return required(derived).secrets.fingerprint;
+      return derived().secrets.fingerprint;
     },
     inMemory: settings.state === undefined && settings.database === undefined,
     close: () =>

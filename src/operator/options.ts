@@ -33,7 +33,10 @@ export interface Logger {
 export interface OperatorOptions extends GivenCredentials {
   /** The clock, epoch ms. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** Who may call. What a participant leaves out is derived. Default: the participant of the shorthand. */
+  /**
+   * Who may call. What a participant leaves out is derived: of those of one site, only one may leave out its `apiKey`. Default: the
+   * participant of the shorthand.
+   */
   readonly participants?: readonly GivenCredentials[] | undefined;
   /** If the participant of the shorthand is stored already, keep it as it is stored, and log if it differs. Default: false. */
   readonly keepStoredParticipant?: boolean | undefined;
@@ -44,7 +47,7 @@ export interface OperatorOptions extends GivenCredentials {
   readonly rootSecret?: Uint8Array | string | undefined;
   /**
    * Store a generated root secret in the database on purpose. In production, a start without it and without `rootSecret` logs
-   * a warning: whoever reads the database or a backup can then open every token. Default: false.
+   * a warning: whoever reads the database or a backup can then decrypt every token. Default: false.
    */
   readonly storeRootSecret?: boolean | undefined;
   /** Default: `integration`. */
@@ -71,8 +74,8 @@ export interface OperatorOptions extends GivenCredentials {
   /** Identifiers in one mapping request. Default: 5000. */
   readonly maxBatchSize?: number | undefined;
   /**
-   * Number of the newest generation of keys. Without a database it is 1 to 127, it seals tokens, and all generations up to it
-   * open them. With one, a number above the stored generation announces it, and it seals a day later; a lower number is
+   * Number of the newest generation of keys. Without a database it is 1 to 127: it encrypts tokens, and all generations up to
+   * it decrypt them. With one, a number above the stored generation announces it, and it encrypts a day later; a lower number is
    * refused. Default: the stored one, or 1.
    */
   readonly keyGeneration?: number | undefined;

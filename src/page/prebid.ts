@@ -53,7 +53,10 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectPrebid', session);
   const { pbjs, name = 'uid2' } = options;
   // Not declared globally: that would conflict with Prebid's own types.
-  const prebid = pbjs ?? ((window as { pbjs?: Prebid }).pbjs ??= {});
+  const page = window as { pbjs?: Prebid };
+  // An element or a frame of that name is no own property of `window`: Prebid's snippet puts its global before it.
+  if (!pbjs && !Object.hasOwn(page, 'pbjs')) page.pbjs = {};
+  const prebid = pbjs ?? (page.pbjs ??= {});
   const que = (call: () => void) => (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
   const forget =
     typeof __TESSERA_PRODUCTION__ === 'undefined' ? noteConnection('connectPrebid', prebid, name) : undefined;

@@ -93,7 +93,8 @@ const install = () => {
   if (isSecond) return;
   const tessera = createTessera();
   window.tessera = tessera;
-  const { baseUrl, name, provide, user, debug } = scriptTag?.dataset ?? {};
+  // Without a prototype: a library that parses a query into objects may let a link set members of `Object.prototype`.
+  const { baseUrl, name, provide, user, debug } = { __proto__: null!, ...scriptTag?.dataset } as DOMStringMap;
   try {
     // A page that is rendered for nobody has an empty label.
     if (baseUrl)

@@ -80,7 +80,8 @@ const attempt = (work: () => void) => {
  * only together with the global.
  */
 const googletag = (): Google => {
-  const google = (page.googletag ??= {});
+  // An element or a frame of that name is no own property of `window`.
+  const google = (page.googletag = (Object.hasOwn(page, 'googletag') && page.googletag) || {});
   google.cmd ??= [] as (() => void)[];
   return google;
 };
@@ -103,7 +104,7 @@ const noteUser = async (session: Session) => {
 /** The user has changed: clear the caches, and note for whom they will be filled. */
 const userChanged = (session: Session) => {
   clearCaches();
-  session.noteSignal().catch(() => {});
+  void session.noteSignal().catch(() => false);
 };
 
 /** Push the provider once per page, unless somebody else has pushed one with the same id. */
@@ -123,10 +124,10 @@ const pushOnce = (provider: SharedProvider, id: string, idName: keyof Provider) 
 /** What each option takes. */
 const OPTIONS = { name: ['uid2', 'euid'], networkCode: 'string', register: 'boolean' } as const;
 
-/** The id of Google's list of providers, and the global that Google's hosted script calls. */
+/** By product: the id in Google's list of providers, and the global that Google's hosted script calls. */
 const NAMES = {
-  uid2: { standard: 'uidapi.com', hosted: 'getUid2AdvertisingToken' },
-  euid: { standard: 'euid.eu', hosted: 'getEuidAdvertisingToken' },
+  uid2: ['uidapi.com', 'getUid2AdvertisingToken'],
+  euid: ['euid.eu', 'getEuidAdvertisingToken'],
 } as const;
 
 /**
@@ -145,7 +146,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   if (typeof window === 'undefined') return () => {}; // on a server
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectSecureSignals', session);
   const { name = 'uid2', networkCode, register = true } = options;
-  const { standard, hosted } = NAMES[name];
+  const [standard, hosted] = NAMES[name];
   const id = networkCode ?? standard;
   const provider = ((page[SHARED] ??= {})[id] ??= createProvider());
 

@@ -21,7 +21,7 @@ export interface WebviewOptions {
   owner?: 'page' | 'host' | undefined;
   /** Name of the WKWebView message handler, the Android listener object or the Capacitor plugin. Default `tesseraHost`. */
   channel?: string | undefined;
-  /** How long to wait for the answer to a greeting or a request, ms. Default 3,000. */
+  /** How long to wait for the answer to `hello` or to another request, ms. Default 3,000. */
   timeoutMs?: number | undefined;
 }
 
@@ -127,7 +127,7 @@ const write = (session: Session, type: string, body: unknown): Promise<unknown> 
   return undefined;
 };
 
-/** The exchange of messages with the host: greets it, carries out what it says, and tells it what the session does. */
+/** The exchange of messages with the host: sends `hello`, carries out its messages, and notifies it of changes. */
 const createExchange = (session: Session, logins: LoginCount, options: WebviewOptions) => {
   const { owner = 'page', channel: name = 'tesseraHost', timeoutMs = 3_000 } = options;
   let isLinked = false;
@@ -144,7 +144,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
   const askHost = () => void (isLinked && owner === 'host' && sets.ask());
 
   const link = (gen: number) => {
-    // Logins and logouts from before the greeting count on top of the host's.
+    // Logins and logouts from before `hello` count on top of the host's.
     logins.setGen(isLinked ? Math.max(logins.gen(), gen) : logins.gen() + gen);
     isLinked = true;
     announce();
@@ -177,7 +177,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
     announce,
     isAnnounced: () => session.state.phase === announced,
     askHost,
-    /** Greet the host; resolves with whether one has answered. */
+    /** Send `hello` to the host; resolves with whether one has answered. */
     greet: async () => {
       const answer = await channel.request('hello');
       if (answer) await obey(answer);

@@ -18,7 +18,7 @@ import { type ClientOptions, settingsOf } from './options.ts';
  */
 export interface Client extends BulkClient {
   /**
-   * Make a token set for a user.
+   * Generate a token set for a user.
    *
    * @throws {TokenError} `client_error`, without a request, if the email address is not valid; `no_consent` if an operator of EUID
    *   finds the consent in `tcfConsent` insufficient.

@@ -31,6 +31,7 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
     return !isSameSet(records.record, before);
   };
   const { timeoutMs, provide, baseUrl, fetch } = settings;
+  const leaseMs = timeoutMs + OTHER_TAB_MARGIN_MS;
   let claimedAt = 0;
   return {
     timeoutMs,
@@ -40,8 +41,7 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
       if (await isLate()) return 'superseded';
       if (hasLock) return 'claimed';
       claimedAt = clock.now();
-      const claimed = provideClaimed(claimedAt, timeoutMs + OTHER_TAB_MARGIN_MS);
-      return (await records.update(claimed, INTERNAL)) ? 'claimed' : 'other_tab';
+      return (await records.update(provideClaimed(claimedAt, leaseMs), INTERNAL)) ? 'claimed' : 'other_tab';
     },
     releaseProvide: () => records.update(provideEnded(claimedAt), INTERNAL),
     async recordProvided(answer) {
@@ -59,8 +59,7 @@ function attemptPorts(shell: Shell, before: SessionRecord): AttemptPorts {
     async claim(isExplicit, hasLock) {
       let claim: Claim = { type: 'superseded' };
       const claimed: Transition = (record) => {
-        const { wakeAttemptAt } = shell.page;
-        const options = { hasLock, isExplicit, leaseMs: timeoutMs + OTHER_TAB_MARGIN_MS, wakeAttemptAt };
+        const options = { hasLock, isExplicit, leaseMs, wakeAttemptAt: shell.page.wakeAttemptAt };
         claim = claimRefresh(record, before, options, clock.now());
         return claim.type === 'claimed' ? claim.record : record;
       };

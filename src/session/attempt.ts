@@ -10,7 +10,7 @@ import { TokenError } from '../token/errors.ts';
 import type { Answer, TokenSet } from '../token/token-set.ts';
 import type { RefreshAnswer } from './browser/refresh-request.ts';
 import type { LockResult } from './browser/tabs.ts';
-import { parseGiven } from './given-answer.ts';
+import { parseGiven, warnIfNoSet } from './given-answer.ts';
 import type { ProvideOption, ProvideRequest } from './options.ts';
 import { htmlFault, pathOf, provideFault, responseFault } from './provide-fault.ts';
 import type { AttemptPlan, ProvidePlan, RefreshPlan } from './rules/page-state.ts';
@@ -92,6 +92,7 @@ async function callProvide(
       if (!hasLock) await ports.releaseProvide();
     }
   } catch (error) {
+    if (isDevelopment) warnIfNoSet('provide', error);
     return { type: 'failed', error: provideFault(error) };
   }
 }

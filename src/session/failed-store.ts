@@ -36,12 +36,15 @@ export async function repeatOnFailedStore(
 ): Promise<boolean> {
   let isLate = false;
   let before: SessionRecord | undefined;
-  const write = (change: (before: SessionRecord, stored: unknown) => unknown) =>
-    updateIn(place, (stored) => {
+  const write = async (change: (before: SessionRecord, stored: unknown) => unknown) => {
+    // A write that fails late would open the store again, and leave the connection open.
+    if (isLate) return;
+    await updateIn(place, (stored) => {
       if (isLate || !mayWrite()) return stored;
       before ??= parse(stored) ?? empty;
       return change(before, stored);
     });
+  };
   const apply = () => write(transition);
   // A tombstone stays: a set that is held back behind it belongs to no user.
   const erase = () => write((found, stored) => (found.optedOut || !found.set ? stored : undefined));

@@ -9,7 +9,7 @@ import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import type { TokenSet } from '../token/token-set.ts';
 import { OTHER_TAB_MARGIN_MS } from './attempt-lifecycle.ts';
-import { parseGiven } from './given-answer.ts';
+import { parseGiven, warnIfNoSet } from './given-answer.ts';
 import type { Settings } from './options.ts';
 import { explicitPlan } from './rules/decide.ts';
 import { isActive } from './rules/page-state.ts';
@@ -44,11 +44,11 @@ import { withTimeout } from './timeout.ts';
  */
 export function endOtherUser(shell: Shell): void {
   const { settings, clock, page } = shell;
-  const isForNobody = settings.user === null && !page.user;
   const now = clock.now();
+  // Somebody may have signed in since on a page that was rendered for nobody.
   const transition = page.user
     ? renderedFor(page.user, now, renderedSet(shell))
-    : isForNobody && renderedForNobody(now);
+    : settings.user === null && renderedForNobody(now);
   if (transition) commit(shell, transition, HOST_CALL).catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
@@ -73,6 +73,7 @@ export function supplyRendered(shell: Shell): void {
   // An asynchronous function: a set that cannot be read is a failure like any other.
   const supplying = (async () =>
     commitAnswer(shell, parseGiven(tokens), (set, now) => renderedWithPage(set, now, shell.page.user)))();
+  if (isDevelopment) supplying.catch((error) => warnIfNoSet('tokens', error));
   supplying.catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
@@ -141,8 +142,8 @@ const HELD = 'refresh: another tab is refreshing, and has brought no newer set';
 const TOO_EARLY = 'refresh: too early to ask the service again; see state.next';
 
 /**
- * How long `refresh()` waits for another tab beyond the time limit of a refresh, ms: the margin of that tab, then 2 s for a hidden
- * page, whose timer is throttled, or for an attempt of this tab that follows.
+ * How long `refresh()` waits for another tab beyond the time limit of a refresh, ms: the margin of that tab, then 2 s for an attempt
+ * of this tab that follows. A hidden page waits for all of it: no timer tells it that the other tab's time is over.
  */
 const OTHER_TAB_WAIT_MS = OTHER_TAB_MARGIN_MS + 2_000;
 
@@ -155,21 +156,30 @@ export async function refreshNow(shell: Shell): Promise<void> {
   const plan = explicitPlan(before, shell.page, shell.clock.now());
   if (!plan) throw noToken(shell);
   const error = await (shell.page.attempt ? shell.attemptResult : shell.startAttempt(plan));
-  await otherTabEnded(shell);
-  if (error || records.record.ended || !decideNow(shell).token) throw error ?? noToken(shell);
+  const timeout = await otherTabEnded(shell);
+  if (error || records.record.ended || !decideNow(shell).token) throw error ?? timeout ?? noToken(shell);
   if (plan.kind === 'refresh' && isSameSet(records.record, before)) throw notRefreshed(shell);
 }
 
-/** Another tab may be refreshing: wait for its message, or for its time limit. An attempt may follow here. */
-async function otherTabEnded(shell: Shell): Promise<void> {
+/**
+ * Another tab may be refreshing: wait for its message, or for its time limit. An attempt may follow here.
+ *
+ * @returns the time-out, if nothing has ended the wait before.
+ */
+async function otherTabEnded(shell: Shell): Promise<TokenError | undefined> {
   const isOver = () => {
     const { attempt, otherTabUntil } = shell.page;
     const isIdle = !attempt && otherTabUntil <= shell.clock.now();
     return isIdle || !isActive(shell.page) || undefined;
   };
-  await waitFor(shell, shell.settings.timeoutMs + OTHER_TAB_WAIT_MS, 'refresh in another tab', isOver);
+  const waiting = waitFor(shell, shell.settings.timeoutMs + OTHER_TAB_WAIT_MS, 'refresh in another tab', isOver);
+  const timeout = await waiting.then(
+    () => undefined,
+    (error: TokenError) => error,
+  );
   // The message of that tab may have been lost.
   if (shell.page.lockRefusals) await readAgain(shell, false);
+  return timeout;
 }
 
 /** Why a call of `refresh()` that has not failed has left the set as it was. */
@@ -184,7 +194,8 @@ export async function signIn(shell: Shell, user: string | undefined): Promise<vo
   // Without consent nothing is stored but the erasure; the user follows when consent is given.
   const stored = shell.page.consent === 'granted' ? user : undefined;
   await commit(shell, signedIn(stored, shell.clock.now()), ERASURE);
-  // With a user, every tab knows that a set is awaited: `provide` may have answered already.
+  // A set may have come meanwhile, from the page or, since with a user every tab knows that one is awaited, from `provide`.
+  await shell.records.idle();
   if (!decideNow(shell).token) await refreshNow(shell);
 }
 

@@ -35,7 +35,7 @@ export function networkReason(baseUrl: string, thrown: unknown): string {
 function ownFault(thrown: unknown): string | undefined {
   const { name } = Object(thrown) as { name?: unknown };
   if (name === 'TypeError' && !isCodeFault(thrown)) return undefined;
-  const fault = `the fetch of this page threw ${thrown instanceof DOMException ? name : classOf(thrown)}, which is no failure of the network`;
+  const fault = `the fetch of this page threw ${thrown instanceof DOMException ? name : classOf(thrown)}, which is not a network failure`;
   warn(`refresh: ${fault}`, 'network', thrown);
   return `${fault}: see the console`;
 }

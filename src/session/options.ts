@@ -12,7 +12,7 @@ import type { NeedReason } from './rules/page-state.ts';
 
 /** What `provide` receives. */
 export interface ProvideRequest {
-  /** Aborted once the answer is not wanted any more: it is late, a set came another way, or the session was closed. */
+  /** Aborted once the answer is no longer needed: it is late, another set has arrived, or the session was closed. */
   readonly signal: AbortSignal;
   /** Why a set is needed. */
   readonly reason: NeedReason;
@@ -34,47 +34,50 @@ export type ProvideOption = (request: ProvideRequest) => Promise<TokenAnswer | n
 export interface SessionOptions {
   /** The operator: https; http for localhost, or for every host with `allowInsecure`. */
   baseUrl: string;
-  /** One identity per name: database, lock and channel carry it. Default `tessera`. */
+  /** One identity per name: the names of the database, lock and channel contain it. Default `tessera`. */
   name?: string | undefined;
   /**
-   * A set that the page was rendered with; the same as for `setTokens`. It replaces the stored set unless this browser has had
-   * it before: then the stored set came later, by a refresh or a later login.
+   * A set that the page was rendered with, in the forms that `setTokens` accepts. It replaces the stored set, unless this browser has
+   * had it before: the stored set is then newer, from a refresh or a later login.
    */
   tokens?: TokenAnswer | null | undefined;
   /**
-   * Whom the page was rendered for: an opaque label, for example an account id; null if nobody is signed in. If the stored set
-   * belongs to another user, or to no known one, it is ended at once, in all tabs; on a page for nobody, if it has a label.
-   * Stored as a short hash only. Default: no label, and no such check.
+   * Whom the page was rendered for: an opaque label, for example an account ID; null if nobody is signed in. A stored set with
+   * another label, or without one, is ended at once, in all tabs. With null, a stored set that has a label is ended. Only a short hash
+   * of the label is stored. Default: no label, and no such check.
    */
   user?: string | null | undefined;
-  /** Ask the publisher's server for a set; the same as for `setTokens`. null, undefined or a 204 response: nobody is signed in. */
+  /**
+   * Asks the publisher's server for a set, in the forms that `setTokens` accepts. null, undefined or a 204 response: nobody is
+   * signed in.
+   */
   provide?: ProvideOption | undefined;
   /**
-   * Whether storage and network are allowed; `onChange(granted)` reports later changes. Until true, neither is used. If it throws,
-   * rejects, or answers something else than a boolean, there is no consent, and the session emits `error` (`no_consent`).
+   * Whether storage and network are allowed; `onChange(granted)` reports later changes. Until the answer is true, neither is used. If
+   * it throws, rejects, or answers anything but a boolean, there is no consent, and the session emits `error` (`no_consent`).
    */
   consent?: ((onChange: (granted: boolean) => void) => boolean | Promise<boolean>) | undefined;
   /**
-   * `off`: a native host or another owner refreshes, this page adopts. It speaks for the service: a set given to `setTokens`
-   * lifts an opt-out. Default `auto`.
+   * `off`: a native host or another owner refreshes, and this page adopts its sets. The owner speaks for the service: a set passed to
+   * `setTokens` lifts an opt-out. Default `auto`.
    */
   refresh?: 'auto' | 'off' | undefined;
   /** Default: the global `fetch`, looked up at each call. */
   fetch?: typeof globalThis.fetch | undefined;
   /** Default: IndexedDB. */
   store?: Store | undefined;
-  /** Local clock, epoch ms, used as it is. Default: `Date.now`, corrected if it is set back. */
+  /** The local clock, epoch ms, used without correction. Default: `Date.now`, corrected if it is set back. */
   now?: (() => number) | undefined;
-  /** Limit of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
+  /** Time limit of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
   timeoutMs?: number | undefined;
-  /** Back-off after failures of network or service, ms: the span doubles from `firstMs` (5,000) to `maxMs` (120,000). */
+  /** Back-off after failures of the network or the service: its range doubles from `firstMs` (5,000) to `maxMs` (120,000), ms. */
   retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
   /**
    * `debug('tessera', what)` receives every value of `state.next` (an object), each failure in the background (a TokenError), and what
-   * a listener of the page threw. `console` fits. What the session itself passes holds no token, key or DII. Default: none.
+   * a listener of the page threw. You can pass `console`. What the session itself passes contains no token, key or DII. Default: none.
    */
   logger?: { debug(message: string, ...more: unknown[]): void } | undefined;
-  /** Without `logger`: print with `console.log` what a logger would receive, among it every change of `state.next`. */
+  /** Without `logger`: print with `console.log` what a logger would receive, including every change of `state.next`. */
   debug?: boolean | undefined;
   /** Allow http to every host. */
   allowInsecure?: boolean | undefined;

@@ -156,7 +156,7 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
     return new Promise((resolve, reject) => {
       awaitingConsent.push((error) => (error ? reject(error) : resolve(commit(shell, transition, options))));
     });
-  // An earlier set must not come into force after this call, which is refused or erases.
+  // This call erases, or is refused. Sets that wait for consent are older: they must not come into force after it.
   if (options.isHostCall && page.consent !== 'granted')
     releaseCalls(shell, new TokenError('no_consent', isDevelopment ? LATER_CALL : undefined));
   if (needsConsent && page.consent === 'refused') throw noToken(shell);

@@ -1,20 +1,20 @@
-/** What a session is to those who use it. Types only. */
+/** The public interface of a session. Types only. */
 
 import type { TokenAnswer } from '../token/token-set.ts';
 import type { EventName, SessionEvents, SessionState } from './rules/public-state.ts';
 
-/** What `session.on` calls; a promise that it returns may reject. */
+/** A listener of `session.on`. It may throw, or return a promise that rejects: neither affects the session. */
 export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unknown;
 
 /**
- * Keeps one token set alive. In the development build every method throws a TypeError at once for a wrong argument; in production
- * only `setTokens` and `signIn` do. Every promise settles in bounded time, except those that wait for consent, which settle with
- * the answer or with `close()`. An ignored one causes no unhandled rejection.
+ * Keeps one token set valid. In the development build every method throws a TypeError at once for a wrong argument; in production
+ * only `setTokens` and `signIn` do. Every promise settles in bounded time, except one that waits for consent: that one settles when
+ * the gate answers, or at `close()`. A rejection that nobody handles is not reported as an unhandled rejection.
  */
 export interface Session {
   /**
-   * The stored state is loaded or given up on (1.5 s); never rejects. While consent is pending it resolves with nothing
-   * loaded.
+   * Resolves when the stored state is loaded, or when loading has been given up after 1.5 s. While consent is pending, it resolves
+   * without loading anything. Never rejects.
    */
   readonly ready: Promise<void>;
   /** The token in force: never an expired one, never an opted-out user's. Undefined until the stored state is known. */
@@ -31,33 +31,33 @@ export interface Session {
    */
   getToken(options?: { timeoutMs?: number | undefined }): Promise<string>;
   /**
-   * Supply a set. The token changes at once if the stored state is known; the promise settles after the write. Before the
-   * decision about consent, set and promise wait for it, even over a refusal that is followed by consent; a logout or an
-   * opt-out that comes meanwhile drops them.
+   * Supply a set. The token changes at once if the stored state is known; the promise settles after the write. While consent is
+   * undecided, the set and the promise wait for it, even if a refusal comes before the consent. A logout or an opt-out in the
+   * meantime discards the set.
    *
    * @param answer        a generate answer `{ status, body }`, its body, or `{ status: 'optout' }`.
-   * @param options.user  whose set it is, as the option `user` of the session. Default: the user for whom the session waits for
-   *   a set; a set that replaces another one belongs to no known user.
+   * @param options.user  whose set it is, as the option `user` of the session. Default: the label of this page, from the option
+   *   `user` or the last `signIn` or `setTokens`, if it has one.
    * @throws {TypeError} at once, for options other than `user`, and for a `user` that is not a string.
-   * @throws {TokenError} `invalid_token_set` (nothing has changed), `no_consent` (refused before, withdrawn,
-   *   or dropped by a logout before consent), `closed`;
-   *   `storage_failed` if the write was given up on and the next page may find the previous user.
+   * @throws {TokenError} `invalid_token_set` (nothing has changed); `no_consent` (consent was refused before the call or
+   *   withdrawn, or the set was discarded before consent); `closed`; `storage_failed` if the write was not confirmed and the next
+   *   page may find the previous user.
    * @example await session.setTokens(await response.json());
    */
   setTokens(answer: TokenAnswer, options?: { user?: string | undefined }): Promise<void>;
   /**
-   * Log out, in all tabs. An opt-out outlives a logout. Settles after the write.
+   * Log out, in all tabs. The tombstone of an opt-out stays. Settles after the write.
    *
-   * @param options.forget  also forget which sets there were: nothing that identifies the user is left, but a page from a
-   *   cache may then bring its set back. Default false.
+   * @param options.forget  also erase the fingerprints of earlier sets. Nothing that identifies the user is left, but a cached page
+   *   may then bring its set back. Default false.
    * @throws {TokenError} `storage_failed` if neither a write nor an erasure could be confirmed, so that the next page may find
    *   the previous user; `closed`.
    * @example await session.clear();
    */
   clear(options?: { forget?: boolean | undefined }): Promise<void>;
   /**
-   * Refresh now, or call `provide` if there is nothing to refresh; one request in all tabs. Settles after the write. It keeps
-   * the user: after a sign-in call {@link Session.signIn} or `setTokens`.
+   * Refresh now, or call `provide` if there is nothing to refresh. All tabs together make one request. Settles after the write. It
+   * keeps the user: after a sign-in call {@link Session.signIn} or `setTokens`.
    *
    * @throws {TokenError} what the attempt failed with: `network`, `timeout`, `http_status`, `malformed_response`,
    *   `decrypt_failed`, `provide_failed`, `invalid_token_set` or `storage_failed`; `refresh_rejected` or `opted_out` by the
@@ -68,22 +68,22 @@ export interface Session {
    */
   refresh(): Promise<void>;
   /**
-   * Somebody has signed in: end the set in force at once, in all tabs, then ask `provide`, whoever was signed in before.
-   * `refresh()` would refresh the previous user's set. A page that has the new set already calls `setTokens` instead.
+   * Call it after a sign-in: it ends the set in force at once, in all tabs, then calls `provide`. Do not call `refresh()` instead: that
+   * refreshes the previous user's set. A page that already has the new set calls `setTokens`.
    *
-   * @param options.user  who has signed in, as the option `user` of the session. Default: not known.
+   * @param options.user  who has signed in, as the option `user` of the session. Default: no label.
    * @throws {TypeError} at once, for a `user` that is not a string.
-   * @throws {TokenError} as {@link Session.refresh}; the former set is gone in any case. `storage_failed` as
-   *   {@link Session.clear}: `provide` was not asked.
+   * @throws {TokenError} as {@link Session.refresh}; the previous set is gone in any case. `storage_failed` as
+   *   {@link Session.clear}: `provide` was not called.
    * @example form.addEventListener('submit', async () => { await signInOnServer(); await session.signIn(); });
    */
   signIn(options?: { user?: string | undefined }): Promise<void>;
   /**
-   * Note that the token goes to a cache outside of the session, one that outlives the page: for adapters of ad platforms. The
-   * record remembers for whom that cache was filled, even over pages without the adapter.
+   * Record that the token is handed to a cache outside the session that outlives the page; for adapters of ad platforms. The record
+   * keeps for which user that cache was filled, even across pages without the adapter.
    *
-   * @returns true if the cache may still hold the token of a previous user (a switch of user, a logout or an opt-out has come
-   *   since): clear it.
+   * @returns true if the cache may still hold the token of a previous user, because the user has changed, logged out or opted out
+   *   since it was filled. The caller then clears the cache.
    * @throws {TokenError} `no_consent`, `closed`.
    * @example if (await session.noteSignal()) cache.clear();
    */
@@ -94,7 +94,7 @@ export interface Session {
    * @example const off = session.on('token', ({ advertisingToken }) => bid(advertisingToken));
    */
   on<E extends EventName>(event: E, listener: Listener<E>): () => void;
-  /** Be called after any change of `state` or of the token; returns the unsubscribe function. */
+  /** Listen to every change of `state` or of the token; returns the unsubscribe function. */
   subscribe(listener: () => unknown): () => void;
   /** Stop: no timer, listener, lock or connection is left. What is stored stays. */
   close(): void;

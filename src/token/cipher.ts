@@ -8,8 +8,11 @@
 import type { Bytes } from './bytes.ts';
 import { loadNoble } from './noble.ts';
 
-/** A 256-bit key: a `CryptoKey` where Web Crypto exists, else the 32 bytes, which noble uses. */
-export type AesKey = CryptoKey | Bytes;
+/**
+ * A 256-bit key: a `CryptoKey` where Web Crypto exists, else the 32 bytes, which noble uses. The types of Node have no global
+ * `CryptoKey`, so it is named as what `importKey` returns.
+ */
+export type AesKey = Awaited<ReturnType<typeof crypto.subtle.importKey>> | Bytes;
 
 const AES = 'AES-GCM';
 

@@ -47,6 +47,14 @@ describe('help', () => {
     for (const command of COMMANDS) expect(out.join('\n')).toMatch(new RegExp(`^  ${command}\\b`, 'm'));
   });
 
+  test('operator --help states the lifetimes of both environments', async () => {
+    const { out } = await tessera(['operator', '--help']);
+    const help = out.join(' ').replace(/\s+/g, ' ');
+    expect(help).toContain('lifetime of an advertising token (default: 3600; in production 86400)');
+    expect(help).toContain('age from which a refresh is due (default: 900; in production 3600)');
+    expect(help).toContain('lifetime of a refresh token (default: 86400; in production 2592000)');
+  });
+
   test.each(COMMANDS)('%s --help ends with two examples, whose options exist', async (command) => {
     const { code, out } = await tessera([command, '--help']);
     const help = out.join('\n');

@@ -759,7 +759,7 @@ describe('wrong use of map', () => {
     for (const args of [['-'], ['--due'], ['--check-optouts']]) {
       const { code, err } = await map(args, { env: { ...fixture.env, [name]: '' } });
       expect(code).toBe(2);
-      expect(err).toContain(`or ${name} in the environment, got neither`);
+      expect(err).toContain(`or ${name} in the environment or in the file of --env-file, got none`);
     }
   });
 });

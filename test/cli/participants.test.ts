@@ -58,7 +58,7 @@ const started = async (...args: string[]): Promise<string[]> => {
 
 describe.each(KINDS)('an operator on %s', (kind) => {
   const HINT =
-    '# site 101: credentials made before and not printed again; --print-credentials prints them, "tessera participants add" makes others';
+    '# site 101: credentials were generated at an earlier start and are not printed again; --print-credentials prints them, "tessera participants add" generates others';
 
   test('prints the credentials that it makes at its first start, and no secret at a later one', async () => {
     const database = await freshLocation(kind);
@@ -95,7 +95,7 @@ describe.each(KINDS)('an operator on %s', (kind) => {
     await writeFile(path, written.replace(/^TESSERA_CLIENT_SECRET=.*$/m, `TESSERA_CLIENT_SECRET=${clientSecret}`));
     expect((await start()).slice(0, 2)).toEqual([
       `# address is in ${path}`,
-      '# site 101: changed since it was made, so its credentials are those of the change',
+      '# site 101: changed since it was added; use the credentials of that change',
     ]);
     expect(await readFile(path, 'utf8')).toContain(`TESSERA_CLIENT_SECRET=${clientSecret}`);
   });

@@ -422,7 +422,7 @@ describe('every command', () => {
     for (const name of Object.keys(env)) {
       const { code, out, err } = await tessera([command, ...args], { env: { ...env, [name]: '' }, stdin });
       expect([code, out, asked]).toEqual([2, [], []]);
-      expect(err).toContain(`or ${name} in the environment, got neither`);
+      expect(err).toContain(`or ${name} in the environment or in the file of --env-file, got none`);
       hidden(err);
     }
   });

@@ -254,6 +254,36 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
     alterModule('user', () => ({ signedIn: () => (record) => record })),
     /superseded by clear/,
   ],
+  [
+    'a page gives out the set of another user',
+    'wild',
+    alterModule('user', () => ({ isOfOtherUser: () => false })),
+    /of (ann|bob) shows a token of/,
+    { hasLabels: true },
+  ],
+  [
+    'a page that is rendered for another user ends nothing',
+    'wild',
+    alterModule('user', () => ({ renderedFor: () => (record) => record })),
+    /superseded by clear/,
+    { hasLabels: true },
+  ],
+  [
+    'a lease ends by the time limit of another tab',
+    'again',
+    alterModule('retry', ({ isLeased }) => ({
+      isLeased: (state, ...more) => isLeased(state && { ...state, leaseMs: 0 }, ...more),
+    })),
+    /in flight/,
+    { locks: 'missing', timeouts: [3_000, 10_000, 30_000] },
+  ],
+  [
+    'a store of the host that makes no call of the change counts as one that has stored',
+    'wild',
+    alterModule('storeQueue', () => ({ updateIn: async (place, change) => void (await place.update(change)) })),
+    /a token is emitted that was never written/,
+    { hasHostStore: true, hasStorage: true },
+  ],
   ['a need is not emitted', 'wild', without('needsTokens'), /the need of a set is not emitted/],
 ];
 

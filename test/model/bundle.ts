@@ -20,6 +20,7 @@ import * as refresh from '../../src/session/rules/refresh.ts';
 import * as retry from '../../src/session/rules/retry.ts';
 import * as user from '../../src/session/rules/user.ts';
 import * as shell from '../../src/session/shell.ts';
+import * as storeQueue from '../../src/session/store-queue.ts';
 import * as timeout from '../../src/session/timeout.ts';
 
 export type SessionModule = typeof import('../../src/session/index.ts');
@@ -67,6 +68,7 @@ const MODULES = {
   recordStore: ['record-store.ts', recordStore],
   retry: ['rules/retry.ts', retry],
   shell: ['shell.ts', shell],
+  storeQueue: ['store-queue.ts', storeQueue],
   tabs: ['browser/tabs.ts', tabs],
   timeout: ['timeout.ts', timeout],
   user: ['rules/user.ts', user],

@@ -34,6 +34,8 @@ export interface Operation {
   /** When it settled: it has taken effect by then, or never will. */
   settledSeq?: number;
   isUncertain: boolean;
+  /** The label of the user whose record it leaves; undefined: none. */
+  label: string | undefined;
   /** An answer of `provide`: any explicit operation that begins later comes after it, settled or not. */
   readonly isImplicit: boolean;
   /** The tabs that could run when it settled, with their running time and number of thaws. */
@@ -72,10 +74,10 @@ export const createExpectedState = (next: () => number, viewers: () => readonly 
     begin: (
       kind: OperationKind,
       tab: number,
-      more: { root?: number; isUncertain?: boolean; isImplicit?: boolean; startSeq?: number } = {},
+      more: { root?: number; label?: string; isUncertain?: boolean; isImplicit?: boolean; startSeq?: number } = {},
     ) => {
-      const { root, isUncertain = false, isImplicit = false, startSeq = next() } = more;
-      const operation: Operation = { kind, root, tab, startSeq, isUncertain, isImplicit };
+      const { root, label, isUncertain = false, isImplicit = false, startSeq = next() } = more;
+      const operation: Operation = { kind, root, label, tab, startSeq, isUncertain, isImplicit };
       operations.push(operation);
       return operation;
     },

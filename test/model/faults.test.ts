@@ -28,6 +28,14 @@ test.for([
   ['a Date header of the past', { isDateReadable: true, dateErrorMs: -3_600_000 }],
   ['a Date header of the future', { isDateReadable: true, dateErrorMs: 3_600_000 }],
   ['a store slower than the limits', { storage: 'sluggish' }],
+  ['the labels of users', { hasLabels: true }],
+  ['the labels of users and `provide`', { hasLabels: true, hasProvide: true }],
+  ['stores of the host', { hasHostStore: true, hasStorage: true }],
+  ['tabs with different time limits and no Web Locks', { timeouts: [3_000, 10_000, 30_000], locks: 'missing' }],
+  [
+    'sets that end within half an hour',
+    { lifetimes: { identityExpires: 600, refreshFrom: 300, refreshExpires: 1800 } },
+  ],
 ] as const)(
   `${FEWER} simulated profiles with %s keep every invariant`,
   { timeout: limitOf(FEWER) },

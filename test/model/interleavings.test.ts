@@ -30,3 +30,12 @@ test(
   },
   limitOf(FEWER),
 );
+
+test(
+  `${FEWER} simulated profiles of tabs with different time limits and no Web Locks keep every invariant`,
+  async ({ signal }) => {
+    const fixed = { timeouts: [3_000, 10_000, 30_000], locks: 'missing' } as const;
+    expect(await runModel({ field: 'again', runs: FEWER, seed: SEED, fixed, signal })).toBe('');
+  },
+  limitOf(FEWER),
+);

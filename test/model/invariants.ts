@@ -49,6 +49,12 @@ export interface Setup {
   readonly listenerKind: ListenerKind;
   /** Whether every tab's token is read after each step; otherwise tabs run by their timers and events alone. */
   readonly readsTokens: boolean;
+  /** Whether pages give the labels of their users; see `labels.ts`. */
+  readonly hasLabels?: boolean;
+  /** Whether pages bring a store of their own; see `host-store.ts`. */
+  readonly hasHostStore?: boolean;
+  /** The time limits of pages, ms, of which each page draws one; all have that of the session if absent. */
+  readonly timeouts?: readonly number[];
 }
 
 /** An operation without a promise: an opt-out answer, a set in the `tokens` option, a withdrawal of consent. */
@@ -218,6 +224,8 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     const isClockRight = !conditions.wasSkewed || Math.abs(conditions.skewMs + learnedMs) < CLOCK_TOLERANCE_MS;
     if (isClockRight && lateMs > CLOCK_TOLERANCE_MS)
       fault(`tab ${tab.id} shows a token ${lateMs} ms after its end (${how})`);
+    if (typeof tab.label === 'string' && issued.user !== tab.label)
+      fault(`tab ${tab.id} of ${tab.label} shows a token of ${issued.user} (${how})`);
     const why = expected.violationOf(tab, issued.root, issued.askedSeq, setup.channel === 'works');
     if (why) fault(`tab ${tab.id} shows a token of ${issued.user}, set ${issued.root} (${how}): ${why}`);
     return undefined;
@@ -312,6 +320,11 @@ export const createChecker = ({ setup, time, next, service, tabs, storage, netwo
     /** Track a page that was rendered with a set that sessions recognise. */
     trackKnownSet: (tab: Tab, root: number) => void knownSets.push({ tab, ran: tab.ran(), root, startSeq: next() }),
     allowExtraCalls: () => void extraCallsAt.push(time.nowMs),
+    /** Record that a use of the store failed: an answer that has arrived may not be stored. */
+    fail: () => {
+      conditions.storageFaultyAt = time.nowMs;
+      rotated.clear();
+    },
     /** Record that the store lost its content. */
     lose: () => {
       conditions.lostAt = time.nowMs;

@@ -8,6 +8,7 @@ import type { SessionModule } from './bundle.ts';
 import type { Consent } from './consent.ts';
 import type { Operation } from './expected-state.ts';
 import { createChecker, HOUR, type Setup, START } from './invariants.ts';
+import { endingBy, type Label, relabel, UNKNOWN } from './labels.ts';
 import { createChannels, createLocks } from './locks-and-channels.ts';
 import { createNetwork, isOutage, type NetFault } from './network.ts';
 import type { PageEnvironment } from './page.ts';
@@ -15,7 +16,7 @@ import { createPublisher, type ProvideFault } from './publisher.ts';
 import { createRandom } from './random.ts';
 import { createService } from './service.ts';
 import { createStorage, type StorageFault, type StorageIncident } from './storage.ts';
-import { createTab, LIMITS, type Tab } from './tab.ts';
+import { createTab, type Limits, type Tab } from './tab.ts';
 import { createTime } from './time.ts';
 
 export const createProfile = (setup: Setup, load: (page: object) => SessionModule) => {
@@ -59,12 +60,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
   const isRunning = (tab: Tab) => tab.isRunning && !tab.isClosed;
 
   /** Perform an operation of a host; it settles with its promise. */
-  const perform = (
-    tab: Tab,
-    operation: Operation | undefined,
-    what: keyof typeof LIMITS,
-    call: () => Promise<unknown>,
-  ) => {
+  const perform = (tab: Tab, operation: Operation | undefined, what: keyof Limits, call: () => Promise<unknown>) => {
     allowExtraCalls();
     const isErasure = operation?.kind === 'clear' || operation?.kind === 'optout';
     // A suspended page may see the end of its call long after the fault.
@@ -76,7 +72,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     } catch (error) {
       return fault(`${what} throws: ${error}`);
     }
-    tab.expectSettled(what, LIMITS[what], promise).then(
+    tab.expectSettled(what, tab.limits[what], promise).then(
       () => {
         if (!tab.granted && !isErasure) fault(`tab ${tab.id}: ${what} resolves without consent`);
         if (!operation) return;
@@ -88,9 +84,8 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       (error) => {
         // A store that does not answer: the next page may find the former user.
         const isStoreFault = error?.code === 'storage_failed' && (wasStorageSlow || checker.isStorageSlow());
-        // `signIn` erases first, and rejects with the last failure if no set follows.
-        const isLastError = error === tab.session.state.lastError;
-        const isErased = what === 'signIn' && (error?.code !== 'storage_failed' || isLastError);
+        // `signIn` erases first, and rejects for another reason if no set follows.
+        const isErased = what === 'signIn' && error?.code !== 'storage_failed';
         if (isErasure && !tab.isClosed && !isStoreFault && !isErased)
           fault(`tab ${tab.id}: an erasure is rejected: ${error}`);
         if (operation) expected.settle(operation, !isErased || tab.isClosed || tab.isInMemory || isLosing());
@@ -124,12 +119,42 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     const kind = issued ? 'set' : 'optout';
     const operation = expected.begin(kind, -1, {
       ...(issued && { root: issued.root }),
+      // That of the page that asked.
+      ...(issued && setup.hasLabels && { label: UNKNOWN }),
       isUncertain: true,
       isImplicit: true,
     });
     operation.settledSeq = next();
     if (!issued) checker.forgetKnownSets();
   });
+
+  /** A page with a label has consent: it ends the record of anybody else. */
+  const beginEnding = (id: number, label: Label, root: number | undefined, isSure: boolean): Operation | undefined => {
+    const ending = endingBy(label, expected, root);
+    if (ending === 'none') return undefined;
+    const isUncertain = !isSure || ending === 'uncertain';
+    return expected.begin('clear', id, { isUncertain, ...(label && { label }) });
+  };
+  /** The label of a page: that of the user it is rendered for. It asks the publisher's server for the sets of this user alone. */
+  const drawLabel = (root: number | undefined): Label => {
+    const user = root === undefined ? undefined : service.descendants(root)[0]?.user;
+    return random.pick<Label>([undefined, ...(user === undefined ? ['ann', 'bob', null] : [user, user, user])]);
+  };
+  /** The label that a host gives with a set; undefined: none, the set gets that of the page. */
+  const drawLabelOfSet = (tab: Tab, root: number): string | undefined => {
+    const { user } = service.descendants(root)[0]!;
+    const isOther = typeof tab.label === 'string' && tab.label !== user;
+    return setup.hasLabels && (isOther || random.happens(0.5)) ? user : undefined;
+  };
+  const provideFor = (tabOf: () => Tab | undefined): typeof publisher.provide => {
+    if (!setup.hasLabels) return publisher.provide;
+    return (request) => {
+      const label = tabOf()?.label;
+      return typeof label === 'string' && publisher.isSignedIn(label)
+        ? publisher.provide(request)
+        : Promise.resolve(null);
+    };
+  };
 
   const profile = {
     setup,
@@ -164,11 +189,18 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       answer?: unknown;
       consent?: Consent;
       refresh?: 'auto' | 'off';
+      label?: Label;
     }) => {
       removeGone();
       const { visible, root, answer, consent = 'none', refresh = 'auto' } = given;
       const id = tabIds++;
       allowExtraCalls();
+      const label = setup.hasLabels && !('label' in given) ? drawLabel(root) : given.label;
+      // Without consent at once, the page ends the record of others when it has consent: see `consent` below.
+      const endsOthers = label !== undefined && (consent === 'none' || consent === 'yes');
+      // An opt-out does not wait for the record; a set that sessions know counts where the store has failed.
+      const isAlone = answer === undefined || (root !== undefined && !checker.isKnown(root));
+      const ending = endsOthers && beginEnding(id, label, root, isAlone);
       const isAgain = root !== undefined && expected.operations.some((operation) => operation.root === root);
       // A set that sessions recognise is no operation; one that they have forgotten may be one.
       const operation =
@@ -176,9 +208,9 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
           ? undefined
           : root === undefined
             ? expected.begin('optout', id)
-            : expected.begin('set', id, { root, isUncertain: isAgain });
+            : expected.begin('set', id, { root, isUncertain: isAgain, ...(label && { label }) });
       if (root === undefined && answer !== undefined) checker.forgetKnownSets();
-      const tab = createTab(environment, {
+      const tab: Tab = createTab(environment, {
         id,
         visible,
         listenerKind: setup.listenerKind,
@@ -186,13 +218,23 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         isRenderedOptOut: answer !== undefined && root === undefined,
         consent,
         refresh,
-        provide: setup.hasProvide ? publisher.provide : undefined,
+        provide: setup.hasProvide ? provideFor(() => tab) : undefined,
+        label,
+        timeoutMs: setup.timeouts && random.pick(setup.timeouts),
+        hasHostStore: setup.hasHostStore,
+        onStoreFault: () => {
+          allowExtraCalls();
+          checker.fail();
+        },
+        onStoreLoss: checker.lose,
         onFault: fault,
         onToken: checker.checkToken,
         isWritten: checker.isWritten,
         expiryOf: (token) => service.find(token)?.wire.identity_expires,
       });
       tabs.push(tab);
+      if (ending) track(ending, tab);
+      if (root !== undefined) relabel(label, expected, root);
       // By the time consent is given, other pages may have supplied the same set.
       if (operation) track(operation, tab, !tab.granted && !operation.isUncertain);
       else if (root !== undefined) checker.trackKnownSet(tab, root);
@@ -200,21 +242,24 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       return tab;
     },
     setTokens: (tab: Tab, answer: unknown, root: number | undefined) => {
+      const label = root === undefined ? undefined : drawLabelOfSet(tab, root);
+      if (label !== undefined) tab.relabel(label);
+      const call = () => tab.session.setTokens(answer as never, { user: label });
       // Without consent a set has no effect, but that it discards those that wait for consent; an opt-out is always recorded.
       if (tab.granted === false && root !== undefined) {
         for (const operation of expected.operations) if (operation.tab === tab.id) expected.settle(operation, true);
-        return perform(tab, undefined, 'setTokens', () => tab.session.setTokens(answer as never));
+        return perform(tab, undefined, 'setTokens', call);
       }
       const operation = expected.begin(
         root === undefined ? 'optout' : 'set',
         tab.id,
-        root === undefined ? {} : { root },
+        root === undefined ? {} : { root, ...(tab.label && { label: tab.label }) },
       );
       if (root === undefined) checker.forgetKnownSets();
       // With `refresh: 'off'` the host speaks for the service.
       else if (tab.isRefreshOff) expected.liftOptOut(operation.startSeq);
       checker.reviseKnownSets();
-      return perform(tab, operation, 'setTokens', () => tab.session.setTokens(answer as never));
+      return perform(tab, operation, 'setTokens', call);
     },
     answers,
     clear: (tab: Tab) => {
@@ -224,7 +269,10 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
     },
     signIn: (tab: Tab, user: string) => {
       publisher.signIn(user);
-      perform(tab, expected.begin('clear', tab.id), 'signIn', () => tab.session.signIn());
+      const label = setup.hasLabels && random.happens(0.8) ? user : undefined;
+      if (setup.hasLabels) tab.relabel(label);
+      const operation = expected.begin('clear', tab.id, label === undefined ? {} : { label });
+      perform(tab, operation, 'signIn', () => tab.session.signIn({ user: label }));
     },
     refresh: (tab: Tab) => {
       conditions.asking++;
@@ -254,6 +302,10 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
       // Opt-outs that waited for consent take effect now.
       const waits = expected.operations.some((one) => one.tab === tab.id && one.kind === 'optout' && !one.settledSeq);
       if (granted && waits) checker.forgetKnownSets();
+      if (granted && !tab.granted) {
+        const ending = beginEnding(tab.id, tab.label, undefined, false);
+        if (ending) track(ending, tab);
+      }
       tab.consent(granted);
     },
     setNetwork: (to: NetFault) => {

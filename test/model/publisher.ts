@@ -59,6 +59,7 @@ export const createPublisher = (
     signIn: (user: string | undefined) => {
       signedIn = user;
     },
+    isSignedIn: (user: string): boolean => signedIn === user,
     setFault: (to: ProvideFault) => {
       fault = to;
     },

@@ -4,6 +4,7 @@
  */
 
 import { MINUTE } from './invariants.ts';
+import { mayShow } from './labels.ts';
 import { isRefusal } from './network.ts';
 import type { Profile } from './profile.ts';
 import type { Tab } from './tab.ts';
@@ -38,7 +39,7 @@ export const converge = async (profile: Profile): Promise<void> => {
   }
   await profile.pass(12 * MINUTE, 'after all faults have ended');
   const callsBefore = publisher.calls();
-  const last = profile.open({ visible: true });
+  const last = profile.open({ visible: true, label: undefined });
   // A lock that another script holds is waited for, then ignored.
   await profile.pass(profile.conditions.isLockSeized ? 30_000 : 5_000, 'after all faults have ended');
   if (setup.channel !== 'works') {
@@ -48,7 +49,9 @@ export const converge = async (profile: Profile): Promise<void> => {
     }
     await profile.pass(5_000, 'after all faults have ended');
   }
-  const together = tabs.filter((tab) => isRunning(tab) && tab.granted && !tab.isInMemory);
+  const together = tabs.filter(
+    (tab) => isRunning(tab) && tab.granted && !tab.isInMemory && mayShow(tab.label, expected),
+  );
   for (const tab of together) tab.readToken('at the end');
   // Without a channel a tab does not learn of a rotation: tabs may hold different descendants of one set.
   const shown = new Set(
@@ -69,7 +72,9 @@ export const converge = async (profile: Profile): Promise<void> => {
   const [only] = latest;
   // The last user has logged out or opted out. Another one may be signed in: each new page asks `provide`.
   const hasLeft = latest.length && latest.every(({ kind, isUncertain }) => kind !== 'set' && !isUncertain);
-  if (setup.hasProvide && hasLeft && !last.isInMemory && expected.isStored() && publisher.calls() === callsBefore)
+  // A page without a label does not ask for the set of a user who has one.
+  const asks = setup.hasProvide && !setup.hasLabels;
+  if (asks && hasLeft && !last.isInMemory && expected.isStored() && publisher.calls() === callsBefore)
     fault(`\`provide\` is not asked after ${latest.map(({ kind }) => kind).join(' or ')}: ${describe(profile, last)}`);
   const isDue =
     latest.length === 1 && only!.kind === 'set' && !only!.isUncertain && together.length && !last.isInMemory;

@@ -80,7 +80,7 @@ const BAD_NUMBERS: readonly unknown[] = [
   7n,
   {},
 ];
-const RETRY_NUMBERS = ['attempts', 'outages', 'refusals', 'startedAt', 'waitMs', 'retryAfterMs'];
+const RETRY_NUMBERS = ['attempts', 'outages', 'refusals', 'startedAt', 'leaseMs', 'waitMs', 'retryAfterMs'];
 
 /** Called when a page uses its storage; `text` is the JSON that it writes. */
 export type OnUse = (use: 'opens' | 'reads' | 'writes' | 'erases', text?: string) => void;

@@ -6,6 +6,8 @@
 import type { Session, SessionEvents, SessionOptions } from '../../src/session/index.ts';
 import { type Consent, createConsentTool } from './consent.ts';
 import type { TabView } from './expected-state.ts';
+import { createHostStore } from './host-store.ts';
+import type { Label } from './labels.ts';
 import { createPage, type PageEnvironment } from './page.ts';
 import { BASE_URL } from './service.ts';
 import type { OnUse } from './storage.ts';
@@ -26,6 +28,13 @@ export interface TabOptions {
   readonly consent: Consent;
   readonly refresh: 'auto' | 'off';
   readonly provide?: SessionOptions['provide'];
+  readonly label?: Label;
+  readonly timeoutMs?: number | undefined;
+  /** Whether the page brings a store of its own. */
+  readonly hasHostStore?: boolean | undefined;
+  /** Called when that store fails, and when it has erased the record. */
+  readonly onStoreFault: () => void;
+  readonly onStoreLoss: () => void;
   /** Called with each violation. */
   readonly onFault: (what: string) => void;
   /** Called with each token that is emitted or read. */
@@ -37,15 +46,18 @@ export interface TabOptions {
 
 /** Deadlines of promises, ms of the page's running time. Three uses of a hanging store take up to 5 s. */
 const STORE_MS = 6_000;
-const TRY_MS = 10_000;
 const LOCK_MS = 2_000;
-export const LIMITS = {
+/** By the time limit of the session, ms. */
+const limitsOf = (timeoutMs: number) => ({
   ready: 1_600,
   setTokens: STORE_MS,
   clear: STORE_MS,
-  refresh: TRY_MS + LOCK_MS + STORE_MS,
-  signIn: STORE_MS + TRY_MS + LOCK_MS + STORE_MS,
-} as const;
+  refresh: timeoutMs + LOCK_MS + STORE_MS,
+  signIn: STORE_MS + timeoutMs + LOCK_MS + STORE_MS,
+});
+export type Limits = ReturnType<typeof limitsOf>;
+/** The kinds of the stores that tabs share. */
+const SHARED = ['indexeddb', 'host'];
 /** Calls that wait for consent without a deadline. */
 const WAITS: readonly string[] = ['setTokens', 'clear'];
 /** Fields of a record that contain personal data. */
@@ -54,7 +66,9 @@ const PERSONAL_FIELD = /"(set|fingerprints|receivedAt|clearedAt|retry)":/;
 const SET_FIELD = /"(set|receivedAt|retry)":/;
 
 export const createTab = (environment: PageEnvironment, options: TabOptions) => {
-  const { id, listenerKind, onFault } = options;
+  const { id, listenerKind, onFault, timeoutMs = 10_000 } = options;
+  const limits = limitsOf(timeoutMs);
+  let { label } = options;
   const fault = (what: string) => onFault(`tab ${id}: ${what}`);
   const onUse: OnUse = (use, text = '') => {
     // A logout and an opt-out are recorded without consent, by an update that erases.
@@ -96,9 +110,22 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const asked = new Set<AbortSignal>();
   let snapshot: unknown;
 
-  const session: Session = page.code.createSession({
+  const { code } = page;
+  const { random } = environment;
+  const hostStore = () =>
+    createHostStore(
+      code.indexedDbStore('model'),
+      random,
+      random.happens(0.5) ? code.memoryStore : undefined,
+      options.onStoreFault,
+      options.onStoreLoss,
+    );
+  const session: Session = code.createSession({
     baseUrl: BASE_URL,
     name: 'model',
+    timeoutMs,
+    ...(label !== undefined && { user: label }),
+    ...(options.hasHostStore && { store: hostStore() }),
     tokens: options.tokens as never,
     provide:
       options.provide &&
@@ -127,7 +154,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
   const reenter = () => {
     void session.state;
     void session.advertisingToken;
-    expectSettled('getToken', TRY_MS + 500, session.getToken()).catch(() => {});
+    expectSettled('getToken', timeoutMs + 500, session.getToken()).catch(() => {});
   };
   /** Check that a promise of the session settles before its deadline. */
   const expectSettled = <T>(what: string, limitMs: number, promise: Promise<T>): Promise<T> => {
@@ -183,7 +210,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
       if (advertisingToken === emittedToken) fault('the same token is emitted twice');
       emittedToken = lastToken = advertisingToken;
       isOptOutEmitted = isExpiryEmitted = isTokenWithdrawn = false;
-      if (session.state.persistence === 'indexeddb' && !options.isWritten(advertisingToken))
+      if (SHARED.includes(session.state.persistence) && !options.isWritten(advertisingToken))
         fault('a token is emitted that was never written');
       if (!(expiresAt > 0)) fault('a token is emitted without its expiry');
       options.onToken(tab, advertisingToken, 'emitted');
@@ -237,6 +264,14 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     page,
     session,
     events,
+    limits,
+    /** The user of the page, as its host last said. */
+    get label() {
+      return label;
+    },
+    relabel: (to: Label) => {
+      label = to;
+    },
     get isClosed() {
       return isClosed;
     },
@@ -260,7 +295,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     get isInMemory() {
       // After withdrawal and close() the store must still be erased, so the state before close() counts.
       if (isClosed && consentTool.isWithdrawn) return wasInMemory;
-      return session.state.persistence !== 'indexeddb';
+      return !SHARED.includes(session.state.persistence);
     },
     ran: page.ran,
     /** Whether the page can run. */
@@ -341,7 +376,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
         fault('listeners receive different events');
     },
   } satisfies TabView & Record<string, unknown>;
-  expectSettled('ready', LIMITS.ready, session.ready).catch(() => fault('ready rejects'));
+  expectSettled('ready', limits.ready, session.ready).catch(() => fault('ready rejects'));
   return tab;
 };
 export type Tab = ReturnType<typeof createTab>;

@@ -273,7 +273,7 @@ test('while the state cannot be reached, requests are answered 503 with Retry-Af
   expect([health.status, health.headers.get('retry-after')]).toEqual([503, '1']);
 });
 
-test('an unexpected failure is answered 500 and logged without the message of the error', async () => {
+test('an unexpected failure is answered 500 and logged with its route, without the message of the error', async () => {
   const lines: string[] = [];
   const log = (fields: object, message: string) => lines.push(JSON.stringify(fields) + message);
   let isReachable = true;
@@ -299,6 +299,6 @@ test('an unexpected failure is answered 500 and logged without the message of th
   });
   const response = await operator.fetch(request);
   expect([response.status, await response.json()]).toEqual([500, { status: 'unknown', message: 'Unknown error' }]);
-  expect(lines.join()).toContain('"error":"Error"');
+  expect(lines).toContain('{"path":"/v2/token/generate","error":"Error"}unexpected failure');
   expect(lines.join()).not.toContain('user@example.com');
 });

@@ -5,6 +5,7 @@ import type { Listening } from '../../src/operator/node.ts';
 import { listen } from '../../src/operator/node.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { openRefresh } from '../../src/token/index.ts';
+import { until } from '../support/fixtures.ts';
 import { createTestService, envelope, NOON } from './fixtures.ts';
 
 const open: Listening[] = [];
@@ -120,6 +121,36 @@ describe('listen', () => {
     expect(metrics).not.toContain('tessera_http_requests_total{');
   });
 
+  test('answers the requests before an upgrade on the same connection first', async () => {
+    let arrive = (): void => {};
+    const arrived = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    let answer = (): void => {};
+    const operator = {
+      fetch: () =>
+        new Promise<Response>((resolve) => {
+          answer = () => resolve(new Response('answered'));
+          arrive();
+        }),
+    };
+    const { port } = await start(operator, { port: 0 });
+    const head = 'GET /ops/healthcheck HTTP/1.1\r\nHost: operator.test\r\n';
+    const socket = connect(port, '127.0.0.1', () =>
+      socket.write(`${head}\r\n${head}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n`),
+    );
+    let received = '';
+    socket.on('data', (bytes) => {
+      received += bytes;
+    });
+    const ended = new Promise((resolve) => socket.on('end', resolve));
+    await arrived;
+    answer();
+    await ended;
+    socket.destroy();
+    expect(received.match(/HTTP\/1\.1 \d+|answered/g)).toEqual(['HTTP/1.1 200', 'answered', 'HTTP/1.1 400']);
+  });
+
   /** Send the start of a request; resolves with the answer and the seconds until the connection has ended. */
   const sendPart = (port: number, part: string) =>
     new Promise<{ answer: string; seconds: number }>((resolve) => {
@@ -186,6 +217,23 @@ describe('listen', () => {
     for (const address of ['198.51.100.7:51234', '[2001:db8::1]:443', '[2001:db8::2]', '2001:db8::3'])
       await fetch(proxied.url, forwarded(`192.0.2.1, ${address}`));
     expect(seen).toEqual(['198.51.100.7', '2001:db8::1', '2001:db8::2', '2001:db8::3']);
+  });
+
+  test('a client that resets its connection does not escape the limit of an address', async () => {
+    const seen: (string | undefined)[] = [];
+    const operator = {
+      fetch: async (_: Request, { address }: { address?: string | undefined }) => {
+        seen.push(address);
+        return new Response();
+      },
+    };
+    const { port } = await start(operator, { port: 0 });
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write('GET /ops/healthcheck HTTP/1.1\r\nHost: operator.test\r\n\r\n');
+      socket.resetAndDestroy();
+    });
+    await until(() => seen.length === 1);
+    expect(seen).not.toContain(undefined);
   });
 
   test.each([
@@ -389,5 +437,15 @@ describe('closing', () => {
     await operator.came;
     await listening.close();
     await failed;
+  });
+
+  test('closes a connection whose upgrade waits for a request that takes longer than graceMs', async () => {
+    const operator = createSlowOperator();
+    const listening = await start(operator, { port: 0, graceMs: 20 });
+    const { socket, received } = await openConnection(listening.port);
+    socket.write(REQUEST + REQUEST.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'));
+    await operator.came;
+    await listening.close();
+    expect(await received).toBe('');
   });
 });

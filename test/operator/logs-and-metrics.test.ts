@@ -1,4 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
+import { memoryState } from '../../src/operator/state/memory-state.ts';
+import { TokenError } from '../../src/token/index.ts';
 import { BASE, createTestService } from './fixtures.ts';
 
 describe('logs and metrics', () => {
@@ -61,6 +63,40 @@ describe('logs and metrics', () => {
     for (const secret of [...secrets(service), u, ...Object.values(set).filter((value) => typeof value === 'string')])
       expect(all).not.toContain(secret);
     for (const spy of spies) spy.mockRestore();
+  });
+
+  test('an outage of the database is logged once for each route, and so is its end', async () => {
+    const state = memoryState();
+    let isDown = false;
+    const since: typeof state.optOuts.since = async (users) => {
+      if (isDown) throw new TokenError('storage_failed', 'database: a statement failed: connect ECONNREFUSED');
+      return state.optOuts.since(users);
+    };
+    const messages: string[] = [];
+    const note = (_: object, message: string): void => {
+      if (message !== 'answered') messages.push(message);
+    };
+    const service = createTestService({
+      state: { ...state, optOuts: { ...state.optOuts, since } },
+      logger: { info: note, warn: note, error: note },
+    });
+    const [generate, map] = ['/v2/token/generate', '/v3/identity/map'];
+    const ask = async (): Promise<number[]> => {
+      const answers = [
+        await service.call(generate, { email: 'user@example.com' }),
+        await service.call(map, { email: ['user@example.com'] }),
+      ];
+      return answers.map(({ http }) => http);
+    };
+    isDown = true;
+    expect([await ask(), await ask(), await ask()]).toEqual(Array(3).fill([503, 503]));
+    const failures = [generate, map].map(
+      (path) => `${path}: the database cannot serve requests; they are answered 503`,
+    );
+    expect(messages.splice(0)).toEqual(failures);
+    isDown = false;
+    expect([await ask(), await ask()]).toEqual(Array(2).fill([200, 200]));
+    expect(messages).toEqual([generate, map].map((path) => `${path}: the database serves requests again`));
   });
 
   test('requests, identifiers and validations are counted', async () => {

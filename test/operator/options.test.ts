@@ -102,6 +102,21 @@ describe('createOperator refuses wrong options and names the option, what was ex
       RangeError,
       'participants[0].clientSecret: expected 32 bytes, or their base64 or hexadecimal, got another string of 22 characters',
     ],
+    [
+      { participants: [{ roles: ['MAPPER'] }, { siteId: 7 }, { siteId: 101, roles: ['GENERATOR'] }] },
+      RangeError,
+      'participants[2].apiKey: expected one, since the derived one of site 101 is that of participants[0], got none',
+    ],
+    [
+      { participants: [{ apiKey: secret }, { apiKey: secret, siteId: 7 }] },
+      RangeError,
+      'participants[1].apiKey: expected one that no other participant has, got that of participants[0]',
+    ],
+    [
+      { participants: [{ apiKey: secret }], apiKey: secret },
+      RangeError,
+      'apiKey: expected one that no other participant has, got that of participants[0]',
+    ],
   ])('%j', (options, error, message) => {
     const create = () => createOperator(options as OperatorOptions);
     expect(create).toThrow(error);
@@ -122,6 +137,13 @@ describe('participants', () => {
       roles: ['GENERATOR', 'MAPPER'],
     });
     expect(Buffer.from(participants[0]!.clientSecret, 'base64')).toHaveLength(32);
+  });
+
+  test('the environment of a shell may name one of them once more', async () => {
+    const participants = [{ apiKey: 'one', siteId: 7 }];
+    const operator = create({ participants, apiKey: 'one', keepStoredParticipant: true });
+    await operator.ready;
+    expect(operator.statuses[0]).toBe('added');
   });
 
   test('what is given is kept, what is left out is derived, and `made` lists only participants with derived parts', () => {

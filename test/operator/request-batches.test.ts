@@ -42,7 +42,7 @@ test('a full batch starts at once, and further requests form the next one', asyn
   expect(started).toHaveLength(33);
 });
 
-test('a full batch does not split the next one', async () => {
+test('a full batch delays no later one', async () => {
   arrive(32);
   setImmediate(() => arrive(1));
   arrive(1);

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectLanes, parseLane, toText } from '../../src/page/inspector/channel.ts';
 import type { Entry, Lane } from '../../src/page/inspector/entries.ts';
 import { layOut } from '../../src/page/inspector/layout.ts';
+import { createParts } from '../../src/page/inspector/parts.ts';
 import { emptyLog, type Observation, observe, type Seen } from '../../src/page/inspector/recorder.ts';
 import type { Shape } from '../../src/page/inspector/shapes.ts';
 import { describeEntry, durationText, reportText } from '../../src/page/inspector/text.ts';
@@ -228,8 +229,8 @@ describe('the layout', () => {
     expect(named(shapes, 'on-bar')).toMatchObject([{ text: 'refreshed by Tab 2' }]);
     expect(named(shapes, 'head').map((shape) => 'text' in shape && shape.text)).toEqual([
       'Tokens',
-      'This tab: 0 refreshed here, stored in indexeddb',
-      'Tab 2: 1 refreshed here, stored in indexeddb',
+      'This tab: 0 refreshes here, stored in indexeddb',
+      'Tab 2: 1 refresh here, stored in indexeddb',
     ]);
   });
 
@@ -266,6 +267,25 @@ describe('the layout', () => {
     const normal = layOut([lane([{ ...wait, reason: 'refresh_from' }])], VIEW).shapes;
     expect(named(normal, 'wait')).toHaveLength(0);
     expect(named(normal, 'planned')).toHaveLength(1);
+  });
+
+  test('the legend explains every symbol of a lane', () => {
+    const attempt = { kind: 'attempt', action: 'refresh', at: 60_000, until: 60_010 };
+    const entries = [
+      { ...attempt, outcome: 'token' },
+      { ...attempt, outcome: 'failed', failure: 'http_status 503' },
+      { ...attempt, outcome: 'other_tab' },
+      { kind: 'wait', at: 90_000, plannedAt: 110_000, action: 'refresh', reason: 'back_off' },
+      { kind: 'outage', at: 60_000, failure: 'http_status 503' },
+      { kind: 'mark', at: 60_000, name: 'sign_in', detail: '' },
+    ];
+    const symbols = layOut([lane(entries)], VIEW).shapes.filter(({ type, name }) => type === 'path' || name === 'wait');
+    const explained = createParts().flatMap((part) =>
+      [...part.querySelectorAll('li [class]')].map((one) => one.getAttribute('class')!),
+    );
+    const unexplained = symbols.filter(({ name }) => !explained.some((known) => name.startsWith(known)));
+    expect(unexplained).toEqual([]);
+    expect(symbols.length).toBeGreaterThan(5);
   });
 
   test('labels never overlap and never leave the figure, at any width', () => {

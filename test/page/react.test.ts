@@ -1,6 +1,6 @@
 /** React hooks with the real React: in a page, on a server, and during hydration. */
 
-import { act, createElement as h, StrictMode, useEffect, useLayoutEffect } from 'react';
+import { Activity, act, createElement as h, StrictMode, Suspense, use, useEffect, useLayoutEffect } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -237,6 +237,48 @@ describe('in a page', () => {
       await settle();
       expect(vi.getTimerCount()).toBe(1);
     }
+    expect(errors).toEqual([]);
+  });
+
+  test('Suspense keeps the session of a component that it hides, and a new component has one only when it is shown', async () => {
+    const { Probe, sessions } = createProbe();
+    const given = await optionsWith();
+    let arrive = () => {};
+    const comes = new Promise<string>((resolve) => {
+      arrive = () => resolve('arrived');
+    });
+    const Slow = () => use(comes);
+    const page = (...more: React.ReactNode[]) => h(Suspense, { fallback: 'waiting' }, h(Probe, { given }), ...more);
+    const { element, root } = await mount(page());
+    await settle();
+    const shown = element.textContent;
+    await act(async () => root.render(page(h(Slow, { key: 'slow' }), h(Probe, { key: 'second', given }))));
+    await settle(16 * MINUTE);
+    expect(element.textContent).toContain('waiting');
+    expect(sessions).toHaveLength(1);
+    expect(sessions[0]!.advertisingToken).not.toBe(shown!.replace('fresh: ', ''));
+    await act(async () => arrive());
+    await settle();
+    expect(element.textContent).toContain(`fresh: ${sessions[0]!.advertisingToken}arrived`);
+    expect(sessions).toHaveLength(2);
+    expect(errors).toEqual([]);
+  });
+
+  test('a hidden Activity has no open session; shown again, it has the stored set', async () => {
+    const { Probe, sessions } = createProbe();
+    const given = await optionsWith();
+    const page = (mode: 'visible' | 'hidden') => h(Activity, { mode }, h(Probe, { given }));
+    const { element, root } = await mount(page('visible'));
+    await settle();
+    const [first] = sessions;
+    const token = first!.advertisingToken;
+    await act(async () => root.render(page('hidden')));
+    expect(vi.getTimerCount()).toBe(0);
+    await act(async () => root.render(page('visible')));
+    await settle();
+    await expect(first!.getToken()).rejects.toMatchObject({ code: 'closed' });
+    expect(sessions.at(-1)).not.toBe(first);
+    expect(element.textContent).toBe(`fresh: ${token}`);
     expect(errors).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 /** The script tag's file, run in a page: the queue, the attributes, the events on `window`. */
 
 import { readFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Tessera } from '../../src/page/global.ts';
 import { BASE_URL, createFixture, restoreGlobals, rotate, success, wireSet } from '../session/fixtures.ts';
 import { HOUR, until, useFakeClock } from '../support/fixtures.ts';
@@ -40,6 +40,12 @@ const load = async (attributes: Record<string, string> = {}) => {
   const tag = document.createElement('script');
   tag.src = 'https://page.example/tessera.js';
   for (const [attribute, value] of Object.entries(attributes)) tag.setAttribute(attribute, value);
+  // In browsers it has the members of `Object.prototype`, and empty attributes are own members; in happy-dom neither.
+  const dataset = Object.entries(attributes).map(([attribute, value]) => [
+    attribute.replace(/^data-/, '').replace(/-./g, (letter) => letter[1]!.toUpperCase()),
+    value,
+  ]);
+  Object.defineProperty(tag, 'dataset', { value: Object.fromEntries(dataset) });
   return run(tag);
 };
 /** Run the file while the platform names `tag` as the running script. */
@@ -126,6 +132,14 @@ describe('DOM clobbering', () => {
     const tessera = await load({ 'data-base-url': BASE_URL, 'data-name': name });
     expect(tessera.session?.state.phase).toBe('empty');
   });
+});
+
+test('members that a link has put on Object.prototype are no attributes of the tag', async () => {
+  Object.assign(Object.prototype, { baseUrl: 'https://other.example' });
+  onTestFinished(() => void Reflect.deleteProperty(Object.prototype, 'baseUrl'));
+  expect((await load()).session).toBeUndefined();
+  delete window.tessera;
+  expect((await run(null)).session).toBeUndefined();
 });
 
 describe('the queue', () => {

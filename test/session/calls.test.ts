@@ -1,8 +1,8 @@
 /** What `getToken()` and `refresh()` return, and that a page may ignore the promises. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { memoryStore } from '../../src/session/index.ts';
-import { HOUR, names, START, useFakeClock } from '../support/fixtures.ts';
+import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
+import { HOUR, MINUTE, names, START, useFakeClock } from '../support/fixtures.ts';
 import {
   answersPlain,
   createFixture,
@@ -47,6 +47,44 @@ describe('getToken()', () => {
     expect(session.advertisingToken).toBeUndefined();
     expect(await session.getToken()).toBe('advertising-1');
     expect(fixture.sent).toEqual([]);
+    fixture.close();
+  });
+});
+
+describe('getToken() rejects with no_token, whatever failed before,', () => {
+  const unreadable = (): Store => ({ ...memoryStore(), read: () => Promise.reject(new Error('no')) });
+
+  test.each<[string, () => Partial<SessionOptions>]>([
+    ['without `provide` on a page whose store failed', () => ({ store: unreadable() })],
+    ['if nobody is signed in on a page whose store failed', () => ({ store: unreadable(), provide: async () => null })],
+    [
+      'if `provide`, which failed at first, says that nobody is signed in',
+      () => ({ provide: vi.fn(async () => null).mockRejectedValueOnce(new Error('down')) }),
+    ],
+  ])('%s', async (_, options) => {
+    const fixture = createFixture();
+    const { session } = fixture.open(options());
+    await session.ready;
+    await fixture.advance(MINUTE);
+    expect(session.state.lastError).toBeDefined();
+    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
+    fixture.close();
+  });
+
+  test('after consent is given on a page whose gate failed', async () => {
+    vi.spyOn(console, 'warn').mockReturnValue();
+    const fixture = createFixture();
+    let answer = (_: boolean) => {};
+    const consent: SessionOptions['consent'] = (onChange) => {
+      answer = onChange;
+      return Promise.reject(new Error('no gate'));
+    };
+    const { session } = fixture.open({ consent });
+    await fixture.settle();
+    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_consent' });
+    answer(true);
+    await fixture.settle();
+    await expect(session.getToken()).rejects.toMatchObject({ code: 'no_token' });
     fixture.close();
   });
 });

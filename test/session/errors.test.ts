@@ -130,12 +130,20 @@ describe('a failure of `provide`', () => {
       'token set: expected object, got a string: use JSON.parse, or response.json() for response.text()',
     ],
     ['a failure of tokenHandler', { status: 'error' }, 'status: expected success or optout, got "error"'],
-  ])('%s is no token set', async (_, answer, message) => {
+  ])('%s is no token set, and the console says so', async (_, answer, message) => {
     expect(await failureOf({ provide: async () => answer as never })).toMatchObject({
       code: 'invalid_token_set',
       message,
     });
+    const link = 'https://github.com/tessera-id/tessera/blob/main/docs/errors.md#invalid_token_set';
+    expect(warn.mock.calls).toEqual([[`[tessera] provide: ${message} (${link})`]]);
   });
+});
+
+test('the console says that the option `tokens` is no token set', async () => {
+  await failureOf({ tokens: { status: 'error' } as never });
+  const message = 'tokens: status: expected success or optout, got "error"';
+  expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining(message));
 });
 
 describe('what is given to setTokens is named', () => {
@@ -261,7 +269,7 @@ describe('a failure of a refresh', () => {
     expect(await refreshed(service)).toMatchObject({ code, message });
   });
 
-  const noFailure = ', which is no failure of the network: see the console';
+  const noFailure = ', which is not a network failure: see the console';
   test.each<[string, () => unknown, string]>([
     [
       'a mistake in its code',

@@ -6,11 +6,13 @@ import { MINUTE, names, START, until, useFakeClock } from '../support/fixtures.t
 import {
   createFixture,
   fakeLocks,
+  hangs,
   offline,
   openLoaded,
   openTwoTabs,
   recordOf,
   restoreGlobals,
+  setVisible,
   success,
 } from './fixtures.ts';
 
@@ -93,20 +95,27 @@ describe('with Web Locks', () => {
     fixture.close();
   });
 
-  test('refresh() resolves if the other tab has stored a newer set, even if its message was lost', async () => {
-    const locks = fakeLocks();
-    const name = `tabs-${testNumber++}`;
-    const { session, store, ...fixture } = await openLoaded({ name });
-    locks.held.add(name);
-    const refreshed = session.refresh();
-    await fixture.advance(5_000);
-    await store.update(() => recordOf(2));
-    await fixture.advance(8_000);
-    await refreshed;
-    expect(session.advertisingToken).toBe('advertising-2');
-    expect(fixture.sent).toEqual([]);
-    fixture.close();
-  });
+  test.each([
+    ['a visible', true, 8_000],
+    ['a hidden', false, 10_000],
+  ])(
+    'refresh() of %s page resolves if the other tab has stored a newer set, even if its message was lost',
+    async (_, isVisible, waitMs) => {
+      const locks = fakeLocks();
+      const name = `tabs-${testNumber++}`;
+      const { session, store, ...fixture } = await openLoaded({ name });
+      setVisible(isVisible);
+      locks.held.add(name);
+      const refreshed = session.refresh();
+      await fixture.advance(5_000);
+      await store.update(() => recordOf(2));
+      await fixture.advance(waitMs);
+      await refreshed;
+      expect(session.advertisingToken).toBe('advertising-2');
+      expect(fixture.sent).toEqual([]);
+      fixture.close();
+    },
+  );
 
   test('a lock that is never released delays a refresh by 24 s: then the lease in the record decides', async () => {
     const locks = fakeLocks();
@@ -192,4 +201,16 @@ test('a lock manager that never answers delays the refresh by less than 3 s', as
   expect(session.advertisingToken).toBe('advertising-2');
   close();
   Reflect.deleteProperty(navigator, 'locks');
+});
+
+test('without Web Locks, a tab with a short time limit waits for the request of a tab with a long one', async () => {
+  const fixture = createFixture(hangs);
+  const shared = { store: memoryStore(recordOf(1)), name: `tabs-${testNumber++}` };
+  fixture.open({ ...shared, timeoutMs: MINUTE });
+  await fixture.advance(15 * MINUTE);
+  expect(fixture.sent).toHaveLength(1);
+  fixture.open({ ...shared, timeoutMs: 1_000 });
+  await fixture.advance(55_000);
+  expect(fixture.sent).toHaveLength(1);
+  fixture.close();
 });

@@ -137,7 +137,7 @@ const ONLY_IN_DEVELOPMENT = [
   'did you mean',
   'Nobody is signed in',
   'that is no consent',
-  'no failure of the network',
+  'not a network failure',
   'baseUrl has a wrong path',
   'with an HTML page',
   'getToken: options.timeoutMs',

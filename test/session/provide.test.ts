@@ -173,6 +173,22 @@ describe('`provide`', () => {
     fixture.close();
   });
 
+  test('that signs the user out before it returns, and never answers, does not hold up the next sign-in', async () => {
+    const fixture = createFixture();
+    let calls = 0;
+    const { session } = fixture.open({
+      provide: () => {
+        if (calls++) return Promise.resolve(success(1));
+        void session.clear();
+        return new Promise(() => {});
+      },
+    });
+    await until(() => calls);
+    await session.signIn();
+    expect(session.advertisingToken).toBe('advertising-1');
+    fixture.close();
+  });
+
   test('that always resolves with an expired set causes no loop', async () => {
     const fixture = createFixture(offline);
     const provide = vi.fn<Provide>(async () => success(1, START - 2 * HOUR));

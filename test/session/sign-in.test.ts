@@ -39,6 +39,21 @@ describe('signIn()', () => {
     close();
   });
 
+  test.each([
+    ['is missing', undefined],
+    ['says that nobody is signed in', async () => null],
+  ])(
+    'rejects with no_token if the stored record is damaged and `provide` %s: the erasure is stored',
+    async (_, provide) => {
+      const { session, store, close } = await openLoaded({ provide });
+      await store.update(() => 'damaged');
+      await expect(session.signIn()).rejects.toMatchObject({ code: 'no_token' });
+      expect(await store.read()).toMatchObject({ clearedAt: expect.any(Number) });
+      expect(await store.read()).not.toMatchObject({ set: expect.anything() });
+      close();
+    },
+  );
+
   test('makes a refresh answer for the former user void', async () => {
     const fixture = createFixture();
     let answer = () => {};
@@ -55,6 +70,16 @@ describe('signIn()', () => {
     await fixture.settle();
     await signedIn;
     expect(session.advertisingToken).toBe('advertising-8');
+    fixture.close();
+  });
+
+  test('on a page that is still loading, followed by a set, does not refresh that set', async () => {
+    const fixture = createFixture();
+    const { session } = fixture.openStored();
+    const signedIn = session.signIn();
+    await Promise.all([session.setTokens(success(8)), signedIn]);
+    expect(session.advertisingToken).toBe('advertising-8');
+    expect(fixture.sent).toEqual([]);
     fixture.close();
   });
 

@@ -77,6 +77,14 @@ describe('the database', () => {
     store.close?.();
   });
 
+  test('is not written to by an update that changes nothing, even if it is empty', async () => {
+    const writes = (['put', 'delete'] as const).map((method) => vi.spyOn(IDBObjectStore.prototype, method));
+    const store = indexedDbStore(name);
+    await store.update((stored) => stored);
+    for (const write of writes) expect(write).not.toHaveBeenCalled();
+    store.close?.();
+  });
+
   test('keeps the value for the next store of the same name only', async () => {
     const first = indexedDbStore(name);
     await first.update(() => 'mine');

@@ -130,6 +130,22 @@ describe('a store that cannot be written to', () => {
     for (const change of late) expect(change(stored)).toBe(stored);
     fixture.close();
   });
+
+  test('and hangs: a write that fails after the logout was rejected does not use the store again', async () => {
+    const fixture = createFixture();
+    const fail: ((reason: Error) => void)[] = [];
+    const read = vi.fn(async () => recordOf(1));
+    const update = vi.fn(() => new Promise<never>((_, reject) => void fail.push(reject)));
+    const { session } = fixture.open({ store: { read, update } });
+    await session.ready;
+    const done = session.clear();
+    await Promise.all([fixture.advance(6_000), expect(done).rejects.toMatchObject({ code: 'storage_failed' })]);
+    const used = [read.mock.calls.length, update.mock.calls.length];
+    for (const reject of fail) reject(new Error('the connection was lost'));
+    await fixture.settle();
+    expect([read.mock.calls.length, update.mock.calls.length]).toEqual(used);
+    fixture.close();
+  });
 });
 
 describe('a tab that continues in memory after its store failed adopts a logout from another tab', () => {

@@ -1,6 +1,6 @@
 import { useAdvertisingToken, useSession } from 'tessera-id/react';
 
-/** Who has signed in, by the answer of your server: an opaque account id, not an email address. */
+/** Who has signed in, by the answer of your server: an opaque account ID, not an email address. */
 const account = { id: 'account-1' };
 
 export function App() {

@@ -9,41 +9,24 @@
 /** More requests than these do not make the average one faster, and the first of a batch waits for the last. */
 const MAX_REQUESTS = 32;
 
-interface Batch {
-  size: number;
-  readonly started: Promise<void>;
-  readonly start: () => void;
-}
-
-const openBatch = (): Batch => {
-  let start = (): void => {};
-  const started = new Promise<void>((resolve) => {
-    start = resolve;
-  });
-  return { size: 0, started, start };
-};
-
 /**
  * Create the batches of one server.
  *
  * @param afterReads  calls its argument when the host has read what had arrived: `setImmediate` of Node.
- * @returns a function that adds a request to the open batch, and resolves when the batch starts: as soon as it is full, or after
+ * @returns a function that adds a request to the next batch, and resolves when the batch starts: as soon as it is full, or after
  *   the reads. A request that arrives alone waits for no other.
  */
 export function createRequestBatches(afterReads: (run: () => void) => void): () => Promise<void> {
-  let open: Batch | undefined;
-  const close = (batch: Batch): void => {
-    if (open === batch) open = undefined;
-    batch.start();
+  let waiting: (() => void)[] = [];
+  const start = (): void => {
+    const batch = waiting;
+    waiting = [];
+    for (const answer of batch) answer();
   };
-  return () => {
-    if (!open) {
-      const batch = openBatch();
-      open = batch;
-      afterReads(() => close(batch));
-    }
-    const { started } = open;
-    if (++open.size === MAX_REQUESTS) close(open);
-    return started;
-  };
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      if (waiting.length === 1) afterReads(start);
+      if (waiting.length === MAX_REQUESTS) start();
+    });
 }

@@ -13,6 +13,7 @@ import { SEALED_ENDPOINTS } from '../endpoints/sealed-endpoints.ts';
 import { validate } from '../endpoints/validate.ts';
 import { failureFields } from '../failure-fields.ts';
 import type { Metrics } from '../metrics.ts';
+import { createOutageLog } from '../outage-log.ts';
 import type { Service } from '../service.ts';
 import type { Caller } from './caller-limits.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
@@ -62,6 +63,9 @@ const refreshRoute =
     return sealedResponse(exchange, sealed, isBinary(exchange.request));
   };
 
+// A known route, never the path as received: that may contain anything.
+const routeOf = (path: string): string => (PATHS.has(path) ? path : 'other');
+
 type MetricsText = { readonly metrics: Pick<Metrics, 'text' | 'contentType'> };
 
 const metricsResponse = async ({ metrics }: MetricsText, headers: Record<string, string>): Promise<Response> =>
@@ -108,6 +112,16 @@ export function createRequestHandler(service: Service): (request: Request, calle
   const { logger } = service.settings;
   const router = createRouter(service);
   const handleRefresh = refreshRoute(service);
+  // One for each route: on a read-only database logout fails while others succeed.
+  const outages = new Map(
+    [...PATHS].map((path) => [
+      path,
+      createOutageLog(logger, {
+        failure: `${path}: the database cannot serve requests; they are answered 503`,
+        recovery: `${path}: the database serves requests again`,
+      }),
+    ]),
+  );
 
   const respond = async (exchange: Exchange, path: string): Promise<Response> => {
     const { request, headers } = exchange;
@@ -118,9 +132,11 @@ export function createRequestHandler(service: Service): (request: Request, calle
       if (path === REFRESH_PATH && request.method === 'POST') return await handleRefresh(exchange);
       return await router.fetch(request, exchange);
     } catch (error) {
-      logger?.error(failureFields(error), 'unexpected failure');
-      // The same request may succeed when the database answers again.
-      if (isTokenError(error) && STATE_CODES.includes(error.code)) return unavailable(exchange);
+      if (isTokenError(error) && STATE_CODES.includes(error.code)) {
+        outages.get(path)?.failed(error);
+        return unavailable(exchange);
+      }
+      logger?.error({ path: routeOf(path), ...failureFields(error) }, 'unexpected failure');
       return plainResponse(exchange, { httpStatus: 500, json: { status: 'unknown', message: 'Unknown error' } });
     }
   };
@@ -136,10 +152,10 @@ export function createRequestHandler(service: Service): (request: Request, calle
     if (trace) headers[TRACE_HEADER] = trace;
     const exchange = { request, caller, headers, status: '' };
     const response = await respond(exchange, path);
+    if (response.status === 200) outages.get(path)?.recovered();
     const record = {
       method: METHODS.includes(request.method) ? request.method : 'other',
-      // A known route, never the path as received: that may contain anything.
-      path: PATHS.has(path) ? path : 'other',
+      path: routeOf(path),
       http: response.status,
       status: exchange.status,
       seconds: (performance.now() - startedAt) / 1000,

@@ -14,7 +14,7 @@ import { randomBytes } from '../crypto/random.ts';
 import type { Environment, Scope, Secrets } from '../crypto/secrets.ts';
 import type { ParticipantStore, StoredParticipant } from '../state/state.ts';
 import type { Credentials, GivenCredentials, Role } from './roles.ts';
-import { DEFAULT_ROLES } from './roles.ts';
+import { DEFAULT_ROLES, DEFAULT_SITE_ID } from './roles.ts';
 
 /** A caller with a known API key. */
 export interface Participant {
@@ -58,8 +58,6 @@ export interface Participants {
   /** Store the participants of the options, for other nodes and for later starts without them. Returns a status for each one. */
   storeConfigured(): Promise<readonly StoredStatus[]>;
 }
-
-const DEFAULT_SITE_ID = 101;
 
 // <scope>-C-<I or P>-<site ID>-<6 characters>.<38 characters>: the format of the API keys of UID2.
 const apiKeyFrom = (bytes: Bytes, siteId: number, environment: Environment, scope: Scope): string => {

@@ -8,6 +8,9 @@ export type Role = (typeof ROLES)[number];
 /** The roles of a participant for which none are named. The others read keys or end a user's tokens: they must be asked for. */
 export const DEFAULT_ROLES = ['GENERATOR', 'MAPPER'] as const satisfies readonly Role[];
 
+/** The site of a participant for which none is named. */
+export const DEFAULT_SITE_ID = 101;
+
 /** Credentials of a participant. */
 export interface Credentials {
   /** Sent as bearer token. Secret. */

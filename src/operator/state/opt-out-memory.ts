@@ -207,11 +207,13 @@ export function createOptOutMemory(
   const pause = createPause();
   const isExclusive = database.kind === 'pglite';
   let isClosed = false;
-  let isFull = false;
-  const mayContinue = (): boolean => {
-    isFull ||= set.size() >= maxOptOuts;
-    return !isClosed && !isFull;
+  // Stays true when the set is emptied.
+  let wasFull = false;
+  const isFull = (): boolean => {
+    wasFull ||= set.size() >= maxOptOuts;
+    return wasFull;
   };
+  const mayContinue = (): boolean => !isClosed && !isFull();
   const isCurrent = (): boolean =>
     mayContinue() && (isExclusive ? readAt() >= 0 : performance.now() - readAt() < MAX_AGE_MS);
 
@@ -220,8 +222,7 @@ export function createOptOutMemory(
     const readAll = (source: Pick<Queries, 'query'>) => read(source, mayContinue);
     if (subscribe) await follow({ subscribe, read: readAll, forget, pause, mayContinue, logger });
     else if (isExclusive) await readAll(database);
-    mayContinue();
-    if (!isFull) return;
+    if (!isFull()) return;
     set.clear();
     logger?.warn({}, `opt-outs: there are more than ${maxOptOuts}; refreshes query the database`);
   };
@@ -232,7 +233,7 @@ export function createOptOutMemory(
   return {
     isAbsent: (user) => isCurrent() && !set.has(user),
     add: (users) => {
-      if (!isFull) for (const user of users) set.add(fromB64(user));
+      if (!isFull()) for (const user of users) set.add(fromB64(user));
     },
     size: set.size,
     isCurrent,

@@ -102,9 +102,9 @@ const connect = (
   // In the window of the page itself the function is needed: a CMP that is still to come would not receive the message.
   const isLocated = frame !== (window as unknown) && attempt(() => (frame.frames as never)[`${api}Locator`]);
   if (isLocated) return connectByMessage(frame, api, version, receive);
-  // A page may have a variable of the name `parent`.
-  const parent = frame === window.top ? undefined : attempt(() => frame.parent as never);
-  return parent && connect(parent, api, version, receive);
+  // A page may have a variable of the name `parent`: without a CMP there, or its own window, as the topmost window has.
+  const parent = attempt(() => frame.parent as never);
+  return parent && parent !== frame ? connect(parent, api, version, receive) : undefined;
 };
 
 /**

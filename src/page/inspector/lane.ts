@@ -64,13 +64,10 @@ export function laneShapes(lane: Lane, index: number, top: number, x: Scale, now
 function headOf(lane: Lane, index: number): string[] {
   const { persistence, clockOffsetMs, entries } = lane;
   const name = nameOf(lane, index);
-  const refreshes = entries.filter((entry) => entry.kind === 'generation' && entry.cause === 'refresh').length;
+  const count = entries.filter((entry) => entry.kind === 'generation' && entry.cause === 'refresh').length;
+  const refreshes = count === 1 ? '1 refresh' : `${count} refreshes`;
   const offset = clockOffsetMs ? `, clock ${Math.round(clockOffsetMs / -1000)} s off` : '';
-  return [
-    `${name}: ${refreshes} refreshed here, stored in ${persistence}${offset}`,
-    `${name}: ${refreshes} refreshed${offset}`,
-    name,
-  ];
+  return [`${name}: ${refreshes} here, stored in ${persistence}${offset}`, `${name}: ${refreshes}${offset}`, name];
 }
 
 /** Waits that are the normal course of things are drawn as their planned end only. */

@@ -13,7 +13,8 @@ function show({ session }: Tessera): void {
   if (shown) return;
   const element = document.createElement('tessera-inspector') as InspectorElement;
   element.setAttribute('docked', '');
-  document.body.append(element);
+  // Not to `body`: a script in the head runs before there is one, and an element named `body` hides it.
+  document.documentElement.append(element);
   element.session = session;
 }
 

@@ -33,9 +33,10 @@ const checkOptions = (given: InitOptions): void => {
  */
 const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions => {
   checkOptions(given);
-  const { identity, callback, ...more } = given;
+  // Without a prototype: a link may set `Object.prototype.baseUrl` on a page whose library parses a query into objects.
+  const { identity, callback, ...more } = { __proto__: null, ...given } as InitOptions;
   const { state, options: before } = dropIn;
-  const options = { ...base, ...more };
+  const options = { __proto__: null, ...base, ...more } as InitOptions;
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
   const needsStart =
     !isStarted(state) ||

@@ -14,7 +14,7 @@ const MAX_DATE = 8.64e15;
 const OTHER_USER =
   'The stored set belongs to another user than this page: somebody else has signed in in another tab. Load the page again.';
 
-/** Why there is no token at `now`: what stands in the way first, then what the record says, then the last failure. */
+/** Why there is no token at `now`: what stands in the way first, then what the record says, then the failed attempt. */
 export function noTokenError(stored: SessionRecord, page: PageState, now: number): TokenError {
   if (page.isClosed) return new TokenError('closed', isDevelopment ? 'The session was closed.' : undefined);
   // Why there is no consent: the gate has failed.
@@ -29,7 +29,8 @@ export function noTokenError(stored: SessionRecord, page: PageState, now: number
     const text = 'The service refused the refresh token permanently; a new set is needed.';
     return new TokenError('refresh_rejected', isDevelopment ? text : undefined);
   }
-  if (page.lastError) return page.lastError;
+  // Any other failure, such as that of a store, has not kept a token away.
+  if (page.lastError && (record.set || page.provideResult === 'failed')) return page.lastError;
   const brief = page.provideResult ?? (record.set ? 'expired' : 'empty');
   return new TokenError('no_token', isDevelopment ? noTokenReason(record, page, now) : `no_token: ${brief}`);
 }

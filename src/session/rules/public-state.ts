@@ -53,7 +53,7 @@ export interface SessionState {
   readonly endsAt?: number | undefined;
   /** Where the record is kept: `indexeddb`, `memory`, or the `kind` of the given store (`custom` if it has none). */
   readonly persistence: string;
-  /** What stands between now and a token. */
+  /** What the session waits for before it can return a token. */
   readonly waitingFor?: 'consent' | 'storage' | 'provide' | 'refresh' | undefined;
   /** The last failure; absent once another set is in force. */
   readonly lastError?: TokenError | undefined;
@@ -65,7 +65,7 @@ export interface SessionState {
 
 /** Events and their payloads. Instants are epoch ms in the service's time. */
 export interface SessionEvents {
-  /** The token in force changed to another good one. */
+  /** A different valid token is in force. */
   token: { advertisingToken: string; expiresAt: number; refreshAt: number; cause: Cause };
   /** The advertising token expired with no other in its place; or the service ended the refresh token. */
   expired: { token: 'advertising' | 'refresh' };

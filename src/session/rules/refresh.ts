@@ -29,7 +29,7 @@ export interface ClaimOptions {
   readonly hasLock: boolean;
   /** The page called `refresh()`. */
   readonly isExplicit: boolean;
-  /** How long another tab's attempt may run, ms. */
+  /** How long an attempt of this tab may run, ms. */
   readonly leaseMs: number;
   /** When this page, after it woke up, tries again whatever the back-off says; 0 if it never slept. Local epoch ms. */
   readonly wakeAttemptAt: number;
@@ -47,7 +47,7 @@ export function claimRefresh(record: SessionRecord, before: SessionRecord, optio
   if (!record.set || record.ended || !isSameSet(record, before) || isTooEarly) return { type: 'superseded' };
   return {
     type: 'claimed',
-    record: { ...record, retry: attemptStarted(retry, now, options.isExplicit, options.hasLock) },
+    record: { ...record, retry: attemptStarted(retry, now, options.isExplicit, options.hasLock, options.leaseMs) },
     set: record.set,
   };
 }

@@ -30,6 +30,8 @@ export interface RetryState {
   readonly isRunning: boolean;
   /** The attempt holds the Web Lock: whoever obtains the lock knows that it is over. */
   readonly isLocked: boolean;
+  /** How long the attempt may run, ms, by the time limit of its tab; 0 in a record of an earlier version. */
+  readonly leaseMs: number;
   /** How long to wait from `startedAt` on, ms. An explicit `refresh()` does not wait for this. */
   readonly waitMs: number;
   /** How long every attempt waits from `startedAt` on, ms, because the service sent `Retry-After`. */
@@ -98,13 +100,14 @@ export function isUsedUp(retry: RetryState | undefined): boolean {
 }
 
 /**
- * Tell whether another tab holds the lease at `now`: its attempt runs, and began less than `leaseMs` ago.
+ * Tell whether another tab holds the lease at `now`: its attempt runs, and may go on running.
  *
+ * @param leaseMs  how long it may run if the record does not say so, ms.
  * @param hasLock  this tab holds the Web Lock: an attempt under the same lock is over, its tab is gone.
  */
 export function isLeased(retry: RetryState | undefined, now: number, leaseMs: number, hasLock: boolean): boolean {
   if (!retry?.isRunning || (hasLock && retry.isLocked)) return false;
-  return now < retry.startedAt + leaseMs;
+  return now < retry.startedAt + (retry.leaseMs || leaseMs);
 }
 
 /**
@@ -137,12 +140,14 @@ export function nextAttempt(
  *
  * @param isExplicit  the page called `refresh()`: earlier refusals no longer count.
  * @param isLocked    it holds the Web Lock.
+ * @param leaseMs     how long it may run, ms.
  */
 export function attemptStarted(
   retry: RetryState | undefined,
   now: number,
   isExplicit: boolean,
   isLocked: boolean,
+  leaseMs: number,
 ): RetryState {
   return {
     attempts: (retry?.attempts ?? 0) + 1,
@@ -151,6 +156,8 @@ export function attemptStarted(
     startedAt: now,
     isRunning: true,
     isLocked,
+    // A time limit may be longer than any number that a record may hold.
+    leaseMs: Math.min(leaseMs, MAX_WAIT_MS),
     waitMs: 0,
     retryAfterMs: 0,
   };
@@ -189,8 +196,18 @@ const TOO_LARGE = 1e15;
 /** Check the fields of a stored retry state; whatever is not plausible reads as none. */
 export function parseRetry(stored: unknown): RetryState | undefined {
   if (typeof stored !== 'object' || stored === null) return undefined;
-  const { attempts, outages, refusals, startedAt, isRunning, isLocked, waitMs, retryAfterMs } = stored as RetryState;
-  const numbers = { attempts, outages, refusals, startedAt, waitMs, retryAfterMs };
+  const {
+    attempts,
+    outages,
+    refusals,
+    startedAt,
+    isRunning,
+    isLocked,
+    leaseMs = 0,
+    waitMs,
+    retryAfterMs,
+  } = stored as RetryState;
+  const numbers = { attempts, outages, refusals, startedAt, leaseMs, waitMs, retryAfterMs };
   const isPlausible = Object.values(numbers).every(
     (value) => Number.isFinite(value) && value >= 0 && value < TOO_LARGE,
   );

@@ -100,6 +100,21 @@ describe.each([
   });
 });
 
+test.each([
+  ['its own window', window],
+  ['an object', {}],
+])('on a framed page whose variable `parent` holds %s, a CMP that comes later is found', async (_, parent) => {
+  vi.stubGlobal('parent', parent);
+  vi.stubGlobal('top', {});
+  const answers = ask(tcfConsent());
+  await vi.advanceTimersByTimeAsync(1000);
+  const cmp = installTcf();
+  await vi.advanceTimersByTimeAsync(1000);
+  cmp.publish(TCF.granted);
+  await settle();
+  expect(answers).toEqual([true]);
+});
+
 test('a TCF listener is removed if the gate was aborted before the CMP named the listener', async () => {
   const cmp = installTcf(null);
   const controller = new AbortController();

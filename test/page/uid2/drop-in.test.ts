@@ -1,7 +1,7 @@
 /** The drop-in on a page that is written for the ecosystem's own browser SDK: its public behaviour, over a scripted service. */
 
 import { IDBFactory } from 'fake-indexeddb';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Callback, installUid2, type LegacyPayload, type Uid2 } from '../../../src/page/uid2/index.ts';
 import {
   answersPlain,
@@ -183,6 +183,15 @@ describe('init', () => {
     expect(events()).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
     expect(sdk.getIdentity()).toEqual(wireSet(1));
     expect([sdk.isLoginRequired(), sdk.isIdentityAvailable(), sdk.hasOptedOut()]).toEqual([false, true, false]);
+  });
+
+  test('a refresh token never goes to an operator that a link has put on Object.prototype', async () => {
+    Object.assign(Object.prototype, { baseUrl: 'https://other.example' });
+    onTestFinished(() => void Reflect.deleteProperty(Object.prototype, 'baseUrl'));
+    load().init({ identity: wireSet(1) });
+    await complete();
+    await fixture.advance(HOUR);
+    expect(new Set(fixture.sent.map(({ url }) => new URL(url).origin))).toEqual(new Set(['https://prod.uidapi.com']));
   });
 
   test('without an identity it completes with null, and a login is required', async () => {

@@ -69,6 +69,7 @@ export function retry(change: Partial<RetryState> = {}): RetryState {
     startedAt: REFRESH_AT,
     isRunning: false,
     isLocked: true,
+    leaseMs: 0,
     waitMs: 0,
     retryAfterMs: 0,
     ...change,
@@ -121,6 +122,7 @@ const retries = fc.record({
   startedAt: instants,
   isRunning: fc.boolean(),
   isLocked: fc.boolean(),
+  leaseMs: spans,
   waitMs: spans,
   retryAfterMs: fc.oneof(fc.constant(0), spans),
 });

@@ -9,6 +9,7 @@ import { ARRIVAL, bare, failure, HOUR, page, record, retry, STALE } from './fixt
 
 const error = failure(503);
 const gateFailed = new TokenError('no_consent', 'consent: the gate failed with Error; that is no consent');
+const provideFailed = new TokenError('provide_failed');
 const all = { optedOut: true, ended: true } as const;
 const asks = { canProvide: true } as const;
 const reading = { storage: { isCurrent: false, isKnown: false } } as const;
@@ -78,12 +79,27 @@ describe('the error where there is no token', () => {
       'no_token',
       'The stored set belongs to another user than this page: somebody else has signed in in another tab. Load the page again.',
     ],
+    ['a refresh that failed says so', record(), page({ lastError: error }), 'http_status', 'http_status'],
     [
-      'the last failure comes before an absent user',
+      'a call of `provide` that failed says so',
       bare(),
-      page({ lastError: error, provideResult: 'nobody' }),
-      'http_status',
-      'http_status',
+      page({ ...asks, lastError: provideFailed, provideResult: 'failed' }),
+      'provide_failed',
+      'provide_failed',
+    ],
+    [
+      'an absent user comes before an earlier failure of `provide`',
+      bare(),
+      page({ ...asks, lastError: provideFailed, provideResult: 'nobody' }),
+      'no_token',
+      'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After a sign-in call signIn or setTokens.',
+    ],
+    [
+      'a store that failed has kept no token away',
+      bare(),
+      page({ lastError: new TokenError('storage_failed') }),
+      'no_token',
+      'There is no token set, and no option provide to ask: call setTokens, or pass the option.',
     ],
     [
       '`provide` says that nobody is signed in',

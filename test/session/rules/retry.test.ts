@@ -61,7 +61,7 @@ describe('the start of an attempt', () => {
     readonly [sentence: string, before: RetryState | undefined, isExplicit: boolean, expected: Partial<RetryState>]
   >([
     ['counts from one', undefined, false, { attempts: 1, outages: 0, refusals: 0, startedAt: START }],
-    ['takes the lease', undefined, false, { isRunning: true, waitMs: 0, retryAfterMs: 0 }],
+    ['takes the lease', undefined, false, { isRunning: true, leaseMs: 12_000, waitMs: 0, retryAfterMs: 0 }],
     [
       'counts on, with its outages and refusals',
       retry({ attempts: 2, outages: 4, refusals: 1 }),
@@ -71,8 +71,14 @@ describe('the start of an attempt', () => {
     ['forgets refusals where the page asked', retry({ refusals: 3, outages: 2 }), true, { refusals: 0, outages: 2 }],
     ['ends earlier pauses', retry({ waitMs: HOUR, retryAfterMs: HOUR }), false, { waitMs: 0, retryAfterMs: 0 }],
   ])('%s', (_, before, isExplicit, expected) => {
-    expect(attemptStarted(before, START, isExplicit, true)).toMatchObject(expected);
+    expect(attemptStarted(before, START, isExplicit, true, 12_000)).toMatchObject(expected);
   });
+});
+
+test('an attempt without a limit of time takes the lease for a day, and can be read again', () => {
+  const started = attemptStarted(undefined, START, false, false, Number.MAX_VALUE);
+  expect(started.leaseMs).toBe(DAY);
+  expect(parseRetry(started)).toEqual(started);
 });
 
 describe('the failure of an attempt, 2 s after its start', () => {
@@ -283,6 +289,25 @@ describe('the retry state', () => {
   >([
     ['is leased while an attempt runs', retry({ startedAt: START, isRunning: true }), START + 11_999, false, true],
     ['is leased no longer than the lease', retry({ startedAt: START, isRunning: true }), START + 12_000, false, false],
+    ...([3_000, 60_000] as const).flatMap(
+      (leaseMs) =>
+        [
+          [
+            `is leased for the ${leaseMs} ms that its own tab needs`,
+            retry({ startedAt: START, isRunning: true, leaseMs }),
+            START + leaseMs - 1,
+            false,
+            true,
+          ],
+          [
+            `is leased no longer than these ${leaseMs} ms`,
+            retry({ startedAt: START, isRunning: true, leaseMs }),
+            START + leaseMs,
+            false,
+            false,
+          ],
+        ] as const,
+    ),
     ['is over if its lock is free', retry({ startedAt: START, isRunning: true }), START + 1, true, false],
     [
       'is leased to an attempt without the lock, even if the lock is free',
@@ -312,6 +337,7 @@ describe('a stored retry state', () => {
   test.each<readonly [sentence: string, stored: unknown, expected: RetryState | undefined]>([
     ['is read as it is', state, state],
     ['is read without unknown members', { ...state, more: 1 }, state],
+    ['of an earlier version has no lease of its own', { ...state, leaseMs: undefined }, state],
     ['may wait for two days', { ...state, waitMs: 2 * DAY }, { ...state, waitMs: 2 * DAY }],
     ['may have been asked for two days', { ...state, retryAfterMs: 2 * DAY }, { ...state, retryAfterMs: 2 * DAY }],
     ['reads as none if it is absent', undefined, undefined],
@@ -324,7 +350,7 @@ describe('a stored retry state', () => {
       (field) =>
         [`reads as none with a ${field} of more than two days`, { ...state, [field]: 2 * DAY + 1 }, undefined] as const,
     ),
-    ...(['attempts', 'outages', 'refusals', 'startedAt', 'waitMs', 'retryAfterMs'] as const).flatMap(
+    ...(['attempts', 'outages', 'refusals', 'startedAt', 'leaseMs', 'waitMs', 'retryAfterMs'] as const).flatMap(
       (field) =>
         [
           [`reads as none with a negative ${field}`, { ...state, [field]: -1 }, undefined],
@@ -356,7 +382,7 @@ test('any order of attempts, also explicit ones, stays within 15 in any 30 minut
         const next = nextAttempt(state, wakes ? now : 0, isExplicit);
         now = Math.max(now, next?.at ?? 0);
         starts.push(now);
-        state = attemptStarted(currentRetry(state, now), now, isExplicit, true);
+        state = attemptStarted(currentRetry(state, now), now, isExplicit, true, 12_000);
         now += takesMs;
         state = attemptFailed(state, failure(status), BACK_OFF, now, wakes ? now : 0);
         expect(parseRetry(structuredClone(state))).toEqual(state);
