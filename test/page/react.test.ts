@@ -1,6 +1,16 @@
 /** React hooks with the real React: in a page, on a server, and during hydration. */
 
-import { Activity, act, createElement as h, StrictMode, Suspense, use, useEffect, useLayoutEffect } from 'react';
+import {
+  Activity,
+  type ActivityProps,
+  act,
+  createElement as h,
+  StrictMode,
+  Suspense,
+  use,
+  useEffect,
+  useLayoutEffect,
+} from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -267,7 +277,7 @@ describe('in a page', () => {
   test('a hidden Activity has no open session; shown again, it has the stored set', async () => {
     const { Probe, sessions } = createProbe();
     const given = await optionsWith();
-    const page = (mode: 'visible' | 'hidden') => h(Activity, { mode }, h(Probe, { given }));
+    const page = (mode: 'visible' | 'hidden') => h(Activity, { mode } as ActivityProps, h(Probe, { given }));
     const { element, root } = await mount(page('visible'));
     await settle();
     const [first] = sessions;
