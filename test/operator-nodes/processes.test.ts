@@ -186,6 +186,14 @@ describe('several processes', () => {
     expect(await statusesOf(single)).toEqual([200, 200, 405, 404]);
   });
 
+  test('answer many who ask for the metrics at once, without a warning', async () => {
+    const node = await startTwo();
+    const ask = async (): Promise<number> => (await fetch(`${node.url}/metrics`)).status;
+    expect(new Set(await Promise.all(Array.from({ length: 40 }, ask)))).toEqual(new Set([200]));
+    expect((await node.stop()).code).toBe(0);
+    expect(node.err()).not.toContain('MaxListenersExceededWarning');
+  });
+
   test('--env-file names a file that does not exist yet', async () => {
     const file = join(await emptyFolder(), 'new.env');
     const node = await startNode(

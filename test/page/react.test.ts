@@ -1,16 +1,7 @@
 /** React hooks with the real React: in a page, on a server, and during hydration. */
 
-import {
-  Activity,
-  type ActivityProps,
-  act,
-  createElement as h,
-  StrictMode,
-  Suspense,
-  use,
-  useEffect,
-  useLayoutEffect,
-} from 'react';
+import type { ActivityProps } from 'react';
+import { Activity, act, createElement as h, StrictMode, Suspense, use, useEffect, useLayoutEffect } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';

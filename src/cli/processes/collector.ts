@@ -11,12 +11,34 @@ const SNAPSHOT_TIMEOUT_MS = 2000;
 /** Create a collector of the metrics of these processes, and of those that have ended. */
 export function createCollector(workers: () => Iterable<Worker>) {
   const metrics = createProcessMetrics();
-  let next = 0;
+  let lastId = 0;
   const ask = async (worker: Worker): Promise<void> => {
-    const id = next++;
+    const id = ++lastId;
     const answer = answerOf(worker, 'snapshot', (message) => message.id === id, SNAPSHOT_TIMEOUT_MS);
     tell(worker, { type: 'snapshot', id });
     await answer;
+  };
+  const collect = async () => {
+    await Promise.all([...workers()].map(ask));
+    return metrics.text();
+  };
+  let current: ReturnType<typeof collect> | undefined;
+  let next: ReturnType<typeof collect> | undefined;
+  const text = (): ReturnType<typeof collect> => {
+    if (!current) {
+      current = collect().finally(() => {
+        current = undefined;
+      });
+      return current;
+    }
+    // Whoever asks during a collection may have been counted after it began.
+    next ??= current
+      .catch(() => {})
+      .then(() => {
+        next = undefined;
+        return text();
+      });
+    return next;
   };
   return {
     ask,
@@ -24,10 +46,8 @@ export function createCollector(workers: () => Iterable<Worker>) {
       if (message.type === 'snapshot') metrics.update(worker.id, message.snapshot);
     },
     end: (worker: Worker) => metrics.end(worker.id),
-    text: async () => {
-      await Promise.all([...workers()].map(ask));
-      return metrics.text();
-    },
+    /** Return the metrics of all, as they are after the call. One collection at a time, for all who ask meanwhile. */
+    text,
   };
 }
 /** What asks the processes for their metrics, and adds them up. */

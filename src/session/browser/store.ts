@@ -91,7 +91,10 @@ export function indexedDbStore(name: string): Store {
       table('readwrite', async (values) => {
         const stored = await promisifyRequest(values.get(KEY));
         const value = change(stored);
-        if (value !== stored) value === undefined ? values.delete(KEY) : values.put(value, KEY);
+        if (value !== stored) {
+          if (value === undefined) values.delete(KEY);
+          else values.put(value, KEY);
+        }
         const { transaction } = values;
         // Otherwise the browser commits only after the page has heard of the last request, and not at all if the page ends first.
         transaction.commit();
