@@ -56,7 +56,7 @@ export async function startDemo({
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const { url, operatorUrl, close } = await startDemo();
   console.log(`
-  cockpit    ${url}   <- open this
+  demo       ${url}   <- open this
   operator   ${operatorUrl}
 
   A page for each use is linked from there. Ctrl-C stops both.

@@ -42,7 +42,12 @@ process.exitCode = await run(process.argv.slice(2), {
     stdin = process.stdin;
     return signal ? addAbortSignal(signal, stdin) : stdin;
   },
-  out: (line) => process.stdout.write(`${line}\n`),
+  // Lines that are printed at once are one system call.
+  out: (line) => {
+    process.stdout.cork();
+    process.stdout.write(`${line}\n`);
+    process.nextTick(() => process.stdout.uncork());
+  },
   err: (line) => process.stderr.write(`${line}\n`),
   flushed: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');

@@ -46,8 +46,8 @@ export interface OperatorOptions extends GivenCredentials {
    */
   readonly rootSecret?: Uint8Array | string | undefined;
   /**
-   * Store a generated root secret in the database on purpose. In production, a start without it and without `rootSecret` logs
-   * a warning: whoever reads the database or a backup can then decrypt every token. Default: false.
+   * Store a generated root secret in the database without a warning. In production, a start without this option and without
+   * `rootSecret` logs one: whoever reads the database or a backup can then decrypt every token. Default: false.
    */
   readonly storeRootSecret?: boolean | undefined;
   /** Default: `integration`. */

@@ -59,7 +59,11 @@ export type MapResultV2<D extends Dii = Dii> =
   | Unmapped<D>;
 
 type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
+
+/** Return the members of `value` by name; none if it is not an object. */
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+}
 
 /** Return `value` if it is an array, else throw a `malformed_response`. */
 export function arrayOf(path: string, name: string, value: unknown): readonly unknown[] {

@@ -8,7 +8,7 @@ import { kindOf } from '../token/checks.ts';
 import { type Batch, createCapacity, jsonBytes } from './batch.ts';
 import { type Lazy, unusableAnswer } from './call.ts';
 import { isInstant, otherThan } from './checks.ts';
-import { arrayOf, identifierOf, type Send } from './mapping.ts';
+import { arrayOf, fieldsOf, identifierOf, type Send } from './mapping.ts';
 import { PATHS } from './paths.ts';
 import type { Rows } from './results.ts';
 
@@ -54,7 +54,7 @@ export async function rotatedBuckets(send: Send, since: number): Promise<Rotated
   // The service expects UTC date-times without a zone.
   const { body, answeredAt } = (await send(BUCKETS, { since_timestamp: new Date(since).toISOString().slice(0, -1) }))();
   const buckets = arrayOf(BUCKETS, 'body', body).map((element) => {
-    const { bucket_id, last_updated } = (element ?? {}) as Record<string, unknown>;
+    const { bucket_id, last_updated } = fieldsOf(element);
     return { bucketId: identifierOf(BUCKETS, 'bucket_id', bucket_id), rotatedAt: instantOf(last_updated) };
   });
   return { buckets, answeredAt: answeredAt! };
@@ -97,9 +97,9 @@ export async function optOutBatch(send: Send, { rawIds }: RawIdBatch): Promise<L
   return () => {
     const { body, answeredAt } = read();
     const asked = new Set(rawIds);
-    const list = ((body ?? {}) as Record<string, unknown>)['opted_out'];
-    const found = arrayOf(OPTOUT_STATUS, 'opted_out', list).map((element) => {
-      const { advertising_id, opted_out_since } = (element ?? {}) as Record<string, unknown>;
+    const { opted_out } = fieldsOf(body);
+    const found = arrayOf(OPTOUT_STATUS, 'opted_out', opted_out).map((element) => {
+      const { advertising_id, opted_out_since } = fieldsOf(element);
       if (!isInstant(opted_out_since))
         throw unusableAnswer(
           OPTOUT_STATUS,

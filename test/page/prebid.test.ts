@@ -137,6 +137,23 @@ test('disconnecting before Prebid loads leaves its configuration unchanged', asy
   fixture.close();
 });
 
+test('a logout removes the token although a later configuration of the page has left the entry out', async () => {
+  const fixture = createOperatorFixture();
+  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+  const { pbjs, load, own } = createPrebid();
+  load();
+  connectPrebid(session, { pbjs });
+  await session.ready;
+  await fixture.settle();
+  pbjs.setConfig!({ userSync: { userIds: [{ name: 'sharedId' }] } });
+  // Prebid keeps the value of an entry that is left out.
+  expect(own()).toBeUndefined();
+  await session.clear();
+  await fixture.settle();
+  expect(own()).toEqual({ uid2: {} });
+  fixture.close();
+});
+
 test.each(['close', 'withdraw consent', 'log out'])('the token is removed after: %s', async (how) => {
   const fixture = createOperatorFixture();
   let onChange = (_: boolean) => {};

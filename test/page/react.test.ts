@@ -197,6 +197,21 @@ describe('in a page', () => {
     expect(element.textContent).not.toContain(former);
   });
 
+  test('`user: null` after no label creates another session, and a set with a label is ended', async () => {
+    const { Probe, sessions } = createProbe();
+    const labelled = await optionsWith({ name: 'nobody', user: 'account-a' });
+    const { root, element } = await mount(h(Probe, { key: 'labelled', given: labelled }));
+    await settle();
+    const options = { ...labelled, tokens: undefined, user: undefined };
+    await act(async () => root.render(h(Probe, { key: 'next', given: options })));
+    await settle();
+    expect(element.textContent).toMatch(/^fresh: /);
+    await act(async () => root.render(h(Probe, { key: 'next', given: { ...options, user: null } })));
+    await settle();
+    expect(sessions).toHaveLength(3);
+    expect(element.textContent).toBe('empty: no token');
+  });
+
   test.each([
     ['account-a', 'account-b'],
     ['account-a', null],

@@ -205,6 +205,19 @@ describe('the collector', () => {
     expect([...gpt.cache, ...gpt.broken]).toEqual([]);
   });
 
+  test('is pending after a disconnection, and resolves with the next connection', async () => {
+    const { session } = fixture.open({ tokens: await userOf('user') });
+    await session.ready;
+    await fixture.settle();
+    connectSecureSignals(session)();
+    const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
+    const asked = get();
+    await fixture.settle();
+    expect(await Promise.race([asked, 'pending'])).toBe('pending');
+    connectSecureSignals(session);
+    expect(await asked).toBe(session.advertisingToken);
+  });
+
   test('resolves with the token of a session that is connected later', async () => {
     const gpt = createGpt();
     gpt.load();
@@ -391,6 +404,18 @@ describe('Google’s cache', () => {
     await other.session.setTokens(await userOf('elsewhere'));
     await fixture.settle();
     expect(gpt.cleared()).toBe(2);
+    expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
+  });
+
+  test('is cleared when another user signs in in another tab, without a logout', async () => {
+    const name = 'signals-of-another-user';
+    const { gpt, session, store } = await openPage({ name });
+    const other = fixture.open({ store, name });
+    await other.session.ready;
+    await other.session.setTokens(await userOf('elsewhere'));
+    await fixture.settle();
+    expect(session.advertisingToken).toBe(other.session.advertisingToken);
+    expect(gpt.cleared()).toBe(1);
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { connectWebview, type Message, type WebviewLink, type WebviewOptions } from '../../src/page/webview.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
 import { restoreGlobals } from '../session/fixtures.ts';
-import { createOperatorFixture, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
+import { createOperatorFixture, DAY, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
 import { CHANNEL, createHost, KINDS, leaveHost, postHere } from '../support/native.ts';
 
 let fixture: ReturnType<typeof createOperatorFixture>;
@@ -546,6 +546,14 @@ describe('a host that owns a set that has ended', () => {
     await fixture.advance(29_000);
     expect(count()).toBe(1);
     await fixture.advance(30 * MINUTE);
+    expect(count()).toBe(2);
+  });
+
+  test('is asked again after 30 seconds although the clock was set back meanwhile', async () => {
+    const set = await endedSet(1);
+    const { count } = await open(() => set);
+    vi.setSystemTime(Date.now() - DAY);
+    await fixture.advance(31_000);
     expect(count()).toBe(2);
   });
 

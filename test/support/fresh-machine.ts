@@ -87,7 +87,7 @@ const tryDemo = async ({ clone, env }: Machine): Promise<void> => {
   const answered = async () => {
     for await (const line of createInterface(child.stdout)) {
       console.log(line);
-      const url = /^\s*cockpit +(http:\S+)/.exec(line)?.[1];
+      const url = /^\s*demo +(http:\S+)/.exec(line)?.[1];
       if (url === undefined) continue;
       const response = await fetch(url);
       if (!(await response.text()).includes('<!doctype html>')) throw new Error(`${url}: expected a page, got another`);

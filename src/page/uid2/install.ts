@@ -33,10 +33,10 @@ const checkOptions = (given: InitOptions): void => {
  */
 const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions => {
   checkOptions(given);
-  // Without a prototype: a link may set `Object.prototype.baseUrl` on a page whose library parses a query into objects.
-  const { identity, callback, ...more } = { __proto__: null, ...given } as InitOptions;
+  const { identity, callback, ...more } = given;
   const { state, options: before } = dropIn;
-  const options = { __proto__: null, ...base, ...more } as InitOptions;
+  // An own member: a link may set `Object.prototype.baseUrl` on a page whose library parses a query into objects.
+  const options = { baseUrl: undefined, ...base, ...more };
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
   const needsStart =
     !isStarted(state) ||
