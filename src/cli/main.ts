@@ -33,6 +33,11 @@ const ask = async (question: string): Promise<boolean> => {
   }
 };
 
+// Lines that are printed in one turn of the event loop are one system call.
+const flushOut = (): void => {
+  while (process.stdout.writableCorked > 0) process.stdout.uncork();
+};
+
 // Undefined until a command reads it: to touch `process.stdin` opens it.
 let stdin: typeof process.stdin | undefined;
 
@@ -42,13 +47,18 @@ process.exitCode = await run(process.argv.slice(2), {
     stdin = process.stdin;
     return signal ? addAbortSignal(signal, stdin) : stdin;
   },
-  // Lines that are printed at once are one system call.
   out: (line) => {
-    process.stdout.cork();
+    if (process.stdout.writableCorked === 0) {
+      process.stdout.cork();
+      process.nextTick(flushOut);
+    }
     process.stdout.write(`${line}\n`);
-    process.nextTick(() => process.stdout.uncork());
   },
-  err: (line) => process.stderr.write(`${line}\n`),
+  err: (line) => {
+    // On a terminal, and in a file for both, the lines stay in their order.
+    flushOut();
+    process.stderr.write(`${line}\n`);
+  },
   flushed: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
   },

@@ -104,7 +104,7 @@ const noteUser = async (session: Session) => {
 /** The user has changed: clear the caches, and note for whom they will be filled. */
 const userChanged = (session: Session) => {
   clearCaches();
-  void session.noteSignal().catch(() => false);
+  session.noteSignal().catch(() => {});
 };
 
 /** Push the provider once per page, unless somebody else has pushed one with the same id. */
@@ -126,8 +126,8 @@ const OPTIONS = { name: ['uid2', 'euid'], networkCode: 'string', register: 'bool
 
 /** By product: the id in Google's list of providers, and the global that Google's hosted script calls. */
 const NAMES = {
-  uid2: ['uidapi.com', 'getUid2AdvertisingToken'],
-  euid: ['euid.eu', 'getEuidAdvertisingToken'],
+  uid2: { standard: 'uidapi.com', hosted: 'getUid2AdvertisingToken' },
+  euid: { standard: 'euid.eu', hosted: 'getEuidAdvertisingToken' },
 } as const;
 
 /**
@@ -146,7 +146,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   if (typeof window === 'undefined') return () => {}; // on a server
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectSecureSignals', session);
   const { name = 'uid2', networkCode, register = true } = options;
-  const [standard, hosted] = NAMES[name];
+  const { standard, hosted } = NAMES[name];
   const id = networkCode ?? standard;
   const provider = ((page[SHARED] ??= {})[id] ??= createProvider());
 

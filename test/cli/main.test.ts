@@ -1,9 +1,14 @@
-import { spawn } from 'node:child_process';
+import { type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import { type Credentials, createOperator } from '../../src/operator/index.ts';
+import { listen } from '../../src/operator/node.ts';
 
 const COMMAND = ['--import', 'tsx', 'src/cli/main.ts'];
 const cwd = new URL('../..', import.meta.url);
@@ -58,6 +63,23 @@ describe('the process of tessera', () => {
     child.kill('SIGTERM');
     expect(await exit).toEqual([null, 'SIGTERM']);
     socket.destroy();
+  });
+
+  test('standard output and standard error in one file keep their order', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tessera-output-'));
+    const file = await open(join(folder, 'both.txt'), 'w');
+    const operator = createOperator({ roles: ['MAPPER'] });
+    const service = await listen(operator, { port: 0 });
+    const [{ apiKey, clientSecret }] = operator.participants as [Credentials];
+    const connection = { TESSERA_BASE_URL: service.url, TESSERA_API_KEY: apiKey, TESSERA_CLIENT_SECRET: clientSecret };
+    const args = [...COMMAND, 'buckets', '--since', '2030-01-01'];
+    const stdio: StdioOptions = ['ignore', file.fd, file.fd];
+    const child = spawn(process.execPath, args, { cwd, env: { ...env, ...connection }, stdio });
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    await Promise.all([file.close(), service.close()]);
+    const written = await readFile(join(folder, 'both.txt'), 'utf8');
+    await rm(folder, { recursive: true });
+    expect(written).toMatch(/^bucketId,rotatedAt\n0 rotated; .*\n$/);
   });
 
   test('an operator whose standard error is closed goes on', async () => {
