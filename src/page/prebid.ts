@@ -54,9 +54,9 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
   const { pbjs, name = 'uid2' } = options;
   // Not declared globally: that would conflict with Prebid's own types.
   const page = window as { pbjs?: Prebid };
-  // An element or a frame of that name is no own property of `window`: Prebid's snippet puts its global before it.
-  if (!pbjs && !Object.hasOwn(page, 'pbjs')) page.pbjs = {};
-  const prebid = pbjs ?? (page.pbjs ??= {});
+  // As `ownGlobal` of clobbering.ts, which is not imported: an adapter is built as one file.
+  const own = Object.hasOwn(page, 'pbjs') ? page.pbjs : undefined;
+  const prebid = pbjs ?? own ?? (page.pbjs = {});
   const que = (call: () => void) => (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
   const forget =
     typeof __TESSERA_PRODUCTION__ === 'undefined' ? noteConnection('connectPrebid', prebid, name) : undefined;

@@ -80,8 +80,9 @@ const attempt = (work: () => void) => {
  * only together with the global.
  */
 const googletag = (): Google => {
-  // An element or a frame of that name is no own property of `window`.
-  const google = (page.googletag = (Object.hasOwn(page, 'googletag') && page.googletag) || {});
+  // As `ownGlobal` of clobbering.ts, which is not imported: an adapter is built as one file.
+  const own = Object.hasOwn(page, 'googletag') ? page.googletag : undefined;
+  const google = own ?? (page.googletag = {});
   google.cmd ??= [] as (() => void)[];
   return google;
 };

@@ -101,11 +101,14 @@ export async function supply(shell: Shell, input: unknown, userHash: string | un
 function waitFor<T>(shell: Shell, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
   let off = () => {};
   const found = new Promise<T>((resolve, reject) => {
-    off = shell.events.on('reconciled', () =>
-      Promise.resolve()
-        .then(check)
-        .then((value) => value && resolve(value), reject),
-    );
+    off = shell.events.on('reconciled', () => {
+      try {
+        const value = check();
+        if (value !== undefined) resolve(value);
+      } catch (error) {
+        reject(error);
+      }
+    });
   });
   reconcile(shell);
   return withTimeout(timeoutMs, found, what).finally(off);

@@ -19,6 +19,18 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
+/** An operator that records the address of each caller. */
+const recordAddresses = () => {
+  const seen: (string | undefined)[] = [];
+  const operator = {
+    fetch: async (_: Request, { address }: { address?: string | undefined }) => {
+      seen.push(address);
+      return new Response();
+    },
+  };
+  return { seen, operator };
+};
+
 describe('listen', () => {
   test('serves generate and refresh, with repeated leading slashes too', async () => {
     const service = createTestService();
@@ -196,13 +208,7 @@ describe('listen', () => {
   });
 
   test('gives the operator the address of the client, from the proxy only if it is trusted', async () => {
-    const seen: (string | undefined)[] = [];
-    const operator = {
-      fetch: async (_: Request, { address }: { address?: string | undefined }) => {
-        seen.push(address);
-        return new Response();
-      },
-    };
+    const { seen, operator } = recordAddresses();
     const forwarded = (addresses: string) => ({ headers: { 'x-forwarded-for': addresses } });
     const { headers } = forwarded('198.51.100.1, 203.0.113.7');
     const [direct, proxied] = [
@@ -220,13 +226,7 @@ describe('listen', () => {
   });
 
   test('a client that resets its connection does not escape the limit of an address', async () => {
-    const seen: (string | undefined)[] = [];
-    const operator = {
-      fetch: async (_: Request, { address }: { address?: string | undefined }) => {
-        seen.push(address);
-        return new Response();
-      },
-    };
+    const { seen, operator } = recordAddresses();
     const { port } = await start(operator, { port: 0 });
     const socket = connect(port, '127.0.0.1', () => {
       socket.write('GET /ops/healthcheck HTTP/1.1\r\nHost: operator.test\r\n\r\n');

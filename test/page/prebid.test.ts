@@ -34,6 +34,18 @@ const createPrebid = (userIds: unknown = []) => {
   };
 };
 
+/** A session with a token, connected to a Prebid that has loaded. */
+const openConnected = async () => {
+  const fixture = createOperatorFixture();
+  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
+  const prebid = createPrebid();
+  prebid.load();
+  connectPrebid(session, { pbjs: prebid.pbjs });
+  await session.ready;
+  await fixture.settle();
+  return { fixture, session, ...prebid };
+};
+
 test('a call that is queued before Prebid loads sets the token of the moment in which it loads', async () => {
   const fixture = createOperatorFixture();
   const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
@@ -48,13 +60,7 @@ test('a call that is queued before Prebid loads sets the token of the moment in 
 });
 
 test('Prebid is configured once for each token, and not for other changes of the session', async () => {
-  const fixture = createOperatorFixture();
-  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
-  const { pbjs, load, config } = createPrebid();
-  load();
-  connectPrebid(session, { pbjs });
-  await session.ready;
-  await fixture.settle();
+  const { fixture, session, config } = await openConnected();
   const first = config();
   expect(first).toMatchObject({ userIds: [{ name: 'uid2' }] });
   fixture.network(async () => new Response(null, { status: 503 }));
@@ -138,13 +144,7 @@ test('disconnecting before Prebid loads leaves its configuration unchanged', asy
 });
 
 test('a logout removes the token although a later configuration of the page has left the entry out', async () => {
-  const fixture = createOperatorFixture();
-  const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
-  const { pbjs, load, own } = createPrebid();
-  load();
-  connectPrebid(session, { pbjs });
-  await session.ready;
-  await fixture.settle();
+  const { fixture, session, pbjs, own } = await openConnected();
   pbjs.setConfig!({ userSync: { userIds: [{ name: 'sharedId' }] } });
   // Prebid keeps the value of an entry that is left out.
   expect(own()).toBeUndefined();

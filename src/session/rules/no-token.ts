@@ -29,7 +29,7 @@ export function noTokenError(stored: SessionRecord, page: PageState, now: number
     const text = 'The service refused the refresh token permanently; a new set is needed.';
     return new TokenError('refresh_rejected', isDevelopment ? text : undefined);
   }
-  // Any other failure, such as that of a store, has not kept a token away.
+  // Any other failure, such as one of the store, is not the reason.
   if (page.lastError && (record.set || page.provideResult === 'failed')) return page.lastError;
   const brief = page.provideResult ?? (record.set ? 'expired' : 'empty');
   return new TokenError('no_token', isDevelopment ? noTokenReason(record, page, now) : `no_token: ${brief}`);

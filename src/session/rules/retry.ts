@@ -155,7 +155,7 @@ export function attemptStarted(
     startedAt: now,
     isRunning: true,
     isLocked,
-    // A time limit may be longer than any number that a record may hold.
+    // A longer one, as of a `timeoutMs` of 1e16, would not be read again: see `parseRetry`.
     leaseMs: Math.min(leaseMs, MAX_WAIT_MS),
     waitMs: 0,
     retryAfterMs: 0,
