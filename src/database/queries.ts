@@ -2,6 +2,7 @@
  * Queries over an engine, or over one of its transactions. Both engines have the same two methods under different names.
  */
 
+import { parameterOf } from './array-parameter.ts';
 import { storageError } from './engine-errors.ts';
 import type { Queries, Row, Value } from './types.ts';
 
@@ -17,7 +18,7 @@ export function createQueries(executor: Executor): Queries {
   return {
     query: async <R extends object = Row>(sql: string, params: readonly Value[] = []) => {
       try {
-        return (await executor.query(sql, [...params])).rows as R[];
+        return (await executor.query(sql, params.map(parameterOf))).rows as R[];
       } catch (error) {
         throw storageError(error, 'a statement failed');
       }

@@ -26,7 +26,7 @@ const FROM_V2 = 'bucket_id IS NOT NULL';
 
 /** Each key once, in the order of the primary key: sorting here is cheaper than in the database. */
 function inOrder(keys: readonly Key[]): Key[] {
-  const byText = new Map(keys.map((key) => [`${key.type} ${key.hash}`, key]));
+  const byText = new Map(keys.map((key) => [`${key.hash} ${key.type}`, key]));
   return [...byText.keys()].sort().map((text) => byText.get(text)!);
 }
 

@@ -173,22 +173,24 @@ const processChunk = async ({
   job: { selection, signal },
   chunkSize,
   report,
+  stop,
 }: RunningJob): Promise<number> => {
   const { database, requestMappings } = context;
   const result = await indexedTransaction(database, async (queries) => {
     const keys = await claimRows(queries, selection, chunkSize);
-    if (keys.length === 0) return { claimed: 0, rows: [] };
+    if (keys.length === 0 || stop.isStopped) return { claimed: 0, rows: [] };
     const { rows, failure } = await requestMappings(keys, signal);
+    // Before the claim ends: another worker that claims the same rows then does not request them again.
+    if (failure) stop.fail(failure.error);
     if (rows.length > 0) await writeAnswers(queries, rows);
     const inBuckets = rows.filter(({ bucketId }) => bucketId !== null);
     // A loop: Math.min(...values) fails for many thousand values.
     const oldest = inBuckets.reduce((at, { answeredAt }) => Math.min(at, answeredAt), Number.POSITIVE_INFINITY);
     if (inBuckets.length > 0) await keepCheckedFrom(queries, oldest);
     // The transaction commits: it keeps the batches before a failed one.
-    return { claimed: keys.length, rows, failure };
+    return { claimed: keys.length, rows };
   });
   if (result.rows.length > 0) await report.addAnswers(result.rows);
-  if (result.failure) throw result.failure.error;
   return result.claimed;
 };
 

@@ -69,7 +69,7 @@ const markRows = async (queries: Queries, buckets: ReadonlyMap<string, number>):
       SELECT m.type, m.hash FROM unnest($1::text[], $2::text[], $3::bigint[]) AS given (type, hash, answered_at)
         JOIN tessera_mappings m ON m.type = given.type AND m.hash = given.hash
         WHERE m.answered_at = given.answered_at AND m.due_at IS NULL
-        ORDER BY m.type, m.hash FOR UPDATE OF m
+        ORDER BY m.hash, m.type FOR UPDATE OF m
     )
     UPDATE tessera_mappings m SET due_at = ${ROTATED} FROM found WHERE m.type = found.type AND m.hash = found.hash`,
     [due.map(({ type }) => type), due.map(({ hash }) => hash), due.map(({ at }) => at)],

@@ -38,9 +38,9 @@ export async function* pages(
       // Otherwise the planner reads all rows after the last one, and sorts them.
       await queries.script('SET LOCAL enable_sort = off');
       return queries.query<Mapping>(
-        `SELECT ${COLUMNS} FROM tessera_mappings WHERE (type, hash) > ($1, $2) AND ($3::text IS NULL OR state = $3)
-          ORDER BY type, hash LIMIT ${PAGE_SIZE}`,
-        [type, hash, state ?? null],
+        `SELECT ${COLUMNS} FROM tessera_mappings WHERE (hash, type) > ($1, $2) AND ($3::text IS NULL OR state = $3)
+          ORDER BY hash, type LIMIT ${PAGE_SIZE}`,
+        [hash, type, state ?? null],
       );
     });
     if (page.length > 0) yield page;

@@ -49,6 +49,8 @@ export const TABLES: Migrations = {
       rewritten bigint NOT NULL DEFAULT 0
     );
     INSERT INTO tessera_mapping_upkeep DEFAULT VALUES;`,
+    // Nearly every comparison ends at the first column, which used to be the type.
+    'ALTER TABLE tessera_mappings DROP CONSTRAINT tessera_mappings_pkey, ADD PRIMARY KEY (hash, type)',
   ],
 };
 

@@ -41,10 +41,27 @@ describe.each(KINDS)('%s', (kind) => {
       nothing: null,
       bigs: [1, 2 ** 40],
       texts: ['a', 'b,"c"', '{}', '\\', '', 'NULL', null],
+      unescaped: ['a', "b,'c'", '{}', '[]', '', 'NULL', 'null', null, 'é 🙂'],
+      numbers: [-1, null, 2 ** 53 - 1],
+      flags: [true, null, false],
       blobs: [Uint8Array.from([7, 0]), new Uint8Array()],
       nobody: [],
     };
-    const types = ['bigint', 'integer', 'text', 'bytea', 'boolean', 'text', 'bigint[]', 'text[]', 'bytea[]', 'text[]'];
+    const types = [
+      'bigint',
+      'integer',
+      'text',
+      'bytea',
+      'boolean',
+      'text',
+      'bigint[]',
+      'text[]',
+      'text[]',
+      'bigint[]',
+      'boolean[]',
+      'bytea[]',
+      'text[]',
+    ];
     const names = Object.keys(row);
     const select = names.map((name, at) => `$${at + 1}::${types[at]} AS ${name}`).join(', ');
     const [back] = await database.query(`SELECT ${select}`, Object.values(row));

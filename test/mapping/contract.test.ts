@@ -255,7 +255,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     const found = async (state: MappingState) => {
       const states: string[] = [];
       for await (const { type, ...entry } of mappings.entries({ state })) states.push(`${type} ${entry.state}`);
-      return states;
+      return states.toSorted();
     };
     expect(await found('optedOut')).toEqual(['email optedOut']);
     expect(await found('mapped')).toEqual(['email mapped', 'email mapped', 'email mapped', 'phone mapped']);

@@ -2,7 +2,8 @@
 
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
-import type { Database, Queries } from '../../src/database/index.ts';
+import { type Database, migrate, type Queries } from '../../src/database/index.ts';
+import { TABLES } from '../../src/mapping/tables.ts';
 import { freshLocation, type Kind } from '../database/locations.ts';
 import { people, service } from './fixtures.ts';
 
@@ -13,7 +14,7 @@ const watched = async (kind: Kind, onPage: (sql: string, params: unknown[], quer
   const watch = <Q extends Queries>(queries: Q): Q => ({
     ...queries,
     query: async (sql, params) => {
-      if (sql.includes('(type, hash) > ($1, $2)')) await onPage(sql, params as unknown[], queries);
+      if (sql.includes('(hash, type) > ($1, $2)')) await onPage(sql, params as unknown[], queries);
       return queries.query(sql, params);
     },
   });
@@ -70,3 +71,24 @@ test('a check of opt-outs sends one request at a time, and reads the next page m
   its.fault = undefined;
   expect(await mappings.counts()).toMatchObject({ mapped: 5_008, optedOut: 2 });
 });
+
+test.each<Kind>(['pglite', 'postgres'])(
+  'on %s tables of version 1 are updated, and keep their mappings',
+  async (kind) => {
+    const database = await openDatabase(await freshLocation(kind));
+    onTestFinished(() => database.close());
+    await migrate(database, { ...TABLES, steps: TABLES.steps.slice(0, 1) });
+    const hashes = ['c', 'a', 'b'].map((letter) => Buffer.alloc(32, letter).toString('base64'));
+    for (const [index, type] of ['email', 'phone', 'email'].entries())
+      await database.query("INSERT INTO tessera_mappings (type, hash, state, due_at) VALUES ($1, $2, 'pending', 0)", [
+        type,
+        hashes[index]!,
+      ]);
+    const mappings = await service().open(database);
+    const found = [];
+  for await (const { hash } of mappings.entries()) found.push(hash);
+    expect(found).toEqual(hashes.toSorted());
+    expect(await mappings.map([])).toMatchObject({ mapped: 3 });
+    expect(await mappings.find({ phoneHash: hashes[1]! })).toMatchObject({ state: 'mapped' });
+  },
+);

@@ -1,0 +1,20 @@
+/**
+ * Writes arrays as text. Both engines do that themselves, but escape each element by regular expressions: for the thousands of
+ * rows of one statement that takes longer than the rest of the work in this process.
+ */
+
+import type { Value } from './types.ts';
+
+const isPlain = (element: Value): boolean =>
+  element === null || typeof element === 'string' || Number.isSafeInteger(element);
+
+/**
+ * Convert the value of a parameter: an array of strings, whole numbers and nulls becomes PostgreSQL's text form of an array.
+ *
+ * Without an escape, JSON differs from that form in the brackets alone. The engine converts arrays that need one, and all other values.
+ */
+export function parameterOf(value: Value): Value {
+  if (!Array.isArray(value) || !value.every(isPlain)) return value;
+  const json = JSON.stringify(value);
+  return json.includes('\\') ? value : `{${json.slice(1, -1)}}`;
+}
