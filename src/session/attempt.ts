@@ -1,25 +1,42 @@
 /**
- * One attempt to get a token: a call of `provide`, or a refresh as the only tab.
+ * One attempt to get a token: a call of `provide`, or a refresh as the only tab. It writes what it brings, and notes how it ended.
  *
- * An attempt returns an outcome. When to start one and what follows from its outcome is decided elsewhere; what it must
- * write while it holds the lock, it asks of its ports.
+ * When an attempt starts is decided in `rules/`.
  */
 
 import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
-import type { Answer, TokenSet } from '../token/token-set.ts';
-import type { RefreshAnswer } from './browser/refresh-request.ts';
-import type { LockResult } from './browser/tabs.ts';
+import type { Answer } from '../token/token-set.ts';
+import { refreshSet } from './browser/refresh-request.ts';
 import { parseGiven, warnIfNoSet } from './given-answer.ts';
-import type { ProvideOption, ProvideRequest } from './options.ts';
+import type { ProvideOption, ProvideRequest, Settings } from './options.ts';
 import { htmlFault, pathOf, provideFault, responseFault } from './provide-fault.ts';
-import type { AttemptPlan, ProvidePlan, RefreshPlan } from './rules/page-state.ts';
-import type { SessionRecord } from './rules/record.ts';
-import type { Claim } from './rules/refresh.ts';
+import {
+  type AttemptEnd,
+  type AttemptPlan,
+  attemptEnded,
+  type ProvidePlan,
+  type RefreshPlan,
+} from './rules/page-state.ts';
+import {
+  ifSameSet,
+  isSameSet,
+  optedOut,
+  provideClaimed,
+  provideEnded,
+  type SessionRecord,
+  setByProvide,
+} from './rules/record.ts';
+import { type Claim, claimRefresh, refreshAnswered, refreshFailed } from './rules/refresh.ts';
+import { isRefusal } from './rules/retry.ts';
+import { commit, commitAnswer, followClock, INTERNAL, reconcile, reportError, type Shell, setPage } from './shell.ts';
 import { withTimeout } from './timeout.ts';
 
+/** How much longer than its own limit another tab's refresh is waited for, ms. */
+export const OTHER_TAB_MARGIN_MS = 2_000;
+
 /** How an attempt ended. */
-export type Outcome =
+type Outcome =
   /** The service or `provide` answered, and the answer is written. */
   | { readonly type: 'answered' }
   /** Another tab is refreshing, or calls `provide`. */
@@ -29,72 +46,82 @@ export type Outcome =
   /** It failed; `sent` is absent if nothing was sent. */
   | { readonly type: 'failed'; readonly error: TokenError; readonly sent?: SessionRecord | undefined };
 
-/** What an attempt needs of the session around it. */
-export interface AttemptPorts {
-  readonly timeoutMs: number;
-  readonly provide: ProvideOption | undefined;
-  withLock<T>(work: (lock: LockResult) => Promise<T>): Promise<T>;
-  /** Read the record again and, in the same atomic update, note that an attempt starts. */
-  claim(isExplicit: boolean, hasLock: boolean): Promise<Claim>;
-  send(set: TokenSet, signal: AbortSignal): Promise<RefreshAnswer>;
-  /**
-   * Read the record again: whether it still needs a set. Without the Web Lock the record has a lease: `other_tab` if another
-   * tab holds it.
-   */
-  claimProvide(hasLock: boolean): Promise<'claimed' | 'other_tab' | 'superseded'>;
-  /** Release the lease. */
-  releaseProvide(): Promise<unknown>;
-  /** Write what `provide` returned, unless it is late; undefined: nobody is signed in. */
-  recordProvided(answer: Answer | undefined): Promise<void>;
-  /** Write the service's answer to `sent`. */
-  write(sent: SessionRecord, answer: RefreshAnswer): Promise<void>;
+/** What one attempt works with. */
+interface Attempt {
+  readonly shell: Shell;
+  /** The record at its start. */
+  readonly before: SessionRecord;
+  /** Aborts it: the outcome is `failed` or `superseded` then. */
+  readonly signal: AbortSignal;
+  /** This tab holds the Web Lock. Without it, a lease in the record keeps other tabs from an attempt. */
+  readonly hasLock: boolean;
 }
 
-/**
- * Run an attempt; never rejects.
- *
- * @param signal  aborts it: the outcome is `failed` or `superseded` then.
- */
-export function runAttempt(plan: AttemptPlan, ports: AttemptPorts, signal: AbortSignal): Promise<Outcome> {
-  return ports.withLock(async (lock): Promise<Outcome> => {
+/** How long other tabs wait for an attempt of this one, ms. */
+const leaseMs = ({ timeoutMs }: Settings): number => timeoutMs + OTHER_TAB_MARGIN_MS;
+
+/** Start an attempt; resolves when it has ended, with the error it failed with. */
+export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenError | undefined> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  shell.controller = controller;
+  const before = shell.records.record;
+  setPage(shell, { attempt: { plan, generation: before.generation, startedAt: shell.clock.now() } });
+  // The previous attempt may be void and still hold the Web Lock: this one would take the lock for that of another tab.
+  shell.attemptResult = shell.attemptResult
+    .then(() => runAttempt(shell, plan, before, signal))
+    .then((outcome) => endAttempt(shell, plan, outcome, signal))
+    // After a time-out the request still runs.
+    .finally(() => controller.abort());
+  return shell.attemptResult;
+}
+
+/** Run an attempt; never rejects. */
+function runAttempt(shell: Shell, plan: AttemptPlan, before: SessionRecord, signal: AbortSignal): Promise<Outcome> {
+  return shell.tabs.withLock(async (lock): Promise<Outcome> => {
     // Nobody waits for the lock any more.
     if (signal.aborted) return { type: 'superseded' };
     if (lock === 'taken' && !plan.ignoresLock) return { type: 'other_tab' };
-    const hasLock = lock === 'held';
-    return plan.kind === 'provide' ? callProvide(plan, ports, signal, hasLock) : refresh(plan, ports, signal, hasLock);
+    const attempt: Attempt = { shell, before, signal, hasLock: lock === 'held' };
+    return plan.kind === 'provide' ? callProvide(attempt, plan) : refresh(attempt, plan);
   });
 }
 
-async function callProvide(
-  { reason }: ProvidePlan,
-  ports: AttemptPorts,
-  signal: AbortSignal,
-  hasLock: boolean,
-): Promise<Outcome> {
-  const { provide, timeoutMs } = ports;
+async function callProvide(attempt: Attempt, { reason }: ProvidePlan): Promise<Outcome> {
+  const { shell, signal, hasLock } = attempt;
+  const { settings, records, clock } = shell;
   try {
     // Another tab may have brought a set before this one obtained the lock.
-    const claim = await ports.claimProvide(hasLock);
-    if (claim !== 'claimed') return { type: claim };
+    if (await isLate(attempt)) return { type: 'superseded' };
+    const claimedAt = clock.now();
+    if (!hasLock && !(await records.update(provideClaimed(claimedAt, leaseMs(settings)), INTERNAL)))
+      return { type: 'other_tab' };
     try {
       // While the store was read, consent may have been withdrawn, or the session closed.
       if (signal.aborted) return { type: 'superseded' };
-      const answer = await withTimeout(timeoutMs, ask(provide, { signal, reason }), 'provide', signal);
+      const asked = ask(settings.provide, { signal, reason });
+      const answer = await withTimeout(settings.timeoutMs, asked, 'provide', signal);
       // It may be a response, with its status.
       const response = Object(answer) as Response;
       const { status, ok } = response;
       if (isDevelopment && ok) throwIfPage(response);
       if (ok === false && status) throw responseFault(pathOf(response), status);
       const isNobody = answer === null || answer === undefined || status === 204;
-      await ports.recordProvided(isNobody ? undefined : parseGiven(answer));
+      await recordProvided(attempt, isNobody ? undefined : parseGiven(answer));
       return { type: 'answered' };
     } finally {
-      if (!hasLock) await ports.releaseProvide();
+      if (!hasLock) await records.update(provideEnded(claimedAt), INTERNAL);
     }
   } catch (error) {
     if (isDevelopment) warnIfNoSet('provide', error);
     return { type: 'failed', error: provideFault(error) };
   }
+}
+
+/** Read the record again: whether it has another set than at the start of the attempt. */
+async function isLate({ shell: { records }, before }: Attempt): Promise<boolean> {
+  await records.reload();
+  return !isSameSet(records.record, before);
 }
 
 /** Call `provide`; rejects with a TokenError, or with the error that reading what it threw has caused. */
@@ -112,24 +139,98 @@ function throwIfPage(response: Response): void {
   if (fault) throw fault;
 }
 
-async function refresh(
-  { isExplicit }: RefreshPlan,
-  ports: AttemptPorts,
-  signal: AbortSignal,
-  hasLock: boolean,
-): Promise<Outcome> {
-  const { timeoutMs } = ports;
+/** Write what `provide` returned, unless it is late; undefined: nobody is signed in. */
+async function recordProvided(attempt: Attempt, answer: Answer | undefined): Promise<void> {
+  const { shell, before } = attempt;
+  // Another tab may have logged the user in or out meanwhile.
+  if ((await isLate(attempt)) || shell.page.isClosed) return;
+  setPage(shell, { provideResult: answer ? undefined : 'nobody' });
+  if (!answer) return;
+  // Count this attempt now: writing the set raises the generation, and an attempt of an earlier generation is dropped uncounted.
+  noteEnd(shell, 'done');
+  const optedOutIfSame = (now: number) => ifSameSet(before, optedOut(now));
+  const written = commitAnswer(shell, answer, setByProvide(before, shell.page.user), 'provide', optedOutIfSame);
+  // `provide` has not failed if the write has: the record store reports that.
+  await written.catch(() => {});
+}
+
+async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<Outcome> {
+  const { shell, signal } = attempt;
+  const { timeoutMs, baseUrl, fetch } = shell.settings;
   let sent: SessionRecord | undefined;
   try {
-    const claim = await withTimeout(timeoutMs, ports.claim(isExplicit, hasLock), 'the store', signal);
+    const claim = await withTimeout(timeoutMs, claimSet(attempt, isExplicit), 'the store', signal);
     if (claim.type !== 'claimed') return claim;
     sent = claim.record;
-    const answer = await withTimeout(timeoutMs, ports.send(claim.set, signal), 'refresh', signal);
-    await ports.write(sent, answer);
+    const request = refreshSet(baseUrl, fetch, claim.set, signal);
+    const { result, dateMs } = await withTimeout(timeoutMs, request, 'refresh', signal);
+    followClock(shell);
+    // If the record has changed (newer set, logout, opt-out), this changes nothing, and memory adopts what is stored.
+    const transition = refreshAnswered(sent, result, dateMs, shell.clock.now());
+    await commit(shell, transition, { ...INTERNAL, cause: 'refresh' });
     return { type: 'answered' };
   } catch (error) {
     // Whatever is not of our making is not passed on: a parser quotes what it rejects.
     const own = error instanceof TokenError ? error : new TokenError('network', 'refresh failed');
     return { type: 'failed', error: own, sent };
   }
+}
+
+/** Read the record again and, in the same atomic update, note that a refresh starts. */
+async function claimSet({ shell, before, hasLock }: Attempt, isExplicit: boolean): Promise<Claim> {
+  const { settings, records, clock } = shell;
+  let claim: Claim = { type: 'superseded' };
+  const claimed = (record: SessionRecord) => {
+    const options = { hasLock, isExplicit, leaseMs: leaseMs(settings), wakeAttemptAt: shell.page.wakeAttemptAt };
+    claim = claimRefresh(record, before, options, clock.now());
+    return claim.type === 'claimed' ? claim.record : record;
+  };
+  await records.update(claimed, INTERNAL);
+  reconcile(shell);
+  return claim;
+}
+
+/** Note on the page how the attempt in progress has ended. */
+function noteEnd(shell: Shell, end: AttemptEnd): void {
+  const { settings, page, clock } = shell;
+  shell.page = attemptEnded(page, end, clock.now(), settings, leaseMs(settings));
+}
+
+/** Do what follows from the outcome of an attempt. */
+async function endAttempt(
+  shell: Shell,
+  plan: AttemptPlan,
+  outcome: Outcome,
+  signal: AbortSignal,
+): Promise<TokenError | undefined> {
+  const failed = outcome.type === 'failed' && !signal.aborted ? outcome : undefined;
+  const { error, sent } = failed ?? {};
+  if (error) await noteFailure(shell, plan, error, sent);
+  // Another tab may be waiting for this attempt, and the record has not changed: no other message tells it that the wait is over.
+  if (signal.aborted || shell.page.provideResult === 'nobody') shell.tabs.notify(false);
+  // By its plan: a correction of the clock makes a new object of the attempt.
+  if (shell.page.attempt?.plan === plan) {
+    const isRecorded = sent && shell.records.record.retry;
+    const failure = isRecorded ? 'failed' : 'failed_unrecorded';
+    noteEnd(shell, error ? failure : outcome.type === 'other_tab' ? 'other_tab' : 'done');
+  }
+  reconcile(shell);
+  return error;
+}
+
+/** Write a failure to the record for all tabs, and emit it: each refusal, and the first outage of a run. */
+async function noteFailure(
+  shell: Shell,
+  plan: AttemptPlan,
+  error: TokenError,
+  sent: SessionRecord | undefined,
+): Promise<void> {
+  if (sent) {
+    const failed = refreshFailed(sent, error, shell.settings, shell.clock.now(), shell.page.wakeAttemptAt);
+    if (await shell.records.update(failed, INTERNAL)) shell.tabs.notify();
+  }
+  const isRefused = plan.kind === 'refresh' && isRefusal(error);
+  reportError(shell, error, !shell.page.isErrorEmitted || isRefused);
+  setPage(shell, { isErrorEmitted: true });
+  if (plan.kind === 'provide') setPage(shell, { provideResult: 'failed' });
 }

@@ -8,7 +8,7 @@ import { throwIf, typeFault } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import type { TokenSet } from '../token/token-set.ts';
-import { OTHER_TAB_MARGIN_MS } from './attempt-lifecycle.ts';
+import { OTHER_TAB_MARGIN_MS } from './attempt.ts';
 import { parseGiven, warnIfNoSet } from './given-answer.ts';
 import type { Settings } from './options.ts';
 import { explicitPlan } from './rules/decide.ts';

@@ -5,7 +5,7 @@
  */
 
 import { isDevelopment } from '../token/development.ts';
-import { startAttempt } from './attempt-lifecycle.ts';
+import { startAttempt } from './attempt.ts';
 import { createClock } from './browser/clock.ts';
 import { watchPage } from './browser/page.ts';
 import { defaultStore } from './browser/store.ts';

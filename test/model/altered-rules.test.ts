@@ -147,8 +147,8 @@ const altered: readonly [what: string, field: Field, rule: AlteredRule, violatio
   [
     'a tab waits for ever for a lock that another script holds',
     'wild',
-    alterModule('attempt', ({ runAttempt }) => ({
-      runAttempt: (plan, ...more) => runAttempt({ ...plan, ignoresLock: false } as typeof plan, ...more),
+    alterModule('attempt', ({ startAttempt }) => ({
+      startAttempt: (shell, plan) => startAttempt(shell, { ...plan, ignoresLock: false }),
     })),
     /no token, though set|is not refreshed although it is due|`provide` is not asked/,
   ],
