@@ -16,9 +16,8 @@ import { command, demo, developmentEntries, entries, external, type ScriptFile, 
 /** Absolute, as an alias must be. */
 const path = (file: string) => `${import.meta.dirname}/${file}`;
 
-/** The constants that `src/token/development.ts` reads. */
+/** The constant that `src/token/development.ts` reads. */
 const PRODUCTION = { __TESSERA_PRODUCTION__: 'true' };
-const TERSE = { ...PRODUCTION, __TESSERA_TERSE__: 'true' };
 
 /**
  * ES modules, not minified: the user's bundler minifies. What they share is in `chunks/`.
@@ -88,7 +87,7 @@ const COMPILE_EAGERLY = '//# allFunctionsCalledOnLoad';
 function script(name: string, { source, format, noble, isDevelopment, isEager }: ScriptFile): UserConfig {
   const hints = isEager ? [COMPILE_EAGERLY] : [];
   return {
-    define: isDevelopment ? {} : TERSE,
+    define: isDevelopment ? {} : PRODUCTION,
     resolve: { alias: noble ? { './noble.ts': path(noble) } : {} },
     build: {
       // No comment in the file: a page that serves the file alone would cause a request that fails.

@@ -5,7 +5,6 @@
  * that value cannot be a token, key, secret or DII.
  */
 
-import { isTerse } from './development.ts';
 import { expectedGot } from './errors.ts';
 
 /** The longest delay of `setTimeout`, ms (24.8 days). A timer with a longer delay fires at once. */
@@ -104,37 +103,49 @@ export function isLoopback(hostname: string): boolean {
  * @throws {TypeError} naming what was expected and what came. A user, password, query, fragment or path is never quoted.
  * @example parseBaseUrl('https://operator.example/uid/') // 'https://operator.example/uid'
  */
-export function parseBaseUrl(
-  value: unknown,
-  allowInsecure?: unknown,
-  faultOf?: (value: string) => string | undefined,
-): string {
-  if (typeof value !== 'string' || !value) throw baseUrlError(kindOf(value));
-  const fault = faultOf?.(value);
-  if (fault) throw baseUrlError(fault);
-  let url: URL;
-  try {
-    url = new URL(value);
-  } catch {
-    throw baseUrlError('a string that is not an absolute URL');
-  }
-  if (url.username || url.password) throw baseUrlError('a URL with a user or password');
-  if (url.search || url.hash) throw baseUrlError('a URL with a query or fragment');
-  const isPermittedHttp = url.protocol === 'http:' && (allowInsecure === true || isLoopback(url.hostname));
-  if (url.protocol !== 'https:' && !isPermittedHttp) throw baseUrlError(schemeOf(url));
+export function parseBaseUrl(value: unknown, allowInsecure?: unknown, faultOf?: typeof addressFault): string {
+  const url = urlOf(value);
+  const isHttp = url?.protocol === 'http:' && (allowInsecure === true || isLoopback(url.hostname));
+  const isSchemePermitted = url?.protocol === 'https:' || isHttp;
+  throwIf(faultOf?.(value, url, isSchemePermitted));
+  if (!url || !isSchemePermitted || url.username || url.password || url.search || url.hash)
+    throw new TypeError(expectedGot('baseUrl', 'an absolute https URL', kindOf(value)));
   // Not `href`: it keeps a `?` or `#` that nothing follows.
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
+/** Parse a string that is an absolute URL; undefined for anything else. */
+function urlOf(value: unknown): URL | undefined {
+  try {
+    return typeof value === 'string' ? new URL(value) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
- * Name a common mistake: the address of an endpoint, or a host without a scheme.
+ * Say what is wrong with the address of an operator.
  *
- * @returns undefined for anything else.
- * @example addressFault('localhost:8080') // '"localhost:8080" without a scheme: add http://'
+ * @param url  what the URL parser makes of `value`, if it is absolute.
+ * @returns    undefined if it is accepted.
+ * @example addressFault('localhost:8080', undefined, false) // 'baseUrl: expected ..., got "localhost:8080" without a scheme: add http://'
  */
-export function addressFault(value: string): string | undefined {
+export function addressFault(value: unknown, url: URL | undefined, isSchemePermitted: boolean): string | undefined {
+  const expected = 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
+  const got = typeof value === 'string' && value ? mistakeIn(value, url, isSchemePermitted) : kindOf(value);
+  return got && expectedGot('baseUrl', expected, got);
+}
+
+/** Name a mistake in an address. The most common ones are the address of an endpoint, and a host without a scheme. */
+function mistakeIn(value: string, url: URL | undefined, isSchemePermitted: boolean): string | undefined {
   const [, version] = /(\/v[0-3])\/(?:token|identity|optout|key)\b/.exec(value) ?? [];
-  return version ? `the URL of an endpoint: leave out ${version} and what follows` : hostWithoutScheme(value);
+  if (version) return `the URL of an endpoint: leave out ${version} and what follows`;
+  const host = hostWithoutScheme(value);
+  if (host) return host;
+  if (!url) return 'a string that is not an absolute URL';
+  if (url.username || url.password) return 'a URL with a user or password';
+  if (url.search || url.hash) return 'a URL with a query or fragment';
+  return isSchemePermitted ? undefined : schemeOf(url);
 }
 
 /**
@@ -147,13 +158,6 @@ function hostWithoutScheme(value: string): string | undefined {
   if (!found) return undefined;
   const [, quoted, host] = found as unknown as [string, string, string];
   return `"${quoted}" without a scheme${isLoopback(host) ? ': add http://' : ''}`;
-}
-
-function baseUrlError(got: string): TypeError {
-  const expected = isTerse
-    ? 'an absolute https URL'
-    : 'an absolute https URL (http is accepted for localhost, or with allowInsecure: true)';
-  return new TypeError(expectedGot('baseUrl', expected, got));
 }
 
 /** Quote known schemes only: in `user:password@host` the parser takes `user:` for the scheme. */

@@ -7,11 +7,5 @@
 /** The production build defines it (`vite.config.ts`), and the bundler then drops what only development needs. */
 declare const __TESSERA_PRODUCTION__: true | undefined;
 
-/** The script-tag files of the production build define it. */
-declare const __TESSERA_TERSE__: true | undefined;
-
-/** True in the script-tag files for production: `token/`, which servers use too, leaves out remedies there. */
-export const isTerse = typeof __TESSERA_TERSE__ !== 'undefined';
-
 /** True in the development build, and in the source. */
 export const isDevelopment = typeof __TESSERA_PRODUCTION__ === 'undefined';

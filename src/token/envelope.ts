@@ -9,15 +9,12 @@
  *
  * Plaintext of the first two: time[8] (epoch ms, signed, big-endian), nonce[8], JSON (UTF-8). Plaintext of the third: the
  * JSON alone. This file knows nothing of HTTP or of what the JSON means. See docs/protocol.md, "Envelopes".
- *
- * The script-tag files for production have no messages of this file: a session replaces them.
  */
 
 import type { Bytes } from './bytes.ts';
 import { concat, fromB64, fromUtf8, int64, readInt64, utf8 } from './bytes.ts';
 import type { AesKey } from './cipher.ts';
-import { aesKey, IV_LENGTH, openAes, sealAes, TAG_LENGTH } from './cipher.ts';
-import { isTerse } from './development.ts';
+import { aesKey, MIN_SEALED_LENGTH, openAes, sealAes } from './cipher.ts';
 import { expectedGot, TokenError } from './errors.ts';
 
 /** The first byte of every request envelope. */
@@ -25,7 +22,6 @@ export const REQUEST_VERSION = 1;
 /** Length of the nonce of a request or response, bytes. */
 export const NONCE_LENGTH = 8;
 const HEADER_LENGTH = 8 + NONCE_LENGTH;
-const MIN_SEALED_LENGTH = IV_LENGTH + TAG_LENGTH;
 /** Length of a request envelope without payload, the shortest there is: 45 bytes. */
 export const SMALLEST_REQUEST = 1 + MIN_SEALED_LENGTH + HEADER_LENGTH;
 /** Length of a response envelope without payload: 44 bytes. */
@@ -115,9 +111,7 @@ export async function openRefresh(bodyB64: string, keyB64: string): Promise<stri
   try {
     sealed = fromB64(bodyB64);
   } catch (cause) {
-    const fault = isTerse
-      ? undefined
-      : expectedGot('refresh response', 'base64', `another string of ${bodyB64.length} characters`);
+    const fault = expectedGot('refresh response', 'base64', `another string of ${bodyB64.length} characters`);
     throw new TokenError('malformed_response', fault, { cause });
   }
   return textOf(await open(() => aesKey(fromB64(keyB64)), sealed));
@@ -141,15 +135,13 @@ async function openMessage(key: AesKey, sealed: Bytes): Promise<Message> {
 /** Decrypt. `keyOf` throws for a key that is none, which is a failed decryption like any other. */
 async function open(keyOf: () => AesKey | Promise<AesKey>, sealed: Bytes): Promise<Bytes> {
   if (sealed.length < MIN_SEALED_LENGTH) {
-    const fault = isTerse
-      ? undefined
-      : expectedGot('envelope', `${MIN_SEALED_LENGTH} bytes or more`, `${sealed.length} bytes`);
+    const fault = expectedGot('envelope', `${MIN_SEALED_LENGTH} bytes or more`, `${sealed.length} bytes`);
     throw new TokenError('malformed_response', fault);
   }
   try {
     return await openAes(await keyOf(), sealed);
   } catch (cause) {
-    const fault = isTerse ? undefined : expectedGot('envelope', 'bytes sealed under this key', 'others');
+    const fault = expectedGot('envelope', 'bytes sealed under this key', 'others');
     throw new TokenError('decrypt_failed', fault, { cause });
   }
 }
@@ -158,7 +150,7 @@ function textOf(bytes: Uint8Array): string {
   try {
     return fromUtf8(bytes);
   } catch (cause) {
-    const fault = isTerse ? undefined : expectedGot('plaintext', 'UTF-8', 'other bytes');
+    const fault = expectedGot('plaintext', 'UTF-8', 'other bytes');
     throw new TokenError('malformed_response', fault, { cause });
   }
 }

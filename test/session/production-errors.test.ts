@@ -21,8 +21,8 @@ import {
   success,
 } from './fixtures.ts';
 
-// Before the imports: `src/token/development.ts` reads them when it is loaded.
-vi.hoisted(() => Object.assign(globalThis, { __TESSERA_PRODUCTION__: true, __TESSERA_TERSE__: true }));
+// Before the imports: `src/token/development.ts` reads it when it is loaded.
+vi.hoisted(() => Object.assign(globalThis, { __TESSERA_PRODUCTION__: true }));
 
 const { memoryStore } = await import('../../src/session/index.ts');
 const fixture = fixtureForEachTest();
@@ -240,12 +240,8 @@ describe('a consent gate', () => {
 
 test('a wrong base URL is a TypeError without a remedy', () => {
   const open = (baseUrl: string) => () => fixture.open({ baseUrl });
-  expect(open('operator.example')).toThrow(
-    new TypeError('baseUrl: expected an absolute https URL, got a string that is not an absolute URL'),
-  );
-  expect(open('http://operator.example')).toThrow(
-    new TypeError('baseUrl: expected an absolute https URL, got the scheme "http:"'),
-  );
+  for (const baseUrl of ['operator.example', 'http://operator.example'])
+    expect(open(baseUrl)).toThrow(new TypeError('baseUrl: expected an absolute https URL, got string'));
 });
 
 test('a second session of one name, a mistake in an argument and a blocked request are not warned of', async () => {

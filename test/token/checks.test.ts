@@ -179,8 +179,8 @@ describe('parseBaseUrl', () => {
   test('accepts http to another machine only if allowInsecure is true itself', () => {
     expect(parseBaseUrl('http://operator.example/', true)).toBe('http://operator.example');
     for (const allowInsecure of [undefined, false, 1, 'true', {}])
-      expect(() => parseBaseUrl('http://operator.example', allowInsecure)).toThrow('got the scheme "http:"');
-    expect(() => parseBaseUrl('ftp://operator.example', true)).toThrow('got the scheme "ftp:"');
+      expect(() => parseBaseUrl('http://operator.example', allowInsecure, addressFault)).toThrow('the scheme "http:"');
+    expect(() => parseBaseUrl('ftp://operator.example', true, addressFault)).toThrow('got the scheme "ftp:"');
   });
 
   test.each<[value: unknown, got: string]>([
@@ -220,8 +220,23 @@ describe('parseBaseUrl', () => {
     );
   });
 
-  test('without the naming of mistakes, a host is not quoted', () => {
-    expect(() => parseBaseUrl('operator.example')).toThrow(/got a string that is not an absolute URL$/);
+  test.each<[value: unknown, got: string]>([
+    [undefined, 'undefined'],
+    ['', 'empty string'],
+    [new URL('https://operator.example'), 'object'],
+    ['operator.example', 'string'],
+    ['http://operator.example', 'string'],
+    ['ftp://operator.example', 'string'],
+    ['https://made-up-user@operator.example', 'string'],
+    ['https://:made-up-password@operator.example', 'string'],
+    ['https://operator.example?made-up-query', 'string'],
+    ['https://operator.example#made-up-fragment', 'string'],
+  ])('without the naming of mistakes, %j is refused and its type alone named', (value, got) => {
+    expect(() => parseBaseUrl(value)).toThrow(new TypeError(`baseUrl: expected an absolute https URL, got ${got}`));
+  });
+
+  test('the address of an endpoint is a mistake only where mistakes are named', () => {
+    expect(parseBaseUrl('https://operator.example/v2/token/refresh')).toMatch(/refresh$/);
   });
 
   test.each([

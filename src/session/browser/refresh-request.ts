@@ -3,9 +3,10 @@
  * store, announce or repeat anything.
  */
 
+import { fromB64, fromUtf8 } from '../../token/bytes.ts';
+import { aesKey, MIN_SEALED_LENGTH, openAes } from '../../token/cipher.ts';
 import { isDevelopment } from '../../token/development.ts';
-import { openRefresh } from '../../token/envelope.ts';
-import { TokenError, type TokenErrorDetails } from '../../token/errors.ts';
+import { type ErrorCode, TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
 import { ignoreFailure } from '../ignore-failure.ts';
 import { networkReason, responseTypeFault, statusRemedy, unsealedReason } from '../network-reason.ts';
@@ -100,19 +101,27 @@ async function readText(response: Response): Promise<string> {
   }
 }
 
-/** Open and parse the body of a 200 answer. What was opened is quoted in no error. */
+/**
+ * Open and parse the body of a 200 answer. What was opened is quoted in no error.
+ *
+ * As `openRefresh` of `token/envelope.ts` does, without its messages.
+ */
 async function open(text: string, keyB64: string, details: TokenErrorDetails, baseUrl: string): Promise<Answer> {
+  let code: ErrorCode = 'malformed_response';
   try {
-    return parsePlainAnswer(JSON.parse(await openRefresh(text, keyB64)));
-  } catch (error) {
-    if (error instanceof TokenError && error.code === 'decrypt_failed')
-      throw new TokenError('decrypt_failed', isDevelopment ? UNOPENED : undefined, details);
-    throw new TokenError(
-      'malformed_response',
-      isDevelopment ? MALFORMED + unsealedReason(text, baseUrl) : undefined,
-      details,
-    );
+    const sealed = fromB64(text);
+    if (sealed.length >= MIN_SEALED_LENGTH) code = 'decrypt_failed';
+    const opened = await openAes(await aesKey(fromB64(keyB64)), sealed);
+    code = 'malformed_response';
+    return parsePlainAnswer(JSON.parse(fromUtf8(opened)));
+  } catch {
+    throw new TokenError(code, isDevelopment ? unopenedFault(code, text, baseUrl) : undefined, details);
   }
+}
+
+/** Say why an answer was not opened; for the development build. */
+function unopenedFault(code: ErrorCode, text: string, baseUrl: string): string {
+  return code === 'decrypt_failed' ? UNOPENED : MALFORMED + unsealedReason(text, baseUrl);
 }
 
 /**
