@@ -49,14 +49,15 @@ export type TokenAnswer =
   | { readonly status: 'optout' }
   | WireTokenSet;
 
-const WIRE_NAMES = {
-  advertisingToken: 'advertising_token',
-  refreshToken: 'refresh_token',
-  responseKeyB64: 'refresh_response_key',
-  refreshAt: 'refresh_from',
-  expiresAt: 'identity_expires',
-  endsAt: 'refresh_expires',
-} satisfies Record<keyof TokenSet, keyof WireTokenSet>;
+/** Of each field its wire name and its type. An instant is not before the one above it. */
+const FIELDS: Readonly<Record<keyof TokenSet, readonly [wireName: keyof WireTokenSet, type: 'string' | 'number']>> = {
+  advertisingToken: ['advertising_token', 'string'],
+  refreshToken: ['refresh_token', 'string'],
+  responseKeyB64: ['refresh_response_key', 'string'],
+  refreshAt: ['refresh_from', 'number'],
+  expiresAt: ['identity_expires', 'number'],
+  endsAt: ['refresh_expires', 'number'],
+};
 
 // Milliseconds from 2001 to beyond the year 9999. Seconds are below this range, microseconds above it.
 const EARLIEST = 1e12;
@@ -84,29 +85,22 @@ const KEY_B64 = /^[A-Za-z\d+/]{43}=?$/;
 export function parseTokenSet(input: unknown, own = false): TokenSet {
   throwFault(typeFault('token set', 'object', input));
   const members = input as Record<string, unknown>;
-  const nameOf = (field: keyof TokenSet) => (own ? field : WIRE_NAMES[field]);
-  const valueIn = (field: keyof TokenSet, type: string) => {
-    const value = members[nameOf(field)];
-    throwFault(typeFault(nameOf(field), type, value));
-    return value;
-  };
-  const stringIn = (field: keyof TokenSet) => valueIn(field, 'string') as string;
-  const instantIn = (field: keyof TokenSet, earliest: number) => {
-    const instant = valueIn(field, 'number') as number;
-    if (instant < earliest || instant > LATEST)
-      throwFault(expectedGot(nameOf(field), `epoch ms from ${earliest} to ${LATEST}`, instant));
-    return instant;
-  };
-
-  const advertisingToken = stringIn('advertisingToken');
-  const refreshToken = stringIn('refreshToken');
-  const responseKeyB64 = stringIn('responseKeyB64');
-  if (!KEY_B64.test(responseKeyB64))
-    throwFault(expectedGot(nameOf('responseKeyB64'), 'base64 of 32 bytes', `${responseKeyB64.length} characters`));
-  const refreshAt = instantIn('refreshAt', EARLIEST);
-  const expiresAt = instantIn('expiresAt', refreshAt);
-  const endsAt = instantIn('endsAt', expiresAt);
-  return { advertisingToken, refreshToken, responseKeyB64, refreshAt, expiresAt, endsAt };
+  const set: Record<string, unknown> = {};
+  let earliest = EARLIEST;
+  for (const [field, [wireName, type]] of Object.entries(FIELDS)) {
+    const name = own ? field : wireName;
+    const value = members[name];
+    throwFault(typeFault(name, type, value));
+    if (field === 'responseKeyB64' && !KEY_B64.test(value as string))
+      throwFault(expectedGot(name, 'base64 of 32 bytes', `${(value as string).length} characters`));
+    if (typeof value === 'number') {
+      if (value < earliest || value > LATEST)
+        throwFault(expectedGot(name, `epoch ms from ${earliest} to ${LATEST}`, value));
+      earliest = value;
+    }
+    set[field] = value;
+  }
+  return set as unknown as TokenSet;
 }
 
 /**
