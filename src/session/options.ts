@@ -114,6 +114,15 @@ const TYPES: Record<keyof SessionOptions, string> = {
 /** `console.debug` is hidden by default in Chromium. */
 const CONSOLE = { debug: (...said: unknown[]) => console.log(...said) };
 
+/** Check the names of all members, and the types of those that are given. */
+function checkMembers(path: string, types: Readonly<Record<string, string>>, given: object): void {
+  throwIf(nameFault(path, Object.keys(types), given));
+  for (const [name, type] of Object.entries(types)) {
+    const value = (given as Record<string, unknown>)[name];
+    if (type !== 'any' && value !== undefined) throwIf(typeFault(path + name, type, value));
+  }
+}
+
 /** Check an object of methods that may be left out. */
 function checkMethods(name: string, value: object | undefined, methods: readonly string[]): void {
   if (value === undefined) return;
@@ -128,21 +137,14 @@ function checkMethods(name: string, value: object | undefined, methods: readonly
  */
 export function parseOptions(options: SessionOptions): Settings {
   throwIf(typeFault('options', 'object', options));
-  const given: Partial<SessionOptions> = options;
-  throwIf(nameFault('', Object.keys(TYPES), given));
-  for (const [option, type] of Object.entries(TYPES)) {
-    const value = given[option as keyof SessionOptions];
-    if (type !== 'any' && value !== undefined) throwIf(typeFault(option, type, value));
-  }
-  const { name = 'tessera', refresh = 'auto', timeoutMs = 10_000, retry = {} } = given;
+  checkMembers('', TYPES, options);
+  const { name = 'tessera', refresh = 'auto', timeoutMs = 10_000, retry = {}, store, debug } = options;
   const { firstMs = 5_000, maxMs = 120_000 } = retry;
-  throwIf(nameFault('retry.', ['firstMs', 'maxMs'], retry));
-  checkMethods('store', given.store, ['read', 'update']);
-  checkMethods('logger', given.logger, ['debug']);
+  checkMembers('retry.', { firstMs: 'number', maxMs: 'number' }, retry);
+  checkMethods('store', store, ['read', 'update']);
+  checkMethods('logger', options.logger, ['debug']);
   throwIf(choiceFault('refresh', ['auto', 'off'], refresh));
-  for (const [option, value] of Object.entries({ firstMs, maxMs }))
-    throwIf(typeFault(`retry.${option}`, 'number', value));
-  const baseUrl = parseBaseUrl(given.baseUrl, given.allowInsecure, isDevelopment ? addressFault : undefined);
-  const logger = given.logger ?? (given.debug === true ? CONSOLE : undefined);
-  return { ...given, baseUrl, name, refresh, timeoutMs, firstMs, maxMs, logger };
+  const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecure, isDevelopment ? addressFault : undefined);
+  const logger = options.logger ?? (debug === true ? CONSOLE : undefined);
+  return { ...options, baseUrl, name, refresh, timeoutMs, firstMs, maxMs, logger };
 }
