@@ -25,7 +25,6 @@ describe('a damaged record', () => {
     ['a number', 5],
     ['an array', []],
     ['an empty object', {}],
-    ['fingerprints that are a number', { ...good, fingerprints: 5 }],
     ['no generation', { ...good, generation: undefined }],
     ['a generation that is a string', { ...good, generation: '1' }],
     ['a generation that is NaN', { ...good, generation: Number.NaN }],

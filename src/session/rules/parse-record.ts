@@ -59,17 +59,14 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
 const instant = (value: unknown): number | undefined =>
   typeof value === 'number' && value >= 0 && value < MAX_INSTANT ? value : undefined;
 
+/** Whatever is damaged reads as none. */
 function parseFingerprints(value: unknown): readonly string[] | undefined {
-  if (value === undefined) return undefined;
-  throwIf(!Array.isArray(value) && expectedGot('fingerprints', 'array', kindOf(value)));
-  return (value as unknown[]).filter((each) => typeof each === 'string').slice(0, MAX_FINGERPRINTS);
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string').slice(0, MAX_FINGERPRINTS) : undefined;
 }
 
 /** Version 1 kept the fingerprints in one string of 24 characters each. */
 function fingerprintsOfVersion1(value: unknown): readonly string[] | undefined {
-  if (value === undefined) return undefined;
-  throwIf(typeFault('fingerprint', 'string', value));
-  return (value as string).match(/.{1,24}/gs) ?? undefined;
+  return typeof value === 'string' ? (value.match(/.{1,24}/gs) ?? undefined) : undefined;
 }
 
 /** Version 1 marked a running attempt by `waitMs: 0`, and kept budget and `Retry-After` in one number. */
