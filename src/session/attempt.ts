@@ -11,13 +11,8 @@ import { refreshSet } from './browser/refresh-request.ts';
 import { parseGiven, warnIfNoSet } from './given-answer.ts';
 import type { ProvideOption, ProvideRequest, Settings } from './options.ts';
 import { htmlFault, pathOf, provideFault, responseFault } from './provide-fault.ts';
-import {
-  type AttemptEnd,
-  type AttemptPlan,
-  attemptEnded,
-  type ProvidePlan,
-  type RefreshPlan,
-} from './rules/page-state.ts';
+import type { AttemptPlan, ProvidePlan, RefreshPlan } from './rules/attempt-plan.ts';
+import { type AttemptEnd, attemptEnded } from './rules/page-state.ts';
 import {
   ifSameSet,
   isSameSet,

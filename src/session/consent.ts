@@ -4,6 +4,7 @@ import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import { answerFault, changeFault, failureFault } from './consent-fault.ts';
 import { endOtherUser } from './host-calls.ts';
+import { storeOutdated } from './rules/page-state.ts';
 import { erased } from './rules/record.ts';
 import { commit, ERASURE, readAgain, reconcile, releaseCalls, reportError, type Shell, setPage } from './shell.ts';
 import { warn } from './warnings.ts';
@@ -61,7 +62,7 @@ async function reportGate(shell: Shell, fault: string, ...thrown: unknown[]): Pr
 
 /** Consent is given, refused or withdrawn. */
 function setConsent(shell: Shell, isGranted: boolean): void {
-  const { page, records } = shell;
+  const { page } = shell;
   if (page.isClosed) return;
   if (page.consent === 'granted' && !isGranted) {
     setPage(shell, { emitted: {} });
@@ -70,7 +71,7 @@ function setConsent(shell: Shell, isGranted: boolean): void {
   setPage(shell, { consent: isGranted ? 'granted' : 'refused' });
   if (isGranted && page.consent !== 'granted') {
     // Other tabs may have changed the record meanwhile.
-    records.outdate();
+    shell.page = storeOutdated(shell.page);
     void readAgain(shell, false);
     endOtherUser(shell);
     releaseCalls(shell);

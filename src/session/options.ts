@@ -8,7 +8,7 @@ import { addressFault, choiceFault, nameFault, parseBaseUrl, throwIf, typeFault 
 import { isDevelopment } from '../token/development.ts';
 import type { TokenAnswer } from '../token/token-set.ts';
 import type { Store } from './browser/store.ts';
-import type { NeedReason } from './rules/page-state.ts';
+import type { NeedReason } from './rules/attempt-plan.ts';
 
 /** What `provide` receives. */
 export interface ProvideRequest {

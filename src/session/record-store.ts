@@ -12,7 +12,6 @@ import { type FailedStoreAccess, logoutIn, repeatOnFailedStore } from './failed-
 import { type Cause, isLoaded, type PageState } from './rules/page-state.ts';
 import { parseRecord } from './rules/parse-record.ts';
 import { emptyRecord, erased, isSameSet, type SessionRecord, type Transition } from './rules/record.ts';
-import { type StorageState, storeOutdated } from './rules/storage-state.ts';
 import { createStoreQueue, releaseStore, type StoreQueue, updateIn } from './store-queue.ts';
 
 /** Messages of the development build. */
@@ -22,8 +21,8 @@ const DAMAGED = 'storage: the stored record is damaged and is ignored';
 /** What the record store asks of the shell, and reports to it. */
 export interface RecordStorePorts {
   page(): PageState;
-  /** Replace a part of the page state. */
-  setStorage(change: Partial<StorageState>): void;
+  /** Replace parts of the page state. */
+  setPage(change: Partial<PageState>): void;
   /** The record in memory changes from `before` to `after`. */
   adopt(before: SessionRecord, after: SessionRecord, cause: Cause): void;
   /** A store failed, or holds a damaged record. */
@@ -51,6 +50,7 @@ interface Inside {
   hostCallsConfirmed: Promise<boolean>;
   /** The store may hold a set: nothing is known about it yet, or it held one when it was last read or written. */
   heldSet: boolean;
+  isDamageReported: boolean;
   /** Cause of a change that is stored, and that memory adopts after the write that follows it. */
   storedCause?: Cause | undefined;
   /** A read that waits for its turn: one is enough for any number of messages. */
@@ -64,13 +64,13 @@ export function createRecordStore(baseUrl: string, store: Store, ports: RecordSt
   const empty = emptyRecord(baseUrl);
   const replace = (cause: unknown, isSpare: boolean): Store => {
     // A page that was away cannot know whether its user has logged out meanwhile.
-    if (!ports.page().storage.isCurrent) inside.record = erased(inside.record);
+    if (!ports.page().isCurrent) inside.record = erased(inside.record);
     const spare = isSpare ? memoryStore(inside.record) : spareOf(store, inside.record);
-    ports.setStorage({ persistence: spare.kind ?? 'custom' });
+    ports.setPage({ persistence: spare.kind ?? 'custom' });
     ports.reportError(storageError(isDevelopment ? FAILED : undefined, cause));
     return spare;
   };
-  const queue = createStoreQueue(store, { absences: () => ports.page().storage.absences, replace });
+  const queue = createStoreQueue(store, { absences: () => ports.page().absences, replace });
   const inside: Inside = {
     empty,
     ports,
@@ -78,6 +78,7 @@ export function createRecordStore(baseUrl: string, store: Store, ports: RecordSt
     record: empty,
     hostCallsConfirmed: Promise.resolve(true),
     heldSet: true,
+    isDamageReported: false,
   };
 
   return {
@@ -91,8 +92,6 @@ export function createRecordStore(baseUrl: string, store: Store, ports: RecordSt
     hostCallsConfirmed: (): Promise<boolean> => inside.hostCallsConfirmed,
     update: (transition: Transition, options: UpdateOptions): Promise<boolean> => update(inside, transition, options),
     reload: (isChanged = false): Promise<void> => reload(inside, isChanged),
-    /** Know nothing about the store until the next `reload`. */
-    outdate: (): void => ports.setStorage(storeOutdated(ports.page().storage)),
     /** Release the connection until the store is used again. */
     disconnect: (): void => releaseStore(queue.store),
   };
@@ -130,13 +129,13 @@ function adopt(inside: Inside, next: SessionRecord, cause: Cause): void {
 }
 
 /** Parse what a store returned. A damaged record reads as none and is reported once. */
-function parse({ ports, empty }: Inside, stored: unknown): SessionRecord | undefined {
+function parse(inside: Inside, stored: unknown): SessionRecord | undefined {
+  const { ports, empty } = inside;
   try {
     return parseRecord(stored, empty.baseUrl);
   } catch (cause) {
-    const { isDamageReported } = ports.page().storage;
-    ports.setStorage({ isDamageReported: true });
-    if (!isDamageReported) ports.reportError(storageError(isDevelopment ? DAMAGED : undefined, cause));
+    if (!inside.isDamageReported) ports.reportError(storageError(isDevelopment ? DAMAGED : undefined, cause));
+    inside.isDamageReported = true;
     return undefined;
   }
 }
@@ -173,7 +172,7 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
     if (isChanged && cause) inside.storedCause = cause;
     // With another write to follow, memory already holds what that one brings. A transition that changed nothing leaves what
     // another tab has written: the cause is `tab` then.
-    if (after && page.storage.writes === 0 && isLoaded(page)) adopt(inside, after, inside.storedCause ?? 'tab');
+    if (after && page.writes === 0 && isLoaded(page)) adopt(inside, after, inside.storedCause ?? 'tab');
     const place = queue.failed;
     if (place && isHostCall) {
       const repeat = () => repeatOnFailedStore(place, transition, accessTo(inside, isErasure));
@@ -184,8 +183,8 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
 }
 
 function count(ports: RecordStorePorts, writes: number, queuedCalls: number): void {
-  const { storage } = ports.page();
-  ports.setStorage({ writes: storage.writes + writes, queuedCalls: storage.queuedCalls + queuedCalls });
+  const page = ports.page();
+  ports.setPage({ writes: page.writes + writes, queuedCalls: page.queuedCalls + queuedCalls });
 }
 
 /**
@@ -195,7 +194,7 @@ function count(ports: RecordStorePorts, writes: number, queuedCalls: number): vo
  */
 function reload(inside: Inside, isChanged: boolean): Promise<void> {
   const { ports, queue, empty } = inside;
-  const { absences, isKnown, isCurrent } = ports.page().storage;
+  const { absences, isKnown, isCurrent } = ports.page();
   const waiting = inside.waitingRead;
   if (waiting && waiting.absences === absences && (waiting.isChanged || !isChanged)) return waiting.done;
   // A page that was away has received no message.
@@ -210,12 +209,12 @@ function reload(inside: Inside, isChanged: boolean): Promise<void> {
     return logout ? place.update(() => ({ ...logout, optedOut })) : place.read();
   };
   const done = queue.use(read, (stored) => {
-    if (ports.page().storage.absences > absences) return;
+    if (ports.page().absences > absences) return;
     const next = parse(inside, stored);
     if (!queue.failed) inside.heldSet = !!next?.set;
-    if (next && !ports.page().storage.isKnown) adopt(inside, next, 'load');
-    ports.setStorage({ isCurrent: true, isKnown: true });
-    if (ports.page().storage.writes > 0) return;
+    if (next && !ports.page().isKnown) adopt(inside, next, 'load');
+    ports.setPage({ isCurrent: true, isKnown: true });
+    if (ports.page().writes > 0) return;
     if (next) adopt(inside, next, 'tab');
     // An empty store is no logout for a page that was there all the time. If the page was away, or another tab says so, it
     // is: a logout on a full disk leaves nothing else behind.

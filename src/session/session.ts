@@ -116,7 +116,7 @@ function createShell(options: SessionOptions): Shell {
   const page = { ...initialPage(provide !== undefined, refresh === 'auto', store.kind ?? 'custom'), user };
   const ports: RecordStorePorts = {
     page: () => shell.page,
-    setStorage: (change) => setPage(shell, { storage: { ...shell.page.storage, ...change } }),
+    setPage: (change) => setPage(shell, change),
     adopt: (before, after, cause) => {
       shell.page = recordAdopted(shell.page, before, after, cause);
       // Another tab may have corrected the record for a step back of the clock: follow it here.
@@ -141,7 +141,7 @@ function createShell(options: SessionOptions): Shell {
     awaitingConsent: [],
     controller: new AbortController(),
     attemptResult: Promise.resolve(undefined),
-    published: { state: { phase: 'empty', persistence: page.storage.persistence }, token: undefined },
+    published: { state: { phase: 'empty', persistence: page.persistence }, token: undefined },
   };
   return shell;
 }

@@ -21,10 +21,10 @@ import type { createTabs } from './browser/tabs.ts';
 import type { createEvents } from './events.ts';
 import type { Settings } from './options.ts';
 import type { RecordStore, UpdateOptions } from './record-store.ts';
+import type { AttemptPlan } from './rules/attempt-plan.ts';
 import { type Decision, decide } from './rules/decide.ts';
 import { noTokenError } from './rules/no-token.ts';
 import {
-  type AttemptPlan,
   type Cause,
   isActive,
   isSettled,

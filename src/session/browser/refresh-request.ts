@@ -92,7 +92,7 @@ async function readText(response: Response): Promise<string> {
   let text = '';
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
+    if (done) return text;
     text += decoder.decode(value, { stream: true });
     if (text.length > MAX_BYTES) {
       ignoreFailure(() => reader.cancel());

@@ -28,9 +28,8 @@ export interface Store {
   spare?(value: unknown): Store;
 }
 
-/** The object store and the key of the one value. */
-const TABLE = 'session';
-const KEY = 'session';
+/** The name of the object store, and the key of its one value. */
+const NAME = 'session';
 
 /**
  * Create a store in the IndexedDB database `name`. The database is opened at the first use, and again if the connection was
@@ -51,7 +50,7 @@ export function indexedDbStore(name: string): Store {
 
   const openDatabase = async (): Promise<IDBDatabase> => {
     const request = indexedDB.open(name);
-    request.onupgradeneeded = () => request.result.createObjectStore(TABLE);
+    request.onupgradeneeded = () => request.result.createObjectStore(NAME);
     const database = await promisifyRequest(request);
     database.onversionchange = close;
     return database;
@@ -69,7 +68,7 @@ export function indexedDbStore(name: string): Store {
 
   const transact: UseStore = async (mode, work) => {
     const database = await connect();
-    return work(database.transaction(TABLE, mode).objectStore(TABLE));
+    return work(database.transaction(NAME, mode).objectStore(NAME));
   };
 
   /** Run a transaction; if the connection was lost, once more with a new one. After `close()` a late one opens none. */
@@ -86,14 +85,14 @@ export function indexedDbStore(name: string): Store {
   return {
     kind: 'indexeddb',
     open: connect,
-    read: () => table('readonly', (values) => promisifyRequest(values.get(KEY))),
+    read: () => table('readonly', (values) => promisifyRequest(values.get(NAME))),
     update: (change) =>
       table('readwrite', async (values) => {
-        const stored = await promisifyRequest(values.get(KEY));
+        const stored = await promisifyRequest(values.get(NAME));
         const value = change(stored);
         if (value !== stored) {
-          if (value === undefined) values.delete(KEY);
-          else values.put(value, KEY);
+          if (value === undefined) values.delete(NAME);
+          else values.put(value, NAME);
         }
         const { transaction } = values;
         // Otherwise the browser commits only after the page has heard of the last request, and not at all if the page ends first.

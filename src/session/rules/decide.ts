@@ -6,15 +6,8 @@
  */
 
 import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
-import {
-  type AttemptPlan,
-  type Emitted,
-  isActive,
-  isLoaded,
-  isSettled,
-  type NeedReason,
-  type PageState,
-} from './page-state.ts';
+import type { AttemptPlan, NeedReason } from './attempt-plan.ts';
+import { type Emitted, isActive, isLoaded, isSettled, type PageState } from './page-state.ts';
 import type { NextReason, NextStep, SessionEvent, SessionState } from './public-state.ts';
 import { clockTrustedAt, emptyRecord, type SessionRecord, serviceTime } from './record.ts';
 import { currentRetry, isUsedUp, MAX_WAIT_MS, nextAttempt, type RetryState } from './retry.ts';
@@ -71,7 +64,7 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
       refreshAt: record.set?.refreshAt,
       expiresAt: record.set?.expiresAt,
       endsAt: record.set?.endsAt,
-      persistence: page.storage.persistence,
+      persistence: page.persistence,
       waitingFor: waitingForOf(page, token, attempt),
       lastError: page.lastError,
       clockOffsetMs: record.offsetMs || undefined,

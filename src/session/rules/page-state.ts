@@ -6,44 +6,12 @@
 
 import { isDevelopment } from '../../token/development.ts';
 import { TokenError } from '../../token/errors.ts';
+import type { AttemptInProgress } from './attempt-plan.ts';
 import { isSameSet, type SessionRecord } from './record.ts';
 import { type BackOff, backOffMs, WAKE_SPREAD_MS } from './retry.ts';
-import { initialStorage, type StorageState, storeOutdated } from './storage-state.ts';
 
 /** Why another token is in force: set by the host, brought by `provide`, refreshed here, by another tab, or loaded. */
 export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
-
-/** Why a new set is needed: there is none, the refresh token has ended, or the service keeps refusing it. */
-export type NeedReason = 'empty' | 'ended' | 'refused';
-
-/** A refresh of the set in force. */
-export interface RefreshPlan {
-  readonly kind: 'refresh';
-  /** The page called `refresh()`: back-off and earlier refusals do not delay it. */
-  readonly isExplicit: boolean;
-  /** Another tab has held the lock for too long: the lease in the record decides. */
-  readonly ignoresLock: boolean;
-}
-
-/** A call of `provide`. */
-export interface ProvidePlan {
-  readonly kind: 'provide';
-  readonly reason: NeedReason;
-  /** As for a refresh. */
-  readonly ignoresLock: boolean;
-}
-
-/** An attempt to get a token. */
-export type AttemptPlan = RefreshPlan | ProvidePlan;
-
-/** The attempt in progress. */
-export interface AttemptInProgress {
-  readonly plan: AttemptPlan;
-  /** Generation of the record when it started; another one makes it void. */
-  readonly generation: number;
-  /** Local epoch ms. */
-  readonly startedAt: number;
-}
 
 /** A page that was hidden for at most this long has missed no message, ms. */
 const SHORT_ABSENCE_MS = 2_000;
@@ -73,7 +41,18 @@ export interface PageState {
   readonly isVisible: boolean;
   /** Calls of `getToken` that wait for a token. */
   readonly callers: number;
-  readonly storage: StorageState;
+  /** Where the record is kept: `indexeddb`, `memory`, or the `kind` of the host's store. */
+  readonly persistence: string;
+  /** The stored record has been read since the page was last away. */
+  readonly isCurrent: boolean;
+  /** The stored record has been read at least once. */
+  readonly isKnown: boolean;
+  /** Calls of the host that wait for the first read; until they are applied, nothing counts as known. */
+  readonly queuedCalls: number;
+  /** Writes in progress: memory may be ahead of the store. */
+  readonly writes: number;
+  /** How often the page has lost track of the store. A read that began before the last time does not count. */
+  readonly absences: number;
   readonly attempt?: AttemptInProgress | undefined;
   /**
    * What is known of `provide`. `nobody`: it is not asked, because nobody is signed in (it said so, or the user has logged out) or
@@ -110,7 +89,12 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
     hiddenAt: 0,
     isVisible: true,
     callers: 0,
-    storage: initialStorage(persistence),
+    persistence,
+    isCurrent: false,
+    isKnown: false,
+    queuedCalls: 0,
+    writes: 0,
+    absences: 0,
     lockRefusals: 0,
     otherTabUntil: 0,
     fruitlessAttempts: 0,
@@ -123,8 +107,8 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
 }
 
 /** Tell whether the stored record is known, and no call of the host is left out of it. */
-export function isLoaded({ storage }: PageState): boolean {
-  return storage.isCurrent && storage.queuedCalls === 0;
+export function isLoaded({ isCurrent, queuedCalls }: PageState): boolean {
+  return isCurrent && queuedCalls === 0;
 }
 
 /** Tell whether the session may use what is stored: consent is given, and it is not closed. */
@@ -134,14 +118,14 @@ export function isActive({ consent, isClosed }: PageState): boolean {
 
 /** Tell whether the record may be announced and acted upon: it is known, nothing is being written, consent is given. */
 export function isSettled(page: PageState): boolean {
-  return isActive(page) && isLoaded(page) && page.storage.writes === 0;
+  return isActive(page) && isLoaded(page) && page.writes === 0;
 }
 
 /** The record in memory changes from `before` to `after`: another set meets the need, and ends the run of failures. */
 export function recordAdopted(page: PageState, before: SessionRecord, after: SessionRecord, cause: Cause): PageState {
   if (isSameSet(before, after)) return page;
   // The first read finds a state; each later one, and each call of the host, is a change.
-  if (!page.storage.isKnown && cause !== 'set') return { ...page, cause };
+  if (!page.isKnown && cause !== 'set') return { ...page, cause };
   // `needsTokens` was emitted already for this user: a listener that signs the user in each time would be called without end.
   const isStillMissing = !before.set && !after.set && before.user === after.user;
   const emitted = { ...page.emitted, need: isStillMissing && page.emitted.need };
@@ -213,15 +197,9 @@ export function wokeUp(page: PageState, now: number): PageState {
   const notBefore = page.provideResult === 'failed' ? page.notBefore : Math.min(page.notBefore, wakeAttemptAt);
   // The clock may have been set back meanwhile.
   const wasAway = page.hiddenAt > 0 && Math.abs(now - page.hiddenAt) > SHORT_ABSENCE_MS;
-  return {
-    ...page,
-    isAway: false,
-    hiddenAt: 0,
-    wakeAttemptAt,
-    notBefore,
-    // A browser may suspend a hidden page without an event: it has missed messages then.
-    storage: wasAway ? storeOutdated(page.storage) : page.storage,
-  };
+  const awake = { ...page, isAway: false, hiddenAt: 0, wakeAttemptAt, notBefore };
+  // A browser may suspend a hidden page without an event: it has missed messages then.
+  return wasAway ? storeOutdated(awake) : awake;
 }
 
 /** This device's clock was set back by `backMs`: correct what this page measured by it. */
@@ -239,6 +217,11 @@ export function pageClockSetBack(page: PageState, backMs: number): PageState {
   };
 }
 
+/** Whatever is stored may have changed unseen. */
+export function storeOutdated(page: PageState): PageState {
+  return { ...page, isCurrent: false, absences: page.absences + 1 };
+}
+
 /** The page is hidden at `now`. */
 export function wasHidden(page: PageState, now: number): PageState {
   return { ...page, hiddenAt: page.hiddenAt || now };
@@ -246,5 +229,5 @@ export function wasHidden(page: PageState, now: number): PageState {
 
 /** The page is about to be frozen, cached or unloaded: nothing is known until it has read again. */
 export function wentAway(page: PageState): PageState {
-  return { ...page, isAway: true, storage: storeOutdated(page.storage) };
+  return { ...storeOutdated(page), isAway: true };
 }

@@ -2,7 +2,8 @@
 
 import type { TokenError } from '../../token/errors.ts';
 import type { Phase } from '../../token/phase.ts';
-import type { Cause, NeedReason } from './page-state.ts';
+import type { NeedReason } from './attempt-plan.ts';
+import type { Cause } from './page-state.ts';
 import type { WaitReason } from './retry.ts';
 
 /**

@@ -166,8 +166,8 @@ describe('the events of a decision', () => {
     ],
     ['a clock that was set back emits nothing', record(), page({ emitted: announced }), FRESH - HOUR, []],
     ['a page without consent emits nothing', record(), page({ consent: 'pending' }), FRESH, []],
-    ['a page that has not read its store emits nothing', record(), page({ storage: { isCurrent: false } }), FRESH, []],
-    ['a page emits nothing before a write has ended', record(), page({ storage: { writes: 1 } }), FRESH, []],
+    ['a page that has not read its store emits nothing', record(), page({ isCurrent: false }), FRESH, []],
+    ['a page emits nothing before a write has ended', record(), page({ writes: 1 }), FRESH, []],
     ['a closed page emits nothing', record(), page({ isClosed: true }), FRESH, []],
   ])('%s', (_, stored, given, now, expected) => {
     const { events, page: after } = decide(stored, given, now);

@@ -34,8 +34,7 @@ function carriedOut({ generation }: SessionRecord, { page, attempt }: Decision, 
 
 /** The page with consent, with nothing to read or write. */
 function settled(page: PageState): PageState {
-  const storage = { ...page.storage, isCurrent: true, queuedCalls: 0, writes: 0 };
-  return { ...page, consent: 'granted', isClosed: false, storage };
+  return { ...page, consent: 'granted', isClosed: false, isCurrent: true, queuedCalls: 0, writes: 0 };
 }
 
 /** The record with a set that arrived before `now`, and attempts of the last day. */

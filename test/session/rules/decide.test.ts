@@ -5,8 +5,9 @@
  */
 
 import { describe, expect, test } from 'vitest';
+import type { AttemptInProgress, AttemptPlan } from '../../../src/session/rules/attempt-plan.ts';
 import { decide, explicitPlan } from '../../../src/session/rules/decide.ts';
-import type { AttemptInProgress, AttemptPlan, PageState } from '../../../src/session/rules/page-state.ts';
+import type { PageState } from '../../../src/session/rules/page-state.ts';
 import { isSameState, type NextStep, type SessionState } from '../../../src/session/rules/public-state.ts';
 import type { SessionRecord } from '../../../src/session/rules/record.ts';
 import {
@@ -38,8 +39,8 @@ const refreshing: AttemptInProgress = { plan: REFRESH, generation: 1, startedAt:
 const providing: AttemptInProgress = { plan: PROVIDE, generation: 1, startedAt: DUE - SECOND };
 const NEVER = Number.POSITIVE_INFINITY;
 
-const reading = { storage: { isCurrent: false } };
-const writing = { storage: { writes: 1 } };
+const reading = { isCurrent: false };
+const writing = { writes: 1 };
 const usedUp = retry({ refusals: 4 });
 
 describe('the token that may be given out', () => {
@@ -53,13 +54,7 @@ describe('the token that may be given out', () => {
     ['a set behind a tombstone is held back', record({ optedOut: true }), page(), FRESH, undefined],
     ['a closed page gives none', record(), page({ isClosed: true }), FRESH, undefined],
     ['a page that has not read its store gives none', record(), page(reading), FRESH, undefined],
-    [
-      'a call that waits for the first read withholds',
-      record(),
-      page({ storage: { queuedCalls: 1 } }),
-      FRESH,
-      undefined,
-    ],
+    ['a call that waits for the first read withholds', record(), page({ queuedCalls: 1 }), FRESH, undefined],
     ['a write in progress does not withhold the token', record(), page(writing), FRESH, 'advertising-1'],
     ['a hidden page gives its token', record(), page({ isVisible: false }), FRESH, 'advertising-1'],
     ['a clock behind by the offset is corrected', record({ offsetMs: HOUR }), page(), FRESH, undefined],
@@ -527,13 +522,7 @@ describe('the public state', () => {
       { phase: 'optedOut' },
     ],
     ['is empty before the store is read', record(), page(reading), FRESH, { phase: 'empty', refreshAt: undefined }],
-    [
-      'shows where the record is kept',
-      bare(),
-      page({ storage: { persistence: 'indexeddb' } }),
-      FRESH,
-      { persistence: 'indexeddb' },
-    ],
+    ['shows where the record is kept', bare(), page({ persistence: 'indexeddb' }), FRESH, { persistence: 'indexeddb' }],
     ['shows the last failure', record(), page({ lastError: error }), DUE, { lastError: error }],
     ['shows a clock offset', record({ offsetMs: -HOUR }), page(), DUE, { clockOffsetMs: -HOUR }],
     ['shows no clock offset where the clock is right', record(), page(), DUE, { clockOffsetMs: undefined }],

@@ -11,7 +11,6 @@ import { initialPage } from '../../../src/session/rules/page-state.ts';
 import { parseRecord } from '../../../src/session/rules/parse-record.ts';
 import { emptyRecord, type SessionRecord } from '../../../src/session/rules/record.ts';
 import type { BackOff, RetryState } from '../../../src/session/rules/retry.ts';
-import type { StorageState } from '../../../src/session/rules/storage-state.ts';
 import { TokenError } from '../../../src/token/errors.ts';
 import type { TokenSet } from '../../../src/token/token-set.ts';
 
@@ -76,14 +75,9 @@ export function retry(change: Partial<RetryState> = {}): RetryState {
   };
 }
 
-export type PageChange = Partial<Omit<PageState, 'storage'>> & { readonly storage?: Partial<StorageState> };
-
 /** A visible page with consent that has read its store, may refresh and has no `provide`, except for `change`. */
-export function page(change: PageChange = {}): PageState {
-  const { storage, ...rest } = change;
-  const initial = initialPage(false, true, 'memory');
-  const read = { isCurrent: true, isKnown: true };
-  return { ...initial, consent: 'granted', ...rest, storage: { ...initial.storage, ...read, ...storage } };
+export function page(change: Partial<PageState> = {}): PageState {
+  return { ...initialPage(false, true, 'memory'), consent: 'granted', isCurrent: true, isKnown: true, ...change };
 }
 
 /** An error of an attempt: the service answered with `status`, or nothing came. */
@@ -211,15 +205,12 @@ export const pages: fc.Arbitrary<PageState> = fc.record({
   hiddenAt: fc.constantFrom(0, FRESH),
   isVisible: flags,
   callers: fc.integer({ min: 0, max: 2 }),
-  storage: fc.record({
-    isCurrent: fc.oneof(fc.constant(true), flags),
-    isKnown: flags,
-    queuedCalls: fc.constantFrom(0, 0, 0, 1),
-    writes: fc.constantFrom(0, 0, 0, 1),
-    absences: fc.integer({ min: 0, max: 2 }),
-    isDamageReported: flags,
-    persistence: fc.constantFrom('indexeddb', 'memory'),
-  }),
+  persistence: fc.constantFrom('indexeddb', 'memory'),
+  isCurrent: fc.oneof(fc.constant(true), flags),
+  isKnown: flags,
+  queuedCalls: fc.constantFrom(0, 0, 0, 1),
+  writes: fc.constantFrom(0, 0, 0, 1),
+  absences: fc.integer({ min: 0, max: 2 }),
   attempt: optional(fc.record({ plan: plans, generation: fc.integer({ min: 0, max: 3 }), startedAt: instants })),
   provideResult: fc.constantFrom(undefined, 'nobody', 'failed'),
   lockRefusals: fc.integer({ min: 0, max: 3 }),

@@ -12,7 +12,7 @@ const gateFailed = new TokenError('no_consent', 'consent: the gate failed with E
 const provideFailed = new TokenError('provide_failed');
 const all = { optedOut: true, ended: true } as const;
 const asks = { canProvide: true } as const;
-const reading = { storage: { isCurrent: false, isKnown: false } } as const;
+const reading = { isCurrent: false, isKnown: false } as const;
 
 describe('the error where there is no token', () => {
   test.each<readonly [sentence: string, record: SessionRecord, page: PageState, code: string, message: string]>([

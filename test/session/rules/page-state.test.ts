@@ -11,13 +11,13 @@ import {
   type PageState,
   pageClockSetBack,
   recordAdopted,
+  storeOutdated,
   waitEnded,
   wasHidden,
   wentAway,
   wokeUp,
 } from '../../../src/session/rules/page-state.ts';
 import { loggedOut, type SessionRecord, setByHost } from '../../../src/session/rules/record.ts';
-import { storeOutdated } from '../../../src/session/rules/storage-state.ts';
 import { BACK_OFF, bare, DUE, deepFreeze, FRESH, failure, HOUR, page, record, SECOND, setOf } from './fixtures.ts';
 
 /** The random number of every draw in this file. */
@@ -36,15 +36,12 @@ describe('a page', () => {
       hiddenAt: 0,
       isVisible: true,
       callers: 0,
-      storage: {
-        isCurrent: false,
-        isKnown: false,
-        queuedCalls: 0,
-        writes: 0,
-        absences: 0,
-        isDamageReported: false,
-        persistence: 'custom',
-      },
+      persistence: 'custom',
+      isCurrent: false,
+      isKnown: false,
+      queuedCalls: 0,
+      writes: 0,
+      absences: 0,
       lockRefusals: 0,
       otherTabUntil: 0,
       fruitlessAttempts: 0,
@@ -62,9 +59,9 @@ describe('a page', () => {
     ['is settled once the store is read, with consent', page(), true, true],
     ['is loaded without consent, but not settled', page({ consent: 'pending' }), true, false],
     ['is not settled once consent is refused', page({ consent: 'refused' }), true, false],
-    ['is not loaded before the store is read again', page({ storage: { isCurrent: false } }), false, false],
-    ['is not loaded while a call waits for the first read', page({ storage: { queuedCalls: 1 } }), false, false],
-    ['is not settled while a write runs', page({ storage: { writes: 1 } }), true, false],
+    ['is not loaded before the store is read again', page({ isCurrent: false }), false, false],
+    ['is not loaded while a call waits for the first read', page({ queuedCalls: 1 }), false, false],
+    ['is not settled while a write runs', page({ writes: 1 }), true, false],
     ['is not settled once it is closed', page({ isClosed: true }), true, false],
   ])('%s', (_, given, loaded, settled) => {
     expect([isLoaded(given), isSettled(given)]).toEqual([loaded, settled]);
@@ -192,7 +189,7 @@ describe('another record', () => {
     ],
     [
       'found by the first read changes the cause alone',
-      { ...busy, storage: { ...busy.storage, isKnown: false } },
+      { ...busy, isKnown: false },
       bare(),
       before,
       'load',
@@ -200,7 +197,7 @@ describe('another record', () => {
     ],
     [
       'by the host before the first read is a change like any other',
-      { ...busy, storage: { ...busy.storage, isKnown: false } },
+      { ...busy, isKnown: false },
       before,
       record({ set: setOf(2) }),
       'set',
@@ -208,7 +205,7 @@ describe('another record', () => {
     ],
     [
       'found by the first read is no logout',
-      page({ storage: { isKnown: false } }),
+      page({ isKnown: false }),
       bare(),
       bare({ generation: 3, clearedAt: DUE }),
       'load',
@@ -328,12 +325,12 @@ describe('a page that wakes up', () => {
     [
       'reads again if it was hidden for longer',
       page({ hiddenAt: FRESH - 2 * SECOND - 1 }),
-      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, storage: storeOutdated(page().storage) },
+      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, isCurrent: false, absences: 1 },
     ],
     [
       'reads again if the clock was set back while it was hidden',
       page({ hiddenAt: FRESH + HOUR }),
-      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, storage: storeOutdated(page().storage) },
+      { hiddenAt: 0, wakeAttemptAt: FRESH + SECOND, notBefore: 0, isCurrent: false, absences: 1 },
     ],
   ])('%s', (_, given, changed) => {
     expect(wokeUp(deepFreeze(given), FRESH)).toEqual({ ...given, ...changed });
@@ -370,16 +367,14 @@ test('a page remembers since when it is hidden, not when that was last seen', ()
 
 describe('a page that goes away', () => {
   test('knows nothing of the store until it has read again, and keeps everything else', () => {
-    const given = deepFreeze(
-      page({ emitted: { token: 'advertising-1' }, storage: { absences: 2, queuedCalls: 1, writes: 1 } }),
-    );
-    const storage = { ...given.storage, isCurrent: false, absences: 3 };
-    expect(wentAway(given)).toEqual({ ...given, isAway: true, storage });
-    expect(storeOutdated(given.storage)).toEqual(storage);
+    const given = deepFreeze(page({ emitted: { token: 'advertising-1' }, absences: 2, queuedCalls: 1, writes: 1 }));
+    const outdated = { ...given, isCurrent: false, absences: 3 };
+    expect(wentAway(given)).toEqual({ ...outdated, isAway: true });
+    expect(storeOutdated(given)).toEqual(outdated);
   });
 
   test('counts every absence, so that no read of an earlier one counts', () => {
-    expect(wentAway(wentAway(page())).storage.absences).toBe(2);
+    expect(wentAway(wentAway(page())).absences).toBe(2);
   });
 
   test('is not loaded', () => {
