@@ -10,6 +10,7 @@ import type { Answer } from '../token/token-set.ts';
 import { refreshSet } from './browser/refresh-request.ts';
 import { parseGiven, warnIfNoSet } from './given-answer.ts';
 import type { ProvideOption, ProvideRequest, Settings } from './options.ts';
+import { reportError, setPage } from './page-owner.ts';
 import { htmlFault, pathOf, provideFault, responseFault } from './provide-fault.ts';
 import type { AttemptPlan, ProvidePlan, RefreshPlan } from './rules/attempt-plan.ts';
 import { type AttemptEnd, attemptEnded } from './rules/page-state.ts';
@@ -24,7 +25,7 @@ import {
 } from './rules/record.ts';
 import { type Claim, claimRefresh, refreshAnswered, refreshFailed } from './rules/refresh.ts';
 import { isRefusal } from './rules/retry.ts';
-import { commit, commitAnswer, followClock, INTERNAL, reconcile, reportError, type Shell, setPage } from './shell.ts';
+import { commit, commitAnswer, followClock, INTERNAL, reconcile, type Shell } from './shell.ts';
 import { withTimeout } from './timeout.ts';
 
 /** How much longer than its own limit another tab's refresh is waited for, ms. */

@@ -4,9 +4,10 @@ import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import { answerFault, changeFault, failureFault } from './consent-fault.ts';
 import { endOtherUser } from './host-calls.ts';
+import { reportError, setPage } from './page-owner.ts';
 import { storeOutdated } from './rules/page-state.ts';
 import { erased } from './rules/record.ts';
-import { commit, ERASURE, readAgain, reconcile, releaseCalls, reportError, type Shell, setPage } from './shell.ts';
+import { commit, ERASURE, readAgain, reconcile, releaseCalls, type Shell } from './shell.ts';
 import { warn } from './warnings.ts';
 
 /** Message of the production build. */

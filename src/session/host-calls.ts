@@ -11,6 +11,7 @@ import type { TokenSet } from '../token/token-set.ts';
 import { OTHER_TAB_MARGIN_MS } from './attempt.ts';
 import { parseGiven, warnIfNoSet } from './given-answer.ts';
 import type { Settings } from './options.ts';
+import { reportError, setPage } from './page-owner.ts';
 import { explicitPlan } from './rules/decide.ts';
 import { isActive } from './rules/page-state.ts';
 import {
@@ -32,9 +33,7 @@ import {
   noToken,
   readAgain,
   reconcile,
-  reportError,
   type Shell,
-  setPage,
 } from './shell.ts';
 import { withTimeout } from './timeout.ts';
 

@@ -9,7 +9,8 @@ import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import { memoryStore, type Store } from './browser/store.ts';
 import { type FailedStoreAccess, logoutIn, repeatOnFailedStore } from './failed-store.ts';
-import { type Cause, isLoaded, type PageState } from './rules/page-state.ts';
+import { followClockOnPage, type PageOwner, reportError, setPage } from './page-owner.ts';
+import { type Cause, isLoaded, recordAdopted } from './rules/page-state.ts';
 import { parseRecord } from './rules/parse-record.ts';
 import { emptyRecord, erased, isSameSet, type SessionRecord, type Transition } from './rules/record.ts';
 import { createStoreQueue, releaseStore, type StoreQueue, updateIn } from './store-queue.ts';
@@ -17,17 +18,6 @@ import { createStoreQueue, releaseStore, type StoreQueue, updateIn } from './sto
 /** Messages of the development build. */
 const FAILED = 'storage: the store failed; this page continues in memory';
 const DAMAGED = 'storage: the stored record is damaged and is ignored';
-
-/** What the record store asks of the shell, and reports to it. */
-export interface RecordStorePorts {
-  page(): PageState;
-  /** Replace parts of the page state. */
-  setPage(change: Partial<PageState>): void;
-  /** The record in memory changes from `before` to `after`. */
-  adopt(before: SessionRecord, after: SessionRecord, cause: Cause): void;
-  /** A store failed, or holds a damaged record. */
-  reportError(error: TokenError): void;
-}
 
 /** How a record is changed. */
 export interface UpdateOptions {
@@ -42,7 +32,7 @@ export interface UpdateOptions {
 /** The record store from the inside. */
 interface Inside {
   readonly empty: SessionRecord;
-  readonly ports: RecordStorePorts;
+  readonly owner: PageOwner;
   readonly queue: StoreQueue;
   /** The record of this page, even while the page must not rely on it. */
   record: SessionRecord;
@@ -60,20 +50,20 @@ interface Inside {
 export type RecordStore = ReturnType<typeof createRecordStore>;
 
 /** Create the record store of one session. */
-export function createRecordStore(baseUrl: string, store: Store, ports: RecordStorePorts) {
+export function createRecordStore(baseUrl: string, store: Store, owner: PageOwner) {
   const empty = emptyRecord(baseUrl);
   const replace = (cause: unknown, isSpare: boolean): Store => {
     // A page that was away cannot know whether its user has logged out meanwhile.
-    if (!ports.page().isCurrent) inside.record = erased(inside.record);
+    if (!owner.page.isCurrent) inside.record = erased(inside.record);
     const spare = isSpare ? memoryStore(inside.record) : spareOf(store, inside.record);
-    ports.setPage({ persistence: spare.kind ?? 'custom' });
-    ports.reportError(storageError(isDevelopment ? FAILED : undefined, cause));
+    setPage(owner, { persistence: spare.kind ?? 'custom' });
+    reportError(owner, storageError(isDevelopment ? FAILED : undefined, cause));
     return spare;
   };
-  const queue = createStoreQueue(store, { absences: () => ports.page().absences, replace });
+  const queue = createStoreQueue(store, owner, replace);
   const inside: Inside = {
     empty,
-    ports,
+    owner,
     queue,
     record: empty,
     hostCallsConfirmed: Promise.resolve(true),
@@ -106,8 +96,8 @@ function spareOf(store: Store, value: SessionRecord): Store {
   }
 }
 
-function mayWrite({ ports }: Inside, isErasure = false): boolean {
-  return isErasure || ports.page().consent !== 'refused';
+function mayWrite({ owner }: Inside, isErasure = false): boolean {
+  return isErasure || owner.page.consent !== 'refused';
 }
 
 /** What the store that failed may be used for. */
@@ -117,7 +107,7 @@ function accessTo(inside: Inside, isErasure?: boolean): FailedStoreAccess {
     heldSet: inside.heldSet,
     parse: (stored) => parse(inside, stored),
     mayWrite: () => mayWrite(inside, isErasure),
-    mayRead: () => inside.ports.page().consent === 'granted',
+    mayRead: () => inside.owner.page.consent === 'granted',
   };
 }
 
@@ -125,16 +115,20 @@ function adopt(inside: Inside, next: SessionRecord, cause: Cause): void {
   const before = inside.record;
   inside.record = next;
   inside.storedCause = undefined;
-  inside.ports.adopt(before, next, cause);
+  const { owner } = inside;
+  owner.page = recordAdopted(owner.page, before, next, cause);
+  // Another tab may have corrected the record for a step back of the clock: follow it here.
+  const isFromOutside = cause === 'tab' || cause === 'load';
+  if (isFromOutside && next.receivedAt !== before.receivedAt) followClockOnPage(owner);
 }
 
 /** Parse what a store returned. A damaged record reads as none and is reported once. */
 function parse(inside: Inside, stored: unknown): SessionRecord | undefined {
-  const { ports, empty } = inside;
+  const { owner, empty } = inside;
   try {
     return parseRecord(stored, empty.baseUrl);
   } catch (cause) {
-    if (!inside.isDamageReported) ports.reportError(storageError(isDevelopment ? DAMAGED : undefined, cause));
+    if (!inside.isDamageReported) reportError(owner, storageError(isDevelopment ? DAMAGED : undefined, cause));
     inside.isDamageReported = true;
     return undefined;
   }
@@ -146,13 +140,13 @@ function parse(inside: Inside, stored: unknown): SessionRecord | undefined {
  * @returns whether the transition changed what was stored.
  */
 function update(inside: Inside, transition: Transition, options: UpdateOptions): Promise<boolean> {
-  const { ports, queue } = inside;
+  const { owner, queue } = inside;
   const { cause, isHostCall, isErasure } = options;
-  const isApplied = isHostCall && isLoaded(ports.page());
+  const isApplied = isHostCall && isLoaded(owner.page);
   const queuedCalls = isHostCall && !isApplied ? 1 : 0;
   // An erasure counts in memory even before the record is known: memory may outlast the store.
   if (cause && (isApplied || isErasure)) adopt(inside, transition(inside.record), cause);
-  count(ports, 1, queuedCalls);
+  count(owner, 1, queuedCalls);
   let before: SessionRecord | undefined;
   let after: SessionRecord | undefined;
   const write = (place: Store) =>
@@ -165,10 +159,10 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
       return after === before ? stored : after;
     });
   return queue.use(write, () => {
-    count(ports, -1, -queuedCalls);
+    count(owner, -1, -queuedCalls);
     const isChanged = after !== before;
     if (after && !queue.failed) inside.heldSet = !!after.set;
-    const page = ports.page();
+    const page = owner.page;
     if (isChanged && cause) inside.storedCause = cause;
     // With another write to follow, memory already holds what that one brings. A transition that changed nothing leaves what
     // another tab has written: the cause is `tab` then.
@@ -182,9 +176,9 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
   });
 }
 
-function count(ports: RecordStorePorts, writes: number, queuedCalls: number): void {
-  const page = ports.page();
-  ports.setPage({ writes: page.writes + writes, queuedCalls: page.queuedCalls + queuedCalls });
+function count(owner: PageOwner, writes: number, queuedCalls: number): void {
+  const page = owner.page;
+  setPage(owner, { writes: page.writes + writes, queuedCalls: page.queuedCalls + queuedCalls });
 }
 
 /**
@@ -193,8 +187,8 @@ function count(ports: RecordStorePorts, writes: number, queuedCalls: number): vo
  * @param isChanged  another tab has said that the record changed.
  */
 function reload(inside: Inside, isChanged: boolean): Promise<void> {
-  const { ports, queue, empty } = inside;
-  const { absences, isKnown, isCurrent } = ports.page();
+  const { owner, queue, empty } = inside;
+  const { absences, isKnown, isCurrent } = owner.page;
   const waiting = inside.waitingRead;
   if (waiting && waiting.absences === absences && (waiting.isChanged || !isChanged)) return waiting.done;
   // A page that was away has received no message.
@@ -209,12 +203,12 @@ function reload(inside: Inside, isChanged: boolean): Promise<void> {
     return logout ? place.update(() => ({ ...logout, optedOut })) : place.read();
   };
   const done = queue.use(read, (stored) => {
-    if (ports.page().absences > absences) return;
+    if (owner.page.absences > absences) return;
     const next = parse(inside, stored);
     if (!queue.failed) inside.heldSet = !!next?.set;
-    if (next && !ports.page().isKnown) adopt(inside, next, 'load');
-    ports.setPage({ isCurrent: true, isKnown: true });
-    if (ports.page().writes > 0) return;
+    if (next && !owner.page.isKnown) adopt(inside, next, 'load');
+    setPage(owner, { isCurrent: true, isKnown: true });
+    if (owner.page.writes > 0) return;
     if (next) adopt(inside, next, 'tab');
     // An empty store is no logout for a page that was there all the time. If the page was away, or another tab says so, it
     // is: a logout on a full disk leaves nothing else behind.

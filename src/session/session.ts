@@ -16,23 +16,21 @@ import { createEvents } from './events.ts';
 import { getToken, noteSignal, refreshNow, signIn, supply, supplyRendered, userHashOf } from './host-calls.ts';
 import { ignoreFailure } from './ignore-failure.ts';
 import { parseOptions, type SessionOptions } from './options.ts';
-import { createRecordStore, type RecordStorePorts } from './record-store.ts';
-import { initialPage, recordAdopted, wentAway, wokeUp } from './rules/page-state.ts';
+import { type PageOwner, setPage } from './page-owner.ts';
+import { createRecordStore } from './record-store.ts';
+import { initialPage, wentAway, wokeUp } from './rules/page-state.ts';
 import { loggedOut } from './rules/record.ts';
 import {
   commit,
   decideNow,
   disconnect,
   ERASURE,
-  followClockOnPage,
   noToken,
   publish,
   readAgain,
   reconcile,
   releaseCalls,
-  reportError,
   type Shell,
-  setPage,
 } from './shell.ts';
 import { STORE_MS } from './store-queue.ts';
 import { withTimeout } from './timeout.ts';
@@ -114,23 +112,10 @@ function createShell(options: SessionOptions): Shell {
   // Opening takes longer than all the rest until the token is there: it goes on while the session is built.
   if (!settings.consent) ignoreFailure(() => store.open?.());
   const page = { ...initialPage(provide !== undefined, refresh === 'auto', store.kind ?? 'custom'), user };
-  const ports: RecordStorePorts = {
-    page: () => shell.page,
-    setPage: (change) => setPage(shell, change),
-    adopt: (before, after, cause) => {
-      shell.page = recordAdopted(shell.page, before, after, cause);
-      // Another tab may have corrected the record for a step back of the clock: follow it here.
-      const isFromOutside = cause === 'tab' || cause === 'load';
-      if (isFromOutside && after.receivedAt !== before.receivedAt) followClockOnPage(shell);
-    },
-    reportError: (error) => reportError(shell, error),
-  };
-  const shell: Shell = {
+  const owner: PageOwner = { page, clock, events: createEvents(settings.logger) };
+  const shell: Shell = Object.assign<PageOwner, Omit<Shell, keyof PageOwner>>(owner, {
     settings,
-    clock,
-    page,
-    events: createEvents(settings.logger),
-    records: createRecordStore(baseUrl, store, ports),
+    records: createRecordStore(baseUrl, store, owner),
     tabs: createTabs(name, (isChanged) => void readAgain(shell, isChanged)),
     pageWatch: watchPage(clock.now, {
       onTimer: () => reconcile(shell),
@@ -142,7 +127,7 @@ function createShell(options: SessionOptions): Shell {
     controller: new AbortController(),
     attemptResult: Promise.resolve(undefined),
     published: { state: { phase: 'empty', persistence: page.persistence }, token: undefined },
-  };
+  });
   return shell;
 }
 

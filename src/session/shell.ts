@@ -15,36 +15,24 @@
 import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import type { Answer, TokenSet } from '../token/token-set.ts';
-import type { createClock } from './browser/clock.ts';
 import { isPageVisible, type watchPage } from './browser/page.ts';
 import type { createTabs } from './browser/tabs.ts';
-import type { createEvents } from './events.ts';
 import type { Settings } from './options.ts';
+import { followClockOnPage, type PageOwner, setPage } from './page-owner.ts';
 import type { RecordStore, UpdateOptions } from './record-store.ts';
 import type { AttemptPlan } from './rules/attempt-plan.ts';
 import { type Decision, decide } from './rules/decide.ts';
 import { noTokenError } from './rules/no-token.ts';
-import {
-  type Cause,
-  isActive,
-  isSettled,
-  type PageState,
-  pageClockSetBack,
-  waitEnded,
-  wasHidden,
-} from './rules/page-state.ts';
+import { type Cause, isActive, isSettled, waitEnded, wasHidden } from './rules/page-state.ts';
 import { isSameFlat, isSameState, type SessionState } from './rules/public-state.ts';
 import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
 
 /** A session from the inside: its page state, and the handles that act on browser and network. */
-export interface Shell {
+export interface Shell extends PageOwner {
   readonly settings: Settings;
-  readonly clock: ReturnType<typeof createClock>;
-  readonly events: ReturnType<typeof createEvents>;
   readonly records: RecordStore;
   readonly tabs: ReturnType<typeof createTabs>;
   readonly pageWatch: ReturnType<typeof watchPage>;
-  page: PageState;
   /** What `state` returns, and the token when it was published. */
   published: { readonly state: SessionState; readonly token: string | undefined };
   /** Start an attempt; resolves when it has ended, with the error it failed with. */
@@ -67,10 +55,6 @@ export const HOST_CALL: UpdateOptions = { cause: 'set', isHostCall: true };
 export const ERASURE: UpdateOptions = { cause: 'set', isHostCall: true, isErasure: true };
 /** A change that no call of the page has made: by a refresh, of the retry state, of a lease. Memory changes after the write. */
 export const INTERNAL: UpdateOptions = { isHostCall: false };
-
-export function setPage(shell: Shell, change: Partial<PageState>): void {
-  shell.page = { ...shell.page, ...change };
-}
 
 export function decideNow({ records, page, clock }: Shell): Decision {
   return decide(records.record, page, clock.now());
@@ -114,25 +98,6 @@ export function followClock(shell: Shell): void {
   const backMs = isSettled(shell.page) ? followClockOnPage(shell) : 0;
   const { record } = shell.records;
   if (backMs && record.set) commit(shell, clockSetBack(record, backMs), HOST_CALL).catch(() => {});
-}
-
-/** If the wall clock was set back, correct the instants of this page alone. Returns by how much, ms. */
-export function followClockOnPage(shell: Shell): number {
-  const backMs = shell.clock.followStepBack();
-  if (backMs) shell.page = pageClockSetBack(shell.page, backMs);
-  return backMs;
-}
-
-/**
- * Note a failure in the background: state and log have each of them.
- *
- * @param isEmitted  false: one of a run of failures whose first was emitted.
- */
-export function reportError(shell: Shell, error: TokenError, isEmitted = true): void {
-  if (shell.page.isClosed) return;
-  setPage(shell, { lastError: error });
-  shell.events.log(error);
-  if (isEmitted) shell.events.emit('error', error);
 }
 
 /** Why there is no token now. */

@@ -7,6 +7,7 @@
 import { isDevelopment } from '../token/development.ts';
 import type { Store } from './browser/store.ts';
 import { ignoreFailure } from './ignore-failure.ts';
+import type { PageOwner } from './page-owner.ts';
 import { withTimeout } from './timeout.ts';
 
 /** Limit for opening the store and the first read together, and for each later use of it, ms. */
@@ -15,38 +16,35 @@ export const STORE_MS = 1_500;
 /** Message of the development build. */
 const UNCHANGED = 'store.update: expected a call of its argument, got none';
 
-/** What the queue asks of its owner. */
-export interface StoreQueuePorts {
-  /** How often the page has lost track of the store. */
-  absences(): number;
-  /**
-   * The store in use failed: return the one that replaces it.
-   *
-   * @param isSpare  the store that failed was itself a replacement: return one that cannot fail.
-   */
-  replace(cause: unknown, isSpare: boolean): Store;
-}
-
 export type StoreQueue = ReturnType<typeof createStoreQueue>;
 
-/** Create the queue of a store. */
-export function createStoreQueue(given: Store, ports: StoreQueuePorts) {
+/**
+ * Create the queue of a store.
+ *
+ * @param replace  the store in use failed: returns the one that replaces it. `isSpare`: the store that failed was itself a
+ *   replacement; return one that cannot fail.
+ */
+export function createStoreQueue(
+  given: Store,
+  owner: Pick<PageOwner, 'page'>,
+  replace: (cause: unknown, isSpare: boolean) => Store,
+) {
   let store = given;
   /** The store that failed, while another one replaces it. */
   let failed: Store | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
   const run = async (work: (place: Store) => Promise<unknown>, mayRepeat: boolean): Promise<unknown> => {
-    const absences = ports.absences();
+    const { absences } = owner.page;
     try {
       return await withTimeout(STORE_MS, work(store), 'the store');
     } catch (cause) {
       // The time limit may have passed while the page was frozen: try once more.
-      if (mayRepeat && ports.absences() > absences) return run(work, false);
+      if (mayRepeat && owner.page.absences > absences) return run(work, false);
       releaseStore(store);
       const isSpare = failed !== undefined;
       failed ??= store;
-      store = ports.replace(cause, isSpare);
+      store = replace(cause, isSpare);
       return isSpare ? work(store) : run(work, false);
     }
   };

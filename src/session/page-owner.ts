@@ -1,0 +1,36 @@
+/** The page state of a session, and what shell and record store do with it alike. It knows neither store nor network. */
+
+import type { TokenError } from '../token/errors.ts';
+import type { createClock } from './browser/clock.ts';
+import type { createEvents } from './events.ts';
+import { type PageState, pageClockSetBack } from './rules/page-state.ts';
+
+/** Who holds the page state. */
+export interface PageOwner {
+  page: PageState;
+  readonly clock: ReturnType<typeof createClock>;
+  readonly events: ReturnType<typeof createEvents>;
+}
+
+export function setPage(owner: PageOwner, change: Partial<PageState>): void {
+  owner.page = { ...owner.page, ...change };
+}
+
+/** If the wall clock was set back, correct the instants of this page alone. Returns by how much, ms. */
+export function followClockOnPage(owner: PageOwner): number {
+  const backMs = owner.clock.followStepBack();
+  if (backMs) owner.page = pageClockSetBack(owner.page, backMs);
+  return backMs;
+}
+
+/**
+ * Note a failure in the background: state and log have each of them.
+ *
+ * @param isEmitted  false: one of a run of failures whose first was emitted.
+ */
+export function reportError(owner: PageOwner, error: TokenError, isEmitted = true): void {
+  if (owner.page.isClosed) return;
+  setPage(owner, { lastError: error });
+  owner.events.log(error);
+  if (isEmitted) owner.events.emit('error', error);
+}
