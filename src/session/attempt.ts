@@ -32,22 +32,28 @@ import { withTimeout } from './timeout.ts';
 export const OTHER_TAB_MARGIN_MS = 2_000;
 
 /** How an attempt ended. */
-type Outcome =
-  /** The service or `provide` answered, and the answer is written. */
-  | { readonly type: 'answered' }
+interface Outcome {
   /** Another tab is refreshing, or calls `provide`. */
-  | { readonly type: 'other_tab' }
-  /** Nothing was sent: the attempt was aborted, the set is another one by now, or it is too early to ask the service again. */
-  | { readonly type: 'superseded' }
-  /** It failed; `sent` is absent if nothing was sent. */
-  | { readonly type: 'failed'; readonly error: TokenError; readonly sent?: SessionRecord | undefined };
+  readonly isOtherTab?: boolean;
+  /** Why it failed. */
+  readonly error?: TokenError;
+  /** The record whose set was sent, if the attempt failed after that. */
+  readonly sent?: SessionRecord | undefined;
+}
+
+/**
+ * The answer is written; or nothing was sent, because the attempt was aborted, the set is another one by now, or it is too early to
+ * ask the service again.
+ */
+const DONE: Outcome = {};
+const OTHER_TAB: Outcome = { isOtherTab: true };
 
 /** What one attempt works with. */
 interface Attempt {
   readonly shell: Shell;
   /** The record at its start. */
   readonly before: SessionRecord;
-  /** Aborts it: the outcome is `failed` or `superseded` then. */
+  /** Aborts it: its outcome does not count then. */
   readonly signal: AbortSignal;
   /** This tab holds the Web Lock. Without it, a lease in the record keeps other tabs from an attempt. */
   readonly hasLock: boolean;
@@ -76,8 +82,8 @@ export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenErro
 function runAttempt(shell: Shell, plan: AttemptPlan, before: SessionRecord, signal: AbortSignal): Promise<Outcome> {
   return shell.tabs.withLock(async (lock): Promise<Outcome> => {
     // Nobody waits for the lock any more.
-    if (signal.aborted) return { type: 'superseded' };
-    if (lock === 'taken' && !plan.ignoresLock) return { type: 'other_tab' };
+    if (signal.aborted) return DONE;
+    if (lock === 'taken' && !plan.ignoresLock) return OTHER_TAB;
     const attempt: Attempt = { shell, before, signal, hasLock: lock === 'held' };
     return plan.kind === 'provide' ? callProvide(attempt, plan) : refresh(attempt, plan);
   });
@@ -88,13 +94,12 @@ async function callProvide(attempt: Attempt, { reason }: ProvidePlan): Promise<O
   const { settings, records, clock } = shell;
   try {
     // Another tab may have brought a set before this one obtained the lock.
-    if (await isLate(attempt)) return { type: 'superseded' };
+    if (await isLate(attempt)) return DONE;
     const claimedAt = clock.now();
-    if (!hasLock && !(await records.update(provideClaimed(claimedAt, leaseMs(settings)), INTERNAL)))
-      return { type: 'other_tab' };
+    if (!hasLock && !(await records.update(provideClaimed(claimedAt, leaseMs(settings)), INTERNAL))) return OTHER_TAB;
     try {
       // While the store was read, consent may have been withdrawn, or the session closed.
-      if (signal.aborted) return { type: 'superseded' };
+      if (signal.aborted) return DONE;
       const asked = ask(settings.provide, { signal, reason });
       const answer = await withTimeout(settings.timeoutMs, asked, 'provide', signal);
       // It may be a response, with its status.
@@ -104,13 +109,13 @@ async function callProvide(attempt: Attempt, { reason }: ProvidePlan): Promise<O
       if (ok === false && status) throw responseFault(pathOf(response), status);
       const isNobody = answer === null || answer === undefined || status === 204;
       await recordProvided(attempt, isNobody ? undefined : parseGiven(answer));
-      return { type: 'answered' };
+      return DONE;
     } finally {
       if (!hasLock) await records.update(provideEnded(claimedAt), INTERNAL);
     }
   } catch (error) {
     if (isDevelopment) warnIfNoSet('provide', error);
-    return { type: 'failed', error: provideFault(error) };
+    return { error: provideFault(error) };
   }
 }
 
@@ -156,7 +161,7 @@ async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<O
   let sent: SessionRecord | undefined;
   try {
     const claim = await withTimeout(timeoutMs, claimSet(attempt, isExplicit), 'the store', signal);
-    if (claim.type !== 'claimed') return claim;
+    if (claim.type !== 'claimed') return claim.type === 'other_tab' ? OTHER_TAB : DONE;
     sent = claim.record;
     const request = refreshSet(baseUrl, fetch, claim.set, signal);
     const { result, dateMs } = await withTimeout(timeoutMs, request, 'refresh', signal);
@@ -164,11 +169,11 @@ async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<O
     // If the record has changed (newer set, logout, opt-out), this changes nothing, and memory adopts what is stored.
     const transition = refreshAnswered(sent, result, dateMs, shell.clock.now());
     await commit(shell, transition, { ...INTERNAL, cause: 'refresh' });
-    return { type: 'answered' };
+    return DONE;
   } catch (error) {
     // Whatever is not of our making is not passed on: a parser quotes what it rejects.
     const own = error instanceof TokenError ? error : new TokenError('network', 'refresh failed');
-    return { type: 'failed', error: own, sent };
+    return { error: own, sent };
   }
 }
 
@@ -199,8 +204,8 @@ async function endAttempt(
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<TokenError | undefined> {
-  const failed = outcome.type === 'failed' && !signal.aborted ? outcome : undefined;
-  const { error, sent } = failed ?? {};
+  // Nobody waits for an attempt that was aborted.
+  const { error, sent } = signal.aborted ? DONE : outcome;
   if (error) await noteFailure(shell, plan, error, sent);
   // Another tab may be waiting for this attempt, and the record has not changed: no other message tells it that the wait is over.
   if (signal.aborted || shell.page.provideResult === 'nobody') shell.tabs.notify(false);
@@ -208,7 +213,7 @@ async function endAttempt(
   if (shell.page.attempt?.plan === plan) {
     const isRecorded = sent && shell.records.record.retry;
     const failure = isRecorded ? 'failed' : 'failed_unrecorded';
-    noteEnd(shell, error ? failure : outcome.type === 'other_tab' ? 'other_tab' : 'done');
+    noteEnd(shell, error ? failure : outcome.isOtherTab ? 'other_tab' : 'done');
   }
   reconcile(shell);
   return error;

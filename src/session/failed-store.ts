@@ -60,7 +60,7 @@ export async function repeatOnFailedStore(
       // A store that can neither be written nor read holds nothing for the next page either.
       async () => !(await holdsSet().catch(() => false)),
     );
-  const isConfirmed = await withTimeout(STORE_MS, work, 'the store that failed').catch(() => !heldSet);
+  const isConfirmed = await withTimeout(STORE_MS, work, 'the store').catch(() => !heldSet);
   isLate = true;
   releaseStore(place);
   return isConfirmed;
@@ -74,11 +74,11 @@ export async function repeatOnFailedStore(
  */
 export async function logoutIn(
   place: Store,
-  { parse }: FailedStoreAccess,
+  parse: FailedStoreAccess['parse'],
   receivedAt = 0,
 ): Promise<SessionRecord | undefined> {
   // An asynchronous function: a store of the host may throw where it should reject.
   const reading = (async () => place.read())();
-  const theirs = parse(await withTimeout(READ_MS, reading, 'the store that failed').catch(() => undefined));
+  const theirs = parse(await withTimeout(READ_MS, reading, 'the store').catch(() => undefined));
   return theirs?.clearedAt !== undefined && theirs.clearedAt >= receivedAt ? theirs : undefined;
 }

@@ -8,7 +8,7 @@
 import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import { memoryStore, type Store } from './browser/store.ts';
-import { type FailedStoreAccess, logoutIn, repeatOnFailedStore } from './failed-store.ts';
+import { logoutIn, repeatOnFailedStore } from './failed-store.ts';
 import { followClockOnPage, type PageOwner, reportError, setPage } from './page-owner.ts';
 import { type Cause, isLoaded, recordAdopted } from './rules/page-state.ts';
 import { parseRecord } from './rules/parse-record.ts';
@@ -100,17 +100,6 @@ function mayWrite({ owner }: Inside, isErasure = false): boolean {
   return isErasure || owner.page.consent !== 'refused';
 }
 
-/** What the store that failed may be used for. */
-function accessTo(inside: Inside, isErasure?: boolean): FailedStoreAccess {
-  return {
-    empty: inside.empty,
-    heldSet: inside.heldSet,
-    parse: (stored) => parse(inside, stored),
-    mayWrite: () => mayWrite(inside, isErasure),
-    mayRead: () => inside.owner.page.consent === 'granted',
-  };
-}
-
 function adopt(inside: Inside, next: SessionRecord, cause: Cause): void {
   const before = inside.record;
   inside.record = next;
@@ -169,7 +158,14 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
     if (after && page.writes === 0 && isLoaded(page)) adopt(inside, after, inside.storedCause ?? 'tab');
     const place = queue.failed;
     if (place && isHostCall) {
-      const repeat = () => repeatOnFailedStore(place, transition, accessTo(inside, isErasure));
+      const repeat = () =>
+        repeatOnFailedStore(place, transition, {
+          empty: inside.empty,
+          heldSet: inside.heldSet,
+          parse: (found) => parse(inside, found),
+          mayWrite: () => mayWrite(inside, isErasure),
+          mayRead: () => owner.page.consent === 'granted',
+        });
       inside.hostCallsConfirmed = inside.hostCallsConfirmed.then(repeat);
     }
     return isChanged;
@@ -197,7 +193,9 @@ function reload(inside: Inside, isChanged: boolean): Promise<void> {
     inside.waitingRead = undefined;
     const failed = queue.failed;
     const logout =
-      failed && mayHaveChanged ? await logoutIn(failed, accessTo(inside), inside.record.receivedAt) : undefined;
+      failed && mayHaveChanged
+        ? await logoutIn(failed, (found) => parse(inside, found), inside.record.receivedAt)
+        : undefined;
     // The tombstone of an opt-out on this page may not have reached that store.
     const optedOut = logout?.optedOut || inside.record.optedOut;
     return logout ? place.update(() => ({ ...logout, optedOut })) : place.read();
