@@ -161,8 +161,9 @@ async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<O
   let sent: SessionRecord | undefined;
   try {
     const claim = await withTimeout(timeoutMs, claimSet(attempt, isExplicit), 'the store', signal);
-    if (claim.type !== 'claimed') return claim.type === 'other_tab' ? OTHER_TAB : DONE;
-    sent = claim.record;
+    if (claim === 'superseded') return DONE;
+    if (claim === 'other_tab') return OTHER_TAB;
+    sent = claim;
     const request = refreshSet(baseUrl, fetch, claim.set, signal);
     const { result, dateMs } = await withTimeout(timeoutMs, request, 'refresh', signal);
     followClock(shell);
@@ -180,11 +181,11 @@ async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<O
 /** Read the record again and, in the same atomic update, note that a refresh starts. */
 async function claimSet({ shell, before, hasLock }: Attempt, isExplicit: boolean): Promise<Claim> {
   const { settings, records, clock } = shell;
-  let claim: Claim = { type: 'superseded' };
+  let claim: Claim = 'superseded';
   const claimed = (record: SessionRecord) => {
     const options = { hasLock, isExplicit, leaseMs: leaseMs(settings), wakeAttemptAt: shell.page.wakeAttemptAt };
     claim = claimRefresh(record, before, options, clock.now());
-    return claim.type === 'claimed' ? claim.record : record;
+    return typeof claim === 'string' ? record : claim;
   };
   await records.update(claimed, INTERNAL);
   reconcile(shell);

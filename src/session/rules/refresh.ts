@@ -15,13 +15,13 @@ export type RefreshResult = Answer | 'ended';
 /** A set that is due within this time of its arrival, or within a twentieth of its life, counts as due on arrival. */
 const DUE_ON_ARRIVAL_MS = 60_000;
 
-/** Whether a refresh may start, and why not. */
+/** The record whose set is to be sent, or why none is. */
 export type Claim =
-  | { readonly type: 'claimed'; readonly record: SessionRecord; readonly set: TokenSet }
+  | (SessionRecord & { readonly set: TokenSet })
   /** Another tab's attempt runs. */
-  | { readonly type: 'other_tab' }
+  | 'other_tab'
   /** The set is another one by now, or it is too early to send it: another tab has failed with it. */
-  | { readonly type: 'superseded' };
+  | 'superseded';
 
 /** How a refresh starts. */
 export interface ClaimOptions {
@@ -41,15 +41,12 @@ export interface ClaimOptions {
  */
 export function claimRefresh(record: SessionRecord, before: SessionRecord, options: ClaimOptions, now: number): Claim {
   const retry = currentRetry(record.retry, now);
-  if (isLeased(retry, now, options.hasLock)) return { type: 'other_tab' };
+  if (isLeased(retry, now, options.hasLock)) return 'other_tab';
   const next = nextAttempt(retry, options.wakeAttemptAt, options.isExplicit);
   const isTooEarly = (next && now < next.at) || (isUsedUp(retry) && !options.isExplicit);
-  if (!record.set || record.ended || !isSameSet(record, before) || isTooEarly) return { type: 'superseded' };
-  return {
-    type: 'claimed',
-    record: { ...record, retry: attemptStarted(retry, now, options.isExplicit, options.hasLock, options.leaseMs) },
-    set: record.set,
-  };
+  if (!record.set || record.ended || !isSameSet(record, before) || isTooEarly) return 'superseded';
+  const started = attemptStarted(retry, now, options.isExplicit, options.hasLock, options.leaseMs);
+  return { ...record, set: record.set, retry: started };
 }
 
 /** The attempt that sent `sent` failed at `now`; see {@link attemptFailed}. */

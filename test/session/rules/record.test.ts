@@ -507,7 +507,7 @@ describe('the claim of a refresh', () => {
       record: SessionRecord,
       before: SessionRecord,
       options: ClaimOptions,
-      type: Claim['type'],
+      outcome: 'claimed' | Extract<Claim, string>,
     ]
   >([
     ['succeeds without earlier attempts', record(), record(), LOCK, 'claimed'],
@@ -558,34 +558,33 @@ describe('the claim of a refresh', () => {
       LOCK,
       'claimed',
     ],
-  ])('%s', (_, stored, before, options, type) => {
+  ])('%s', (_, stored, before, options, outcome) => {
     const claim = claimRefresh(deepFreeze(stored), before, options, DUE);
-    expect(claim.type).toBe(type);
-    if (claim.type !== 'claimed') return;
-    expect(claim.set).toBe(stored.set);
-    expect(claim.record).toEqual({ ...stored, retry: claim.record.retry });
-    expect(claim.record.retry).toMatchObject({ startedAt: DUE, isRunning: true, waitMs: 0 });
+    expect(typeof claim === 'string' ? claim : 'claimed').toBe(outcome);
+    if (typeof claim === 'string') return;
+    expect(claim).toEqual({ ...stored, retry: claim.retry });
+    expect(claim.retry).toMatchObject({ startedAt: DUE, isRunning: true, waitMs: 0 });
   });
 
   test('counts the attempt', () => {
     const claim = claimRefresh(running, running, LOCK, DUE);
-    expect(claim).toMatchObject({ record: { retry: { attempts: 2 } } });
+    expect(claim).toMatchObject({ retry: { attempts: 2 } });
   });
 
   test('counts from one again where the retry state is a day old', () => {
     const old = record({ retry: retry({ attempts: 9, refusals: 4, startedAt: DUE - DAY }) });
-    expect(claimRefresh(old, old, LOCK, DUE)).toMatchObject({ record: { retry: { attempts: 1, refusals: 0 } } });
+    expect(claimRefresh(old, old, LOCK, DUE)).toMatchObject({ retry: { attempts: 1, refusals: 0 } });
   });
 
   // Fault: a tab that obtains the lock before it has read the end sends the refused token once more.
   test('is superseded if another tab recorded the end of the set', () => {
-    expect(claimRefresh({ ...sent, ended: true }, record(), LOCK, ANSWERED).type).toBe('superseded');
+    expect(claimRefresh({ ...sent, ended: true }, record(), LOCK, ANSWERED)).toBe('superseded');
   });
 
   // Fault: the fourth refusal sets no pause, so a tab that has not read it makes a fifth attempt.
   test('is superseded if another tab was refused for the fourth time', () => {
     const refused = record({ retry: retry({ refusals: 4, waitMs: SECOND }) });
-    expect(claimRefresh(refused, record(), LOCK, DUE).type).toBe('superseded');
+    expect(claimRefresh(refused, record(), LOCK, DUE)).toBe('superseded');
   });
 });
 
@@ -683,9 +682,8 @@ const steps: fc.Arbitrary<{ name: string; step: Step }> = fc.oneof(
     .map(([result, dateMs, isExplicit, ms]) => ({
       name: `refresh ${typeof result === 'string' ? result : result instanceof Error ? 'failed' : 'success'}`,
       step: (before: SessionRecord, now: number) => {
-        const found = claimRefresh(before, before, { ...claim, isExplicit }, now);
-        if (found.type !== 'claimed') return before;
-        const asked = found.record;
+        const asked = claimRefresh(before, before, { ...claim, isExplicit }, now);
+        if (typeof asked === 'string') return before;
         if (result instanceof Error) return refreshFailed(asked, result, BACK_OFF, now + ms, 0)(asked);
         return refreshAnswered(asked, result as RefreshResult, dateMs, now + ms)(asked);
       },
