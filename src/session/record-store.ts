@@ -2,7 +2,7 @@
  * The record in memory and in storage, and the one way to change it.
  *
  * A transition of the host is applied to memory at once; every transition is applied to storage in order, each inside one
- * atomic update. This file knows neither network nor events nor what a transition means.
+ * atomic update. This file knows neither the network nor what a transition means.
  */
 
 import { isDevelopment } from '../token/development.ts';
