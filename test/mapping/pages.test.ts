@@ -86,7 +86,7 @@ test.each<Kind>(['pglite', 'postgres'])(
       ]);
     const mappings = await service().open(database);
     const found = [];
-  for await (const { hash } of mappings.entries()) found.push(hash);
+    for await (const { hash } of mappings.entries()) found.push(hash);
     expect(found).toEqual(hashes.toSorted());
     expect(await mappings.map([])).toMatchObject({ mapped: 3 });
     expect(await mappings.find({ phoneHash: hashes[1]! })).toMatchObject({ state: 'mapped' });
