@@ -23,6 +23,7 @@ import { diiOf, type Key } from './key.ts';
 import type { AnsweredRow, RequestMappings } from './mapping-request.ts';
 import { keepCheckedFrom } from './rotated-buckets.ts';
 import { BATCH_SIZE, batchesOf } from './source-batches.ts';
+import { countWritten } from './stored-rows.ts';
 import { indexedTransaction } from './tables.ts';
 import type { DueOptions, Invalid, Summary } from './types.ts';
 
@@ -143,6 +144,8 @@ const processChunk = async ({
     // Before the claim ends: another worker that claims the same rows then does not request them again.
     if (failure) stop.fail(failure.error);
     if (rows.length > 0) await writeAnswers(queries, rows);
+    // Here and not at the end of the job, which may fail or be killed. On PostgreSQL the workers would wait for each other.
+    if (database.kind === 'pglite') await countWritten(queries, rows.length);
     const inBuckets = rows.filter(({ bucketId }) => bucketId !== null);
     // A loop: Math.min(...values) fails for many thousand values.
     const oldest = inBuckets.reduce((at, { answeredAt }) => Math.min(at, answeredAt), Number.POSITIVE_INFINITY);

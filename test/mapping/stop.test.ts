@@ -233,3 +233,21 @@ test('a job that fails has ended the transaction of its source before it rejects
   await mappings.forgetAll();
   expect(await mappings.counts()).toMatchObject({ pending: 0 });
 });
+
+test('the rows that a failed job has written count for the next VACUUM of a folder', async () => {
+  const its = service();
+  let vacuums = 0;
+  const database = await watched(await freshLocation('pglite'), (sql) => {
+    if (sql.startsWith('VACUUM')) vacuums++;
+  });
+  const mappings = await its.open(database);
+  let requests = 0;
+  its.fault = () => (++requests === 2 ? new Response('no', { status: 500 }) : undefined);
+  await expect(mappings.map(people(5_001))).rejects.toMatchObject({ status: 500 });
+  expect(await mappings.counts()).toMatchObject({ mapped: 5_000, pending: 1 });
+  expect(vacuums).toBe(0);
+  expect(await mappings.mapDue()).toMatchObject({ mapped: 1 });
+  expect(vacuums).toBe(1);
+  expect(await mappings.mapDue()).toMatchObject({ mapped: 0 });
+  expect(vacuums).toBe(1);
+});
