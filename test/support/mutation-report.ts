@@ -43,7 +43,8 @@ const rows: string[] = [];
 const survivors: string[] = [];
 let all = 0;
 let allKilled = 0;
-for (const [file, { source, mutants }] of Object.entries(report.files)) {
+for (const file of Object.keys(report.files).toSorted()) {
+  const { source, mutants } = report.files[file]!;
   const counted = mutants.filter(({ status }) => !/Ignored|Error/.test(status));
   const alive = counted.filter(({ status }) => status === 'Survived' || status === 'NoCoverage');
   if (!counted.length) continue;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { concat, fromB64, fromHex, int64, toB64, toHex, utf8 } from '../../src/token/bytes.ts';
 import { type AesKey, aesKey, openAes, sealAes } from '../../src/token/cipher.ts';
-import { SMALLEST_REQUEST } from '../../src/token/envelope.ts';
+import { SMALLEST_REQUEST, SMALLEST_RESPONSE } from '../../src/token/envelope.ts';
 import {
   openRefresh,
   openRequest,
@@ -72,6 +72,14 @@ describe.each([
     expect(SMALLEST_REQUEST).toBe(45);
     expect(envelope[0]).toBe(1);
     expect(await openRequest(key, envelope)).toEqual({ at, nonce, json: '' });
+  });
+
+  test('a response without payload is 44 bytes long, and opens', async () => {
+    const key = await someKey();
+    const envelope = await sealResponse(key, { at, nonce, json: '' });
+    expect(envelope).toHaveLength(44);
+    expect(SMALLEST_RESPONSE).toBe(44);
+    expect(await openResponse(key, envelope)).toEqual({ at, nonce, json: '' });
   });
 
   test('each error says what was expected and what came, and has the cause', async () => {

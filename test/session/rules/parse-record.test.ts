@@ -97,6 +97,11 @@ describe('a damaged record is refused', () => {
       'generation: expected a whole number, got number',
     ],
     [
+      'with a generation of 10^15, the first that counts as damaged',
+      { ...whole, generation: 1e15 },
+      'generation: expected a whole number, got number',
+    ],
+    [
       'with a generation that is a bigint',
       { ...whole, generation: 1n },
       'generation: expected a whole number, got bigint',

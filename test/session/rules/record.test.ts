@@ -401,6 +401,26 @@ describe('the clock, on arrival of a refreshed set', () => {
     expect(tokenAt(found, serviceTime(found, old.expiresAt))).toBeUndefined();
   });
 
+  // Fault: the attempts are forgotten, so a service that answers with expired sets is asked again at once, without end.
+  type Arrival = readonly [
+    expiresAt: number,
+    dateMs: number | undefined,
+    offsetMs: number,
+    attempts: number | undefined,
+  ];
+  test.each<readonly [sentence: string, ...Arrival]>([
+    ['a set that has expired on arrival keeps the attempts', ANSWERED - 1, ANSWERED, 0, 1],
+    ['so does one that expires as it arrives', ANSWERED, ANSWERED, 0, 1],
+    ['a set with a millisecond left does not', ANSWERED + 1, ANSWERED, 0, undefined],
+    ["a set that has expired by the service's clock keeps them", ANSWERED + HOUR, undefined, HOUR, 1],
+    ['one with a millisecond left by that clock does not', ANSWERED + HOUR + 1, undefined, HOUR, undefined],
+  ])('%s', (_, expiresAt, dateMs, offsetMs, attempts) => {
+    const brief = { ...SET_2, refreshAt: Math.min(expiresAt, DUE + offsetMs), expiresAt };
+    const found = refreshAnswered(sent, brief, dateMs, ANSWERED)({ ...sent, offsetMs });
+    expect(found.retry?.attempts).toBe(attempts);
+    expect(found.retry?.isRunning).not.toBe(true);
+  });
+
   // Fault: the start of another tab's later attempt with the same token is taken for this question. The service seems to be
   // 11 s behind, so a token is given out for 11 s beyond its expiry.
   test('a later attempt of another tab does not shift the clock', () => {

@@ -357,6 +357,7 @@ describe('a stored retry state', () => {
           [`reads as none with a ${field} that is no number`, { ...state, [field]: '1' }, undefined],
           [`reads as none with an infinite ${field}`, { ...state, [field]: Number.POSITIVE_INFINITY }, undefined],
           [`reads as none with an absurd ${field}`, { ...state, [field]: 1e300 }, undefined],
+          [`reads as none with a ${field} of 10^15`, { ...state, [field]: 1e15 }, undefined],
         ] as const,
     ),
   ])('%s', (_, stored, expected) => {
