@@ -12,6 +12,7 @@ const isPlain = (element: Value): boolean =>
  * Convert the value of a parameter: an array of strings, whole numbers and nulls becomes PostgreSQL's text form of an array.
  *
  * Without an escape, JSON differs from that form in the brackets alone. The engine converts arrays that need one, and all other values.
+ * An array is for a parameter of an array type: `jsonb` takes a string, see `types.ts`.
  */
 export function parameterOf(value: Value): Value {
   if (!Array.isArray(value) || !value.every(isPlain)) return value;

@@ -4,7 +4,7 @@
  * Scripts may be appended to a list, never changed. Several processes may start at once: an advisory lock makes them take turns.
  */
 
-import { TokenError } from '../token/index.ts';
+import { isTokenError, TokenError } from '../token/index.ts';
 import type { Database, Queries } from './types.ts';
 
 /** The scripts that create and change the tables of one owner, oldest first. */
@@ -57,10 +57,29 @@ export async function assertMigrated(database: Database, migrations: Migrations)
     );
 }
 
+// The code of PostgreSQL for a lock that another transaction has kept too long.
+const LOCK_TIMEOUT = '(55P03)';
+
+const runScript = async ({ script }: Queries, { name, steps }: Migrations, number: number): Promise<void> => {
+  try {
+    await script(steps[number - 1]!);
+  } catch (error) {
+    if (!isTokenError(error)) throw error;
+    const remedy = error.message.endsWith(LOCK_TIMEOUT)
+      ? ': another process uses them; end its job or transaction, then start this one again'
+      : '';
+    throw new TokenError(
+      'storage_failed',
+      `${error.message}, in the update of the tables of ${name} to version ${number}${remedy}`,
+    );
+  }
+};
+
 /**
  * Bring the tables of one owner up to date, all or none.
  *
- * @throws {TokenError} `storage_failed` if a newer version of Tessera has already changed them.
+ * @throws {TokenError} `storage_failed` if a newer version of Tessera has already changed them, if another process uses them for
+ *   longer than 4 s, or if the user of the database does not own them.
  * @example await migrate(database, { name: 'mapping', steps: ['CREATE TABLE ...', 'ALTER TABLE ...'] });
  */
 export function migrate(database: Database, migrations: Migrations): Promise<void> {
@@ -78,7 +97,7 @@ export function migrate(database: Database, migrations: Migrations): Promise<voi
     const done = await doneIn(queries, name);
     assertNotNewer(migrations, done);
     for (let number = done + 1; number <= steps.length; number++) {
-      await queries.script(steps[number - 1]!);
+      await runScript(queries, migrations, number);
       await queries.query('INSERT INTO tessera_migrations (room, number) VALUES ($1, $2)', [name, number]);
     }
   };

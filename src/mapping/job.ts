@@ -6,7 +6,7 @@
  * whole answer of the service.
  */
 
-import type { Database } from '../database/index.ts';
+import { createOperationTracker, type Database, type OperationTracker } from '../database/index.ts';
 import type { Dii, Source } from '../server/index.ts';
 import { type ChunkQueue, createChunkQueue } from './chunk-queue.ts';
 import {
@@ -18,10 +18,12 @@ import {
   type RowSelection,
   writeAnswers,
 } from './job-rows.ts';
+import { createStop, type Stop } from './job-stop.ts';
 import { diiOf, type Key } from './key.ts';
 import type { AnsweredRow, RequestMappings } from './mapping-request.ts';
 import { keepCheckedFrom } from './rotated-buckets.ts';
 import { BATCH_SIZE, batchesOf } from './source-batches.ts';
+import { countWritten } from './stored-rows.ts';
 import { indexedTransaction } from './tables.ts';
 import type { DueOptions, Invalid, Summary } from './types.ts';
 
@@ -42,51 +44,6 @@ export interface Job extends Pick<DueOptions, 'onProgress' | 'onInvalid'> {
   readonly selection: RowSelection;
   readonly signal: AbortSignal;
 }
-
-/** Whether and why a job stops early. */
-interface Stop {
-  readonly isStopped: boolean;
-  /** Resolves when the job has to stop. */
-  readonly stopped: Promise<void>;
-  /** Wait, but no longer than until the job has to stop. */
-  pause(ms: number): Promise<void>;
-  /** Stop the job; the first error counts. */
-  fail(error: unknown): void;
-  /** Throw the reason of the signal or the first error. Removes the listener of the signal. */
-  throwIfStopped(): void;
-}
-
-const createStop = (signal: AbortSignal): Stop => {
-  let failure: { readonly error: unknown } | undefined;
-  let stop = () => {};
-  const stopped = new Promise<void>((resolve) => {
-    stop = resolve;
-  });
-  signal.addEventListener('abort', stop, { once: true });
-  return {
-    get isStopped() {
-      return failure !== undefined || signal.aborted;
-    },
-    stopped,
-    pause: async (ms) => {
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const elapsed = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, ms);
-      });
-      await Promise.race([elapsed, stopped]);
-      clearTimeout(timer);
-    },
-    fail: (error) => {
-      failure ??= { error };
-      stop();
-    },
-    throwIfStopped: () => {
-      signal.removeEventListener('abort', stop);
-      signal.throwIfAborted();
-      if (failure) throw failure.error;
-    },
-  };
-};
 
 /** The counts of a job, which it reports to the caller. */
 const createReport = ({ source, onProgress, onInvalid }: Job) => {
@@ -130,18 +87,22 @@ interface RunningJob {
   readonly queue: ChunkQueue;
   readonly report: ReturnType<typeof createReport>;
   readonly stop: Stop;
+  /** The transactions of the source: the job does not wait for the source itself when it stops. */
+  readonly storing: OperationTracker;
 }
 
 /** Store keys as pending. Returns the number of rows to request. */
 const storeKeys = async (
-  { context: { database }, queue, stop }: RunningJob,
+  { context: { database }, queue, stop, storing }: RunningJob,
   keys: readonly Key[],
   condition: RemapCondition,
 ): Promise<number> => {
   if (keys.length === 0) return 0;
   let count = 0;
   for (;;) {
-    const { requested, locked } = await indexedTransaction(database, (queries) => addPending(queries, keys, condition));
+    const { requested, locked } = await storing.run(() =>
+      indexedTransaction(database, (queries) => addPending(queries, keys, condition)),
+    );
     count += requested;
     if (stop.isStopped) return count;
     queue.add(requested);
@@ -183,6 +144,8 @@ const processChunk = async ({
     // Before the claim ends: another worker that claims the same rows then does not request them again.
     if (failure) stop.fail(failure.error);
     if (rows.length > 0) await writeAnswers(queries, rows);
+    // Here and not at the end of the job, which may fail or be killed. On PostgreSQL the workers would wait for each other.
+    if (database.kind === 'pglite') await countWritten(queries, rows.length);
     const inBuckets = rows.filter(({ bucketId }) => bucketId !== null);
     // A loop: Math.min(...values) fails for many thousand values.
     const oldest = inBuckets.reduce((at, { answeredAt }) => Math.min(at, answeredAt), Number.POSITIVE_INFINITY);
@@ -234,7 +197,8 @@ export async function runJob(context: JobContext, job: Job): Promise<Summary> {
   const [workerCount, chunkSize] = database.kind === 'pglite' ? [1, workers * BATCH_SIZE] : [workers, BATCH_SIZE];
   const stop = createStop(job.signal);
   const report = createReport(job);
-  const running: RunningJob = { context, job, chunkSize, queue: createChunkQueue(chunkSize), report, stop };
+  const storing = createOperationTracker();
+  const running: RunningJob = { context, job, chunkSize, queue: createChunkQueue(chunkSize), report, stop, storing };
   try {
     if (job.source || job.onProgress)
       report.setSelected(await indexedTransaction(database, (queries) => countRows(queries, job.selection)));
@@ -246,6 +210,7 @@ export async function runJob(context: JobContext, job: Job): Promise<Summary> {
   } catch (error) {
     stop.fail(error);
   }
+  await storing.close();
   stop.throwIfStopped();
   return report.summary();
 }

@@ -79,8 +79,8 @@ export function createMappingRequest(client: MappingClient, version: 2 | 3, cloc
   return async (keys, signal) => {
     const rows: AnsweredRow[] = [];
     const diis = keys.map(diiOf);
-    const results = version === 3 ? client.mapIdentities(diis, { signal }) : client.mapIdentitiesV2(diis, { signal });
     try {
+      const results = version === 3 ? client.mapIdentities(diis, { signal }) : client.mapIdentitiesV2(diis, { signal });
       for await (const batch of results.batches()) {
         const [first] = batch;
         if (first?.answeredAt !== undefined) clock.observe(first.answeredAt);

@@ -46,7 +46,7 @@ const createJobs = (database: Database, settings: MappingSettings, clock: Servic
 
   const runAndVacuum = async (job: Job): Promise<Summary> => {
     const summary = await runJob(context, job);
-    await vacuumIfNeeded(database, summary.mapped + summary.optedOut + summary.invalid);
+    await vacuumIfNeeded(database);
     return summary;
   };
 

@@ -2,7 +2,7 @@
  * Reads and deletes stored mappings. The rows of jobs are in `job-rows.ts`.
  */
 
-import type { Database } from '../database/index.ts';
+import type { Database, Queries } from '../database/index.ts';
 import type { Key } from './key.ts';
 import { indexedTransaction } from './tables.ts';
 import type { Counts, Mapping, MappingState } from './types.ts';
@@ -130,19 +130,21 @@ export function forgetAll(database: Database): Promise<number> {
 /** Smallest number of written rows for which a VACUUM is worthwhile, beside a fifth of all rows. */
 const MIN_WRITTEN = 1_000;
 
+/** Count rows that a transaction has written, for {@link vacuumIfNeeded}. */
+export async function countWritten(queries: Queries, written: number): Promise<void> {
+  await queries.query('UPDATE tessera_mapping_upkeep SET rewritten = rewritten + $1', [written]);
+}
+
 /**
  * Run VACUUM when a fifth of all rows has been written since the last one.
  *
  * PostgreSQL does this by itself, PGlite never does: the folder would grow with every daily run.
- *
- * @param written  number of rows written since the last call.
  */
-export async function vacuumIfNeeded(database: Database, written: number): Promise<void> {
-  if (database.kind !== 'pglite' || written === 0) return;
+export async function vacuumIfNeeded(database: Database): Promise<void> {
+  if (database.kind !== 'pglite') return;
   const [upkeep] = await database.query<{ rewritten: number; rows: number }>(
-    `UPDATE tessera_mapping_upkeep SET rewritten = rewritten + $1 RETURNING rewritten,
-      (SELECT reltuples::bigint FROM pg_class WHERE oid = 'tessera_mappings'::regclass) AS rows`,
-    [written],
+    `SELECT rewritten, (SELECT reltuples::bigint FROM pg_class WHERE oid = 'tessera_mappings'::regclass) AS rows
+      FROM tessera_mapping_upkeep`,
   );
   if (upkeep!.rewritten <= MIN_WRITTEN + upkeep!.rows / 5) return;
   await database.query('VACUUM tessera_mappings');

@@ -161,7 +161,7 @@ export interface Mappings {
    */
   find(dii: Dii): Promise<Mapping | undefined>;
   /**
-   * Iterate over all mappings, or those of one state, ordered by type and hash. Reads them in pages.
+   * Iterate over all mappings, or those of one state, ordered by hash. Reads them in pages.
    *
    * @example for await (const { hash, rawId } of mappings.entries({ state: 'mapped' })) await send(hash, rawId);
    */

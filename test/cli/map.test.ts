@@ -485,6 +485,38 @@ describe('an interrupted job', () => {
     expect(JSON.parse(counts[0]!)).toMatchObject({ mapped: 6000, pending: 0 });
   });
 
+  test('a job that is stopped before its first answer says how to continue, and a check of opt-outs that it starts again', async () => {
+    const lines = Array.from({ length: 6000 }, (_, i) => `early-${i}@example.com\n`).join('');
+    const database = await fixture.database();
+    // The first request of a mapping job is the probe; the second of a check follows the first page.
+    const stoppedAtSecond = async (args: readonly string[]) => {
+      let stop = () => {};
+      const stopped = new Promise<void>((resolve) => {
+        stop = resolve;
+      });
+      let requests = 0;
+      fixture.answer = () => {
+        if (++requests === 1) return undefined!;
+        stop();
+        return new Response('', { status: 503 });
+      };
+      const options = ['--database', database, '--json'];
+      const result = await tessera(['map', ...args, ...options], { env: fixture.env, stdin: [lines], stopped });
+      fixture.answer = undefined;
+      return [result.code, result.err];
+    };
+    const rejects = fixture.path('early.csv');
+    expect(await stoppedAtSecond(['-', '--rejects', rejects])).toEqual([
+      130,
+      'the rows read and mapped so far are stored: run the same command again to continue\nstopped',
+    ]);
+    expect((await mapJson(['-'], { stdin: [lines], database })).json).toMatchObject({ done: true, mapped: 6000 });
+    expect(await stoppedAtSecond(['--check-optouts'])).toEqual([
+      130,
+      'the opt-outs found so far are stored: run the same command again to check all raw IDs\nstopped',
+    ]);
+  });
+
   test.each<[what: string, env: Record<string, string>, said: string]>([
     [
       'a wrong key',
@@ -629,6 +661,17 @@ describe('stored mappings', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const optouts = await tessera(['optouts', path], { env: fixture.env });
     expect([optouts.code, optouts.err]).toEqual([0, '0 of 2 have opted out']);
+  });
+
+  test('--export that a signal stops leaves the former file, and no part of a new one', async () => {
+    const database = await filled();
+    const path = await fixture.file('former.csv', 'former');
+    const { code, err } = await tessera(['map', '--export', path, '--database', database], {
+      stopped: Promise.resolve(),
+    });
+    expect([code, err]).toEqual([130, 'stopped']);
+    expect(await fixture.text(path)).toBe('former');
+    expect(await fixture.text(`${path}.partial`)).toBeUndefined();
   });
 
   test('--export - writes CSV or JSON lines to a pipe, never to a terminal', async () => {

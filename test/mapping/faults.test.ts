@@ -3,6 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import { createMappings } from '../../src/mapping/index.ts';
+import { createMappingRequest } from '../../src/mapping/mapping-request.ts';
+import { createServiceClock } from '../../src/mapping/service-clock.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
 import { isTokenError } from '../../src/token/index.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
@@ -233,4 +235,16 @@ test('a wrong option is named', async () => {
     'source: expected iterable or async iterable, got object',
   );
   await mappings.close();
+});
+
+test('a client that throws before it returns results fails the batch, so that the job stops before its claim ends', async () => {
+  const error = new Error('no');
+  const client = {
+    ...service().client,
+    mapIdentities: () => {
+      throw error;
+    },
+  };
+  const request = createMappingRequest(client, 3, createServiceClock(Date.now));
+  expect(await request([], new AbortController().signal)).toEqual({ rows: [], failure: { error } });
 });

@@ -208,3 +208,46 @@ test('a check of opt-outs that fails has ended its write before it rejects', asy
   await expect(mappings.checkOptOuts()).rejects.toMatchObject({ status: 500 });
   expect(isWritten).toBe(true);
 });
+
+test('a job that fails has ended the transaction of its source before it rejects', async () => {
+  const its = service();
+  let inserts = 0;
+  let isRefused = false;
+  let isWritten = false;
+  const place = await freshLocation('postgres');
+  const other = await openDatabase(place);
+  onTestFinished(() => other.close());
+  const database = await watched(place, async (sql) => {
+    if (!sql.includes('INSERT INTO tessera_mappings') || ++inserts !== 2) return;
+    await vi.waitUntil(() => isRefused, { timeout: 30_000 });
+    for (let trips = 0; trips < 200; trips++) await other.query('SELECT 1');
+    isWritten = true;
+  });
+  const mappings = await its.open(database);
+  its.fault = () => {
+    isRefused = true;
+    return new Response('no', { status: 500 });
+  };
+  await expect(mappings.map(people(10_000))).rejects.toMatchObject({ status: 500 });
+  expect(isWritten).toBe(true);
+  await mappings.forgetAll();
+  expect(await mappings.counts()).toMatchObject({ pending: 0 });
+});
+
+test('the rows that a failed job has written count for the next VACUUM of a folder', async () => {
+  const its = service();
+  let vacuums = 0;
+  const database = await watched(await freshLocation('pglite'), (sql) => {
+    if (sql.startsWith('VACUUM')) vacuums++;
+  });
+  const mappings = await its.open(database);
+  let requests = 0;
+  its.fault = () => (++requests === 2 ? new Response('no', { status: 500 }) : undefined);
+  await expect(mappings.map(people(5_001))).rejects.toMatchObject({ status: 500 });
+  expect(await mappings.counts()).toMatchObject({ mapped: 5_000, pending: 1 });
+  expect(vacuums).toBe(0);
+  expect(await mappings.mapDue()).toMatchObject({ mapped: 1 });
+  expect(vacuums).toBe(1);
+  expect(await mappings.mapDue()).toMatchObject({ mapped: 0 });
+  expect(vacuums).toBe(1);
+});

@@ -9,7 +9,7 @@ import { openInput } from '../input.ts';
 import type { Io } from '../io.ts';
 import { type DiiRowOptions, openDiiRows } from './dii-rows.ts';
 import { checkRejects, createRejects, defaultRejectsPath, type Rejects } from './rejects.ts';
-import { type Job, type MapOptions, runJob } from './run-job.ts';
+import { CONTINUES, type Job, type MapOptions, runJob } from './run-job.ts';
 
 /** The options for the file. */
 export interface MapFileOptions extends DiiRowOptions {
@@ -68,6 +68,7 @@ const prepareJob = async (
     },
     countsOf: ({ mapped, optedOut, kept }) => ({ rows: count, mapped, optedOut, kept, rejected: rejects?.count ?? 0 }),
     file: { name: 'rejects', path: () => (rejects?.count ? path : undefined) },
+    resumeHint: CONTINUES,
     close: async () => rejects?.close(),
   };
 };

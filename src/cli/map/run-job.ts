@@ -46,9 +46,14 @@ export interface Job {
   countsOf(summary: Summary): Readonly<Record<string, number>>;
   /** A file that the job has written: its name in the summary, and its path if there is one. */
   readonly file?: { readonly name: string; readonly path: () => string | undefined };
+  /** What a run that has not ended leaves, and how to go on. */
+  readonly resumeHint: string;
   /** Release resources; called before the summary is printed. */
   close?(): Promise<void>;
 }
+
+/** The hint of jobs that continue where they were stopped. */
+export const CONTINUES = 'the rows read and mapped so far are stored: run the same command again to continue';
 
 const NO_PROGRESS: Progress = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
 
@@ -100,6 +105,12 @@ const closeAll = async (closes: readonly (() => unknown)[]): Promise<unknown> =>
   return failure;
 };
 
+/** End a command that a signal has stopped. */
+export function throwStopped(io: Io): never {
+  io.err('stopped');
+  throw new CommanderError(STOPPED, 'tessera.stopped', 'stopped');
+}
+
 /**
  * Run a job until it ends, fails, or a signal stops it.
  *
@@ -141,9 +152,7 @@ export async function runJob(
   const outcome = { isDone: failure === undefined, summary, ms: performance.now() - startedAt };
   if (job && mappings) printSummary(job, outcome, options, io);
   if (failure === undefined) return;
-  if (summary.mapped + summary.optedOut > 0)
-    io.err('the mapped rows are stored: run the same command again to continue');
+  if (job && summary.mapped + summary.optedOut + (signal.aborted ? summary.read : 0) > 0) io.err(job.resumeHint);
   if (!signal.aborted) throw failure;
-  io.err('stopped');
-  throw new CommanderError(STOPPED, 'tessera.stopped', 'stopped');
+  throwStopped(io);
 }

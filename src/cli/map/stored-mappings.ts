@@ -15,7 +15,7 @@ import { createProgressLine, formatNumber } from '../progress.ts';
 import { print } from '../service-options.ts';
 import { type DiiRowOptions, openDiiRows, parseDii } from './dii-rows.ts';
 import { createPrivateFile } from './private-file.ts';
-import { type MapOptions, openMappings, runJob } from './run-job.ts';
+import { CONTINUES, type MapOptions, openMappings, runJob, throwStopped } from './run-job.ts';
 
 // For a misspelt folder, an empty database would be created.
 const checkLocation = ({ database }: MapOptions): void => {
@@ -37,6 +37,7 @@ export function mapDue(options: MapOptions, io: Io): Promise<void> {
         return { rows: done, done, total };
       },
       countsOf: ({ mapped, optedOut, invalid }) => ({ mapped, optedOut, invalid }),
+      resumeHint: CONTINUES,
     };
   });
 }
@@ -49,6 +50,7 @@ export function checkOptOuts(options: MapOptions, io: Io): Promise<void> {
       run: (mappings, callbacks) => mappings.checkOptOuts(callbacks),
       progressOf: ({ read, total }) => ({ rows: read, done: read, total }),
       countsOf: ({ read, optedOut }) => ({ asked: read, optedOut }),
+      resumeHint: 'the opt-outs found so far are stored: run the same command again to check all raw IDs',
     };
   });
 }
@@ -110,11 +112,18 @@ export async function exportStored(path: string, options: ExportOptions, io: Io)
       io.out(text);
       await io.flushed();
     };
+    // A part of the file would hold hashes. Writing to a pipe may wait for its reader, so there a signal ends the process.
+    let isStopped = false;
+    if (file)
+      io.stopped().then(() => {
+        isStopped = true;
+      });
     let count = 0;
     let isWhole = false;
     try {
       if (!options.json) await write(COLUMNS);
       for await (const one of mappings.entries()) {
+        if (isStopped) throwStopped(io);
         await write(options.json ? JSON.stringify(one) : csvOf(one, spreadsheet));
         line.show(++count);
       }
