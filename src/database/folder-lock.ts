@@ -25,7 +25,7 @@ const UPDATE_INTERVAL_MS = 10_000;
 /** Age, ms, at which a lock file counts as abandoned if its process cannot be checked. */
 export const ABANDONED_AFTER_MS = 60_000;
 /** How long a lock file is watched before it is removed, if its process cannot be checked, ms. */
-export const WATCH_MS = UPDATE_INTERVAL_MS + 5000;
+const WATCH_MS = UPDATE_INTERVAL_MS + 5000;
 const WATCH_STEPS = 24;
 const TRIES = 4;
 

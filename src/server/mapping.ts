@@ -72,7 +72,7 @@ export function arrayOf(path: string, name: string, value: unknown): readonly un
 }
 
 /** Return `value` if it is a string that is not empty, else throw a `malformed_response`. */
-export function stringOf(path: string, name: string, value: unknown): string {
+function stringOf(path: string, name: string, value: unknown): string {
   if (typeof value !== 'string' || !value) throw unusableAnswer(path, `${name}: expected string, got ${kindOf(value)}`);
   return value;
 }

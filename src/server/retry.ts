@@ -14,7 +14,7 @@ export const MAX_RETRY_AFTER_MS = 300_000;
 const TEMPORARY_CODES = new Set(['network', 'timeout', 'rate_limited']);
 
 /** Tell whether the same request may succeed later: network failure, time-out, 408, 425, 429, 5xx. */
-export function isTemporary(e: unknown): e is TokenError {
+function isTemporary(e: unknown): e is TokenError {
   if (!isTokenError(e)) return false;
   if (TEMPORARY_CODES.has(e.code)) return true;
   const { status } = e;

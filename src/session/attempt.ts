@@ -28,7 +28,7 @@ import { isRefusal } from './rules/retry.ts';
 import { commit, commitAnswer, followClock, INTERNAL, reconcile, type Shell } from './shell.ts';
 import { withTimeout } from './timeout.ts';
 
-/** How much longer than its own limit another tab's refresh is waited for, ms. */
+/** How long a tab waits for an attempt of another one beyond the time limit of that attempt, ms. */
 export const OTHER_TAB_MARGIN_MS = 2_000;
 
 /** How an attempt ended. */
@@ -42,8 +42,8 @@ interface Outcome {
 }
 
 /**
- * The answer is written; or nothing was sent, because the attempt was aborted, the set is another one by now, or it is too early to
- * ask the service again.
+ * It has not failed: the answer is written, was late, or says that nobody is signed in; or nothing was sent, because the attempt was
+ * aborted, the set is another one by now, or it is too early to ask the service again.
  */
 const DONE: Outcome = {};
 const OTHER_TAB: Outcome = { isOtherTab: true };
@@ -220,7 +220,7 @@ async function endAttempt(
   return error;
 }
 
-/** Write a failure to the record for all tabs, and emit it: each refusal, and the first outage of a run. */
+/** Write a failed refresh to the record for all tabs; emit each refusal by the service, and the first of all other failures in a run. */
 async function noteFailure(
   shell: Shell,
   plan: AttemptPlan,

@@ -11,10 +11,10 @@ import { withTimeout } from './timeout.ts';
 /** Limit for reading the store, within a use of its replacement, ms. */
 const READ_MS = 1_000;
 
-/** How a record store lets its failed store be used. */
+/** What the record store knows about its failed store, and what it permits. */
 export interface FailedStoreAccess {
   readonly empty: SessionRecord;
-  /** The store may hold a set: it held one when it was last read or written, or nothing is known of it. */
+  /** The store may hold a set: it held one when it was last read or written, or nothing is known about it. */
   readonly heldSet: boolean;
   parse(stored: unknown): SessionRecord | undefined;
   mayWrite(): boolean;

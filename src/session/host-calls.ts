@@ -1,7 +1,7 @@
 /**
- * What the page calls: supply a set, wait for a token, refresh, sign in. Each function is one public method.
+ * The public methods that take several steps: supply a set, wait for a token, refresh, sign in; and what the page was rendered with.
  *
- * What a call changes is a transition of `rules/`; when an attempt starts, `decide` says.
+ * What a call changes is a transition of `rules/`; what `refresh()` attempts is decided there too.
  */
 
 import { throwIf, typeFault } from '../token/checks.ts';

@@ -1,4 +1,4 @@
-/** The page state of a session, and what shell and record store do with it alike. It knows neither store nor network. */
+/** Holds the page state of a session, with the changes of it that shell and record store share. It knows neither store nor network. */
 
 import type { TokenError } from '../token/errors.ts';
 import type { createClock } from './browser/clock.ts';
@@ -24,9 +24,9 @@ export function followClockOnPage(owner: PageOwner): number {
 }
 
 /**
- * Note a failure in the background: state and log have each of them.
+ * Report a failure: as `state.lastError`, to the logger, and by the event `error`.
  *
- * @param isEmitted  false: one of a run of failures whose first was emitted.
+ * @param isEmitted  false: without the event, because the first failure of this run was emitted.
  */
 export function reportError(owner: PageOwner, error: TokenError, isEmitted = true): void {
   if (owner.page.isClosed) return;

@@ -1,8 +1,8 @@
 /**
  * The record in memory and in storage, and the one way to change it.
  *
- * A transition of the host is applied to memory at once; every transition is applied to storage in order, each inside one
- * atomic update. This file knows neither the network nor what a transition means.
+ * A transition of the host is applied to memory at once if the stored record is known; every transition is applied to storage in
+ * order, each inside one atomic update. This file knows neither the network nor what a transition means.
  */
 
 import { isDevelopment } from '../token/development.ts';
@@ -23,9 +23,9 @@ const DAMAGED = 'storage: the stored record is damaged and is ignored';
 export interface UpdateOptions {
   /** Named by the `token` event if the change brings another token; absent if it cannot. */
   readonly cause?: Cause | undefined;
-  /** A call of the host: it changes memory at once, and it is repeated on a store that has failed. */
+  /** The host supplies or erases: that changes memory at once on a loaded page, and is repeated on a store that has failed. */
   readonly isHostCall: boolean;
-  /** It only erases, which needs no consent. */
+  /** It only erases: that needs no consent, and changes memory at once on every page. */
   readonly isErasure?: boolean | undefined;
 }
 
@@ -53,7 +53,7 @@ export type RecordStore = ReturnType<typeof createRecordStore>;
 export function createRecordStore(baseUrl: string, store: Store, owner: PageOwner) {
   const empty = emptyRecord(baseUrl);
   const replace = (cause: unknown, isSpare: boolean): Store => {
-    // A page that was away cannot know whether its user has logged out meanwhile.
+    // A page that has not read since it was away cannot know whether its user has logged out meanwhile.
     if (!owner.page.isCurrent) inside.record = erased(inside.record);
     const spare = isSpare ? memoryStore(inside.record) : spareOf(store, inside.record);
     setPage(owner, { persistence: spare.kind ?? 'custom' });
@@ -153,7 +153,7 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
     if (after && !queue.failed) inside.heldSet = !!after.set;
     const page = owner.page;
     if (isChanged && cause) inside.storedCause = cause;
-    // With another write to follow, memory already holds what that one brings. A transition that changed nothing leaves what
+    // Not before the last write: memory may already hold what that one brings. A transition that changed nothing leaves what
     // another tab has written: the cause is `tab` then.
     if (after && page.writes === 0 && isLoaded(page)) adopt(inside, after, inside.storedCause ?? 'tab');
     const place = queue.failed;
@@ -204,6 +204,7 @@ function reload(inside: Inside, isChanged: boolean): Promise<void> {
     if (owner.page.absences > absences) return;
     const next = parse(inside, stored);
     if (!queue.failed) inside.heldSet = !!next?.set;
+    // The first read, also before writes: they are compared with what was stored.
     if (next && !owner.page.isKnown) adopt(inside, next, 'load');
     setPage(owner, { isCurrent: true, isKnown: true });
     if (owner.page.writes > 0) return;

@@ -102,7 +102,10 @@ export function createSession(options: SessionOptions): Session {
   return isDevelopment ? checkArguments(session) : session;
 }
 
-/** Build the shell. Its parts call each other only later, when all of them are there. */
+/**
+ * Build the shell. Its parts call each other only later, when all of them are there. It is the same object as `owner`: the record
+ * store replaces the page state of the shell.
+ */
 function createShell(options: SessionOptions): Shell {
   const settings = parseOptions(options);
   const user = userHashOf(settings, settings.user ?? undefined);

@@ -49,11 +49,14 @@ export interface Shell extends PageOwner {
 const LATER_CALL = 'Superseded by a later call before consent was given.';
 const UNCONFIRMED = 'storage: the store did not confirm; the next page may find the former set';
 
-/** A change by the page. Memory changes at once if the stored record is known. */
+/**
+ * The host supplies a set (by a call, `tokens` or `provide`) or names its user, or the clock was set back. Memory changes at once if
+ * the stored record is known.
+ */
 export const HOST_CALL: UpdateOptions = { cause: 'set', isHostCall: true };
-/** A change by the page that only erases. Memory changes at once. */
+/** A change that only erases: a logout, an opt-out, a withdrawal of consent. Memory changes at once. */
 export const ERASURE: UpdateOptions = { cause: 'set', isHostCall: true, isErasure: true };
-/** A change that no call of the page has made: by a refresh, of the retry state, of a lease. Memory changes after the write. */
+/** Any other change: by a refresh, of the retry state, of a lease, of the signal. Memory changes after the write. */
 export const INTERNAL: UpdateOptions = { isHostCall: false };
 
 export function decideNow({ records, page, clock }: Shell): Decision {
@@ -67,6 +70,7 @@ export function reconcile(shell: Shell): void {
   setPage(shell, { isVisible });
   if (!isVisible) shell.page = wasHidden(shell.page, shell.clock.now());
   const decision = decideNow(shell);
+  // That of the attempt which may be void: `startAttempt` replaces it.
   const { controller } = shell;
   shell.page = decision.page;
   if (decision.attempt) void shell.startAttempt(decision.attempt);
@@ -75,7 +79,7 @@ export function reconcile(shell: Shell): void {
   // With the instant of an attempt that has just started.
   publish(shell, decision.attempt ? decideNow(shell) : decision);
   shell.events.emit('reconciled');
-  // Last: a listener of `provide` to this abort may call the session.
+  // Last: `provide` may listen to this abort, and call the session.
   if (decision.isAttemptVoid) controller.abort();
 }
 
@@ -92,7 +96,8 @@ export function publish(shell: Shell, { state, token }: Decision): void {
 
 /**
  * If the wall clock was set back, correct the instants of page and record. `clock.ts` detects the step, `clockSetBack` corrects
- * the record for all tabs, `pageClockSetBack` this page; `serviceTime` covers a step while no page was open.
+ * the record for all tabs, `pageClockSetBack` this page; `serviceTime` covers a step while no page was open. While the record is
+ * being read or written, nothing is corrected: a later reconciliation finds the same step.
  */
 export function followClock(shell: Shell): void {
   const backMs = isSettled(shell.page) ? followClockOnPage(shell) : 0;

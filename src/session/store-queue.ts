@@ -60,9 +60,9 @@ export function createStoreQueue(
     },
     /** Resolve when every use so far has ended. */
     idle: (): Promise<unknown> => last,
-    /** Use the store when everything before has ended; `then` receives what `work` brings. */
-    use<T>(work: (place: Store) => Promise<unknown>, then: (value: unknown) => T): Promise<T> {
-      const used = last.then(() => run(work, true)).then(then);
+    /** Use the store when everything before has ended; `onUsed` receives what `work` resolves with. */
+    use<T>(work: (place: Store) => Promise<unknown>, onUsed: (value: unknown) => T): Promise<T> {
+      const used = last.then(() => run(work, true)).then(onUsed);
       last = used.catch(() => {});
       return used;
     },

@@ -10,7 +10,8 @@ import { TokenError } from '../token/errors.ts';
  * @param work    continues after the limit; its result is ignored then.
  * @param what    named in the error, for example `provide`.
  * @param signal  ends the waiting when it is aborted.
- * @throws {TokenError} `timeout` once `ms` have passed; otherwise what `work` rejects with, or the `abort` event of `signal`.
+ * @throws {TokenError} `timeout` once `ms` have passed; otherwise what `work` rejects with. After an abort, what it rejects with is
+ *   not specified.
  */
 export function withTimeout<T>(ms: number, work: Promise<T>, what: string, signal?: AbortSignal): Promise<T> {
   let timer: ReturnType<typeof setTimeout>;

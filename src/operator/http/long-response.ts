@@ -74,9 +74,9 @@ export function createTurns(): Turns {
 }
 
 /** Longest time between two reads, ms. */
-export const MAX_IDLE_MS = 5000;
+const MAX_IDLE_MS = 5000;
 /** Longest time to read a whole body, ms. */
-export const MAX_READ_MS = 60_000;
+const MAX_READ_MS = 60_000;
 const LAST_WAIT_MS = 1000;
 // A multiple of three bytes, so the concatenated base64 of the chunks is the base64 of the whole body.
 const CHUNK_BYTES = 3 * 2 ** 16;

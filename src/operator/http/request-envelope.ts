@@ -56,7 +56,7 @@ const MESSAGES: Readonly<Record<Scope, Messages>> = {
 };
 
 /** The time in an envelope must differ by less than this from the operator's, ms. */
-export const CLOCK_WINDOW_MS = 120_000;
+const CLOCK_WINDOW_MS = 120_000;
 
 // Bytes that are not UTF-8 become replacement characters, which neither JSON nor base64 accepts here.
 const decodeText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);

@@ -22,7 +22,7 @@ export interface EnvelopeStore {
  * How long an envelope is remembered, ms: twice the window in which its time is accepted, and a minute more, because the nodes
  * on a database remember it by clocks that differ.
  */
-export const ENVELOPE_MS = 300_000;
+const ENVELOPE_MS = 300_000;
 
 /** Create a store in the memory of this process. */
 export function memoryEnvelopes(): EnvelopeStore {

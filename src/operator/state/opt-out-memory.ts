@@ -23,9 +23,9 @@ import { OPT_OUT_CHANNEL } from './tables.ts';
 /** How long a complete reading is relied upon, ms of real time: an opt-out is known on every node after it. */
 export const MAX_AGE_MS = 1000;
 /** Longest time between two readings while the connection works, ms. */
-export const CATCH_UP_MS = 250;
+const CATCH_UP_MS = 250;
 /** Opt-outs that are kept in memory: 512 MB. With more, every refresh queries the database. */
-export const MAX_OPT_OUTS = 50_000_000;
+const MAX_OPT_OUTS = 50_000_000;
 
 const PAGE_SIZE = 10_000;
 // A connection stays with the server that it has reached. A new one finds the primary that has taken over its name.

@@ -29,7 +29,7 @@ const STEPS_S = [
 ];
 
 /** The first and the last instant that a view shows, epoch ms. */
-export function rangeOf({ now, spanMs, panMs }: View): { from: number; to: number } {
+function rangeOf({ now, spanMs, panMs }: View): { from: number; to: number } {
   const to = now - panMs + spanMs * FUTURE;
   return { from: to - spanMs, to };
 }

@@ -67,7 +67,7 @@ function change(log: Log, entry: Entry | undefined, fields: Partial<Generation> 
 const keyOf = ({ refreshAt, expiresAt, endsAt }: Seen) =>
   expiresAt === undefined ? '' : `${refreshAt}/${expiresAt}/${endsAt}`;
 
-export const failureText = ({ code, status }: NonNullable<Seen['failure']>) => (status ? `${code} ${status}` : code);
+const failureText = ({ code, status }: NonNullable<Seen['failure']>) => (status ? `${code} ${status}` : code);
 
 function observeState(before: Log, at: number, state: Seen): Log {
   const { seen } = before;

@@ -52,7 +52,7 @@ export const AXIS = 26;
 export const HEAD = 26;
 export const LANE = 40;
 /** Average width of a character, px; labels have 11 px. */
-export const CHARACTER = 6.1;
+const CHARACTER = 6.1;
 
 /** Instant, epoch ms -> CSS px from the left edge, at most a little outside of the figure. */
 export type Scale = (at: number) => number;

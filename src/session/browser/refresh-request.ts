@@ -19,8 +19,8 @@ export interface RefreshAnswer {
   readonly dateMs?: number | undefined;
 }
 
-/** A sealed answer has about 1,500 characters. */
-const MAX_BYTES = 65_536;
+/** The longest body that is read. A sealed answer has about 1,500 characters. */
+const MAX_CHARACTERS = 65_536;
 
 /** Messages of the development build. */
 const UNOPENED = 'refresh: the answer does not open under the key of the set sent';
@@ -82,7 +82,7 @@ export async function refreshSet(
 }
 
 /**
- * Read a body, up to {@link MAX_BYTES}: an endless one would block the page. Of a longer one only the first character is left, which
+ * Read a body, up to {@link MAX_CHARACTERS}: an endless one would block the page. Of a longer one only the first character is left, which
  * is no sealed answer, but tells a page of HTML from other text.
  */
 async function readText(response: Response): Promise<string> {
@@ -94,7 +94,7 @@ async function readText(response: Response): Promise<string> {
     const { done, value } = await reader.read();
     if (done) return text;
     text += decoder.decode(value, { stream: true });
-    if (text.length > MAX_BYTES) {
+    if (text.length > MAX_CHARACTERS) {
       ignoreFailure(() => reader.cancel());
       return text.trimStart().slice(0, 1);
     }

@@ -29,8 +29,10 @@ export function noTokenError(stored: SessionRecord, page: PageState, now: number
     const text = 'The service refused the refresh token permanently; a new set is needed.';
     return new TokenError('refresh_rejected', isDevelopment ? text : undefined);
   }
-  // Any other failure, such as one of the store, is not the reason.
-  if (page.lastError && (record.set || page.provideResult === 'failed')) return page.lastError;
+  // A failure of the store or of the consent gate keeps no token away.
+  const { lastError } = page;
+  const isOfAttempt = lastError && lastError.code !== 'storage_failed' && lastError.code !== 'no_consent';
+  if (isOfAttempt && (record.set || page.provideResult === 'failed')) return lastError;
   const brief = page.provideResult ?? (record.set ? 'expired' : 'empty');
   return new TokenError('no_token', isDevelopment ? noTokenReason(record, page, now) : `no_token: ${brief}`);
 }

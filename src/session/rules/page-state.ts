@@ -1,7 +1,7 @@
 /**
  * What only this page knows, as one plain value, and the functions that change it: they return a new value, without I/O or clock.
- * All are pure but `wokeUp` and `attemptEnded`, which draw a random pause (`Math.random`). Only the shell (`shell.ts`) replaces the
- * value; everything that is stored belongs to `record.ts`.
+ * All are pure but `wokeUp` and `attemptEnded`, which draw a random pause (`Math.random`). The value is held by the session's
+ * `PageOwner` (`page-owner.ts`) and replaced there; everything that is stored belongs to `record.ts`.
  */
 
 import { isDevelopment } from '../../token/development.ts';

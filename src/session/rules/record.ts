@@ -65,7 +65,7 @@ export function emptyRecord(baseUrl: string): SessionRecord {
 
 /**
  * Erase everything that identifies the user. The generation, which makes answers on their way late, the tombstone of an opt-out and
- * the clock offset stay. Every explicit action begins with this; a withdrawal of consent is nothing else.
+ * the clock offset stay. Every explicit action starts from this; a withdrawal of consent does no more.
  */
 export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, signalGeneration }) => ({
   ...emptyRecord(baseUrl),
@@ -81,8 +81,8 @@ export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, si
  * accepts it. A set that the service has ended, supplied again for the same user, changes nothing.
  *
  * @param user  whose set it is, hashed; without it the record belongs to no known user.
- * @param keepsAttempts  the attempts with the set before count for this one, which the service has not refused yet; so they do
- *   behind a tombstone. A service that refuses every set is not asked without end.
+ * @param keepsAttempts  count the attempts with the previous set for this one too, but not the refusals. Behind a tombstone they
+ *   always count. Otherwise a service that refuses every set would be asked without end.
  */
 export function setByHost(set: TokenSet, now: number, user?: string, keepsAttempts = false): Transition {
   return (record) => {

@@ -36,8 +36,9 @@ export interface ClaimOptions {
 }
 
 /**
- * An attempt to refresh the set of `before` starts at `now`, unless the record has changed since. The attempt counts from
- * here on, even if its tab does not see its end.
+ * Claim the set of `before` for a refresh that starts at `now`. The attempt counts from here on, even if its tab does not see its end.
+ *
+ * @returns the record to store, with the attempt in its retry state; or why nothing is sent.
  */
 export function claimRefresh(record: SessionRecord, before: SessionRecord, options: ClaimOptions, now: number): Claim {
   const retry = currentRetry(record.retry, now);

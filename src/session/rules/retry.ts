@@ -5,7 +5,8 @@
  * No I/O and no clock. Not quite pure: `backOffMs` and `attemptFailed` draw jitter from `Math.random`; all other functions are
  * pure. The retry state is part of the stored record, so all tabs share one back-off and one budget.
  *
- * To add a reason to wait:
+ * To add a reason to wait that all tabs share (one of this page alone is a pause in `PageState` and a case of `waitOf` in `decide.ts`;
+ * for it, steps 2 and 3 need only `NextReason`):
  *
  * 1. `RetryState` gets a span. `attemptStarted` sets it to 0, `attemptFailed` to its value, which comes from the error
  *    (`TokenErrorDetails`, filled in `refresh-request.ts`), and `parseRetry` checks it. A state that was stored before has no such

@@ -102,6 +102,20 @@ describe('the error where there is no token', () => {
       'There is no token set, and no option provide to ask: call setTokens, or pass the option.',
     ],
     [
+      'a store that failed has not kept an expired token from its successor',
+      record(),
+      page({ canRefresh: false, lastError: new TokenError('storage_failed') }),
+      'no_token',
+      "The advertising token has expired; with refresh: 'off' the host supplies the next one by setTokens.",
+    ],
+    [
+      'a consent gate that failed before consent was given has not kept an expired token from its successor',
+      record(),
+      page({ canRefresh: false, lastError: gateFailed }),
+      'no_token',
+      "The advertising token has expired; with refresh: 'off' the host supplies the next one by setTokens.",
+    ],
+    [
       '`provide` says that nobody is signed in',
       bare(),
       page({ ...asks, provideResult: 'nobody' }),
