@@ -13,6 +13,7 @@ import { parseGiven, warnIfNoSet } from './given-answer.ts';
 import type { Settings } from './options.ts';
 import { reportError, setPage } from './page-owner.ts';
 import { explicitPlan } from './rules/decide.ts';
+import { attemptError } from './rules/no-token.ts';
 import { isActive } from './rules/page-state.ts';
 import {
   isSameSet,
@@ -184,7 +185,7 @@ async function otherTabEnded(shell: Shell): Promise<TokenError | undefined> {
 /** Why a call of `refresh()` that has not failed has left the set as it was. */
 function notRefreshed({ page }: Shell): TokenError {
   if (page.lockRefusals) return new TokenError('timeout', isDevelopment ? HELD : undefined);
-  return page.lastError ?? new TokenError('network', isDevelopment ? TOO_EARLY : undefined);
+  return attemptError(page) ?? new TokenError('network', isDevelopment ? TOO_EARLY : undefined);
 }
 
 /** End the set in force for all tabs, then ask `provide`. */

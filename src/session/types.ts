@@ -60,10 +60,10 @@ export interface Session {
    * keeps the user: after a sign-in call {@link Session.signIn} or `setTokens`.
    *
    * @throws {TokenError} what the attempt failed with: `network`, `timeout`, `http_status`, `malformed_response`,
-   *   `decrypt_failed`, `provide_failed`, `invalid_token_set` or `storage_failed`; `refresh_rejected` or `opted_out` by the
-   *   service's answer; `no_token` if there is nothing to refresh and no `provide`, if nobody is signed in, or if the page is
-   *   being left; `no_consent`; `closed`; `timeout` if another tab is refreshing and has brought no newer set; `network` if
-   *   `Retry-After` or the budget of attempts forbids one now.
+   *   `decrypt_failed`, `provide_failed` or `invalid_token_set`; `refresh_rejected` or `opted_out` by the service's answer;
+   *   `no_token` if there is nothing to refresh and no `provide`, if nobody is signed in, or if the page is being left;
+   *   `no_consent`; `closed`; `timeout` if another tab is refreshing and has brought no newer set; `network` if `Retry-After` or
+   *   the budget of attempts forbids one now.
    * @example await session.refresh();
    */
   refresh(): Promise<void>;

@@ -342,6 +342,19 @@ describe('a failure of a refresh', () => {
       message: 'refresh: too early to ask the service again; see state.next',
     });
   });
+
+  test('names a pause that the service has asked for even if the store fails meanwhile', async () => {
+    fixture.serve(answersPlain(503, '', { 'retry-after': '60' }));
+    const { session, store } = fixture.openStored();
+    await session.ready;
+    await session.refresh().catch(() => {});
+    store.read = store.update = () => Promise.reject(new DOMException('', 'UnknownError'));
+    await expect(session.refresh()).rejects.toMatchObject({
+      code: 'network',
+      message: 'refresh: too early to ask the service again; see state.next',
+    });
+    expect(session.state.lastError).toMatchObject({ code: 'storage_failed' });
+  });
 });
 
 describe('the Content-Security-Policy of the page', () => {

@@ -29,12 +29,15 @@ export function noTokenError(stored: SessionRecord, page: PageState, now: number
     const text = 'The service refused the refresh token permanently; a new set is needed.';
     return new TokenError('refresh_rejected', isDevelopment ? text : undefined);
   }
-  // A failure of the store or of the consent gate keeps no token away.
-  const { lastError } = page;
-  const isOfAttempt = lastError && lastError.code !== 'storage_failed' && lastError.code !== 'no_consent';
-  if (isOfAttempt && (record.set || page.provideResult === 'failed')) return lastError;
+  const error = attemptError(page);
+  if (error && (record.set || page.provideResult === 'failed')) return error;
   const brief = page.provideResult ?? (record.set ? 'expired' : 'empty');
   return new TokenError('no_token', isDevelopment ? noTokenReason(record, page, now) : `no_token: ${brief}`);
+}
+
+/** The last failure, if it is one of an attempt: a failure of the store or of the consent gate keeps no token away. */
+export function attemptError({ lastError }: PageState): TokenError | undefined {
+  return lastError && !['storage_failed', 'no_consent'].includes(lastError.code) ? lastError : undefined;
 }
 
 function consentReason({ consent }: PageState): string {
