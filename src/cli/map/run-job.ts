@@ -152,7 +152,9 @@ export async function runJob(
   const outcome = { isDone: failure === undefined, summary, ms: performance.now() - startedAt };
   if (job && mappings) printSummary(job, outcome, options, io);
   if (failure === undefined) return;
-  if (job && summary.mapped + summary.optedOut + (signal.aborted ? summary.read : 0) > 0) io.err(job.resumeHint);
+  // A job that was stopped has stored what it has read, even if the service has answered nothing yet.
+  const isResumable = summary.mapped + summary.optedOut > 0 || (signal.aborted && summary.read > 0);
+  if (job && isResumable) io.err(job.resumeHint);
   if (!signal.aborted) throw failure;
   throwStopped(io);
 }
