@@ -3,9 +3,8 @@
  * store, announce or repeat anything.
  */
 
-import { fromB64, fromUtf8 } from '../../token/bytes.ts';
-import { aesKey, MIN_SEALED_LENGTH, openAes } from '../../token/cipher.ts';
 import { isDevelopment } from '../../token/development.ts';
+import { openRefresh } from '../../token/envelope.ts';
 import { type ErrorCode, TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
 import { ignoreFailure } from '../ignore-failure.ts';
@@ -101,20 +100,13 @@ async function readText(response: Response): Promise<string> {
   }
 }
 
-/**
- * Open and parse the body of a 200 answer. What was opened is quoted in no error.
- *
- * As `openRefresh` of `token/envelope.ts` does, without its messages.
- */
+/** Open and parse the body of a 200 answer. What was opened is quoted in no error. */
 async function open(text: string, keyB64: string, details: TokenErrorDetails, baseUrl: string): Promise<Answer> {
-  let code: ErrorCode = 'malformed_response';
   try {
-    const sealed = fromB64(text);
-    if (sealed.length >= MIN_SEALED_LENGTH) code = 'decrypt_failed';
-    const opened = await openAes(await aesKey(fromB64(keyB64)), sealed);
-    code = 'malformed_response';
-    return parsePlainAnswer(JSON.parse(fromUtf8(opened)));
-  } catch {
+    return parsePlainAnswer(JSON.parse(await openRefresh(text, keyB64)));
+  } catch (error) {
+    const isUnopened = error instanceof TokenError && error.code === 'decrypt_failed';
+    const code = isUnopened ? error.code : 'malformed_response';
     throw new TokenError(code, isDevelopment ? unopenedFault(code, text, baseUrl) : undefined, details);
   }
 }
