@@ -74,7 +74,8 @@ export function reconcile(shell: Shell): void {
   const { controller } = shell;
   shell.page = decision.page;
   if (decision.attempt) void shell.startAttempt(decision.attempt);
-  shell.pageWatch.setTimer(decision.wakeAt);
+  const isAwaited = decision.isTokenExpected && decision.page.callers > 0;
+  shell.pageWatch.setTimer(decision.wakeAt, isVisible || isAwaited);
   for (const [event, payload] of decision.events) shell.events.emit(event, payload);
   // With the instant of an attempt that has just started.
   publish(shell, decision.attempt ? decideNow(shell) : decision);

@@ -74,6 +74,19 @@ describe('an outage', () => {
     close();
   });
 
+  test('costs at most 15 requests in 30 minutes with a back-off of days, although the page comes online again and again', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
+    const { sent, advance, close } = await openTabs(1, offline, { retry: { firstMs: 3 * DAY, maxMs: 3 * DAY } });
+    await advance(15 * MINUTE);
+    for (let wakes = 0; wakes < 60; wakes++) {
+      wake('online');
+      await advance(MINUTE / 2);
+    }
+    expect(sent.length).toBeGreaterThan(5);
+    expect(sent.length).toBeLessThanOrEqual(15);
+    close();
+  });
+
   test('keeps its back-off across a reload', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
     const { sent, store, advance, tabs, open, close } = await openTabs(1);
@@ -82,6 +95,8 @@ describe('an outage', () => {
     tabs[0]?.session.close();
     const again = open({ store });
     await again.session.ready;
+    // The end of loading: no page wakes up.
+    window.dispatchEvent(Object.assign(new Event('pageshow'), { persisted: false }));
     await advance(30_000);
     expect(sent).toHaveLength(4);
     await advance(10_000);
