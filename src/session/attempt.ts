@@ -153,7 +153,7 @@ async function recordProvided(attempt: Attempt, answer: Answer | undefined): Pro
 }
 
 async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<Outcome> {
-  const { shell, signal } = attempt;
+  const { shell, signal, hasLock } = attempt;
   const { settings, records, clock } = shell;
   let sent: SessionRecord | undefined;
   try {
@@ -172,10 +172,13 @@ async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<O
   } catch (error) {
     // Whatever is not of our making is not passed on: a parser quotes what it rejects.
     const own = error instanceof TokenError ? error : new TokenError('network', 'refresh failed');
-    if (!sent || signal.aborted) return { end: 'failed_unrecorded', error: own };
-    const failed = refreshFailed(sent, own, settings, clock.now(), shell.page.wakeAttemptAt);
-    // Under the lock: the tab that obtains it next must find the pause.
-    return { end: (await records.update(failed, INTERNAL)) ? 'failed' : 'failed_unrecorded', error: own };
+    const { aborted } = signal;
+    const ended =
+      sent && refreshFailed(sent, aborted ? undefined : own, settings, clock.now(), shell.page.wakeAttemptAt);
+    // Under the lock: the tab that obtains it next must find the pause. After an abort the lock is released without a write, which
+    // might not end before the page is frozen.
+    const isRecorded = ended && !(aborted && hasLock) && (await records.update(ended, INTERNAL));
+    return { end: isRecorded ? 'failed' : 'failed_unrecorded', error: own };
   }
 }
 

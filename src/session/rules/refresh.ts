@@ -52,18 +52,20 @@ export function claimRefresh(record: SessionRecord, before: SessionRecord, optio
   return { ...record, set: record.set, retry: attemptStarted(retry, now, options) };
 }
 
-/** The attempt that sent `sent` failed at `now`; see {@link attemptFailed}. */
+/** The attempt that sent `sent` failed at `now`, see {@link attemptFailed}; without an `error` it was given up. */
 export function refreshFailed(
   sent: SessionRecord,
-  error: TokenError,
+  error: TokenError | undefined,
   backOff: BackOff,
   now: number,
   wakeAttemptAt: number,
 ): Transition {
-  return (record) =>
-    record.retry && isSameSet(record, sent) && isSameAttempt(record, sent)
-      ? { ...record, retry: attemptFailed(record.retry, error, backOff, now, wakeAttemptAt) }
-      : record;
+  return (record) => {
+    const { retry } = record;
+    if (!retry || !isSameSet(record, sent) || !isSameAttempt(record, sent)) return record;
+    const ended = { ...retry, isRunning: false };
+    return { ...record, retry: error ? attemptFailed(ended, error, backOff, now, wakeAttemptAt) : ended };
+  };
 }
 
 /**
