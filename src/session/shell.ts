@@ -97,8 +97,9 @@ export function publish(shell: Shell, { state, token }: Decision): void {
 
 /**
  * If the wall clock was set back, correct the instants of page and record. `clock.ts` detects the step, `clockSetBack` corrects
- * the record for all tabs, `pageClockSetBack` this page; `serviceTime` covers a step while no page was open. While the record is
- * being read or written, nothing is corrected: a later reconciliation finds the same step.
+ * the record for all tabs, `pageClockSetBack` this page; `adopt` in `record-store.ts` follows a correction by another tab;
+ * `serviceTime` covers a step while no page was open. While the record is being read or written, nothing is corrected: a later
+ * reconciliation finds the same step.
  */
 export function followClock(shell: Shell): void {
   const backMs = isSettled(shell.page) ? followClockOnPage(shell) : 0;
