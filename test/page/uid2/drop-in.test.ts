@@ -418,6 +418,16 @@ describe('the life of an identity', () => {
     await expect(sdk.getAdvertisingTokenAsync()).rejects.toMatchObject({ code: 'no_token' });
   });
 
+  test('getAdvertisingTokenAsync that waits for a refresh rejects with an Error at abort', async () => {
+    fixture.serve(hangs);
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1, Date.now() - 2 * HOUR) });
+    await complete();
+    const waiting = sdk.getAdvertisingTokenAsync();
+    await fixture.settle();
+    sdk.abort();
+    await expect(waiting).rejects.toThrow('aborted');
+  });
+
   test('setIdentity before init throws; a malformed one changes nothing', async () => {
     load();
     expect(() => sdk.setIdentity(wireSet(1))).toThrow('call init first');
