@@ -93,9 +93,10 @@ const announce = (dropIn: DropIn, state: Started): void => {
   dropIn.told = now;
   state.isInvalid = false;
   const identity = identityOf(dropIn);
-  for (const event of events) callbacks.emit(event, identity);
+  // The legacy callbacks come first, as in the UID2 SDK.
   if (isInvalid || events.length > 0)
     callbacks.emitLegacy(isInvalid ? 'invalid' : statusBetween(before, now), now.token);
+  for (const event of events) callbacks.emit(event, identity);
 };
 
 /** Something may have changed in the session, or in the options: bring the places and the callbacks into step. */

@@ -34,7 +34,7 @@ const checkOptions = (given: InitOptions): void => {
 const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions => {
   checkOptions(given);
   const { identity, callback, ...more } = given;
-  const { state, options: before } = dropIn;
+  const { state, options: before, told, callbacks } = dropIn;
   // An own member: a link may set `Object.prototype.baseUrl` on a page whose library parses a query into objects.
   const options = { baseUrl: undefined, ...base, ...more };
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
@@ -46,7 +46,9 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   if (needsStart) start(dropIn, options, identity);
   dropIn.options = options;
   update(dropIn);
-  if (callback) dropIn.callbacks.addLegacy(callback);
+  // As in the UID2 SDK, a later call completes too; the first one does once the record is known.
+  if (told) callbacks.emit('InitCompleted', identityOf(dropIn));
+  if (callback) callbacks.addLegacy(callback);
   dropIn.places.writeOptions(options);
   return options;
 };
@@ -74,12 +76,20 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     },
     getAdvertisingToken: () => getIdentity()?.['advertising_token'] as string | undefined,
     getAdvertisingTokenAsync: async () => {
-      // A good token does not wait for the record.
-      const token = whenStarted((known) => known.token);
-      if (token) return token;
-      await dropIn.firstRead;
-      if (!isStarted(dropIn.state)) throw new Error('aborted');
-      return dropIn.state.session.getToken();
+      for (;;) {
+        // A good token does not wait for the record.
+        const token = whenStarted((known) => known.token);
+        if (token) return token;
+        await dropIn.firstRead;
+        const { state } = dropIn;
+        if (!isStarted(state)) throw new Error('aborted');
+        try {
+          return await state.session.getToken();
+        } catch (error) {
+          // Unless a later `init` has replaced the session: then its token counts.
+          if (dropIn.state === state) throw error;
+        }
+      }
     },
     setIdentity: (identity) => setIdentity(dropIn, identity),
     getIdentity,

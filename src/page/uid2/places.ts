@@ -5,8 +5,7 @@
  * It must not know which value counts. Nothing here throws: storage that is refused, full or damaged reads as empty.
  */
 
-import { readDocument } from '../../session/read-document.ts';
-import { writeDocumentCookie } from '../clobbering.ts';
+import { readDocumentCookie, writeDocumentCookie } from '../clobbering.ts';
 import type { CookieOptions, Identity, InitOptions, Product } from './types.ts';
 
 /** The options that are left for a later page. A page may pass more to `init`, such as an email address. */
@@ -82,7 +81,7 @@ export function createPlaces(product: Product): Places {
 
   /** The encoded values of the cookie: one for each domain and path that has it. */
   const readCookies = (): string[] =>
-    (tryTo(() => readDocument('cookie') as string) ?? '')
+    (tryTo(readDocumentCookie) ?? '')
       .split('; ')
       .filter((row) => row.startsWith(`${cookieName}=`))
       .map((row) => row.slice(cookieName.length + 1));

@@ -50,7 +50,7 @@ export interface InitOptions extends CookieOptions {
 export interface Uid2 {
   callbacks: Callback[];
   /**
-   * Start, or continue with other options. A later call keeps the options that it leaves out.
+   * Start, or continue with other options. A later call keeps the options that it leaves out, and emits `InitCompleted` too.
    *
    * @throws {TypeError | RangeError} for a wrong option.
    */
