@@ -101,7 +101,7 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
       const announced = (await list()).find(({ state }) => state === 'announced');
       if (announced)
         throw new RangeError(
-          `keys: expected no announced generation, got ${announced.generation}, which encrypts from ${instant(announced.activatesAt)}; retire it to announce another`,
+          `keys: expected no announced generation, got ${announced.generation}, which starts to encrypt at ${instant(announced.activatesAt)}; retire it to announce another`,
         );
       const rows = await store.list();
       const live = liveGenerations(rows);
@@ -117,7 +117,7 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
         throw new RangeError(`keys: expected a generation that does not encrypt now, got ${number}; rotate first`);
       if (state === 'opens' && !force && !(end !== null && end <= now()))
         throw new RangeError(
-          `keys: expected a generation whose tokens have all expired, got ${number}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}; if it is retired by force (keys retire --force), their users must sign in again`,
+          `keys: expected a generation whose tokens have all expired, got ${number}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}; keys retire --force makes them invalid`,
         );
       const row = (await store.list()).find(({ generation }) => generation === number)!;
       await store.put([{ ...row, retiredAt: now() }]);

@@ -79,7 +79,7 @@ const settledWithin = async (promise: Promise<unknown>, ms: number): Promise<voi
 
 const required = <T>(value: T | undefined): T => {
   if (value === undefined)
-    throw new TypeError('operator: expected `ready` to have resolved, since this comes from the state');
+    throw new TypeError('operator: expected `ready` to have resolved before this is read, got a call before that');
   return value;
 };
 

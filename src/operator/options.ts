@@ -171,7 +171,7 @@ const OPTION_NAMES = {
 const databaseOption = ({ database, state }: OperatorOptions): string | undefined => {
   if (database === undefined) return undefined;
   requireString('database', database);
-  if (state !== undefined) throw new RangeError('database: expected none, since the option state is given, got both');
+  if (state !== undefined) throw new RangeError('database: expected none together with the option state, got both');
   locationKind(database);
   return database;
 };

@@ -56,7 +56,7 @@ const findById = (all: readonly ListedParticipant[], id: string): ListedParticip
   const found = ID_PATTERN.test(id) ? all.filter(({ keyHash }) => keyHash.startsWith(id)) : [];
   if (found.length !== 1)
     throw new RangeError(
-      `participants: expected the first 8 or more digits of the ID of one participant, found ${found.length || 'none'}`,
+      `participants: expected the ID of one participant, or its first 8 or more digits, found ${found.length || 'none'}`,
     );
   return found[0]!;
 };
@@ -79,7 +79,7 @@ export function participantsOf(
       if (before.revokedAt !== null)
         throw new RangeError('participants: expected an API key that has not been revoked, got one that has');
       throw new RangeError(
-        `participants: expected an API key of no participant, got that of ${keyHash.slice(0, 16)} of site ${before.siteId}; update changes a participant`,
+        `participants: expected an API key that no participant has, got that of ${keyHash.slice(0, 16)} of site ${before.siteId}; to change a participant, use update`,
       );
     },
     update: async (id, { newSecret = false, ...given }) => {
