@@ -20,7 +20,7 @@ export function provideFault(thrown: unknown): TokenError {
   const name = classOf(thrown);
   const what = `provide rejected with ${name}${status ? ` (status ${status})` : ''}`;
   if (isDevelopment && !status && isCodeFault(thrown)) {
-    const message = `${what}; a fault in the code of provide, or of what it calls: see the console`;
+    const message = `${what}; a bug in provide, or in what it calls: see the console`;
     warn(message, 'provide_failed', thrown);
     return new TokenError('provide_failed', message);
   }
@@ -45,7 +45,7 @@ export function responseFault(request: string, status: number): TokenError {
 export function unansweredFault(request: string): TokenError {
   return new TokenError(
     'provide_failed',
-    `provide: ${request} got no answer: the network failed, the server is down, or CORS or CSP forbids the request`,
+    `provide: ${request} got no answer: the network failed, the server is down, or CORS or CSP blocks the request`,
   );
 }
 
@@ -59,7 +59,7 @@ export function htmlFault(request: string, response: Response): TokenError | und
   const { headers, status, redirected } = response;
   if (!headers?.get?.('content-type')?.includes('html')) return undefined;
   const where = redirected ? ` after a redirect to ${pathOf(response)}` : '';
-  const remedy = 'is it a login page? The route answers 204 if nobody is signed in';
+  const remedy = 'if it is a login page, let the route answer 204 when nobody is signed in';
   return new TokenError(
     'provide_failed',
     `provide: ${request} answered ${status} with an HTML page${where}; ${remedy}`,
@@ -111,7 +111,7 @@ export function readThrown<T>(read: () => T): T | undefined {
 
 /** Statuses by which a server refuses every request of this page. */
 const REFUSALS: Record<number, string> = {
-  403: 'tokenHandler refuses pages of other origins, unless its option origins names them',
+  403: 'tokenHandler rejects pages on other origins, unless its option origins names them',
   404: 'the server has no route there',
   405: 'the route does not accept this method: tokenHandler accepts POST',
 };
@@ -120,7 +120,7 @@ function remedyFor(fault: number | string | undefined): string {
   if (typeof fault === 'number' && fault in REFUSALS) return `; ${REFUSALS[fault]}`;
   if (typeof fault === 'number' && fault >= 500)
     return '; the onError of tokenHandler, or the log of the server, says why';
-  if (fault === 'SyntaxError') return '; was the answer JSON? check response.ok before response.json()';
-  if (fault === 'TypeError') return '; was it fetch? then the network failed, or CORS or CSP forbids the request';
+  if (fault === 'SyntaxError') return '; the response may not be JSON: check response.ok before response.json()';
+  if (fault === 'TypeError') return '; if fetch threw it, the network failed, or CORS or CSP blocks the request';
   return '';
 }

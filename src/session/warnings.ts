@@ -39,7 +39,7 @@ export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
     const isOwn = `${blockedURI}/`.startsWith(`${origin}/`);
     if (!isBlocking || !isOwn || blocked.has(origin)) return;
     blocked.add(origin);
-    warn(`the Content-Security-Policy of this page blocks the operator: add ${origin} to connect-src`, 'network');
+    warn(`this page's Content Security Policy blocks the operator: add ${origin} to connect-src`, 'network');
   };
   // At the window, which the event passes: a named element may hide the method of the document.
   globalThis.addEventListener?.('securitypolicyviolation', onViolation);
@@ -53,7 +53,7 @@ function noteName(name: string): () => void {
   const open = ((globalThis as { [NAMES]?: Set<{ readonly name: string }> })[NAMES] ??= new Set());
   if ([...open].some((other) => other.name === name))
     warn(
-      `createSession: a session named "${name}" is open on this page: use that one, close() it, or give another name`,
+      `createSession: a session named "${name}" is already open on this page: use that one, close() it, or choose another name`,
     );
   const own = { name };
   open.add(own);
