@@ -152,7 +152,9 @@ const revokeCommand = (io: Io): Command =>
 
 /** Create the command `participants`. */
 export function participantsCommand(io: Io): Command {
-  const participants = new Command('participants').description('list, add, update or revoke those who may call an operator');
+  const participants = new Command('participants').description(
+    'list, add, update or revoke those who may call an operator',
+  );
   for (const create of [listCommand, addCommand, updateCommand, revokeCommand]) participants.addCommand(create(io));
   return participants;
 }

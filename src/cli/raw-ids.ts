@@ -27,7 +27,11 @@ const parseInstant = (text: string): number => {
 
 /** Create the command `buckets`. */
 export function bucketsCommand(io: Io): Command {
-  return serviceCommand('buckets', 'list the salt buckets that have rotated, for mapping version 2 (role MAPPER)', 'print JSON')
+  return serviceCommand(
+    'buckets',
+    'list the salt buckets that have rotated, for mapping version 2 (role MAPPER)',
+    'print JSON',
+  )
     .requiredOption(
       '--since <instant>',
       'list buckets rotated at or after this instant: UTC date-time, or epoch milliseconds',

@@ -26,10 +26,7 @@ interface GenerateOptions extends ServiceOptions, DiiOptions {
 /** Create the command `generate`. The answer for an opted-out user is not a failure. */
 export function generateCommand(io: Io): Command {
   return addDiiOptions(serviceCommand('generate', 'generate a token set for a user (role GENERATOR)', JSON_HELP))
-    .option(
-      '--tcf-consent-string <string>',
-      "the user's TCF consent string, for an operator with the scope EUID",
-    )
+    .option('--tcf-consent-string <string>', "the user's TCF consent string, for an operator with the scope EUID")
     .action(async (argument: string | undefined, flags: GenerateOptions) => {
       const tcfConsent = flags.tcfConsentString;
       if (tcfConsent === '')
@@ -86,7 +83,10 @@ const readRefreshable = async (argument: string, key: string | undefined, io: Io
 /** Create the command `refresh`. */
 export function refreshCommand(io: Io): Command {
   return serviceCommand('refresh', 'exchange a refresh token for a newer token set', JSON_HELP)
-    .argument('<file>', 'a token set as printed by generate, or - for standard input; with --response-key, a refresh token')
+    .argument(
+      '<file>',
+      'a token set as printed by generate, or - for standard input; with --response-key, a refresh token',
+    )
     .option('--response-key <key>', 'the key that came with the refresh token, base64 of 32 bytes')
     .action(async (argument: string, flags: RefreshOptions) => {
       const client = clientOf(flags, io);

@@ -1,6 +1,6 @@
 /**
- * What the development build of the script tag says about its tag: mistakes that would otherwise have no effect and no
- * error. The production build contains none of this.
+ * The development build's warnings about the script tag, for mistakes that would otherwise cause neither an effect nor an error. The
+ * production build contains none of this.
  */
 
 import { warn } from '../session/warnings.ts';
@@ -49,14 +49,14 @@ export function checkTag(tag: HTMLScriptElement | undefined): void {
   else if (needing && !tag.dataset['baseUrl']) warn(`script tag: data-${needing} has no effect without data-base-url`);
 }
 
-/** Warn that the global is there already: the file, or another version of it, was loaded before. */
+/** Warn that the global already exists: the file, or another version of it, was loaded before. */
 export function warnOfSecondTag(): void {
   warn(
     'script tag: Tessera has already been loaded on this page: calls go to the first file, and the attributes of this tag are ignored; remove one of the tags',
   );
 }
 
-/** Warn that a call of the page failed for want of a session. */
+/** Warn that a pushed function failed because there is no session. */
 export function warnOfNoSession(tag: HTMLScriptElement | undefined): void {
   const remedy =
     tag?.dataset['baseUrl'] === undefined

@@ -1,6 +1,5 @@
 /**
- * Why a request to the operator failed, in words; for the development build. A browser tells a page little: this is what the page
- * can see.
+ * Explains why a request to the operator failed, as far as a browser lets the page see; for the development build.
  */
 
 import { kindOf } from '../token/checks.ts';
@@ -25,13 +24,13 @@ export function networkReason(baseUrl: string, thrown: unknown): string {
     return '; browsers block requests from an https page to http (mixed content)';
   if (page?.protocol === 'file:' || page?.origin === 'null')
     return '; the service cannot be reached, or it does not permit a page without an origin, such as a file (CORS): serve the page from http://localhost';
-  // Chromium reports a violation of the policy after the request has failed: the first time, nothing is known of it.
+  // Chromium reports a policy violation only after the request has failed, so the first failure cannot name it.
   const isOther = page && page.origin !== origin;
   const policies = `, or it does not permit pages on ${page?.origin} (CORS), or this page's Content Security Policy blocks it`;
   return `; the service cannot be reached${isOther ? `${policies}: see the console` : ''}`;
 }
 
-/** A browser's `fetch` rejects with a TypeError when the network fails. Anything else comes from code of the page. */
+/** A browser's `fetch` rejects with a TypeError when the network fails. Anything else comes from the page's code. */
 function ownFault(thrown: unknown): string | undefined {
   const { name } = Object(thrown) as { name?: unknown };
   if (name === 'TypeError' && !isCodeFault(thrown)) return undefined;
@@ -47,7 +46,7 @@ export function responseTypeFault(response: unknown): string | undefined {
   return `; the fetch of this page resolved with ${kindOf(response)}, expected a Response`;
 }
 
-/** What to do about an error status of the operator; empty where the session's next attempt is all there is to do. */
+/** What to do about an error status of the operator; empty if the session's next attempt is the only remedy. */
 export function statusRemedy(status: number, baseUrl: string): string {
   if (status === 404 || status === 405 || status === 410)
     return `; there is no operator at ${baseUrl}: baseUrl has a wrong path, or leads to another service`;
@@ -55,7 +54,7 @@ export function statusRemedy(status: number, baseUrl: string): string {
   return '';
 }
 
-/** What came instead of a sealed answer, if it can be told. */
+/** What was received instead of an encrypted response, if it can be recognised. */
 export function unsealedReason(text: string, baseUrl: string): string {
   const start = text.trimStart()[0];
   if (start === '<')

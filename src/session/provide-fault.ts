@@ -1,7 +1,7 @@
 /**
- * Why `provide` failed: what it threw, or the status that its server answered.
+ * Why `provide` failed: what it threw, or the status that its server returned.
  *
- * Only class and status are named. Whatever else an error says may be personal data.
+ * Messages contain only class and status: anything else in an error may be personal data.
  */
 
 import { isDevelopment } from '../token/development.ts';
@@ -50,10 +50,10 @@ export function unansweredFault(request: string): TokenError {
 }
 
 /**
- * An HTML page came instead of JSON: most often a login page, after a redirect. For the development build.
+ * The response is an HTML page instead of JSON, usually a login page after a redirect. For the development build.
  *
  * @param request  as for {@link responseFault}.
- * @returns undefined for any other answer.
+ * @returns undefined for any other response.
  */
 export function htmlFault(request: string, response: Response): TokenError | undefined {
   const { headers, status, redirected } = response;
@@ -70,7 +70,7 @@ export function htmlFault(request: string, response: Response): TokenError | und
 }
 
 /**
- * Tell whether code threw a value by mistake. By the message, because `fetch` throws a TypeError, too, when the network fails.
+ * Tell whether a bug threw this value. The message decides, because `fetch` also throws a TypeError when the network fails.
  * Chromium, Firefox and Safari word these messages differently.
  */
 export function isCodeFault(thrown: unknown): boolean {
@@ -100,7 +100,7 @@ export function classOf(thrown: unknown): string {
   return /^[A-Z]\w{0,39}$/.test(name) ? name : typeof thrown;
 }
 
-/** Read what code of the page has thrown; undefined if reading it throws, as with a revoked proxy or a getter. */
+/** Read what the page's code has thrown; undefined if reading it throws, as with a revoked proxy or a getter. */
 export function readThrown<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -109,7 +109,7 @@ export function readThrown<T>(read: () => T): T | undefined {
   }
 }
 
-/** Statuses by which a server refuses every request of this page. */
+/** Statuses with which a server rejects every request of this page. */
 const REFUSALS: Record<number, string> = {
   403: 'tokenHandler rejects pages on other origins, unless its option origins names them',
   404: 'the server has no route there',

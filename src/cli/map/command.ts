@@ -69,13 +69,15 @@ export function mapCommand(io: Io): Command {
       'map',
       'map email addresses and phone numbers to raw IDs, and store and update the mappings (role MAPPER)',
       'print one JSON object at the end; with --export, JSON lines',
-    ).argument('[file]', 'CSV, or one value per line; - for standard input. Run again to continue after an interruption'),
+    ).argument(
+      '[file]',
+      'CSV, or one value per line; - for standard input. Run again to continue after an interruption',
+    ),
   )
     .addOption(
-      new Option(
-        '--type <type>',
-        'type of the values (default: detected from each value and the column name)',
-      ).choices(DII_FORMS),
+      new Option('--type <type>', 'type of the values (default: detected from each value and the column name)').choices(
+        DII_FORMS,
+      ),
     )
     .option('--rejects <file>', 'file for rows without valid DII, with line and reason (default: next to the input)')
     .option('--database <where>', 'location of the mappings: a folder, or postgres://...', 'tessera-mappings')
