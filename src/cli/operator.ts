@@ -132,10 +132,7 @@ export function operatorCommand(io: Io): Command {
     )
     .option('--config <file>', 'JSON file with these options, named in camelCase, and participants')
     .option('--print-credentials', 'print the generated credentials on every start, not only the first')
-    .option(
-      '--env-file <file>',
-      'write the address and credentials to this file, with mode 0600, instead of printing them',
-    )
+    .option('--env-file <file>', 'write address and credentials to this file (mode 0600) instead of printing them')
     .action(async ({ envFile, printCredentials, ...flags }: OperatorCommandOptions & CredentialOutput) => {
       const output: CredentialOutput = { envFile, printCredentials };
       // The variable alone may come from the environment of the user.
