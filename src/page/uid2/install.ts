@@ -35,7 +35,7 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   checkOptions(given);
   const { identity, callback, ...more } = given;
   const { state, options: before, told, callbacks } = dropIn;
-  // An own member: a link may set `Object.prototype.baseUrl` on a page whose library parses a query into objects.
+  // Read own members only: on a page whose library parses a query into objects, a link may set `Object.prototype.baseUrl`.
   const options = { baseUrl: undefined, ...base, ...more };
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
   const needsStart =
@@ -77,7 +77,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     getAdvertisingToken: () => getIdentity()?.['advertising_token'] as string | undefined,
     getAdvertisingTokenAsync: async () => {
       for (;;) {
-        // A good token does not wait for the record.
+        // Return a valid token without waiting for the record.
         const token = whenStarted((known) => known.token);
         if (token) return token;
         await dropIn.firstRead;
@@ -86,7 +86,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
         try {
           return await state.session.getToken();
         } catch (error) {
-          // Unless a later `init` has replaced the session: then its token counts.
+          // If a later `init` has replaced the session, its token counts.
           if (dropIn.state === state) throw error;
         }
       }
@@ -111,7 +111,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
 
 const doNothing = (): void => {};
 
-/** The methods on a server: of a drop-in that never starts, so nobody is signed in. */
+/** The methods on a server: those of a drop-in that never starts, so nobody is signed in. */
 const createMethodsOnServer = (product: Product): Uid2 => ({
   ...createMethods(createDropIn(product, []), doNothing),
   callbacks: [],
@@ -169,7 +169,7 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
   const { earlier } = dropIn.places;
   /** Start as an earlier page did, unless this page has started by itself. */
   const bootstrap = () => {
-    // Damaged options are as none.
+    // Ignore damaged options.
     if (earlier && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlier, {}));
   };
   const sdk = createMethods(dropIn, bootstrap);
