@@ -62,7 +62,7 @@ export interface ClientOptions {
   readonly envelope?: 'binary' | 'text' | undefined;
   /** Replaces the global `fetch`. */
   readonly fetch?: Fetch | undefined;
-  /** The clock, epoch ms. The service refuses requests that are about two minutes off. Default `Date.now`. */
+  /** The clock, epoch ms. The service rejects requests that are about two minutes off. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
   /** Allow plain http to another machine, for tests in a closed network. Default false. */
   readonly allowInsecure?: boolean | undefined;

@@ -226,7 +226,7 @@ describe('if the state cannot be opened', () => {
     [{ database: 5 as never }, 'database: expected string, got number'],
     [{ database: 'mysql://secret@host' }, 'got mysql://'],
     [{ database: '' }, 'expected a folder or postgres://'],
-    [{ database: 'here', state: {} as never }, 'expected none, since the option state is given'],
+    [{ database: 'here', state: {} as never }, 'expected none together with the option state'],
   ])('a wrong option throws at once: %j', (options, message) => {
     expect(() => createOperator(options)).toThrow(message);
     expect(() => createOperator(options)).not.toThrow('secret');
