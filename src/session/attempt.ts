@@ -224,8 +224,7 @@ function endAttempt(
 /** Report a failed attempt. Emit each rejection by the service, and the first of all other failures in a series. */
 function noteFailure(shell: Shell, { kind }: AttemptPlan, error: TokenError): void {
   const isEmitted = !shell.page.isErrorEmitted || (kind === 'refresh' && isRefusal(error));
-  setPage(shell, { isErrorEmitted: true });
-  if (kind === 'provide') setPage(shell, { provideResult: 'failed' });
+  setPage(shell, { isErrorEmitted: true, ...(kind === 'provide' && { provideResult: 'failed' }) });
   // Last: a logger may supply another set.
   reportError(shell, error, isEmitted);
 }
