@@ -163,7 +163,6 @@ const PACKAGES: Record<string, readonly string[]> = {
   'csv-stringify': ['cli'],
   'cli-progress': ['cli'],
   pino: ['cli'],
-  'rate-limiter-flexible': ['operator/state/rate-limit.ts', 'operator/state/database-rate-limit.ts'],
   'prom-client': ['operator/metrics.ts', 'cli/processes/metrics.ts'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],

@@ -5,32 +5,27 @@
  * lift it.
  */
 
-// A single file of the package: its main file imports Node's cluster module. The types come with the main file only.
-// @ts-expect-error
-import memory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
-
-const RateLimiterMemory = memory as typeof import('rate-limiter-flexible').RateLimiterMemory;
-
 /** Counts requests by participant. */
 export interface RateLimit {
   /** Count one request. Returns undefined if it is within the limit, else how long to wait, ms. */
   take(key: string): Promise<number | undefined>;
 }
 
-/** Adapt a limiter of the package. */
-export const rateLimitOf = (limiter: { consume(key: string): Promise<unknown> }): RateLimit => ({
-  take: async (key) => {
-    try {
-      await limiter.consume(key);
-      return undefined;
-    } catch (rejection) {
-      if (rejection instanceof Error) throw rejection;
-      return (rejection as { msBeforeNext: number }).msBeforeNext;
-    }
-  },
-});
+const SECOND_MS = 1000;
 
-/** Create a rate limit that counts in the memory of this process. */
+/** Create a rate limit that counts in the memory of this process. The first request of a participant starts its second. */
 export function memoryRateLimit(perSecond: number): RateLimit {
-  return rateLimitOf(new RateLimiterMemory({ points: perSecond, duration: 1 }));
+  const seconds = new Map<string, { readonly endsAt: number; count: number }>();
+  return {
+    take: async (key) => {
+      const now = performance.now();
+      let second = seconds.get(key);
+      if (!second || now >= second.endsAt) {
+        second = { endsAt: now + SECOND_MS, count: 0 };
+        seconds.set(key, second);
+      }
+      second.count++;
+      return second.count > perSecond ? second.endsAt - now : undefined;
+    },
+  };
 }
