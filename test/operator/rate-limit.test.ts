@@ -10,7 +10,7 @@ const LIMITED: [path: string, payload: object][] = [
 
 describe('the rate limit', () => {
   // In memory it counts in each second of real time.
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] }));
   afterEach(() => void vi.useRealTimers());
 
   test.each(LIMITED)(

@@ -163,6 +163,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   'csv-stringify': ['cli'],
   'cli-progress': ['cli'],
   pino: ['cli'],
+  'rate-limiter-flexible': ['operator/state/rate-limit.ts'],
   'prom-client': ['operator/metrics.ts', 'cli/processes/metrics.ts'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],

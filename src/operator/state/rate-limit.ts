@@ -5,27 +5,27 @@
  * lift it.
  */
 
+// A single file of the package: its main file imports Node's cluster module. The types come with the main file only.
+// @ts-expect-error
+import memory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
+
+const RateLimiterMemory = memory as typeof import('rate-limiter-flexible').RateLimiterMemory;
+
 /** Counts requests by participant. */
 export interface RateLimit {
   /** Count one request. Returns undefined if it is within the limit, else how long to wait, ms. */
   take(key: string): Promise<number | undefined>;
 }
 
-const SECOND_MS = 1000;
-
-/** Create a rate limit that counts in the memory of this process. The first request of a participant starts its second. */
+/** Create a rate limit that counts in the memory of this process. */
 export function memoryRateLimit(perSecond: number): RateLimit {
-  const seconds = new Map<string, { readonly endsAt: number; count: number }>();
+  const limiter = new RateLimiterMemory({ points: perSecond, duration: 1 });
   return {
-    take: async (key) => {
-      const now = performance.now();
-      let second = seconds.get(key);
-      if (!second || now >= second.endsAt) {
-        second = { endsAt: now + SECOND_MS, count: 0 };
-        seconds.set(key, second);
-      }
-      second.count++;
-      return second.count > perSecond ? second.endsAt - now : undefined;
-    },
+    take: (key) =>
+      limiter.consume(key).then(
+        () => undefined,
+        // Its only rejection.
+        ({ msBeforeNext }: { msBeforeNext: number }) => msBeforeNext,
+      ),
   };
 }
