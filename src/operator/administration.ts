@@ -131,9 +131,7 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
         throw new RangeError(`keys: expected a generation that does not encrypt now, got ${number}; rotate first`);
       const fault = force ? undefined : inUseFault(found, now());
       if (fault !== undefined)
-        throw new RangeError(
-          `keys: expected ${fault}; keys retire --force makes its tokens invalid`,
-        );
+        throw new RangeError(`keys: expected ${fault}; keys retire --force makes its tokens invalid`);
       const row = (await store.list()).find(({ generation }) => generation === number)!;
       await store.put([{ ...row, retiredAt: now() }]);
       return find(number);
