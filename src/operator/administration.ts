@@ -11,7 +11,7 @@ import { createSecrets } from './crypto/secrets.ts';
 import { secretBytes } from './option-checks.ts';
 import { type ParticipantAdministration, participantsOf } from './participant-administration.ts';
 import { readInstallation } from './state/installation.ts';
-import { keyRows } from './state/key-rows.ts';
+import { keyRows, MAX_DIFFERENCE_SECONDS } from './state/key-rows.ts';
 import { participantRows } from './state/participant-rows.ts';
 import type { KeyStore } from './state/state.ts';
 import { TABLES } from './state/tables.ts';
@@ -53,7 +53,8 @@ export interface Administration {
      * Retire a generation: from now on it decrypts nothing.
      *
      * @param force  even if tokens under it may still be valid. They become invalid.
-     * @throws {RangeError} if there is no such generation, if it encrypts now, or if its tokens may still be valid.
+     * @throws {RangeError} if there is no such generation, if it encrypts now, or, without `force`, if its tokens may still be
+     *   valid or it encrypts within ten minutes: a node whose clock is ahead may have encrypted with it.
      */
     retire(generation: number, force: boolean): Promise<KeyGeneration>;
   };
@@ -67,6 +68,19 @@ const MIN_ANNOUNCE_MS = 5000;
 const MAX_ANNOUNCE_MS = 366 * 86_400_000;
 
 const instant = (at: number): string => new Date(at).toISOString();
+
+// Says why tokens under a generation may be valid; undefined if none can be.
+const inUseFault = (
+  { generation, state, activatesAt, endsAt: end }: KeyGeneration,
+  now: number,
+): string | undefined => {
+  if (state === 'opens' && !(end !== null && end <= now))
+    return `a generation whose tokens have all expired, got ${generation}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}`;
+  // Nodes encrypt with it by their own clocks.
+  if (state === 'announced' && activatesAt - now < MAX_DIFFERENCE_SECONDS * 1000)
+    return `a generation that encrypts in ${MAX_DIFFERENCE_SECONDS} s or later, got ${generation}, which encrypts from ${instant(activatesAt)}: nodes whose clocks are ahead may have issued tokens under it`;
+  return undefined;
+};
 
 const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
   const list = async (): Promise<KeyGeneration[]> => {
@@ -112,13 +126,12 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
       return find(next.generation);
     },
     retire: async (number, force) => {
-      const { state, endsAt: end } = await find(number);
-      if (state === 'seals')
+      const found = await find(number);
+      if (found.state === 'seals')
         throw new RangeError(`keys: expected a generation that does not encrypt now, got ${number}; rotate first`);
-      if (state === 'opens' && !force && !(end !== null && end <= now()))
-        throw new RangeError(
-          `keys: expected a generation whose tokens have all expired, got ${number}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}; keys retire --force makes them invalid`,
-        );
+      const fault = force ? undefined : inUseFault(found, now());
+      if (fault !== undefined)
+        throw new RangeError(`keys: expected ${fault}; keys retire --force makes its tokens invalid`);
       const row = (await store.list()).find(({ generation }) => generation === number)!;
       await store.put([{ ...row, retiredAt: now() }]);
       return find(number);

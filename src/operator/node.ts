@@ -11,6 +11,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as NetServer } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
+import { expectedGot } from '../token/errors.ts';
 import type { Caller } from './http/caller-limits.ts';
 import { withoutPort } from './http/caller-limits.ts';
 import { createRequestBatches } from './http/request-batches.ts';
@@ -187,6 +188,8 @@ export async function listen(
   options: ListenOptions = {},
 ): Promise<Listening> {
   const { port = 8080, host = '127.0.0.1', trustProxy = false } = options;
+  // Node would listen on every address, for example because a variable in a start script is not set.
+  if (host === '') throw new RangeError(expectedGot('host', 'an address', 'an empty string'));
   // Node's timers treat a time beyond 2^31 - 1 ms as 1 ms.
   const graceMs = integer('graceMs', options.graceMs ?? 10_000, 0, MAX_TIMEOUT_MS);
   const headersTimeout = integer('headersTimeoutMs', options.headersTimeoutMs ?? 10_000, 1, MAX_TIMEOUT_MS);
