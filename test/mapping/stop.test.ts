@@ -4,6 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
 import type { Dii } from '../../src/server/index.ts';
+import { TokenError } from '../../src/token/index.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
 import { DAY, fixture, maxRequests, people, service } from './fixtures.ts';
 
@@ -252,7 +253,10 @@ test('the rows that a failed job has written count for the next VACUUM of a fold
   expect(vacuums).toBe(1);
 });
 
-test('the rows of a failed batch are not requested again by a worker that claims them before the job knows of the failure', async () => {
+test.each([
+  'the request',
+  'the write',
+])('if %s of a batch fails, its rows are not requested again by a worker that claims them before the job knows of the failure', async (failing) => {
   const its = service();
   const place = await freshLocation('postgres');
   const database = await openDatabase(place, { connections: 6 });
@@ -271,6 +275,7 @@ test('the rows of a failed batch are not requested again by a worker that claims
             state = 'second waits';
             await until(() => state === 'first ended');
           }
+          if (isFirst && sql.startsWith('UPDATE tessera_mappings')) throw new TokenError('storage_failed', 'no space');
           const rows = await queriesOf.query<never>(sql, params);
           isFirst ||= isClaim(sql) && state === 'idle' && rows.length > 0;
           if (isFirst && state === 'idle') state = 'first claimed';
@@ -278,23 +283,26 @@ test('the rows of a failed batch are not requested again by a worker that claims
           return rows;
         };
         let queriesOf!: Queries;
-        const result = await database.transaction((queries) => {
-          queriesOf = queries;
-          return work({ ...queries, query });
-        });
-        if (isFirst) {
-          state = 'first ended';
-          await until(() => state === 'second claimed');
+        try {
+          return await database.transaction((queries) => {
+            queriesOf = queries;
+            return work({ ...queries, query });
+          });
+        } finally {
+          if (isFirst) {
+            state = 'first ended';
+            await until(() => state === 'second claimed');
+          }
         }
-        return result;
       },
     },
     { workers: 2 },
   );
   its.fault = async () => {
     await until(() => state !== 'first claimed');
-    return new Response('no', { status: 500 });
+    return failing === 'the request' ? new Response('no', { status: 500 }) : undefined;
   };
-  await expect(mappings.map(people(10_000))).rejects.toMatchObject({ status: 500 });
+  const code = failing === 'the request' ? 'http_status' : 'storage_failed';
+  await expect(mappings.map(people(10_000))).rejects.toMatchObject({ code });
   expect(maxRequests(its.asked)).toBe(1);
 });
