@@ -60,7 +60,10 @@ export interface ClientOptions {
    * `application/octet-stream`.
    */
   readonly envelope?: 'binary' | 'text' | undefined;
-  /** Replaces the global `fetch`. */
+  /**
+   * Replaces the global `fetch`. The client cancels an answer that is too long (64 KiB for one user) only if its `body` is a
+   * `ReadableStream`; of others it calls `arrayBuffer()`, so the function itself must limit their length.
+   */
   readonly fetch?: Fetch | undefined;
   /** The clock, epoch ms. The service refuses requests that are about two minutes off. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
