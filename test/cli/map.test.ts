@@ -356,7 +356,7 @@ describe('invalid rows', () => {
     const path = await fixture.file('more.txt', `email\n"${value.replaceAll('"', '""')}"\nmore@example.com\n`);
     const { code, json } = await mapJson([path, ...args]);
     expect([code, json.rows, json.rejected]).toEqual([0, 2, 1]);
-    expect((await fixture.text(json.rejects)).split('\n')[1]).toMatch('2,expected an email address and nothing else,');
+    expect(await fixture.text(json.rejects)).toContain('\n2,expected an email address and nothing else,');
   });
 
   test('of a file without a header have numbered columns', async () => {
