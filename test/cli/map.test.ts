@@ -352,6 +352,8 @@ describe('invalid rows', () => {
     ['lists of addresses, of which one is no address', ['--column', '1'], 'more3@example.com;none'],
     ['columns that another delimiter separates', ['--delimiter', ';'], 'more4@example.com,More'],
     ['columns that spaces separate', ['--type', 'email'], 'more5@example.com More'],
+    ['addresses with an invisible character', [], 'more6@example.com\u200b'],
+    ['addresses with a space that is not U+0020', [], 'more\u00a07@example.com'],
   ])('are %s: no address is mapped with what is around it', async (_, args, value) => {
     const path = await fixture.file('more.txt', `email\n"${value.replaceAll('"', '""')}"\nmore@example.com\n`);
     const { code, json } = await mapJson([path, ...args]);
