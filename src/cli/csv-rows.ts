@@ -60,7 +60,12 @@ const parseSlowly = (text: string, options: Options): Parsed => {
   }
 };
 
-/** Highest number of characters for which a second parsing costs more than a slow one. */
+/**
+ * Highest number of characters for which a second parsing costs more than a slow one.
+ *
+ * After a malformed row, which is often not the only one, half as many are parsed at once, then twice that number, and so on: the
+ * text after the next fault is parsed again.
+ */
 const FEW_CHARACTERS = 1_000;
 
 const parseText = (text: string, options: Options): Parsed => {
@@ -83,6 +88,16 @@ const positionAfter = (text: string, lines: number): number => {
   return at;
 };
 
+/** The position after the line that contains the character at `at`; no more than `end`, which is the end of a line too. */
+const endOfLine = (text: string, at: number, end: number): number =>
+  at < end ? text.indexOf('\n', at) + 1 || end : end;
+
+/** Throw if `text` is the start of a line that is too long. */
+const checkLength = (text: string, name: string): void => {
+  if (text.length > MAX_CHARACTERS && !text.includes('\n'))
+    throw new RangeError(`${name}: expected lines of at most ${MAX_CHARACTERS} characters, got a longer one`);
+};
+
 /** Read rows, one array for each piece of text. */
 async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenerator<readonly Row[], void, undefined> {
   let options = delimiter === undefined ? undefined : optionsFor(delimiter);
@@ -100,13 +115,11 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
       endsWithCr = rest.includes('\r');
       rest = rest.replaceAll('\r', '\n');
     }
-    // After a malformed row, which is often not the only one, few characters are parsed at once, then twice as many, and so on:
-    // the text after the next fault is parsed again.
     let characters = rest.length;
     for (;;) {
       const end = isEnd ? rest.length : rest.lastIndexOf('\n') + 1;
       if (end === 0) break;
-      const cut = characters < end ? rest.indexOf('\n', characters) + 1 || end : end;
+      const cut = endOfLine(rest, characters, end);
       options ??= optionsFor(detectDelimiter(/^.*\S.*$/m.exec(rest)?.[0] ?? ''));
       const { records, fault } = parseText(rest.slice(0, cut), options);
       const before = line;
@@ -126,8 +139,7 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
       line++;
       characters = FEW_CHARACTERS / 2;
     }
-    if (rest.length > MAX_CHARACTERS && !rest.includes('\n'))
-      throw new RangeError(`${input.name}: expected lines of at most ${MAX_CHARACTERS} characters, got a longer one`);
+    checkLength(rest, input.name);
     return rows;
   };
 

@@ -25,6 +25,8 @@ const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? 'au
 /** Parse a list of roles. */
 export const parseRoles = (text: string): string[] => text.split(',').map((role) => role.trim().toUpperCase());
 
+const optionNames = ({ options }: Command): string[] => options.map((option) => option.attributeName());
+
 // The options about callers, and about what they may reach.
 const addLimits = (command: Command): Command =>
   command
@@ -135,9 +137,7 @@ export function operatorCommand(io: Io): Command {
         else await (await import('./processes/index.ts')).runProcesses(count, settings, output, io);
       } catch (error) {
         // A file names its options as `createOperator` does.
-        if (flags.config !== undefined) throw error;
-        const names = command.options.map((option) => option.attributeName());
-        throw withFlagNames(error, names, flags);
+        throw flags.config === undefined ? withFlagNames(error, optionNames(command), flags) : error;
       }
     });
 }
