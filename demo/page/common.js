@@ -29,8 +29,8 @@ export async function provide({ signal }, path = '/token') {
 
 const MEANINGS = {
   empty: 'There is no token set. Sign in to get one.',
-  fresh: 'In force. It is refreshed when it is due.',
-  due: 'In force, and due for a refresh.',
+  fresh: 'Valid. It is refreshed when it is due.',
+  due: 'Valid, and due for a refresh.',
   stale: 'Expired. No token is given out until a refresh brings a new one.',
   ended: 'The operator no longer accepts the refresh token.',
   optedOut: 'This reader has opted out: there is no token, and only the opt-out is stored.',

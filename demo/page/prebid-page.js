@@ -36,7 +36,7 @@ async function showEids() {
   $('eids').textContent = shown.length ? JSON.stringify(shown, undefined, 2) : 'None: there is no token.';
   const ids = eids.flatMap(({ uids }) => uids.map(({ id }) => id));
   const isSame = ids.includes(session.advertisingToken);
-  $('same').textContent = ids.length ? (isSame ? 'It is the token in force.' : 'It is not the token in force.') : '';
+  $('same').textContent = ids.length ? (isSame ? 'It is the current token.' : 'It is not the current token.') : '';
 }
 
 $('auction').onclick = () => {

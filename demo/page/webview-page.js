@@ -22,6 +22,6 @@ session.subscribe(show);
 show();
 
 ready.then((isConnected) => {
-  $('host').textContent = isConnected ? 'The app has answered.' : 'No app has answered: this is a page like any other.';
+  $('host').textContent = isConnected ? 'The app has responded.' : 'No app has responded: this page runs on its own.';
 });
 $('sign-out').onclick = () => session.clear();

@@ -40,7 +40,7 @@ const parsePort = (text: string): number => {
 export function demoCommand(io: Io): Command {
   return new Command('demo')
     .description("start the demo: an operator, a publisher's server and its page, on this machine")
-    .option('--port <port>', 'port of the pages, 0 for any free one (default: 4700)', parsePort)
+    .option('--port <port>', 'port of the pages, 0 for any free port (default: 4700)', parsePort)
     .action(async (options: { readonly port?: number }) => {
       const { startDemo } = (await import(/* @vite-ignore */ findDemo())) as DemoModule;
       const demo = await startDemo(options);

@@ -33,12 +33,12 @@ const printChecks = (checks: readonly Check[], io: Io): void => {
 export function doctorCommand(io: Io): Command {
   return serviceCommand(
     'doctor',
-    'check address, clock, API key, roles, client secret and CORS',
+    'check the address, clock, API key, roles, client secret and CORS',
     'print one JSON object',
   )
     .option(
       '--origin <origin>',
-      'origin of a page that refreshes tokens, for the check of CORS',
+      'origin of a page that refreshes tokens, for the CORS check',
       parseOrigin,
       'https://www.example',
     )

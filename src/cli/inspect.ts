@@ -77,8 +77,8 @@ const printSet = (found: Inspection, now: number, io: Io): void => {
 /** Create the command `inspect`. */
 export function inspectCommand(io: Io): Command {
   return new Command('inspect')
-    .description('describe a token set in words, by the clock of this machine; prints no secret')
-    .argument('<file>', 'a token set as generate prints it; - for standard input')
+    .description("describe a token set in words, by this machine's clock; print no secret")
+    .argument('<file>', 'a token set as printed by generate; - for standard input')
     .option('--json', 'print one JSON object')
     .action(async (file: string, { json }: { json?: boolean }) => {
       const content = await readJson(file, io);

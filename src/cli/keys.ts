@@ -34,14 +34,14 @@ const printKeys = (keys: readonly KeyGeneration[], flags: OperatorDatabaseOption
   );
 
 const listCommand = (io: Io): Command =>
-  addDatabaseOptions(new Command('list').description('list the generations of keys')).action(
+  addDatabaseOptions(new Command('list').description('list the key generations')).action(
     async (flags: OperatorDatabaseOptions) =>
       administer(flags, io, async ({ keys }) => printKeys(await keys.list(), flags, io)),
   );
 
 const rotateCommand = (io: Io): Command =>
-  addDatabaseOptions(new Command('rotate').description('announce the next generation of keys'))
-    .option('--in <seconds>', 'time until it encrypts, 5 to 31622400 (366 days)', parseNumber, DAY_SECONDS)
+  addDatabaseOptions(new Command('rotate').description('announce the next key generation'))
+    .option('--in <seconds>', 'time until it starts to encrypt, 5 to 31622400 (366 days)', parseNumber, DAY_SECONDS)
     .action(async (flags: OperatorDatabaseOptions & { readonly in: number }) =>
       administer(flags, io, async ({ keys }) => {
         const next = await keys.rotate(flags.in * 1000);
@@ -53,10 +53,10 @@ const rotateCommand = (io: Io): Command =>
 
 const retireCommand = (io: Io): Command =>
   addDatabaseOptions(
-    new Command('retire').description('retire a generation of keys: its tokens can no longer be decrypted'),
+    new Command('retire').description('retire a key generation: its tokens can no longer be decrypted'),
   )
     .argument('<generation>', 'its number', parseNumber)
-    .option('--force', 'even if tokens under it may still be valid: their users must sign in again')
+    .option('--force', 'retire it even if tokens under it may still be valid; they become invalid')
     .action(async (generation: number, flags: OperatorDatabaseOptions & { readonly force?: boolean }) =>
       administer(flags, io, async ({ keys }) =>
         printKeys([await keys.retire(generation, flags.force === true)], flags, io),
@@ -65,7 +65,7 @@ const retireCommand = (io: Io): Command =>
 
 /** Create the command `keys`. */
 export function keysCommand(io: Io): Command {
-  const keys = new Command('keys').description("an operator's token keys: list, rotate, retire");
+  const keys = new Command('keys').description("list, rotate or retire an operator's token keys");
   for (const create of [listCommand, rotateCommand, retireCommand]) keys.addCommand(create(io));
   return keys;
 }

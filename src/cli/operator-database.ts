@@ -22,9 +22,9 @@ export interface OperatorDatabaseOptions {
 /** Add the options to a command. `json` is the help text of `--json`. */
 export function addDatabaseOptions(command: Command, json = 'print JSON lines'): Command {
   return command
-    .option('--database <where>', 'the database of the operator: a folder that no process has open, or postgres://...')
+    .option('--database <where>', "the operator's database: a folder that no process has open, or postgres://...")
     .option('--root-secret-file <file>', 'its root secret, unless the database stores it (TESSERA_ROOT_SECRET)')
-    .option('--config <file>', 'the file of the operator: its database and root secret')
+    .option('--config <file>', "the operator's own --config file, for its database and root secret")
     .option('--json', json);
 }
 

@@ -73,6 +73,25 @@ const CONFIG_NAMES = [
 // Members of the file that hold secrets; the URL of a database may hold a password.
 const SECRET_NAMES = ['participants', 'apiKey', 'clientSecret', 'rootSecret', 'database'];
 
+// Members of the file that are used before `createOperator` checks them, or that it does not know. Node would take another type
+// of `host`, or an empty one, for every address, and a number as a file that is open already.
+const TYPES = {
+  port: 'number',
+  host: 'string',
+  metricsPort: 'number',
+  trustProxy: 'boolean',
+  rootSecretFile: 'string',
+  database: 'string',
+} as const satisfies { readonly [name in keyof OperatorSettings]: string };
+
+const typesFault = (settings: OperatorSettings): string | undefined => {
+  for (const [name, type] of Object.entries(TYPES)) {
+    const value = settings[name as keyof typeof TYPES];
+    if (value !== undefined && kindOf(value) !== type) return `${name}: expected ${type}, got ${kindOf(value)}`;
+  }
+  return undefined;
+};
+
 const MAX_PROCESSES = 1024;
 const MAX_PORT = 65_535;
 
@@ -141,20 +160,12 @@ const readConfig = async (file: string | undefined, io: Io): Promise<OperatorSet
     if (!(CONFIG_NAMES as readonly string[]).includes(name))
       throw new RangeError(`--config: expected one of ${CONFIG_NAMES.join(', ')}, got ${JSON.stringify(name)}`);
   if (SECRET_NAMES.some((name) => name in settings)) await warnIfReadableByOthers('--config', file, io);
-  // `createOperator` does not know these. Node would accept other types of `host` with another meaning.
-  const { port, host, metricsPort, trustProxy, logLevel } = settings;
+  const { port, metricsPort, logLevel } = settings;
   const fault =
-    (metricsPort !== undefined &&
-      typeof metricsPort !== 'number' &&
-      `metricsPort: expected number, got ${kindOf(metricsPort)}`) ||
-    (trustProxy !== undefined &&
-      typeof trustProxy !== 'boolean' &&
-      `trustProxy: expected boolean, got ${kindOf(trustProxy)}`) ||
-    (port !== undefined && typeof port !== 'number' && `port: expected number, got ${kindOf(port)}`) ||
-    portFault('port', port) ||
-    portFault('metricsPort', metricsPort) ||
-    (host !== undefined && typeof host !== 'string' && `host: expected string, got ${kindOf(host)}`) ||
-    (logLevel !== undefined && choiceFault('logLevel', LOG_LEVELS, logLevel));
+    typesFault(settings) ??
+    portFault('port', port) ??
+    portFault('metricsPort', metricsPort) ??
+    (logLevel === undefined ? undefined : choiceFault('logLevel', LOG_LEVELS, logLevel));
   if (fault) throw new RangeError(fault);
   return settings;
 };

@@ -32,14 +32,14 @@ const addLimits = (command: Command): Command =>
   command
     .option(
       '--metrics-port <port>',
-      'port of /metrics alone, 0 for any free one (default: the port of the service)',
+      'separate port for /metrics, 0 for any free port (default: the port of the service)',
       parseNumber,
     )
-    .option('--trust-proxy', 'take the addresses of clients from X-Forwarded-For, which the proxy in front sets')
+    .option('--trust-proxy', 'take client addresses from X-Forwarded-For, which the proxy in front sets')
     .option('--rate-limit <number>', 'mapping requests per second and participant (default: no limit)', parseNumber)
     .option(
       '--anonymous-rate-limit <number>',
-      'refreshes and refused requests per second and client address (default: no limit)',
+      'refreshes and rejected requests per second and client address (default: no limit)',
       parseNumber,
     )
     .option('--max-batch-size <number>', 'identifiers in one mapping request (default: 5000)', parseNumber);
@@ -56,7 +56,7 @@ const addTokens = (command: Command): Command =>
     )
     .option(
       '--refresh-from <seconds>',
-      'age from which a refresh is due (default: 900; in production 3600)',
+      'age at which a token is due for a refresh (default: 900; in production 3600)',
       parseNumber,
     )
     .option(
@@ -76,15 +76,15 @@ const addTokens = (command: Command): Command =>
     )
     .option(
       '--key-rotation <seconds>',
-      'time between two generations of token keys, 0 for none (default: 2592000 with a database and without --key-generation, else 0)',
+      'time between generations of token keys, 0 for no rotation (default: 2592000 with a database and without --key-generation, otherwise 0)',
       parseNumber,
     );
 
 /** Create the command `operator`. */
 export function operatorCommand(io: Io): Command {
   const command = addLimits(new Command('operator'))
-    .description('run the service on this machine')
-    .option('--port <port>', 'port to listen on, 0 for any free one (default: 8080)', parseNumber)
+    .description('run an operator on this machine')
+    .option('--port <port>', 'port to listen on, 0 for any free port (default: 8080)', parseNumber)
     .option('--host <host>', 'address to listen on (default: 127.0.0.1)')
     .option('--api-key <key>', 'API key of the participant (TESSERA_API_KEY; default: generated and printed)')
     .option(
@@ -99,20 +99,20 @@ export function operatorCommand(io: Io): Command {
     )
     .option(
       '--database <where>',
-      'where participants, opt-outs and root secret are stored: a folder, for one process, or postgres://..., for several (default: memory)',
+      'where to store participants, opt-outs and root secret: a folder for one process, postgres://... for several (default: memory)',
     )
     .option(
       '--processes <number>',
-      'processes behind the port, auto for one for each core; on PostgreSQL only (default: one process)',
+      'number of processes behind the port, or auto for one per core; PostgreSQL only (default: 1)',
       parseProcesses,
     )
     .option(
       '--root-secret-file <file>',
-      'root secret: 32 bytes, or their base64 or hexadecimal (TESSERA_ROOT_SECRET; default: generated, and kept in the database)',
+      'file with the root secret: 32 bytes, or their base64 or hexadecimal (TESSERA_ROOT_SECRET; default: generated, and stored in the database)',
     )
     .option(
       '--store-root-secret',
-      'keep a generated root secret in the database without a warning at each start in production',
+      'store a generated root secret in the database without a warning on each start in production',
     );
   return addTokens(command)
     .addOption(
@@ -120,9 +120,9 @@ export function operatorCommand(io: Io): Command {
         LOG_LEVELS,
       ),
     )
-    .option('--config <file>', 'JSON file with these options, names in camelCase, and participants')
-    .option('--print-credentials', 'print the generated credentials at every start, not only at the first')
-    .option('--env-file <file>', 'write address and credentials to this file, mode 0600, instead of printing them')
+    .option('--config <file>', 'JSON file with these options, named in camelCase, and participants')
+    .option('--print-credentials', 'print the generated credentials on every start, not only the first')
+    .option('--env-file <file>', 'write address and credentials to this file (mode 0600) instead of printing them')
     .action(async ({ envFile, printCredentials, ...flags }: OperatorCommandOptions & CredentialOutput) => {
       const output: CredentialOutput = { envFile, printCredentials };
       // The variable alone may come from the environment of the user.

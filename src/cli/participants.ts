@@ -126,7 +126,7 @@ const addCommand = (io: Io): Command =>
 
 const updateCommand = (io: Io): Command =>
   addDatabaseOptions(
-    new Command('update').description('change a participant: what no option names stays as it is'),
+    new Command('update').description('change a participant: only what the options name'),
     'print one line of JSON',
   )
     .argument('<id>', 'its ID as `list` prints it, or the first 8 or more digits')
@@ -152,7 +152,9 @@ const revokeCommand = (io: Io): Command =>
 
 /** Create the command `participants`. */
 export function participantsCommand(io: Io): Command {
-  const participants = new Command('participants').description('who may call an operator: list, add, update, revoke');
+  const participants = new Command('participants').description(
+    'list, add, update or revoke those who may call an operator',
+  );
   for (const create of [listCommand, addCommand, updateCommand, revokeCommand]) participants.addCommand(create(io));
   return participants;
 }

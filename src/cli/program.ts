@@ -89,7 +89,7 @@ const createCommands = (version: string, args: readonly string[], io: Io): Comma
   const { bold } = coloursOf(io, 'out');
   const program = new Command('tessera')
     .version(version, '--version', 'print the version')
-    .description('Runs an operator for identity tokens on this machine, and calls operators anywhere')
+    .description('Run an operator for identity tokens on this machine, or call any operator')
     .exitOverride()
     .configureHelp({ styleTitle: bold })
     .configureOutput({

@@ -27,10 +27,14 @@ const parseInstant = (text: string): number => {
 
 /** Create the command `buckets`. */
 export function bucketsCommand(io: Io): Command {
-  return serviceCommand('buckets', 'list the salt buckets that have rotated, for version 2 (role MAPPER)', 'print JSON')
+  return serviceCommand(
+    'buckets',
+    'list the salt buckets that have rotated, for mapping version 2 (role MAPPER)',
+    'print JSON',
+  )
     .requiredOption(
       '--since <instant>',
-      'list buckets rotated at or after it: UTC date-time, or epoch milliseconds',
+      'list buckets rotated at or after this instant: UTC date-time, or epoch milliseconds',
       parseInstant,
     )
     .action(async (flags: BucketsOptions) => {
@@ -54,7 +58,7 @@ export function optOutsCommand(io: Io): Command {
   return addRowOptions(
     serviceCommand(
       'optouts',
-      'list those of the raw IDs whose users have opted out (role MAPPER, SHARER or ID_READER)',
+      'list the raw IDs whose users have opted out (role MAPPER, SHARER or ID_READER)',
       'print JSON lines',
     ).argument('<file>', 'CSV, or one raw ID per line; - for standard input'),
   ).action(async (file: string, flags: RowOptions & ServiceOptions) =>

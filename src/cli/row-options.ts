@@ -20,10 +20,10 @@ const parseDelimiter = (text: string): string => {
 /** Add these options to a command. */
 export function addRowOptions(command: Command): Command {
   return command
-    .option('--column <name>', 'the column, by name or by number from 1 (default: the one with a known name)')
+    .option('--column <name>', 'the column, by name or by number from 1 (default: the column with a known name)')
     .option(
       '--delimiter <character>',
-      'delimiter of columns, or tab (default: detected in the first line)',
+      'column delimiter: one character, or tab (default: detected from the first line)',
       parseDelimiter,
     );
 }

@@ -26,10 +26,7 @@ interface GenerateOptions extends ServiceOptions, DiiOptions {
 /** Create the command `generate`. The answer for an opted-out user is not a failure. */
 export function generateCommand(io: Io): Command {
   return addDiiOptions(serviceCommand('generate', 'generate a token set for a user (role GENERATOR)', JSON_HELP))
-    .option(
-      '--tcf-consent-string <string>',
-      "the user's TCF consent string, which an operator with the scope EUID asks for",
-    )
+    .option('--tcf-consent-string <string>', "the user's TCF consent string, for an operator with the scope EUID")
     .action(async (argument: string | undefined, flags: GenerateOptions) => {
       const tcfConsent = flags.tcfConsentString;
       if (tcfConsent === '')
@@ -44,7 +41,7 @@ export function validateCommand(io: Io): Command {
   return addDiiOptions(
     serviceCommand(
       'validate',
-      'tell whether an advertising token was generated from this DII: exits with 1 if not (role GENERATOR)',
+      'tell whether an advertising token was generated from this DII; exit with 1 if not (role GENERATOR)',
       JSON_HELP,
     ).argument('<token>', 'an advertising token'),
   ).action(async (token: string, argument: string | undefined, flags: ServiceOptions & DiiOptions) => {
@@ -85,8 +82,11 @@ const readRefreshable = async (argument: string, key: string | undefined, io: Io
 
 /** Create the command `refresh`. */
 export function refreshCommand(io: Io): Command {
-  return serviceCommand('refresh', 'exchange a refresh token for a newer set', JSON_HELP)
-    .argument('<file>', 'a token set as generate prints it, - for standard input; a refresh token with --response-key')
+  return serviceCommand('refresh', 'exchange a refresh token for a newer token set', JSON_HELP)
+    .argument(
+      '<file>',
+      'a token set as printed by generate, or - for standard input; with --response-key, a refresh token',
+    )
     .option('--response-key <key>', 'the key that came with the refresh token, base64 of 32 bytes')
     .action(async (argument: string, flags: RefreshOptions) => {
       const client = clientOf(flags, io);

@@ -22,9 +22,15 @@ const describe = (error: unknown): string => {
     // Class 22 is "data exception": its messages quote the data.
     return code.startsWith('22') ? `an invalid value (${code})` : `${message} (${code})`;
   if (typeof code === 'string' && /^[A-Z0-9_]+$/.test(code)) {
-    const { address, port, syscall } = error as { address?: string; port?: number; syscall?: string };
-    const peer = address === undefined ? '' : ` ${address}${port === undefined ? '' : `:${port}`}`;
-    return `${syscall === undefined ? '' : `${syscall} `}${code}${peer}`;
+    const { address, port, path, syscall } = error as {
+      readonly address?: string;
+      readonly port?: number;
+      readonly path?: string;
+      readonly syscall?: string;
+    };
+    // The peer of a connection, or a file, such as that of `sslrootcert`.
+    const target = address === undefined || port === undefined ? (address ?? path) : `${address}:${port}`;
+    return [syscall, code, target].filter((part) => part !== undefined).join(' ');
   }
   if (NO_PASSWORD.test(message)) return 'the server requires a password, got none: set PGPASSWORD';
   return SAFE_MESSAGE.test(message) ? message : error.name;

@@ -84,11 +84,18 @@ const createClosingClient = (pg: Pg) =>
   function ClosingClient(config: ClientConfig): Client {
     const client = new pg.Client(config);
     const connectClient = client.connect.bind(client) as (done: (error: Error | null) => void) => void;
-    const connectOrClose = (done: (error: Error | null) => void): void =>
-      connectClient((error) => {
+    const connectOrClose = (done: (error: Error | null) => void): void => {
+      const end = (error: Error | null): void => {
         if (error) streamOf(client).destroy();
         done(error);
-      });
+      };
+      try {
+        connectClient(end);
+      } catch (error) {
+        // A port that is none. The pool would wait forever for the end of this client.
+        end(error as Error);
+      }
+    };
     return Object.assign(client, { connect: connectOrClose });
   } as unknown as new () => Client;
 

@@ -18,7 +18,7 @@ export function guardTransaction({ query, script }: Queries): Queries & { assert
     script: (sql) => script(sql).catch(rethrow),
     assertNoneFailed: () => {
       if (hasFailed)
-        throw new TokenError('storage_failed', 'database: nothing was written: a statement of the transaction failed');
+        throw new TokenError('storage_failed', 'database: nothing was written: a statement in the transaction failed');
     },
   };
 }

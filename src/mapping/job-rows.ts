@@ -9,7 +9,7 @@
 
 import type { Queries } from '../database/index.ts';
 import type { Key } from './key.ts';
-import type { AnsweredRow } from './mapping-request.ts';
+import type { AnsweredRows } from './mapping-request.ts';
 import { REQUESTED } from './tables.ts';
 
 /** When `map` requests a stored row again whose DII is in its source. */
@@ -87,23 +87,33 @@ export type RowSelection =
   | { readonly kind: 'requested' }
   | { readonly kind: 'due'; until(): number; readonly version: 2 | 3 };
 
-// Conditions that match the partial indexes. The second is used when no row fits the first.
-const conditionsOf = (selection: RowSelection): readonly (readonly [condition: string, ...params: number[]])[] => {
-  if (selection.kind === 'requested') return [[`due_at = ${REQUESTED}`]];
-  const due = ['due_at <= $1', selection.until()] as const;
-  return selection.version === 3 ? [due, [FROM_V2]] : [due];
+type Condition = readonly [sql: string, ...params: number[]];
+
+// Conditions that match the partial indexes, one each. Each is used when no row fits those before it.
+const conditionsOf = (selection: RowSelection): readonly Condition[] => {
+  const requested: Condition = [`due_at = ${REQUESTED}`];
+  if (selection.kind === 'requested') return [requested];
+  const due: Condition = [`due_at > ${REQUESTED} AND due_at <= $1`, selection.until()];
+  return selection.version === 3 ? [requested, due, [`${FROM_V2} AND due_at IS NULL`]] : [requested, due];
 };
 
+/** A row that a transaction has claimed. */
+export interface ClaimedRow extends Key {
+  /** Where the row is stored (`ctid`). It stays there until the transaction ends, and is found without the index. */
+  readonly location: string;
+}
+
 /** Claim up to `max` rows that no other transaction has claimed. */
-export async function claimRows(queries: Queries, selection: RowSelection, max: number): Promise<Key[]> {
+export async function claimRows(queries: Queries, selection: RowSelection, max: number): Promise<ClaimedRow[]> {
   for (const [condition, ...params] of conditionsOf(selection)) {
-    const order = condition === FROM_V2 ? 'bucket_id' : 'due_at';
-    const keys = await queries.query<Key>(
-      `SELECT type, hash FROM tessera_mappings WHERE ${condition} ORDER BY ${order} LIMIT ${max}
+    // The column of the index.
+    const order = condition.startsWith('due_at') ? 'due_at' : 'bucket_id';
+    const rows = await queries.query<ClaimedRow>(
+      `SELECT type, hash, ctid AS location FROM tessera_mappings WHERE ${condition} ORDER BY ${order} LIMIT ${max}
         FOR UPDATE SKIP LOCKED`,
       params,
     );
-    if (keys.length > 0) return keys;
+    if (rows.length > 0) return rows;
   }
   return [];
 }
@@ -122,32 +132,43 @@ export async function isRowSelected(queries: Queries, selection: RowSelection): 
 
 /** Count the rows that a job selects. */
 export async function countRows(queries: Queries, selection: RowSelection): Promise<number> {
-  const [[condition, ...params], other] = conditionsOf(selection) as [[string, ...number[]], [string]?];
-  // Not `condition OR other`: only a bitmap scan can use two indexes for that.
-  const count = (where: string) => `(SELECT count(*) FROM tessera_mappings WHERE ${where})`;
-  const all = other ? `${count(condition)} + ${count(`${other[0]} AND (${condition}) IS NOT TRUE`)}` : count(condition);
-  const [found] = await queries.query<{ count: number }>(`SELECT ${all} AS count`, params);
+  const conditions = conditionsOf(selection);
+  // Not with `OR`: only a bitmap scan can use several indexes for that.
+  const counts = conditions.map(([condition]) => `(SELECT count(*) FROM tessera_mappings WHERE ${condition})`);
+  const params = conditions.flatMap(([, ...values]) => values);
+  const [found] = await queries.query<{ count: number }>(`SELECT ${counts.join(' + ')} AS count`, params);
   return found!.count;
 }
 
-/** Write the answers to rows that this transaction has claimed. */
-export async function writeAnswers(queries: Queries, rows: readonly AnsweredRow[]): Promise<void> {
+/** A column of rows as a parameter of `unnest`, which fills a shorter one with nulls: a column without values is empty. */
+const columnOf = (values: readonly (string | number | null)[]) =>
+  values.some((value) => value !== null) ? values : [];
+
+/** Write the answers to rows that this transaction has claimed. `claimed[i]` is the row of `rows[i]`. */
+export async function writeAnswers(
+  queries: Queries,
+  claimed: readonly ClaimedRow[],
+  { rows, latestAt }: AnsweredRows,
+): Promise<void> {
+  // If the service names a time in the past, the next run asks again. This one, which requests what is due at an earlier answer, would
+  // never end.
+  const earliestDueAt = latestAt + 1;
   await queries.query(
     `UPDATE tessera_mappings AS m SET state = a.state, raw_id = a.raw_id, previous_raw_id = a.previous_raw_id,
-        remap_at = a.remap_at, bucket_id = a.bucket_id, answered_at = a.answered_at, due_at = a.due_at
-      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[],
-        $9::bigint[]) AS a (type, hash, state, raw_id, previous_raw_id, remap_at, bucket_id, answered_at, due_at)
-      WHERE m.type = a.type AND m.hash = a.hash`,
+        remap_at = a.remap_at, bucket_id = a.bucket_id, answered_at = a.answered_at,
+        due_at = CASE WHEN a.remap_at IS NOT NULL THEN greatest(a.remap_at, $8::bigint) END
+      FROM unnest($1::tid[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[])
+        AS a (location, state, raw_id, previous_raw_id, remap_at, bucket_id, answered_at)
+      WHERE m.ctid = a.location`,
     [
-      rows.map(({ type }) => type),
-      rows.map(({ hash }) => hash),
+      rows.map((_, i) => claimed[i]!.location),
       rows.map(({ state }) => state),
-      rows.map(({ rawId }) => rawId),
-      rows.map(({ previousRawId }) => previousRawId),
-      rows.map(({ remapAt }) => remapAt),
-      rows.map(({ bucketId }) => bucketId),
+      columnOf(rows.map(({ rawId }) => rawId)),
+      columnOf(rows.map(({ previousRawId }) => previousRawId)),
+      columnOf(rows.map(({ remapAt }) => remapAt)),
+      columnOf(rows.map(({ bucketId }) => bucketId)),
       rows.map(({ answeredAt }) => answeredAt),
-      rows.map(({ dueAt }) => dueAt),
+      earliestDueAt,
     ],
   );
 }

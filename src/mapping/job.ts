@@ -134,11 +134,12 @@ const answerChunk = async (
   queries: Queries,
 ): Promise<{ readonly claimed: number; readonly rows: readonly AnsweredRow[] }> => {
   const { database, requestMappings } = context;
-  const keys = await claimRows(queries, selection, chunkSize);
-  if (keys.length === 0 || stop.isStopped) return { claimed: 0, rows: [] };
-  const { rows, failure } = await requestMappings(keys, signal);
+  const claimed = await claimRows(queries, selection, chunkSize);
+  if (claimed.length === 0 || stop.isStopped) return { claimed: 0, rows: [] };
+  const answered = await requestMappings(claimed, signal);
+  const { rows, failure } = answered;
   if (failure) stop.fail(failure.error);
-  if (rows.length > 0) await writeAnswers(queries, rows);
+  if (rows.length > 0) await writeAnswers(queries, claimed, answered);
   // Here and not at the end of the job, which may fail or be killed. On PostgreSQL the workers would wait for each other.
   if (database.kind === 'pglite') await countWritten(queries, rows.length);
   const inBuckets = rows.filter(({ bucketId }) => bucketId !== null);
@@ -146,7 +147,7 @@ const answerChunk = async (
   const oldest = inBuckets.reduce((at, { answeredAt }) => Math.min(at, answeredAt), Number.POSITIVE_INFINITY);
   if (inBuckets.length > 0) await keepCheckedFrom(queries, oldest);
   // The transaction commits: it keeps the batches before a failed one.
-  return { claimed: keys.length, rows };
+  return { claimed: claimed.length, rows };
 };
 
 /** Process a chunk in one transaction. Returns the number of rows claimed. */

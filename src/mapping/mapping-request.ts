@@ -17,15 +17,16 @@ export interface AnsweredRow extends Key {
   readonly remapAt: number | null;
   readonly bucketId: string | null;
   readonly answeredAt: number;
-  /** See `tables.ts`. */
-  readonly dueAt: number | null;
   /** Why the row is invalid, in the words of the service. */
   readonly reason?: string | undefined;
 }
 
 /** The rows of the batches before the first failure, and that failure. */
 export interface AnsweredRows {
+  /** `rows[i]` answers the key at `i`. */
   readonly rows: readonly AnsweredRow[];
+  /** The latest time of an answer so far, by the service's clock, epoch ms. */
+  readonly latestAt: number;
   readonly failure?: { readonly error: unknown };
 }
 
@@ -48,11 +49,10 @@ const unmappedRow = (
   remapAt: null,
   bucketId: null,
   answeredAt,
-  dueAt: null,
   reason,
 });
 
-const rowOf = (key: Key, result: MapResult | MapResultV2, now: number, latestAt: number): AnsweredRow => {
+const rowOf = (key: Key, result: MapResult | MapResultV2, now: number): AnsweredRow => {
   const { answeredAt = now } = result;
   if (result.status === 'optout') return unmappedRow(key, 'optedOut', answeredAt);
   if (result.status === 'unmapped') return unmappedRow(key, 'invalid', answeredAt, result.reason);
@@ -68,9 +68,6 @@ const rowOf = (key: Key, result: MapResult | MapResultV2, now: number, latestAt:
     remapAt,
     bucketId: isV2 ? result.bucketId : null,
     answeredAt,
-    // If the service names a time in the past, the next run asks again. This one, which asks for what is due at an earlier answer,
-    // would never end.
-    dueAt: remapAt === null ? null : Math.max(remapAt, latestAt + 1),
   };
 };
 
@@ -85,12 +82,11 @@ export function createMappingRequest(client: MappingClient, version: 2 | 3, cloc
         const [first] = batch;
         if (first?.answeredAt !== undefined) clock.observe(first.answeredAt);
         const now = clock.now();
-        const { latestAt } = clock;
-        for (const result of batch) rows.push(rowOf(keys[rows.length]!, result, now, latestAt));
+        for (const result of batch) rows.push(rowOf(keys[rows.length]!, result, now));
       }
-      return { rows };
+      return { rows, latestAt: clock.latestAt };
     } catch (error) {
-      return { rows, failure: { error } };
+      return { rows, latestAt: clock.latestAt, failure: { error } };
     }
   };
 }

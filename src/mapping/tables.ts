@@ -12,7 +12,8 @@
  *
  * `due_at` is the time from which a row is to be mapped again: an instant, null for never, {@link REQUESTED} or
  * {@link ROTATED}. It is the queue of all jobs. Partial indexes on it and on the buckets make the cost of a due run depend on
- * the number of due rows, not on the size of the table.
+ * the number of due rows, not on the size of the table. Requested rows have an index of their own: each becomes its last entry, and
+ * PostgreSQL finds the end of an index without a search.
  */
 
 import type { Database, Migrations, Queries } from '../database/index.ts';
@@ -51,6 +52,9 @@ export const TABLES: Migrations = {
     INSERT INTO tessera_mapping_upkeep DEFAULT VALUES;`,
     // Nearly every comparison ends at the first column, which used to be the type.
     'ALTER TABLE tessera_mappings DROP CONSTRAINT tessera_mappings_pkey, ADD PRIMARY KEY (hash, type)',
+    `DROP INDEX tessera_mappings_due_at;
+    CREATE INDEX tessera_mappings_due_at ON tessera_mappings (due_at) WHERE due_at > 0;
+    CREATE INDEX tessera_mappings_requested ON tessera_mappings (due_at) WHERE due_at = 0;`,
   ],
 };
 

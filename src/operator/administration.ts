@@ -1,7 +1,7 @@
 /**
  * Administration of an operator through its database, while its nodes are running: keys and participants.
  *
- * Running nodes follow within a second. This file opens no database: `create.ts` does.
+ * Running nodes apply changes within a second. This file opens no database: `create.ts` does.
  */
 
 import { assertMigrated, type Database } from '../database/index.ts';
@@ -11,7 +11,7 @@ import { createSecrets } from './crypto/secrets.ts';
 import { secretBytes } from './option-checks.ts';
 import { type ParticipantAdministration, participantsOf } from './participant-administration.ts';
 import { readInstallation } from './state/installation.ts';
-import { keyRows } from './state/key-rows.ts';
+import { keyRows, MAX_DIFFERENCE_SECONDS } from './state/key-rows.ts';
 import { participantRows } from './state/participant-rows.ts';
 import type { KeyStore } from './state/state.ts';
 import { TABLES } from './state/tables.ts';
@@ -19,7 +19,7 @@ import { endsAt, liveGenerations, nextGeneration, sealingGeneration } from './to
 
 /** Options of {@link openAdministration}. */
 export interface AdministrationOptions {
-  /** The database of the operator: a folder that no process has open, or `postgres://...`. */
+  /** The operator's database: a folder that no process has open, or `postgres://...`. */
   readonly database: string;
   /** As for the operator. Needed to add participants, unless the database stores it. */
   readonly rootSecret?: Uint8Array | string | undefined;
@@ -27,7 +27,7 @@ export interface AdministrationOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** A generation of keys. Instants are epoch ms. */
+/** A key generation. Instants are epoch ms. */
 export interface KeyGeneration {
   readonly generation: number;
   /** `announced`: encrypts later. `seals`: encrypts now. `opens`: decrypts only, a later one encrypts. `retired`: does neither. */
@@ -43,17 +43,18 @@ export interface Administration {
   readonly keys: {
     list(): Promise<KeyGeneration[]>;
     /**
-     * Announce the next generation. If all are retired, it encrypts at once: until then the nodes answer nothing.
+     * Announce the next generation. If all are retired, it encrypts at once: until then, the nodes respond with 503.
      *
      * @param inMs  time until it encrypts, ms, from 5000 to 31,622,400,000 (366 days).
-     * @throws {RangeError} if a generation is announced already, or `inMs` is out of range.
+     * @throws {RangeError} if a generation is already announced, or `inMs` is out of range.
      */
     rotate(inMs: number): Promise<KeyGeneration>;
     /**
      * Retire a generation: from now on it decrypts nothing.
      *
-     * @param force  even if tokens under it may still be valid. Their users must sign in again.
-     * @throws {RangeError} if there is no such generation, if it encrypts now, or if its tokens may still be valid.
+     * @param force  even if tokens under it may still be valid. They become invalid.
+     * @throws {RangeError} if there is no such generation, if it encrypts now, or, without `force`, if its tokens may still be
+     *   valid or it encrypts within ten minutes: a node whose clock is ahead may have encrypted with it.
      */
     retire(generation: number, force: boolean): Promise<KeyGeneration>;
   };
@@ -61,12 +62,25 @@ export interface Administration {
   close(): Promise<void>;
 }
 
-// Every node reads the announcement within a second; a few more for clocks that differ.
+// Every node reads the announcement within a second; the rest allows for clocks that differ.
 const MIN_ANNOUNCE_MS = 5000;
 // Until it encrypts, no further generation is announced.
 const MAX_ANNOUNCE_MS = 366 * 86_400_000;
 
 const instant = (at: number): string => new Date(at).toISOString();
+
+// Says why tokens under a generation may be valid; undefined if none can be.
+const inUseFault = (
+  { generation, state, activatesAt, endsAt: end }: KeyGeneration,
+  now: number,
+): string | undefined => {
+  if (state === 'opens' && !(end !== null && end <= now))
+    return `a generation whose tokens have all expired, got ${generation}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}`;
+  // Nodes encrypt with it by their own clocks.
+  if (state === 'announced' && activatesAt - now < MAX_DIFFERENCE_SECONDS * 1000)
+    return `a generation that encrypts in ${MAX_DIFFERENCE_SECONDS} s or later, got ${generation}, which encrypts from ${instant(activatesAt)}: nodes whose clocks are ahead may have issued tokens under it`;
+  return undefined;
+};
 
 const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
   const list = async (): Promise<KeyGeneration[]> => {
@@ -101,7 +115,7 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
       const announced = (await list()).find(({ state }) => state === 'announced');
       if (announced)
         throw new RangeError(
-          `keys: expected no announced generation, got ${announced.generation}, which encrypts from ${instant(announced.activatesAt)}; retire it to announce another`,
+          `keys: expected no announced generation, got ${announced.generation}, which starts to encrypt at ${instant(announced.activatesAt)}; retire it to announce another`,
         );
       const rows = await store.list();
       const live = liveGenerations(rows);
@@ -112,13 +126,12 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
       return find(next.generation);
     },
     retire: async (number, force) => {
-      const { state, endsAt: end } = await find(number);
-      if (state === 'seals')
+      const found = await find(number);
+      if (found.state === 'seals')
         throw new RangeError(`keys: expected a generation that does not encrypt now, got ${number}; rotate first`);
-      if (state === 'opens' && !force && !(end !== null && end <= now()))
-        throw new RangeError(
-          `keys: expected a generation whose tokens have all expired, got ${number}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}; if it is retired by force (keys retire --force), their users must sign in again`,
-        );
+      const fault = force ? undefined : inUseFault(found, now());
+      if (fault !== undefined)
+        throw new RangeError(`keys: expected ${fault}; keys retire --force makes its tokens invalid`);
       const row = (await store.list()).find(({ generation }) => generation === number)!;
       await store.put([{ ...row, retiredAt: now() }]);
       return find(number);
@@ -129,7 +142,7 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
 /**
  * Administer the operator on a database.
  *
- * @throws {TokenError} `storage_failed`: no operator of this version has started on this database, or with another root secret.
+ * @throws {TokenError} `storage_failed`: no operator of this version has started on this database, or one with another root secret has.
  */
 export async function administrationOf(
   database: Database,
@@ -141,7 +154,7 @@ export async function administrationOf(
   const stored = table?.exists ? await readInstallation(database) : undefined;
   if (!stored)
     throw new TokenError('storage_failed', 'database: expected one on which an operator has been started, got another');
-  // Only an operator that starts updates the tables: administration must not change them under nodes of an older version.
+  // Only a starting operator migrates the tables: administration must not change them under nodes of an older version.
   await assertMigrated(database, TABLES);
   const root = rootSecret === undefined ? stored.root : secretBytes('rootSecret', rootSecret);
   const derived = root && createSecrets(root, stored.environment, stored.scope);
@@ -154,7 +167,7 @@ export async function administrationOf(
     if (derived) return derived;
     throw new RangeError('rootSecret: expected the root secret with which this database was created, got none');
   };
-  // Without a root secret only lists and revocations are possible, which need none.
+  // Without a root secret, only listing and revoking are possible.
   const store = participantRows(database, {
     derive: (label) => secrets().derive(label),
     fingerprint: stored.fingerprint,

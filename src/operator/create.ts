@@ -22,10 +22,10 @@ const open = async (location: string): Promise<Database> =>
 /**
  * Create an operator.
  *
- * It returns at once; requests wait until the state is open. With a database, await `ready` to learn of failures.
+ * It returns at once; requests wait until the state is open. With a database, await `ready` to detect failures.
  *
  * @param options  every option has a default: see {@link OperatorOptions}.
- * @throws {TypeError | RangeError} an option with a wrong type, an unknown name, or a value out of range.
+ * @throws {TypeError | RangeError} an option with the wrong type, an unknown name, or a value out of range.
  * @example
  * const operator = createOperator({ apiKey, clientSecret, siteId: 101, roles: ['GENERATOR'], rootSecret });
  * const response = await operator.fetch(new Request('http://localhost/v2/token/refresh', { method: 'POST', body: refreshToken }));
@@ -38,9 +38,9 @@ export function createOperator(options: OperatorOptions = {}): Operator {
  * Open the administration of an operator: its keys and participants, in its database. Nodes on PostgreSQL may be running.
  *
  * @param options  `database` as for the operator; `rootSecret` to add participants, unless the database stores it.
- * @throws {TypeError | RangeError} an option with a wrong type or out of range.
- * @throws {TokenError} `storage_failed`: the database cannot be opened, no operator has been started on it, or with another
- *   root secret.
+ * @throws {TypeError | RangeError} an option with the wrong type or out of range.
+ * @throws {TokenError} `storage_failed`: the database cannot be opened, no operator has been started on it, or one with another
+ *   root secret has.
  * @example
  * const administration = await openAdministration({ database: 'postgres://db.example/operator', rootSecret });
  * const { apiKey, clientSecret } = await administration.participants.add({ siteId: 102 });

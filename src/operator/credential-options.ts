@@ -13,7 +13,7 @@ export const CREDENTIAL_NAMES = { apiKey: 0, clientSecret: 0, siteId: 0, roles: 
   0
 >;
 
-/** Check credentials without showing them; `path` precedes the names in messages. What is left out is made later. */
+/** Check credentials without showing them; `path` precedes the names in messages. Missing ones are generated later. */
 export function checkCredentials(path: string, given: GivenCredentials): void {
   throwTypeIf(nameFault(path, Object.keys(CREDENTIAL_NAMES), given));
   const { apiKey, clientSecret, siteId, roles } = given;
@@ -42,7 +42,7 @@ interface ParticipantOptions extends GivenCredentials {
 
 /** A participant of the options. */
 export interface ConfiguredCredentials extends GivenCredentials {
-  /** If it is stored already, it stays as it is stored. */
+  /** If it is already stored, the stored one is kept. */
   readonly keepStored?: boolean;
 }
 

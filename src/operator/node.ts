@@ -1,8 +1,8 @@
 /**
  * `tessera-id/operator/node`: serves an operator over HTTP with Node.
  *
- * It is the only file of the operator that imports `node:`. It closes gracefully: it accepts no new connection, answers
- * the requests in progress and those that are on their way, and closes idle connections.
+ * It is the only file of the operator that imports `node:`. It closes gracefully: it accepts no new connections, answers
+ * the requests in progress and in transit, and closes idle connections.
  */
 
 /// <reference types="node" />
@@ -11,6 +11,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Server as NetServer } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
+import { expectedGot } from '../token/errors.ts';
 import type { Caller } from './http/caller-limits.ts';
 import { withoutPort } from './http/caller-limits.ts';
 import { createRequestBatches } from './http/request-batches.ts';
@@ -31,7 +32,7 @@ export interface ListenOptions {
   /** Time from the start of a request to the end of its body, ms. Default: 30,000. */
   readonly requestTimeoutMs?: number;
   /**
-   * Take the address of a client from the last entry of `X-Forwarded-For`, which the proxy in front adds. Only if every
+   * Take a client's address from the last entry of `X-Forwarded-For`, which the proxy in front adds. Set it only if every
    * request comes through that proxy: other callers could claim any address. Default: false.
    */
   readonly trustProxy?: boolean;
@@ -59,7 +60,7 @@ interface OpenSockets {
   isNewest(request: IncomingMessage): boolean;
   /** Call `run` when no request is in progress on a socket. */
   whenIdle(socket: Socket, run: () => void): void;
-  /** Close the sockets on which no request is in progress, and from now on every other one when that is so. */
+  /** Close the sockets without a request in progress, and each other socket once its requests have ended. */
   closeIdle(): void;
   /** Close all sockets. Node's `closeAllConnections` skips those that carried a request for an upgrade. */
   closeAll(): void;
@@ -119,14 +120,14 @@ const UPGRADE_ANSWER = [
 const CLOSE_AFTER_MS = 1000;
 const IDLE_GRACE_MS = 1000;
 
-// Without a listener, Node 20 gives the request to the operator without its body, drops what follows in the same packet,
-// and reads the body of the next packet as a new request: request smuggling behind a proxy.
+// Without a listener, Node 20 passes the request to the operator without its body, drops the rest of the packet, and reads the
+// body in the next packet as a new request: request smuggling behind a proxy.
 const refuseUpgrades = (server: Server, { whenIdle }: OpenSockets): void => {
   server.on('upgrade', ({ socket }: IncomingMessage) => {
     socket.on('error', () => {});
     // The unread body must be read: a connection that is closed with unread data is reset, and the answer may be lost.
     socket.resume();
-    // After the answers to the requests before it: a client takes the first answer for that to its first request.
+    // Send this after the answers to earlier requests: a client assigns answers to its requests in order.
     whenIdle(socket, () => {
       socket.end(UPGRADE_ANSWER);
       setTimeout(() => socket.destroy(), CLOSE_AFTER_MS).unref();
@@ -134,7 +135,7 @@ const refuseUpgrades = (server: Server, { whenIdle }: OpenSockets): void => {
   });
 };
 
-// A connection that the client has reset has no address. Its requests must not escape the limit, so they share one.
+// A connection that the client has reset has no address. Such requests share one address, so that they do not escape the limit.
 const RESET = 'reset';
 
 const addressOf = (incoming: HttpBindings['incoming'], trustProxy: boolean): string => {
@@ -155,7 +156,7 @@ const start = (server: Server, port: number, host: string): Promise<number> =>
 const closeServer = (server: Server, { closeIdle, closeAll }: OpenSockets, graceMs: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(closeAll, graceMs);
-    // A request on an idle connection may be on its way, or received but not yet read.
+    // A request on an idle connection may be in transit, or received but not yet read.
     const idleTimer = setTimeout(closeIdle, Math.min(IDLE_GRACE_MS, graceMs));
     // The `close` of an HTTP server would close the idle connections at once.
     NetServer.prototype.close.call(server, (error) => {
@@ -170,13 +171,13 @@ const closeServer = (server: Server, { closeIdle, closeAll }: OpenSockets, grace
 /**
  * Serve an operator over HTTP.
  *
- * Hono's server replaces the global Request and Response of the process by lighter classes with the same interface.
+ * Hono's server replaces the global Request and Response of the process with lighter classes that have the same interface.
  *
  * @param operator  anything with a `fetch` method; `createOperator` returns one.
  * @param options   port (default 8080), host (default 127.0.0.1), limits: see {@link ListenOptions}.
  * @returns         the server, after it has started to listen.
  * @throws {RangeError}  an option out of its range.
- * @throws {Error}  the error of Node, with its code: `EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`.
+ * @throws {Error}  Node's error, with its code: `EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`.
  * @example
  * const server = await listen(createOperator({ apiKey, clientSecret }), { port: 8080 });
  * console.log(`listening on ${server.url}`);
@@ -187,7 +188,9 @@ export async function listen(
   options: ListenOptions = {},
 ): Promise<Listening> {
   const { port = 8080, host = '127.0.0.1', trustProxy = false } = options;
-  // Node's timers take a time beyond 2^31 - 1 ms for 1 ms.
+  // Node would listen on every address, for example because a variable in a start script is not set.
+  if (host === '') throw new RangeError(expectedGot('host', 'an address', 'an empty string'));
+  // Node's timers treat a time beyond 2^31 - 1 ms as 1 ms.
   const graceMs = integer('graceMs', options.graceMs ?? 10_000, 0, MAX_TIMEOUT_MS);
   const headersTimeout = integer('headersTimeoutMs', options.headersTimeoutMs ?? 10_000, 1, MAX_TIMEOUT_MS);
   const requestTimeout = integer('requestTimeoutMs', options.requestTimeoutMs ?? 30_000, 1, MAX_TIMEOUT_MS);
@@ -211,7 +214,7 @@ export async function listen(
     // For requests without Host, which HTTP/1.0 permits: health checks of load balancers.
     hostname: 'localhost',
     serverOptions: {
-      // Node refuses a time-out of the headers above that of the request.
+      // Node rejects a headers timeout above the request timeout.
       headersTimeout: Math.min(headersTimeout, requestTimeout),
       requestTimeout,
       connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, headersTimeout, requestTimeout),

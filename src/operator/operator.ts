@@ -33,7 +33,7 @@ export interface Operator {
    */
   fetch(request: Request, caller?: Caller): Promise<Response>;
   /**
-   * Answers `GET /metrics` and nothing else, for a port of its own.
+   * Answers only `GET /metrics`, for a separate port.
    *
    * @example await listen(operator.metrics, { port: 9464 });
    */
@@ -48,11 +48,11 @@ export interface Operator {
   readonly made: readonly Credentials[];
   /** How the state holds each of `participants`, in their order: credentials of one that is `kept` were given out before. */
   readonly statuses: readonly ParticipantStatus[];
-  /** The settings in force that are not secret. */
+  /** The current settings that are not secret. */
   readonly settings: SettingsInForce;
   /** 16 hexadecimal digits that identify the root secret without revealing it. */
   readonly fingerprint: string;
-  /** True if the options give neither database nor state: then opt-outs and participants end with the process. */
+  /** True if the options give neither database nor state: then opt-outs and participants are lost when the process ends. */
   readonly inMemory: boolean;
   /** Release the state. Requests in progress should be finished first. Returns the same promise for every call. */
   close(): Promise<void>;
@@ -61,7 +61,7 @@ export interface Operator {
 // How long a request waits for the start, ms: the migration of a large table takes longer than callers wait.
 const MAX_START_WAIT_MS = 30_000;
 
-// With the headers for pages, which could not read the status otherwise.
+// With CORS headers: without them, pages could not read the status.
 const notStarted = (request: Request, caller: Caller = {}): Response =>
   unavailable(
     { request, caller, headers: { ...corsHeaders(request), 'cache-control': 'no-store' }, status: '' },
@@ -79,7 +79,7 @@ const settledWithin = async (promise: Promise<unknown>, ms: number): Promise<voi
 
 const required = <T>(value: T | undefined): T => {
   if (value === undefined)
-    throw new TypeError('operator: expected `ready` to have resolved, since this comes from the state');
+    throw new TypeError('operator: expected `ready` to have resolved before this is read, got a call before that');
   return value;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Checks of single options of an operator: a TypeError for a wrong type, a RangeError for a value out of range. A message names
- * the option, what was expected and what came.
+ * Checks of single options of an operator: a TypeError for the wrong type, a RangeError for a value out of range. A message names
+ * the option, what was expected and what was passed.
  *
  * Which options there are, and their defaults, is in `options.ts`.
  */
@@ -19,7 +19,7 @@ export function throwTypeIf(fault: string | undefined): void {
   if (fault !== undefined) throw new TypeError(fault);
 }
 
-// A value of the right type is out of range, one of another type is of the wrong type.
+// A RangeError for a value of the right type, a TypeError for any other.
 const throwFault = (fault: string | undefined, value: unknown, type: 'string' | 'number'): void => {
   if (fault !== undefined && typeof value === type) throw new RangeError(fault);
   throwTypeIf(fault);
@@ -37,7 +37,7 @@ export function integer(name: string, value: unknown, least: number, most: numbe
   return value as number;
 }
 
-/** Throw unless `value` is a string. Unlike `typeFault` it accepts the empty string: out of range, not of a wrong type. */
+/** Throw unless `value` is a string. Unlike `typeFault`, it accepts the empty string, which has the right type. */
 export function requireString(name: string, value: unknown): asserts value is string {
   if (typeof value !== 'string') throw new TypeError(expectedGot(name, 'string', kindOf(value)));
 }

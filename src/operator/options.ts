@@ -1,8 +1,8 @@
 /**
  * Options of an operator: checks them and fills in the defaults.
  *
- * A wrong option is a programmer's mistake and throws at once: TypeError for a wrong type or an unknown name, RangeError
- * for a value out of range. A message names the option, what was expected and what came, and never shows a secret.
+ * An invalid option is a programmer's mistake and throws at once: TypeError for the wrong type or an unknown name, RangeError
+ * for a value out of range. A message names the option, what was expected and what was passed, and never shows a secret.
  */
 
 import { locationKind } from '../database/index.ts';
@@ -34,20 +34,20 @@ export interface OperatorOptions extends GivenCredentials {
   /** The clock, epoch ms. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
   /**
-   * Who may call. What a participant leaves out is derived: of those of one site, only one may leave out its `apiKey`. Default: the
-   * participant of the shorthand.
+   * The participants that may call. Missing credentials are derived; of several participants of one site, only one may leave out its
+   * `apiKey`. Default: the participant of the shorthand.
    */
   readonly participants?: readonly GivenCredentials[] | undefined;
-  /** If the participant of the shorthand is stored already, keep it as it is stored, and log if it differs. Default: false. */
+  /** If the participant of the shorthand is already stored, keep the stored one, and log if it differs. Default: false. */
   readonly keepStoredParticipant?: boolean | undefined;
   /**
    * 32 bytes, or their base64 or hexadecimal. Every ID, key and token derives from it. Default: random; stored in the
-   * database if there is one, else lost with the process.
+   * database if there is one, otherwise lost when the process ends.
    */
   readonly rootSecret?: Uint8Array | string | undefined;
   /**
    * Store a generated root secret in the database without a warning. In production, a start without this option and without
-   * `rootSecret` logs one: whoever reads the database or a backup can then decrypt every token. Default: false.
+   * `rootSecret` logs one: anyone who can read the database or a backup can then decrypt every token. Default: false.
    */
   readonly storeRootSecret?: boolean | undefined;
   /** Default: `integration`. */
@@ -56,7 +56,7 @@ export interface OperatorOptions extends GivenCredentials {
   readonly scope?: Scope | undefined;
   /** Lifetime of an advertising token, s. Default: 3600 in integration, 86,400 in production. */
   readonly identityExpires?: number | undefined;
-  /** Age from which a client should refresh a token set, s. Default: 900 in integration, 3600 in production. */
+  /** Age at which a token set is due for a refresh, s. Default: 900 in integration, 3600 in production. */
   readonly refreshFrom?: number | undefined;
   /** Lifetime of a refresh token, s. Default: 86,400 in integration, 2,592,000 in production. */
   readonly refreshExpires?: number | undefined;
@@ -65,8 +65,8 @@ export interface OperatorOptions extends GivenCredentials {
   /** Requests per second for each participant, at the mapping and bucket endpoints. Default: no limit. */
   readonly rateLimit?: number | undefined;
   /**
-   * Refreshes, and requests that are refused, per second for each client address. It needs the address of the caller: see
-   * `Operator.fetch`. Default: no limit.
+   * Refreshes and rejected requests per second for each client address. It needs the caller's address: see `Operator.fetch`.
+   * Default: no limit.
    */
   readonly anonymousRateLimit?: number | undefined;
   /** Whether `fetch` answers `GET /metrics`. `operator.metrics` always does. Default: true. */
@@ -74,33 +74,33 @@ export interface OperatorOptions extends GivenCredentials {
   /** Identifiers in one mapping request. Default: 5000. */
   readonly maxBatchSize?: number | undefined;
   /**
-   * Number of the newest generation of keys. Without a database it is 1 to 127: it encrypts tokens, and all generations up to
-   * it decrypt them. With one, a number above the stored generation announces it, and it encrypts a day later; a lower number is
-   * refused. Default: the stored one, or 1.
+   * Number of the newest key generation. Without a database, it is 1 to 127: it encrypts tokens, and all generations up to it
+   * decrypt them. With a database, a number above the stored generation announces it, and it starts to encrypt a day later; a lower
+   * number is rejected. Default: the stored one, or 1.
    */
   readonly keyGeneration?: number | undefined;
   /**
-   * Time between two generations of keys, whole s, 86,400 or more; 0 for none. Default: 2,592,000, 30 days, with a database
-   * and without `keyGeneration`; else 0.
+   * Time between two key generations, whole s, 86,400 or more; 0 for no rotation. Default: 2,592,000 (30 days) with a database
+   * and without `keyGeneration`; otherwise 0.
    */
   readonly keyRotation?: number | undefined;
   /**
    * Where participants and opt-outs are stored: a folder (package `@electric-sql/pglite`), for one process, or
-   * `postgres://...` (package `pg`), for several nodes. Default: memory, which ends with the process.
+   * `postgres://...` (package `pg`), for several nodes. Default: memory, which is lost when the process ends.
    */
   readonly database?: string | undefined;
   /**
-   * Which sites may decrypt the tokens of which: site ID -> site IDs of the permitted participants, for example
+   * Which sites may decrypt which sites' tokens: site ID -> site IDs of the permitted participants, for example
    * `{ "101": [202, 203] }`; `[]` permits none. A site that is not listed permits every participant with the role ID_READER.
    */
   readonly sharing?: Readonly<Record<string, readonly number[]>> | undefined;
-  /** A store of your own, in place of `database`. */
+  /** Your own store, instead of `database`. */
   readonly state?: State | undefined;
   /** Default: nothing is logged. */
   readonly logger?: Logger | undefined;
 }
 
-/** The settings in force that are not secret: `Operator.settings`. */
+/** The current settings that are not secret: `Operator.settings`. */
 export interface SettingsInForce {
   readonly environment: Environment;
   readonly scope: Scope;
@@ -142,7 +142,7 @@ const KEY_ROTATION_SECONDS = 2_592_000;
 // With shorter periods, too many generations would open at the same time.
 const MIN_KEY_ROTATION_SECONDS = 86_400;
 
-// Unknown names are refused: a misspelt option would silently have its default. The types keep both lists complete.
+// Unknown names are rejected, because a misspelt option would silently have its default. The types keep both lists complete.
 const OPTION_NAMES = {
   ...CREDENTIAL_NAMES,
   now: 0,
@@ -171,7 +171,7 @@ const OPTION_NAMES = {
 const databaseOption = ({ database, state }: OperatorOptions): string | undefined => {
   if (database === undefined) return undefined;
   requireString('database', database);
-  if (state !== undefined) throw new RangeError('database: expected none, since the option state is given, got both');
+  if (state !== undefined) throw new RangeError('database: expected none together with the option state, got both');
   locationKind(database);
   return database;
 };
@@ -206,7 +206,7 @@ const keyOptions = ({ keyGeneration, keyRotation, database, state }: OperatorOpt
 /**
  * Check options and fill in the defaults.
  *
- * @throws {TypeError}  an option with a wrong type or an unknown name.
+ * @throws {TypeError}  an option with the wrong type or an unknown name.
  * @throws {RangeError} an option out of its range, or lifetimes not in the order refreshFrom, identityExpires,
  *   refreshExpires.
  */

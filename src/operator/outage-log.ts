@@ -1,4 +1,4 @@
-/** Logs the outages of something that is tried again and again, such as a database: each cause once, and the end. */
+/** Logs the outages of something that is retried, such as a database: each cause once, and the end. */
 
 import { reasonOf } from './failure-fields.ts';
 import type { Logger } from './options.ts';
@@ -20,7 +20,7 @@ interface OutageMessages {
 // Bounds the log if each failure has another text.
 const MAX_CAUSES = 10;
 
-// A reason may contain what differs each time, such as seconds or a port.
+// A reason may contain parts that differ each time, such as seconds or a port.
 const withoutNumbers = (reason: string | undefined): string => `${reason}`.replace(/\d+/g, '');
 
 /** Create the log of one thing. The causes of an outage may differ: first the connection is cut, then the next one is refused. */

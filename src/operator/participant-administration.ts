@@ -1,5 +1,5 @@
 /**
- * Administration of the participants of an operator, in its database. Running nodes follow within a second.
+ * Administration of an operator's participants, in its database. Running nodes apply changes within a second.
  *
  * A participant is named by its ID, the first digits of the keyed hash of its API key, so that nobody needs the key itself.
  */
@@ -17,9 +17,9 @@ export interface StoredCredentials extends Credentials {
   readonly keyHash: string;
 }
 
-/** What changes of a participant. What is left out stays. */
+/** What to change about a participant. Members that are left out do not change. */
 export interface ParticipantChange extends Omit<GivenCredentials, 'apiKey'> {
-  /** Make a client secret at random. */
+  /** Generate a random client secret. */
   readonly newSecret?: boolean | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface ParticipantChange extends Omit<GivenCredentials, 'apiKey'> {
 export interface ParticipantAdministration {
   list(): Promise<readonly ListedParticipant[]>;
   /**
-   * Add a participant. Its API key and secret are made at random if they are left out.
+   * Add a participant. Its API key and secret are generated at random if they are left out.
    *
    * @returns its credentials. Secret.
    * @throws {RangeError} if its API key belongs to a participant, or has been revoked.
@@ -37,7 +37,7 @@ export interface ParticipantAdministration {
    * Change a participant.
    *
    * @param id  the first 8 or more digits of its `keyHash`.
-   * @returns it as it is now, without its API key, which is not stored. Secret.
+   * @returns the changed participant, without its API key, which is not stored. Secret.
    * @throws {RangeError} if `id` does not name exactly one participant that is not revoked, or nothing changes.
    */
   update(id: string, change: ParticipantChange): Promise<Omit<StoredCredentials, 'apiKey'>>;
@@ -56,7 +56,7 @@ const findById = (all: readonly ListedParticipant[], id: string): ListedParticip
   const found = ID_PATTERN.test(id) ? all.filter(({ keyHash }) => keyHash.startsWith(id)) : [];
   if (found.length !== 1)
     throw new RangeError(
-      `participants: expected the first 8 or more digits of the ID of one participant, found ${found.length || 'none'}`,
+      `participants: expected the ID of one participant, or its first 8 or more digits, found ${found.length || 'none'}`,
     );
   return found[0]!;
 };
@@ -79,7 +79,7 @@ export function participantsOf(
       if (before.revokedAt !== null)
         throw new RangeError('participants: expected an API key that has not been revoked, got one that has');
       throw new RangeError(
-        `participants: expected an API key of no participant, got that of ${keyHash.slice(0, 16)} of site ${before.siteId}; update changes a participant`,
+        `participants: expected an API key that no participant has, got that of ${keyHash.slice(0, 16)} of site ${before.siteId}; to change a participant, use update`,
       );
     },
     update: async (id, { newSecret = false, ...given }) => {

@@ -16,9 +16,20 @@ export function ownGlobal<K extends keyof Window>(name: K): Window[K] | undefine
   return Object.hasOwn(window, name) ? window[name] : undefined;
 }
 
-/** Set a cookie by the accessor of `Document.prototype`, see `readDocument`. */
+/**
+ * Return the object whose accessor reads and writes cookies: `document`, as a script of the page may have replaced its property,
+ * for example to block cookies before consent; `Document.prototype` where an element or a frame named `cookie` hides it.
+ */
+const cookieOwner = () => (Object(document.cookie) === document.cookie ? Document.prototype : document);
+
+/** Read the cookies as the page's other scripts do; a replaced property may hold any value. */
+export function readDocumentCookie(): string {
+  return `${Reflect.get(cookieOwner(), 'cookie', document)}`;
+}
+
+/** Set a cookie as the page's other scripts do. */
 export function writeDocumentCookie(row: string): void {
-  Reflect.set(Document.prototype, 'cookie', row, document);
+  Reflect.set(cookieOwner(), 'cookie', row, document);
 }
 
 const running = readDocument('currentScript');

@@ -1,5 +1,5 @@
 /**
- * Prebid.js: give it the token in force each time the token changes.
+ * Prebid.js: passes the current token to Prebid each time it changes.
  *
  * The session refreshes, Prebid only sends: its `uid2` (or `euid`) module gets a bare `value`, which it neither stores nor
  * refreshes. This file uses nothing of Prebid but its global.
@@ -15,7 +15,7 @@ export interface UserId {
   value?: Record<string, { id?: string } | undefined> | undefined;
 }
 
-/** The members that are used of Prebid's global. Before Prebid has loaded, only the queue exists. */
+/** The members of Prebid's global that are used here. Before Prebid has loaded, only the queue exists. */
 export interface Prebid {
   que?: { push(call: () => void): unknown };
   getConfig?(topic: 'userSync'): { userIds?: UserId[] } | undefined;
@@ -42,7 +42,7 @@ export interface PrebidOptions {
  * @returns a function that disconnects, and removes the token from Prebid.
  * @example
  * connectPrebid(session); // before or after Prebid loads
- * await session.getToken({ timeoutMs: 500 }).catch(() => {}); // an auction that wants the token waits for it
+ * await session.getToken({ timeoutMs: 500 }).catch(() => {}); // make an auction wait for the token
  * pbjs.que.push(() => pbjs.requestBids({ ... }));
  */
 export function connectPrebid(session: Session, options: PrebidOptions = {}): () => void {
@@ -54,7 +54,7 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
   const { pbjs, name = 'uid2' } = options;
   // Not declared globally: that would conflict with Prebid's own types.
   const page = window as { pbjs?: Prebid };
-  // As `ownGlobal` of clobbering.ts, which is not imported: an adapter is built as one file.
+  // The same as `ownGlobal` of clobbering.ts, which is not imported because an adapter is built as one file.
   const own = Object.hasOwn(page, 'pbjs') ? page.pbjs : undefined;
   const prebid = pbjs ?? own ?? (page.pbjs = {});
   const que = (call: () => void) => (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
@@ -67,7 +67,7 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
   const give = () => {
     const token = isConnected ? session.advertisingToken : undefined;
     const userSync = prebid.getConfig!('userSync');
-    // Prebid ignores what is not an array, and entries that are null: so does this.
+    // Like Prebid, ignore a value that is not an array, and entries that are null.
     const ids = [userSync?.userIds ?? []].flat();
     const isOwn = (id: UserId | null) => id?.name?.toLowerCase() === name;
     const own = ids.find(isOwn);

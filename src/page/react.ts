@@ -1,6 +1,6 @@
 /**
- * React: a session in components. On a server and during hydration there is no session, no state and no token; they exist
- * after the first effect. Nothing here touches storage or network before that. The build adds `'use client'`.
+ * React: a session in components. On a server and during hydration there is no session, state or token; they exist after the first
+ * effect. Nothing here uses storage or the network before that. The build adds `'use client'`.
  */
 
 import {
@@ -21,7 +21,7 @@ import { checkSession } from './adapter-options.ts';
 export interface SessionView {
   /** Undefined on a server, and before the first effect if the hook or the provider creates the session. */
   readonly session: Session | undefined;
-  /** The session's `state`; undefined as long as there is no session. */
+  /** The session's `state`; undefined while there is no session. */
   readonly state: SessionState | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface SessionView {
 export interface TesseraProviderProps {
   /** Options of the session that the provider creates; as for {@link useSession}. */
   readonly options?: SessionOptions | undefined;
-  /** A session that the caller has created and closes; undefined as long as there is none. */
+  /** A session that the caller creates and closes; undefined while there is none. */
   readonly session?: Session | undefined;
   readonly children?: ReactNode;
 }
@@ -49,7 +49,7 @@ function useOwnSession(options: SessionOptions | undefined): Session | undefined
     latest.current = options;
   });
   const { baseUrl, name, user, provide } = options ?? {};
-  // JSON has no undefined: a page without a label is not one where nobody is signed in.
+  // JSON has no undefined, but a page without a label (undefined) differs from one where nobody is signed in (null).
   const key = JSON.stringify([baseUrl, name, user === undefined ? 0 : user]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a component writes the same options as a new object at each render.
   useEffect(() => {
@@ -64,7 +64,7 @@ function useOwnSession(options: SessionOptions | undefined): Session | undefined
       setOwn(undefined);
     };
   }, [!options, key, !provide]);
-  // The effect that replaces the session runs after this render: nobody is to see the previous user's token in between.
+  // The effect that replaces the session runs after this render; do not return the previous user's token until then.
   return options && own?.key === key ? own.session : undefined;
 }
 
@@ -78,10 +78,10 @@ function useProvided(hook: string, isNeeded: boolean): Session | undefined {
 }
 
 /**
- * Give a session to all components below: `useSession()` and `useAdvertisingToken()` find it without properties. A property
- * `session` that is undefined means that there is no session yet.
+ * Provide a session to all components below: `useSession()` and `useAdvertisingToken()` find it without props. If the prop `session`
+ * is undefined, there is no session yet.
  *
- * @throws {TypeError} if not exactly one of `options` and `session` is given; for a wrong option, to the nearest error boundary.
+ * @throws {TypeError} if not exactly one of `options` and `session` is given; for an invalid option, to the nearest error boundary.
  * @example
  * <TesseraProvider options={{ baseUrl: 'https://operator.example', provide }}>
  *   <App />
@@ -99,13 +99,13 @@ export function TesseraProvider(props: TesseraProviderProps): ReactNode {
 }
 
 /**
- * Use a session and its state; renders again at every change of state.
+ * Use a session and its state; renders again on every change of state.
  *
  * @param given  Default: the session of the nearest {@link TesseraProvider}. A session, which the caller closes. Or the options
- *   of a session, which the hook creates when the component mounts, closes when it unmounts, and replaces for another `baseUrl`,
- *   `name` or `user`, and when `provide` appears or disappears. The `provide` of the latest render is called; of the other options the
- *   first values count.
- * @throws {TypeError} for a wrong option, to the nearest error boundary.
+ *   of a session, which the hook creates when the component mounts, closes when it unmounts, and replaces if `baseUrl`, `name` or
+ *   `user` changes, or if `provide` is added or removed. The `provide` of the latest render is called; the other options keep their
+ *   first values.
+ * @throws {TypeError} for an invalid option, to the nearest error boundary.
  * @throws {Error} without an argument if there is no provider.
  * @example
  * const { session, state } = useSession();
@@ -124,9 +124,9 @@ export function useSession(given?: Session | SessionOptions): SessionView {
 }
 
 /**
- * Use the token in force, or undefined; renders again only when the token changes.
+ * Use the current token, or undefined; renders again only when the token changes.
  *
- * @param given  Default: the session of the nearest {@link TesseraProvider}. Or a session; undefined as long as there is none.
+ * @param given  Default: the session of the nearest {@link TesseraProvider}. Or a session; undefined while there is none.
  * @throws {Error} without an argument if there is no provider.
  * @example
  * const token = useAdvertisingToken();

@@ -1,6 +1,6 @@
 /**
- * What the development build of the script tag says about its tag: mistakes that would otherwise have no effect and no
- * error. The production build contains none of this.
+ * The development build's warnings about the script tag, for mistakes that would otherwise cause neither an effect nor an error. The
+ * production build contains none of this.
  */
 
 import { warn } from '../session/warnings.ts';
@@ -36,7 +36,7 @@ const FOREIGN =
  */
 export function checkTag(tag: HTMLScriptElement | undefined): void {
   const module = tag ? null : globalThis.document?.querySelector('script[type="module"][src*="tessera"]');
-  if (module) warn('script tag: type="module" hides the tag from the script, so its attributes are ignored. Remove it');
+  if (module) warn('script tag: type="module" hides the tag from the script, so its attributes are ignored: remove it');
   if (!tag) return;
   const given = tag.getAttributeNames().flatMap((name) => (name.startsWith('data-') ? name.slice(5) : []));
   for (const name of given) {
@@ -49,27 +49,27 @@ export function checkTag(tag: HTMLScriptElement | undefined): void {
   else if (needing && !tag.dataset['baseUrl']) warn(`script tag: data-${needing} has no effect without data-base-url`);
 }
 
-/** Warn that the global is there already: the file, or another version of it, was loaded before. */
+/** Warn that the global already exists: the file, or another version of it, was loaded before. */
 export function warnOfSecondTag(): void {
   warn(
-    'script tag: Tessera was loaded before on this page: calls go to the first file, and the attributes of this tag are ignored. Remove one of the tags',
+    'script tag: Tessera has already been loaded on this page: calls go to the first file, and the attributes of this tag are ignored; remove one of the tags',
   );
 }
 
-/** Warn that a call of the page failed for want of a session. */
+/** Warn that a pushed function failed because there is no session. */
 export function warnOfNoSession(tag: HTMLScriptElement | undefined): void {
   const remedy =
     tag?.dataset['baseUrl'] === undefined
       ? 'add data-base-url to the tag, or call createSession first'
       : 'the attributes of the tag are wrong, as another message says';
-  warn(`script tag: a call that was pushed threw, and there is no tessera.session: ${remedy}`);
+  warn(`script tag: a pushed function threw, and there is no tessera.session: ${remedy}`);
 }
 
 /** What to do about an attribute; undefined for one that is known, or that belongs to another tool. */
 function attributeFault(name: string): string | undefined {
   if (ATTRIBUTES.includes(name)) return undefined;
   if (OPTIONS.some((option) => lettersOf(option) === lettersOf(name)))
-    return ': it is an option without an attribute. Leave data-base-url out, and pass it to tessera.createSession';
+    return ': this option has no attribute; leave out data-base-url and pass it to tessera.createSession';
   const nearest = ATTRIBUTES.find((known) => isNear(name, known));
   if (nearest) return `; did you mean data-${nearest}?`;
   if (FOREIGN.test(name)) return undefined;

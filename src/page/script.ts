@@ -40,7 +40,7 @@ const provideFrom =
     throw responseFault(request, response.status);
   };
 
-/** Repeat a session's events on `window`. Every script on the page hears them: they carry phase and times only. */
+/** Repeat a session's events on `window`. Every script on the page can listen, so they carry only phase and times. */
 const repeatEvents = (session: Session) => {
   for (const event of ['token', 'expired', 'optout', 'needsTokens'] satisfies EventName[])
     session.on(event, () => {
@@ -50,13 +50,13 @@ const repeatEvents = (session: Session) => {
     });
 };
 
-/** Make calls of the page in order. One that throws or rejects does not stop the others. */
+/** Run the page's calls in order. One that throws or rejects does not stop the others. */
 const run = (tessera: Tessera, calls: TesseraCall[]) => {
   // Without `reportError` (Safari before 15.4) the rejection itself appears in the console.
   for (const call of calls) (async () => call(tessera))().catch(isDevelopment ? report : globalThis.reportError);
 };
 
-/** Report what a call of the page threw; where there is no session, that may be why. For the development build. */
+/** Report what a call of the page threw; if there is no session, that may be the reason. For the development build. */
 const report = (thrown: unknown) => {
   if (!window.tessera?.session) warnOfNoSession(scriptTag);
   if (globalThis.reportError) globalThis.reportError(thrown);
@@ -86,7 +86,7 @@ const install = () => {
   // A second copy of the file leaves the page to the first.
   const isSecond = !isQueue && typeof before?.createSession === 'function';
   if (isDevelopment) {
-    // A module sees no tag: its type is to be named, even if the file is there already.
+    // A module cannot read its tag: warn about `type="module"` even if the file is already loaded.
     if (isSecond && scriptTag) warnOfSecondTag();
     else checkTag(scriptTag);
   }
@@ -106,7 +106,7 @@ const install = () => {
         provide: provide ? provideFrom(provide) : undefined,
       });
   } finally {
-    // A wrong attribute does not lose the calls that the page has queued.
+    // Run the calls that the page has queued even if an attribute is invalid.
     run(tessera, isQueue ? before : []);
   }
 };

@@ -1,8 +1,8 @@
 /**
  * Google Secure Signals: offer the session's token to Google's ad tags (GPT, IMA) as a signal.
  *
- * Google calls a provider once and caches the answer. Therefore a provider is pushed once per page, its promise stays pending
- * until there is a token, and Google's cache is cleared when the user changes, never at a refresh.
+ * Google calls a provider once and caches the result. So a provider is pushed once per page, its promise stays pending until there is
+ * a token, and Google's cache is cleared when the user changes, never on a refresh.
  */
 
 import type { Phase, Session } from '../session/index.ts';
@@ -12,7 +12,7 @@ import { checkAdapterOptions, checkSession } from './adapter-options.ts';
 export interface SecureSignalsOptions {
   /** `uid2`: provider `uidapi.com`; `euid`: provider `euid.eu`. Default `uid2`. */
   name?: 'uid2' | 'euid' | undefined;
-  /** Push a provider of the publisher under its Ad Manager network code, instead of that one. */
+  /** Push the publisher's own provider, under its Ad Manager network code, instead. */
   networkCode?: string | undefined;
   /** False if Google's hosted script registers the provider; it calls the global function. Default true. */
   register?: boolean | undefined;
@@ -35,13 +35,13 @@ interface Provider {
   collectorFunction(): Promise<string>;
 }
 
-/** The members that are used of GPT's global. */
+/** The members of GPT's global that are used here. */
 interface Google {
   cmd?: { push(call: () => void): unknown };
   secureSignalProviders?: { push(provider: Provider): unknown; clearAllCache?(): void };
 }
 
-/** The members that are used of Google's globals. Before GPT loads, queue and providers are plain arrays. */
+/** The members of Google's globals that are used here. Before GPT loads, queue and providers are plain arrays. */
 interface Page {
   googletag?: Google;
   google?: { ima?: { secureSignals?: { clearAllCache(): void } } };
@@ -68,7 +68,7 @@ const createProvider = (): SharedProvider => {
   return provider;
 };
 
-/** Do what touches a global of the page. What a blocker or an element has put in its place may throw: then there is no Google. */
+/** Use a global of the page. It throws if a content blocker or an element has replaced the global: then treat Google as absent. */
 const attempt = (work: () => void) => {
   try {
     work();
@@ -108,7 +108,7 @@ const userChanged = (session: Session) => {
   session.noteSignal().catch(() => {});
 };
 
-/** Push the provider once per page, unless somebody else has pushed one with the same id. */
+/** Push the provider once per page, unless another script has pushed one with the same ID. */
 const pushOnce = (provider: SharedProvider, id: string, idName: keyof Provider) => {
   if (provider.isPushed) return;
   provider.isPushed = true;
@@ -133,8 +133,8 @@ const NAMES = {
 
 /**
  * Offer the session's token as a secure signal, before or after GPT loads. It pushes a provider, and sets
- * `window.getUid2AdvertisingToken` (`getEuidAdvertisingToken`), which Google's hosted script calls. A login, logout, switch of
- * user or opt-out clears Google's cache of signals: all of it, Google has no other way.
+ * `window.getUid2AdvertisingToken` (`getEuidAdvertisingToken`), which Google's hosted script calls. A login, logout, change of user or
+ * opt-out clears Google's whole cache of signals, because Google offers no other way.
  *
  * Use either this or Prebid's `encryptedSignalSources` for a provider, not both. On a server it does nothing.
  *
@@ -151,7 +151,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   const id = networkCode ?? standard;
   const provider = ((page[SHARED] ??= {})[id] ??= createProvider());
 
-  /** The token that was emitted. A token that is in force but not yet emitted may belong to another user than the cache. */
+  /** The last emitted token. A current token that has not been emitted yet may belong to another user than the cache. */
   let emitted = session.advertisingToken;
   let isSignedIn = hasUser(session.state.phase);
   let isConnected = true;
@@ -163,7 +163,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   };
 
   const offToken = session.on('token', ({ advertisingToken, cause }) => {
-    // A set of the publisher is a login or another user; a token where nobody was signed in is a login in another tab.
+    // A set from the publisher means a login or another user; a token when nobody was signed in means a login in another tab.
     const isOther = cause === 'set' || cause === 'provide' || (!isSignedIn && cause !== 'load');
     if (isOther) userChanged(session);
     else void noteUser(session);
@@ -172,7 +172,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
     resolveWaiting();
   });
   const offChange = session.subscribe(() => {
-    // A page that is being left or restored does not know for a moment who is signed in: that is not a logout.
+    // While a page is being left or restored, it briefly does not know who is signed in. That is not a logout.
     if (session.state.waitingFor === 'storage') return;
     const wasSignedIn = isSignedIn;
     isSignedIn = hasUser(session.state.phase);

@@ -1,5 +1,5 @@
 /**
- * Webviews: the page inside a native app, and the app around it (the host), agree on one identity.
+ * Webviews: a page inside a native app shares one identity with that app (the host).
  *
  * Messages are JSON strings in both directions, in the envelope {@link Message}. This file decides what they mean for a session;
  * how they travel is in `webview/host-channel.ts`.
@@ -21,7 +21,7 @@ export interface WebviewOptions {
   owner?: 'page' | 'host' | undefined;
   /** Name of the WKWebView message handler, the Android listener object or the Capacitor plugin. Default `tesseraHost`. */
   channel?: string | undefined;
-  /** How long to wait for the answer to `hello` or to another request, ms. Default 3,000. */
+  /** How long to wait for the response to `hello` or to another request, ms. Default 3,000. */
   timeoutMs?: number | undefined;
 }
 
@@ -30,7 +30,7 @@ const OPTIONS = { owner: ['page', 'host'], channel: 'string', timeoutMs: 'number
 
 /** A connection with the app around the page. */
 export interface WebviewLink {
-  /** Whether a host has answered in time. A host that answers later is linked too. Never rejects. */
+  /** Whether a host has responded in time. A host that responds later is connected too. Never rejects. */
   readonly ready: Promise<boolean>;
   /** Stop listening and sending. */
   disconnect(): void;
@@ -38,14 +38,14 @@ export interface WebviewLink {
 
 const hasUser = (phase: Phase): boolean => phase !== 'empty' && phase !== 'optedOut';
 
-/** Shortest time between two requests for the set of one login, ms: the host may hold a set that has ended. */
+/** Minimum time between two requests for one login's set, ms: the host may hold a set that has ended. */
 const ASK_AGAIN_MS = 30_000;
 
 /** Counts the logins and logouts that this page knows of: `gen` in the messages. The host counts its own. */
 const createLoginCount = (session: Session) => {
   let gen = 0;
   let isSignedIn = hasUser(session.state.phase);
-  /** What the host supplied last, as JSON: its token may come into force later, once there is consent. */
+  /** What the host supplied last, as JSON: its token may be used only later, once there is consent. */
   let fromHost = '';
   return {
     gen: () => gen,
@@ -53,12 +53,12 @@ const createLoginCount = (session: Session) => {
     setGen: (next: number) => {
       gen = next;
     },
-    /** What the host did is in force: neither a login nor a logout of the page. */
+    /** An action of the host has taken effect: it is not a login or logout of the page. */
     hostActed: (body: unknown) => {
       fromHost = `${JSON.stringify(body)}`;
       isSignedIn = hasUser(session.state.phase);
     },
-    /** A token came in; a set of anybody but the host is a login. */
+    /** There is a new token; a set that did not come from the host is a login. */
     tokenChanged: (advertisingToken: string, cause: string) => {
       if ((cause === 'set' || cause === 'provide') && !fromHost.includes(advertisingToken)) gen++;
     },
@@ -74,8 +74,8 @@ const createLoginCount = (session: Session) => {
 type LoginCount = ReturnType<typeof createLoginCount>;
 
 /**
- * Ask the host for its set, at most once in {@link ASK_AGAIN_MS} for each login, unless the last answer was refused. A set that has
- * ended causes the events after which the host is asked: the same set again is not adopted.
+ * Ask the host for its set, at most once in {@link ASK_AGAIN_MS} for each login, unless the last answer was rejected. A set that has
+ * ended causes the events after which the host is asked, and the same set is not adopted again.
  *
  * @param request  sends the request.
  * @param obey     carries out a message of the host.
@@ -113,14 +113,14 @@ const createSetRequests = (
     // No set means that nobody is signed in.
     const withoutSet = logins.isSignedIn() ? 'clear' : 'none';
     const { error } = await obey({ ...answer, type: answer.body ? 'set' : withoutSet });
-    // Refused, for example for want of consent: the next event asks again at once.
+    // Rejected, for example because there is no consent: the next event asks again at once.
     if (error) current.at = 0;
     else if (answer.body) current.set = set;
   };
   return { ask, stop: () => clearTimeout(timer) };
 };
 
-/** Make the session follow a message of the host; undefined if the message is none that changes it. */
+/** Apply a host's message to the session; undefined if the message does not change it. */
 const write = (session: Session, type: string, body: unknown): Promise<unknown> | undefined => {
   if (type === 'set') return session.setTokens(body as TokenAnswer);
   if (type === 'clear') return session.clear();
@@ -151,7 +151,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
     askHost();
   };
 
-  /** Carry out a message of the host; returns the members of the answer. */
+  /** Carry out a host's message; returns the members of the response. */
   const obey = async ({ type, gen, body }: Message): Promise<Partial<Message>> => {
     // A set changes the token at once only when the stored state is known.
     await session.ready;
@@ -209,7 +209,7 @@ export function connectWebview(session: Session, options: WebviewOptions = {}): 
       announce();
     }),
     session.subscribe(() => {
-      // A page that is being left or restored does not know for a moment who is signed in: that is not a logout.
+      // While a page is being left or restored, it briefly does not know who is signed in. That is not a logout.
       if (session.state.waitingFor === 'storage') return;
       logins.phaseChanged();
       if (!session.advertisingToken && !isAnnounced()) announce();

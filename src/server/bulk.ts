@@ -38,7 +38,7 @@ export interface BulkClient {
    */
   rotatedBuckets(since: number | Date, options?: CallOptions): Promise<RotatedBuckets>;
   /**
-   * List those of the raw IDs whose users have opted out, with the time of the opt-out. Batches of 5,000, one at a time.
+   * List the raw IDs whose users have opted out, with the time of the opt-out. Batches of 5,000, one at a time.
    *
    * @example for await (const { rawId } of client.optOutStatus(rawIds)) await remove(rawId);
    */

@@ -1,8 +1,8 @@
 /**
- * The client for the server of a publisher, an advertiser or a data provider to call an operator.
+ * The client with which the server of a publisher, an advertiser or a data provider calls an operator.
  *
- * It holds the API key and the client secret, so it belongs on a server, never in a page. The endpoint files define what
- * each method sends, `call.ts` how it is sent; `bulk.ts` holds the methods for many users.
+ * It holds the API key and the client secret, so it belongs on a server, never on a page. The endpoint files define what
+ * each method sends, `call.ts` how it is sent; `bulk.ts` contains the methods for many users.
  */
 
 import { throwIf, typeFault } from '../token/checks.ts';
@@ -14,7 +14,7 @@ import { type ClientOptions, settingsOf } from './options.ts';
 
 /**
  * A client. Every promise and every iteration rejects with a TokenError (its codes: docs/session.md), with the reason of an
- * aborted `signal`, or with a TypeError for wrong arguments.
+ * aborted `signal`, or with a TypeError for invalid arguments.
  */
 export interface Client extends BulkClient {
   /**
@@ -58,7 +58,7 @@ const checkString = (name: string, value: unknown): string => {
 /**
  * Create a client.
  *
- * @throws {TypeError} a wrong option: the message names it, what was expected and what came.
+ * @throws {TypeError} for an invalid option; the message names it, what was expected and what was passed.
  * @example
  * const client = createClient({ baseUrl: 'https://operator.example', apiKey, clientSecret });
  */

@@ -1,7 +1,7 @@
 /**
  * Protects `handler.ts` against requests from pages of other sites, which would carry the visitor's cookies.
  *
- * Callers other than browsers send no `Origin` and are allowed: they have no cookies of a visitor.
+ * Callers other than browsers send no `Origin` and are allowed, because they do not have a visitor's cookies.
  */
 
 import { escapeControls, kindOf } from '../token/checks.ts';
@@ -51,7 +51,7 @@ export function isAllowedCaller(request: Request, origins: ReadonlySet<string>):
 /**
  * The headers that answer the preflight of a page on one of `origins`, beside those of every answer; undefined for any other request.
  *
- * Browsers send a preflight if the page's request carries a header of its own, for example one with its consent string.
+ * Browsers send a preflight if the page's request has a custom header, for example one with the consent string.
  */
 export function preflightHeaders(
   { method, headers }: Request,

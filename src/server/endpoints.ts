@@ -31,7 +31,7 @@ export function answerOf(result: TokenResult): WireAnswer {
   return result.status === 'success' ? { status: 'success', body: toWire(result.tokens) } : { status: 'optout' };
 }
 
-// A set that does not parse is a fault of the service here, not of the caller.
+// Here, a set that does not parse is the service's fault, not the caller's.
 const resultOf = (path: string, { status, body }: ServiceAnswer): TokenResult => {
   let answer: Answer;
   try {
@@ -55,7 +55,7 @@ const diiField = (path: string, { form, value }: SentDii): Record<string, string
 const send = async (call: Call, path: string, payload: unknown, limits: CallLimits): Promise<ServiceAnswer> =>
   (await call.sealed(path, payload, limits))();
 
-/** Make a token set for a user. */
+/** Generate a token set for a user. */
 export async function generate(
   call: Call,
   dii: SentDii,

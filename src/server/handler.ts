@@ -17,8 +17,8 @@ import { answerOf } from './endpoints.ts';
 /** Options of `tokenHandler`. */
 export interface TokenHandlerOptions<Context extends unknown[] = []> {
   /**
-   * The client; only `generate` is used. Or a function that creates it, called once, at the first request: a build that loads the
-   * route (`next build`) then needs no secrets. If it throws, `onError` is called, the answer is 500, and the next request tries again.
+   * The client; only `generate` is used. Or a function that creates it, called once, on the first request: a build that loads the
+   * route (`next build`) then needs no secrets. If it throws, `onError` is called, the response is 500, and the next request tries again.
    */
   readonly client: Pick<Client, 'generate'> | (() => Pick<Client, 'generate'>);
   /**
@@ -29,20 +29,20 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
    */
   readonly user: (request: Request, ...context: Context) => Dii | null | undefined | Promise<Dii | null | undefined>;
   /**
-   * Further origins whose pages may call, for example `https://www.publisher.example`. Needed for pages on another origin than
+   * Other origins whose pages may call, for example `https://www.publisher.example`. Needed for pages on another origin than
    * the handler; also for its own public origin if a proxy hides it and the browser sends no `Sec-Fetch-Site`. Pages on these
-   * origins may read the answer (CORS, with credentials). Default: none.
+   * origins may read the response (CORS, with credentials). Default: none.
    */
   readonly origins?: readonly string[] | undefined;
   /**
-   * Called with every failure, and with every request that is refused (`client_error` with status 403 or 405, and the reason in its
-   * message); the page gets the status alone. Failures of the client are TokenErrors.
+   * Called with every failure, and with every rejected request (`client_error` with status 403 or 405, and the reason in its
+   * message); the page gets only the status. Failures of the client are TokenErrors.
    */
   readonly onError?: ((error: unknown, request: Request) => unknown) | undefined;
   /**
-   * Returns the user's TCF consent string, which an operator with the scope EUID asks for: from a cookie or a header that your CMP
-   * or your page sets. null, undefined or an empty string: none is sent. If the operator finds the consent insufficient, the
-   * answer is 204, as for nobody, and `onError` gets a TokenError `no_consent`.
+   * Returns the user's TCF consent string, for an operator with the scope EUID, from a cookie or a header that your CMP or your page
+   * sets. null, undefined or an empty string: none is sent. If the operator finds the consent insufficient, the response is 204, as if
+   * nobody were signed in, and `onError` gets a TokenError `no_consent`.
    */
   readonly tcfConsent?:
     | ((request: Request, ...context: Context) => string | null | undefined | Promise<string | null | undefined>)
@@ -94,7 +94,7 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
  * |---|---|
  * | `POST`, signed in | 200, `{ status: 'success', body }` or `{ status: 'optout' }` |
  * | `POST`, nobody signed in, or no sufficient `tcfConsent` | 204 |
- * | from a page of another site | 403 |
+ * | from a page on another site | 403 |
  * | `OPTIONS` (preflight) from a page on one of `origins` | 204 |
  * | any other method | 405 |
  * | the host's `user` or `tcfConsent`, or its function `client`, failed | 500 |
@@ -102,7 +102,7 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
  *
  * Every answer is `no-store`. Every failure has the body `{ "status": "error" }` and nothing else.
  *
- * @throws {TypeError} a wrong option: the message names it, what was expected and what came.
+ * @throws {TypeError} for an invalid option; the message names it, what was expected and what was passed.
  * @example
  * // Hono, and every framework that passes a Request. Next.js: export const POST = tokens.
  * const tokens = tokenHandler({ client, user: async (request) => (await sessionOf(request))?.emailOfUser ?? null });
@@ -151,7 +151,7 @@ export function tokenHandler<Context extends unknown[] = []>(
       return reply(200, answerOf(await found.generate(dii, { timeoutMs, tcfConsent: consent })));
     } catch (error) {
       report(error, request);
-      // The functions of the host may throw TokenErrors of their own, which are not the service's answer.
+      // The host's functions may throw their own TokenErrors, which do not come from the service.
       return isAsked && isTokenError(error) ? failService(error) : fail(500);
     }
   };

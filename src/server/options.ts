@@ -65,7 +65,7 @@ export interface ClientOptions {
    * `ReadableStream`; of others it calls `arrayBuffer()`, so the function itself must limit their length.
    */
   readonly fetch?: Fetch | undefined;
-  /** The clock, epoch ms. The service refuses requests that are about two minutes off. Default `Date.now`. */
+  /** The clock, epoch ms. The service rejects requests that are about two minutes off. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
   /** Allow plain http to another machine, for tests in a closed network. Default false. */
   readonly allowInsecure?: boolean | undefined;

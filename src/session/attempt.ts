@@ -1,7 +1,7 @@
 /**
- * One attempt to get a token: a call of `provide`, or a refresh as the only tab. It writes what it brings, and notes how it ended.
+ * One attempt to get a token: a call of `provide`, or a refresh as the only tab. It writes its result and records how it ended.
  *
- * When an attempt starts is decided in `rules/`.
+ * `rules/` decides when an attempt starts.
  */
 
 import { isDevelopment } from '../token/development.ts';
@@ -28,7 +28,7 @@ import { isRefusal } from './rules/retry.ts';
 import { commit, commitAnswer, followClock, INTERNAL, reconcile, type Shell } from './shell.ts';
 import { withTimeout } from './timeout.ts';
 
-/** How long a tab waits for an attempt of another one beyond the time limit of that attempt, ms. */
+/** How long a tab waits for another tab's attempt beyond that attempt's time limit, ms. */
 export const OTHER_TAB_MARGIN_MS = 2_000;
 
 /** How an attempt ended. */
@@ -42,8 +42,8 @@ interface Outcome {
 }
 
 /**
- * It has not failed: the answer is written, was late, or says that nobody is signed in; or nothing was sent, because the attempt was
- * aborted, the set is another one by now, or it is too early to ask the service again.
+ * The attempt did not fail: the answer was written, was late, or says that nobody is signed in; or nothing was sent, because the
+ * attempt was aborted, the set has changed, or it is too early to ask the service again.
  */
 const DONE: Outcome = {};
 const OTHER_TAB: Outcome = { isOtherTab: true };
@@ -53,23 +53,23 @@ interface Attempt {
   readonly shell: Shell;
   /** The record at its start. */
   readonly before: SessionRecord;
-  /** Aborts it: its outcome does not count then. */
+  /** Aborts it: its outcome is then ignored. */
   readonly signal: AbortSignal;
   /** This tab holds the Web Lock. Without it, a lease in the record keeps other tabs from an attempt. */
   readonly hasLock: boolean;
 }
 
-/** How long other tabs wait for an attempt of this one, ms. */
+/** How long other tabs wait for an attempt of this tab, ms. */
 const leaseMs = ({ timeoutMs }: Settings): number => timeoutMs + OTHER_TAB_MARGIN_MS;
 
-/** Start an attempt; resolves when it has ended, with the error it failed with. */
+/** Start an attempt; resolves when it has ended, with its error if it failed. */
 export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenError | undefined> {
   const controller = new AbortController();
   const { signal } = controller;
   shell.controller = controller;
   const before = shell.records.record;
   setPage(shell, { attempt: { plan, generation: before.generation, startedAt: shell.clock.now() } });
-  // The previous attempt may be void and still hold the Web Lock: this one would take the lock for that of another tab.
+  // A void previous attempt may still hold the Web Lock, and this attempt would mistake it for another tab's lock.
   shell.attemptResult = shell.attemptResult
     .then(() => runAttempt(shell, plan, before, signal))
     .then((outcome) => endAttempt(shell, plan, outcome, signal))
@@ -81,7 +81,7 @@ export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenErro
 /** Run an attempt; never rejects. */
 function runAttempt(shell: Shell, plan: AttemptPlan, before: SessionRecord, signal: AbortSignal): Promise<Outcome> {
   return shell.tabs.withLock(async (lock): Promise<Outcome> => {
-    // Nobody waits for the lock any more.
+    // No caller waits for the lock any more.
     if (signal.aborted) return DONE;
     if (lock === 'taken' && !plan.ignoresLock) return OTHER_TAB;
     const attempt: Attempt = { shell, before, signal, hasLock: lock === 'held' };
@@ -93,7 +93,7 @@ async function callProvide(attempt: Attempt, { reason }: ProvidePlan): Promise<O
   const { shell, signal, hasLock } = attempt;
   const { settings, records, clock } = shell;
   try {
-    // Another tab may have brought a set before this one obtained the lock.
+    // Another tab may have stored a set before this one obtained the lock.
     if (await isLate(attempt)) return DONE;
     const claimedAt = clock.now();
     if (!hasLock && !(await records.update(provideClaimed(claimedAt, leaseMs(settings)), INTERNAL))) return OTHER_TAB;
@@ -119,13 +119,13 @@ async function callProvide(attempt: Attempt, { reason }: ProvidePlan): Promise<O
   }
 }
 
-/** Read the record again: whether it has another set than at the start of the attempt. */
+/** Read the record again; tell whether its set has changed since the start of the attempt. */
 async function isLate({ shell: { records }, before }: Attempt): Promise<boolean> {
   await records.reload();
   return !isSameSet(records.record, before);
 }
 
-/** Call `provide`; rejects with a TokenError, or with the error that reading what it threw has caused. */
+/** Call `provide`; rejects with a TokenError, or with the error that occurred while what it threw was read. */
 async function ask(provide: ProvideOption | undefined, request: ProvideRequest): Promise<unknown> {
   try {
     return await provide?.(request);
@@ -134,13 +134,13 @@ async function ask(provide: ProvideOption | undefined, request: ProvideRequest):
   }
 }
 
-/** A login page, or another one, is no answer of `provide`. */
+/** Reject an HTML page, such as a login page, that `provide` returned. */
 function throwIfPage(response: Response): void {
   const fault = htmlFault(pathOf(response), response);
   if (fault) throw fault;
 }
 
-/** Write what `provide` returned, unless it is late; undefined: nobody is signed in. */
+/** Write what `provide` returned, unless it is late; undefined means that nobody is signed in. */
 async function recordProvided(attempt: Attempt, answer: Answer | undefined): Promise<void> {
   const { shell, before } = attempt;
   // Another tab may have logged the user in or out meanwhile.
@@ -151,7 +151,7 @@ async function recordProvided(attempt: Attempt, answer: Answer | undefined): Pro
   noteEnd(shell, 'done');
   const optedOutIfSame = (now: number) => ifSameSet(before, optedOut(now));
   const written = commitAnswer(shell, answer, setByProvide(before, shell.page.user), 'provide', optedOutIfSame);
-  // `provide` has not failed if the write has: the record store reports that.
+  // A failed write is not a failure of `provide`: the record store reports it.
   await written.catch(() => {});
 }
 
@@ -172,13 +172,13 @@ async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<O
     await commit(shell, transition, { ...INTERNAL, cause: 'refresh' });
     return DONE;
   } catch (error) {
-    // Whatever is not of our making is not passed on: a parser quotes what it rejects.
+    // Errors that are not TokenErrors are not passed on: a parser's message may quote what it rejects.
     const own = error instanceof TokenError ? error : new TokenError('network', 'refresh failed');
     return { error: own, sent };
   }
 }
 
-/** Read the record again and, in the same atomic update, note that a refresh starts. */
+/** Read the record again and, in the same atomic update, record that a refresh starts. */
 async function claimSet({ shell, before, hasLock }: Attempt, isExplicit: boolean): Promise<Claim> {
   const { settings, records, clock } = shell;
   let claim: Claim = 'superseded';
@@ -192,25 +192,25 @@ async function claimSet({ shell, before, hasLock }: Attempt, isExplicit: boolean
   return claim;
 }
 
-/** Note on the page how the attempt in progress has ended. */
+/** Record in the page state how the attempt in progress has ended. */
 function noteEnd(shell: Shell, end: AttemptEnd): void {
   const { settings, page, clock } = shell;
   shell.page = attemptEnded(page, end, clock.now(), settings, leaseMs(settings));
 }
 
-/** Do what follows from the outcome of an attempt. */
+/** Apply the outcome of an attempt. */
 async function endAttempt(
   shell: Shell,
   plan: AttemptPlan,
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<TokenError | undefined> {
-  // Nobody waits for an attempt that was aborted.
+  // No caller waits for an aborted attempt.
   const { error, sent } = signal.aborted ? DONE : outcome;
   if (error) await noteFailure(shell, plan, error, sent);
-  // Another tab may be waiting for this attempt, and the record has not changed: no other message tells it that the wait is over.
+  // Another tab may be waiting for this attempt. The record has not changed, so no other message says that the attempt is over.
   if (signal.aborted || shell.page.provideResult === 'nobody') shell.tabs.notify(false);
-  // By its plan: a correction of the clock makes a new object of the attempt.
+  // Compare the plan: a clock correction replaces the object of the attempt.
   if (shell.page.attempt?.plan === plan) {
     const isRecorded = sent && shell.records.record.retry;
     const failure = isRecorded ? 'failed' : 'failed_unrecorded';
@@ -220,7 +220,7 @@ async function endAttempt(
   return error;
 }
 
-/** Write a failed refresh to the record for all tabs; emit each refusal by the service, and the first of all other failures in a run. */
+/** Write a failed refresh to the record for all tabs; emit each rejection by the service, and the first of all other failures in a series. */
 async function noteFailure(
   shell: Shell,
   plan: AttemptPlan,

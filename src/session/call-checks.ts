@@ -1,9 +1,8 @@
 /**
- * Checks of what a page passes to the methods of a session: a TypeError at once that names method and argument, what was
- * expected and what came.
+ * Checks the arguments of a session's methods: a TypeError names the method and argument, what was expected and what was passed.
  *
- * The options of `setTokens` are checked in every build: with a label that is overlooked, the set of one user would be stored as
- * that of another. All other checks belong to the development build, where {@link checkArguments} adds them.
+ * The options of `setTokens` are checked in every build: if a label were overlooked, one user's set would be stored as another's.
+ * All other checks belong to the development build, where {@link checkArguments} adds them.
  */
 
 import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../token/checks.ts';
@@ -16,10 +15,10 @@ import type { Session } from './types.ts';
 const EVENTS: Record<EventName, true> = { token: true, expired: true, optout: true, needsTokens: true, error: true };
 
 /**
- * Check the options of a method; null and undefined are none.
+ * Check the options of a method; null and undefined mean no options.
  *
  * @param known  the names that the method accepts.
- * @throws {TypeError} for another type than object, and for an unknown name.
+ * @throws {TypeError} if they are not an object, or contain an unknown name.
  */
 export function checkCallOptions(method: string, known: readonly string[], given: unknown): void {
   if (given === undefined || given === null) return;
@@ -61,7 +60,7 @@ export function checkArguments(session: Session): Session {
   return Object.assign(session, checked);
 }
 
-/** Check a limit of time: 0 asks for the token in force alone, and a timer cuts `Infinity`. */
+/** Check a time limit. 0 returns only the current token; `Infinity` is reduced to the longest timer. */
 function timeoutFault(given: unknown): string | undefined {
   if (given === undefined || (typeof given === 'number' && given >= 0)) return undefined;
   return expectedGot(

@@ -10,33 +10,34 @@ import { classOf, readThrown } from './provide-fault.ts';
 /**
  * Name what a gate threw or rejected with. Only its class is named; what else it says may be personal data.
  *
- * @example failureFault(new TypeError()) // 'consent: the gate failed with TypeError; that is no consent'
+ * @example failureFault(new TypeError()) // 'consent: the gate failed with TypeError; this counts as a refusal'
  */
 export function failureFault(thrown: unknown): string {
-  return `consent: the gate failed with ${readThrown(() => classOf(thrown)) ?? 'object'}; that is no consent`;
+  return `consent: the gate failed with ${readThrown(() => classOf(thrown)) ?? 'object'}; this counts as a refusal`;
 }
 
 /**
  * Name what a gate passed to `onChange` instead of a boolean.
  *
- * @example changeFault('yes') // 'consent: onChange: expected boolean, got string; that is no consent'
+ * @example changeFault('yes') // 'consent: onChange: expected boolean, got string; this counts as a refusal'
  */
 export function changeFault(answer: unknown): string {
-  return expectedGot('consent: onChange', 'boolean', `${kindOf(answer)}; that is no consent`);
+  return expectedGot('consent: onChange', 'boolean', `${kindOf(answer)}; this counts as a refusal`);
 }
 
 /**
  * Name what a gate returned, or resolved with, instead of a boolean.
  *
- * @example answerFault('yes') // 'consent: expected boolean or a promise of one, got string; that is no consent'
+ * @example answerFault('yes') // 'consent: expected boolean or a promise of one, got string; this counts as a refusal'
  */
 export function answerFault(answer: unknown): string {
   return expectedGot('consent', 'boolean or a promise of one', nameAnswer(answer));
 }
 
 function nameAnswer(answer: unknown): string {
-  if (answer === undefined) return 'undefined; that is no consent before onChange(true)';
+  if (answer === undefined) return 'undefined; there is no consent until onChange(true)';
   // `consent: tcfConsent` instead of `consent: tcfConsent()`.
-  if (typeof answer === 'function') return 'a function; call what makes the gate, for example tcfConsent()';
-  return `${kindOf(answer)}; that is no consent`;
+  if (typeof answer === 'function')
+    return 'a function; call the function that creates the gate, for example tcfConsent()';
+  return `${kindOf(answer)}; this counts as a refusal`;
 }

@@ -1,4 +1,4 @@
-/** The consent gate of a session: asks it, follows its answers, and reports a gate that fails. */
+/** The consent gate of a session: calls it, applies its answers, and reports a gate that fails. */
 
 import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
@@ -14,8 +14,8 @@ import { warn } from './warnings.ts';
 const FAILED = 'no_consent: failed';
 
 /**
- * Ask for consent, and follow every answer: whatever is not `true` is no consent. What is not a boolean is reported, because
- * otherwise there would be no token, and nothing to say why.
+ * Call the gate and apply every answer: only `true` is consent. An answer that is not a boolean is reported, because otherwise there
+ * would be no token and no explanation.
  */
 export function askConsent(shell: Shell): void {
   const { consent } = shell.settings;
@@ -30,7 +30,7 @@ export function askConsent(shell: Shell): void {
     if (typeof answer !== 'boolean') void reportGate(shell, isDevelopment ? changeFault(answer) : FAILED);
   };
   const onFirstAnswer = (answer: unknown) => {
-    // An answer that was asked for before a change is void.
+    // An answer that was requested before a change is ignored.
     if (hasChanged) return;
     // A gate that returns undefined leaves the decision to `onChange`.
     if (answer !== undefined) setConsent(shell, answer === true);
@@ -51,7 +51,7 @@ export function askConsent(shell: Shell): void {
   else Promise.resolve(answer).then(onFirstAnswer, onFailure);
 }
 
-/** Report that the gate failed, or has not answered with a boolean. `thrown`: what it threw, for the console. */
+/** Report that the gate failed, or did not answer with a boolean. `thrown`: what it threw, for the console. */
 async function reportGate(shell: Shell, fault: string, ...thrown: unknown[]): Promise<void> {
   // A gate may call `onChange` before it returns, when the page has no session yet, and no listener.
   await undefined;

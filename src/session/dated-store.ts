@@ -1,12 +1,12 @@
 /**
- * A store for a session beside which somebody else keeps copies of the identity, as the drop-in does in cookies and local
- * storage. It adds what such copies need to the record:
+ * A store for a session whose identity is also copied elsewhere, as the drop-in does in cookies and local storage. It adds to the
+ * record what such copies need:
  *
  * - the time of the last login, logout or opt-out (`actAt`), so that of several copies the newest act wins;
  * - what was last read or written, without another read (`view`);
  * - validity for another `baseUrl`, so that a site that changes its operator keeps its users signed in.
  *
- * If the database fails, all of it goes on with the memory that takes its place.
+ * If the database fails, all of this continues with the memory that replaces it.
  */
 
 import type { TokenSet } from '../token/token-set.ts';
@@ -30,7 +30,7 @@ export interface DatedStore extends Store {
   expectAct(refreshToken: unknown, actAt?: number): number;
 }
 
-/** What a store returned is hostile until it is checked. The session checks its own members, and nothing checks the time. */
+/** What a store returned is untrusted. The session checks its own members, but not the time. */
 function checked(stored: unknown): DatedRecord | undefined {
   const record = stored as DatedRecord | undefined;
   return record && { ...record, actAt: Number.isSafeInteger(record.actAt) ? record.actAt : undefined };

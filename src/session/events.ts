@@ -1,5 +1,5 @@
 /**
- * Listeners: the same order of events for each of them, and one that throws or rejects affects no other.
+ * Listeners: all get the events in the same order, and one that throws or rejects does not affect the others.
  *
  * It does not decide what to emit.
  */
@@ -14,7 +14,7 @@ import { ignoreFailure } from './ignore-failure.ts';
 export function createEvents(logger: { debug(message: string, ...more: unknown[]): void } | undefined) {
   const listeners = new Set<readonly [event: string, listener: (payload: never) => unknown]>();
 
-  /** Pass something to the host's logger, if there is one. */
+  /** Log with the host's logger, if there is one. */
   const log = (what: unknown): void => ignoreFailure(() => logger?.debug('tessera', what));
 
   return {

@@ -1,6 +1,6 @@
 /**
- * A store that failed, while memory replaces it: what the host does still reaches it if it can be reached, and a logout of
- * another tab is found there.
+ * A failed store, while memory replaces it: host calls are still written to it if it can be reached, and another tab's logout is
+ * read from it.
  */
 
 import type { Store } from './browser/store.ts';
@@ -8,7 +8,7 @@ import type { SessionRecord, Transition } from './rules/record.ts';
 import { releaseStore, STORE_MS, updateIn } from './store-queue.ts';
 import { withTimeout } from './timeout.ts';
 
-/** Limit for reading the store, within a use of its replacement, ms. */
+/** Time limit for reading the store during an operation on its replacement, ms. */
 const READ_MS = 1_000;
 
 /** What the record store knows about its failed store, and what it permits. */
@@ -23,9 +23,8 @@ export interface FailedStoreAccess {
 }
 
 /**
- * Apply a call of the host to the store that failed, so that the next page does not meet a user who has left: if nothing can
- * be written there, what was there is erased. After its time limit it does nothing: by then somebody else's record may be
- * stored.
+ * Apply a host call to the failed store, so that the next page does not find a user who has logged out. If nothing can be written
+ * there, its record is erased. After its time limit it does nothing, because another user's record may be stored by then.
  *
  * @returns false if the store may still hold another user's set.
  */
@@ -46,7 +45,7 @@ export async function repeatOnFailedStore(
     });
   };
   const apply = () => write(transition);
-  // A tombstone stays: a set that is held back behind it belongs to no user.
+  // A tombstone stays: a set that is held back behind it is not yet any user's.
   const erase = () => write((found, stored) => (found.optedOut || !found.set ? stored : undefined));
   const holdsSet = async () => {
     if (!mayRead()) return heldSet;
@@ -57,7 +56,7 @@ export async function repeatOnFailedStore(
     .catch(() => erase().then(apply))
     .then(
       () => true,
-      // A store that can neither be written nor read holds nothing for the next page either.
+      // A store that can be neither written nor read gives the next page nothing, either.
       async () => !(await holdsSet().catch(() => false)),
     );
   const isConfirmed = await withTimeout(STORE_MS, work, 'the store').catch(() => !heldSet);
@@ -67,7 +66,7 @@ export async function repeatOnFailedStore(
 }
 
 /**
- * Read the store that failed.
+ * Read the failed store.
  *
  * @param receivedAt  when the set of this page arrived, local epoch ms.
  * @returns the record there, if another tab has logged out since.

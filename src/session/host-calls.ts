@@ -1,7 +1,8 @@
 /**
- * The public methods that take several steps: supply a set, wait for a token, refresh, sign in; and what the page was rendered with.
+ * The public methods that take several steps: supply a set, wait for a token, refresh, sign in; and the set and user that the page was
+ * rendered with.
  *
- * What a call changes is a transition of `rules/`; what `refresh()` attempts is decided there too.
+ * The transitions, and what `refresh()` attempts, are in `rules/`.
  */
 
 import { throwIf, typeFault } from '../token/checks.ts';
@@ -39,13 +40,13 @@ import {
 import { withTimeout } from './timeout.ts';
 
 /**
- * The page was rendered for a user, or for nobody: end the record of anybody else. Called whenever consent is given, before the
+ * The page was rendered for a user, or for nobody: end any other user's record. Called whenever consent is given, before the
  * calls that wait for it.
  */
 export function endOtherUser(shell: Shell): void {
   const { settings, clock, page } = shell;
   const now = clock.now();
-  // Somebody may have signed in since on a page that was rendered for nobody.
+  // A user may have signed in since on a page that was rendered for nobody.
   const transition = page.user
     ? renderedFor(page.user, now, renderedSet(shell))
     : settings.user === null && renderedForNobody(now);
@@ -55,7 +56,7 @@ export function endOtherUser(shell: Shell): void {
 /** The set that the page was rendered with, for its user. One that cannot be read is reported by {@link supplyRendered}. */
 function renderedSet({ settings, page }: Shell): TokenSet | undefined {
   const { tokens, user } = settings;
-  // Somebody else may have signed in on this page since it was rendered.
+  // Another user may have signed in on this page since it was rendered.
   const isForPageUser = userHashOf(settings, user ?? undefined) === page.user;
   if (!tokens || !isForPageUser) return undefined;
   try {
@@ -77,7 +78,7 @@ export function supplyRendered(shell: Shell): void {
   supplying.catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
-/** Missing consent is no failure. */
+/** Ignore missing consent: it is not a failure. */
 function reportUnlessConsent(shell: Shell, error: TokenError): void {
   if (error.code !== 'no_consent') reportError(shell, error);
 }
@@ -114,7 +115,7 @@ function waitFor<T>(shell: Shell, timeoutMs: number, what: string, check: () => 
   return withTimeout(timeoutMs, found, what).finally(off);
 }
 
-/** Add to a time-out of `getToken` why there was no token; for the development build. Any other error stays as it is. */
+/** Add to a timeout of `getToken` why there was no token; for the development build. Other errors are not changed. */
 function explainTimeout(shell: Shell, error: TokenError): TokenError {
   // The last failure may be a time-out too, of `provide`.
   if (error.code !== 'timeout' || error === shell.page.lastError) return error;
@@ -182,16 +183,16 @@ async function otherTabEnded(shell: Shell): Promise<TokenError | undefined> {
   return timeout;
 }
 
-/** Why a call of `refresh()` that has not failed has left the set as it was. */
+/** Why a call of `refresh()` that did not fail left the set unchanged. */
 function notRefreshed({ page }: Shell): TokenError {
   if (page.lockRefusals) return new TokenError('timeout', isDevelopment ? HELD : undefined);
   return attemptError(page) ?? new TokenError('network', isDevelopment ? TOO_EARLY : undefined);
 }
 
-/** End the set in force for all tabs, then ask `provide`. */
+/** End the current set for all tabs, then call `provide`. */
 export async function signIn(shell: Shell, user: string | undefined): Promise<void> {
   setPage(shell, { user });
-  // Without consent nothing is stored but the erasure; the user follows when consent is given.
+  // Without consent, only the erasure is stored; the user's label follows when consent is given.
   const stored = shell.page.consent === 'granted' ? user : undefined;
   await commit(shell, signedIn(stored, shell.clock.now()), ERASURE);
   // A set may have come meanwhile, from the page or, since with a user every tab knows that one is awaited, from `provide`.

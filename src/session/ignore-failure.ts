@@ -1,4 +1,4 @@
-/** Calls whose failure changes nothing: those into code of the host that closes, opens ahead or logs, and messages to other tabs. */
+/** Calls whose failure is ignored: into the host's code that closes, opens in advance or logs, and messages to other tabs. */
 
 /** Do `work` now; ignore what it throws, and what a promise that it returns rejects with. */
 export function ignoreFailure(work: () => unknown): void {

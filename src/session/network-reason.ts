@@ -1,6 +1,5 @@
 /**
- * Why a request to the operator failed, in words; for the development build. A browser tells a page little: this is what the page
- * can see.
+ * Explains why a request to the operator failed, as far as a browser lets the page see; for the development build.
  */
 
 import { kindOf } from '../token/checks.ts';
@@ -12,7 +11,7 @@ import { isBlocked, warn } from './warnings.ts';
  *
  * @param thrown  what `fetch` rejected with. If the page's own code is at fault, the console shows it.
  * @example networkReason('https://operator.example', new TypeError('Failed to fetch'))
- * // '; the service cannot be reached, or it does not permit pages of https://www.example (CORS), or their Content-Security-Policy blocks it: see the console'
+ * // "; the service cannot be reached, or it does not permit pages on https://www.example (CORS), or this page's Content Security Policy blocks it: see the console"
  */
 export function networkReason(baseUrl: string, thrown: unknown): string {
   const { origin } = new URL(baseUrl);
@@ -20,18 +19,18 @@ export function networkReason(baseUrl: string, thrown: unknown): string {
   const own = readThrown(() => ownFault(thrown));
   if (own) return `; ${own}`;
   if (globalThis.navigator?.onLine === false) return '; this device is offline';
-  if (isBlocked(baseUrl)) return `; the Content-Security-Policy of this page blocks it: add ${origin} to connect-src`;
+  if (isBlocked(baseUrl)) return `; this page's Content Security Policy blocks it: add ${origin} to connect-src`;
   if (page?.protocol === 'https:' && origin.startsWith('http:'))
-    return '; a browser blocks requests from an https page to http (mixed content)';
+    return '; browsers block requests from an https page to http (mixed content)';
   if (page?.protocol === 'file:' || page?.origin === 'null')
-    return '; the service cannot be reached, or it does not permit a page without an origin, as one of a file is (CORS): serve the page from http://localhost';
-  // Chromium reports a violation of the policy after the request has failed: the first time, nothing is known of it.
+    return '; the service cannot be reached, or it does not permit a page without an origin, such as a file (CORS): serve the page from http://localhost';
+  // Chromium reports a policy violation only after the request has failed, so the first failure cannot name it.
   const isOther = page && page.origin !== origin;
-  const policies = `, or it does not permit pages of ${page?.origin} (CORS), or their Content-Security-Policy blocks it`;
+  const policies = `, or it does not permit pages on ${page?.origin} (CORS), or this page's Content Security Policy blocks it`;
   return `; the service cannot be reached${isOther ? `${policies}: see the console` : ''}`;
 }
 
-/** A browser's `fetch` rejects with a TypeError when the network fails. Anything else comes from code of the page. */
+/** A browser's `fetch` rejects with a TypeError when the network fails. Anything else comes from the page's code. */
 function ownFault(thrown: unknown): string | undefined {
   const { name } = Object(thrown) as { name?: unknown };
   if (name === 'TypeError' && !isCodeFault(thrown)) return undefined;
@@ -47,19 +46,19 @@ export function responseTypeFault(response: unknown): string | undefined {
   return `; the fetch of this page resolved with ${kindOf(response)}, expected a Response`;
 }
 
-/** What to do about an error status of the operator; empty where the session's next attempt is all there is to do. */
+/** What to do about an error status of the operator; empty if the session's next attempt is the only remedy. */
 export function statusRemedy(status: number, baseUrl: string): string {
   if (status === 404 || status === 405 || status === 410)
     return `; there is no operator at ${baseUrl}: baseUrl has a wrong path, or leads to another service`;
-  if (status === 401 || status === 403) return `; a proxy or a firewall before ${baseUrl} refuses the request`;
+  if (status === 401 || status === 403) return `; a proxy or a firewall in front of ${baseUrl} rejects the request`;
   return '';
 }
 
-/** What came instead of a sealed answer, if it can be told. */
+/** What was received instead of an encrypted response, if it can be recognised. */
 export function unsealedReason(text: string, baseUrl: string): string {
   const start = text.trimStart()[0];
   if (start === '<')
-    return `, but an HTML page: ${baseUrl} leads to another service, or a login page, a proxy or a captive portal answers in its place`;
+    return `, but an HTML page: ${baseUrl} leads to another service, or a login page, a proxy or a captive portal responds in its place`;
   if (start === '{' || start === '[')
     return `, but plain JSON: ${baseUrl} leads to another service, or to a test double`;
   return start ? '' : ', but empty';

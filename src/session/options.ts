@@ -1,7 +1,7 @@
 /**
- * The options of a session: types, defaults, and the check of all of them before anything happens.
+ * The options of a session: types, defaults, and checks before anything happens.
  *
- * A wrong option is a programmer's mistake: a TypeError at creation that names the option, what was expected and what came.
+ * An invalid option is a programmer's mistake: a TypeError at creation names the option, what was expected and what was passed.
  */
 
 import { addressFault, choiceFault, nameFault, parseBaseUrl, throwIf, typeFault } from '../token/checks.ts';
@@ -30,19 +30,19 @@ export interface ProvideRequest {
  */
 export type ProvideOption = (request: ProvideRequest) => Promise<TokenAnswer | null | undefined>;
 
-/** Options of `createSession`; only `baseUrl` is required. */
+/** Options of `createSession`. Only `baseUrl` is required. */
 export interface SessionOptions {
   /** The operator: https; http for localhost, or for every host with `allowInsecure`. */
   baseUrl: string;
   /** One identity per name: the names of the database, lock and channel contain it. Default `tessera`. */
   name?: string | undefined;
   /**
-   * A set that the page was rendered with, in the forms that `setTokens` accepts. It replaces the stored set, unless this browser has
-   * had it before: the stored set is then newer, from a refresh or a later login.
+   * A set that was rendered into the page, in the forms that `setTokens` accepts. It replaces the stored set, unless this browser has
+   * had it before: then the stored set is newer, from a refresh or a later login.
    */
   tokens?: TokenAnswer | null | undefined;
   /**
-   * Whom the page was rendered for: an opaque label, for example an account ID; null if nobody is signed in. A stored set with
+   * The user for whom the page was rendered: an opaque label, for example an account ID; null if nobody is signed in. A stored set with
    * another label, or without one, is ended at once, in all tabs. With null, a stored set that has a label is ended. Only a short hash
    * of the label is stored. Default: no label, and no such check.
    */
@@ -54,11 +54,11 @@ export interface SessionOptions {
   provide?: ProvideOption | undefined;
   /**
    * Whether storage and network are allowed; `onChange(granted)` reports later changes. Until the answer is true, neither is used. If
-   * it throws, rejects, or answers anything but a boolean, there is no consent, and the session emits `error` (`no_consent`).
+   * it throws, rejects, or returns anything but a boolean, there is no consent, and the session emits `error` (`no_consent`).
    */
   consent?: ((onChange: (granted: boolean) => void) => boolean | Promise<boolean>) | undefined;
   /**
-   * `off`: a native host or another owner refreshes, and this page adopts its sets. The owner speaks for the service: a set passed to
+   * `off`: a native host or another owner refreshes, and this page adopts its sets. The session relies on that owner: a set passed to
    * `setTokens` lifts an opt-out. Default `auto`.
    */
   refresh?: 'auto' | 'off' | undefined;
@@ -66,20 +66,20 @@ export interface SessionOptions {
   fetch?: typeof globalThis.fetch | undefined;
   /** Default: IndexedDB. */
   store?: Store | undefined;
-  /** The local clock, epoch ms, used without correction. Default: `Date.now`, corrected if it is set back. */
+  /** The local clock, epoch ms, used as it is. Default: `Date.now`, corrected if it is set back. */
   now?: (() => number) | undefined;
   /** Time limit of a refresh, of `provide` and of `getToken`, ms. Default 10,000. */
   timeoutMs?: number | undefined;
   /** Back-off after failures of the network or the service: its range doubles from `firstMs` (5,000) to `maxMs` (120,000), ms. */
   retry?: { firstMs?: number | undefined; maxMs?: number | undefined } | undefined;
   /**
-   * `debug('tessera', what)` receives every value of `state.next` (an object), each failure in the background (a TokenError), and what
-   * a listener of the page threw. You can pass `console`. What the session itself passes contains no token, key or DII. Default: none.
+   * `debug('tessera', what)` receives every value of `state.next` (an object), each background failure (a TokenError), and every
+   * exception thrown by a listener. You can pass `console`. What the session itself passes contains no token, key or DII. Default: none.
    */
   logger?: { debug(message: string, ...more: unknown[]): void } | undefined;
   /** Without `logger`: print with `console.log` what a logger would receive, including every change of `state.next`. */
   debug?: boolean | undefined;
-  /** Allow http to every host. */
+  /** Allow http to any host. */
   allowInsecure?: boolean | undefined;
 }
 
@@ -92,7 +92,7 @@ export interface Settings extends SessionOptions {
   maxMs: number;
 }
 
-/** All options, each with the type that it must have if it is given; `any`: it is checked elsewhere. */
+/** All options, each with its required type; `any` means that it is checked elsewhere. */
 const TYPES: Record<keyof SessionOptions, string> = {
   baseUrl: 'any',
   name: 'string',
@@ -123,7 +123,7 @@ function checkMembers(path: string, types: Readonly<Record<string, string>>, giv
   }
 }
 
-/** Check an object of methods that may be left out. */
+/** Check an optional object of methods. */
 function checkMethods(name: string, value: object | undefined, methods: readonly string[]): void {
   if (value === undefined) return;
   for (const method of methods)
@@ -131,9 +131,9 @@ function checkMethods(name: string, value: object | undefined, methods: readonly
 }
 
 /**
- * Check and complete the options, but for `user`, which `userHashOf` checks. Touches nothing.
+ * Check the options and fill in the defaults, except `user`, which `userHashOf` checks. No side effects.
  *
- * @throws {TypeError} naming the option, what was expected and what came.
+ * @throws {TypeError} for an invalid option; the message names the option, what was expected and what was passed.
  */
 export function parseOptions(options: SessionOptions): Settings {
   throwIf(typeFault('options', 'object', options));

@@ -1,4 +1,4 @@
-/** Holds the page state of a session, with the changes of it that shell and record store share. It knows neither store nor network. */
+/** Holds a session's page state, and the changes to it that the shell and the record store share. It knows neither store nor network. */
 
 import type { TokenError } from '../token/errors.ts';
 import type { createClock } from './browser/clock.ts';
@@ -16,7 +16,7 @@ export function setPage(owner: PageOwner, change: Partial<PageState>): void {
   owner.page = { ...owner.page, ...change };
 }
 
-/** If the wall clock was set back, correct the instants of this page alone. Returns by how much, ms. */
+/** If the wall clock was set back, correct the instants of this page only. Returns the size of the step, ms. */
 export function followClockOnPage(owner: PageOwner): number {
   const backMs = owner.clock.followStepBack();
   if (backMs) owner.page = pageClockSetBack(owner.page, backMs);
@@ -26,7 +26,7 @@ export function followClockOnPage(owner: PageOwner): number {
 /**
  * Report a failure: as `state.lastError`, to the logger, and by the event `error`.
  *
- * @param isEmitted  false: without the event, because the first failure of this run was emitted.
+ * @param isEmitted  false: without the event, because the first failure of this series was emitted.
  */
 export function reportError(owner: PageOwner, error: TokenError, isEmitted = true): void {
   if (owner.page.isClosed) return;

@@ -1,7 +1,7 @@
 /**
- * Why `provide` failed: what it threw, or the status that its server answered.
+ * Why `provide` failed: what it threw, or the status that its server returned.
  *
- * Only class and status are named. Whatever else an error says may be personal data.
+ * Messages contain only class and status: anything else in an error may be personal data.
  */
 
 import { isDevelopment } from '../token/development.ts';
@@ -20,7 +20,7 @@ export function provideFault(thrown: unknown): TokenError {
   const name = classOf(thrown);
   const what = `provide rejected with ${name}${status ? ` (status ${status})` : ''}`;
   if (isDevelopment && !status && isCodeFault(thrown)) {
-    const message = `${what}; a fault in the code of provide, or of what it calls: see the console`;
+    const message = `${what}; a bug in provide, or in what it calls: see the console`;
     warn(message, 'provide_failed', thrown);
     return new TokenError('provide_failed', message);
   }
@@ -45,21 +45,21 @@ export function responseFault(request: string, status: number): TokenError {
 export function unansweredFault(request: string): TokenError {
   return new TokenError(
     'provide_failed',
-    `provide: ${request} got no answer: the network failed, the server is down, or CORS or CSP forbids the request`,
+    `provide: ${request} got no answer: the network failed, the server is down, or CORS or CSP blocks the request`,
   );
 }
 
 /**
- * An HTML page came instead of JSON: most often a login page, after a redirect. For the development build.
+ * The response is an HTML page instead of JSON, usually a login page after a redirect. For the development build.
  *
  * @param request  as for {@link responseFault}.
- * @returns undefined for any other answer.
+ * @returns undefined for any other response.
  */
 export function htmlFault(request: string, response: Response): TokenError | undefined {
   const { headers, status, redirected } = response;
   if (!headers?.get?.('content-type')?.includes('html')) return undefined;
   const where = redirected ? ` after a redirect to ${pathOf(response)}` : '';
-  const remedy = 'is it a login page? The route answers 204 if nobody is signed in';
+  const remedy = 'if it is a login page, let the route answer 204 when nobody is signed in';
   return new TokenError(
     'provide_failed',
     `provide: ${request} answered ${status} with an HTML page${where}; ${remedy}`,
@@ -70,7 +70,7 @@ export function htmlFault(request: string, response: Response): TokenError | und
 }
 
 /**
- * Tell whether code threw a value by mistake. By the message, because `fetch` throws a TypeError, too, when the network fails.
+ * Tell whether a bug threw this value. The message decides, because `fetch` also throws a TypeError when the network fails.
  * Chromium, Firefox and Safari word these messages differently.
  */
 export function isCodeFault(thrown: unknown): boolean {
@@ -100,7 +100,7 @@ export function classOf(thrown: unknown): string {
   return /^[A-Z]\w{0,39}$/.test(name) ? name : typeof thrown;
 }
 
-/** Read what code of the page has thrown; undefined if reading it throws, as with a revoked proxy or a getter. */
+/** Read what the page's code has thrown; undefined if reading it throws, as with a revoked proxy or a getter. */
 export function readThrown<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -109,9 +109,9 @@ export function readThrown<T>(read: () => T): T | undefined {
   }
 }
 
-/** Statuses by which a server refuses every request of this page. */
+/** Statuses with which a server rejects every request of this page. */
 const REFUSALS: Record<number, string> = {
-  403: 'tokenHandler refuses pages of other origins, unless its option origins names them',
+  403: 'tokenHandler rejects pages on other origins, unless its option origins names them',
   404: 'the server has no route there',
   405: 'the route does not accept this method: tokenHandler accepts POST',
 };
@@ -120,7 +120,7 @@ function remedyFor(fault: number | string | undefined): string {
   if (typeof fault === 'number' && fault in REFUSALS) return `; ${REFUSALS[fault]}`;
   if (typeof fault === 'number' && fault >= 500)
     return '; the onError of tokenHandler, or the log of the server, says why';
-  if (fault === 'SyntaxError') return '; was the answer JSON? check response.ok before response.json()';
-  if (fault === 'TypeError') return '; was it fetch? then the network failed, or CORS or CSP forbids the request';
+  if (fault === 'SyntaxError') return '; the response may not be JSON: check response.ok before response.json()';
+  if (fault === 'TypeError') return '; if fetch threw it, the network failed, or CORS or CSP blocks the request';
   return '';
 }

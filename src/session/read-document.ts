@@ -8,6 +8,6 @@
  *
  * @returns undefined if there is no document (workers, Node).
  */
-export function readDocument(name: 'cookie' | 'currentScript' | 'visibilityState'): unknown {
+export function readDocument(name: 'currentScript' | 'visibilityState'): unknown {
   return globalThis.document && Reflect.get(Document.prototype, name, document);
 }

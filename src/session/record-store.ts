@@ -2,7 +2,7 @@
  * The record in memory and in storage, and the one way to change it.
  *
  * A transition of the host is applied to memory at once if the stored record is known; every transition is applied to storage in
- * order, each inside one atomic update. This file knows neither the network nor what a transition means.
+ * order, each inside one atomic update. This file knows nothing about the network or the meaning of a transition.
  */
 
 import { isDevelopment } from '../token/development.ts';
@@ -21,7 +21,7 @@ const DAMAGED = 'storage: the stored record is damaged and is ignored';
 
 /** How a record is changed. */
 export interface UpdateOptions {
-  /** Named by the `token` event if the change brings another token; absent if it cannot. */
+  /** The cause that the `token` event names if the change brings another token; absent if it cannot. */
   readonly cause?: Cause | undefined;
   /** The host supplies or erases: that changes memory at once on a loaded page, and is repeated on a store that has failed. */
   readonly isHostCall: boolean;
@@ -36,12 +36,12 @@ interface Inside {
   readonly queue: StoreQueue;
   /** The record of this page, even while the page must not rely on it. */
   record: SessionRecord;
-  /** Whether the last host call is also stored where the store has failed; true if none has. */
+  /** Whether the last host call is also in the failed store; true if no store has failed. */
   hostCallsConfirmed: Promise<boolean>;
   /** The store may hold a set: nothing is known about it yet, or it held one when it was last read or written. */
   heldSet: boolean;
   isDamageReported: boolean;
-  /** Cause of a change that is stored, and that memory adopts after the write that follows it. */
+  /** Cause of a stored change that memory will adopt after the next write. */
   storedCause?: Cause | undefined;
   /** A read that waits for its turn: one is enough for any number of messages. */
   waitingRead?: { readonly absences: number; readonly isChanged: boolean; readonly done: Promise<void> } | undefined;
@@ -53,7 +53,7 @@ export type RecordStore = ReturnType<typeof createRecordStore>;
 export function createRecordStore(baseUrl: string, store: Store, owner: PageOwner) {
   const empty = emptyRecord(baseUrl);
   const replace = (cause: unknown, isSpare: boolean): Store => {
-    // A page that has not read since it was away cannot know whether its user has logged out meanwhile.
+    // Until a page that was away has read the record, its user may have logged out in another tab.
     if (!owner.page.isCurrent) inside.record = erased(inside.record);
     const spare = isSpare ? memoryStore(inside.record) : spareOf(store, inside.record);
     setPage(owner, { persistence: spare.kind ?? 'custom' });
@@ -72,13 +72,13 @@ export function createRecordStore(baseUrl: string, store: Store, owner: PageOwne
   };
 
   return {
-    /** The record of this page. It counts only once it is loaded: see `isLoaded`. */
+    /** The record of this page, valid only once it is loaded: see `isLoaded`. */
     get record() {
       return inside.record;
     },
-    /** Resolve when every use of the store so far has ended. */
+    /** Resolve when all operations on the store so far have ended. */
     idle: queue.idle,
-    /** Resolve when every host call so far has reached a store that failed, too; false if the last one is not confirmed there. */
+    /** Resolve when every host call so far has also reached the failed store; false if the last one is not confirmed there. */
     hostCallsConfirmed: (): Promise<boolean> => inside.hostCallsConfirmed,
     update: (transition: Transition, options: UpdateOptions): Promise<boolean> => update(inside, transition, options),
     reload: (isChanged = false): Promise<void> => reload(inside, isChanged),
@@ -87,7 +87,7 @@ export function createRecordStore(baseUrl: string, store: Store, owner: PageOwne
   };
 }
 
-/** The store that replaces one that fails: that of the host, or memory, which does not fail. */
+/** The store that replaces a failed one: the host's `spare`, or memory, which cannot fail. */
 function spareOf(store: Store, value: SessionRecord): Store {
   try {
     return store.spare?.(value) ?? memoryStore(value);
@@ -111,7 +111,7 @@ function adopt(inside: Inside, next: SessionRecord, cause: Cause): void {
   if (isFromOutside && next.receivedAt !== before.receivedAt) followClockOnPage(owner);
 }
 
-/** Parse what a store returned. A damaged record reads as none and is reported once. */
+/** Parse what a store returned. A damaged record is read as absent and reported once. */
 function parse(inside: Inside, stored: unknown): SessionRecord | undefined {
   const { owner, empty } = inside;
   try {
@@ -124,7 +124,7 @@ function parse(inside: Inside, stored: unknown): SessionRecord | undefined {
 }
 
 /**
- * Change the record: in memory at once for an erasure, and for a call of the host on a loaded page; then in the store.
+ * Change the record: in memory at once for an erasure, and for a host call on a loaded page; then in the store.
  *
  * @returns whether the transition changed what was stored.
  */
@@ -133,14 +133,14 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
   const { cause, isHostCall, isErasure } = options;
   const isApplied = isHostCall && isLoaded(owner.page);
   const queuedCalls = isHostCall && !isApplied ? 1 : 0;
-  // An erasure counts in memory even before the record is known: memory may outlast the store.
+  // An erasure changes memory even before the record is known: the store may fail, and memory replace it.
   if (cause && (isApplied || isErasure)) adopt(inside, transition(inside.record), cause);
   count(owner, 1, queuedCalls);
   let before: SessionRecord | undefined;
   let after: SessionRecord | undefined;
   const write = (place: Store) =>
     updateIn(place, (stored) => {
-      // A store that failed may still get here: too late.
+      // A store that has been replaced may still get here; ignore it.
       if (place !== queue.store || !mayWrite(inside, isErasure)) return stored;
       // A store that is empty, was emptied or is damaged takes over what this page holds.
       before = parse(inside, stored) ?? (isApplied ? undefined : inside.record);
@@ -153,8 +153,8 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
     if (after && !queue.failed) inside.heldSet = !!after.set;
     const page = owner.page;
     if (isChanged && cause) inside.storedCause = cause;
-    // Not before the last write: memory may already hold what that one brings. A transition that changed nothing leaves what
-    // another tab has written: the cause is `tab` then.
+    // Only after the last write: memory may already hold its result. If the transition changed nothing, the record is what another
+    // tab has written, so the cause is `tab`.
     if (after && page.writes === 0 && isLoaded(page)) adopt(inside, after, inside.storedCause ?? 'tab');
     const place = queue.failed;
     if (place && isHostCall) {
@@ -180,7 +180,7 @@ function count(owner: PageOwner, writes: number, queuedCalls: number): void {
 /**
  * Read the store, for the first time or again.
  *
- * @param isChanged  another tab has said that the record changed.
+ * @param isChanged  another tab has announced a change of the record.
  */
 function reload(inside: Inside, isChanged: boolean): Promise<void> {
   const { owner, queue, empty } = inside;
@@ -204,13 +204,13 @@ function reload(inside: Inside, isChanged: boolean): Promise<void> {
     if (owner.page.absences > absences) return;
     const next = parse(inside, stored);
     if (!queue.failed) inside.heldSet = !!next?.set;
-    // The first read, also before writes: they are compared with what was stored.
+    // The first read, even if a write comes first: writes are compared with what was stored.
     if (next && !owner.page.isKnown) adopt(inside, next, 'load');
     setPage(owner, { isCurrent: true, isKnown: true });
     if (owner.page.writes > 0) return;
     if (next) adopt(inside, next, 'tab');
-    // An empty store is no logout for a page that was there all the time. If the page was away, or another tab says so, it
-    // is: a logout on a full disk leaves nothing else behind.
+    // An empty store is not a logout for a page that was active all the time. It is one if the page was away, or if another tab
+    // announced a change: a logout on a full disk leaves only an empty store behind.
     else if (mayHaveChanged && !isSameSet(inside.record, empty)) adopt(inside, { ...empty, clearedAt: 0 }, 'tab');
   });
   inside.waitingRead = { absences, isChanged, done };

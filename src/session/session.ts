@@ -1,7 +1,7 @@
 /**
- * `createSession`: builds the shell, connects it to page, tabs and consent, and gives the page its methods.
+ * `createSession`: builds the shell, connects it to page, tabs and consent, and offers the public methods.
  *
- * What happens inside is in `shell.ts`; what is decided, and why, in `rules/`.
+ * `shell.ts` carries out decisions; `rules/` makes them.
  */
 
 import { isDevelopment } from '../token/development.ts';
@@ -40,7 +40,7 @@ import { watchMistakes } from './warnings.ts';
 /**
  * Create a session.
  *
- * @throws {TypeError} for a wrong option, naming it, what was expected and what came.
+ * @throws {TypeError} for an invalid option; the message names the option, what was expected and what was passed.
  * @example const session = createSession({ baseUrl: 'https://operator.example', provide });
  */
 export function createSession(options: SessionOptions): Session {
@@ -50,11 +50,11 @@ export function createSession(options: SessionOptions): Session {
   // A page frozen in Chromium's back/forward cache while it creates the database blocks `indexedDB.open` in every other tab. A
   // message on a channel that it listens to makes Chromium evict it.
   tabs.notify(false);
-  // What the page was rendered with is queued first: every later call outranks it.
+  // The set that was rendered into the page is queued first, so that every later call replaces it.
   supplyRendered(shell);
   askConsent(shell);
   publish(shell, decideNow(shell));
-  // One microtask later, so that an answer of the gate that is there already has queued the first read.
+  // One microtask later, so that a gate that has already answered has queued the first read.
   const ready = Promise.resolve()
     .then(() => withTimeout(STORE_MS, records.idle(), 'the store'))
     .then(() => {}, events.log);
@@ -65,7 +65,7 @@ export function createSession(options: SessionOptions): Session {
     promise.catch(() => {});
     return promise;
   };
-  /** What the page may see now. It is published, so that a caller who is told that there is no token hears when there is one again. */
+  /** What the page may see now. Published, so that a caller that gets no token is notified when there is one again. */
   const publishNow = () => {
     shell.pageWatch.checkTimer();
     publish(shell, decideNow(shell));
@@ -103,8 +103,8 @@ export function createSession(options: SessionOptions): Session {
 }
 
 /**
- * Build the shell. Its parts call each other only later, when all of them are there. It is the same object as `owner`: the record
- * store replaces the page state of the shell.
+ * Build the shell. Its parts call each other only once all of them exist. It is the same object as `owner`, because the record store
+ * replaces the shell's page state.
  */
 function createShell(options: SessionOptions): Shell {
   const settings = parseOptions(options);
@@ -112,7 +112,7 @@ function createShell(options: SessionOptions): Shell {
   const { baseUrl, name, provide, refresh } = settings;
   const clock = createClock(settings.now);
   const store = settings.store ?? defaultStore(name);
-  // Opening takes longer than all the rest until the token is there: it goes on while the session is built.
+  // Opening the store is the slowest step before the first token: start it, and build the session meanwhile.
   if (!settings.consent) ignoreFailure(() => store.open?.());
   const page = { ...initialPage(provide !== undefined, refresh === 'auto', store.kind ?? 'custom'), user };
   const owner: PageOwner = { page, clock, events: createEvents(settings.logger) };
@@ -136,13 +136,13 @@ function createShell(options: SessionOptions): Shell {
 
 /** The page is shown, restored, thawed or online again. */
 function wake(shell: Shell): void {
-  // It has disconnected: connect again.
+  // The channel was closed when the page was left: connect again.
   if (shell.page.isAway) shell.tabs.notify(false);
   shell.page = wokeUp(shell.page, shell.clock.now());
   void readAgain(shell, false);
 }
 
-/** The page is about to be frozen, cached or unloaded: it receives no message from now on. */
+/** The page is about to be frozen, cached or unloaded. From now on it receives no messages. */
 function leave(shell: Shell): void {
   shell.page = wentAway(shell.page);
   void disconnect(shell);

@@ -1,5 +1,5 @@
 /**
- * The shell of a session: it holds the record and the state of the page, asks `decide` what follows, and does that.
+ * The shell of a session: it holds the record and the page state, calls `decide`, and carries out the result.
  *
  *   setTokens, clear, an answer of service or provide        timer, page shown, message of a tab, consent answered
  *                        |                                                        |
@@ -9,7 +9,7 @@
  *                                              |
  *              start or abort an attempt, emit events, publish the state, set the timer
  *
- * `reconcile` may run at any time and any number of times. What follows from what, and why, is in `rules/`.
+ * `reconcile` may run at any time and any number of times. The decisions are in `rules/`.
  */
 
 import { isDevelopment } from '../token/development.ts';
@@ -35,13 +35,13 @@ export interface Shell extends PageOwner {
   readonly pageWatch: ReturnType<typeof watchPage>;
   /** What `state` returns, and the token when it was published. */
   published: { readonly state: SessionState; readonly token: string | undefined };
-  /** Start an attempt; resolves when it has ended, with the error it failed with. */
+  /** Start an attempt; resolves when it has ended, with its error if it failed. */
   startAttempt(plan: AttemptPlan): Promise<TokenError | undefined>;
   /** Host calls that wait for the first consent, in order; see {@link releaseCalls}. */
   readonly awaitingConsent: ((error?: TokenError) => void)[];
   /** Aborts the attempt in progress. */
   controller: AbortController;
-  /** Resolves when the last attempt has ended, with the error it failed with. */
+  /** Resolves when the last attempt has ended, with its error if it failed. */
   attemptResult: Promise<TokenError | undefined>;
 }
 
@@ -63,20 +63,20 @@ export function decideNow({ records, page, clock }: Shell): Decision {
   return decide(records.record, page, clock.now());
 }
 
-/** Decide, and do what follows. */
+/** Call `decide` and carry out the result. */
 export function reconcile(shell: Shell): void {
   followClock(shell);
   const isVisible = isPageVisible();
   setPage(shell, { isVisible });
   if (!isVisible) shell.page = wasHidden(shell.page, shell.clock.now());
   const decision = decideNow(shell);
-  // That of the attempt which may be void: `startAttempt` replaces it.
+  // The controller of the attempt that may be void: `startAttempt` replaces it.
   const { controller } = shell;
   shell.page = decision.page;
   if (decision.attempt) void shell.startAttempt(decision.attempt);
   shell.pageWatch.setTimer(decision.wakeAt);
   for (const [event, payload] of decision.events) shell.events.emit(event, payload);
-  // With the instant of an attempt that has just started.
+  // After the start, so that the state contains the instant of the new attempt.
   publish(shell, decision.attempt ? decideNow(shell) : decision);
   shell.events.emit('reconciled');
   // Last: `provide` may listen to this abort, and call the session.
@@ -117,7 +117,7 @@ export function noToken({ records, page, clock }: Shell): TokenError {
  * waits for consent, and rejects if it is refused, or withdrawn meanwhile.
  *
  * @throws {TokenError} `no_consent`; `storage_failed` if neither a write nor an erasure could be confirmed, so that the next
- *   page may find the user before.
+ *   page may still find the previous user.
  */
 export async function commit(shell: Shell, transition: Transition, options: UpdateOptions): Promise<void> {
   const { records, tabs, awaitingConsent, page } = shell;
@@ -126,7 +126,7 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
     return new Promise((resolve, reject) => {
       awaitingConsent.push((error) => (error ? reject(error) : resolve(commit(shell, transition, options))));
     });
-  // This call erases, or is refused. Sets that wait for consent are older: they must not come into force after it.
+  // This call erases, or is refused. Sets that wait for consent are older: they must not replace its result later.
   if (options.isHostCall && page.consent !== 'granted')
     releaseCalls(shell, new TokenError('no_consent', isDevelopment ? LATER_CALL : undefined));
   if (needsConsent && page.consent === 'refused') throw noToken(shell);
@@ -137,7 +137,7 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
   reconcile(shell);
   const isConfirmed = await records.hostCallsConfirmed();
   if (isChanged) tabs.notify();
-  // The page may call while it is left, for example in a listener of `pagehide`.
+  // The page may call this while it is being left, for example in a listener for `pagehide`.
   if (shell.page.isAway) void disconnect(shell);
   if (needsConsent && shell.page.consent !== 'granted') throw noToken(shell);
   if (options.isHostCall && !isConfirmed)
@@ -179,7 +179,7 @@ export async function commitAnswer(
   else await commit(shell, onSet(answer, now), { ...HOST_CALL, cause });
 }
 
-/** Read the stored record again, then see what follows. */
+/** Read the stored record again, then reconcile. */
 export async function readAgain(shell: Shell, isChanged: boolean): Promise<void> {
   if (!isActive(shell.page) || shell.page.isAway) return;
   await shell.records.reload(isChanged);

@@ -1,7 +1,7 @@
 /**
- * The uses of one store, one after the other, each bounded in time. A store that fails is replaced for the life of the page.
+ * Runs the operations on one store one after the other, each with a time limit. A store that fails is replaced for the life of the page.
  *
- * It knows nothing of what is read or written.
+ * It knows nothing about what is read or written.
  */
 
 import { isDevelopment } from '../token/development.ts';
@@ -10,7 +10,7 @@ import { ignoreFailure } from './ignore-failure.ts';
 import type { PageOwner } from './page-owner.ts';
 import { withTimeout } from './timeout.ts';
 
-/** Limit for opening the store and the first read together, and for each later use of it, ms. */
+/** Time limit for opening the store and the first read together, and for each later operation, ms. */
 export const STORE_MS = 1_500;
 
 /** Message of the development build. */
@@ -21,7 +21,7 @@ export type StoreQueue = ReturnType<typeof createStoreQueue>;
 /**
  * Create the queue of a store.
  *
- * @param replace  the store in use failed: returns the one that replaces it. `isSpare`: the store that failed was itself a
+ * @param replace  called when the current store fails; returns its replacement. `isSpare`: the failed store was itself a
  *   replacement; return one that cannot fail.
  */
 export function createStoreQueue(
@@ -58,9 +58,9 @@ export function createStoreQueue(
     get failed() {
       return failed;
     },
-    /** Resolve when every use so far has ended. */
+    /** Resolve when all operations so far have ended. */
     idle: (): Promise<unknown> => last,
-    /** Use the store when everything before has ended; `onUsed` receives what `work` resolves with. */
+    /** Run `work` on the store when all earlier operations have ended; `onUsed` receives what `work` resolves with. */
     use<T>(work: (place: Store) => Promise<unknown>, onUsed: (value: unknown) => T): Promise<T> {
       const used = last.then(() => run(work, true)).then(onUsed);
       last = used.catch(() => {});
@@ -70,8 +70,8 @@ export function createStoreQueue(
 }
 
 /**
- * Change what a store holds. A store of the host may throw where it should reject, or end without a call of `change`: nothing is
- * stored then.
+ * Change what a store holds. The host's own store may throw where it should reject, or end without calling `change`: then nothing
+ * was stored.
  */
 export async function updateIn(place: Store, change: (stored: unknown) => unknown): Promise<void> {
   let isCalled = false;
@@ -82,7 +82,7 @@ export async function updateIn(place: Store, change: (stored: unknown) => unknow
   if (!isCalled) throw new TypeError(isDevelopment ? UNCHANGED : undefined);
 }
 
-/** Release the connection of a store; it is opened again by the next use. */
+/** Release a store's connection; the next operation opens it again. */
 export function releaseStore(store: Store): void {
   ignoreFailure(() => store.close?.());
 }

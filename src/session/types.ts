@@ -7,41 +7,41 @@ import type { EventName, SessionEvents, SessionState } from './rules/public-stat
 export type Listener<E extends EventName> = (payload: SessionEvents[E]) => unknown;
 
 /**
- * Keeps one token set valid. In the development build every method throws a TypeError at once for a wrong argument; in production
- * only `setTokens` and `signIn` do. Every promise settles in bounded time, except one that waits for consent: that one settles when
- * the gate answers, or at `close()`. A rejection that nobody handles is not reported as an unhandled rejection.
+ * Keeps one token set valid. In the development build, every method throws a TypeError at once for an invalid argument; in production,
+ * only `setTokens` and `signIn` do. Every promise settles in bounded time, except one that waits for consent, which settles when the
+ * gate answers or at `close()`. A rejection that the page does not handle is not reported as an unhandled rejection.
  */
 export interface Session {
   /**
-   * Resolves when the stored state is loaded, or when loading has been given up after 1.5 s. While consent is pending, it resolves
-   * without loading anything. Never rejects.
+   * Resolves when the stored state is loaded, or after 1.5 s if loading takes longer. While consent is pending, it resolves without
+   * loading anything. Never rejects.
    */
   readonly ready: Promise<void>;
-  /** The token in force: never an expired one, never an opted-out user's. Undefined until the stored state is known. */
+  /** The current token: never an expired one, or that of an opted-out user. Undefined until the stored state is known. */
   readonly advertisingToken: string | undefined;
   /** A frozen snapshot: the same object until something changes. */
   readonly state: SessionState;
   /**
-   * Get the token in force at once, or wait for the one that `provide` or a refresh brings.
+   * Get the current token at once, or wait for the one from `provide` or a refresh.
    *
    * @param options.timeoutMs  how long to wait, ms. Default: the session's `timeoutMs`.
    * @throws {TokenError} `opted_out`, `no_token` (nobody is signed in, or there is no `provide`), `no_consent`, `timeout`,
-   *   `refresh_rejected`, `closed`, or what the attempt failed with.
+   *   `refresh_rejected`, `closed`, or the error of the failed attempt.
    * @example const token = await session.getToken({ timeoutMs: 500 });
    */
   getToken(options?: { timeoutMs?: number | undefined }): Promise<string>;
   /**
    * Supply a set. The token changes at once if the stored state is known; the promise settles after the write. While consent is
-   * undecided, the set and the promise wait for it, even if a refusal comes before the consent. A logout or an opt-out in the
-   * meantime discards the set.
+   * pending, the set is held and the promise does not settle, even if consent is first refused and then given. A logout or an opt-out
+   * in the meantime discards the set.
    *
-   * @param answer        a generate answer `{ status, body }`, its body, or `{ status: 'optout' }`.
-   * @param options.user  whose set it is, as the option `user` of the session. Default: the label of this page, from the option
-   *   `user` or the last `signIn` or `setTokens`, if it has one.
+   * @param answer        a generate response `{ status, body }`, its body, or `{ status: 'optout' }`.
+   * @param options.user  the label of the set's user, as in the session's option `user`. Default: the label of this page, from the
+   *   option `user` or the last `signIn` or `setTokens`, if it has one.
    * @throws {TypeError} at once, for options other than `user`, and for a `user` that is not a string.
    * @throws {TokenError} `invalid_token_set` (nothing has changed); `no_consent` (consent was refused before the call or
    *   withdrawn, or the set was discarded before consent); `closed`; `storage_failed` if the write was not confirmed and the next
-   *   page may find the previous user.
+   *   page may still find the previous user.
    * @example await session.setTokens(await response.json());
    */
   setTokens(answer: TokenAnswer, options?: { user?: string | undefined }): Promise<void>;
@@ -49,38 +49,38 @@ export interface Session {
    * Log out, in all tabs. The tombstone of an opt-out stays. Settles after the write.
    *
    * @param options.forget  also erase the fingerprints of earlier sets. Nothing that identifies the user is left, but a cached page
-   *   may then bring its set back. Default false.
-   * @throws {TokenError} `storage_failed` if neither a write nor an erasure could be confirmed, so that the next page may find
+   *   may then restore its set. Default false.
+   * @throws {TokenError} `storage_failed` if neither a write nor an erasure could be confirmed, so that the next page may still find
    *   the previous user; `closed`.
    * @example await session.clear();
    */
   clear(options?: { forget?: boolean | undefined }): Promise<void>;
   /**
    * Refresh now, or call `provide` if there is nothing to refresh. All tabs together make one request. Settles after the write. It
-   * keeps the user: after a sign-in call {@link Session.signIn} or `setTokens`.
+   * keeps the user: after sign-in, call {@link Session.signIn} or `setTokens`.
    *
-   * @throws {TokenError} what the attempt failed with: `network`, `timeout`, `http_status`, `malformed_response`,
-   *   `decrypt_failed`, `provide_failed` or `invalid_token_set`; `refresh_rejected` or `opted_out` by the service's answer;
-   *   `no_token` if there is nothing to refresh and no `provide`, if nobody is signed in, or if the page is being left;
-   *   `no_consent`; `closed`; `timeout` if another tab is refreshing and has brought no newer set; `network` if `Retry-After` or
-   *   the budget of attempts forbids one now.
+   * @throws {TokenError} the error of the failed attempt: `network`, `timeout`, `http_status`, `malformed_response`,
+   *   `decrypt_failed`, `provide_failed` or `invalid_token_set`; `refresh_rejected` or `opted_out` if the service says so;
+   *   `no_token` if there is nothing to refresh and no `provide`, if nobody is signed in, or if the user is leaving the page;
+   *   `no_consent`; `closed`; `timeout` if another tab is refreshing and has stored no newer set; `network` if `Retry-After` or
+   *   the budget of attempts forbids an attempt now.
    * @example await session.refresh();
    */
   refresh(): Promise<void>;
   /**
-   * Call it after a sign-in: it ends the set in force at once, in all tabs, then calls `provide`. Do not call `refresh()` instead: that
+   * Call this after sign-in: it ends the current set at once, in all tabs, then calls `provide`. Do not call `refresh()` instead: that
    * refreshes the previous user's set. A page that already has the new set calls `setTokens`.
    *
-   * @param options.user  who has signed in, as the option `user` of the session. Default: no label.
+   * @param options.user  the label of the user who has signed in, as in the session's option `user`. Default: no label.
    * @throws {TypeError} at once, for a `user` that is not a string.
-   * @throws {TokenError} as {@link Session.refresh}; the previous set is gone in any case. `storage_failed` as
+   * @throws {TokenError} as {@link Session.refresh}; the previous set has been ended in any case. `storage_failed` as
    *   {@link Session.clear}: `provide` was not called.
    * @example form.addEventListener('submit', async () => { await signInOnServer(); await session.signIn(); });
    */
   signIn(options?: { user?: string | undefined }): Promise<void>;
   /**
    * Record that the token is handed to a cache outside the session that outlives the page; for adapters of ad platforms. The record
-   * keeps for which user that cache was filled, even across pages without the adapter.
+   * stores which user that cache was filled for, even across pages without the adapter.
    *
    * @returns true if the cache may still hold the token of a previous user, because the user has changed, logged out or opted out
    *   since it was filled. The caller then clears the cache.
@@ -96,6 +96,6 @@ export interface Session {
   on<E extends EventName>(event: E, listener: Listener<E>): () => void;
   /** Listen to every change of `state` or of the token; returns the unsubscribe function. */
   subscribe(listener: () => unknown): () => void;
-  /** Stop: no timer, listener, lock or connection is left. What is stored stays. */
+  /** Stop: no timer, listener, lock or connection is left. The stored record stays. */
   close(): void;
 }

@@ -1,5 +1,5 @@
 /**
- * The warnings of the development build: mistakes that no error reports. The production build contains none of this.
+ * The warnings of the development build, about mistakes that cause no error. The production build contains none of this.
  */
 
 import type { Settings } from './options.ts';
@@ -13,7 +13,7 @@ const NAMES = Symbol.for('tessera-id names');
  * Warn in the console.
  *
  * @param code    of the error that docs/errors.md explains.
- * @param thrown  what code of the page threw. The console shows where; no error carries it.
+ * @param thrown  what the page's code threw. Only the console shows it: no error contains it.
  */
 export function warn(text: string, code?: string, ...thrown: unknown[]): void {
   console.warn(`[tessera] ${text}${code ? ` (${DOCS}/errors.md#${code})` : ''}`, ...thrown);
@@ -27,21 +27,21 @@ export function isBlocked(baseUrl: string): boolean {
   return blocked.has(new URL(baseUrl).origin);
 }
 
-/** Watch for the mistakes of a page while its session is open; returns the function that stops. */
+/** Watch for a page's mistakes while its session is open; returns a function that stops. */
 export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
-  // With a store of its own, a session may well be one of several under a name.
+  // Sessions with their own stores may share a name.
   const forget = store ? () => {} : noteName(name);
   const { origin } = new URL(baseUrl);
   const onViolation = ({ blockedURI, disposition, effectiveDirective }: SecurityPolicyViolationEvent) => {
     // A policy that only reports blocks nothing.
     const isBlocking = effectiveDirective === 'connect-src' && disposition !== 'report';
-    // It may be a word, such as `inline`.
+    // `blockedURI` may also be a keyword such as `inline`.
     const isOwn = `${blockedURI}/`.startsWith(`${origin}/`);
     if (!isBlocking || !isOwn || blocked.has(origin)) return;
     blocked.add(origin);
-    warn(`the Content-Security-Policy of this page blocks the operator: add ${origin} to connect-src`, 'network');
+    warn(`this page's Content Security Policy blocks the operator: add ${origin} to connect-src`, 'network');
   };
-  // At the window, which the event passes: a named element may hide the method of the document.
+  // Listen on the window, to which the event bubbles: a named element may hide the document's method.
   globalThis.addEventListener?.('securitypolicyviolation', onViolation);
   return () => {
     globalThis.removeEventListener?.('securitypolicyviolation', onViolation);
@@ -53,7 +53,7 @@ function noteName(name: string): () => void {
   const open = ((globalThis as { [NAMES]?: Set<{ readonly name: string }> })[NAMES] ??= new Set());
   if ([...open].some((other) => other.name === name))
     warn(
-      `createSession: a session named "${name}" is open on this page: use that one, close() it, or give another name`,
+      `createSession: a session named "${name}" is already open on this page: use that one, close() it, or choose another name`,
     );
   const own = { name };
   open.add(own);

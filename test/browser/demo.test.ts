@@ -184,7 +184,7 @@ describe('a page for each use', () => {
     };
     for (let round = 0; round < 2; round++) {
       // A refresh may fall into the auction, after which another token is in force.
-      await expect.poll(auction, WAIT).toBe('It is the token in force.');
+      await expect.poll(auction, WAIT).toBe('It is the current token.');
       expect(await text(page, '#eids')).toContain('uidapi.com');
       const before = await text(page, '#token');
       await page.click('#refresh');

@@ -47,9 +47,9 @@ test('a policy that blocks the operator is named in the console, and the error l
   for (const start of ['network', '[tessera]'])
     await page.waitForFunction((start) => window.said.some((text) => text.startsWith(start)), start);
   const origin = new URL(page.url()).origin;
-  const reason = `the service cannot be reached, or it does not permit pages of ${origin} (CORS), or their Content-Security-Policy blocks it: see the console`;
+  const reason = `the service cannot be reached, or it does not permit pages on ${origin} (CORS), or this page's Content Security Policy blocks it: see the console`;
   expect(await saidOn(page)).toEqual([
-    `[tessera] the Content-Security-Policy of this page blocks the operator: add ${baseUrl} to connect-src (${DOCS}#network)`,
+    `[tessera] this page's Content Security Policy blocks the operator: add ${baseUrl} to connect-src (${DOCS}#network)`,
     `network: refresh: no answer to POST ${baseUrl}/v2/token/refresh; ${reason}`,
   ]);
   expect(asked).toEqual(['POST /v2/token/generate']);
@@ -66,7 +66,7 @@ test('a module, a misspelt attribute and a missing route are named', async () =>
   await page.waitForFunction(() => window.said.length > 1);
   expect(await saidOn(page)).toEqual([
     '[tessera] script tag: data-provde is unknown; did you mean data-provide?',
-    '[tessera] script tag: type="module" hides the tag from the script, so its attributes are ignored. Remove it',
+    '[tessera] script tag: type="module" hides the tag from the script, so its attributes are ignored: remove it',
   ]);
 });
 
@@ -79,6 +79,6 @@ test('a server that refuses the page is named', async () => {
   );
   await page.waitForFunction(() => window.said.length > 1);
   const refused =
-    'provide: POST /token answered 403; tokenHandler refuses pages of other origins, unless its option origins names them';
+    'provide: POST /token answered 403; tokenHandler rejects pages on other origins, unless its option origins names them';
   expect(await saidOn(page)).toEqual([`[tessera] ${refused} (${DOCS}#provide_failed)`, `provide_failed: ${refused}`]);
 });

@@ -122,3 +122,41 @@ test.each([
   await page.waitForFunction('__uid2.isInitComplete()');
   expect(await page.evaluate('__uid2.isLoginRequired()')).toBe(true);
 });
+
+test.each(['<img name="cookie">', '<iframe name="cookie"></iframe>', '<object name="cookie"></object>'])(
+  '%s in user content does not hide the cookie',
+  async (element) => {
+    const { baseUrl, handler } = await startOperator(20);
+    const site = await serveSite({
+      '/': `<!doctype html><title>publisher</title>${element}<script src="/tessera-uid2.js"></script>`,
+      '/token': handler,
+      '/empty': '<!doctype html><title>publisher</title>',
+    });
+    const page = await openPage(`${site.origin}/`);
+    await page.evaluate(`fetch('/token', { method: 'POST' })
+      .then((response) => response.json())
+      .then(({ body }) => __uid2.init({ baseUrl: '${baseUrl}', useCookie: true, identity: body }))`);
+    await page.waitForFunction('__uid2.isInitComplete()');
+    expect(await page.evaluate('typeof document.cookie')).not.toBe('string');
+    expect(await page.evaluate('localStorage.getItem("UID2-sdk-identity")')).toBe(null);
+    await page.goto(`${site.origin}/empty`);
+    expect(await page.evaluate('document.cookie')).toContain('__uid_2=%7B');
+  },
+);
+
+test('a script of the page that has replaced document.cookie, to block cookies, is not passed by', async () => {
+  const { baseUrl, handler } = await startOperator(20);
+  const site = await serveSite({
+    '/': `<!doctype html><title>publisher</title>
+      <script>Object.defineProperty(document, 'cookie', { get: () => '', set: () => {} });</script>
+      <script src="/tessera-uid2.js"></script>`,
+    '/token': handler,
+  });
+  const page = await openPage(`${site.origin}/`);
+  await page.evaluate(`fetch('/token', { method: 'POST' })
+    .then((response) => response.json())
+    .then(({ body }) => __uid2.init({ baseUrl: '${baseUrl}', useCookie: true, identity: body }))`);
+  await page.waitForFunction('__uid2.isInitComplete()');
+  expect(await page.evaluate('!!__uid2.getAdvertisingToken()')).toBe(true);
+  expect(await page.context().cookies()).toEqual([]);
+});

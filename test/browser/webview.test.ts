@@ -51,7 +51,7 @@ test.each(['0', '2000'])(
   'the app owns (bridge after %s ms): the page adopts, and its logout reaches the app',
   async (bridge) => {
     const { app, frame, asked } = await openApp('host', bridge);
-    await shows(frame, 'host', 'The app has answered.');
+    await shows(frame, 'host', 'The app has responded.');
     await app.click('#sign-in');
     await shows(frame, 'phase', 'fresh');
     const first = await agree(app, frame);
@@ -67,7 +67,7 @@ test.each(['0', '2000'])(
 
 test('the page owns: the app supplies a login, and receives the refreshes', async () => {
   const { app, frame, asked } = await openApp('page');
-  await shows(frame, 'host', 'The app has answered.');
+  await shows(frame, 'host', 'The app has responded.');
   await app.click('#sign-in');
   await expect.poll(() => tail(frame, 'token'), WAIT).not.toBe('no token');
   const first = await agree(app, frame);
@@ -77,7 +77,7 @@ test('the page owns: the app supplies a login, and receives the refreshes', asyn
 
 test('without a bridge the page works as usual', async () => {
   const { frame } = await openApp('host', 'never');
-  await shows(frame, 'host', 'No app has answered: this is a page like any other.');
+  await shows(frame, 'host', 'No app has responded: this page runs on its own.');
 });
 
 test('messages of frames are ignored, even after the frame is removed', async () => {

@@ -51,7 +51,7 @@ describe('help', () => {
     const { out } = await tessera(['operator', '--help']);
     const help = out.join(' ').replace(/\s+/g, ' ');
     expect(help).toContain('lifetime of an advertising token (default: 3600; in production 86400)');
-    expect(help).toContain('age from which a refresh is due (default: 900; in production 3600)');
+    expect(help).toContain('age at which a token is due for a refresh (default: 900; in production 3600)');
     expect(help).toContain('lifetime of a refresh token (default: 86400; in production 2592000)');
   });
 

@@ -214,6 +214,22 @@ describe('tessera operator', () => {
     ['a misspelt name in the file', (at) => ['--config', join(at, 'misspelt.json')], 'got "identityExpire"'],
     ['a wrong option in the file', (at) => ['--config', join(at, 'roles.json')], 'error: roles: expected array'],
     ['a host that is no text', (at) => ['--config', join(at, 'host.json')], 'host: expected string, got number'],
+    ['an empty host', () => ['--host', ''], 'error: --host: expected an address, got an empty string'],
+    [
+      'an empty host in the file',
+      (at) => ['--config', join(at, 'no-host.json')],
+      'host: expected string, got empty string',
+    ],
+    [
+      'a root secret file that is no path',
+      (at) => ['--config', join(at, 'secret-file.json')],
+      'rootSecretFile: expected string, got number',
+    ],
+    [
+      'a database that is no location, for several processes',
+      (at) => ['--config', join(at, 'database.json')],
+      'database: expected string, got number',
+    ],
     [
       'an unknown log level in the file',
       (at) => ['--config', join(at, 'level.json')],
@@ -225,6 +241,9 @@ describe('tessera operator', () => {
     await file('misspelt.json', '{"identityExpire":5}');
     await file('roles.json', '{"roles":"MAPPER"}');
     await file('host.json', '{"host":5}');
+    await file('no-host.json', '{"host":""}');
+    await file('secret-file.json', '{"rootSecretFile":5}');
+    await file('database.json', '{"database":5,"processes":2}');
     await file('level.json', '{"logLevel":"loud"}');
     const { code, out, err } = await tessera(['operator', '--port', '0', ...args(folder)]);
     expect([code, out]).toEqual([2, []]);

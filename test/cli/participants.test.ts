@@ -119,7 +119,7 @@ test('the environment of a caller is not taken for the participant to add; updat
     code: 2,
     out: [],
     err: expect.stringMatching(
-      /expected an API key of no participant, got that of [0-9a-f]{16} of site 7; update changes/,
+      /expected an API key that no participant has, got that of [0-9a-f]{16} of site 7; to change a participant, use update/,
     ),
   });
   const [caller] = (await participants('list')).out

@@ -381,6 +381,8 @@ describe('a PostgreSQL server', () => {
       [url.replace(/:\d+\//, ':1/'), /cannot connect to PostgreSQL: connect ECONNREFUSED 127\.0\.0\.1:1$/],
       [url.replace(PASSWORD, `${PASSWORD}-not`), /password authentication failed for user "tessera" \(28P01\)$/],
       [`${url}_not`, /database "test_\w+_not" does not exist \(3D000\)$/],
+      [`${url}?port=70000`, /cannot connect to PostgreSQL: ERR_SOCKET_BAD_PORT$/],
+      [`${url}?sslrootcert=/nowhere/ca.pem`, /cannot connect to PostgreSQL: open ENOENT \/nowhere\/ca\.pem$/],
       [`${url}?sslmode=verify-full`, /The server does not support SSL connections; a database on another machine/],
     ];
     for (const [place, said] of cases) {

@@ -53,11 +53,11 @@ test('a page gets a token, and a logout ends it', async () => {
   const said: string[] = [];
   page.on('console', (message) => said.push(message.text()));
   await page.goto(origin);
-  await expect.poll(() => said, WAIT).toContain('a token of 218 characters');
+  await expect.poll(() => said, WAIT).toContain('new token: 218 characters');
   await page.reload();
-  await expect.poll(() => said.filter((line) => line.startsWith('a token of')).length, WAIT).toBe(2);
+  await expect.poll(() => said.filter((line) => line.startsWith('new token:')).length, WAIT).toBe(2);
   await page.evaluate(`(async (account) => { ${calls!.code} })({ id: 'account-1' })`);
   expect(await page.evaluate('tessera.session.advertisingToken')).toBeUndefined();
   // Neither an error nor a warning, for example about an icon that the server does not have.
-  expect(said.filter((line) => !line.startsWith('a token of'))).toEqual([]);
+  expect(said.filter((line) => !line.startsWith('new token:'))).toEqual([]);
 });

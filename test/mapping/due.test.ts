@@ -200,7 +200,7 @@ test('the index entries that a job reads grow with its rows, not with their squa
   await mappings.close();
   await connectionsEnded(database);
   const [index] = await database.query<{ reads: number }>(
-    `SELECT idx_tup_read AS reads FROM pg_stat_user_indexes WHERE indexrelname = 'tessera_mappings_due_at'`,
+    `SELECT idx_tup_read AS reads FROM pg_stat_user_indexes WHERE indexrelname = 'tessera_mappings_requested'`,
   );
   // To claim a row, and once more with the claim after it; a claim may run twice while the former one is being stored. With each claim
   // reading the entries of all former ones, it would be 4.5.

@@ -262,7 +262,7 @@ test.each(['the request', 'the write'])(
     onTestFinished(() => database.close());
     const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 30_000 });
     let state: 'idle' | 'first claimed' | 'second waits' | 'first ended' | 'second claimed' = 'idle';
-    const isClaim = (sql: string) => sql.startsWith('SELECT type, hash FROM tessera_mappings WHERE');
+    const isClaim = (sql: string) => sql.startsWith('SELECT type, hash') && sql.includes('FOR UPDATE SKIP LOCKED');
     const mappings = await its.open(
       {
         ...database,
@@ -307,6 +307,7 @@ test.each(['the request', 'the write'])(
       };
     const code = failing === 'the request' ? 'http_status' : 'storage_failed';
     await expect(mappings.map(people(10_000))).rejects.toMatchObject({ code });
+    expect(state).toBe('second claimed');
     expect(maxRequests(its.asked)).toBe(1);
   },
 );

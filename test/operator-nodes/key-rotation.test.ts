@@ -110,7 +110,7 @@ describe.each(KINDS)('on %s', (kind) => {
     await first.close();
     await expect(startOperator(place, { keyGeneration: 1 })).rejects.toMatchObject({
       code: 'storage_failed',
-      message: 'keyGeneration: expected 2 or more, since the database has announced that generation, or none, got 1',
+      message: 'keyGeneration: expected none, or 2 or more, because the database has announced that generation, got 1',
     });
     const again = callsTo(await startOperator(place));
     const { json } = await again.refresh(set);

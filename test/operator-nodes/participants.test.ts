@@ -98,7 +98,7 @@ test('a participant is added once, and changed by its ID alone; what is not name
   const { participants } = await administer(place);
   const { keyHash } = (await participants.list()).find(({ siteId }) => siteId === 7)!;
   await expect(participants.add({ ...LEAKED, clientSecret: secretOf(2) })).rejects.toThrow(
-    `expected an API key of no participant, got that of ${keyHash.slice(0, 16)} of site 7`,
+    `expected an API key that no participant has, got that of ${keyHash.slice(0, 16)} of site 7`,
   );
   expect(await generate()).toBe(200);
 
@@ -208,7 +208,7 @@ describe.each(KINDS)('on %s', (kind) => {
     const added = await Promise.allSettled([add(1), add(2), add(3)]);
     expect(added.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
     const reasons = added.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []));
-    for (const reason of reasons) expect(reason).toContain('expected an API key of no participant');
+    for (const reason of reasons) expect(reason).toContain('expected an API key that no participant has');
   });
 });
 

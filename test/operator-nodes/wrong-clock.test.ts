@@ -72,6 +72,26 @@ test.each([
   });
 });
 
+test('a generation with which a node whose clock is ahead may encrypt already is retired by force only', async () => {
+  const place = await freshLocation('postgres');
+  const { keys } = await start(place).then(async () => keep(await openAdministration({ database: place })));
+  await keys.rotate(60_000);
+  const ahead = keep(createOperator({ now: () => Date.now() + 300_000, rootSecret: ROOT, database: place }));
+  const calls = createCalls(
+    (path, init) => ahead.fetch(new Request(`http://node.test${path}`, init)),
+    ahead.participants[0]!,
+    () => Date.now() + 300_000,
+  );
+  const set = await calls.generate(user);
+  await expect(keys.retire(2, false)).rejects.toThrow(
+    'keys: expected a generation that encrypts in 600 s or later, got 2, which encrypts from ',
+  );
+  expect((await calls.refresh(set)).json.status).toBe('success');
+  expect(await keys.retire(2, true)).toMatchObject({ state: 'retired' });
+  const { generation } = await keys.rotate(DAY);
+  expect(await keys.retire(generation, false)).toMatchObject({ state: 'retired' });
+});
+
 test('a first start with a wrong clock is refused, before it has stored a key', async () => {
   const place = await freshLocation('postgres');
   vi.useFakeTimers({ toFake: ['Date'] });

@@ -105,10 +105,10 @@ describe('the TCF consent string', () => {
   });
 
   test('is optional', async () => {
-    expect((await generate(null)).json.status).toBe('success');
+    expect((await generate(undefined)).json.status).toBe('success');
   });
 
-  test.each(['', 'C', 'CP', 'no consent string', 'BOEFEAyOEFEAyAHABDENAI4AAAB9vABAASA', 5, {}])(
+  test.each([null, '', 'C', 'CP', 'no consent string', 'BOEFEAyOEFEAyAHABDENAI4AAAB9vABAASA', 5, {}])(
     '%j is refused',
     async (text) => {
       const { http, json } = await generate(text);

@@ -7,7 +7,7 @@ import {
   MAX_UNKNOWN_LOOKUPS,
   UNKNOWN_KEY_MS,
 } from '../../src/operator/http/participant-lookup.ts';
-import { createBodyMemory, MAX_BODY_BYTES, MAX_BODY_MEMORY } from '../../src/operator/http/request-body.ts';
+import { createBodyMemory, MAX_BODY_BYTES, MAX_BODY_MEMORY, readBody } from '../../src/operator/http/request-body.ts';
 import type { Participant } from '../../src/operator/identity/participants.ts';
 import { createParticipants, hashApiKey } from '../../src/operator/identity/participants.ts';
 import { memoryState } from '../../src/operator/state/memory-state.ts';
@@ -206,6 +206,26 @@ describe('the memory for bodies', () => {
     for (let n = 0; n < MAX_BODY_MEMORY / MAX_BODY_BYTES; n++)
       expect(reserve('one', new Request(BASE, { method: 'POST', body: 'x' }))).toBeDefined();
     expect(reserve('one', announced(1))).toBeUndefined();
+  });
+
+  test('holds no chunk of a body that arrives without a length, however small its chunks are', async () => {
+    // A chunk that were kept would have the content of the last one.
+    const chunk = new Uint8Array(1);
+    const content = Uint8Array.from({ length: 200 }, (_, index) => index);
+    const left = [...content];
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull: (controller) => {
+          const next = left.shift();
+          if (next === undefined) return controller.close();
+          chunk[0] = next;
+          controller.enqueue(chunk);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const request = new Request(BASE, { method: 'POST', body, duplex: 'half' } as RequestInit);
+    expect(await readBody(request)).toEqual(content);
   });
 
   test('is given back after each request, however it ends', async () => {

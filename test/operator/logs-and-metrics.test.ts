@@ -90,9 +90,7 @@ describe('logs and metrics', () => {
     };
     isDown = true;
     expect([await ask(), await ask(), await ask()]).toEqual(Array(3).fill([503, 503]));
-    const failures = [generate, map].map(
-      (path) => `${path}: the database cannot serve requests; they are answered 503`,
-    );
+    const failures = [generate, map].map((path) => `${path}: the database cannot serve requests; they fail with 503`);
     expect(messages.splice(0)).toEqual(failures);
     isDown = false;
     expect([await ask(), await ask()]).toEqual(Array(2).fill([200, 200]));

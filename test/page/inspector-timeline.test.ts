@@ -553,6 +553,33 @@ describe('over a real session', () => {
     fixture.close();
   });
 
+  test('a session that is closed is called that', async () => {
+    const fixture = createOperatorFixture();
+    const { session } = fixture.open();
+    const element = document.createElement('tessera-inspector') as InspectorElement;
+    document.body.append(element);
+    const said = () => element.shadowRoot!.querySelector('.now span')!.textContent;
+    expect(said()).toBe('no session yet');
+    element.session = session;
+    expect(said()).toContain('next: refresh');
+    session.close();
+    await fixture.settle();
+    expect(said()).toBe('closed');
+    element.remove();
+    fixture.close();
+  });
+
+  test.each(['Infinity', '1e300', '1e9'])('a span of %s seconds is shown as the longest that there is', (span) => {
+    const element = document.createElement('tessera-inspector') as InspectorElement;
+    element.setAttribute('span', span);
+    document.body.append(element);
+    const shown = () => element.shadowRoot!.querySelector('.span')!.textContent;
+    expect(shown()).toBe('30 d');
+    element.shadowRoot!.querySelector<HTMLElement>('[data-do=zoomIn]')!.click();
+    expect(shown()).toBe('7 d');
+    element.remove();
+  });
+
   test('the element shows the session, follows the keys, and its report holds no token, key or DII', async () => {
     const fixture = createOperatorFixture();
     const answer = await fixture.answerFor('user@example.com');

@@ -285,7 +285,7 @@ describe('a session by attributes', () => {
     [
       'a refusal with a valid body',
       'provide_failed',
-      'provide: POST /token answered 403; tokenHandler refuses pages of other origins, unless its option origins names them',
+      'provide: POST /token answered 403; tokenHandler rejects pages on other origins, unless its option origins names them',
       () => new Response(JSON.stringify(success(1)), { status: 403 }),
     ],
     [
@@ -297,19 +297,19 @@ describe('a session by attributes', () => {
     [
       'an answer that is not JSON',
       'provide_failed',
-      'provide rejected with SyntaxError; was the answer JSON? check response.ok before response.json()',
+      'provide rejected with SyntaxError; the response may not be JSON: check response.ok before response.json()',
       () => new Response('<html>'),
     ],
     [
       'a login page',
       'provide_failed',
-      'provide: POST /token answered 200 with an HTML page; is it a login page? The route answers 204 if nobody is signed in',
+      'provide: POST /token answered 200 with an HTML page; if it is a login page, let the route answer 204 when nobody is signed in',
       () => new Response('<html>', { headers: { 'content-type': 'text/html' } }),
     ],
     [
       'no answer',
       'provide_failed',
-      'provide: POST /token got no answer: the network failed, the server is down, or CORS or CSP forbids the request',
+      'provide: POST /token got no answer: the network failed, the server is down, or CORS or CSP blocks the request',
       () => Promise.reject(new TypeError('Failed to fetch')),
     ],
     [
@@ -398,7 +398,7 @@ describe('the development build warns of a tag', () => {
       { ...SITE, 'data-consent': 'tcf', 'data-timeout-ms': '5', 'data-allowinsecure': '' },
       ['consent', 'timeout-ms', 'allowinsecure'].map(
         (name) =>
-          `script tag: data-${name} is unknown: it is an option without an attribute. Leave data-base-url out, and pass it to tessera.createSession`,
+          `script tag: data-${name} is unknown: this option has no attribute; leave out data-base-url and pass it to tessera.createSession`,
       ),
     ],
     [
@@ -451,7 +451,7 @@ describe('the development build warns of a tag', () => {
     await load({ 'data-base-url': 'https://other.example', 'data-usr': 'a' });
     expect(warn.mock.calls).toEqual([
       [
-        '[tessera] script tag: Tessera was loaded before on this page: calls go to the first file, and the attributes of this tag are ignored. Remove one of the tags',
+        '[tessera] script tag: Tessera has already been loaded on this page: calls go to the first file, and the attributes of this tag are ignored; remove one of the tags',
       ],
     ]);
   });
@@ -463,7 +463,7 @@ describe('the development build warns of a tag', () => {
     await settle();
     expect(warn.mock.calls).toEqual([
       [
-        '[tessera] script tag: a call that was pushed threw, and there is no tessera.session: the attributes of the tag are wrong, as another message says',
+        '[tessera] script tag: a pushed function threw, and there is no tessera.session: the attributes of the tag are wrong, as another message says',
       ],
     ]);
   });
@@ -477,7 +477,7 @@ describe('the development build warns of a tag', () => {
     await settle();
     expect(reported).toEqual([expect.any(TypeError)]);
     const text =
-      '[tessera] script tag: a call that was pushed threw, and there is no tessera.session: add data-base-url to the tag, or call createSession first';
+      '[tessera] script tag: a pushed function threw, and there is no tessera.session: add data-base-url to the tag, or call createSession first';
     expect(warn.mock.calls).toEqual([[text]]);
     tessera.createSession({ baseUrl: BASE_URL, name });
     tessera.push(() => {
@@ -494,7 +494,7 @@ describe('the development build warns of a tag', () => {
     document.querySelector('script')!.setAttribute('src', 'data:text/javascript,tessera');
     await run(null);
     expect(warn).toHaveBeenCalledExactlyOnceWith(
-      '[tessera] script tag: type="module" hides the tag from the script, so its attributes are ignored. Remove it',
+      '[tessera] script tag: type="module" hides the tag from the script, so its attributes are ignored: remove it',
     );
   });
 });

@@ -145,7 +145,7 @@ describe('consent given', () => {
 
 describe('a gate that fails gives no consent, and the page is told why', () => {
   const EXPECTED = 'consent: expected boolean or a promise of one, got';
-  const failed = (name: string) => `consent: the gate failed with ${name}; that is no consent`;
+  const failed = (name: string) => `consent: the gate failed with ${name}; this counts as a refusal`;
   const thrown = new RangeError('jane@example.com');
   const FAULTS: [string, () => unknown, string, unknown[]][] = [
     [
@@ -158,21 +158,21 @@ describe('a gate that fails gives no consent, and the page is told why', () => {
     ],
     ['rejects', () => Promise.reject(thrown), failed('RangeError'), [thrown]],
     ['rejects with nothing', () => Promise.reject(), failed('undefined'), [undefined]],
-    ['returns a string', () => 'yes', `${EXPECTED} string; that is no consent`, []],
-    ['returns null', () => null, `${EXPECTED} null; that is no consent`, []],
-    ['returns an object', () => ({}), `${EXPECTED} object; that is no consent`, []],
-    ['resolves with a number', async () => 1, `${EXPECTED} number; that is no consent`, []],
+    ['returns a string', () => 'yes', `${EXPECTED} string; this counts as a refusal`, []],
+    ['returns null', () => null, `${EXPECTED} null; this counts as a refusal`, []],
+    ['returns an object', () => ({}), `${EXPECTED} object; this counts as a refusal`, []],
+    ['resolves with a number', async () => 1, `${EXPECTED} number; this counts as a refusal`, []],
     [
       'returns a gate',
       () => () => true,
-      `${EXPECTED} a function; call what makes the gate, for example tcfConsent()`,
+      `${EXPECTED} a function; call the function that creates the gate, for example tcfConsent()`,
       [],
     ],
-    ['returns undefined', () => undefined, `${EXPECTED} undefined; that is no consent before onChange(true)`, []],
+    ['returns undefined', () => undefined, `${EXPECTED} undefined; there is no consent until onChange(true)`, []],
     [
       'resolves with undefined',
       async () => undefined,
-      `${EXPECTED} undefined; that is no consent before onChange(true)`,
+      `${EXPECTED} undefined; there is no consent until onChange(true)`,
       [],
     ],
   ];
@@ -216,7 +216,7 @@ describe('a gate that fails gives no consent, and the page is told why', () => {
     const got = answer === undefined ? 'undefined' : 'string';
     expect(session.state.lastError).toMatchObject({
       code: 'no_consent',
-      message: `consent: onChange: expected boolean, got ${got}; that is no consent`,
+      message: `consent: onChange: expected boolean, got ${got}; this counts as a refusal`,
     });
     expect(session.advertisingToken).toBeUndefined();
     expect(await store.read()).not.toHaveProperty('set');
@@ -254,7 +254,7 @@ describe('a gate that fails gives no consent, and the page is told why', () => {
     const messages: string[] = [];
     session.on('error', ({ message }) => messages.push(message));
     await fixture.settle();
-    expect(messages).toEqual(['consent: onChange: expected boolean, got string; that is no consent']);
+    expect(messages).toEqual(['consent: onChange: expected boolean, got string; this counts as a refusal']);
     expect(session.state.waitingFor).toBe('consent');
     fixture.close();
   });

@@ -35,7 +35,7 @@ describe('a failure of `provide`', () => {
   const answered = (status: number, url = 'https://www.example/token?user=jane') =>
     Object.defineProperty(new Response('no', { status }), 'url', { value: url });
   const notFound = 'the server has no route there';
-  const refused = 'tokenHandler refuses pages of other origins, unless its option origins names them';
+  const refused = 'tokenHandler rejects pages on other origins, unless its option origins names them';
   const busy = 'the onError of tokenHandler, or the log of the server, says why';
   test.each<[string, () => unknown, string, number | undefined]>([
     ['an error', () => Promise.reject(new RangeError('jane')), 'provide rejected with RangeError', undefined],
@@ -52,19 +52,19 @@ describe('a failure of `provide`', () => {
     [
       'what `response.json()` throws of a page',
       () => new Response('<html>').json(),
-      'provide rejected with SyntaxError; was the answer JSON? check response.ok before response.json()',
+      'provide rejected with SyntaxError; the response may not be JSON: check response.ok before response.json()',
       undefined,
     ],
     [
       'what `fetch` throws',
       () => Promise.reject(new TypeError('Failed to fetch')),
-      'provide rejected with TypeError; was it fetch? then the network failed, or CORS or CSP forbids the request',
+      'provide rejected with TypeError; if fetch threw it, the network failed, or CORS or CSP blocks the request',
       undefined,
     ],
     [
       'a mistake in the code of the page',
       () => (undefined as unknown as () => void)(),
-      'provide rejected with TypeError; a fault in the code of provide, or of what it calls: see the console',
+      'provide rejected with TypeError; a bug in provide, or in what it calls: see the console',
       undefined,
     ],
     [
@@ -72,7 +72,7 @@ describe('a failure of `provide`', () => {
       () => {
         throw new ReferenceError('tracker is not defined');
       },
-      'provide rejected with ReferenceError; a fault in the code of provide, or of what it calls: see the console',
+      'provide rejected with ReferenceError; a bug in provide, or in what it calls: see the console',
       undefined,
     ],
     [
@@ -83,7 +83,7 @@ describe('a failure of `provide`', () => {
         const url = 'https://www.example/login?next=jane';
         return Object.defineProperties(page, { redirected: { value: true }, url: { value: url } });
       },
-      'provide: /login answered 200 with an HTML page after a redirect to /login; is it a login page? The route answers 204 if nobody is signed in',
+      'provide: /login answered 200 with an HTML page after a redirect to /login; if it is a login page, let the route answer 204 when nobody is signed in',
       200,
     ],
     [
@@ -177,7 +177,7 @@ describe('a failure of a refresh', () => {
     [
       'by a page of another origin',
       () => at('https://www.example/page'),
-      '; the service cannot be reached, or it does not permit pages of https://www.example (CORS), or their Content-Security-Policy blocks it: see the console',
+      "; the service cannot be reached, or it does not permit pages on https://www.example (CORS), or this page's Content Security Policy blocks it: see the console",
     ],
     ['by a page of the same origin', () => at(`${BASE_URL}/page`), '; the service cannot be reached'],
     ['on a server', () => vi.stubGlobal('location', undefined), '; the service cannot be reached'],
@@ -189,7 +189,7 @@ describe('a failure of a refresh', () => {
     [
       'by a page of a file',
       () => at('file:///home/page.html'),
-      '; the service cannot be reached, or it does not permit a page without an origin, as one of a file is (CORS): serve the page from http://localhost',
+      '; the service cannot be reached, or it does not permit a page without an origin, such as a file (CORS): serve the page from http://localhost',
     ],
   ])('names request and reason %s', async (_, prepare, reason) => {
     prepare();
@@ -199,7 +199,7 @@ describe('a failure of a refresh', () => {
   test('an https page whose operator is on http is told of mixed content', () => {
     at('https://www.example/page');
     expect(networkReason('http://operator.example', new TypeError('Failed to fetch'))).toBe(
-      '; a browser blocks requests from an https page to http (mixed content)',
+      '; browsers block requests from an https page to http (mixed content)',
     );
   });
 
@@ -215,19 +215,19 @@ describe('a failure of a refresh', () => {
       'a refusal on the way',
       answersPlain(403, '<html>'),
       'http_status',
-      `refresh: POST /v2/token/refresh answered 403; a proxy or a firewall before ${BASE_URL} refuses the request`,
+      `refresh: POST /v2/token/refresh answered 403; a proxy or a firewall in front of ${BASE_URL} rejects the request`,
     ],
     [
       'an HTML page',
       answersPlain(200, '\n<!doctype html><title>Sign in</title>'),
       'malformed_response',
-      `refresh: the answer is not a sealed token set or opt-out, but an HTML page: ${BASE_URL} leads to another service, or a login page, a proxy or a captive portal answers in its place`,
+      `refresh: the answer is not a sealed token set or opt-out, but an HTML page: ${BASE_URL} leads to another service, or a login page, a proxy or a captive portal responds in its place`,
     ],
     [
       'an HTML page of more than 64 KiB',
       answersPlain(200, `\n<!doctype html>${'<br>'.repeat(20_000)}`),
       'malformed_response',
-      `refresh: the answer is not a sealed token set or opt-out, but an HTML page: ${BASE_URL} leads to another service, or a login page, a proxy or a captive portal answers in its place`,
+      `refresh: the answer is not a sealed token set or opt-out, but an HTML page: ${BASE_URL} leads to another service, or a login page, a proxy or a captive portal responds in its place`,
     ],
     [
       'plain JSON',
@@ -379,12 +379,12 @@ describe('the Content-Security-Policy of the page', () => {
     await session.ready;
     await expect(session.refresh()).rejects.toMatchObject({
       code: 'network',
-      message: `refresh: no answer to POST ${baseUrl}/v2/token/refresh; the Content-Security-Policy of this page blocks it: add ${baseUrl} to connect-src`,
+      message: `refresh: no answer to POST ${baseUrl}/v2/token/refresh; this page's Content Security Policy blocks it: add ${baseUrl} to connect-src`,
     });
     violation(`${baseUrl}/v2/token/refresh`);
     expect(warn.mock.calls).toEqual([
       [
-        `[tessera] the Content-Security-Policy of this page blocks the operator: add ${baseUrl} to connect-src (https://github.com/tessera-id/tessera/blob/main/docs/errors.md#network)`,
+        `[tessera] this page's Content Security Policy blocks the operator: add ${baseUrl} to connect-src (https://github.com/tessera-id/tessera/blob/main/docs/errors.md#network)`,
       ],
     ]);
   });
@@ -408,7 +408,7 @@ describe('a second session of one name', () => {
     expect(warn).not.toHaveBeenCalled();
     const two = open('twice');
     const text =
-      '[tessera] createSession: a session named "twice" is open on this page: use that one, close() it, or give another name';
+      '[tessera] createSession: a session named "twice" is already open on this page: use that one, close() it, or choose another name';
     expect(warn.mock.calls).toEqual([[text]]);
     one.close();
     one.close();

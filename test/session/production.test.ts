@@ -36,14 +36,14 @@ const CASES: [string, () => Partial<SessionOptions>, unknown, object, string][] 
     () => ({}),
     undefined,
     { code: 'no_token', message: 'no_token: empty' },
-    'There is no token set, and no option provide to ask: call setTokens, or pass the option.',
+    'There is no token set, and there is no option provide: call setTokens, or pass the option.',
   ],
   [
     'nobody',
     () => ({ provide: async () => null }),
     undefined,
     { code: 'no_token', message: 'no_token: nobody' },
-    'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After a sign-in call signIn or setTokens.',
+    'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After sign-in, call signIn or setTokens.',
   ],
   [
     'no consent',
@@ -57,7 +57,7 @@ const CASES: [string, () => Partial<SessionOptions>, unknown, object, string][] 
     () => ({ consent: () => Promise.reject(new TypeError('jane')) }),
     undefined,
     { code: 'no_consent', message: 'no_consent: refused' },
-    'consent: the gate failed with TypeError; that is no consent',
+    'consent: the gate failed with TypeError; this counts as a refusal',
   ],
   [
     'a status of `provide`',
@@ -133,10 +133,10 @@ test('a gate that fails is an event of tessera.js, without a text', async () => 
 
 const ONLY_IN_DEVELOPMENT = [
   'securitypolicyviolation',
-  'is open on this page',
+  'is already open on this page',
   'did you mean',
   'Nobody is signed in',
-  'that is no consent',
+  'this counts as a refusal',
   'not a network failure',
   'baseUrl has a wrong path',
   'with an HTML page',

@@ -163,7 +163,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   'csv-stringify': ['cli'],
   'cli-progress': ['cli'],
   pino: ['cli'],
-  'rate-limiter-flexible': ['operator/state/rate-limit.ts', 'operator/state/database-rate-limit.ts'],
+  'rate-limiter-flexible': ['operator/state/rate-limit.ts'],
   'prom-client': ['operator/metrics.ts', 'cli/processes/metrics.ts'],
   '@electric-sql/pglite': ['database'],
   pg: ['database'],

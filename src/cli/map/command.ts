@@ -67,19 +67,21 @@ export function mapCommand(io: Io): Command {
   return addRowOptions(
     serviceCommand(
       'map',
-      'map email addresses and phone numbers to raw IDs, store them, keep them up to date (role MAPPER)',
+      'map email addresses and phone numbers to raw IDs, and store and update the mappings (role MAPPER)',
       'print one JSON object at the end; with --export, JSON lines',
-    ).argument('[file]', 'CSV, or one value per line; - for standard input. A second run continues an interrupted one'),
+    ).argument(
+      '[file]',
+      'CSV, or one value per line; - for standard input. Run again to continue after an interruption',
+    ),
   )
     .addOption(
-      new Option(
-        '--type <type>',
-        'form of the values (default: detected by each value and the name of the column)',
-      ).choices(DII_FORMS),
+      new Option('--type <type>', 'type of the values (default: detected from each value and the column name)').choices(
+        DII_FORMS,
+      ),
     )
-    .option('--rejects <file>', 'file for rows without valid DII, with line and reason (default: beside the input)')
+    .option('--rejects <file>', 'file for rows without valid DII, with line and reason (default: next to the input)')
     .option('--database <where>', 'location of the mappings: a folder, or postgres://...', 'tessera-mappings')
-    .option('--v2', 'version 2 of the mapping endpoint, with salt buckets')
+    .option('--v2', 'use version 2 of the mapping endpoint, with salt buckets')
     .option('--workers <number>', 'number of batches of 5,000 in flight (default: 4)', parseWorkers)
     .option('--due', 'map the due rows again')
     .option('--check-optouts', 'check which users have opted out since they were mapped, and remove their raw IDs')
@@ -87,7 +89,7 @@ export function mapCommand(io: Io): Command {
     .option('--export <file>', 'write the stored mappings as CSV; - for standard output')
     .option('--spreadsheet', "with --export: put ' before fields that a spreadsheet would evaluate as a formula")
     .option('--forget <dii>', 'delete the mapping of one person; - for a list on standard input')
-    .option('--forget-all', 'delete all mappings; asks on a terminal, expects --yes elsewhere')
+    .option('--forget-all', 'delete all mappings; asks for confirmation on a terminal, requires --yes elsewhere')
     .option('--yes', 'confirm --forget-all')
     .action(async (file: string | undefined, options: AllOptions) => {
       const job = selectJob(file, options);

@@ -11,14 +11,17 @@ import { requestDii, stringMember } from './request-dii.ts';
 import { clientError, INSUFFICIENT_CONSENT, OPTOUT, success } from './result.ts';
 import { readTcfConsent } from './tcf-consent.ts';
 
+const CONSENT = 'tcf_consent_string';
+
 export const generate: Endpoint = {
   path: '/v2/token/generate',
   roles: ['GENERATOR'],
   handle: async ({ now, participant, payload }, { rawIds, optOuts, tokens, settings }) => {
     const dii = requestDii(payload);
     if ('httpStatus' in dii) return dii;
-    const text = settings.scope === 'EUID' ? stringMember(payload, 'tcf_consent_string') : undefined;
-    const consent = text === undefined ? 'sufficient' : readTcfConsent(text);
+    // Null does not count as absent here: a CMP without an answer must not count as consent.
+    const isAsked = settings.scope === 'EUID' && payload?.[CONSENT] !== undefined;
+    const consent = isAsked ? readTcfConsent(stringMember(payload, CONSENT) ?? '') : 'sufficient';
     if (consent === 'invalid') return clientError('User consent is invalid');
     if (consent === 'insufficient') return INSUFFICIENT_CONSENT;
     const user = rawIds.firstLevel(dii.hash);

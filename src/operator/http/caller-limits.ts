@@ -1,9 +1,8 @@
 /**
- * Limits for callers who have not proved who they are, by their network address and for one process.
+ * Limits for unauthenticated callers, by network address, for one process.
  *
- * The memory is fixed: addresses are hashed into a table of counters, so a flood from many addresses costs nothing more.
- * Two addresses with the same counter share its limit. It counts in real time, not by the operator's clock, as
- * `state/rate-limit.ts` does.
+ * Memory use is fixed: addresses are hashed into a table of counters, so a flood from many addresses costs no more. Two addresses
+ * with the same counter share its limit. Like `state/rate-limit.ts`, it counts in real time, not by the operator's clock.
  */
 
 /** Who sent a request, as far as the host knows. */

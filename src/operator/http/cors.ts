@@ -1,5 +1,5 @@
 /**
- * CORS: pages of any origin may refresh, and may read every answer, errors included.
+ * CORS: pages on any origin may refresh, and may read every response, errors included.
  *
  * Cookies are never accepted. Only validate allows an `Authorization` header from a page: it serves testers. Hono's CORS
  * middleware is not used because it needs a Hono context, and a refresh does not go through Hono's router.

@@ -1,4 +1,4 @@
-/** Answers whether the state can be reached. Many probes at once, or one after the other, cost one query per second. */
+/** Tells whether the state can be reached. However many probes there are, they cost one query per second. */
 
 import type { Logger } from '../options.ts';
 import { createOutageLog } from '../outage-log.ts';

@@ -2,10 +2,9 @@
  * Response bodies too large to hold several of them in memory: a million salt buckets are 70 MB of JSON, and as much
  * again when sealed.
  *
- * One such body exists at a time in the whole operator, and it is made when its reader asks for the first chunk. A
- * participant waits for its turn with one request at a time, and at most {@link MAX_WAIT_MS}: proxies close a connection on
- * which nothing is sent. A reader loses its turn if it takes nothing for {@link MAX_IDLE_MS}, or reads so slowly that the
- * whole body would take longer than {@link MAX_READ_MS}.
+ * The whole operator has at most one such body at a time, and generates it when its reader requests the first chunk. A participant may
+ * wait for its turn with one request at a time, for at most {@link MAX_WAIT_MS}, because proxies close idle connections. A reader loses
+ * its turn if it reads nothing for {@link MAX_IDLE_MS}, or so slowly that the whole body would take longer than {@link MAX_READ_MS}.
  */
 
 import { TokenError } from '../../token/index.ts';
@@ -16,14 +15,14 @@ export interface Turns {
   /**
    * Wait for a turn.
    *
-   * @returns undefined if that participant waits for one already, or if nobody gave it back in {@link MAX_WAIT_MS}.
+   * @returns undefined if that participant is already waiting for one, or if none was released within {@link MAX_WAIT_MS}.
    */
   acquire(participant: string): Promise<Turn | undefined>;
 }
 
-/** The right to make a long body. */
+/** The right to generate a long body. */
 export interface Turn {
-  /** Give it to the next one who waits. May be called more than once. */
+  /** Pass it to the next waiting request. May be called more than once. */
   release(): void;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Finds the participant of a request, and bounds what unknown API keys cost: each of them would be a query of the database.
+ * Finds the participant of a request, and bounds the cost of unknown API keys, each of which would cause a database query.
  *
  * An unknown key is remembered for half a second. Beyond a number of unknown keys per second, keys that this process has
- * not accepted before are refused without a query. Known participants are not kept here: `identity/participants.ts` does.
+ * not accepted before are rejected without a query. Known participants are cached in `identity/participants.ts`.
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';

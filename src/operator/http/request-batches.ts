@@ -3,7 +3,7 @@
  *
  * Without batches a server reads a request, computes its answer, writes it and turns to the next one. Code that runs between system
  * calls was measured to take two to four times as long, probably because they displace it from the caches of the processor. With 32
- * connections, batches save about 40 % of the CPU time of a refresh (bench/README.md, "What was tried or weighed").
+ * connections, batches save about 40 % of the CPU time of a refresh (bench/README.md, "What was tried or considered").
  */
 
 /** More requests than these do not make the average one faster, and the first of a batch waits for the last. */

@@ -117,7 +117,7 @@ export function createRequestHandler(service: Service): (request: Request, calle
     [...PATHS].map((path) => [
       path,
       createOutageLog(logger, {
-        failure: `${path}: the database cannot serve requests; they are answered 503`,
+        failure: `${path}: the database cannot serve requests; they fail with 503`,
         recovery: `${path}: the database serves requests again`,
       }),
     ]),

@@ -1,14 +1,19 @@
 /** The rate limit that all nodes on one PostgreSQL share: see `rate-limit.ts`. */
 
-// A single file of the package: its main file imports Node's cluster module. The types come with the main file only.
-// @ts-expect-error
-import postgres from 'rate-limiter-flexible/lib/RateLimiterPostgres.js';
-import type { Database, Value } from '../../database/index.ts';
+import type { Database } from '../../database/index.ts';
 import type { Logger } from '../options.ts';
 import { createOutageLog } from '../outage-log.ts';
-import { memoryRateLimit, type RateLimit, rateLimitOf } from './rate-limit.ts';
+import { memoryRateLimit, type RateLimit } from './rate-limit.ts';
 
-const RateLimiterPostgres = postgres as typeof import('rate-limiter-flexible').RateLimiterPostgres;
+// Counts by the clock of the database alone: a node whose clock is ahead would start a second that ends later on all other nodes.
+// A second that ends far in the future was started before that clock was set back.
+const COUNT = `INSERT INTO tessera_rate_limits AS stored (key, points, expire)
+  VALUES ($1, 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + 1000)
+  ON CONFLICT (key) DO UPDATE SET (points, expire) = (
+    SELECT CASE WHEN has_ended THEN 1 ELSE stored.points + 1 END, CASE WHEN has_ended THEN excluded.expire ELSE stored.expire END
+    FROM (SELECT stored.expire NOT BETWEEN excluded.expire - 999 AND excluded.expire + 60000 AS has_ended) AS second
+  )
+  RETURNING points, expire - (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "waitMs"`;
 
 // A database that can be read but not written still answers mapping requests, so it must not stop them here.
 const withFallback = (shared: RateLimit, own: RateLimit, logger: Logger | undefined): RateLimit => {
@@ -31,26 +36,13 @@ const withFallback = (shared: RateLimit, own: RateLimit, logger: Logger | undefi
 };
 
 /**
- * Create a rate limit that all nodes on one PostgreSQL share. Its table is one of `tables.ts`. While the database cannot write,
- * it counts in the memory of this process.
+ * Create a rate limit that all nodes on one PostgreSQL share. There is one row for each participant. While the database cannot
+ * write, it counts in the memory of this process.
  */
 export function databaseRateLimit(database: Database, perSecond: number, logger?: Logger): RateLimit {
-  const limiter = new RateLimiterPostgres({
-    storeClient: {
-      query: async ({ text, values }: { text: string; values: Value[] }) => {
-        const rows = await database.query(text, values);
-        return { rows, rowCount: rows.length };
-      },
-    },
-    // Tells the package to call `query` directly instead of acquiring a connection first.
-    storeType: 'pool',
-    points: perSecond,
-    duration: 1,
-    tableName: 'tessera_rate_limits',
-    tableCreated: true,
-    keyPrefix: '',
-    // There is one row for each participant, so expired rows need no clearing.
-    clearExpiredByTimeout: false,
-  });
-  return withFallback(rateLimitOf(limiter), memoryRateLimit(perSecond), logger);
+  const take = async (key: string): Promise<number | undefined> => {
+    const [row] = await database.query<{ points: number; waitMs: number }>(COUNT, [key]);
+    return row!.points > perSecond ? row!.waitMs : undefined;
+  };
+  return withFallback({ take }, memoryRateLimit(perSecond), logger);
 }

@@ -19,10 +19,11 @@ export interface EnvelopeStore {
 }
 
 /**
- * How long an envelope is remembered, ms: twice the window in which its time is accepted, and a minute more, because the nodes
- * on a database remember it by clocks that differ.
+ * How long an envelope is remembered, ms. A node accepts it while its clock differs by less than 120 s from the time inside. So the
+ * node that stores it may be 120 s behind, the one that removes it 120 s ahead, and a third one accepts it until its clock, 120 s
+ * behind, is 120 s late: four times the window.
  */
-const ENVELOPE_MS = 300_000;
+const ENVELOPE_MS = 480_000;
 
 /** Create a store in the memory of this process. */
 export function memoryEnvelopes(): EnvelopeStore {

@@ -10,8 +10,8 @@ import { TokenError } from '../../token/index.ts';
 import type { Logger } from '../options.ts';
 import type { KeyStore, StoredGeneration } from './state.ts';
 
-// The margins of the schedule are for smaller differences.
-const MAX_DIFFERENCE_SECONDS = 600;
+/** A machine changes generations if its clock differs by at most this from that of the database, s. The schedule has margins for it. */
+export const MAX_DIFFERENCE_SECONDS = 600;
 
 const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "databaseTime"';
 

@@ -17,20 +17,15 @@ export interface RateLimit {
   take(key: string): Promise<number | undefined>;
 }
 
-/** Adapt a limiter of the package. */
-export const rateLimitOf = (limiter: { consume(key: string): Promise<unknown> }): RateLimit => ({
-  take: async (key) => {
-    try {
-      await limiter.consume(key);
-      return undefined;
-    } catch (rejection) {
-      if (rejection instanceof Error) throw rejection;
-      return (rejection as { msBeforeNext: number }).msBeforeNext;
-    }
-  },
-});
-
 /** Create a rate limit that counts in the memory of this process. */
 export function memoryRateLimit(perSecond: number): RateLimit {
-  return rateLimitOf(new RateLimiterMemory({ points: perSecond, duration: 1 }));
+  const limiter = new RateLimiterMemory({ points: perSecond, duration: 1 });
+  return {
+    take: (key) =>
+      limiter.consume(key).then(
+        () => undefined,
+        // Its only rejection.
+        ({ msBeforeNext }: { msBeforeNext: number }) => msBeforeNext,
+      ),
+  };
 }

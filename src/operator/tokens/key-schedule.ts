@@ -65,7 +65,7 @@ export async function prepareGenerations(
   if (wanted < newest)
     throw new TokenError(
       'storage_failed',
-      `keyGeneration: expected ${newest} or more, since the database has announced that generation, or none, got ${wanted}`,
+      `keyGeneration: expected none, or ${newest} or more, because the database has announced that generation, got ${wanted}`,
     );
   // Those between, too: after the restore of an older backup, tokens under them may be alive.
   const missing = Array.from({ length: wanted - newest }, (_, index) => newest + 1 + index);

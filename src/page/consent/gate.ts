@@ -78,7 +78,7 @@ export function allOf(...gates: readonly ConsentGate[]): ConsentGate {
 function warnOf(i: number, answer: unknown, thrown: readonly unknown[]): void {
   const got = answer === null ? 'null' : `a ${typeof answer}`;
   const what = thrown.length ? 'failed' : `expected boolean or a promise of one, got ${got}`;
-  console.warn(`[tessera] allOf: gate ${i + 1}: ${what}; that is no consent`, ...thrown);
+  console.warn(`[tessera] allOf: gate ${i + 1}: ${what}; this counts as a refusal`, ...thrown);
 }
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>

@@ -15,10 +15,13 @@ import { showList } from './list.ts';
 import { createParts } from './parts.ts';
 import { CSS } from './style.ts';
 import { durationText, reportText } from './text.ts';
-import { changeView, KEYS, type ViewAction, type ViewState, viewOf } from './view.ts';
+import { changeView, KEYS, SPANS, type ViewAction, type ViewState, viewOf } from './view.ts';
 import { watchSession } from './watch.ts';
 
-/** The element. Its attributes: `name` (of the session; default `tessera`), `label` (of this tab), `span` (s, default 120), `docked`. */
+/**
+ * The element. Its attributes: `name` (of the session; default `tessera`), `label` (of this tab), `span` (s; default 120, at most
+ * 30 days), `docked`.
+ */
 export interface InspectorElement extends HTMLElement {
   /** What to record. Recording begins when it is set. */
   session: Session | undefined;
@@ -108,7 +111,7 @@ class TesseraInspector extends Base implements InspectorElement {
     if (this.shadowRoot) this.#watch();
     else this.#build();
     const span = Number(this.getAttribute('span'));
-    if (span > 0) this.#view = { spanMs: span * 1000, panMs: 0 };
+    if (span > 0) this.#view = { spanMs: Math.min(span * 1000, SPANS.at(-1)!), panMs: 0 };
     const name = this.getAttribute('name') ?? 'tessera';
     this.#lanes = connectLanes(
       name,
@@ -212,7 +215,7 @@ class TesseraInspector extends Base implements InspectorElement {
       (next.reason === 'in_progress'
         ? `${next.action} in progress`
         : `next: ${next.action}${when} (${REASONS[next.reason]})`);
-    this.#find('.now span').textContent = step ?? 'no session yet';
+    this.#find('.now span').textContent = step ?? (this.#session ? 'closed' : 'no session yet');
   }
 
   async #copy(): Promise<void> {

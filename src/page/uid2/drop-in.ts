@@ -1,8 +1,8 @@
 /**
- * The transitions of one drop-in: what `init`, `setIdentity`, `disconnect`, `abort` and changes of the session do.
+ * The transitions of one drop-in: what `init`, `setIdentity`, `disconnect`, `abort` and session changes do.
  *
- * It connects the session with the places and the callbacks. `precedence.ts` decides which identity counts, `status.ts` which
- * events follow.
+ * It connects the session with the places (local storage, cookie) and the callbacks. `precedence.ts` decides which identity wins,
+ * `status.ts` which events are emitted.
  */
 
 import { createDatedStore } from '../../session/dated-store.ts';
@@ -54,13 +54,13 @@ const keep = (
   places.write({ cookie: isShared ? value : undefined, local: isLocal ? value : undefined }, options, ownsCookie);
 };
 
-/** Keep what the page does now, before it is recorded: the page may be gone before the database has answered. */
+/** Store the page's action in the places before it is recorded: the page may be closed before the database responds. */
 const keepAct = (dropIn: DropIn, { records }: Started, answer: Claim['answer'], ownsCookie?: boolean): void => {
   const actAt = records.expectAct((answer as Partial<TokenSet>).refreshToken);
   keep(dropIn, { answer, actAt }, ownsCookie);
 };
 
-/** Make the session follow what its record does not know yet; all at once, so that no logout comes between. */
+/** Apply to the session what its record does not contain yet; all at once, so that no logout comes in between. */
 const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly Claim[]): boolean => {
   const { considered } = dropIn;
   const news = newsIn(choose(claims), records.view(), considered);
@@ -75,7 +75,7 @@ const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly 
 };
 
 /**
- * Follow what a server, another host or another tab has put into the places, if it is newer than the record.
+ * Adopt what a server, another host or another tab has put into the places, if it is newer than the record.
  *
  * @returns whether it is.
  */
@@ -93,12 +93,13 @@ const announce = (dropIn: DropIn, state: Started): void => {
   dropIn.told = now;
   state.isInvalid = false;
   const identity = identityOf(dropIn);
-  for (const event of events) callbacks.emit(event, identity);
+  // The legacy callbacks come first, as in the UID2 SDK.
   if (isInvalid || events.length > 0)
     callbacks.emitLegacy(isInvalid ? 'invalid' : statusBetween(before, now), now.token);
+  for (const event of events) callbacks.emit(event, identity);
 };
 
-/** Something may have changed in the session, or in the options: bring the places and the callbacks into step. */
+/** The session or the options may have changed: update the places and emit events. */
 export function update(dropIn: DropIn): void {
   const { state } = dropIn;
   if (!isSettled(state) || followPlaces(dropIn)) return;
@@ -111,8 +112,8 @@ export function update(dropIn: DropIn): void {
 /**
  * Start, or start again with other options or another identity. Nothing changes if an option is wrong.
  *
- * @param page  what the page supplies: the body of a generate answer, or undefined.
- * @throws {TypeError} for a wrong option.
+ * @param page  what the page supplies: the body of a generate response, or undefined.
+ * @throws {TypeError} for an invalid option.
  */
 export function start(dropIn: DropIn, options: InitOptions, page?: unknown): void {
   const { product, considered } = dropIn;
@@ -132,21 +133,21 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     considered.add(offer.refreshToken);
     // The login comes after a logout, even if the clock was set back.
     if (newest?.answer === 'logout') records.expectAct(offer.refreshToken, newest.actAt + 1);
-    // Where nothing else is known, the page may be gone before the database has answered.
+    // If nothing else is known, store it now: the page may be closed before the database responds.
     if (fromPage && !newest) keep(dropIn, { answer: offer, actAt: BEFORE_ALL_ACTS });
   }
   const session = createSession({
     baseUrl,
     name,
     store: records,
-    // The session refuses a set that it knows, or knows the logout of: the page may come from a cache.
+    // The session ignores a set that it has had before, or that a logout has ended: the page may come from a cache.
     tokens: offer && toWire(offer),
     retry: { firstMs: options.refreshRetryPeriod },
   });
   const state: Started = { name: 'reading', session, records, claims, isInvalid: !!page && !fromPage };
   dropIn.state = state;
   const isCurrent = () => dropIn.state === state;
-  // A database that hangs holds up neither a copy nor a tombstone.
+  // A database that hangs does not delay a copy or a tombstone.
   if (claims.length > 0)
     setTimeout(() => isCurrent() && state.name === 'reading' && announce(dropIn, state), RECORD_WAIT_MS);
   session.subscribe(() => update(dropIn));
@@ -160,7 +161,7 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
 }
 
 /**
- * Supply another identity, as the page's own act.
+ * Supply another identity, as an action of the page.
  *
  * @throws {Error} before `init`.
  */

@@ -34,8 +34,8 @@ const checkOptions = (given: InitOptions): void => {
 const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions => {
   checkOptions(given);
   const { identity, callback, ...more } = given;
-  const { state, options: before } = dropIn;
-  // An own member: a link may set `Object.prototype.baseUrl` on a page whose library parses a query into objects.
+  const { state, options: before, told, callbacks } = dropIn;
+  // Read own members only: on a page whose library parses a query into objects, a link may set `Object.prototype.baseUrl`.
   const options = { baseUrl: undefined, ...base, ...more };
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
   const needsStart =
@@ -46,7 +46,9 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   if (needsStart) start(dropIn, options, identity);
   dropIn.options = options;
   update(dropIn);
-  if (callback) dropIn.callbacks.addLegacy(callback);
+  // As in the UID2 SDK, a later call completes too; the first one does once the record is known.
+  if (told) callbacks.emit('InitCompleted', identityOf(dropIn));
+  if (callback) callbacks.addLegacy(callback);
   dropIn.places.writeOptions(options);
   return options;
 };
@@ -74,12 +76,20 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     },
     getAdvertisingToken: () => getIdentity()?.['advertising_token'] as string | undefined,
     getAdvertisingTokenAsync: async () => {
-      // A good token does not wait for the record.
-      const token = whenStarted((known) => known.token);
-      if (token) return token;
-      await dropIn.firstRead;
-      if (!isStarted(dropIn.state)) throw new Error('aborted');
-      return dropIn.state.session.getToken();
+      for (;;) {
+        // Return a valid token without waiting for the record.
+        const token = whenStarted((known) => known.token);
+        if (token) return token;
+        await dropIn.firstRead;
+        const { state } = dropIn;
+        if (!isStarted(state)) throw new Error('aborted');
+        try {
+          return await state.session.getToken();
+        } catch (error) {
+          // If a later `init` has replaced the session, its token counts.
+          if (dropIn.state === state) throw error;
+        }
+      }
     },
     setIdentity: (identity) => setIdentity(dropIn, identity),
     getIdentity,
@@ -101,7 +111,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
 
 const doNothing = (): void => {};
 
-/** The methods on a server: of a drop-in that never starts, so nobody is signed in. */
+/** The methods on a server: those of a drop-in that never starts, so nobody is signed in. */
 const createMethodsOnServer = (product: Product): Uid2 => ({
   ...createMethods(createDropIn(product, []), doNothing),
   callbacks: [],
@@ -159,7 +169,7 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
   const { earlier } = dropIn.places;
   /** Start as an earlier page did, unless this page has started by itself. */
   const bootstrap = () => {
-    // Damaged options are as none.
+    // Ignore damaged options.
     if (earlier && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlier, {}));
   };
   const sdk = createMethods(dropIn, bootstrap);

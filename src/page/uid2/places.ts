@@ -1,15 +1,14 @@
 /**
- * The places outside the session's own database where an identity lies: local storage, and a first-party cookie that
+ * The places outside the session's own database where an identity is stored: local storage, and a first-party cookie that
  * servers read. The only file that knows keys, cookie names, domains and paths.
  *
- * It must not know which value counts. Nothing here throws: storage that is refused, full or damaged reads as empty.
+ * It must not know which value wins. Nothing here throws: storage that is blocked, full or damaged is read as empty.
  */
 
-import { readDocument } from '../../session/read-document.ts';
-import { writeDocumentCookie } from '../clobbering.ts';
+import { readDocumentCookie, writeDocumentCookie } from '../clobbering.ts';
 import type { CookieOptions, Identity, InitOptions, Product } from './types.ts';
 
-/** The options that are left for a later page. A page may pass more to `init`, such as an email address. */
+/** The options that are stored for a later page. A page may pass more to `init`, such as an email address. */
 const OPTION_NAMES = [
   'baseUrl',
   'refreshRetryPeriod',
@@ -82,7 +81,7 @@ export function createPlaces(product: Product): Places {
 
   /** The encoded values of the cookie: one for each domain and path that has it. */
   const readCookies = (): string[] =>
-    (tryTo(() => readDocument('cookie') as string) ?? '')
+    (tryTo(readDocumentCookie) ?? '')
       .split('; ')
       .filter((row) => row.startsWith(`${cookieName}=`))
       .map((row) => row.slice(cookieName.length + 1));
@@ -91,14 +90,14 @@ export function createPlaces(product: Product): Places {
   const setCookie = (text: string, expiresAt: unknown, attributes: string): void => {
     const expires = new Date(expiresAt as number).toUTCString();
     const secure = location.protocol === 'https:' ? ';secure' : '';
-    // The Cookie Store API is missing in supported browsers, and asynchronous.
+    // The Cookie Store API is asynchronous, and some supported browsers lack it.
     tryTo(() => writeDocumentCookie(`${cookieName}=${text}${attributes};expires=${expires};samesite=lax${secure}`));
   };
 
   const earlier = parseLocal(optionsKey) as InitOptions | undefined;
   const cookiePlaceOf = (options: InitOptions | undefined) => (options?.useCookie ? attributesOf(options) : undefined);
 
-  /** Where this page, or the one before, has put the cookie. */
+  /** The attributes with which this page, or an earlier one, has set the cookie. */
   let cookiePlace = cookiePlaceOf(earlier);
 
   return {
@@ -115,7 +114,7 @@ export function createPlaces(product: Product): Places {
       const text = cookie ? encodeURIComponent(JSON.stringify(cookie)) : '';
       const former = cookiePlace;
       cookiePlace = cookiePlaceOf(options);
-      // A cookie of another path is invisible from here.
+      // This page cannot see a cookie with another path.
       const isStale = readCookies().join() !== text || (!text && options.cookiePath);
       if ((former && former !== cookiePlace) || (ownsCookie && isStale)) {
         const place = attributesOf(options);

@@ -1,10 +1,9 @@
 /**
- * Which of several identities counts: that of the page, the cookie that a server has set, our own copy, what the UID2 SDK has
- * left, the tombstone of a logout or an opt-out, and the session's record. Pure, but for the clock, which is read only to refuse
- * a hostile time.
+ * Which of several identities wins: the page's, the cookie that a server has set, the drop-in's copy, what the UID2 SDK has left, the
+ * tombstone of a logout or an opt-out, and the session's record. Pure, except that the clock is read to reject implausible times.
  *
- * A copy or tombstone of ours has the member `tessera`: the time of the act (login, logout, opt-out) behind it, epoch ms. Among
- * copies, tombstones and the record the newest act wins. A value without that member comes from the page, a server or the UID2 SDK.
+ * The drop-in's copies and tombstones have the member `tessera`: the time of their act (login, logout, opt-out), epoch ms. Among
+ * copies, tombstones and the record, the newest act wins. A value without that member comes from the page, a server or the UID2 SDK.
  */
 
 import type { DatedRecord } from '../../session/dated-store.ts';
@@ -13,7 +12,7 @@ import { type Answer, parsePlainAnswer, type TokenSet, toWire } from '../../toke
 import { type Found, tryTo } from './places.ts';
 import type { Identity } from './types.ts';
 
-/** What somebody says of the user: a set, or that the user has opted out or logged out. */
+/** A statement about the user: a set, or that the user has opted out or logged out. */
 export interface Claim {
   readonly answer: Answer | 'logout';
   /** Time of the act behind it, epoch ms. */
@@ -23,10 +22,10 @@ export interface Claim {
 /** The time of what a server or the UID2 SDK says: later than every known time, earlier than what the page says. */
 const AFTER_ALL_ACTS = Number.MAX_VALUE;
 
-/** The time of a copy whose act has none: it counts only where nothing else is known. */
+/** The time of a copy whose act has none: such a copy is used only if nothing else is known. */
 export const BEFORE_ALL_ACTS = 1;
 
-/** A time further ahead is hostile, ms. By a clock that was set back to 1970, copies of today are decades ahead. */
+/** A time further ahead is rejected, ms. To a clock that was set back to 1970, today's copies are decades ahead. */
 const HUNDRED_YEARS_MS = 3.2e12;
 
 /** Tell whether a claim has the time of its act. */
@@ -46,7 +45,7 @@ export function claimOf({ from, value }: Found): Claim | undefined {
   const answer = status === 'logout' && tessera ? status : tryTo(() => parsePlainAnswer(value));
   const undated = from === 'page' ? Number.POSITIVE_INFINITY : AFTER_ALL_ACTS;
   const actAt = !tessera ? undated : typeof tessera === 'number' ? tessera : BEFORE_ALL_ACTS;
-  // No later act could outrank a hostile time.
+  // Reject such a time: no later act could be newer.
   const isHostile = tessera && actAt > Date.now() + HUNDRED_YEARS_MS;
   return answer && !isHostile ? { answer, actAt } : undefined;
 }
@@ -65,7 +64,7 @@ export function claimsIn(found: readonly Found[], isCookieMode = false): Claim[]
   });
 }
 
-/** The claims that count. */
+/** The claims that win. */
 export interface Choice {
   /** The newest copy or tombstone. Behind a tombstone no token is given out until the record has been read. */
   readonly newest?: Claim | undefined;
@@ -76,7 +75,7 @@ export interface Choice {
 /** When the set of a claim expires; NaN for a tombstone. */
 const expiryOf = ({ answer }: Claim): number => Number((answer as TokenSet).expiresAt);
 
-/** Choose the claims that count. */
+/** Choose the claims that win. */
 export function choose(claims: readonly Claim[]): Choice {
   const sorted = [...claims].sort((one, other) => other.actAt - one.actAt || expiryOf(other) - expiryOf(one));
   return {
@@ -120,9 +119,9 @@ export function newsIn(
   const recordAt = record ? (record.actAt ?? AFTER_ALL_ACTS) : 0;
   const news: Claim[] = [];
   if (newest) {
-    // An opt-out without a time is news once.
+    // An opt-out without a time is adopted once.
     const isNewer = newest.actAt > recordAt && (isDated(newest) || !record?.optedOut);
-    // Of one login, the later set is the one that was refreshed.
+    // For the same login, the later set is the refreshed one.
     const isRefreshed = newest.actAt === recordAt && expiryOf(newest) > Number(record?.set?.expiresAt);
     if (isNewer || isRefreshed) news.push(newest);
   }

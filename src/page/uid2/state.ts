@@ -1,6 +1,6 @@
 /**
- * The state of one drop-in: idle until `init`, reading until the session's record is known, ready, closed by `abort`; and
- * what can be told of it. Nothing here changes the state.
+ * The state of one drop-in: idle until `init`, reading until the session's record is known, ready, closed by `abort`; and functions
+ * that read it. Nothing here changes the state.
  */
 
 import type { DatedStore } from '../../session/dated-store.ts';
@@ -15,13 +15,13 @@ import type { Identity, InitOptions, Product } from './types.ts';
 
 /** `init` has been called. */
 export interface Started {
-  /** `reading`: what the session has stored is not known yet. */
+  /** `reading`: the session's record is not known yet. */
   name: 'reading' | 'ready';
   readonly session: Session;
   readonly records: DatedStore;
   /** What counts until the record has it: what the page has supplied and what the places held. Then what the record says. */
   claims: readonly Claim[];
-  /** The page has supplied a malformed identity: to be told with the next announcement. */
+  /** The page has supplied a malformed identity: report it with the next event. */
   isInvalid: boolean;
 }
 
@@ -72,7 +72,7 @@ export function knownNow(dropIn: DropIn): Known {
   return describe(phaseOf(held, at), tokenAt(held, at), held.set?.endsAt, now);
 }
 
-/** Return the whole identity whose token is in force, or null. */
+/** Return the complete identity if its token is valid, or null. */
 export function identityOf(dropIn: DropIn): Identity | null {
   const { state } = dropIn;
   const { token } = knownNow(dropIn);

@@ -1,6 +1,5 @@
 /**
- * What pages are told: the condition of the identity, the legacy statuses that name it, and the events between two
- * conditions. Pure.
+ * What the drop-in reports to pages: the condition of the identity, its legacy status, and the events between two conditions. Pure.
  */
 
 import type { Phase } from '../../session/index.ts';
@@ -21,9 +20,9 @@ export type LegacyStatus = keyof typeof LEGACY;
 
 /**
  * - `empty`: no identity.
- * - `established`: a token may be given out, and can be refreshed.
- * - `expired`: the token has expired, a refresh may bring another.
- * - `ended`: the refresh token is at its end; a token that is still good lives out its time.
+ * - `established`: there is a valid token, and it can be refreshed.
+ * - `expired`: the token has expired; a refresh may bring another.
+ * - `ended`: the refresh token is no longer accepted; a token that is still valid stays until it expires.
  * - `optedOut`: the user has opted out.
  */
 export type Condition = Exclude<LegacyStatus, 'refreshed' | 'invalid'>;
@@ -47,7 +46,7 @@ export function describe(phase: Phase, token: string | undefined, endsAt: number
   return { condition: token ? 'established' : 'expired', token };
 }
 
-/** Tell whether there is an identity that is in force or can be refreshed. */
+/** Tell whether there is an identity that is valid or can be refreshed. */
 export function isAvailable({ condition }: Known): boolean {
   return condition === 'established' || condition === 'expired';
 }

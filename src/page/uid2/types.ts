@@ -3,7 +3,7 @@
 /** The two products of one protocol. */
 export type Product = 'uid2' | 'euid';
 
-/** The body of a generate answer, with its wire names. */
+/** The body of a generate response, with its wire names. */
 export type Identity = Readonly<Record<string, unknown>>;
 
 /** Events of the drop-in's callbacks. */
@@ -36,7 +36,7 @@ export interface CookieOptions {
 
 /** Options of `init`. */
 export interface InitOptions extends CookieOptions {
-  /** The body of a generate answer. */
+  /** The body of a generate response. */
   identity?: unknown;
   /** Default: the production service of the product. */
   baseUrl?: string | undefined;
@@ -50,14 +50,14 @@ export interface InitOptions extends CookieOptions {
 export interface Uid2 {
   callbacks: Callback[];
   /**
-   * Start, or continue with other options. A later call keeps the options that it leaves out.
+   * Start, or continue with other options. A later call keeps the options that it leaves out, and emits `InitCompleted` too.
    *
-   * @throws {TypeError | RangeError} for a wrong option.
+   * @throws {TypeError | RangeError} for an invalid option.
    */
   init(options: InitOptions): void;
-  /** Return the token in force, or undefined. Before `init`: the one that is stored where the UID2 SDK keeps it. */
+  /** Return the current token, or undefined. Before `init`: the token that is stored where the UID2 SDK keeps it. */
   getAdvertisingToken(): string | undefined;
-  /** Resolve with the token in force, or with the one that a pending refresh brings. Rejects if there is none. */
+  /** Resolve with the current token, or with that of a pending refresh. Rejects if there is none. */
   getAdvertisingTokenAsync(): Promise<string>;
   /**
    * Supply another identity.
@@ -65,11 +65,11 @@ export interface Uid2 {
    * @throws {Error} before `init`.
    */
   setIdentity(identity: unknown): void;
-  /** Return the whole identity whose token is in force, or null. */
+  /** Return the complete identity if its token is valid, or null. */
   getIdentity(): Identity | null;
   /** Tell whether a new identity must be generated; undefined before `init`. False after an opt-out. */
   isLoginRequired(): boolean | undefined;
-  /** Tell whether an identity is in force or can be refreshed; undefined before `init`. */
+  /** Tell whether an identity is valid or can be refreshed; undefined before `init`. */
   isIdentityAvailable(): boolean | undefined;
   /** Tell whether the user has opted out; undefined before `init`. */
   hasOptedOut(): boolean | undefined;

@@ -2,29 +2,29 @@
  * The channel between a page and the app around it (the host): finds the host's object, sends and receives messages, and matches
  * answers to requests.
  *
- * It knows nothing of sessions: `webview.ts` decides what a message means. Host objects are recognised by their shape; nothing
- * of React Native, WebKit, Android or Capacitor is imported.
+ * It knows nothing about sessions: `webview.ts` interprets messages. Host objects are recognised by their shape; nothing is imported
+ * from React Native, WebKit, Android or Capacitor.
  */
 
 /** The envelope. The receiver ignores unknown members. */
 export interface Message {
-  /** Version: 1. Others are refused. */
+  /** Version: 1. Others are rejected. */
   readonly v: number;
   /** `tessera`: the channel may carry other messages. */
   readonly ns: string;
   /** A `req` expects a `res` with the same `id`; an `evt` expects nothing. */
   readonly kind: 'req' | 'res' | 'evt';
   readonly id?: string | undefined;
-  /** How many logins and logouts the sender knows of. A message with fewer than the receiver knows is late, and refused. */
+  /** How many logins and logouts the sender knows of. A message with fewer than the receiver knows of is late and is rejected. */
   readonly gen: number;
   /** In both directions `hello`; to the host `get`, `changed`; to the page `get`, `set`, `clear`. */
   readonly type: string;
   readonly body?: unknown;
-  /** In a `res`: why the request was refused. */
+  /** In a `res`: why the request was rejected. */
   readonly error?: string | undefined;
 }
 
-/** The members that are used of the objects that hosts put into a page; `addListener` is that of a Capacitor plugin. */
+/** The members of hosts' objects that are used here; `addListener` belongs to Capacitor plugins. */
 interface Port {
   postMessage(message: unknown): unknown;
   onmessage?: Listener | null;
@@ -37,7 +37,7 @@ type Ports = Record<string, Port | undefined>;
 /** A host that was found. */
 interface Host {
   post(text: string): unknown;
-  /** Hear nothing more. */
+  /** Stop receiving messages. */
   leave(): void;
 }
 
@@ -85,7 +85,7 @@ const parseMessage = (text: unknown): Message | undefined => {
     const message = JSON.parse(text as string) as Message;
     return message.ns === 'tessera' ? { ...message, gen: +message.gen || 0 } : undefined;
   } catch {
-    return undefined; // a message of somebody else
+    return undefined; // another script's message
   }
 };
 
@@ -94,7 +94,7 @@ const createRequests = (timeoutMs: number, send: (type: string, id: string) => v
   const pending = new Map<string, (answer?: Message) => void>();
   return {
     pending,
-    /** Resolves with the answer; undefined for none in time, or a refusal. */
+    /** Resolves with the response; undefined if there is none in time, or an error. */
     request: (type: string) =>
       new Promise<Message | undefined>((resolve) => {
         const id = Math.random().toString();
@@ -120,7 +120,7 @@ const createRequests = (timeoutMs: number, send: (type: string, id: string) => v
 interface ChannelOptions {
   /** Name of the host's object. */
   readonly name: string;
-  /** How long a request is repeated until it is given up, ms. */
+  /** How long a request is repeated, ms. */
   readonly timeoutMs: number;
   /** The number of logins and logouts that each message carries. */
   gen(): number;
@@ -128,7 +128,7 @@ interface ChannelOptions {
   receive(message: Message): Promise<Partial<Message>>;
 }
 
-/** Create a channel that listens. There may be no host yet, or none ever. */
+/** Create a channel and listen. The host may appear later, or never. */
 export const createHostChannel = ({ name, timeoutMs, gen, receive }: ChannelOptions) => {
   let isClosed = false;
   let host: Host | undefined;
@@ -168,7 +168,7 @@ export const createHostChannel = ({ name, timeoutMs, gen, receive }: ChannelOpti
 
   return {
     send,
-    /** Send a request; resolves with the answer, or with undefined for none in time or a refusal. */
+    /** Send a request; resolves with the response, or with undefined if there is none in time, or an error. */
     request,
     isClosed: () => isClosed,
     close: () => {

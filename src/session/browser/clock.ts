@@ -1,7 +1,7 @@
 /**
  * The time on this device: it never runs behind the wall clock, and no step back of 5 s or more goes unnoticed.
  *
- * The monotonic clock may stop while the device sleeps, so it is a lower bound only: a wall clock that leaps ahead is right.
+ * The monotonic clock may stop while the device sleeps, so it is only a lower bound: a wall clock that jumps ahead is accepted.
  */
 
 import { CLOCK_TOLERANCE_MS } from '../rules/record.ts';

@@ -70,7 +70,7 @@ export async function refreshSet(
   }
   const { status, headers } = response;
   const dateMs = Date.parse(headers.get('date') ?? '') || undefined;
-  // Only a sealed answer may say success or optout: anybody on the way can write the plain text of an error.
+  // Only an encrypted response may say success or optout: anything between page and service can send a plain-text error.
   if (status >= 300 && status < 500 && ENDED.test(text)) return { result: 'ended' };
   const details = { status, retryAfterMs: parseRetryAfter(headers.get('retry-after'), dateMs) };
   if (status >= 300) {
@@ -100,7 +100,7 @@ async function readText(response: Response): Promise<string> {
   }
 }
 
-/** Open and parse the body of a 200 answer. What was opened is quoted in no error. */
+/** Decrypt and parse the body of a 200 response. No error quotes the decrypted text. */
 async function open(text: string, keyB64: string, details: TokenErrorDetails, baseUrl: string): Promise<Answer> {
   try {
     return parsePlainAnswer(JSON.parse(await openRefresh(text, keyB64)));
@@ -111,13 +111,13 @@ async function open(text: string, keyB64: string, details: TokenErrorDetails, ba
   }
 }
 
-/** Say why an answer was not opened; for the development build. */
+/** Say why a response was not decrypted; for the development build. */
 function unopenedFault(code: ErrorCode, text: string, baseUrl: string): string {
   return code === 'decrypt_failed' ? UNOPENED : MALFORMED + unsealedReason(text, baseUrl);
 }
 
 /**
- * Parse `Retry-After`, in ms: seconds, or a date of the service's clock, which counts only beside a `Date` of the same clock. By the
+ * Parse `Retry-After`, in ms: seconds, or a date by the service's clock, which is used only with a `Date` by the same clock. By the
  * clock of a device that is hours behind, the pause would be hours too long.
  */
 function parseRetryAfter(header: string | null, dateMs = Number.NaN): number | undefined {

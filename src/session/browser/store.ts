@@ -20,11 +20,11 @@ export interface Store {
    * @returns what is stored now.
    */
   update(change: (stored: unknown) => unknown): Promise<unknown>;
-  /** Begin to open what the first use needs; a failure shows at that use. A session without a consent gate calls it first. */
+  /** Begin to open what the first use needs; a failure shows on that use. A session without a consent gate calls it first. */
   open?(): void;
   /** Release connections. The value stays. */
   close?(): void;
-  /** Make the store that replaces this one for the life of the page when it fails. Default: {@link memoryStore}. */
+  /** Create the store that replaces this one for the life of the page if it fails. Default: {@link memoryStore}. */
   spare?(value: unknown): Store;
 }
 
@@ -95,7 +95,7 @@ export function indexedDbStore(name: string): Store {
           else values.put(value, NAME);
         }
         const { transaction } = values;
-        // Otherwise the browser commits only after the page has heard of the last request, and not at all if the page ends first.
+        // Without this, the browser commits only after it has notified the page of the last request, and not at all if the page ends first.
         transaction.commit();
         await promisifyRequest(transaction);
         return value;
@@ -117,7 +117,7 @@ export function memoryStore(value?: unknown): Store {
   };
 }
 
-/** The store of a page that brings none. A missing IndexedDB (Node, some webviews) is no failure. */
+/** The default store. A missing IndexedDB (Node, some webviews) is not a failure. */
 export function defaultStore(name: string): Store {
   return 'indexedDB' in globalThis ? indexedDbStore(name) : memoryStore();
 }

@@ -1,8 +1,8 @@
 /**
- * The specification of a session: given the stored record, the state of the page and the time, what holds now and what to do next.
+ * The specification of a session: derives the current state and the next action from the stored record, the page state and the time.
  *
- * Pure and deterministic. `shell.ts` calls it after every change and whenever the page, a timer or another tab gives a
- * reason to look again; nothing else decides anything. Instants are local epoch ms unless they say "service time".
+ * Pure and deterministic. `shell.ts` calls it after every change and on every event of the page, the timer or another tab; nothing else
+ * makes decisions. Instants are local epoch ms unless they say "service time".
  */
 
 import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
@@ -13,9 +13,9 @@ import { clockTrustedAt, emptyRecord, type SessionRecord, serviceTime } from './
 import { currentRetry, isUsedUp, MAX_WAIT_MS, nextAttempt, type RetryState } from './retry.ts';
 import { isOfOtherUser } from './user.ts';
 
-/** What follows from record, page and time. */
+/** The decision for a record, a page state and a time. */
 export interface Decision {
-  /** The token that may be given out. */
+  /** The token that the session may return. */
   readonly token: string | undefined;
   readonly state: SessionState;
   /** In the order in which they are emitted. */
@@ -26,7 +26,7 @@ export interface Decision {
   readonly isAttemptVoid: boolean;
   /** When to decide again at the latest; `Infinity`: after the next change. Always after `now`, unless an attempt starts. */
   readonly wakeAt: number;
-  /** A caller of `getToken` should go on waiting. */
+  /** A caller of `getToken` should keep waiting. */
   readonly isTokenExpected: boolean;
   /** The page state once the events are emitted. */
   readonly page: PageState;
@@ -35,7 +35,7 @@ export interface Decision {
 /** No instant. */
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Decide what holds at `now` and what to do. */
+/** Decide the state at `now` and what to do. */
 export function decide(stored: SessionRecord, given: PageState, now: number): Decision {
   const isForeign = isOfOtherUser(stored, given.user);
   const record = isLoaded(given) && !isForeign ? stored : emptyRecord(stored.baseUrl);
@@ -88,11 +88,11 @@ function wakeAtOf(
   now: number,
 ): number {
   return Math.min(
-    // Nobody here refreshes: past the end of the refresh token the host is asked.
+    // This page does not refresh: after the end of the refresh token, it asks the host.
     !canRefresh && set && at < set.endsAt ? set.endsAt - offsetMs : NEVER,
-    // Also with a fresh set: a call of `refresh()` may wait for the other tab.
+    // Even if the set is fresh: a call of `refresh()` may be waiting for the other tab.
     otherTabUntil > now ? otherTabUntil : NEVER,
-    // Refusals count for a day: then the service is asked again.
+    // Rejections count for a day; then the service is asked again.
     retry && isUsedUp(retry) ? retry.startedAt + MAX_WAIT_MS : NEVER,
   );
 }
@@ -106,9 +106,9 @@ function needOf(
   at: number,
 ): NeedReason | undefined {
   if (phase === 'empty' || phase === 'ended') return phase;
-  // The opt-out belongs to the set that opted out: another user may be signed in, whom `provide` knows.
+  // The opt-out belongs to the set that opted out: another user may be signed in, whose set `provide` can return.
   if (phase === 'optedOut' && !set) return page.canProvide || page.provideResult ? 'empty' : undefined;
-  // Nobody here asks the service: the host has let both tokens expire.
+  // This page does not ask the service, and the host has let both tokens expire.
   if (!page.canRefresh && set && at >= set.endsAt) return 'ended';
   return isUsedUp(retry) ? 'refused' : undefined;
 }
@@ -126,7 +126,7 @@ function planOf(
   now: number,
   isExplicit = false,
 ): AttemptPlan | undefined {
-  // The lock was taken twice in a row, with a full wait between and no message from its holder.
+  // The lock was found taken twice in a row, with a full wait in between and no message from its holder.
   const ignoresLock = page.lockRefusals >= 2 && page.otherTabUntil <= now;
   if (need) {
     if (!page.canProvide || page.provideResult === 'nobody') return undefined;
@@ -144,7 +144,7 @@ function waitOf(
   now: number,
 ): { at: number; reason: NextReason } | undefined {
   if (page.otherTabUntil > now) return { at: page.otherTabUntil, reason: 'other_tab' };
-  // `wokeUp` shortens the pause of this page to the instant of the attempt after waking: then the two are the same number.
+  // `wokeUp` shortens this page's pause to the instant of the attempt after waking, so the two are then equal.
   const isWoken = page.notBefore === page.wakeAttemptAt;
   let wait: { at: number; reason: NextReason } = { at: page.notBefore, reason: isWoken ? 'woken' : 'back_off' };
   const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;
@@ -158,7 +158,7 @@ function isSoon(wait: { reason: NextReason } | undefined): boolean {
   return wait?.reason === 'other_tab' || wait?.reason === 'woken';
 }
 
-/** The difference between what listeners were last notified of and what holds now, at service time `at`. */
+/** The events for the difference between the last emitted state and the current one, at service time `at`. */
 function eventsOf(
   { emitted: before, cause, canProvide, provideResult }: PageState,
   { set, ended, optedOut }: SessionRecord,
@@ -178,7 +178,7 @@ function eventsOf(
     const { advertisingToken, expiresAt, refreshAt } = set;
     events.push(['token', { advertisingToken, expiresAt, refreshAt, cause }]);
   } else if (!optedOut && !token && before.token && set) {
-    // The local clock alone says that the refresh token is past its end: only the service can confirm that.
+    // Only the local clock says that the refresh token has expired; the service must confirm it.
     if (ended || at < set.endsAt) events.push(['expired', { token: 'advertising' }]);
     else token = before.token;
   }
@@ -210,7 +210,7 @@ function nextOf(
   if (!isSettled(page)) return { action, reason: 'storage' };
   if (page.attempt) return { at: page.attempt.startedAt, action: page.attempt.plan.kind, reason: 'in_progress' };
   if (plan && wait) return { ...(wait.at < NEVER && { at: wait.at }), action: plan.kind, reason: wait.reason };
-  // It starts when the shell sees this. Without an instant: a state that is read twice before that is the same one.
+  // The attempt starts when the shell sees this. No instant, so that a state read twice before that is the same.
   if (plan) return { action: plan.kind, reason: 'in_progress' };
   if (phase === 'fresh' && page.canRefresh && set) {
     return { at: set.refreshAt - offsetMs, action: 'refresh', reason: 'refresh_from' };

@@ -1,7 +1,7 @@
 /**
  * What only this page knows, as one plain value, and the functions that change it: they return a new value, without I/O or clock.
- * All are pure but `wokeUp` and `attemptEnded`, which draw a random pause (`Math.random`). The value is held by the session's
- * `PageOwner` (`page-owner.ts`) and replaced there; everything that is stored belongs to `record.ts`.
+ * All are pure except `wokeUp` and `attemptEnded`, which draw a random pause (`Math.random`). The session's `PageOwner`
+ * (`page-owner.ts`) holds and replaces the value; everything that is stored belongs to `record.ts`.
  */
 
 import { isDevelopment } from '../../token/development.ts';
@@ -10,10 +10,10 @@ import type { AttemptInProgress } from './attempt-plan.ts';
 import { isSameSet, type SessionRecord } from './record.ts';
 import { type BackOff, backOffMs, WAKE_SPREAD_MS } from './retry.ts';
 
-/** Why another token is in force: set by the host, brought by `provide`, refreshed here, by another tab, or loaded. */
+/** Where the current token came from: the host, `provide`, a refresh on this page, another tab, or storage. */
 export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
 
-/** A page that was hidden for at most this long has missed no message, ms. */
+/** A page that was hidden no longer than this has missed no message, ms. */
 const SHORT_ABSENCE_MS = 2_000;
 
 /** What listeners were last notified of. */
@@ -21,7 +21,7 @@ export interface Emitted {
   readonly token?: string | undefined;
   readonly optedOut?: boolean | undefined;
   readonly ended?: boolean | undefined;
-  /** `needsTokens` was emitted for the present need. */
+  /** `needsTokens` has been emitted for the current need. */
   readonly need?: boolean | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface PageState {
   readonly isClosed: boolean;
   /** The page is frozen, or in the back/forward cache. */
   readonly isAway: boolean;
-  /** Since when it is hidden, local epoch ms; 0 if it is not. */
+  /** When the page was hidden, local epoch ms; 0 if it is visible. */
   readonly hiddenAt: number;
   readonly isVisible: boolean;
   /** Calls of `getToken` that wait for a token. */
@@ -47,16 +47,16 @@ export interface PageState {
   readonly isCurrent: boolean;
   /** The stored record has been read at least once. */
   readonly isKnown: boolean;
-  /** Calls of the host that wait for the first read; until they are applied, nothing counts as known. */
+  /** Host calls that wait for the first read; until they are applied, the record counts as unknown. */
   readonly queuedCalls: number;
   /** Writes in progress: memory may be ahead of the store. */
   readonly writes: number;
-  /** How often the page has lost track of the store. A read that began before the last time does not count. */
+  /** How often the page has lost track of the store. A read that began before the last time is ignored. */
   readonly absences: number;
   readonly attempt?: AttemptInProgress | undefined;
   /**
-   * What is known of `provide`. `nobody`: it is not asked, because nobody is signed in (it said so, or the user has logged out) or
-   * the service has refused the set that was held back after an opt-out. `failed`: its last call failed.
+   * The state of `provide`. `nobody`: it is not called, because nobody is signed in (it said so, or the user has logged out) or
+   * the service has rejected the set that was held back after an opt-out. `failed`: its last call failed.
    */
   readonly provideResult?: 'nobody' | 'failed' | undefined;
   /** How often in a row another tab has held the lock, without a message from it. */
@@ -65,13 +65,13 @@ export interface PageState {
   readonly otherTabUntil: number;
   /** Attempts of this page that have ended without a fresh set. */
   readonly fruitlessAttempts: number;
-  /** This page starts no other attempt before, local epoch ms: for attempts that leave no trace in the record. */
+  /** This page starts no attempt before this instant, local epoch ms: for attempts that leave no trace in the record. */
   readonly notBefore: number;
-  /** When this page, after it woke up, tries whatever the back-off says; 0 if it never slept. Local epoch ms. */
+  /** When this page tries after it woke up, whatever the back-off is; 0 if it never slept. Local epoch ms. */
   readonly wakeAttemptAt: number;
-  /** Cause of the set in force, for the next `token` event. */
+  /** Cause of the current set, for the next `token` event. */
   readonly cause: Cause;
-  /** The last failure; absent once another set is in force. */
+  /** The last failure; absent once there is another set. */
   readonly lastError?: TokenError | undefined;
   /** An `error` event was emitted since there was a new set: later outages are not emitted. */
   readonly isErrorEmitted: boolean;
@@ -106,12 +106,12 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
   };
 }
 
-/** Tell whether the stored record is known, and no call of the host is left out of it. */
+/** Tell whether the stored record is known and contains every host call. */
 export function isLoaded({ isCurrent, queuedCalls }: PageState): boolean {
   return isCurrent && queuedCalls === 0;
 }
 
-/** Tell whether the session may use what is stored: consent is given, and it is not closed. */
+/** Tell whether the session may use the store: consent is given, and the session is not closed. */
 export function isActive({ consent, isClosed }: PageState): boolean {
   return consent === 'granted' && !isClosed;
 }
@@ -121,25 +121,25 @@ export function isSettled(page: PageState): boolean {
   return isActive(page) && isLoaded(page) && page.writes === 0;
 }
 
-/** The record in memory changes from `before` to `after`: another set meets the need, and ends the run of failures. */
+/** The record in memory changes from `before` to `after`: another set satisfies the need and ends the series of failures. */
 export function recordAdopted(page: PageState, before: SessionRecord, after: SessionRecord, cause: Cause): PageState {
   if (isSameSet(before, after)) return page;
   // The first read finds a state; each later one, and each call of the host, is a change.
   if (!page.isKnown && cause !== 'set') return { ...page, cause };
-  // `needsTokens` was emitted already for this user: a listener that signs the user in each time would be called without end.
+  // Do not emit `needsTokens` twice for one user: a listener that signs the user in each time would be called endlessly.
   const isStillMissing = !before.set && !after.set && before.user === after.user;
   const emitted = { ...page.emitted, need: isStillMissing && page.emitted.need };
   const next = { ...page, cause, isErrorEmitted: false, lastError: undefined, provideResult: undefined, emitted };
   if (after.set) return next;
-  // The service has refused the set that was held back behind a tombstone: only the page can go on. If another tab sent it, the
-  // generation stays; a logout there would have raised it.
+  // The service has rejected the set that was held back behind a tombstone: only the page can supply another. If another tab sent
+  // it, the generation is unchanged; a logout there would have incremented it.
   const isRefused = cause === 'refresh' || after.generation === before.generation;
   if (after.optedOut && before.set && before.optedOut && isRefused)
     return { ...next, provideResult: 'nobody', lastError: optedOutError() };
-  // The service opts a user out. Another user may be signed in, whom `provide` knows.
+  // The service reports an opt-out. Another user may be signed in, whose set `provide` can return.
   if (after.optedOut && !before.optedOut && cause !== 'provide') return next;
-  // After a logout neither `provide` nor the page is asked for a set: the page itself has logged the user out. Unless it has said
-  // who has signed in since.
+  // After a logout neither `provide` nor the page is asked for a set, because the page itself has logged the user out, unless it has
+  // since named the user who signed in.
   if (after.clearedAt !== undefined && !after.user)
     return { ...next, provideResult: 'nobody', emitted: { ...emitted, need: true } };
   return next;
@@ -150,7 +150,7 @@ function optedOutError(): TokenError {
   return new TokenError('opted_out', isDevelopment ? text : undefined);
 }
 
-/** How an attempt ended, as far as this page's own waiting depends on it. */
+/** How an attempt ended, as far as it affects when this page tries again. */
 export type AttemptEnd =
   /** It ended without a failure; the record shows whether the set has changed. */
   | 'done'
@@ -171,19 +171,19 @@ export function attemptEnded(
 ): PageState {
   const idle = { ...page, attempt: undefined };
   if (end === 'other_tab') {
-    // An explicit attempt during the wait for another tab changes nothing: only a full wait counts.
+    // An explicit attempt during the wait for another tab changes nothing: only a full wait is counted.
     if (page.otherTabUntil > now) return idle;
     return { ...idle, lockRefusals: page.lockRefusals + 1, otherTabUntil: now + otherTabWaitMs };
   }
-  // Without a failure, the first three attempts follow each other at once: each may only have found out what is stored.
+  // Without a failure, the first three attempts follow at once: each may only have found out what is stored.
   const waits = end === 'failed_unrecorded' || (end === 'done' && page.fruitlessAttempts > 2);
   const notBefore = waits ? now + backOffMs(backOff, page.fruitlessAttempts) : 0;
   return { ...idle, fruitlessAttempts: page.fruitlessAttempts + 1, notBefore, lockRefusals: 0, otherTabUntil: 0 };
 }
 
 /**
- * The page has read the record again at `now`: it waits for the other tab no longer. Only a full wait counts as a refusal of
- * the lock, and a message of the other tab ends the count.
+ * The page has read the record again at `now` and no longer waits for the other tab. Only a full wait counts as a lock that is not
+ * granted, and a message from the other tab resets the count.
  */
 export function waitEnded(page: PageState, isChanged: boolean, now: number): PageState {
   const refusals = page.otherTabUntil > now ? page.lockRefusals - 1 : page.lockRefusals;
@@ -193,7 +193,7 @@ export function waitEnded(page: PageState, isChanged: boolean, now: number): Pag
 /** The page is shown, restored, thawed or online again at `now`: it tries again soon, at random. */
 export function wokeUp(page: PageState, now: number): PageState {
   const wakeAttemptAt = now + Math.random() * WAKE_SPREAD_MS;
-  // A failing `provide` keeps its back-off.
+  // The back-off of a failing `provide` is not shortened.
   const notBefore = page.provideResult === 'failed' ? page.notBefore : Math.min(page.notBefore, wakeAttemptAt);
   // The clock may have been set back meanwhile.
   const wasAway = page.hiddenAt > 0 && Math.abs(now - page.hiddenAt) > SHORT_ABSENCE_MS;
@@ -217,7 +217,7 @@ export function pageClockSetBack(page: PageState, backMs: number): PageState {
   };
 }
 
-/** Whatever is stored may have changed unseen. */
+/** The stored record may have changed without a message. */
 export function storeOutdated(page: PageState): PageState {
   return { ...page, isCurrent: false, absences: page.absences + 1 };
 }

@@ -1,6 +1,6 @@
 /**
- * The parser of what a store returned. A stored record is hostile until it is parsed: another version, another script or a
- * damaged disk may have written it.
+ * Parses what a store returned. A stored record is untrusted until it is parsed: another version, another script or a damaged disk
+ * may have written it.
  */
 
 import { kindOf, throwIf, typeFault } from '../../token/checks.ts';
@@ -9,7 +9,7 @@ import { parseTokenSet } from '../../token/token-set.ts';
 import { MAX_FINGERPRINTS, type SessionRecord } from './record.ts';
 import { parseRetry } from './retry.ts';
 
-/** No clock is off by more: one that was set back to 1970 is off by decades. */
+/** The largest plausible clock offset: a clock that was set back to 1970 is off by decades. */
 const MAX_OFFSET_MS = 100 * 365 * 86_400_000;
 /** Beyond the year 9999. */
 const MAX_INSTANT = 1e15;
@@ -17,8 +17,8 @@ const MAX_INSTANT = 1e15;
 const HASH = /^[a-z\d]{1,7}$/;
 
 /**
- * Parse what a store returned, field by field. Version 1 is converted. Of a record written by a newer version everything
- * counts but the set and the retry state, whose form this version cannot know.
+ * Parse what a store returned, field by field. Version 1 is converted. A record written by a newer version is read without its set and
+ * its retry state, whose format this version cannot know.
  *
  * @returns undefined if nothing is stored, or if the record belongs to another operator.
  * @throws {TypeError | TokenError} if the record is damaged.
@@ -28,7 +28,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
   throwIf(typeFault('stored record', 'object', stored));
   const given = stored as Record<string, unknown>;
   const { v, generation, offsetMs, signalGeneration, user } = given;
-  // Near 2^53 it could not be incremented: a logout would be written, and read as damage.
+  // A generation near 2^53 cannot be incremented: a logout would be written, and then read as damaged.
   const isCount = Number.isSafeInteger(generation) && (generation as number) < MAX_INSTANT;
   throwIf(!isCount && expectedGot('generation', 'a whole number', kindOf(generation)));
   throwIf(!Number.isFinite(offsetMs) && expectedGot('offsetMs', 'a finite number', kindOf(offsetMs)));
@@ -49,17 +49,17 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
     clearedAt: instant(given['clearedAt']),
     provideAt: instant(given['provideAt']),
     signalGeneration: Number.isSafeInteger(signalGeneration) ? (signalGeneration as number) : undefined,
-    // A record whose label is lost belongs to no known user.
+    // A record whose label cannot be read belongs to no known user.
     user: typeof user === 'string' && HASH.test(user) ? user : undefined,
     retry: set || given['optedOut'] ? parseRetry(retry) : undefined,
   };
 }
 
-/** An instant that a clock of this century may have shown; anything else reads as absent. */
+/** An instant that a device clock may have shown in this century; anything else is read as absent. */
 const instant = (value: unknown): number | undefined =>
   typeof value === 'number' && value >= 0 && value < MAX_INSTANT ? value : undefined;
 
-/** Whatever is damaged reads as none. */
+/** Damaged entries are dropped. */
 function parseFingerprints(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string').slice(0, MAX_FINGERPRINTS) : undefined;
 }

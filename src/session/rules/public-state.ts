@@ -7,22 +7,22 @@ import type { Cause } from './page-state.ts';
 import type { WaitReason } from './retry.ts';
 
 /**
- * What a session waits for.
+ * What a session is waiting for.
  *
  * - `refresh_from`: the set is fresh; it is refreshed at its `refresh_from`.
  * - `expires`: no refresh is planned; the advertising token expires.
- * - `in_progress`: a refresh or `provide` runs.
+ * - `in_progress`: a refresh or a call of `provide` is in progress.
  * - `other_tab`: another tab is refreshing.
  * - `back_off`: the random pause after a network error, a time-out, a status 408, 425, 429 or 5xx, or a failed `provide`.
  * - `retry_after`: the service asked for a pause.
  * - `budget`: many attempts in a row have failed: from the fifth on they are at least 180 s apart, from the fifteenth on 125 s. So
  *   there are at most 15 in any 30 minutes.
- * - `refused`: the service refused the set; the next attempt is 30 s, 2 min or 10 min later.
- * - `woken`: the page woke up, and tries again within 2 s.
+ * - `refused`: the service rejected the set; the next attempt is 30 s, 2 min or 10 min later.
+ * - `woken`: the page woke up, and the session tries again within 2 s.
  * - `hidden`: an attempt is due; a hidden page waits until it is shown or asked for a token.
- * - `consent`: the consent gate has not said yes.
+ * - `consent`: the consent gate has not answered `true`.
  * - `storage`: the stored record is being read or written.
- * - `page`: only the page can go on, with `setTokens`, `signIn` or `refresh`: there is no `provide`, or nobody is signed in.
+ * - `page`: the page must call `setTokens`, `signIn` or `refresh`: there is no `provide`, or nobody is signed in.
  */
 export type NextReason =
   | WaitReason
@@ -54,11 +54,11 @@ export interface SessionState {
   readonly endsAt?: number | undefined;
   /** Where the record is kept: `indexeddb`, `memory`, or the `kind` of the given store (`custom` if it has none). */
   readonly persistence: string;
-  /** What the session waits for before it can return a token. */
+  /** What the session must wait for before it can return a token. */
   readonly waitingFor?: 'consent' | 'storage' | 'provide' | 'refresh' | undefined;
-  /** The last failure; absent once another set is in force. */
+  /** The last failure; absent once there is another set. */
   readonly lastError?: TokenError | undefined;
-  /** The service's clock minus this device's, ms, if it is known to be off. */
+  /** The service's clock minus the device's clock, ms, if the device's clock is known to be off. */
   readonly clockOffsetMs?: number | undefined;
   /** What the session will do next, when, and why. Absent after `close()`. */
   readonly next?: NextStep | undefined;
@@ -66,15 +66,15 @@ export interface SessionState {
 
 /** Events and their payloads. Instants are epoch ms in the service's time. */
 export interface SessionEvents {
-  /** A different valid token is in force. */
+  /** There is a different valid token. */
   token: { advertisingToken: string; expiresAt: number; refreshAt: number; cause: Cause };
-  /** The advertising token expired with no other in its place; or the service ended the refresh token. */
+  /** The advertising token expired and there is no other, or the service ended the refresh token. */
   expired: { token: 'advertising' | 'refresh' };
   /** The service or the host says that the user has opted out. */
   optout: Record<string, never>;
   /** The page should get a new set; once per need. */
   needsTokens: { reason: NeedReason };
-  /** Something failed in the background; the session goes on. */
+  /** Something failed in the background; the session continues. */
   error: TokenError;
 }
 
@@ -84,7 +84,7 @@ export type EventName = keyof SessionEvents;
 /** An event to emit, with its payload. */
 export type SessionEvent = { [E in EventName]: readonly [event: E, payload: SessionEvents[E]] }[EventName];
 
-/** Tell whether two states show the same. */
+/** Tell whether two states have equal members. */
 export function isSameState(one: SessionState, other: SessionState): boolean {
   const { next, ...rest } = one;
   const { next: otherNext, ...otherRest } = other;

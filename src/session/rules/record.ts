@@ -9,70 +9,70 @@ import type { Held } from '../../token/phase.ts';
 import type { TokenSet } from '../../token/token-set.ts';
 import type { RetryState } from './retry.ts';
 
-/** Everything that is stored: one value, so that a token and its key are never apart. Instants are local epoch ms. */
+/** Everything that is stored: one value, so that a token and its key are never separated. Instants are local epoch ms. */
 export interface SessionRecord extends Held {
-  /** Version of this form. */
+  /** Version of the record format. */
   readonly v: 2;
   /**
-   * Incremented whenever the user may have changed: by a set that is supplied, a logout, an opt-out, a withdrawal of consent. An
-   * answer to a request of an earlier generation is late, and changes nothing.
+   * Incremented whenever the user may have changed: by a supplied set, a logout, an opt-out, a withdrawal of consent. A response to
+   * a request of an earlier generation is late and changes nothing.
    */
   readonly generation: number;
-  /** The operator that issued the set. A record of another operator reads as absent. */
+  /** The operator that issued the set. A record with another operator is read as absent. */
   readonly baseUrl: string;
   /** The service's clock minus this device's, ms; 0 if it is unknown or small. */
   readonly offsetMs: number;
   /** When the set arrived. */
   readonly receivedAt?: number | undefined;
-  /** Identify the sets that the host supplied, newest first. */
+  /** Fingerprints of the sets that the host supplied, newest first. */
   readonly fingerprints?: readonly string[] | undefined;
   /** When the user logged out or opted out; absent once a set is supplied. */
   readonly clearedAt?: number | undefined;
-  /** The generation whose token was last handed to a cache outside of the session; see {@link signalNoted}. */
+  /** The generation whose token was last handed to a cache outside the session; see {@link signalNoted}. */
   readonly signalGeneration?: number | undefined;
-  /** Whose record it is, hashed; see `user.ts`. Absent if the host gave no label. */
+  /** The hashed label of the user; see `user.ts`. Absent if the host gave no label. */
   readonly user?: string | undefined;
   /** When a tab without the Web Lock began to call `provide`; see {@link provideClaimed}. */
   readonly provideAt?: number | undefined;
-  /** Attempts to refresh; absent once they have brought a good set, or the host another one. */
+  /** Attempts to refresh; absent once one has returned a valid set, or the host has supplied another. */
   readonly retry?: RetryState | undefined;
 }
 
-/** A change of the record. It returns the record it was given if there is nothing to change. */
+/** A change of the record. Returns the same record if there is nothing to change. */
 export type Transition = (record: SessionRecord) => SessionRecord;
 
 /** A logout remembers the set that it ended for 30 days, so that a cached page cannot bring it back. */
 const LOGOUT_MEMORY_MS = 30 * 86_400_000;
 
-/** Enough for the sets that pages in a back/forward or HTTP cache may still supply. */
+/** How many fingerprints are kept: enough for the sets that pages in a back/forward or HTTP cache may still supply. */
 export const MAX_FINGERPRINTS = 32;
 
-/** A clock that differs by less counts as right: `Date` has whole seconds only, and answers travel. */
+/** A smaller difference between clocks is ignored: `Date` has a resolution of one second, and responses take time to arrive. */
 export const CLOCK_TOLERANCE_MS = 5_000;
 
-/** The part of a refresh token that identifies it and is useless as a credential. */
+/** The part of a refresh token that identifies it but is useless as a credential. */
 const fingerprintOf = (set: TokenSet): string => set.refreshToken.slice(-24);
 
-/** Tell whether the set in force is `set`, or came from it by refreshes. */
+/** Tell whether the current set is `set`, or was refreshed from it. */
 export function descendsFrom(record: SessionRecord, set: TokenSet): boolean {
   return record.set !== undefined && record.fingerprints?.[0] === fingerprintOf(set);
 }
 
-/** The record of a session that has nothing. */
+/** The record of a session without a set. */
 export function emptyRecord(baseUrl: string): SessionRecord {
   return { v: 2, generation: 0, baseUrl, offsetMs: 0 };
 }
 
 /**
- * Erase everything that identifies the user. The generation, which makes answers on their way late, the tombstone of an opt-out and
- * the clock offset stay. Every explicit action starts from this; a withdrawal of consent does no more.
+ * Erase everything that identifies the user. The generation, which is incremented so that pending responses are late, the tombstone of
+ * an opt-out and the clock offset stay. Every explicit action starts with this; a withdrawal of consent does nothing else.
  */
 export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, signalGeneration }) => ({
   ...emptyRecord(baseUrl),
   generation: generation + 1,
   offsetMs,
   optedOut,
-  // The signal of the user who leaves may still be in that cache.
+  // The cache may still contain the previous user's signal.
   signalGeneration,
 });
 
@@ -80,13 +80,13 @@ export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, si
  * The host supplies a set at `now`. Behind a tombstone the set is held back: the phase stays `optedOut` until the service
  * accepts it. A set that the service has ended, supplied again for the same user, changes nothing.
  *
- * @param user  whose set it is, hashed; without it the record belongs to no known user.
- * @param keepsAttempts  count the attempts with the previous set for this one too, but not the refusals. Behind a tombstone they
- *   always count. Otherwise a service that refuses every set would be asked without end.
+ * @param user  the user's hashed label; without it the record belongs to no known user.
+ * @param keepsAttempts  count the attempts with the previous set for this one too, but not the rejections. Behind a tombstone they
+ *   always count; otherwise, a service that rejects every set would be called endlessly.
  */
 export function setByHost(set: TokenSet, now: number, user?: string, keepsAttempts = false): Transition {
   return (record) => {
-    // A host may answer each `needsTokens` from a cache: the service would be sent the same set without end.
+    // A host may answer each `needsTokens` from a cache; the same set would then be sent to the service endlessly.
     if (record.ended && record.user === user && isSameSet(record, { ...record, set })) return record;
     const fingerprint = fingerprintOf(set);
     const others = (record.fingerprints ?? []).filter((known) => known !== fingerprint);
@@ -106,9 +106,9 @@ export function setByRefreshingHost(set: TokenSet, now: number, user?: string): 
 }
 
 /**
- * `provide` returns a set. It is late if the record has changed since `asked`, the record at the time of the question.
+ * `provide` returns a set. It is late if the record has changed since `asked`, the record at the time of the call.
  *
- * @param user  of the page that asked, hashed. Default: the user for whom the record waits for a set.
+ * @param user  the hashed label of the calling page. Default: the user for whom the record waits for a set.
  */
 export function setByProvide(asked: SessionRecord, user = asked.user): (set: TokenSet, now: number) => Transition {
   return (set, now) => ifSameSet(asked, setByHost(set, now, user, true));
@@ -134,12 +134,12 @@ export function loggedOut(now: number, forget = false): Transition {
   };
 }
 
-/** The user has opted out at `now`: tokens and fingerprints go, the tombstone stays. */
+/** The user has opted out at `now`: erase tokens and fingerprints, keep a tombstone. */
 export function optedOut(now: number): Transition {
   return (record) => ({ ...erased(record), optedOut: true, clearedAt: now });
 }
 
-/** A cache outside of the session is given the token of the present user; without a user, it holds none any more. */
+/** A cache outside the session gets the current user's token; without a user, it no longer holds one. */
 export const signalNoted: Transition = (record) => {
   const signalGeneration = record.set && !record.optedOut ? record.generation : undefined;
   return signalGeneration === record.signalGeneration ? record : { ...record, signalGeneration };
@@ -175,8 +175,8 @@ export function isSameSet(one: SessionRecord, other: SessionRecord): boolean {
 }
 
 /**
- * The service's time at `now`, as far as it is known. `Infinity` if this device's clock was set back since the set
- * arrived while no page was open: nobody can tell by how much, so no token counts as good.
+ * The service's time at `now`, as far as it is known. `Infinity` if this device's clock was set back while no page was open, after the
+ * set arrived: the size of the step is unknown, so no token counts as valid.
  */
 export function serviceTime({ receivedAt = 0, offsetMs }: SessionRecord, now: number): number {
   return now + CLOCK_TOLERANCE_MS < receivedAt ? Number.POSITIVE_INFINITY : now + offsetMs;
@@ -190,12 +190,12 @@ export function clockTrustedAt({ receivedAt = 0 }: SessionRecord): number {
 /**
  * This device's clock was set back by `backMs`: correct what was measured by it, for all tabs.
  *
- * @param seen  the record of the tab that noticed. Where several tabs notice, the first correction counts.
+ * @param seen  the record of the tab that noticed. If several tabs notice, only the first correction is applied.
  */
 export function clockSetBack(seen: SessionRecord, backMs: number): Transition {
   return (record) => {
     const { retry, receivedAt = 0, offsetMs } = record;
-    // The offset too: a record that has lost its time of receipt shows by nothing else that it was corrected.
+    // The offset too: in a record without a time of receipt, nothing else shows that it was corrected.
     if (receivedAt !== (seen.receivedAt ?? 0) || offsetMs !== seen.offsetMs) return record;
     return {
       ...record,

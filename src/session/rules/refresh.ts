@@ -1,7 +1,7 @@
 /**
- * The transitions of a refresh: an attempt starts, fails, or is answered. No I/O and no clock. All are pure, as in `record.ts`, but
- * the one that `refreshFailed` returns: its pause is random, so memory and store would differ if both applied it. Only the store
- * does, and memory adopts what was written.
+ * The transitions of a refresh: an attempt starts, fails, or gets a response. No I/O and no clock. All are pure, as in `record.ts`,
+ * except the one that `refreshFailed` returns: its pause is random, so memory and store would differ if both applied it. Only the
+ * store applies it, and memory adopts what was written.
  */
 
 import type { TokenError } from '../../token/errors.ts';
@@ -9,7 +9,7 @@ import type { Answer, TokenSet } from '../../token/token-set.ts';
 import { CLOCK_TOLERANCE_MS, isSameSet, optedOut, type SessionRecord, type Transition } from './record.ts';
 import { attemptFailed, attemptStarted, type BackOff, currentRetry, isLeased, isUsedUp, nextAttempt } from './retry.ts';
 
-/** What the service answers to a refresh token: a newer set, that the user has opted out, or that the token has ended. */
+/** The result of a refresh: a newer set, an opt-out, or the end of the refresh token. */
 export type RefreshResult = Answer | 'ended';
 
 /** A set that is due within this time of its arrival, or within a twentieth of its life, counts as due on arrival. */
@@ -18,9 +18,9 @@ const DUE_ON_ARRIVAL_MS = 60_000;
 /** The record whose set is to be sent, or why none is. */
 export type Claim =
   | (SessionRecord & { readonly set: TokenSet })
-  /** Another tab's attempt runs. */
+  /** Another tab's attempt is in progress. */
   | 'other_tab'
-  /** The set is another one by now, or it is too early to send it: another tab has failed with it. */
+  /** The set has changed, or it is too early to send it again because another tab has failed with it. */
   | 'superseded';
 
 /** How a refresh starts. */
@@ -31,12 +31,12 @@ export interface ClaimOptions {
   readonly isExplicit: boolean;
   /** How long an attempt of this tab may run, ms. */
   readonly leaseMs: number;
-  /** When this page, after it woke up, tries again whatever the back-off says; 0 if it never slept. Local epoch ms. */
+  /** When this page tries after it woke up, whatever the back-off is; 0 if it never slept. Local epoch ms. */
   readonly wakeAttemptAt: number;
 }
 
 /**
- * Claim the set of `before` for a refresh that starts at `now`. The attempt counts from here on, even if its tab does not see its end.
+ * Claim the set of `before` for a refresh that starts at `now`. The attempt counts from here on, even if its tab is closed before the end.
  *
  * @returns the record to store, with the attempt in its retry state; or why nothing is sent.
  */
@@ -65,11 +65,11 @@ export function refreshFailed(
 }
 
 /**
- * The service has answered. The answer counts only for the set and the generation that were sent.
+ * The service has responded. The response applies only to the set and the generation that were sent.
  *
  * @param sent    the record when its refresh token was sent.
- * @param result  `ended`: the service refused the refresh token permanently.
- * @param dateMs  the answer's `Date` header, epoch ms, if the page may read it.
+ * @param result  `ended`: the service rejected the refresh token permanently.
+ * @param dateMs  the response's `Date` header, epoch ms, if the page may read it.
  */
 export function refreshAnswered(
   sent: SessionRecord,
@@ -80,7 +80,7 @@ export function refreshAnswered(
   return (record) => {
     if (!isSameSet(record, sent)) return record;
     const { retry, optedOut: isOptedOut, ended, ...rest } = record;
-    // The attempts stay and count for the next set: a page may supply the refused one again and again.
+    // Keep the attempts and count them for the next set: a page may supply the rejected one again and again.
     const attempts = retry && { retry: { ...retry, isRunning: false } };
     if (result === 'optout') return { ...optedOut(now)(record), ...(isOptedOut && attempts) };
     if (result === 'ended') {
@@ -91,7 +91,7 @@ export function refreshAnswered(
     // The service accepts the user: the tombstone is lifted.
     const startedAt = (isSameAttempt(record, sent) ? retry : sent.retry)?.startedAt ?? now;
     const arrived = onArrival(result, startedAt, now, dateMs, record.offsetMs);
-    // A set that has expired on arrival is due at once: the attempts count on, or the service would be asked without end.
+    // A set that has expired on arrival is due at once: keep counting attempts, or the service would be called endlessly.
     const isExpired = result.expiresAt <= now + arrived.offsetMs;
     return { ...rest, ...(isExpired && attempts), ...arrived, receivedAt: now };
   };
@@ -103,24 +103,24 @@ function isSameAttempt(record: SessionRecord, sent: SessionRecord): boolean {
 }
 
 /**
- * What a set that has just arrived says about the clock: the clock offset from now on, and the set, with `refreshAt` put
- * off if the set would be due at once.
+ * Derive the clock offset from a set that has just arrived; also returns the set, with `refreshAt` postponed if the set would be due
+ * at once.
  *
- * The service read its clock between question (`startedAt`) and answer (`now`). If `Date` lies outside of that span, the
- * offset is taken at its upper end: better no token than an expired one.
+ * The service read its clock between request (`startedAt`) and response (`now`). If `Date` lies outside that period, the offset is
+ * taken at its end: it is better to return no token than an expired one.
  */
 function onArrival(set: TokenSet, startedAt: number, now: number, dateMs: number | undefined, knownOffsetMs: number) {
   const { refreshAt, expiresAt } = set;
   let offsetMs = dateMs ? dateMs - startedAt : knownOffsetMs;
   const isClockRight = dateMs && dateMs > startedAt - CLOCK_TOLERANCE_MS && dateMs < now + CLOCK_TOLERANCE_MS;
-  // A `Date` of the past may come from a cache. It is believed only if the set, too, shows that this clock is ahead.
+  // A `Date` in the past may come from a cache. It is used only if the set also shows that this clock is ahead.
   const isStaleDate = dateMs && offsetMs < 0 && startedAt < refreshAt;
   if (isClockRight || isStaleDate) offsetMs = 0;
   // A set that was due when it was asked for shows that this device's clock is ahead, unless `Date` confirms the clock. The
   // set is good for expiresAt - refreshAt at least: take the arrival for refreshAt.
   const aheadMs = startedAt + offsetMs - refreshAt;
   if (aheadMs > 0 && !isClockRight) offsetMs -= aheadMs;
-  // A set that is due, or nearly due, on arrival is refreshed half-way to its end.
+  // A set that is due, or nearly due, on arrival is refreshed halfway to its expiry.
   const isDue = aheadMs > -Math.min(DUE_ON_ARRIVAL_MS, (expiresAt - refreshAt) / 20);
   const dueAt = (Math.max(refreshAt, startedAt + offsetMs) + expiresAt) / 2;
   return { set: isDue && dueAt < expiresAt ? { ...set, refreshAt: dueAt } : set, offsetMs };

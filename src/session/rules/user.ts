@@ -1,5 +1,5 @@
 /**
- * The label of a user: which user a record belongs to. A page that is rendered for another user ends the set in force.
+ * The label of a user: which user a record belongs to. A page that is rendered for another user ends the current set.
  *
  * The host's label is hashed before it gets here. Pure, like `record.ts`.
  */
@@ -10,9 +10,9 @@ import { descendsFrom, loggedOut, type SessionRecord, type Transition } from './
 /**
  * Hash a label: FNV-1a with 32 bits, 1 to 7 letters and digits.
  *
- * Synchronous, because a page that is rendered for another user must not give out the former token meanwhile; Web Crypto is
- * asynchronous, and absent on plain-http pages. Two users share a hash with a chance of 1 in 4 billion. One hash has many
- * labels; but whoever has a list of labels can look for the one that fits, as with every hash.
+ * Synchronous, because a page that is rendered for another user must not return the previous user's token meanwhile; Web Crypto is
+ * asynchronous, and absent on plain-http pages. Two users share a hash with a probability of 1 in 4 billion. As with any hash, anyone
+ * who has a list of labels can find the one that matches.
  *
  * @param salt  operator and name of the session.
  * @example hashUser('account-1', 'https://operator.example tessera') // '1nqkk0i'
@@ -44,14 +44,14 @@ export function renderedForNobody(now: number): Transition {
   return (record) => (record.user === undefined ? record : loggedOut(now)(record));
 }
 
-/** Log out at `now`, because `user` has signed in; without a label nobody is known to wait for a set. */
+/** Log out at `now`, because `user` has signed in; without a label, the record waits for no particular user's set. */
 export function signedIn(user: string | undefined, now: number): Transition {
   return (record) => ({ ...loggedOut(now)(record), user });
 }
 
 /**
- * Tell whether a record belongs to somebody else than `user`, the user of the page. Such a page, for example one that was left
- * open before another user signed in, gives out nothing and asks for nothing. A page without a label sees every record.
+ * Tell whether a record belongs to a user other than `user`, the user of the page. Such a page, for example one that stayed open when
+ * another user signed in, returns no token and requests none. A page without a label can use every record.
  */
 export function isOfOtherUser(record: SessionRecord, user: string | undefined): boolean {
   return user !== undefined && record.user !== user && (record.set !== undefined || record.user !== undefined);

@@ -125,10 +125,10 @@ describe('allOf', () => {
     allOf(yes, throws, () => Promise.reject(thrown), (() => gpcConsent) as never, changeTo(foreign('yes')))(() => {});
     await settle();
     expect(vi.mocked(console.warn).mock.calls).toEqual([
-      [`[tessera] allOf: gate 2: failed; that is no consent`, thrown],
-      [`[tessera] allOf: gate 4: expected boolean or a promise of one, got a function; that is no consent`],
-      [`[tessera] allOf: gate 5: expected boolean or a promise of one, got a string; that is no consent`],
-      [`[tessera] allOf: gate 3: failed; that is no consent`, thrown],
+      [`[tessera] allOf: gate 2: failed; this counts as a refusal`, thrown],
+      [`[tessera] allOf: gate 4: expected boolean or a promise of one, got a function; this counts as a refusal`],
+      [`[tessera] allOf: gate 5: expected boolean or a promise of one, got a string; this counts as a refusal`],
+      [`[tessera] allOf: gate 3: failed; this counts as a refusal`, thrown],
     ]);
   });
 });

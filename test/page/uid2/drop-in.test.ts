@@ -341,7 +341,7 @@ describe('the life of an identity', () => {
 
   test('disconnect before init: a cookie that cannot be removed does not sign the user in again', async () => {
     const text = `__uid_2=${encodeURIComponent(JSON.stringify(wireSet(1)))}`;
-    vi.spyOn(Document.prototype, 'cookie', 'get').mockReturnValue(text);
+    vi.spyOn(document, 'cookie', 'get').mockReturnValue(text);
     const seen = new Set<unknown>();
     load().disconnect();
     await until(() => seen.add(sdk.getAdvertisingToken()) && sdk.isInitComplete());
@@ -416,6 +416,16 @@ describe('the life of an identity', () => {
     await expect(waiting).resolves.toBe('advertising-1');
     sdk.disconnect();
     await expect(sdk.getAdvertisingTokenAsync()).rejects.toMatchObject({ code: 'no_token' });
+  });
+
+  test('getAdvertisingTokenAsync that waits for a refresh rejects with an Error at abort', async () => {
+    fixture.serve(hangs);
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1, Date.now() - 2 * HOUR) });
+    await complete();
+    const waiting = sdk.getAdvertisingTokenAsync();
+    await fixture.settle();
+    sdk.abort();
+    await expect(waiting).rejects.toThrow('aborted');
   });
 
   test('setIdentity before init throws; a malformed one changes nothing', async () => {
@@ -557,7 +567,7 @@ describe('the cookie', () => {
   });
 
   test('is removed from its earlier domain by a later init and by a later page', async () => {
-    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
+    const set = vi.spyOn(document, 'cookie', 'set');
     const removed = () =>
       set.mock.calls.flatMap(([text]) =>
         text.startsWith('__uid_2=;') ? (/domain=([^;]*)/.exec(text)?.[1] ?? []) : [],
@@ -574,7 +584,7 @@ describe('the cookie', () => {
   });
 
   test('is written to the domain and path that the page names', async () => {
-    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
+    const set = vi.spyOn(document, 'cookie', 'set');
     load().init({
       baseUrl: BASE_URL,
       identity: wireSet(1),

@@ -205,6 +205,42 @@ const shared: Record<string, Scenario> = {
       [-4, NO_TOKEN],
     ]),
   },
+  'legacy-callback-first': {
+    what: 'the callback of init and a function in callbacks, in the order in which they are called',
+    run: async (world) => {
+      const calls: unknown[] = [];
+      const sdk = world.load();
+      sdk.callbacks.push((event: string) => calls.push(event));
+      const callback = ({ status }: Record<string, unknown>) => calls.push(status);
+      sdk.init({ ...OPTIONS, identity: wireSet(1), callback });
+      await world.complete();
+      await world.advance(16 * MINUTE);
+      return calls;
+    },
+    ...same(['SdkLoaded', 0, 'InitCompleted', 1, 'IdentityUpdated']),
+  },
+  'init-again': {
+    what: 'init again, without an identity: the events that follow',
+    run: async (world) => {
+      const sdk = await signedIn(world);
+      sdk.init(OPTIONS);
+      await world.settle();
+      return world.events.slice(2);
+    },
+    ...same(['InitCompleted advertising-1']),
+  },
+  'init-while-waiting': {
+    what: 'init with a newer identity while getAdvertisingTokenAsync waits for a refresh',
+    run: async (world) => {
+      world.serve(() => new Promise(() => {}));
+      const sdk = await signedIn(world, wireSet(1, Date.now() - 2 * HOUR));
+      const waiting = sdk.getAdvertisingTokenAsync();
+      await world.settle();
+      sdk.init({ ...OPTIONS, identity: newSet(5) });
+      return outcomeOf(world, waiting);
+    },
+    ...same('advertising-5'),
+  },
   'legacy-callback-after-expiry': {
     what: 'init with an identity that has expired and can be refreshed: what the callback of init receives of the refresh',
     run: async (world) => {

@@ -102,7 +102,7 @@ describe('a cookie that another host can set', () => {
   });
 
   test('names a cookie to erase only if this page could have set it', async () => {
-    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
+    const set = vi.spyOn(document, 'cookie', 'set');
     putCookie({ cookieDomain: 'other.example', cookiePath: '/;secure' }, '__uid_2_config');
     putLocal(wireSet(1));
     sdk.init({ baseUrl: BASE_URL, useCookie: true });
@@ -120,6 +120,22 @@ test('the first init of a page replaces the options of an earlier page', async (
   sdk.init({ identity: wireSet(1, Date.now() - 15 * MINUTE) });
   await complete();
   expect(fixture.sent.map(({ url }) => new URL(url).host)).toEqual(['prod.uidapi.com']);
+});
+
+describe('a script of the page that has replaced document.cookie, to block cookies before consent', () => {
+  test.each(['', undefined, false])('is not passed by: it answers %o', async (answer) => {
+    const native = vi.spyOn(Document.prototype, 'cookie', 'set');
+    const rows: string[] = [];
+    const set = (row: string) => void rows.push(row);
+    Object.defineProperty(document, 'cookie', { configurable: true, get: () => answer, set });
+    sdk.init({ baseUrl: BASE_URL, useCookie: true, identity: wireSet(1) });
+    await complete();
+    Reflect.deleteProperty(document, 'cookie');
+    expect(native).not.toHaveBeenCalled();
+    expect(rows.some((row) => row.startsWith('__uid_2=%7B'))).toBe(true);
+    // The browser has no cookie: the copy is in local storage.
+    expect([sdk.getAdvertisingToken(), local().advertising_token]).toEqual(['advertising-1', 'advertising-1']);
+  });
 });
 
 describe('one cookie of several hosts', () => {
@@ -193,7 +209,7 @@ describe('a cookie that a server sets while the page is open', () => {
   test('an unchanged cookie is not written again', async () => {
     sdk.init({ baseUrl: BASE_URL, useCookie: true, identity: wireSet(1) });
     await complete();
-    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
+    const set = vi.spyOn(document, 'cookie', 'set');
     visit().init({ baseUrl: BASE_URL, useCookie: true });
     await complete();
     sdk.init({});
@@ -206,7 +222,7 @@ describe('a cookie that a server sets while the page is open', () => {
     await complete();
     sdk.disconnect();
     await fixture.settle();
-    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
+    const set = vi.spyOn(document, 'cookie', 'set');
     const setItem = vi.spyOn(Storage.prototype, 'setItem');
     for (const pass of [tick, () => vi.setSystemTime(Date.now() + DAY)]) {
       pass();
@@ -350,13 +366,20 @@ describe('what the page does', () => {
 
   test('may come from callbacks: each change is emitted once', async () => {
     sdk.callbacks.push((event) => {
-      if (event === 'InitCompleted') sdk.setIdentity(newSet(5));
+      if (event === 'InitCompleted' && events.length === 2) sdk.setIdentity(newSet(5));
       if (event === 'IdentityUpdated' && sdk.getIdentity()) sdk.disconnect();
       if (event === 'IdentityUpdated') sdk.init({});
     });
     sdk.init(COOKIE);
     await complete();
-    expect(events).toEqual(['SdkLoaded', 'InitCompleted', 'IdentityUpdated advertising-5', 'IdentityUpdated']);
+    expect(events).toEqual([
+      'SdkLoaded',
+      'InitCompleted',
+      'IdentityUpdated advertising-5',
+      'InitCompleted',
+      'IdentityUpdated',
+      'InitCompleted',
+    ]);
   });
 
   test('leaves the options of the contract alone to a later page', async () => {
@@ -409,7 +432,7 @@ describe('a clock', () => {
   test('set to 1970 under an open page causes one write to the database, and none to the cookie', async () => {
     sdk.init({ ...SHARED, identity: wireSet(1) });
     await complete();
-    const set = vi.spyOn(Document.prototype, 'cookie', 'set');
+    const set = vi.spyOn(document, 'cookie', 'set');
     const put = vi.spyOn(IDBObjectStore.prototype, 'put');
     vi.setSystemTime(1_000);
     for (let turn = 0; turn < 20; turn++) {
@@ -480,7 +503,7 @@ describe('another operator', () => {
       look();
     }
     expect([...seen]).toEqual(['["advertising-1",false,true]']);
-    expect(events).toEqual(['SdkLoaded', 'InitCompleted advertising-1']);
+    expect(events).toEqual(['SdkLoaded', 'InitCompleted advertising-1', 'InitCompleted advertising-1']);
   });
 });
 

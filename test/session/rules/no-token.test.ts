@@ -8,7 +8,7 @@ import { TokenError } from '../../../src/token/errors.ts';
 import { ARRIVAL, bare, failure, HOUR, page, record, retry, STALE } from './fixtures.ts';
 
 const error = failure(503);
-const gateFailed = new TokenError('no_consent', 'consent: the gate failed with Error; that is no consent');
+const gateFailed = new TokenError('no_consent', 'consent: the gate failed with Error; this counts as a refusal');
 const provideFailed = new TokenError('provide_failed');
 const all = { optedOut: true, ended: true } as const;
 const asks = { canProvide: true } as const;
@@ -77,7 +77,7 @@ describe('the error where there is no token', () => {
       record({ user: 'b' }),
       page({ user: 'a', lastError: error }),
       'no_token',
-      'The stored set belongs to another user than this page: somebody else has signed in in another tab. Load the page again.',
+      'The stored set belongs to another user: someone else has signed in in another tab. Load the page again.',
     ],
     ['a refresh that failed says so', record(), page({ lastError: error }), 'http_status', 'http_status'],
     [
@@ -92,49 +92,49 @@ describe('the error where there is no token', () => {
       bare(),
       page({ ...asks, lastError: provideFailed, provideResult: 'nobody' }),
       'no_token',
-      'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After a sign-in call signIn or setTokens.',
+      'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After sign-in, call signIn or setTokens.',
     ],
     [
       'a store that failed has kept no token away',
       bare(),
       page({ lastError: new TokenError('storage_failed') }),
       'no_token',
-      'There is no token set, and no option provide to ask: call setTokens, or pass the option.',
+      'There is no token set, and there is no option provide: call setTokens, or pass the option.',
     ],
     [
       'a store that failed has not kept an expired token from its successor',
       record(),
       page({ canRefresh: false, lastError: new TokenError('storage_failed') }),
       'no_token',
-      "The advertising token has expired; with refresh: 'off' the host supplies the next one by setTokens.",
+      "The advertising token has expired; with refresh: 'off', the host supplies the next one with setTokens.",
     ],
     [
       'a consent gate that failed before consent was given has not kept an expired token from its successor',
       record(),
       page({ canRefresh: false, lastError: gateFailed }),
       'no_token',
-      "The advertising token has expired; with refresh: 'off' the host supplies the next one by setTokens.",
+      "The advertising token has expired; with refresh: 'off', the host supplies the next one with setTokens.",
     ],
     [
       '`provide` says that nobody is signed in',
       bare(),
       page({ ...asks, provideResult: 'nobody' }),
       'no_token',
-      'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After a sign-in call signIn or setTokens.',
+      'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After sign-in, call signIn or setTokens.',
     ],
     [
       'the user has logged out',
       bare({ clearedAt: ARRIVAL }),
       page({ ...asks, provideResult: 'nobody' }),
       'no_token',
-      'Nobody is signed in: the user has logged out. After a sign-in call signIn or setTokens.',
+      'Nobody is signed in: the user has logged out. After sign-in, call signIn or setTokens.',
     ],
     [
       '`provide` is missing',
       bare(),
       page(),
       'no_token',
-      'There is no token set, and no option provide to ask: call setTokens, or pass the option.',
+      'There is no token set, and there is no option provide: call setTokens, or pass the option.',
     ],
     [
       'an attempt is in progress',
@@ -176,14 +176,14 @@ describe('the error where there is no token', () => {
       record(),
       page({ canRefresh: false }),
       'no_token',
-      "The advertising token has expired; with refresh: 'off' the host supplies the next one by setTokens.",
+      "The advertising token has expired; with refresh: 'off', the host supplies the next one with setTokens.",
     ],
     [
       'the clock of the device was set back',
       record({ receivedAt: STALE + HOUR }),
       page(),
       'no_token',
-      'The clock of this device was set back since the set arrived: nobody can tell whether the token has expired.',
+      'The clock of this device was set back since the set arrived, so the session cannot tell whether the token has expired.',
     ],
     [
       'a record that is not read yet does not count',
