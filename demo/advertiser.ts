@@ -46,7 +46,7 @@ export function createAdvertiser(client: Client, world: World) {
   const run =
     (work: (mappings: Mappings, options: DueOptions) => Promise<Summary>) => (c: Parameters<typeof streamSSE>[0]) =>
       streamSSE(c, async (stream) => {
-        const send = (news: object) => stream.writeSSE({ data: JSON.stringify(news) });
+        const send = (event: object) => stream.writeSSE({ data: JSON.stringify(event) });
         try {
           const store = await mappings();
           const summary = await work(store, { onProgress: (progress) => void send({ progress }) });

@@ -1,10 +1,10 @@
-/** What the cockpit asks of the world: its setting, its news as a stream, and to begin again. */
+/** What the dashboard asks of the world: its setting, its events as a stream, and to begin again. */
 
 import { Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
 import { parseSetting, type World } from './world.ts';
 
-/** Create the routes of the cockpit. */
+/** Create the routes of the dashboard. */
 export function createControls(world: World): Hono {
   const app = new Hono();
   app.get('/setting', (c) => c.json(world.setting()));
@@ -20,11 +20,11 @@ export function createControls(world: World): Hono {
     world.startOver();
     return c.body(null, 204);
   });
-  app.get('/news', (c) =>
+  app.get('/events', (c) =>
     streamSSE(c, async (stream) => {
-      const send = (news: object) => stream.writeSSE({ data: JSON.stringify(news) });
+      const send = (event: object) => stream.writeSSE({ data: JSON.stringify(event) });
       for (const request of world.log()) await send({ type: 'request', request });
-      const stop = world.on((news) => void send(news));
+      const stop = world.on((event) => void send(event));
       await new Promise<void>((resolve) => stream.onAbort(resolve));
       stop();
     }),

@@ -39,7 +39,7 @@ export async function serve(
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        // The stream of news of an open page never ends by itself.
+        // The stream of events of an open page never ends by itself.
         if ('closeAllConnections' in server) server.closeAllConnections();
       }),
   };

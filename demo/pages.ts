@@ -17,11 +17,12 @@ export interface PageInfo {
 /** Path -> page. Those that are no frames are linked from the start page, in this order. */
 export const PAGES: Readonly<Record<string, PageInfo>> = {
   '/': {
-    file: 'cockpit.html',
-    title: 'Cockpit',
-    lead: "One page, three more tabs and every fault: watch a token's lifecycle.",
-    scripts: ['/tessera.js'],
-    modules: ['/cockpit.js'],
+    file: 'dashboard.html',
+    title: 'Dashboard',
+    lead: 'Sign in, and watch a token in four tabs: it is refreshed when it is due, and expires if it is not. Then make something fail.',
+    // The development build: its error messages are sentences.
+    scripts: ['/tessera.dev.js'],
+    modules: ['/dashboard.js'],
   },
   '/compare': {
     file: 'compare.html',

@@ -23,7 +23,7 @@ const OWN = [
   'script-tag.js',
   'world.js',
   'common.js',
-  'cockpit.js',
+  'dashboard.js',
   'tab.js',
   'compare.js',
   'runtime.js',
@@ -38,7 +38,7 @@ const OWN = [
   'webview-app.js',
   'webview-page.js',
 ];
-const BUILT = ['tessera.js', 'tessera-noble.js', 'tessera-inspector.js'];
+const BUILT = ['tessera.js', 'tessera.dev.js', 'tessera-noble.js', 'tessera-inspector.js'];
 const BUILT_MODULES = ['inspector', 'webview', 'prebid', 'consent', 'secure-signals'];
 
 const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8');

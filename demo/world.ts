@@ -50,7 +50,7 @@ export interface LoggedRequest {
   readonly ms: number;
 }
 
-export type News = { type: 'setting'; setting: Setting } | { type: 'request'; request: LoggedRequest };
+export type WorldEvent = { type: 'setting'; setting: Setting } | { type: 'request'; request: LoggedRequest };
 
 const KEPT = 100;
 const MAX_SHIFT_MS = 400 * 86_400_000;
@@ -92,11 +92,11 @@ export function createWorld() {
   const start = (): Operator =>
     createOperator({ ...lifetimesOf(setting.lifetime), participants: [credentials], rootSecret, state, now });
   let operator = start();
-  const listeners = new Set<(news: News) => void>();
+  const listeners = new Set<(event: WorldEvent) => void>();
   const log: LoggedRequest[] = [];
   let lastId = 0;
-  const emit = (news: News) => {
-    for (const listener of listeners) listener(news);
+  const emit = (event: WorldEvent) => {
+    for (const listener of listeners) listener(event);
   };
 
   const change = (changes: Partial<Setting>) => {
@@ -145,7 +145,7 @@ export function createWorld() {
     setting: () => setting,
     log: (): readonly LoggedRequest[] => log,
     /** Be told of each change and request; returns the unsubscribe function. */
-    on: (listener: (news: News) => void) => {
+    on: (listener: (event: WorldEvent) => void) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },

@@ -144,6 +144,16 @@ describe.each([
   });
 });
 
+/** Type-check a file for pages, without a configuration; returns what tsc prints. */
+const compilePage = async (file: string): Promise<string> => {
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const flags = ['--noEmit', '--strict', '--module', 'NodeNext', '--target', 'ES2022', '--ignoreConfig'];
+  const { stdout } = await run(process.execPath, [tsc, ...flags, file], { cwd: user }).catch(
+    (failure: { stdout: string }) => failure,
+  );
+  return stdout;
+};
+
 test('`window.tessera` is typed before and after the script has loaded', async () => {
   await writeFile(
     join(user, 'page.ts'),
@@ -158,12 +168,22 @@ test('`window.tessera` is typed before and after the script has loaded', async (
     window.tessera?.session?.setTokens(new Response());
     `,
   );
-  const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  const flags = ['--noEmit', '--strict', '--module', 'NodeNext', '--target', 'ES2022', '--ignoreConfig'];
-  const { stdout } = await run(process.execPath, [tsc, ...flags, 'page.ts'], { cwd: user }).catch(
-    (failure: { stdout: string }) => failure,
+  expect(await compilePage('page.ts')).toBe('');
+});
+
+test('the import of the Inspector types its element', async () => {
+  await writeFile(
+    join(user, 'inspected.ts'),
+    `
+    import 'tessera-id/inspector';
+    import type { Session } from 'tessera-id';
+    declare const session: Session;
+    document.createElement('tessera-inspector').session = session;
+    // @ts-expect-error no session
+    document.querySelector('tessera-inspector')!.session = 1;
+    `,
   );
-  expect(stdout).toBe('');
+  expect(await compilePage('inspected.ts')).toBe('');
 });
 
 describe('maps', async () => {

@@ -71,7 +71,7 @@ for (const button of document.querySelectorAll('[data-travel]')) {
       showTime(await post('/demo/setting', { shiftMs: shiftMs + Number(button.dataset.travel) }));
       showCounts(await get('/advertiser/counts'));
     } catch ({ message }) {
-      say(`${message}. "Start over" in the cockpit returns to the present.`);
+      say(`${message}. "Start over" in the dashboard returns to the present.`);
     }
   };
 }

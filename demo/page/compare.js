@@ -37,7 +37,7 @@ const showCounts = () => {
   $('no-requests').hidden = Object.keys(counts).length > 0;
 };
 const openedAt = Date.now() - 1000;
-new EventSource('/demo/news').onmessage = ({ data }) => {
+new EventSource('/demo/events').onmessage = ({ data }) => {
   const { type, setting: next, request } = JSON.parse(data);
   if (type === 'request' && NAMES[request.from] && request.at >= openedAt) {
     counts[request.from] = (counts[request.from] ?? 0) + 1;

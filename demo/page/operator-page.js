@@ -1,4 +1,4 @@
-// A dashboard from nothing but `GET /metrics`.
+// Figures and charts from nothing but `GET /metrics`.
 
 import { $ } from '/common.js';
 

@@ -1,4 +1,4 @@
-// One more tab with the same session. Its Inspector is hidden: that of the cockpit has a lane for it.
+// One more tab with the same session. Its Inspector is hidden: that of the dashboard has a lane for it.
 
 import { $, operator, provide, showToken } from '/common.js';
 import '/inspector.js';
@@ -9,6 +9,21 @@ const CAUSES = {
   refresh: 'refreshed in this tab',
   tab: 'from another tab',
   load: 'from storage',
+};
+
+const ACTIONS = { refresh: 'refresh', provide: 'a new set', expire: 'expiry' };
+// Why the session waits, if it is not for the time of the refresh or of the expiry.
+const REASONS = {
+  in_progress: 'in progress',
+  other_tab: 'left to another tab',
+  back_off: 'pause after a failure',
+  retry_after: 'pause that the operator asked for',
+  page: 'after a sign-in',
+};
+
+const nextText = ({ at, action, reason }) => {
+  const seconds = at === undefined ? '' : ` in ${Math.max(0, Math.round((at - Date.now()) / 1000))} s`;
+  return ACTIONS[action] + seconds + (REASONS[reason] ? `, ${REASONS[reason]}` : '');
 };
 
 const label = new URLSearchParams(location.search).get('label') ?? 'A tab';
@@ -29,8 +44,7 @@ const showNow = showToken(session);
 const show = () => {
   showNow();
   const { next, expiresAt } = session.state;
-  const seconds = next?.at === undefined ? '' : ` in ${Math.max(0, Math.round((next.at - Date.now()) / 1000))} s`;
-  $('next').textContent = next ? `${next.action}${seconds} (${next.reason.replaceAll('_', ' ')})` : '';
+  $('next').textContent = next ? nextText(next) : '';
   if (expiresAt === undefined) $('cause').textContent = 'none yet';
 };
 show();

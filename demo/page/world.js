@@ -1,4 +1,4 @@
-// Runs before every other script of a page: its clock, and the faults of its storage, follow the cockpit. What comes after sees
+// Runs before every other script of a page: its clock, and the faults of its storage, follow the dashboard. What comes after sees
 // a device whose clock is wrong or whose disk is full, and needs no code for the demo.
 
 (() => {

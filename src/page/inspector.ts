@@ -13,6 +13,12 @@ export {
   type Report,
 } from './inspector/inspect.ts';
 
-import { defineInspector } from './inspector/element.ts';
+import { defineInspector, type InspectorElement } from './inspector/element.ts';
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'tessera-inspector': InspectorElement;
+  }
+}
 
 defineInspector();

@@ -33,20 +33,17 @@ export const OTHER_TAB_MARGIN_MS = 2_000;
 
 /** How an attempt ended. */
 interface Outcome {
-  /** Another tab is refreshing, or calls `provide`. */
-  readonly isOtherTab?: boolean;
+  readonly end: AttemptEnd;
   /** Why it failed. */
   readonly error?: TokenError;
-  /** The record whose set was sent, if the attempt failed after that. */
-  readonly sent?: SessionRecord | undefined;
 }
 
 /**
  * The attempt did not fail: the answer was written, was late, or says that nobody is signed in; or nothing was sent, because the
  * attempt was aborted, the set has changed, or it is too early to ask the service again.
  */
-const DONE: Outcome = {};
-const OTHER_TAB: Outcome = { isOtherTab: true };
+const DONE: Outcome = { end: 'done' };
+const OTHER_TAB: Outcome = { end: 'other_tab' };
 
 /** What one attempt works with. */
 interface Attempt {
@@ -115,7 +112,7 @@ async function callProvide(attempt: Attempt, { reason }: ProvidePlan): Promise<O
     }
   } catch (error) {
     if (isDevelopment) warnIfNoSet('provide', error);
-    return { error: provideFault(error) };
+    return { end: 'failed_unrecorded', error: provideFault(error) };
   }
 }
 
@@ -156,25 +153,32 @@ async function recordProvided(attempt: Attempt, answer: Answer | undefined): Pro
 }
 
 async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<Outcome> {
-  const { shell, signal } = attempt;
-  const { timeoutMs, baseUrl, fetch } = shell.settings;
+  const { shell, signal, hasLock } = attempt;
+  const { settings, records, clock } = shell;
   let sent: SessionRecord | undefined;
   try {
-    const claim = await withTimeout(timeoutMs, claimSet(attempt, isExplicit), 'the store', signal);
-    if (claim === 'superseded') return DONE;
+    const claim = await claimSet(attempt, isExplicit);
+    // While the record was written, consent may have been withdrawn, or the session closed.
+    if (claim === 'superseded' || signal.aborted) return DONE;
     if (claim === 'other_tab') return OTHER_TAB;
     sent = claim;
-    const request = refreshSet(baseUrl, fetch, claim.set, signal);
-    const { result, dateMs } = await withTimeout(timeoutMs, request, 'refresh', signal);
+    const request = refreshSet(settings.baseUrl, settings.fetch, claim.set, signal);
+    const { result, dateMs } = await withTimeout(settings.timeoutMs, request, 'refresh', signal);
     followClock(shell);
     // If the record has changed (newer set, logout, opt-out), this changes nothing, and memory adopts what is stored.
-    const transition = refreshAnswered(sent, result, dateMs, shell.clock.now());
+    const transition = refreshAnswered(sent, result, dateMs, clock.now());
     await commit(shell, transition, { ...INTERNAL, cause: 'refresh' });
     return DONE;
   } catch (error) {
     // Errors that are not TokenErrors are not passed on: a parser's message may quote what it rejects.
     const own = error instanceof TokenError ? error : new TokenError('network', 'refresh failed');
-    return { error: own, sent };
+    const { aborted } = signal;
+    const ended =
+      sent && refreshFailed(sent, aborted ? undefined : own, settings, clock.now(), shell.page.wakeAttemptAt);
+    // Under the lock: the tab that obtains it next must find the pause. After an abort the lock is released without a write, which
+    // might not end before the page is frozen.
+    const isRecorded = ended && !(aborted && hasLock) && (await records.update(ended, INTERNAL));
+    return { end: isRecorded ? 'failed' : 'failed_unrecorded', error: own };
   }
 }
 
@@ -199,40 +203,29 @@ function noteEnd(shell: Shell, end: AttemptEnd): void {
 }
 
 /** Apply the outcome of an attempt. */
-async function endAttempt(
+function endAttempt(
   shell: Shell,
   plan: AttemptPlan,
   outcome: Outcome,
-  signal: AbortSignal,
-): Promise<TokenError | undefined> {
-  // No caller waits for an aborted attempt.
-  const { error, sent } = signal.aborted ? DONE : outcome;
-  if (error) await noteFailure(shell, plan, error, sent);
-  // Another tab may be waiting for this attempt. The record has not changed, so no other message says that the attempt is over.
-  if (signal.aborted || shell.page.provideResult === 'nobody') shell.tabs.notify(false);
+  { aborted }: AbortSignal,
+): TokenError | undefined {
+  // No caller waits for an aborted attempt, even if it was aborted while its failure was written.
+  const { end, error } = aborted ? DONE : outcome;
+  if (error) noteFailure(shell, plan, error);
+  // Another tab may be waiting for this attempt. If the record has not changed, no other message says that the attempt is over.
+  const isChanged = end === 'failed';
+  if (isChanged || aborted || shell.page.provideResult === 'nobody') shell.tabs.notify(isChanged);
   // Compare the plan: a clock correction replaces the object of the attempt.
-  if (shell.page.attempt?.plan === plan) {
-    const isRecorded = sent && shell.records.record.retry;
-    const failure = isRecorded ? 'failed' : 'failed_unrecorded';
-    noteEnd(shell, error ? failure : outcome.isOtherTab ? 'other_tab' : 'done');
-  }
+  if (shell.page.attempt?.plan === plan) noteEnd(shell, end);
   reconcile(shell);
   return error;
 }
 
-/** Write a failed refresh to the record for all tabs; emit each rejection by the service, and the first of all other failures in a series. */
-async function noteFailure(
-  shell: Shell,
-  plan: AttemptPlan,
-  error: TokenError,
-  sent: SessionRecord | undefined,
-): Promise<void> {
-  if (sent) {
-    const failed = refreshFailed(sent, error, shell.settings, shell.clock.now(), shell.page.wakeAttemptAt);
-    if (await shell.records.update(failed, INTERNAL)) shell.tabs.notify();
-  }
-  const isRefused = plan.kind === 'refresh' && isRefusal(error);
-  reportError(shell, error, !shell.page.isErrorEmitted || isRefused);
+/** Report a failed attempt. Emit each rejection by the service, and the first of all other failures in a series. */
+function noteFailure(shell: Shell, { kind }: AttemptPlan, error: TokenError): void {
+  const isEmitted = !shell.page.isErrorEmitted || (kind === 'refresh' && isRefusal(error));
   setPage(shell, { isErrorEmitted: true });
-  if (plan.kind === 'provide') setPage(shell, { provideResult: 'failed' });
+  if (kind === 'provide') setPage(shell, { provideResult: 'failed' });
+  // Last: a logger may supply another set.
+  reportError(shell, error, isEmitted);
 }

@@ -52,10 +52,10 @@ export type RecordStore = ReturnType<typeof createRecordStore>;
 /** Create the record store of one session. */
 export function createRecordStore(baseUrl: string, store: Store, owner: PageOwner) {
   const empty = emptyRecord(baseUrl);
-  const replace = (cause: unknown, isSpare: boolean): Store => {
+  const replace = (cause: unknown, hasSpareFailed: boolean): Store => {
     // Until a page that was away has read the record, its user may have logged out in another tab.
     if (!owner.page.isCurrent) inside.record = erased(inside.record);
-    const spare = isSpare ? memoryStore(inside.record) : spareOf(store, inside.record);
+    const spare = hasSpareFailed ? memoryStore(inside.record) : spareOf(store, inside.record);
     setPage(owner, { persistence: spare.kind ?? 'custom' });
     reportError(owner, storageError(isDevelopment ? FAILED : undefined, cause));
     return spare;

@@ -74,7 +74,8 @@ export function reconcile(shell: Shell): void {
   const { controller } = shell;
   shell.page = decision.page;
   if (decision.attempt) void shell.startAttempt(decision.attempt);
-  shell.pageWatch.setTimer(decision.wakeAt);
+  const isAwaited = decision.isTokenExpected && decision.page.callers > 0;
+  shell.pageWatch.setTimer(decision.wakeAt, isVisible || isAwaited);
   for (const [event, payload] of decision.events) shell.events.emit(event, payload);
   // After the start, so that the state contains the instant of the new attempt.
   publish(shell, decision.attempt ? decideNow(shell) : decision);
@@ -96,8 +97,9 @@ export function publish(shell: Shell, { state, token }: Decision): void {
 
 /**
  * If the wall clock was set back, correct the instants of page and record. `clock.ts` detects the step, `clockSetBack` corrects
- * the record for all tabs, `pageClockSetBack` this page; `serviceTime` covers a step while no page was open. While the record is
- * being read or written, nothing is corrected: a later reconciliation finds the same step.
+ * the record for all tabs, `pageClockSetBack` this page; `adopt` in `record-store.ts` follows a correction by another tab;
+ * `serviceTime` covers a step while no page was open. While the record is being read or written, nothing is corrected: a later
+ * reconciliation finds the same step.
  */
 export function followClock(shell: Shell): void {
   const backMs = isSettled(shell.page) ? followClockOnPage(shell) : 0;

@@ -21,13 +21,13 @@ export type StoreQueue = ReturnType<typeof createStoreQueue>;
 /**
  * Create the queue of a store.
  *
- * @param replace  called when the current store fails; returns its replacement. `isSpare`: the failed store was itself a
+ * @param replace  called when the current store fails; returns its replacement. `hasSpareFailed`: the failed store was itself a
  *   replacement; return one that cannot fail.
  */
 export function createStoreQueue(
   given: Store,
   owner: Pick<PageOwner, 'page'>,
-  replace: (cause: unknown, isSpare: boolean) => Store,
+  replace: (cause: unknown, hasSpareFailed: boolean) => Store,
 ) {
   let store = given;
   /** The store that failed, while another one replaces it. */
@@ -42,10 +42,11 @@ export function createStoreQueue(
       // The time limit may have passed while the page was frozen: try once more.
       if (mayRepeat && owner.page.absences > absences) return run(work, false);
       releaseStore(store);
-      const isSpare = failed !== undefined;
+      const hasSpareFailed = failed !== undefined;
       failed ??= store;
-      store = replace(cause, isSpare);
-      return isSpare ? work(store) : run(work, false);
+      store = replace(cause, hasSpareFailed);
+      // The use that failed is repeated there: the answer to a refresh, for example, is kept in memory.
+      return hasSpareFailed ? work(store) : run(work, false);
     }
   };
 

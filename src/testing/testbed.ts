@@ -40,7 +40,7 @@ const USERS: ReservedUsers = {
 function provideFrom(fetch: typeof globalThis.fetch): ProvideOption {
   return async ({ signal }) => {
     const response = await fetch(TOKEN_PATH, { method: 'POST', signal });
-    if (!response.ok) throw new Error(`POST ${TOKEN_PATH} answered ${response.status}`);
+    if (!response.ok) throw response;
     return response.status === 204 ? null : response.json();
   };
 }

@@ -41,13 +41,13 @@ const signIn = async (page: Page) => {
   await page.click('#sign-in button[type=submit]');
   await shows(page, '#phase', 'fresh');
 };
-/** Choose a fault in the cockpit. Its radio buttons are hidden behind their labels, so no position of theirs is clicked. */
+/** Choose a fault in the dashboard. Its radio buttons are hidden behind their labels, so no position of theirs is clicked. */
 const choose = (page: Page, name: string, value: string) =>
   page.locator(`input[name=${name}][value="${value}"]`).dispatchEvent('click');
 const report = (page: Page) => page.evaluate<string>('document.querySelector("tessera-inspector").report');
 const reports = (page: Page, expected: RegExp) => expect.poll(() => report(page), WAIT).toMatch(expected);
 
-describe('the cockpit', () => {
+describe('the dashboard', () => {
   test('by keyboard alone: sign in, see the timeline, choose a fault, sign out', async () => {
     const page = await open('/');
     const focused = () =>
@@ -152,6 +152,23 @@ describe('the cockpit', () => {
     await page.click('#sign-out');
     await signIn(page);
   });
+
+  test('"Start over" forgets an opt-out, in all tabs', async () => {
+    const page = await open('/');
+    await signIn(page);
+    await page.click('#opt-out');
+    await shows(page, '#phase', 'opted out');
+    await Promise.all([page.waitForEvent('load'), page.click('#start-over')]);
+    const phases = () => Promise.all(page.frames().map((frame) => frame.locator('#phase').textContent()));
+    await expect.poll(phases, WAIT).toEqual(['empty', 'empty', 'empty', 'empty']);
+  });
+
+  test('a refresh without a token says why in a sentence', async () => {
+    const page = await open('/');
+    await page.waitForSelector('#sign-in:not([hidden])');
+    await page.click('#refresh');
+    await shows(page, '#done', 'Nobody is signed in');
+  });
 });
 
 describe('a page for each use', () => {
@@ -222,7 +239,7 @@ describe('a page for each use', () => {
     await shows(page, '#rotated', /^[1-9]/);
   });
 
-  test('operator: the dashboard counts what the other pages do', async () => {
+  test('operator: the metrics count what the other pages do', async () => {
     await signIn(await open('/script-tag'));
     const page = await open('/operator');
     await shows(page, '#figures', /Tokens generated[1-9]/);
@@ -287,7 +304,7 @@ describe.each([
     const found: string[] = [];
     const context = await profile.browser()!.newContext({ viewport: { width, height: 900 }, colorScheme });
     await context.request.post(`${demo.url}/sign-in`, { data: { email: 'reader@example.com' } });
-    // A row of the cockpit's log with the longest words.
+    // A row of the dashboard's log with the longest words.
     const referer = `${demo.url}/compare/incumbent`;
     await context.request.post(`${demo.operatorUrl}/v2/token/generate`, { headers: { referer }, data: '' });
     for (const path of Object.keys(PAGES).filter((one) => !PAGES[one]!.isFrame)) {
@@ -309,7 +326,7 @@ describe.each([
         found.push(...clipped.map((html) => `${path} clipped: ${html}`));
         if ((await frame.evaluate<number>(SIDEWAYS)) > 0) found.push(`${path} ${frame.url()} scrolls sideways`);
       }
-      const name = `${path === '/' ? 'cockpit' : path.slice(1)}-${width}-${colorScheme}.png`;
+      const name = `${path === '/' ? 'dashboard' : path.slice(1)}-${width}-${colorScheme}.png`;
       await writeFile(`${folder}/${name}`, await page.screenshot({ fullPage: true }));
       await page.close();
     }

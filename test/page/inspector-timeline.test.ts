@@ -462,7 +462,7 @@ describe('words', () => {
       'Attempt (refresh): failed, timeout, after 12 ms',
       'Attempt (provide): in progress',
       'Outage (network) for 1 min 30 s',
-      'Next: provide (page: only the page can go on)',
+      'Next: provide (page: the page must call setTokens or signIn)',
       'Storage: memory',
     ]);
     expect(reportText([lane([])], 0, { locks: true })).toContain(

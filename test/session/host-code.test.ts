@@ -1,9 +1,9 @@
 /** Code of the host that a session calls, and that throws, rejects, or calls the session in return. */
 
 import { expect, test, vi } from 'vitest';
-import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
-import { MINUTE, START, until } from '../support/fixtures.ts';
-import { fixtureForEachTest, recordOf, success, watchRejections } from './fixtures.ts';
+import { memoryStore, type SessionOptions, type Store, TokenError } from '../../src/session/index.ts';
+import { MINUTE, names, START, until } from '../support/fixtures.ts';
+import { fixtureForEachTest, offline, recordOf, success, watchRejections } from './fixtures.ts';
 
 const fixture = fixtureForEachTest();
 
@@ -120,6 +120,23 @@ test('a logger may not change `state.next`: a subscriber who reads the state is 
   await fixture.settle();
   expect(session.state.next).toSatisfy(Object.isFrozen);
   expect(changes).toBeLessThan(10);
+});
+
+test('a logger may supply a set when a failure is logged: the next outage is emitted again', async () => {
+  let supply: (() => unknown) | undefined;
+  const debug = (_: string, what: unknown) => {
+    if (what instanceof TokenError) supply?.();
+  };
+  const { session, events } = fixture.openStored({ logger: { debug } });
+  await session.ready;
+  supply = () => {
+    supply = undefined;
+    session.setTokens(success(7));
+  };
+  fixture.serve(offline);
+  await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
+  await fixture.advance(16 * MINUTE);
+  expect(names(events)).toEqual(['token load', 'error network', 'token set', 'error network']);
 });
 
 test('`provide` may close the session when it is aborted: nothing is sent any more, and no timer is left', async () => {

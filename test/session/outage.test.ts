@@ -6,6 +6,7 @@ import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support
 import {
   answersPlain,
   createFixture,
+  dispatch,
   hangs,
   offline,
   recordOf,
@@ -74,6 +75,19 @@ describe('an outage', () => {
     close();
   });
 
+  test('costs at most 15 requests in 30 minutes with a back-off of days, although the page comes online again and again', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
+    const { sent, advance, close } = await openTabs(1, offline, { retry: { firstMs: 3 * DAY, maxMs: 3 * DAY } });
+    await advance(15 * MINUTE);
+    for (let wakes = 0; wakes < 60; wakes++) {
+      wake('online');
+      await advance(MINUTE / 2);
+    }
+    expect(sent.length).toBeGreaterThan(5);
+    expect(sent.length).toBeLessThanOrEqual(15);
+    close();
+  });
+
   test('keeps its back-off across a reload', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
     const { sent, store, advance, tabs, open, close } = await openTabs(1);
@@ -82,6 +96,8 @@ describe('an outage', () => {
     tabs[0]?.session.close();
     const again = open({ store });
     await again.session.ready;
+    // The end of loading: no page wakes up.
+    window.dispatchEvent(Object.assign(new Event('pageshow'), { persisted: false }));
     await advance(30_000);
     expect(sent).toHaveLength(4);
     await advance(10_000);
@@ -257,18 +273,53 @@ describe('without Web Locks, a lease in the record', () => {
     fixture.close();
   });
 
-  test('of a tab that was closed during its refresh expires after 12 s, and another tab refreshes', async () => {
-    const { name, open, store, sent, serve, advance, tabs, close } = await openTabs(1, hangs);
-    await advance(15 * MINUTE);
-    expect(sent).toHaveLength(1);
-    tabs[0]?.session.close();
-    serve(rotate);
-    const other = open({ store, name });
+  test('of a tab whose process ended during its refresh expires after 12 s, and another tab refreshes', async () => {
+    const lastAttempt = {
+      attempts: 1,
+      outages: 0,
+      refusals: 0,
+      startedAt: START,
+      isRunning: true,
+      isLocked: false,
+      leaseMs: 12_000,
+      waitMs: 0,
+      retryAfterMs: 0,
+    };
+    const { sent, open, advance, close } = createFixture();
+    const { session } = open({ store: memoryStore({ ...recordOf(1, START - 20 * MINUTE), retry: lastAttempt }) });
     await advance(11_000);
-    expect(sent).toHaveLength(1);
+    expect(sent).toEqual([]);
     await advance(3_000);
+    expect(sent).toHaveLength(1);
+    expect(session.advertisingToken).toBe('advertising-2');
+    close();
+  });
+
+  test('of a tab that is closed during its refresh ends: a tab that waits, or opens later, refreshes at once', async () => {
+    const { name, open, store, sent, serve, advance, tabs, close } = await openTabs(2, hangs);
+    await advance(15 * MINUTE);
+    expect(tabs.map(({ session }) => session.state.next?.reason).sort()).toEqual(['in_progress', 'other_tab']);
+    for (const { session } of tabs) if (session.state.next?.reason === 'in_progress') session.close();
+    await until(() => sent.length === 2);
+    serve(rotate);
+    for (const { session } of tabs) session.close();
+    const later = open({ store, name });
+    await until(() => later.session.advertisingToken === 'advertising-2');
+    expect(sent).toHaveLength(3);
+    expect(Date.now() - START).toBeLessThan(15 * MINUTE + 1000);
+    close();
+  });
+
+  test('of a page that is left during its refresh ends: it refreshes within 2 s of its return', async () => {
+    const { sent, serve, advance, tabs, close } = await openTabs(1, hangs);
+    await advance(15 * MINUTE);
+    dispatch('pagehide');
+    await advance(500);
+    serve(rotate);
+    dispatch('pageshow');
+    await advance(2_000);
     expect(sent).toHaveLength(2);
-    expect(other.session.advertisingToken).toBe('advertising-2');
+    expect(tabs[0]?.session.advertisingToken).toBe('advertising-2');
     close();
   });
 

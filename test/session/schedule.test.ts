@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memoryStore } from '../../src/session/index.ts';
 import { DAY, HOUR, MINUTE, names, START, until, useFakeClock } from '../support/fixtures.ts';
-import { createFixture, offline, recordOf, restoreGlobals, rotate, setVisible, success } from './fixtures.ts';
+import { createFixture, dispatch, offline, recordOf, restoreGlobals, rotate, setVisible, success } from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -187,6 +187,29 @@ describe('a hidden page', () => {
     await session.ready;
     expect(await session.getToken()).toBe('advertising-2');
     expect(fixture.sent).toHaveLength(1);
+    fixture.close();
+  });
+
+  test('that thaws during the back-off tries for a waiting getToken() within 2 s, and keeps no timer', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
+    const fixture = createFixture(offline);
+    const { session } = fixture.open({
+      store: memoryStore(recordOf(1, START - 2 * HOUR)),
+      retry: { firstMs: 2 * MINUTE },
+    });
+    await session.ready;
+    await until(() => session.state.next?.reason === 'back_off');
+    setVisible(false);
+    dispatch('freeze');
+    await fixture.advance(10_000);
+    fixture.serve(rotate);
+    dispatch('resume');
+    await until(() => session.state.next?.reason === 'woken');
+    const token = session.getToken().catch(({ code }) => code);
+    await fixture.advance(2_000);
+    expect(await Promise.race([token, 'still waiting'])).toBe('advertising-2');
+    await fixture.settle();
+    expect(vi.getTimerCount()).toBe(0);
     fixture.close();
   });
 

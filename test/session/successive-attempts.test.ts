@@ -1,13 +1,15 @@
 /** An attempt begins only when the one before it has ended: it would find its own page's lock taken, and wait for itself. */
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import { memoryStore, type SessionOptions } from '../../src/session/index.ts';
-import { DAY, MINUTE, START, until } from '../support/fixtures.ts';
+import { memoryStore, type SessionOptions, type Store } from '../../src/session/index.ts';
+import type { SessionRecord } from '../../src/session/rules/record.ts';
+import { DAY, MINUTE, names, START, until } from '../support/fixtures.ts';
 import {
   answersSealed,
   fakeLocks,
   fixtureForEachTest,
   hangs,
+  offline,
   openLoaded,
   openTwoTabs,
   recordOf,
@@ -68,6 +70,50 @@ test.each([
   await fixture.advance(10 * MINUTE);
   expect(calls).toBeGreaterThan(3);
   expect(calls).toBeLessThan(30);
+});
+
+test('a set that the page supplies while the failure of the one before is written has not failed', async () => {
+  const inner = memoryStore(recordOf(1));
+  let write = () => {};
+  let isSlow = false;
+  const update: Store['update'] = async (change) => {
+    if (isSlow) await new Promise<void>((resolve) => (write = resolve));
+    return inner.update(change);
+  };
+  const { session, events } = fixture.open({ store: { ...inner, update } });
+  await session.ready;
+  fixture.serve(async () => {
+    isSlow = true;
+    return new Response('', { status: 503 });
+  });
+  const refreshed = session.refresh();
+  await until(() => isSlow);
+  await fixture.settle();
+  isSlow = false;
+  const supplied = session.setTokens(success(7));
+  write();
+  await supplied;
+  await refreshed;
+  await fixture.settle();
+  expect(session.state.lastError).toBeUndefined();
+  expect(names(events)).toEqual(['token load', 'token set']);
+});
+
+test('the failure of a refresh is written before another tab can obtain the lock', async () => {
+  const locks = fakeLocks();
+  const inner = memoryStore(recordOf(1));
+  const failures: { isLockHeld: boolean }[] = [];
+  const update: Store['update'] = async (change) => {
+    const isLockHeld = locks.held.size > 0;
+    const stored = await inner.update(change);
+    if ((stored as SessionRecord).retry?.outages) failures.push({ isLockHeld });
+    return stored;
+  };
+  fixture.serve(offline);
+  const { session } = fixture.open({ store: { ...inner, update } });
+  await session.ready;
+  await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
+  expect(failures).toEqual([{ isLockHeld: true }]);
 });
 
 describe('what is given up', () => {

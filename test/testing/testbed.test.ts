@@ -1,7 +1,8 @@
 /** The testbed as a user's test sees it: time, faults, users, and what is left after `close()`. */
 
 import { promisify } from 'node:util';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { runInNewContext } from 'node:vm';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createSession, type Session } from '../../src/session/index.ts';
 import { createTestbed, type Testbed, type TestbedOptions } from '../../src/testing/index.ts';
 import { names, recordEvents } from '../support/fixtures.ts';
@@ -453,4 +454,21 @@ test('with `installClock: false` timers are real, and `advance` moves the operat
   await testbed.advance('20 min');
   const later = (await testbed.tokensFor()) as { body: { refresh_from: number } };
   expect(later.body.refresh_from - set.body.refresh_from).toBe(1_200_000);
+});
+
+test('works with a `Uint8Array` of another realm, which the jsdom environment of Vitest puts in its place', async () => {
+  vi.stubGlobal('Uint8Array', runInNewContext('Uint8Array'));
+  onTestFinished(() => void vi.unstubAllGlobals());
+  vi.resetModules();
+  testbed = (await import('../../src/testing/index.ts')).createTestbed();
+  const { session, token } = await loaded();
+  await testbed.advance('20 min');
+  expect(session.advertisingToken).toBeDefined();
+  expect(session.advertisingToken).not.toBe(token);
+});
+
+test("if the publisher's server fails, the error of the session names the status", async () => {
+  open();
+  testbed.answer(503);
+  await expect(testbed.session().getToken()).rejects.toMatchObject({ code: 'provide_failed', status: 503 });
 });

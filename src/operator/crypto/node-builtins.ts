@@ -39,7 +39,10 @@ const builtin = (name: string): unknown => {
 };
 
 export const nodeCrypto = builtin('node:crypto') as NodeCrypto | undefined;
-export const nodeBuffer = (builtin('node:buffer') as { Buffer: NodeBuffer } | undefined)?.Buffer;
+const buffer = (builtin('node:buffer') as { Buffer: NodeBuffer } | undefined)?.Buffer;
+// Vitest's jsdom environment replaces `Uint8Array` by that of another realm. A Buffer is no instance of it, and
+// `@noble/hashes` refuses one.
+export const nodeBuffer = buffer?.allocUnsafe(0) instanceof Uint8Array ? buffer : undefined;
 
 /**
  * Allocate bytes with arbitrary content; the caller must write all of them.

@@ -107,7 +107,7 @@ export const REASONS: Readonly<Record<NextReason, string>> = {
   hidden: 'the page is hidden',
   consent: 'consent is not given',
   storage: 'the stored record is read or written',
-  page: 'only the page can go on',
+  page: 'the page must call setTokens or signIn',
 };
 
 export const OUTCOMES: Readonly<Record<Outcome, string>> = {

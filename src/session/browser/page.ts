@@ -1,7 +1,7 @@
 /**
  * One timer, and the lifecycle of the page: shown, hidden, frozen, cached, back online.
  *
- * A hidden page has no timer; it is woken when it is shown. This file does not decide what to do then.
+ * A hidden page has a timer only while a call of `getToken` waits; it is woken when it is shown. This file does not decide what to do then.
  */
 
 import { readDocument } from '../read-document.ts';
@@ -43,22 +43,27 @@ export function watchPage(now: () => number, { onTimer, onWake, onLeave }: PageC
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wakeAt = Number.POSITIVE_INFINITY;
 
-  const onEvent = ({ type }: Event) => {
+  const onEvent = ({ type, persisted }: Event & { readonly persisted?: boolean }) => {
     const becomes = LIFECYCLE[type as keyof typeof LIFECYCLE];
     if (becomes === 'away') onLeave();
-    if (becomes === 'awake' || (becomes === 'if visible' && isPageVisible())) return onWake();
-    clearTimeout(timer);
-    if (!isPageVisible()) onTimer();
+    // The first `pageshow` of a page, at the end of loading, wakes nothing: a reload must not shorten the back-off.
+    const isRestored = becomes === 'awake' && persisted !== false;
+    if (isRestored || (becomes === 'if visible' && isPageVisible())) onWake();
+    else if (!isPageVisible()) onTimer();
   };
   // In the capture phase at the window, which events of the document pass too. Workers have no such events.
   for (const event in LIFECYCLE) globalThis.addEventListener?.(event, onEvent, true);
 
   return {
-    /** Set the timer to `instant` (local epoch ms) in place of the one before; `Infinity`: no timer. */
-    setTimer(instant: number): void {
+    /**
+     * Set the timer to `instant` (local epoch ms) in place of the one before; `Infinity`: no timer.
+     *
+     * @param isNeeded  false: note the instant for `checkTimer` alone.
+     */
+    setTimer(instant: number, isNeeded: boolean): void {
       wakeAt = instant;
       clearTimeout(timer);
-      if (wakeAt < Number.POSITIVE_INFINITY && isPageVisible())
+      if (isNeeded && wakeAt < Number.POSITIVE_INFINITY)
         timer = setTimeout(onTimer, Math.min(wakeAt - now(), MAX_SLEEP_MS));
     },
     /** Call `onTimer` soon if the timer is late: it may be throttled, frozen or off. */

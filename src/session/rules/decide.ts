@@ -206,8 +206,7 @@ function nextOf(
 ): NextStep | undefined {
   if (page.isClosed) return undefined;
   const action = set || !page.canProvide ? 'refresh' : 'provide';
-  if (page.consent !== 'granted') return { action, reason: 'consent' };
-  if (!isSettled(page)) return { action, reason: 'storage' };
+  if (!isSettled(page)) return { action, reason: page.consent === 'granted' ? 'storage' : 'consent' };
   if (page.attempt) return { at: page.attempt.startedAt, action: page.attempt.plan.kind, reason: 'in_progress' };
   if (plan && wait) return { ...(wait.at < NEVER && { at: wait.at }), action: plan.kind, reason: wait.reason };
   // The attempt starts when the shell sees this. No instant, so that a state read twice before that is the same.

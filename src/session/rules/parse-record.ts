@@ -4,6 +4,7 @@
  */
 
 import { kindOf, throwIf, typeFault } from '../../token/checks.ts';
+import { isDevelopment } from '../../token/development.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { parseTokenSet } from '../../token/token-set.ts';
 import { MAX_FINGERPRINTS, type SessionRecord } from './record.ts';
@@ -25,7 +26,8 @@ const HASH = /^[a-z\d]{1,7}$/;
  */
 export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | undefined {
   if (stored === undefined || stored === null) return undefined;
-  throwIf(typeFault('stored record', 'object', stored));
+  // Production refuses anything else for its missing generation.
+  if (isDevelopment) throwIf(typeFault('stored record', 'object', stored));
   const given = stored as Record<string, unknown>;
   const { v, generation, offsetMs, signalGeneration, user } = given;
   // A generation near 2^53 cannot be incremented: a logout would be written, and then read as damaged.

@@ -7,7 +7,16 @@
 import type { TokenError } from '../../token/errors.ts';
 import type { Answer, TokenSet } from '../../token/token-set.ts';
 import { CLOCK_TOLERANCE_MS, isSameSet, optedOut, type SessionRecord, type Transition } from './record.ts';
-import { attemptFailed, attemptStarted, type BackOff, currentRetry, isLeased, isUsedUp, nextAttempt } from './retry.ts';
+import {
+  attemptFailed,
+  attemptStarted,
+  type BackOff,
+  currentRetry,
+  isLeased,
+  isUsedUp,
+  nextAttempt,
+  type StartOptions,
+} from './retry.ts';
 
 /** The result of a refresh: a newer set, an opt-out, or the end of the refresh token. */
 export type RefreshResult = Answer | 'ended';
@@ -24,13 +33,7 @@ export type Claim =
   | 'superseded';
 
 /** How a refresh starts. */
-export interface ClaimOptions {
-  /** This tab holds the Web Lock. */
-  readonly hasLock: boolean;
-  /** The page called `refresh()`. */
-  readonly isExplicit: boolean;
-  /** How long an attempt of this tab may run, ms. */
-  readonly leaseMs: number;
+export interface ClaimOptions extends StartOptions {
   /** When this page tries after it woke up, whatever the back-off is; 0 if it never slept. Local epoch ms. */
   readonly wakeAttemptAt: number;
 }
@@ -46,22 +49,23 @@ export function claimRefresh(record: SessionRecord, before: SessionRecord, optio
   const next = nextAttempt(retry, options.wakeAttemptAt, options.isExplicit);
   const isTooEarly = (next && now < next.at) || (isUsedUp(retry) && !options.isExplicit);
   if (!record.set || record.ended || !isSameSet(record, before) || isTooEarly) return 'superseded';
-  const started = attemptStarted(retry, now, options.isExplicit, options.hasLock, options.leaseMs);
-  return { ...record, set: record.set, retry: started };
+  return { ...record, set: record.set, retry: attemptStarted(retry, now, options) };
 }
 
-/** The attempt that sent `sent` failed at `now`; see {@link attemptFailed}. */
+/** The attempt that sent `sent` failed at `now`, see {@link attemptFailed}; without an `error` it was given up. */
 export function refreshFailed(
   sent: SessionRecord,
-  error: TokenError,
+  error: TokenError | undefined,
   backOff: BackOff,
   now: number,
   wakeAttemptAt: number,
 ): Transition {
-  return (record) =>
-    record.retry && isSameSet(record, sent) && isSameAttempt(record, sent)
-      ? { ...record, retry: attemptFailed(record.retry, error, backOff, now, wakeAttemptAt) }
-      : record;
+  return (record) => {
+    const { retry } = record;
+    if (!retry || !isSameSet(record, sent) || !isSameAttempt(record, sent)) return record;
+    const ended = { ...retry, isRunning: false };
+    return { ...record, retry: error ? attemptFailed(ended, error, backOff, now, wakeAttemptAt) : ended };
+  };
 }
 
 /**

@@ -85,9 +85,9 @@ export function isRefusal({ status }: TokenError): boolean {
   return status !== undefined && status < 500 && !TEMPORARY.includes(status);
 }
 
-/** Draw the pause after an outage, ms: full jitter, so that pages do not return in the same instant. */
+/** Draw the pause after an outage, ms, at most a day: full jitter, so that pages do not return in the same instant. */
 export function backOffMs({ firstMs, maxMs }: BackOff, outages: number): number {
-  return Math.random() * Math.min(maxMs, firstMs * 2 ** outages);
+  return Math.random() * Math.min(maxMs, firstMs * 2 ** outages, MAX_WAIT_MS);
 }
 
 /** The retry state, if it still counts at `now` (local epoch ms). */
@@ -135,19 +135,21 @@ export function nextAttempt(
   return isExplicit || forced.at > own.at ? forced : own;
 }
 
-/**
- * An attempt starts at `now`.
- *
- * @param isExplicit  the page called `refresh()`: earlier refusals no longer count.
- * @param isLocked    it holds the Web Lock.
- * @param leaseMs     how long it may run, ms.
- */
+/** How an attempt starts. */
+export interface StartOptions {
+  /** This tab holds the Web Lock. */
+  readonly hasLock: boolean;
+  /** The page called `refresh()`: earlier refusals no longer count. */
+  readonly isExplicit: boolean;
+  /** How long it may run, ms. */
+  readonly leaseMs: number;
+}
+
+/** An attempt starts at `now`. */
 export function attemptStarted(
   retry: RetryState | undefined,
   now: number,
-  isExplicit: boolean,
-  isLocked: boolean,
-  leaseMs: number,
+  { hasLock, isExplicit, leaseMs }: StartOptions,
 ): RetryState {
   return {
     attempts: (retry?.attempts ?? 0) + 1,
@@ -155,7 +157,7 @@ export function attemptStarted(
     refusals: isExplicit ? 0 : (retry?.refusals ?? 0),
     startedAt: now,
     isRunning: true,
-    isLocked,
+    isLocked: hasLock,
     // A longer one, as of a `timeoutMs` of 1e16, would not be read again: see `parseRetry`.
     leaseMs: Math.min(leaseMs, MAX_WAIT_MS),
     waitMs: 0,

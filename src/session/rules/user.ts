@@ -35,7 +35,7 @@ export function renderedFor(user: string, now: number, set?: TokenSet): Transiti
   return (record) => {
     if (record.user === user) return record;
     const isOwn = record.user === undefined && set && descendsFrom(record, set);
-    return isOwn ? { ...record, user } : { ...loggedOut(now)(record), user };
+    return isOwn ? { ...record, user } : signedIn(user, now)(record);
   };
 }
 

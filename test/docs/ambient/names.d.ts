@@ -4,7 +4,6 @@ import 'tessera-id/global';
 import type { ReactNode, RefObject } from 'react';
 import type { ProvideOption, Session } from 'tessera-id';
 import type { Tessera } from 'tessera-id/global';
-import type { InspectorElement } from 'tessera-id/inspector';
 import type { Dii, WireAnswer } from 'tessera-id/server';
 
 declare global {
@@ -49,9 +48,6 @@ declare global {
     isLoginRequired(): boolean | undefined;
     getAdvertisingToken(): string | undefined;
   };
-  interface HTMLElementTagNameMap {
-    'tessera-inspector': InspectorElement;
-  }
   interface Window {
     // biome-ignore lint/suspicious/noExplicitAny: the UID2 SDK has no types.
     __uid2: any;

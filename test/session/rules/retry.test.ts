@@ -71,14 +71,23 @@ describe('the start of an attempt', () => {
     ['forgets refusals where the page asked', retry({ refusals: 3, outages: 2 }), true, { refusals: 0, outages: 2 }],
     ['ends earlier pauses', retry({ waitMs: HOUR, retryAfterMs: HOUR }), false, { waitMs: 0, retryAfterMs: 0 }],
   ])('%s', (_, before, isExplicit, expected) => {
-    expect(attemptStarted(before, START, isExplicit, true, 12_000)).toMatchObject(expected);
+    expect(attemptStarted(before, START, { hasLock: true, isExplicit, leaseMs: 12_000 })).toMatchObject(expected);
   });
 });
 
 test('an attempt without a limit of time takes the lease for a day, and can be read again', () => {
-  const started = attemptStarted(undefined, START, false, false, Number.MAX_VALUE);
+  const started = attemptStarted(undefined, START, { hasLock: false, isExplicit: false, leaseMs: Number.MAX_VALUE });
   expect(started.leaseMs).toBe(DAY);
   expect(parseRetry(started)).toEqual(started);
+});
+
+test('an attempt that fails under a back-off of a year waits for a day at most, and can be read again', () => {
+  vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
+  const year = { firstMs: 365 * DAY, maxMs: 365 * DAY };
+  const failed = attemptFailed(retry({ startedAt: START, isRunning: true }), failure(503), year, START, 0);
+  expect(failed.waitMs).toBeGreaterThan(0.9 * DAY);
+  expect(failed.waitMs).toBeLessThanOrEqual(DAY);
+  expect(parseRetry(failed)).toEqual(failed);
 });
 
 describe('the failure of an attempt, 2 s after its start', () => {
@@ -383,7 +392,7 @@ test('any order of attempts, also explicit ones, stays within 15 in any 30 minut
         const next = nextAttempt(state, wakes ? now : 0, isExplicit);
         now = Math.max(now, next?.at ?? 0);
         starts.push(now);
-        state = attemptStarted(currentRetry(state, now), now, isExplicit, true, 12_000);
+        state = attemptStarted(currentRetry(state, now), now, { hasLock: true, isExplicit, leaseMs: 12_000 });
         now += takesMs;
         state = attemptFailed(state, failure(status), BACK_OFF, now, wakes ? now : 0);
         expect(parseRetry(structuredClone(state))).toEqual(state);

@@ -1,4 +1,4 @@
-// The cockpit: a publisher's page with a session and its Inspector, and what changes the world around it.
+// The dashboard: a publisher's page with a session and its Inspector, and the controls of clock, storage and operator.
 
 import { $, formatTime, operator, post, provide, showReader, showToken } from '/common.js';
 import '/inspector.js';
@@ -88,11 +88,19 @@ $('restart').onclick = () =>
     await post('/demo/restart');
     done('The operator has a new root secret: it no longer accepts earlier tokens.');
   });
+/** Delete the record with what a sign-out keeps: that the last reader has opted out. Storage that is refused has none. */
+const deleteDatabase = (name) =>
+  new Promise((resolve) => {
+    const request = indexedDB.deleteDatabase(name);
+    request.onsuccess = request.onerror = request.onblocked = resolve;
+  });
 $('start-over').onclick = () =>
   attempt(async () => {
     await post('/sign-out');
     await session.clear({ forget: true });
     await post('/demo/start-over');
+    session.close();
+    await deleteDatabase('tessera');
     location.reload();
   });
 
@@ -105,11 +113,11 @@ const showRequest = ({ at, from, path, status, ms }) => {
   if ($('requests').rows.length > 12) $('requests').deleteRow(-1);
   $('no-requests').hidden = true;
 };
-const news = new EventSource('/demo/news');
-news.onopen = () => {
+const events = new EventSource('/demo/events');
+events.onopen = () => {
   $('requests').textContent = '';
 };
-news.onmessage = ({ data }) => {
+events.onmessage = ({ data }) => {
   const { type, setting: next, request } = JSON.parse(data);
   if (type === 'request') showRequest(request);
   if (type !== 'setting') return;
