@@ -47,22 +47,35 @@ interface Parsed {
   readonly fault?: 'incomplete' | 'malformed';
 }
 
-const parseText = (text: string, options: Options): Parsed => {
-  let code: unknown;
-  try {
-    return { records: parse(text, options) as string[][] };
-  } catch (error) {
-    ({ code } = error as { code?: unknown });
-    if (typeof code !== 'string' || !code.startsWith('CSV_')) throw error;
-  }
-  // Parse again to get the records before the fault. `on_record` is slower, so the first attempt does not use it.
+/** Parse text, and keep the records before a fault. It takes several times as long as without `on_record`. */
+const parseSlowly = (text: string, options: Options): Parsed => {
   const records: string[][] = [];
   try {
     parse(text, { ...options, on_record: (record) => void records.push(record) });
-  } catch {
-    // The same error again.
+    return { records };
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (typeof code !== 'string' || !code.startsWith('CSV_')) throw error;
+    return { records, fault: code === 'CSV_QUOTE_NOT_CLOSED' ? 'incomplete' : 'malformed' };
   }
-  return { records, fault: code === 'CSV_QUOTE_NOT_CLOSED' ? 'incomplete' : 'malformed' };
+};
+
+/**
+ * Highest number of characters for which a second parsing costs more than a slow one.
+ *
+ * After a malformed row, which is often not the only one, half as many are parsed at once, then twice that number, and so on: the
+ * text after the next fault is parsed again.
+ */
+const FEW_CHARACTERS = 1_000;
+
+const parseText = (text: string, options: Options): Parsed => {
+  if (text.length > FEW_CHARACTERS)
+    try {
+      return { records: parse(text, options) as string[][] };
+    } catch {
+      // Parsed again, which throws the same error.
+    }
+  return parseSlowly(text, options);
 };
 
 const countLines = (fields: readonly string[]): number =>
@@ -73,6 +86,16 @@ const positionAfter = (text: string, lines: number): number => {
   let at = 0;
   for (let i = 0; i < lines; i++) at = text.indexOf('\n', at) + 1;
   return at;
+};
+
+/** The position after the line that contains the character at `at`; no more than `end`, which is the end of a line too. */
+const endOfLine = (text: string, at: number, end: number): number =>
+  at < end ? text.indexOf('\n', at) + 1 || end : end;
+
+/** Throw if `text` is the start of a line that is too long. */
+const checkLength = (text: string, name: string): void => {
+  if (text.length > MAX_CHARACTERS && !text.includes('\n'))
+    throw new RangeError(`${name}: expected lines of at most ${MAX_CHARACTERS} characters, got a longer one`);
 };
 
 /** Read rows, one array for each piece of text. */
@@ -92,9 +115,11 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
       endsWithCr = rest.includes('\r');
       rest = rest.replaceAll('\r', '\n');
     }
+    let characters = rest.length;
     for (;;) {
-      const cut = isEnd ? rest.length : rest.lastIndexOf('\n') + 1;
-      if (cut === 0) break;
+      const end = isEnd ? rest.length : rest.lastIndexOf('\n') + 1;
+      if (end === 0) break;
+      const cut = endOfLine(rest, characters, end);
       options ??= optionsFor(detectDelimiter(/^.*\S.*$/m.exec(rest)?.[0] ?? ''));
       const { records, fault } = parseText(rest.slice(0, cut), options);
       const before = line;
@@ -103,6 +128,8 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
         line += countLines(fields);
       }
       rest = rest.slice(fault ? positionAfter(rest, line - before) : cut);
+      characters *= 2;
+      if (cut < end && fault !== 'malformed') continue;
       parseAbove = fault ? Math.min(2 * rest.length, MAX_CHARACTERS) : 0;
       if (!fault || (fault === 'incomplete' && !isEnd && rest.length <= MAX_CHARACTERS)) break;
       // Skip the first line of the malformed row.
@@ -110,9 +137,9 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
       rows.push({ line, fields: [first.trimEnd()], broken: true });
       rest = rest.slice(first.length + 1);
       line++;
+      characters = FEW_CHARACTERS / 2;
     }
-    if (rest.length > MAX_CHARACTERS && !rest.includes('\n'))
-      throw new RangeError(`${input.name}: expected lines of at most ${MAX_CHARACTERS} characters, got a longer one`);
+    checkLength(rest, input.name);
     return rows;
   };
 

@@ -121,8 +121,9 @@ const checkKey = async (connection: Connection, flags: ServiceOptions): Promise<
   const client = createConnected(connection, flags, { now: () => 0, retry: { tries: 1 }, bulkTimeoutMs: TIMEOUT_MS });
   const verdicts: Verdict[] = [];
   for (const [, call] of CALLS) verdicts.push(await verdictOf(call(client)));
+  const unknownSecret: Check = { name: 'secret', status: 'skipped', detail: 'needs a known key' };
   const fault = verdicts.find((verdict) => typeof verdict === 'object');
-  if (fault) return [{ name: 'key', status: 'failed', detail: fault.fault }, skipped('secret')];
+  if (fault) return [{ name: 'key', status: 'failed', detail: fault.fault }, unknownSecret];
   const roles = CALLS.filter((_, index) => verdicts[index] !== 'refused').map(([role]) => role);
   // The last call tells nothing new if the key has the role MAPPER.
   const shown = roles.includes('MAPPER') ? roles.slice(0, -1) : roles;
@@ -134,7 +135,7 @@ const checkKey = async (connection: Connection, flags: ServiceOptions): Promise<
         detail: 'the service does not know this API key, or it has no role',
         remedy: 'check TESSERA_API_KEY: each environment and each operator has its own keys',
       },
-      { name: 'secret', status: 'skipped', detail: 'needs a known key' },
+      unknownSecret,
     ];
   const secret: Check = verdicts.includes('wrong secret')
     ? {

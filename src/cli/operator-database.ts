@@ -7,6 +7,7 @@ import { stat } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { locationKind } from '../database/index.ts';
 import type { Administration } from '../operator/index.ts';
+import { withFlagNames } from './flag-names.ts';
 import type { Io } from './io.ts';
 import { loadSettings } from './operator-settings.ts';
 
@@ -46,11 +47,15 @@ export async function administer<T>(
     throw new RangeError('--database: expected the folder of an operator, got a path without a folder');
   // Loaded on demand, as the commands that do not need it start faster without.
   const { openAdministration } = await import('../operator/index.ts');
-  const administration = await openAdministration({ database, rootSecret });
+  let administration: Administration | undefined;
   try {
+    administration = await openAdministration({ database, rootSecret });
     return await work(administration);
+  } catch (error) {
+    // A file names its options as `createOperator` does.
+    throw config === undefined ? withFlagNames(error, Object.keys(flags), flags) : error;
   } finally {
-    await administration.close();
+    await administration?.close();
   }
 }
 

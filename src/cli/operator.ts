@@ -4,13 +4,13 @@
  */
 
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { withFlagNames } from './flag-names.ts';
 import type { Io } from './io.ts';
 import type { CredentialOutput } from './operator-credentials.ts';
 import {
   LOG_LEVELS,
   loadSettings,
   type OperatorCommandOptions,
-  type OperatorSettings,
   processCount,
   WORKER_VARIABLE,
 } from './operator-settings.ts';
@@ -25,17 +25,7 @@ const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? 'au
 /** Parse a list of roles. */
 export const parseRoles = (text: string): string[] => text.split(',').map((role) => role.trim().toUpperCase());
 
-/** Name options as the command line does, in an error that names them as `createOperator` does: `--roles` for `roles`. */
-const withFlagNames = (error: unknown, options: readonly Option[], { rootSecretFile }: OperatorSettings): unknown => {
-  if (error instanceof TypeError || error instanceof RangeError) {
-    const flags = new Map(options.map((option) => [option.attributeName(), option.long]));
-    flags.set('rootSecret', rootSecretFile === undefined ? 'TESSERA_ROOT_SECRET' : '--root-secret-file');
-    // The name in front, and others in the sentence that no word of English looks like.
-    const names = /^[a-z]+(?=:)|\b[a-z]+(?:[A-Z][a-z]+)+\b/g;
-    error.message = error.message.replace(names, (name) => flags.get(name) ?? name);
-  }
-  return error;
-};
+const optionNames = ({ options }: Command): string[] => options.map((option) => option.attributeName());
 
 // The options about callers, and about what they may reach.
 const addLimits = (command: Command): Command =>
@@ -147,7 +137,7 @@ export function operatorCommand(io: Io): Command {
         else await (await import('./processes/index.ts')).runProcesses(count, settings, output, io);
       } catch (error) {
         // A file names its options as `createOperator` does.
-        throw flags.config === undefined ? withFlagNames(error, command.options, flags) : error;
+        throw flags.config === undefined ? withFlagNames(error, optionNames(command), flags) : error;
       }
     });
 }

@@ -122,14 +122,26 @@ const openPool = async (url: string, options: DatabaseOptions): Promise<Pool> =>
 const isTimeout = (error: unknown): error is TokenError =>
   isTokenError(error) && error.message.endsWith('Query read timeout');
 
-// `timeoutMs` ends the wait for a server that does not answer at all; the server ends its own statements before.
-const queriesOn = (target: Pick<Pool | PoolClient | Client, 'query'>, timeoutMs: number | undefined): Queries => {
+/**
+ * @param timeoutMs  ends the wait for a server that does not answer at all; the server ends its own statements before.
+ * @param lostBy     returns why the connection has been lost: a statement after the loss fails without naming the cause.
+ */
+const queriesOn = (
+  target: Pick<Pool | PoolClient | Client, 'query'>,
+  timeoutMs: number | undefined,
+  lostBy: () => Error | undefined = () => undefined,
+): Queries => {
   // `query_timeout` is an option of `pg` that its types lack.
   const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs + QUERY_MARGIN_MS };
-  return createQueries({
-    query: (sql, params) => target.query({ text: sql, values: params, ...limit }),
-    script: (sql) => target.query({ text: sql, ...limit }),
-  });
+  const send = async (text: string, values?: unknown[]) => {
+    try {
+      return await target.query({ text, ...(values && { values }), ...limit });
+    } catch (error) {
+      const loss = lostBy();
+      throw loss ? storageError(loss, 'a connection is lost') : error;
+    }
+  };
+  return createQueries({ query: send, script: send });
 };
 
 const runTransaction = async <T>(
@@ -142,10 +154,10 @@ const runTransaction = async <T>(
   // A connection that breaks between two statements emits this event. Without a listener it would end the process.
   let broken: Error | undefined;
   const onError = (error: Error): void => {
-    broken = error;
+    broken ??= error;
   };
   client.on('error', onError);
-  const queries = queriesOn(client, isUnlimited ? undefined : timeoutMs);
+  const queries = queriesOn(client, isUnlimited ? undefined : timeoutMs, () => broken);
   const guarded = guardTransaction(queries);
   try {
     await queries.script('BEGIN ISOLATION LEVEL READ COMMITTED');
@@ -194,15 +206,7 @@ const subscribe = async (
   });
   client.on('end', close);
   client.on('notification', onNotification);
-  const queries = queriesOn(client, options.statementTimeoutMs);
-  const query: Queries['query'] = async (sql, params) => {
-    try {
-      return await queries.query(sql, params);
-    } catch (error) {
-      // A statement after the loss of the connection fails without naming the cause.
-      throw lostBy ? storageError(lostBy, 'a connection is lost') : error;
-    }
-  };
+  const { query } = queriesOn(client, options.statementTimeoutMs, () => lostBy);
   try {
     await client.connect();
     await query(`LISTEN ${channel}`);

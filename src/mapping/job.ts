@@ -6,7 +6,7 @@
  * whole answer of the service.
  */
 
-import { createOperationTracker, type Database, type OperationTracker } from '../database/index.ts';
+import { createOperationTracker, type Database, type OperationTracker, type Queries } from '../database/index.ts';
 import type { Dii, Source } from '../server/index.ts';
 import { type ChunkQueue, createChunkQueue } from './chunk-queue.ts';
 import {
@@ -128,34 +128,42 @@ const readSource = async (running: RunningJob): Promise<void> => {
   }
 };
 
-/** Claim a chunk, request its mappings and write them. Returns the number of rows claimed. */
-const processChunk = async ({
-  context,
-  job: { selection, signal },
-  chunkSize,
-  report,
-  stop,
-}: RunningJob): Promise<number> => {
+/** Claim a chunk, request its mappings and write them. */
+const answerChunk = async (
+  { context, job: { selection, signal }, chunkSize, stop }: RunningJob,
+  queries: Queries,
+): Promise<{ readonly claimed: number; readonly rows: readonly AnsweredRow[] }> => {
   const { database, requestMappings } = context;
-  const result = await indexedTransaction(database, async (queries) => {
-    const claimed = await claimRows(queries, selection, chunkSize);
-    if (claimed.length === 0 || stop.isStopped) return { claimed: 0, rows: [] };
-    const answered = await requestMappings(claimed, signal);
-    const { rows, failure } = answered;
-    // Before the claim ends: another worker that claims the same rows then does not request them again.
-    if (failure) stop.fail(failure.error);
-    if (rows.length > 0) await writeAnswers(queries, claimed, answered);
-    // Here and not at the end of the job, which may fail or be killed. On PostgreSQL the workers would wait for each other.
-    if (database.kind === 'pglite') await countWritten(queries, rows.length);
-    const inBuckets = rows.filter(({ bucketId }) => bucketId !== null);
-    // A loop: Math.min(...values) fails for many thousand values.
-    const oldest = inBuckets.reduce((at, { answeredAt }) => Math.min(at, answeredAt), Number.POSITIVE_INFINITY);
-    if (inBuckets.length > 0) await keepCheckedFrom(queries, oldest);
-    // The transaction commits: it keeps the batches before a failed one.
-    return { claimed: claimed.length, rows };
+  const claimed = await claimRows(queries, selection, chunkSize);
+  if (claimed.length === 0 || stop.isStopped) return { claimed: 0, rows: [] };
+  const answered = await requestMappings(claimed, signal);
+  const { rows, failure } = answered;
+  if (failure) stop.fail(failure.error);
+  if (rows.length > 0) await writeAnswers(queries, claimed, answered);
+  // Here and not at the end of the job, which may fail or be killed. On PostgreSQL the workers would wait for each other.
+  if (database.kind === 'pglite') await countWritten(queries, rows.length);
+  const inBuckets = rows.filter(({ bucketId }) => bucketId !== null);
+  // A loop: Math.min(...values) fails for many thousand values.
+  const oldest = inBuckets.reduce((at, { answeredAt }) => Math.min(at, answeredAt), Number.POSITIVE_INFINITY);
+  if (inBuckets.length > 0) await keepCheckedFrom(queries, oldest);
+  // The transaction commits: it keeps the batches before a failed one.
+  return { claimed: claimed.length, rows };
+};
+
+/** Process a chunk in one transaction. Returns the number of rows claimed. */
+const processChunk = async (running: RunningJob): Promise<number> => {
+  const { context, report, stop } = running;
+  const { claimed, rows } = await indexedTransaction(context.database, async (queries) => {
+    try {
+      return await answerChunk(running, queries);
+    } catch (error) {
+      // Before the claim ends, as for a failed request: a worker that claims the same rows then does not request them again.
+      stop.fail(error);
+      throw error;
+    }
   });
-  if (result.rows.length > 0) await report.addAnswers(result.rows);
-  return result.claimed;
+  if (rows.length > 0) await report.addAnswers(rows);
+  return claimed;
 };
 
 /** Process chunks until the source has ended and no selected row is free. */

@@ -24,14 +24,14 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 /**
  * How the bulk methods retry a failed request (network failure, time-out, 408, 425, 429, 5xx).
  *
- * A `Retry-After` of up to five minutes is respected. A longer one fails at once: the error carries it as `retryAfterMs`.
+ * A `Retry-After` of up to five minutes is added to the wait. A longer one fails at once: the error carries it as `retryAfterMs`.
  */
 export interface RetryOptions {
   /** Total number of attempts, 1 to 100; 1 disables retries. Default 6. */
   readonly tries?: number | undefined;
   /** Upper limit of the first wait, ms; it doubles with each attempt. The wait is random below the limit. Default 500. */
   readonly firstMs?: number | undefined;
-  /** Upper limit of every wait, ms, unless `Retry-After` asks for a longer one. Default 30,000. */
+  /** Upper limit of every wait, ms, beside `Retry-After`. Default 30,000. */
   readonly maxMs?: number | undefined;
 }
 
@@ -60,7 +60,10 @@ export interface ClientOptions {
    * `application/octet-stream`.
    */
   readonly envelope?: 'binary' | 'text' | undefined;
-  /** Replaces the global `fetch`. */
+  /**
+   * Replaces the global `fetch`. The client cancels an answer that is too long (64 KiB for one user) only if its `body` is a
+   * `ReadableStream`; of others it calls `arrayBuffer()`, so the function itself must limit their length.
+   */
   readonly fetch?: Fetch | undefined;
   /** The clock, epoch ms. The service rejects requests that are about two minutes off. Default `Date.now`. */
   readonly now?: (() => number) | undefined;

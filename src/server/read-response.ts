@@ -33,8 +33,8 @@ const join = (chunks: readonly Uint8Array[], length: number): Bytes => {
 /** Read at most `maxBytes` of a body, and cancel the rest. */
 export async function readBytes(response: Response, maxBytes: number): Promise<ReadBody> {
   const { body } = response;
-  // A replacement for `fetch` may have no streams; then the body is in memory already.
-  if (!body) {
+  // A replacement for `fetch` may have no streams, or those of Node, as node-fetch has. It limits the body itself, if at all.
+  if (typeof body?.getReader !== 'function') {
     const bytes = new Uint8Array(await response.arrayBuffer());
     return { bytes: bytes.subarray(0, maxBytes), isComplete: bytes.length <= maxBytes };
   }

@@ -23,7 +23,10 @@ const clockAheadMs = (headers: Headers, now: number): number | undefined => {
 const retryAfterMsOf = (headers: Headers, now: number): number | undefined => {
   const value = headers.get('retry-after')?.trim();
   if (!value) return undefined;
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - (now - (clockAheadMs(headers, now) ?? 0));
+  const isDate = /[a-z]/i.test(value);
+  // `Date.parse` takes `1.5` for a day of 2001.
+  if (!isDate && !/^\d+$/.test(value)) return undefined;
+  const ms = isDate ? Date.parse(value) - (now - (clockAheadMs(headers, now) ?? 0)) : Number(value) * 1000;
   // A very long row of digits parses as Infinity.
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), Number.MAX_SAFE_INTEGER);
 };

@@ -38,21 +38,17 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Compute the wait before the next attempt, ms.
- *
- * Without `retryAfterMs` the wait is random below a limit that doubles with each failure (full jitter). With it, the wait is
- * that time plus a random part of the first limit.
+ * Compute the wait before the next attempt, ms: random below a limit that doubles with each failure (full jitter), plus
+ * `retryAfterMs`. So a service that always asks to wait 0 s is given longer and longer pauses too.
  *
  * @param failures  number of failed attempts so far, 1 or more.
  */
 export function retryDelayMs(
   failures: number,
   { firstMs, maxMs }: { readonly firstMs: number; readonly maxMs: number },
-  retryAfterMs?: number,
+  retryAfterMs = 0,
 ): number {
-  return retryAfterMs === undefined
-    ? Math.random() * Math.min(maxMs, firstMs * 2 ** (failures - 1))
-    : Math.min(retryAfterMs + Math.random() * Math.min(maxMs, firstMs), MAX_TIMER_MS);
+  return Math.min(retryAfterMs + Math.random() * Math.min(maxMs, firstMs * 2 ** (failures - 1)), MAX_TIMER_MS);
 }
 
 /**

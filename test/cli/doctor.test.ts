@@ -172,6 +172,8 @@ describe('tessera doctor', () => {
       'failed | service | POST /v2/token/refresh answered 404, expected 400 for an empty token',
     ]);
     expect(out.join('\n')).toContain('check --base-url: is this the address of an operator, without a path?');
+    // It has been reached.
+    expect(lineOf(out, 'secret')).toBe('skipped | secret | needs a known key');
   });
 
   test('an answer without end is not read to its end', async () => {

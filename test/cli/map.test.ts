@@ -169,11 +169,12 @@ describe('tessera map FILE', () => {
 
   test('hashes of unknown type exit with 2; the message names the line', async () => {
     const hash = emailHash('untold@example.com');
-    for (const [text, line] of [
-      [`${hash}\n`, 1],
-      [`\n"key"\n${hash}\n`, 3],
+    for (const [args, text, line] of [
+      [[], `${hash}\n`, 1],
+      [['--column', 'key'], `\n"key"\n${hash}\n`, 3],
+      [[], `key\n${hash}\n`, 2],
     ] as const) {
-      const { code, out, err, asked } = await map(['-', ...(line === 3 ? ['--column', 'key'] : [])], { stdin: [text] });
+      const { code, out, err, asked } = await map(['-', ...args], { stdin: [text] });
       expect([code, out, asked]).toEqual([2, [], []]);
       expect(err).toBe(`error: line ${line}: expected --type email_hash or --type phone_hash for a hash, got neither`);
     }
@@ -343,6 +344,21 @@ describe('invalid rows', () => {
     const again = await mapJson([await fixture.file('right-now.csv', text)]);
     expect(again.json).toMatchObject({ rows: 1, mapped: 1, rejected: 0 });
     await expectStored([{ email: 'right@example.com' }]);
+  });
+
+  test.each<[what: string, args: string[], value: string]>([
+    ['lines of JSON', [], '{"email":"more1@example.com"}'],
+    ['names with addresses', [], 'More <more2@example.com>'],
+    ['lists of addresses, of which one is no address', ['--column', '1'], 'more3@example.com;none'],
+    ['columns that another delimiter separates', ['--delimiter', ';'], 'more4@example.com,More'],
+    ['columns that spaces separate', ['--type', 'email'], 'more5@example.com More'],
+    ['addresses with an invisible character', [], 'more6@example.com\u200b'],
+    ['addresses with a space that is not U+0020', [], 'more\u00a07@example.com'],
+  ])('are %s: no address is mapped with what is around it', async (_, args, value) => {
+    const path = await fixture.file('more.txt', `email\n"${value.replaceAll('"', '""')}"\nmore@example.com\n`);
+    const { code, json } = await mapJson([path, ...args]);
+    expect([code, json.rows, json.rejected]).toEqual([0, 2, 1]);
+    expect(await fixture.text(json.rejects)).toContain('\n2,expected an email address and nothing else,');
   });
 
   test('of a file without a header have numbered columns', async () => {

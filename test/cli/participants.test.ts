@@ -155,7 +155,7 @@ test('what is given is not printed, and comes from the environment if asked, a r
   expect(out).toEqual([expect.stringMatching(/^# participant [0-9a-f]{16}, site 101, roles OPTOUT$/)]);
   expect(await tessera([...args, '--database', database], { env })).toMatchObject({
     code: 2,
-    err: 'error: rootSecret: expected the root secret with which this database was created, got none',
+    err: 'error: TESSERA_ROOT_SECRET: expected the root secret with which this database was created, got none',
   });
   expect(await tessera([...args, '--config', config])).toMatchObject({
     code: 2,
@@ -166,9 +166,9 @@ test('what is given is not printed, and comes from the environment if asked, a r
 });
 
 test.each<[args: string[], said: string]>([
-  [['add', '--roles', 'ADMIN'], 'roles: expected GENERATOR'],
-  [['add', '--site-id', '0'], 'siteId: expected a whole number from 1'],
-  [['add', '--client-secret', 'ZZZZ'], 'clientSecret: expected 32 bytes'],
+  [['add', '--roles', 'ADMIN'], 'error: --roles: expected GENERATOR'],
+  [['add', '--site-id', '0'], 'error: --site-id: expected a whole number from 1'],
+  [['add', '--client-secret', 'ZZZZ'], 'error: --client-secret: expected 32 bytes'],
 ])('%j exits with 2 and changes nothing', async (args, said) => {
   const database = await freshLocation('postgres');
   const operator = createOperator({ database, rootSecret: SECRET });

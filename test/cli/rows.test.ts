@@ -1,10 +1,13 @@
 /** Rows of a file: their line numbers, and malformed rows. */
 
+import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { openRows } from '../../src/cli/csv-rows.ts';
 import { openInput } from '../../src/cli/input.ts';
 import type { Io } from '../../src/cli/io.ts';
+
+vi.mock('csv-parse/sync', { spy: true });
 
 const ioOf = (pieces: Iterable<string | Uint8Array>): Io => ({
   env: {},
@@ -229,6 +232,20 @@ describe('rows', () => {
     expect(rows).toHaveLength(9002);
     expect(rows.at(-1)).toEqual([9002, 'line 8999', 'x']);
   });
+
+  test.each(['a,"b"c\n', 'a,"b\n'])(
+    'that are all malformed are not parsed again with each of them: %j',
+    async (line) => {
+      vi.mocked(parse).mockClear();
+      const text = line.repeat(2000);
+      const rows = await rowsOf(text);
+      expect(rows).toHaveLength(2000);
+      expect(rows.every(([mark]) => mark === 'broken')).toBe(true);
+      const parsed = vi.mocked(parse).mock.calls.reduce((sum, [given]) => sum + given.length, 0);
+      // 500 characters for each row.
+      expect(parsed).toBeLessThan(2000 * 600);
+    },
+  );
 
   test('that end with CR alone are read from a file of any length, in any pieces', async () => {
     const lines = Array.from({ length: 9000 }, (_, i) => `line ${i},x`);

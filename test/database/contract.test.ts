@@ -414,6 +414,21 @@ describe('a PostgreSQL server', () => {
     }
   });
 
+  test('names why it has closed the connection of a transaction', async () => {
+    const url = await freshLocation('postgres');
+    const [database, other] = [await openDatabase(url), await openDatabase(url)];
+    open.push(database, other);
+    const within = database.transaction(async ({ query }) => {
+      const [own] = await query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      await other.query('SELECT pg_terminate_backend($1, 60000)', [own!.pid]);
+      await expect
+        .poll(() => query('SELECT 1').catch(({ message }) => message))
+        .toBe('database: a connection is lost: terminating connection due to administrator command (57P01)');
+      throw new Error('as the last statement has failed');
+    });
+    await expect(within).rejects.toThrow('as the last statement has failed');
+  });
+
   test('is connected to again after it has closed the connections', async () => {
     const url = await freshLocation('postgres');
     const [database, other] = [await openDatabase(url), await openDatabase(url)];

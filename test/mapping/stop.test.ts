@@ -4,6 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
 import type { Dii } from '../../src/server/index.ts';
+import { TokenError } from '../../src/token/index.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
 import { DAY, fixture, maxRequests, people, service } from './fixtures.ts';
 
@@ -252,49 +253,61 @@ test('the rows that a failed job has written count for the next VACUUM of a fold
   expect(vacuums).toBe(1);
 });
 
-test('the rows of a failed batch are not requested again by a worker that claims them before the job knows of the failure', async () => {
-  const its = service();
-  const place = await freshLocation('postgres');
-  const database = await openDatabase(place, { connections: 6 });
-  onTestFinished(() => database.close());
-  const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 30_000 });
-  let state: 'idle' | 'first claimed' | 'second waits' | 'first ended' | 'second claimed' = 'idle';
-  const isClaim = (sql: string) => sql.startsWith('SELECT type, hash FROM tessera_mappings WHERE');
-  const mappings = await its.open(
-    {
-      ...database,
-      transaction: async (work) => {
-        let isFirst = false;
-        const query: Queries['query'] = async (sql, params) => {
-          const isSecond = isClaim(sql) && state === 'first claimed';
-          if (isSecond) {
-            state = 'second waits';
-            await until(() => state === 'first ended');
+test.each(['the request', 'the write'])(
+  'if %s of a batch fails, its rows are not requested again by a worker that claims them before the job knows of the failure',
+  async (failing) => {
+    const its = service();
+    const place = await freshLocation('postgres');
+    const database = await openDatabase(place, { connections: 6 });
+    onTestFinished(() => database.close());
+    const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 30_000 });
+    let state: 'idle' | 'first claimed' | 'second waits' | 'first ended' | 'second claimed' = 'idle';
+    const isClaim = (sql: string) => sql.startsWith('SELECT type, hash') && sql.includes('FOR UPDATE SKIP LOCKED');
+    const mappings = await its.open(
+      {
+        ...database,
+        transaction: async (work) => {
+          let isFirst = false;
+          const query: Queries['query'] = async (sql, params) => {
+            const isSecond = isClaim(sql) && state === 'first claimed';
+            if (isSecond) {
+              state = 'second waits';
+              await until(() => state === 'first ended');
+            }
+            if (isFirst && sql.startsWith('UPDATE tessera_mappings')) {
+              await until(() => state !== 'first claimed');
+              throw new TokenError('storage_failed', 'no space');
+            }
+            const rows = await queriesOf.query<never>(sql, params);
+            isFirst ||= isClaim(sql) && state === 'idle' && rows.length > 0;
+            if (isFirst && state === 'idle') state = 'first claimed';
+            if (isSecond && rows.length > 0) state = 'second claimed';
+            return rows;
+          };
+          let queriesOf!: Queries;
+          try {
+            return await database.transaction((queries) => {
+              queriesOf = queries;
+              return work({ ...queries, query });
+            });
+          } finally {
+            if (isFirst) {
+              state = 'first ended';
+              await until(() => state === 'second claimed');
+            }
           }
-          const rows = await queriesOf.query<never>(sql, params);
-          isFirst ||= isClaim(sql) && state === 'idle' && rows.length > 0;
-          if (isFirst && state === 'idle') state = 'first claimed';
-          if (isSecond && rows.length > 0) state = 'second claimed';
-          return rows;
-        };
-        let queriesOf!: Queries;
-        const result = await database.transaction((queries) => {
-          queriesOf = queries;
-          return work({ ...queries, query });
-        });
-        if (isFirst) {
-          state = 'first ended';
-          await until(() => state === 'second claimed');
-        }
-        return result;
+        },
       },
-    },
-    { workers: 2 },
-  );
-  its.fault = async () => {
-    await until(() => state !== 'first claimed');
-    return new Response('no', { status: 500 });
-  };
-  await expect(mappings.map(people(10_000))).rejects.toMatchObject({ status: 500 });
-  expect(maxRequests(its.asked)).toBe(1);
-});
+      { workers: 2 },
+    );
+    if (failing === 'the request')
+      its.fault = async () => {
+        await until(() => state !== 'first claimed');
+        return new Response('no', { status: 500 });
+      };
+    const code = failing === 'the request' ? 'http_status' : 'storage_failed';
+    await expect(mappings.map(people(10_000))).rejects.toMatchObject({ code });
+    expect(state).toBe('second claimed');
+    expect(maxRequests(its.asked)).toBe(1);
+  },
+);

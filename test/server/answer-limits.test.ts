@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/server/index.ts';
@@ -99,14 +100,17 @@ describe('over HTTP', () => {
   });
 });
 
-test('a `fetch` without streams is read too, up to the same limit', async () => {
+test.each<[string, (bytes: ArrayBuffer) => unknown]>([
+  ['without streams', () => undefined],
+  ['with the streams of Node', (bytes) => Readable.from([new Uint8Array(bytes)])],
+])('a `fetch` %s is read too, up to the same limit', async (_, bodyOf) => {
   const withoutStream =
     (step: Step): Step =>
     async (seen, signal) => {
       const response = await step(seen, signal);
       const bytes = await response.arrayBuffer();
       const { status, headers } = response;
-      return { status, headers, body: undefined, arrayBuffer: async () => bytes } as unknown as Response;
+      return { status, headers, body: bodyOf(bytes), arrayBuffer: async () => bytes } as unknown as Response;
     };
   const answer = { status: 'success', body: SET };
   const client = clientOf(

@@ -376,6 +376,9 @@ describe('retryAfterMs of a 429', () => {
     [new Date(NOW + 9000).toUTCString(), 9000],
     [new Date(NOW - 9000).toUTCString(), 0],
     ['soon', undefined],
+    ['1.5', undefined],
+    ['-5', undefined],
+    ['5, 10', undefined],
   ])('%s', async (value, retryAfterMs) => {
     const { client } = clientOf(plain(429, '', { 'retry-after': value }));
     const e = await rejectionOf(client.generate({ email: EMAIL }));

@@ -45,6 +45,10 @@ describe('retryDelayMs', () => {
     expect(retryDelayMs(1, RETRY, 7000)).toBe(7000);
   });
 
+  test('grows with each failure even if Retry-After is always 0', () => {
+    expect([1, 2, 3, 4].map((failures) => retryDelayMs(failures, RETRY, 0))).toEqual([100, 200, 250, 250]);
+  });
+
   test('never exceeds the longest timer, which would fire at once', () => {
     const longest = { firstMs: MAX_TIMER_MS, maxMs: MAX_TIMER_MS };
     expect(retryDelayMs(1, longest, MAX_RETRY_AFTER_MS)).toBe(MAX_TIMER_MS);

@@ -25,6 +25,12 @@ const EXPECTED: Readonly<Record<DiiForm, string>> = {
   email_hash: 'expected a hash: 32 bytes in base64 or hexadecimal',
   phone_hash: 'expected a hash: 32 bytes in base64 or hexadecimal',
 };
+/**
+ * The rules of normalisation accept whatever is around one `@`. In a field, this is a line of JSON, a name with an address, several
+ * columns that another delimiter separates, or an invisible character of a spreadsheet: its hash would belong to nobody. Spaces before
+ * the `@` are a part of the rules.
+ */
+const MORE_THAN_ADDRESS = /[()<>,;:\\"[\]\p{Cc}\p{Cf}]|[^\S ]|@.*\s\S/u;
 const UNKNOWN_HASH = 'expected --type email_hash or --type phone_hash for a hash, got neither';
 
 /** A row without valid DII, and the reason. */
@@ -61,6 +67,7 @@ export function parseDii(value: string, given?: DiiForm, type?: DiiType): Dii | 
   const form = given ?? detectForm(value, type);
   if (!form) return UNKNOWN_HASH;
   const hash = hashTextOf(form, value);
+  if (hash && form === 'email' && MORE_THAN_ADDRESS.test(value)) return 'expected an email address and nothing else';
   if (hash) return diiTypeOf(form) === 'email' ? { emailHash: hash } : { phoneHash: hash };
   const isFormKnown = given ?? type ?? (value.includes('@') || form === 'phone');
   return isFormKnown ? EXPECTED[form] : 'expected an email address, a phone number with a leading +, or a hash';
@@ -85,7 +92,8 @@ export async function openDiiRows(input: Input, { column, delimiter, type: given
   const name = normalizeName(header?.[index] ?? '');
   const type = TYPES.find((one) => COLUMN_NAMES[one].includes(name));
   const valueIn = (row: Row | undefined) => row?.fields[index]?.trim() ?? '';
-  const firstData = header ? second : top;
+  // A first line without DII may name the column by a name that is not known.
+  const firstData = header || !isValue(valueIn(top)) ? second : top;
   if (!given && !type && parseHash(valueIn(firstData)))
     throw new RangeError(`line ${firstData?.line}: ${UNKNOWN_HASH}`);
 
