@@ -45,8 +45,11 @@ export async function repeatOnFailedStore(
     });
   };
   const apply = () => write(transition);
-  // A tombstone stays: a set that is held back behind it is not yet any user's.
-  const erase = () => write((found, stored) => (found.optedOut || !found.set ? stored : undefined));
+  // A tombstone stays: a set that is held back behind it is not yet any user's. So does a set that the call does not replace, because it
+  // only corrects the record for the clock.
+  const isKept = (found: SessionRecord) =>
+    found.optedOut || !found.set || transition(found).generation === found.generation;
+  const erase = () => write((found, stored) => (isKept(found) ? stored : undefined));
   const holdsSet = async () => {
     if (!mayRead()) return heldSet;
     const found = parse(await place.read());

@@ -95,6 +95,20 @@ describe('a store that cannot be written to', () => {
     fixture.close();
   });
 
+  test('keeps its set if the clock is set back', async () => {
+    const fixture = createFixture();
+    const inner = memoryStore(recordOf(1));
+    const { session } = fixture.open({ store: fullStore(inner) });
+    await session.ready;
+    vi.setSystemTime(Date.now() - MINUTE);
+    dispatch('online');
+    await fixture.settle();
+    expect(session.state.persistence).toBe('memory');
+    expect(session.advertisingToken).toBe('advertising-1');
+    expect(await inner.read()).toMatchObject({ set: { advertisingToken: 'advertising-1' } });
+    fixture.close();
+  });
+
   test('at first and recovers: a logout is written, and a tombstone that the page never read is kept', async () => {
     const fixture = createFixture();
     const inner = memoryStore({ ...recordOf(1), generation: 8, optedOut: true });
