@@ -6,12 +6,12 @@ import { createOutageLog } from '../outage-log.ts';
 import { memoryRateLimit, type RateLimit } from './rate-limit.ts';
 
 // Counts by the clock of the database alone: a node whose clock is ahead would start a second that ends later on all other nodes.
-// A second that ends far in the future was started before that clock was set back.
+// A second that ends more than two seconds from now was started before that clock was set back.
 const COUNT = `INSERT INTO tessera_rate_limits AS stored (key, points, expire)
   VALUES ($1, 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + 1000)
   ON CONFLICT (key) DO UPDATE SET (points, expire) = (
     SELECT CASE WHEN has_ended THEN 1 ELSE stored.points + 1 END, CASE WHEN has_ended THEN excluded.expire ELSE stored.expire END
-    FROM (SELECT stored.expire NOT BETWEEN excluded.expire - 999 AND excluded.expire + 60000 AS has_ended) AS second
+    FROM (SELECT stored.expire NOT BETWEEN excluded.expire - 999 AND excluded.expire + 1000 AS has_ended) AS second
   )
   RETURNING points, expire - (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "waitMs"`;
 
