@@ -63,8 +63,8 @@ export function refreshFailed(
   return (record) => {
     const { retry } = record;
     if (!retry || !isSameSet(record, sent) || !isSameAttempt(record, sent)) return record;
-    const ended = { ...retry, isRunning: false };
-    return { ...record, retry: error ? attemptFailed(ended, error, backOff, now, wakeAttemptAt) : ended };
+    const ended = error ? attemptFailed(retry, error, backOff, now, wakeAttemptAt) : { ...retry, isRunning: false };
+    return { ...record, retry: ended };
   };
 }
 

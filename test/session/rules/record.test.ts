@@ -593,6 +593,12 @@ describe('the failure of a refresh', () => {
   const waiting = { ...sent.retry!, isRunning: false, refusals: 1, waitMs: 2_000 + 30_000 };
   test.each<Row>([
     ['is noted for all tabs', sent, failed, { ...sent, retry: waiting }],
+    [
+      'ends only the lease if the attempt was given up',
+      sent,
+      refreshFailed(sent, undefined, BACK_OFF, ANSWERED, 0),
+      { ...sent, retry: { ...sent.retry!, isRunning: false } },
+    ],
     ['is late after another tab refreshed', { ...sent, set: SET_2 }, failed, 'unchanged'],
     ['is late after a logout', bare({ generation: 2 }), failed, 'unchanged'],
     ['is not noted where the attempt is not', record(), failed, 'unchanged'],
