@@ -155,6 +155,9 @@ async function withCode(html: string): Promise<string> {
   return result;
 }
 
+/** What several pages contain: `{{reader}}` stands for `reader.html`. */
+const PARTS = ['reader', 'faults'];
+
 const nav = (current: string) =>
   Object.entries(PAGES)
     .filter(([, { isFrame }]) => !isFrame)
@@ -176,7 +179,8 @@ const cards = () =>
  */
 export async function renderPage(path: string, values: Readonly<Record<string, string>>): Promise<string> {
   const { file, title, lead, modules = [], scripts = [], isFrame } = PAGES[path]!;
-  const source = (await read(`./page/${file}`)).replace('{{reader}}', await read('./page/reader.html'));
+  let source = await read(`./page/${file}`);
+  for (const part of PARTS) source = source.replace(`{{${part}}}`, await read(`./page/${part}.html`));
   let main = (await withCode(source)).replace('{{cards}}', cards);
   for (const [name, value] of Object.entries(values)) main = main.replaceAll(`{{${name}}}`, escaped(value));
   const tags = [

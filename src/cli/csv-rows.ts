@@ -47,7 +47,7 @@ interface Parsed {
   readonly fault?: 'incomplete' | 'malformed';
 }
 
-/** Parse text, and keep the records before a fault. It takes several times as long as without `on_record`. */
+/** Parse text, and keep the records before a fault. `on_record` makes this several times slower. */
 const parseSlowly = (text: string, options: Options): Parsed => {
   const records: string[][] = [];
   try {
@@ -61,10 +61,10 @@ const parseSlowly = (text: string, options: Options): Parsed => {
 };
 
 /**
- * Highest number of characters for which a second parsing costs more than a slow one.
+ * Shorter text is parsed only with {@link parseSlowly}: to parse it fast first, and again after a fault, would take longer.
  *
- * After a malformed row, which is often not the only one, half as many are parsed at once, then twice that number, and so on: the
- * text after the next fault is parsed again.
+ * After a malformed row, more such rows are likely, and the text after each is parsed again. So the next piece has half as many
+ * characters, and each piece without a fault doubles that number.
  */
 const FEW_CHARACTERS = 1_000;
 
@@ -73,7 +73,7 @@ const parseText = (text: string, options: Options): Parsed => {
     try {
       return { records: parse(text, options) as string[][] };
     } catch {
-      // Parsed again, which throws the same error.
+      // Parse again: that throws the same error.
     }
   return parseSlowly(text, options);
 };

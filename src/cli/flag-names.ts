@@ -18,7 +18,7 @@ export function withFlagNames(
   if (error instanceof TypeError || error instanceof RangeError) {
     const flags = new Map(names.map((name) => [name, flagOf(name)]));
     flags.set('rootSecret', rootSecretFile === undefined ? 'TESSERA_ROOT_SECRET' : '--root-secret-file');
-    // The name in front, and others in the sentence that no word of English looks like.
+    // The name at the start, and camelCase names in the sentence, which cannot be English words.
     const found = /^[a-z]+(?=:)|\b[a-z]+(?:[A-Z][a-z]+)+\b/g;
     error.message = error.message.replace(found, (name) => flags.get(name) ?? name);
   }

@@ -73,8 +73,8 @@ const CONFIG_NAMES = [
 // Members of the file that hold secrets; the URL of a database may hold a password.
 const SECRET_NAMES = ['participants', 'apiKey', 'clientSecret', 'rootSecret', 'database'];
 
-// Members of the file that are used before `createOperator` checks them, or that it does not know. Node would take another type
-// of `host`, or an empty one, for every address, and a number as a file that is open already.
+// Members of the file that are used before `createOperator` checks them, or that it does not know. Node would listen on every address
+// for an empty `host` or one of another type, and would read a number as the descriptor of an open file.
 const TYPES = {
   port: 'number',
   host: 'string',

@@ -92,7 +92,7 @@ const createClosingClient = (pg: Pg) =>
       try {
         connectClient(end);
       } catch (error) {
-        // A port that is none. The pool would wait forever for the end of this client.
+        // An invalid port makes `connect` throw, and the pool would wait forever for its callback.
         end(error as Error);
       }
     };
@@ -123,8 +123,8 @@ const isTimeout = (error: unknown): error is TokenError =>
   isTokenError(error) && error.message.endsWith('Query read timeout');
 
 /**
- * @param timeoutMs  ends the wait for a server that does not answer at all; the server ends its own statements before.
- * @param lostBy     returns why the connection has been lost: a statement after the loss fails without naming the cause.
+ * @param timeoutMs  the server ends a statement after this time, ms. A server that does not answer at all is waited for a little longer.
+ * @param lostBy     returns why the connection was lost; the error of a later statement does not name the cause.
  */
 const queriesOn = (
   target: Pick<Pool | PoolClient | Client, 'query'>,

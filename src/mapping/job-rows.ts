@@ -87,14 +87,21 @@ export type RowSelection =
   | { readonly kind: 'requested' }
   | { readonly kind: 'due'; until(): number; readonly version: 2 | 3 };
 
-type Condition = readonly [sql: string, ...params: number[]];
+/** A condition that matches a partial index, on `column`. */
+interface Condition {
+  readonly sql: string;
+  readonly column: 'due_at' | 'bucket_id';
+  readonly params: readonly number[];
+}
 
-// Conditions that match the partial indexes, one each. Each is used when no row fits those before it.
+// They exclude each other. Each is used when no row fits those before it.
 const conditionsOf = (selection: RowSelection): readonly Condition[] => {
-  const requested: Condition = [`due_at = ${REQUESTED}`];
+  const requested: Condition = { sql: `due_at = ${REQUESTED}`, column: 'due_at', params: [] };
   if (selection.kind === 'requested') return [requested];
-  const due: Condition = [`due_at > ${REQUESTED} AND due_at <= $1`, selection.until()];
-  return selection.version === 3 ? [requested, due, [`${FROM_V2} AND due_at IS NULL`]] : [requested, due];
+  const dueSql = `due_at > ${REQUESTED} AND due_at <= $1`;
+  const due: Condition = { sql: dueSql, column: 'due_at', params: [selection.until()] };
+  if (selection.version === 2) return [requested, due];
+  return [requested, due, { sql: `${FROM_V2} AND due_at IS NULL`, column: 'bucket_id', params: [] }];
 };
 
 /** A row that a transaction has claimed. */
@@ -105,11 +112,9 @@ export interface ClaimedRow extends Key {
 
 /** Claim up to `max` rows that no other transaction has claimed. */
 export async function claimRows(queries: Queries, selection: RowSelection, max: number): Promise<ClaimedRow[]> {
-  for (const [condition, ...params] of conditionsOf(selection)) {
-    // The column of the index.
-    const order = condition.startsWith('due_at') ? 'due_at' : 'bucket_id';
+  for (const { sql, column, params } of conditionsOf(selection)) {
     const rows = await queries.query<ClaimedRow>(
-      `SELECT type, hash, ctid AS location FROM tessera_mappings WHERE ${condition} ORDER BY ${order} LIMIT ${max}
+      `SELECT type, hash, ctid AS location FROM tessera_mappings WHERE ${sql} ORDER BY ${column} LIMIT ${max}
         FOR UPDATE SKIP LOCKED`,
       params,
     );
@@ -123,8 +128,8 @@ export async function claimRows(queries: Queries, selection: RowSelection, max: 
  * waits for none.
  */
 export async function isRowSelected(queries: Queries, selection: RowSelection): Promise<boolean> {
-  for (const [condition, ...params] of conditionsOf(selection)) {
-    const rows = await queries.query(`SELECT 1 FROM tessera_mappings WHERE ${condition} LIMIT 1`, params);
+  for (const { sql, params } of conditionsOf(selection)) {
+    const rows = await queries.query(`SELECT 1 FROM tessera_mappings WHERE ${sql} LIMIT 1`, params);
     if (rows.length > 0) return true;
   }
   return false;
@@ -134,8 +139,8 @@ export async function isRowSelected(queries: Queries, selection: RowSelection): 
 export async function countRows(queries: Queries, selection: RowSelection): Promise<number> {
   const conditions = conditionsOf(selection);
   // Not with `OR`: only a bitmap scan can use several indexes for that.
-  const counts = conditions.map(([condition]) => `(SELECT count(*) FROM tessera_mappings WHERE ${condition})`);
-  const params = conditions.flatMap(([, ...values]) => values);
+  const counts = conditions.map(({ sql }) => `(SELECT count(*) FROM tessera_mappings WHERE ${sql})`);
+  const params = conditions.flatMap((condition) => condition.params);
   const [found] = await queries.query<{ count: number }>(`SELECT ${counts.join(' + ')} AS count`, params);
   return found!.count;
 }

@@ -12,8 +12,8 @@
  *
  * `due_at` is the time from which a row is to be mapped again: an instant, null for never, {@link REQUESTED} or
  * {@link ROTATED}. It is the queue of all jobs. Partial indexes on it and on the buckets make the cost of a due run depend on
- * the number of due rows, not on the size of the table. Requested rows have an index of their own: each becomes its last entry, and
- * PostgreSQL finds the end of an index without a search.
+ * the number of due rows, not on the size of the table. Requested rows have a separate index: each new one
+ * becomes its last entry, which PostgreSQL finds without a search.
  */
 
 import type { Database, Migrations, Queries } from '../database/index.ts';

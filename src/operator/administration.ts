@@ -69,14 +69,14 @@ const MAX_ANNOUNCE_MS = 366 * 86_400_000;
 
 const instant = (at: number): string => new Date(at).toISOString();
 
-// Says why tokens under a generation may be valid; undefined if none can be.
+// Why a generation can only be retired by force: tokens under it may be valid. Undefined if none can be.
 const inUseFault = (
   { generation, state, activatesAt, endsAt: end }: KeyGeneration,
   now: number,
 ): string | undefined => {
   if (state === 'opens' && !(end !== null && end <= now))
     return `a generation whose tokens have all expired, got ${generation}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}`;
-  // Nodes encrypt with it by their own clocks.
+  // Each node starts to encrypt with it by its own clock.
   if (state === 'announced' && activatesAt - now < MAX_DIFFERENCE_SECONDS * 1000)
     return `a generation that encrypts in ${MAX_DIFFERENCE_SECONDS} s or later, got ${generation}, which encrypts from ${instant(activatesAt)}: nodes whose clocks are ahead may have issued tokens under it`;
   return undefined;

@@ -17,12 +17,12 @@ export function ownGlobal<K extends keyof Window>(name: K): Window[K] | undefine
 }
 
 /**
- * Return the object whose accessor reads and writes cookies: `document`, as a script of the page may have replaced its property,
- * for example to block cookies before consent; `Document.prototype` where an element or a frame named `cookie` hides it.
+ * Return the object whose property `cookie` to use. It is `document`, because a script on the page may have replaced that property, for
+ * example to block cookies before consent; or `Document.prototype`, if an element or a frame named `cookie` hides the property.
  */
 const cookieOwner = () => (Object(document.cookie) === document.cookie ? Document.prototype : document);
 
-/** Read the cookies as the page's other scripts do; a replaced property may hold any value. */
+/** Read the cookies as the page's other scripts do. A replaced property may hold any value. */
 export function readDocumentCookie(): string {
   return `${Reflect.get(cookieOwner(), 'cookie', document)}`;
 }

@@ -24,7 +24,7 @@ const retryAfterMsOf = (headers: Headers, now: number): number | undefined => {
   const value = headers.get('retry-after')?.trim();
   if (!value) return undefined;
   const isDate = /[a-z]/i.test(value);
-  // `Date.parse` takes `1.5` for a day of 2001.
+  // `Date.parse('1.5')` is a day in 2001.
   if (!isDate && !/^\d+$/.test(value)) return undefined;
   const ms = isDate ? Date.parse(value) - (now - (clockAheadMs(headers, now) ?? 0)) : Number(value) * 1000;
   // A very long row of digits parses as Infinity.

@@ -39,7 +39,7 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
 
 /**
  * Compute the wait before the next attempt, ms: random below a limit that doubles with each failure (full jitter), plus
- * `retryAfterMs`. So a service that always asks to wait 0 s is given longer and longer pauses too.
+ * `retryAfterMs`. The waits thus grow even if the service always sends `Retry-After: 0`.
  *
  * @param failures  number of failed attempts so far, 1 or more.
  */

@@ -25,12 +25,16 @@ const EXPECTED: Readonly<Record<DiiForm, string>> = {
   email_hash: 'expected a hash: 32 bytes in base64 or hexadecimal',
   phone_hash: 'expected a hash: 32 bytes in base64 or hexadecimal',
 };
+
 /**
- * The rules of normalisation accept whatever is around one `@`. In a field, this is a line of JSON, a name with an address, several
- * columns that another delimiter separates, or an invisible character of a spreadsheet: its hash would belong to nobody. Spaces before
- * the `@` are a part of the rules.
+ * Matches text that contains more than an email address.
+ *
+ * Normalisation accepts any text around one `@`. In a field, that may be a line of JSON, a name with an address, several columns with
+ * another delimiter, or an invisible character from a spreadsheet; its hash would belong to nobody. Normalisation removes spaces before
+ * the `@`, so they are permitted.
  */
 const MORE_THAN_ADDRESS = /[()<>,;:\\"[\]\p{Cc}\p{Cf}]|[^\S ]|@.*\s\S/u;
+
 const UNKNOWN_HASH = 'expected --type email_hash or --type phone_hash for a hash, got neither';
 
 /** A row without valid DII, and the reason. */

@@ -40,8 +40,8 @@ const builtin = (name: string): unknown => {
 
 export const nodeCrypto = builtin('node:crypto') as NodeCrypto | undefined;
 const buffer = (builtin('node:buffer') as { Buffer: NodeBuffer } | undefined)?.Buffer;
-// Vitest's jsdom environment replaces `Uint8Array` by that of another realm. A Buffer is no instance of it, and
-// `@noble/hashes` refuses one.
+// Vitest's jsdom environment replaces `Uint8Array` with that of another realm. A Buffer is not an instance of it, so
+// `@noble/hashes` rejects it.
 export const nodeBuffer = buffer?.allocUnsafe(0) instanceof Uint8Array ? buffer : undefined;
 
 /**

@@ -19,9 +19,10 @@ export interface EnvelopeStore {
 }
 
 /**
- * How long an envelope is remembered, ms. A node accepts it while its clock differs by less than 120 s from the time inside. So the
- * node that stores it may be 120 s behind, the one that removes it 120 s ahead, and a third one accepts it until its clock, 120 s
- * behind, is 120 s late: four times the window.
+ * How long an envelope is remembered, ms: four times the window of 120 s in which a node accepts it, before or after the time inside.
+ *
+ * At worst, a node stores it when its own clock shows 120 s before that time. Another node, whose clock is 120 s behind, accepts it
+ * until that clock shows 120 s after. A third node, whose clock is 120 s ahead, then reads 480 s after the envelope was stored.
  */
 const ENVELOPE_MS = 480_000;
 

@@ -10,7 +10,7 @@ import { TokenError } from '../../token/index.ts';
 import type { Logger } from '../options.ts';
 import type { KeyStore, StoredGeneration } from './state.ts';
 
-/** A machine changes generations if its clock differs by at most this from that of the database, s. The schedule has margins for it. */
+/** A machine announces and retires generations only if its clock differs from the database's by at most this, s. The schedule has margins for it. */
 export const MAX_DIFFERENCE_SECONDS = 600;
 
 const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "databaseTime"';

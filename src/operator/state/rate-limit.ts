@@ -24,7 +24,7 @@ export function memoryRateLimit(perSecond: number): RateLimit {
     take: (key) =>
       limiter.consume(key).then(
         () => undefined,
-        // Its only rejection.
+        // The package rejects with nothing else.
         ({ msBeforeNext }: { msBeforeNext: number }) => msBeforeNext,
       ),
   };

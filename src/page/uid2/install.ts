@@ -46,7 +46,7 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   if (needsStart) start(dropIn, options, identity);
   dropIn.options = options;
   update(dropIn);
-  // As in the UID2 SDK, a later call completes too; the first one does once the record is known.
+  // As in the UID2 SDK, each call emits `InitCompleted`; the first one does so once the record is known.
   if (told) callbacks.emit('InitCompleted', identityOf(dropIn));
   if (callback) callbacks.addLegacy(callback);
   dropIn.places.writeOptions(options);

@@ -1,7 +1,8 @@
 /**
  * One timer, and the lifecycle of the page: shown, hidden, frozen, cached, back online.
  *
- * A hidden page has a timer only while a call of `getToken` waits; it is woken when it is shown. This file does not decide what to do then.
+ * A hidden page has a timer only while a call of `getToken` waits; it is woken when it is shown. This file does not decide what to do
+ * then.
  */
 
 import { readDocument } from '../read-document.ts';

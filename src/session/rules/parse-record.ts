@@ -26,7 +26,7 @@ const HASH = /^[a-z\d]{1,7}$/;
  */
 export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | undefined {
   if (stored === undefined || stored === null) return undefined;
-  // Production refuses anything else for its missing generation.
+  // In production, the check of the generation rejects any other value.
   if (isDevelopment) throwIf(typeFault('stored record', 'object', stored));
   const given = stored as Record<string, unknown>;
   const { v, generation, offsetMs, signalGeneration, user } = given;
