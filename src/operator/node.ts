@@ -156,8 +156,9 @@ const start = (server: Server, port: number, host: string): Promise<number> =>
 const closeServer = (server: Server, { closeIdle, closeAll }: OpenSockets, graceMs: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(closeAll, graceMs);
-    // A request on an idle connection may be in transit, or received but not yet read.
-    const idleTimer = setTimeout(closeIdle, Math.min(IDLE_GRACE_MS, graceMs));
+    // A request on an idle connection may be in transit, or received but not yet read. After a pause of the whole process the timer
+    // runs before such requests are read, `setImmediate` after it.
+    const idleTimer = setTimeout(() => setImmediate(closeIdle), Math.min(IDLE_GRACE_MS, graceMs));
     // The `close` of an HTTP server would close the idle connections at once.
     NetServer.prototype.close.call(server, (error) => {
       clearTimeout(timer);

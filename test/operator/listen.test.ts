@@ -389,6 +389,23 @@ describe('closing', () => {
     ]);
   });
 
+  test('answers a request that came while the process was busy for longer than idle connections are kept', async () => {
+    const listening = await start(createTestService().operator, { port: 0, graceMs: NEVER_MS });
+    const { socket, received } = await openConnection(listening.port);
+    const answered = new Promise((resolve) => socket.once('data', resolve));
+    socket.write(REQUEST);
+    await answered;
+    // Continue where timers run: before the reads of a turn of the event loop.
+    await new Promise((resolve) => setTimeout(resolve));
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const closed = listening.close();
+    socket.write(REQUEST);
+    // In the same turn as the write: the server has not read the request when its timer runs.
+    vi.advanceTimersByTime(10_000);
+    await closed;
+    expect((await received).match(/HTTP\/1\.1 200/g)).toHaveLength(2);
+  });
+
   test('ends kept-alive connections that send nothing', async () => {
     const listening = await start(createTestService().operator, { port: 0, graceMs: NEVER_MS });
     const { socket, received } = await openConnection(listening.port);
