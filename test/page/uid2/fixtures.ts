@@ -1,5 +1,6 @@
 /** The places of the drop-in, as tests read and fill them: cookies and local storage. */
 
+import { vi } from 'vitest';
 import { wireSet } from '../../session/fixtures.ts';
 
 /** Where the former SDK keeps the identity in local storage. */
@@ -24,6 +25,23 @@ export const newSet = (n: number, at = Date.now()) => ({
 /** What is stored where the former SDK keeps the identity. */
 export const local = () => JSON.parse(localStorage.getItem(KEY) ?? 'null');
 export const putLocal = (value: unknown, key = KEY) => localStorage.setItem(key, JSON.stringify(value));
+
+/**
+ * Call `before` ahead of each write to local storage; what it throws, the write throws. A spy on `Storage.prototype` is not called:
+ * happy-dom keeps the first `setItem` that it has returned.
+ *
+ * @returns a function that ends this.
+ */
+export const interceptLocal = (before: (key: string, value: string) => void) => {
+  const real = localStorage;
+  const setItem = (key: string, value: string) => {
+    before(key, value);
+    real.setItem(key, value);
+  };
+  const get = (_: Storage, name: 'setItem') => (name === 'setItem' ? setItem : real[name].bind(real));
+  vi.stubGlobal('localStorage', new Proxy(real, { get }));
+  return () => vi.stubGlobal('localStorage', real);
+};
 
 /** Remove every cookie and everything in local storage. */
 export const clearPlaces = () => {
