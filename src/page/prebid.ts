@@ -57,9 +57,14 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
   // The same as `ownGlobal` of clobbering.ts, which is not imported because an adapter is built as one file.
   const own = Object.hasOwn(page, 'pbjs') ? page.pbjs : undefined;
   const prebid = pbjs ?? own ?? (page.pbjs = {});
-  const que = (call: () => void) => (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
+  const que = (call: () => void) => {
+    // A content blocker may have replaced the global: then treat Prebid as absent.
+    try {
+      (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
+    } catch {}
+  };
   const forget =
-    typeof __TESSERA_PRODUCTION__ === 'undefined' ? noteConnection('connectPrebid', prebid, name) : undefined;
+    typeof __TESSERA_PRODUCTION__ === 'undefined' ? noteConnection('connectPrebid', Object(prebid), name) : undefined;
   let isConnected = true;
   /** Prebid has a value, and keeps it even if the page's next `setConfig` leaves it out. */
   let isGiven = false;
@@ -75,12 +80,14 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
     if (!isGiven && !(isConnected && (token || own))) return;
     if (own?.value && own.value[name]?.id === token) return;
     isGiven = true;
-    const value = { [name]: token ? { id: token } : {} };
     // `setConfig` drops every member that is left out, and `mergeConfig` keeps the old entry before the new one.
     prebid.setConfig!({
       userSync: {
         ...userSync,
-        userIds: [...ids.filter((id) => !isOwn(id)), { name, bidders: own?.bidders, value }],
+        userIds: [
+          ...ids.filter((id) => !isOwn(id)),
+          { name, bidders: own?.bidders, value: { [name]: token ? { id: token } : {} } },
+        ],
         autoRefresh: true,
       },
     });
