@@ -50,11 +50,9 @@ const parseLocal = (key: string): unknown => tryTo(() => JSON.parse(localStorage
 const writeLocal = (key: string, value: unknown, names?: string[]): void => {
   tryTo(() => {
     const text = JSON.stringify(value, names) ?? null;
-    if (text === localStorage.getItem(key)) return;
-    try {
-      if (text) return localStorage.setItem(key, text);
-    } catch {}
-    localStorage.removeItem(key);
+    if (text && text !== localStorage.getItem(key)) tryTo(() => localStorage.setItem(key, text));
+    // A script of the page may have replaced `setItem`: read back instead of relying on an exception.
+    if (text !== localStorage.getItem(key)) localStorage.removeItem(key);
   });
 };
 

@@ -27,18 +27,15 @@ export const local = () => JSON.parse(localStorage.getItem(KEY) ?? 'null');
 export const putLocal = (value: unknown, key = KEY) => localStorage.setItem(key, JSON.stringify(value));
 
 /**
- * Call `before` ahead of each write to local storage; what it throws, the write throws. A spy on `Storage.prototype` is not called:
- * happy-dom keeps the first `setItem` that it has returned.
+ * Replace `setItem` of local storage; the one passed on writes. A spy on `Storage.prototype` is not called: happy-dom keeps the first
+ * `setItem` that it has returned.
  *
  * @returns a function that ends this.
  */
-export const interceptLocal = (before: (key: string, value: string) => void) => {
+export const replaceSetItem = (setItem: (key: string, value: string, write: () => void) => void) => {
   const real = localStorage;
-  const setItem = (key: string, value: string) => {
-    before(key, value);
-    real.setItem(key, value);
-  };
-  const get = (_: Storage, name: 'setItem') => (name === 'setItem' ? setItem : real[name].bind(real));
+  const replaced = (key: string, value: string) => setItem(key, value, () => real.setItem(key, value));
+  const get = (_: Storage, name: 'setItem') => (name === 'setItem' ? replaced : real[name].bind(real));
   vi.stubGlobal('localStorage', new Proxy(real, { get }));
   return () => vi.stubGlobal('localStorage', real);
 };

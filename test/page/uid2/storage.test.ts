@@ -18,7 +18,7 @@ import {
   wireSet,
 } from '../../session/fixtures.ts';
 import { DAY, HOUR, MINUTE, START, until, useFakeClock } from '../../support/fixtures.ts';
-import { clearPlaces, cookie, interceptLocal, KEY, local, newSet, putCookie, putLocal, setCookie } from './fixtures.ts';
+import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal, replaceSetItem, setCookie } from './fixtures.ts';
 
 const BASE_URL = 'https://operator.example';
 const COOKIE: InitOptions = { baseUrl: BASE_URL, useCookie: true };
@@ -224,7 +224,10 @@ describe('a cookie that a server sets while the page is open', () => {
     await fixture.settle();
     const set = vi.spyOn(document, 'cookie', 'set');
     const written: string[] = [];
-    interceptLocal((key) => written.push(key));
+    replaceSetItem((key, _, write) => {
+      written.push(key);
+      write();
+    });
     for (const pass of [tick, () => vi.setSystemTime(Date.now() + DAY)]) {
       pass();
       sdk.init({});
@@ -685,13 +688,19 @@ describe('a database', () => {
     vi.unstubAllGlobals();
   });
 
-  test('that is missing, and a full local storage: the former user does not come back on a later page', async () => {
+  test.each<readonly [what: string, fail: () => void]>([
+    [
+      'a full local storage',
+      () => {
+        throw new DOMException('full', 'QuotaExceededError');
+      },
+    ],
+    ['a script that lets nothing be written', () => {}],
+  ])('that is missing, and %s: the former user does not come back on a later page', async (_, fail) => {
     removeDatabase();
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
-    const makeRoom = interceptLocal((_, value) => {
-      if (value.includes('advertising-5')) throw new DOMException('full', 'QuotaExceededError');
-    });
+    const makeRoom = replaceSetItem(fail);
     tick();
     sdk.setIdentity(newSet(5));
     await fixture.settle();
