@@ -32,12 +32,24 @@ export interface PrebidOptions {
   name?: 'uid2' | 'euid' | undefined;
 }
 
+/** What each option takes. */
+const OPTIONS = { pbjs: 'object', name: ['uid2', 'euid'] } as const;
+
+/** Return Prebid's global, created if it is missing. */
+const globalPrebid = (): Prebid => {
+  // Not declared globally: that would conflict with Prebid's own types.
+  const page = window as { pbjs?: Prebid };
+  // The same as `ownGlobal` of clobbering.ts, which is not imported because an adapter is built as one file.
+  const own = Object.hasOwn(page, 'pbjs') ? page.pbjs : undefined;
+  return own ?? (page.pbjs = {});
+};
+
 /**
  * Keep Prebid's user ID equal to the session's token: each new token replaces it, and logout, opt-out, expiry, withdrawn
  * consent and `session.close()` remove it. An entry of the same name that the page has configured is replaced, so that the
  * module does not refresh as well; its `bidders` stay, and so does everything else in `userSync`.
  *
- * On a server it does nothing.
+ * On a server, or if a content blocker has replaced Prebid's global, it does nothing.
  *
  * @returns a function that disconnects, and removes the token from Prebid.
  * @example
@@ -46,19 +58,12 @@ export interface PrebidOptions {
  * pbjs.que.push(() => pbjs.requestBids({ ... }));
  */
 export function connectPrebid(session: Session, options: PrebidOptions = {}): () => void {
-  if (typeof __TESSERA_PRODUCTION__ === 'undefined')
-    checkAdapterOptions('connectPrebid', { pbjs: 'object', name: ['uid2', 'euid'] }, options);
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectPrebid', OPTIONS, options);
   // On a server there is no Prebid: the page connects.
   if (typeof window === 'undefined') return () => {};
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectPrebid', session);
-  const { pbjs, name = 'uid2' } = options;
-  // Not declared globally: that would conflict with Prebid's own types.
-  const page = window as { pbjs?: Prebid };
-  // The same as `ownGlobal` of clobbering.ts, which is not imported because an adapter is built as one file.
-  const own = Object.hasOwn(page, 'pbjs') ? page.pbjs : undefined;
-  const prebid = pbjs ?? own ?? (page.pbjs = {});
+  const { pbjs: prebid = globalPrebid(), name = 'uid2' } = options;
   const que = (call: () => void) => {
-    // A content blocker may have replaced the global: then treat Prebid as absent.
     try {
       (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
     } catch {}
