@@ -508,6 +508,20 @@ describe('tessera', () => {
     expect(err).not.toContain('user@');
   });
 
+  test.each<[args: string[], said: string, hint: string]>([
+    [['foo'], "error: unknown command 'foo'", 'tessera --help lists the commands'],
+    [['optuot'], "error: unknown command 'optuot'\n(Did you mean optout?)", 'tessera --help lists the commands'],
+    [['keys', 'lst'], "error: unknown command 'lst'\n(Did you mean list?)", 'tessera keys --help lists the commands'],
+    [
+      ['keys', 'list', '--databse', 'x'],
+      "error: unknown option '--databse'\n(Did you mean --database?)",
+      'tessera keys list --help lists the options',
+    ],
+    [['completion'], "error: missing required argument 'shell'", 'tessera completion --help lists the options'],
+  ])('wrong use names what was probably meant, and the help: %j', async (args, said, hint) => {
+    expect(await tessera(args)).toMatchObject({ code: 2, out: [], err: `${said}\nhint: ${hint}` });
+  });
+
   test('an unknown command is not quoted', async () => {
     const { code, err } = await tessera(["o'user@example.com"]);
     expect(code).toBe(2);
