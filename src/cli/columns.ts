@@ -5,6 +5,7 @@
  */
 
 import { parseHash } from '../token/index.ts';
+import type { Row } from './csv-rows.ts';
 
 /** The chosen column. */
 export interface Column {
@@ -90,4 +91,10 @@ export function columnOf(rows: FirstRows, given: string | undefined, known: read
       `--column: expected one column with a known name (${known.join(', ')}), got ${found.length} among ${namesIn(first)}; give --column with a name, or a number from 1 to ${first.length}`,
     );
   return at(found[0]!);
+}
+
+/** Say why a row has no field in the column `index`, from 0; undefined if it has one. The reason quotes nothing of the row. */
+export function missingField({ fields, broken }: Row, index: number): string | undefined {
+  if (broken) return 'expected CSV, got a quote that is never closed, or closed in the middle';
+  return index < fields.length ? undefined : `expected ${index + 1} columns or more, got ${fields.length}`;
 }

@@ -28,6 +28,9 @@ const detectDelimiter = (line: string): string => {
   return DELIMITERS[counts.indexOf(Math.max(...counts))]!;
 };
 
+// A first line such as `sep=;`, which names the delimiter for Excel. `\t`, written with a backslash, is a tab.
+const SEPARATOR_LINE = /^("?)sep=(\\t|[^"\r\n])\1\r?(?:\n|$)/i;
+
 const optionsFor = (delimiter: string): Options => ({
   delimiter,
   record_delimiter: ['\r\n', '\n'],
@@ -108,6 +111,16 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
   // An incomplete row is parsed again only after the text has doubled, not with every piece.
   let parseAbove = 0;
 
+  /** Remove the line from `rest` that names the delimiter, if the text starts with one. */
+  const takeSeparatorLine = (): void => {
+    const found = line === 1 ? SEPARATOR_LINE.exec(rest) : null;
+    if (!found) return;
+    const [text, , separator] = found;
+    options ??= optionsFor(separator!.replace('\\t', '\t'));
+    rest = rest.slice(text.length);
+    line++;
+  };
+
   /** Remove the complete rows from `rest`. */
   const takeRows = (isEnd: boolean): Row[] => {
     const rows: Row[] = [];
@@ -115,6 +128,7 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
       endsWithCr = rest.includes('\r');
       rest = rest.replaceAll('\r', '\n');
     }
+    if (isEnd || rest.includes('\n')) takeSeparatorLine();
     let characters = rest.length;
     for (;;) {
       const end = isEnd ? rest.length : rest.lastIndexOf('\n') + 1;
@@ -166,7 +180,7 @@ const MAX_SKIPPED = 1000;
 /**
  * Start reading the rows of an input.
  *
- * @param delimiter  separator of the fields. Default: detected in the first line.
+ * @param delimiter  separator of the fields. Default: what a first line such as `sep=;` names, else detected in the first line.
  * @throws {RangeError} if the input cannot be read, or (also while reading `rows`) a line is too long.
  */
 export async function openRows(input: Input, delimiter?: string): Promise<OpenRows> {

@@ -377,6 +377,25 @@ describe('tessera optouts', () => {
     ]);
   });
 
+  test.each<[text: string, said: string]>([
+    ['id,rawId\n1,LEFT\n2\n', 'error: line 3: expected 2 columns or more, got 1'],
+    [
+      'id,rawId\n1,LEFT\n"2,LEFT\n',
+      'error: line 3: expected CSV, got a quote that is never closed, or closed in the middle',
+    ],
+  ])('a line whose raw ID cannot be found is not passed over: %j', async (text, said) => {
+    const { left } = await ids();
+    const { code, out, err } = await tessera(['optouts', '-'], { stdin: [text.replaceAll('LEFT', left)] });
+    expect([code, out, err, asked]).toEqual([2, [], said, []]);
+  });
+
+  test('a first line sep=; names the delimiter, and is no row', async () => {
+    const { left } = await ids();
+    const stdin = [`\ufeffsep=;\r\nname,s;rawId\r\nLeft,er;${left}\r\nOther;\r\n`];
+    const { code, out, err } = await tessera(['optouts', '-'], { stdin });
+    expect([code, out.length, err]).toEqual([0, 2, '1 of 1 have opted out']);
+  });
+
   test.each(['+12345678901', '4915112345678', 'Smith', 'Anna-Maria_Smith'])(
     '%s is not a raw ID and not sent',
     async (value) => {
