@@ -31,6 +31,12 @@ const detectDelimiter = (line: string): string => {
 // A first line such as `sep=;`, which names the delimiter for Excel. `\t`, written with a backslash, is a tab.
 const SEPARATOR_LINE = /^("?)sep=(\\t|[^"\r\n])\1\r?(?:\n|$)/i;
 
+/** Find that line at the start of a text. `length` includes the line break. */
+const separatorLine = (text: string): { readonly length: number; readonly delimiter: string } | undefined => {
+  const [line, , delimiter] = SEPARATOR_LINE.exec(text) ?? [];
+  return line === undefined ? undefined : { length: line.length, delimiter: delimiter!.replace('\\t', '\t') };
+};
+
 const optionsFor = (delimiter: string): Options => ({
   delimiter,
   record_delimiter: ['\r\n', '\n'],
@@ -111,16 +117,6 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
   // An incomplete row is parsed again only after the text has doubled, not with every piece.
   let parseAbove = 0;
 
-  /** Remove the line from `rest` that names the delimiter, if the text starts with one. */
-  const takeSeparatorLine = (): void => {
-    const found = line === 1 ? SEPARATOR_LINE.exec(rest) : null;
-    if (!found) return;
-    const [text, , separator] = found;
-    options ??= optionsFor(separator!.replace('\\t', '\t'));
-    rest = rest.slice(text.length);
-    line++;
-  };
-
   /** Remove the complete rows from `rest`. */
   const takeRows = (isEnd: boolean): Row[] => {
     const rows: Row[] = [];
@@ -128,7 +124,12 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
       endsWithCr = rest.includes('\r');
       rest = rest.replaceAll('\r', '\n');
     }
-    if (isEnd || rest.includes('\n')) takeSeparatorLine();
+    const separator = line === 1 && (isEnd || rest.includes('\n')) ? separatorLine(rest) : undefined;
+    if (separator) {
+      options ??= optionsFor(separator.delimiter);
+      rest = rest.slice(separator.length);
+      line++;
+    }
     let characters = rest.length;
     for (;;) {
       const end = isEnd ? rest.length : rest.lastIndexOf('\n') + 1;

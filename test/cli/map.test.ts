@@ -212,6 +212,11 @@ describe('tessera map FILE', () => {
       '--column: expected one column "email", got 2; give its number, 1 to 3',
     ],
     [['--column', '3'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 3'],
+    [
+      ['--column', '2', '--delimiter', ';'],
+      'id,email\n1,w1@example.com',
+      '--column: expected a number from 1 to 1, got 2; if there are several columns, give their --delimiter',
+    ],
     [['--column', '0'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 0'],
     [
       [],
@@ -359,6 +364,39 @@ describe('invalid rows', () => {
     const { code, json } = await mapJson([path, ...args]);
     expect([code, json.rows, json.rejected]).toEqual([0, 2, 1]);
     expect(await fixture.text(json.rejects)).toContain('\n2,expected an email address and nothing else,');
+  });
+
+  test.each<[what: string, args: string[], text: string, said: string]>([
+    [
+      'the wrong delimiter',
+      ['--delimiter', ';'],
+      'email,id\nall1@example.com,1\nall2@example.com,2\n',
+      'expected DII in column 1, got none in 3 rows; line 1, read as 1 column: expected an email address, a phone number with a leading +, or a hash',
+    ],
+    [
+      'a header with another delimiter',
+      ['--column', '2'],
+      'id,email\n1;all3@example.com\n',
+      'expected DII in column 2, got none in 1 row; line 2, read as 1 column: expected 2 columns or more, got 1',
+    ],
+    [
+      'the wrong type',
+      ['--type', 'phone'],
+      'all4@example.com\n',
+      'expected DII in column 1, got none in 1 row; line 1, read as 1 column: expected a phone number: + and 10 to 15 digits',
+    ],
+    [
+      'the wrong column',
+      ['--column', 'id'],
+      'id,email\n1,all5@example.com\n',
+      'expected DII in column 1, got none in 1 row; line 2, read as 2 columns: expected an email address, a phone number with a leading +, or a hash',
+    ],
+  ])('that are all rows exit with 2 and name the probable cause: %s', async (_, args, text, said) => {
+    const path = await fixture.file('all.csv', text);
+    const { code, out, err, asked } = await map([path, ...args]);
+    expect([code, err, asked]).toEqual([2, `error: ${path}: ${said}; check --delimiter, --column and --type`, [PROBE]]);
+    expect(out).toEqual([expect.stringMatching(/mapped: 0,/), `rejects: ${fixture.path('all.rejects.csv')}`]);
+    hidden(err);
   });
 
   test('of a file without a header have numbered columns', async () => {
