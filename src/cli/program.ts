@@ -134,7 +134,7 @@ const readEnvFileFirst = (program: Command, io: Io): void => {
     const { envFile } = command.opts<{ envFile?: string }>();
     // The operator writes this file.
     if (envFile === undefined || command.name() === 'operator') return;
-    await warnIfReadableByOthers('--env-file', envFile, io);
+    await warnIfReadableByOthers(envFile, io, '--env-file');
     for (const [name, value] of Object.entries(await readEnvFile(envFile))) {
       if (!io.env[name]) (io.env as Record<string, string | undefined>)[name] = value;
       // The package `pg` reads its variables, such as PGPASSWORD, from the process.
