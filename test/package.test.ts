@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, readFile, writeFile } from 'node:fs/promises';
+import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -189,8 +189,10 @@ test('the import of the Inspector types its element', async () => {
 describe('maps', async () => {
   const files = (await filesBelow(`${root}dist`)).map((file) => relative(`${root}dist`, file));
 
+  const isOfProgram = (name: string): boolean => /^(cli|demo)\//.test(name);
+
   test('every script and module has a source map that holds its sources', async () => {
-    for (const file of files.filter((name) => name.endsWith('.js') && !/rolldown-runtime|^demo\/page\//.test(name))) {
+    for (const file of files.filter((name) => /(?<!rolldown-runtime.*)\.js$/.test(name) && !isOfProgram(name))) {
       const code = await readFile(`${root}dist/${file}`, 'utf8');
       // A file that only passes exports on has nothing to debug.
       if (code.split('\n').every((line) => /^((import|export) .*|['"]use client['"];)?$/.test(line))) continue;
@@ -201,6 +203,14 @@ describe('maps', async () => {
       expect(map.sourcesContent, file).toHaveLength(map.sources.length);
       expect(map.sources.length, file).toBeGreaterThan(0);
     }
+  });
+
+  test('the programs for Node, which are not minified, have neither maps nor their sources in the package', async () => {
+    expect(files.filter((name) => isOfProgram(name) && name.endsWith('.map'))).toEqual([]);
+    const folder = join(user, 'node_modules/tessera-id');
+    expect((await readdir(join(folder, 'src'))).sort()).toEqual(
+      (await readdir(`${root}src`)).filter((name) => name !== 'cli').sort(),
+    );
   });
 
   test('every declaration leads an editor to a source that is in the package', async () => {
