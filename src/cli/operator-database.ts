@@ -10,6 +10,7 @@ import type { Administration } from '../operator/index.ts';
 import { withFlagNames } from './flag-names.ts';
 import type { Io } from './io.ts';
 import { loadSettings } from './operator-settings.ts';
+import { shownPath } from './paths.ts';
 
 /** The options of these commands. */
 export interface OperatorDatabaseOptions {
@@ -39,21 +40,25 @@ export async function administer<T>(
   work: (administration: Administration) => Promise<T>,
 ): Promise<T> {
   const { database: location, rootSecretFile, config } = flags;
-  const given = { ...(location !== undefined && { database: location }), ...(rootSecretFile && { rootSecretFile }) };
-  const { database, rootSecret } = await loadSettings({ ...given, ...(config !== undefined && { config }) }, io);
+  const given = {
+    ...(location !== undefined && { database: location }),
+    ...(rootSecretFile !== undefined && { rootSecretFile }),
+    ...(config !== undefined && { config }),
+  };
+  const { database, rootSecret } = await loadSettings(given, io);
   if (database === undefined) throw new RangeError('--database: expected the database of the operator, got none');
-  // Opening a folder that does not exist would create an empty database.
-  if (locationKind(database) === 'folder' && !(await stat(database).catch(() => undefined))?.isDirectory())
-    throw new RangeError('--database: expected the folder of an operator, got a path without a folder');
-  // Loaded on demand, as the commands that do not need it start faster without.
-  const { openAdministration } = await import('../operator/index.ts');
   let administration: Administration | undefined;
   try {
+    // Opening a folder that does not exist would create an empty database.
+    if (locationKind(database) === 'folder' && !(await stat(database).catch(() => undefined))?.isDirectory())
+      throw new RangeError(`database: expected the folder of an operator, got no folder: ${shownPath(database)}`);
+    // Loaded on demand, as the commands that do not need it start faster without.
+    const { openAdministration } = await import('../operator/index.ts');
     administration = await openAdministration({ database, rootSecret });
     return await work(administration);
   } catch (error) {
     // A file names its options as `createOperator` does.
-    throw config === undefined ? withFlagNames(error, Object.keys(flags), flags) : error;
+    throw config === undefined ? withFlagNames(error, ['database', ...Object.keys(flags)], flags) : error;
   } finally {
     await administration?.close();
   }

@@ -130,8 +130,8 @@ export function operatorCommand(io: Io): Command {
       // The parent has given the warnings about files and flags.
       const load = () => loadSettings(flags, isWorker ? { ...io, err: () => {} } : io);
       if (isWorker) return (await import('./processes/index.ts')).serveAsWorker(load, output, io);
+      const settings = await load();
       try {
-        const settings = await load();
         const count = processCount(settings);
         if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
         else await (await import('./processes/index.ts')).runProcesses(count, settings, output, io);

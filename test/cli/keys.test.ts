@@ -68,7 +68,7 @@ describe('wrong use', () => {
     const missing = join(folder, 'missing');
     expect(await tessera(['keys', 'list', '--database', missing])).toMatchObject({
       code: 2,
-      err: 'error: --database: expected the folder of an operator, got a path without a folder',
+      err: `error: --database: expected the folder of an operator, got no folder: ${missing}`,
     });
     await expect(stat(missing)).rejects.toThrow('ENOENT');
     const database = await freshLocation('postgres');
@@ -83,7 +83,11 @@ describe('wrong use', () => {
     [['retire'], "missing required argument 'generation'"],
     [['retire', 'one'], 'expected a number'],
     [['lost'], "unknown command 'lost'"],
-    [['list', '--database', 'mysql://ZZZZ@host'], 'expected a folder or postgres://'],
+    [['list', '--database', 'mysql://ZZZZ@host'], '--database: expected a folder or postgres://'],
+    [
+      ['list', '--database', '/nowhere', '--root-secret-file', ''],
+      '--root-secret-file: could not read "" (an empty name): no such file',
+    ],
   ])('%j exits with 2', async (args, said) => {
     const { code, out, err } = await tessera(['keys', ...args]);
     expect([code, out]).toEqual([2, []]);

@@ -283,7 +283,7 @@ describe('tessera map FILE', () => {
     const path = await fixture.file('one.txt', 'place@example.com');
     expect(await map([path], { database: 'mysql://localhost/x' })).toMatchObject({
       code: 2,
-      err: expect.stringContaining('database: expected a folder or postgres://'),
+      err: expect.stringContaining('error: --database: expected a folder or postgres://'),
     });
     expect(await map([path], { database: path })).toMatchObject({ code: 1, out: [] });
     const { code, err } = await map([path], { database: 'postgres://u:ZZZZ@127.0.0.1:1/x' });
