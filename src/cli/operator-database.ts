@@ -1,16 +1,13 @@
-/// <reference types="node" />
 /**
  * What the commands on the database of an operator share: the options that name it, and opening it.
  */
 
-import { stat } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { locationKind } from '../database/index.ts';
 import type { Administration } from '../operator/index.ts';
+import { checkExisting } from './existing-database.ts';
 import { withFlagNames } from './flag-names.ts';
 import type { Io } from './io.ts';
 import { loadSettings } from './operator-settings.ts';
-import { shownPath } from './paths.ts';
 
 /** The options of these commands. */
 export interface OperatorDatabaseOptions {
@@ -32,7 +29,7 @@ export function addDatabaseOptions(command: Command, json = 'print JSON lines'):
 /**
  * Open the administration of an operator, and close it after `work`.
  *
- * @throws {RangeError} if no database is named, or the folder does not exist.
+ * @throws {RangeError} if no database is named, or the folder contains none.
  */
 export async function administer<T>(
   flags: OperatorDatabaseOptions,
@@ -49,9 +46,7 @@ export async function administer<T>(
   if (database === undefined) throw new RangeError('--database: expected the database of the operator, got none');
   let administration: Administration | undefined;
   try {
-    // Opening a folder that does not exist would create an empty database.
-    if (locationKind(database) === 'folder' && !(await stat(database).catch(() => undefined))?.isDirectory())
-      throw new RangeError(`database: expected the folder of an operator, got no folder: ${shownPath(database)}`);
+    await checkExisting(database, 'start the operator on it first');
     // Loaded on demand, as the commands that do not need it start faster without.
     const { openAdministration } = await import('../operator/index.ts');
     administration = await openAdministration({ database, rootSecret });

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createOperator } from '../../src/operator/index.ts';
@@ -68,9 +68,13 @@ describe('wrong use', () => {
     const missing = join(folder, 'missing');
     expect(await tessera(['keys', 'list', '--database', missing])).toMatchObject({
       code: 2,
-      err: `error: --database: expected the folder of an operator, got no folder: ${missing}`,
+      err: `error: --database: could not read ${missing}: no such folder; start the operator on it first, or name another`,
     });
-    await expect(stat(missing)).rejects.toThrow('ENOENT');
+    expect(await tessera(['keys', 'list', '--database', folder])).toMatchObject({
+      code: 2,
+      err: `error: --database: could not read ${folder}: it contains no database; start the operator on it first, or name another`,
+    });
+    expect(await readdir(folder)).toEqual([]);
     const database = await freshLocation('postgres');
     const { code, err } = await tessera(['keys', 'list', '--database', database]);
     expect([code, err]).toEqual([1, expect.stringContaining('expected one on which an operator has been started')]);

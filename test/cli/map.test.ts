@@ -1,6 +1,6 @@
 /** The command `map`, against the real operator on a port, with PostgreSQL. `map-process.test.ts` uses PGlite. */
 
-import { stat } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createMappings } from '../../src/mapping/index.ts';
 import type { Dii } from '../../src/server/index.ts';
@@ -821,12 +821,20 @@ describe('stored mappings', () => {
     ['--export', '-'],
     ['--forget', 'x@example.com'],
     ['--forget-all', '--yes'],
-  ])('%s with a missing folder exits with 2 and does not create it', async (...args) => {
-    const database = fixture.path('slip-of-the-pen');
-    const { code, out, err } = await map(args, { database });
-    expect([code, out]).toEqual([2, []]);
-    expect(err).toContain(`--database: could not read ${database}: no such folder; map a file first, or name another`);
-    expect(await stat(database).catch((e) => e.code)).toBe('ENOENT');
+  ])('%s with a folder that is missing, or no database, exits with 2 and creates nothing', async (...args) => {
+    const missing = fixture.path('slip-of-the-pen');
+    const other = fixture.path('another-folder');
+    await mkdir(other, { recursive: true });
+    for (const [database, reason] of [
+      [missing, 'no such folder'],
+      [other, 'it contains no database'],
+    ] as const) {
+      const { code, out, err } = await map(args, { database });
+      expect([code, out]).toEqual([2, []]);
+      expect(err).toContain(`--database: could not read ${database}: ${reason}; map a file first, or name another`);
+    }
+    expect(await stat(missing).catch((e) => e.code)).toBe('ENOENT');
+    expect(await readdir(other)).toEqual([]);
   });
 });
 
