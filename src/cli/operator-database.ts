@@ -41,7 +41,10 @@ export async function administer<T>(
   const { database: location, rootSecretFile, config } = flags;
   const given = { ...(location !== undefined && { database: location }), ...(rootSecretFile && { rootSecretFile }) };
   const { database, rootSecret } = await loadSettings({ ...given, ...(config !== undefined && { config }) }, io);
-  if (database === undefined) throw new RangeError('--database: expected the database of the operator, got none');
+  if (database === undefined)
+    throw new RangeError(
+      "--database: expected the operator's database, or its configuration file in --config, got neither",
+    );
   // Opening a folder that does not exist would create an empty database.
   if (locationKind(database) === 'folder' && !(await stat(database).catch(() => undefined))?.isDirectory())
     throw new RangeError('--database: expected the folder of an operator, got a path without a folder');
