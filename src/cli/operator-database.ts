@@ -43,7 +43,10 @@ export async function administer<T>(
     ...(config !== undefined && { config }),
   };
   const { database, rootSecret } = await loadSettings(given, io);
-  if (database === undefined) throw new RangeError('--database: expected the database of the operator, got none');
+  if (database === undefined)
+    throw new RangeError(
+      "--database: expected the operator's database, or its configuration file in --config, got neither",
+    );
   let administration: Administration | undefined;
   try {
     await checkExisting(database, 'start the operator on it first');

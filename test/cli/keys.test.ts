@@ -82,7 +82,7 @@ describe('wrong use', () => {
   });
 
   test.each<[args: string[], said: string]>([
-    [['list'], '--database: expected the database of the operator, got none'],
+    [['list'], "--database: expected the operator's database, or its configuration file in --config, got neither"],
     [['rotate', '--in', 'soon'], 'expected a number'],
     [['retire'], "missing required argument 'generation'"],
     [['retire', 'one'], 'expected a number'],
