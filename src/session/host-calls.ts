@@ -24,7 +24,7 @@ import {
   signalNoted,
   type Transition,
 } from './rules/record.ts';
-import { hashUser, renderedFor, renderedForNobody, signedIn } from './rules/user.ts';
+import { hashUser, renderedFor, signedIn } from './rules/user.ts';
 import {
   commit,
   commitAnswer,
@@ -45,12 +45,10 @@ import { withTimeout } from './timeout.ts';
  */
 export function endOtherUser(shell: Shell): void {
   const { settings, clock, page } = shell;
-  const now = clock.now();
-  // A user may have signed in since on a page that was rendered for nobody.
-  const transition = page.user
-    ? renderedFor(page.user, now, renderedSet(shell))
-    : settings.user === null && renderedForNobody(now);
-  if (transition) commit(shell, transition, HOST_CALL).catch((error: TokenError) => reportUnlessConsent(shell, error));
+  // Without the option, any user's record may stay, unless a user has signed in on this page.
+  if (settings.user === undefined && !page.user) return;
+  const transition = renderedFor(page.user, clock.now(), renderedSet(shell));
+  commit(shell, transition, HOST_CALL).catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
 /** The set that the page was rendered with, for its user. One that cannot be read is reported by {@link supplyRendered}. */
