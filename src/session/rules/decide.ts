@@ -150,7 +150,7 @@ function waitOf(
   const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;
   if (next && next.at > wait.at) wait = next;
   if (wait.at > now) return wait;
-  return page.isVisible || page.callers > 0 ? undefined : { at: NEVER, reason: 'hidden' };
+  return page.hiddenAt && !page.callers ? { at: NEVER, reason: 'hidden' } : undefined;
 }
 
 /** Tell whether a wait is so short that callers of `getToken` should wait too. */

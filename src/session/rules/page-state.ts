@@ -36,9 +36,8 @@ export interface PageState {
   readonly isClosed: boolean;
   /** The page is frozen, or in the back/forward cache. */
   readonly isAway: boolean;
-  /** When the page was hidden, local epoch ms; 0 if it is visible. */
+  /** When the page was hidden, local epoch ms; 0 if it is visible and has woken up. */
   readonly hiddenAt: number;
-  readonly isVisible: boolean;
   /** Calls of `getToken` that wait for a token. */
   readonly callers: number;
   /** Where the record is kept: `indexeddb`, `memory`, or the `kind` of the host's store. */
@@ -87,7 +86,6 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
     isClosed: false,
     isAway: false,
     hiddenAt: 0,
-    isVisible: true,
     callers: 0,
     persistence,
     isCurrent: false,

@@ -203,7 +203,6 @@ export const pages: fc.Arbitrary<PageState> = fc.record({
   isClosed: fc.oneof(fc.constant(false), fc.constant(false), flags),
   isAway: flags,
   hiddenAt: fc.constantFrom(0, FRESH),
-  isVisible: flags,
   callers: fc.integer({ min: 0, max: 2 }),
   persistence: fc.constantFrom('indexeddb', 'memory'),
   isCurrent: fc.oneof(fc.constant(true), flags),

@@ -34,7 +34,6 @@ describe('a page', () => {
       isClosed: false,
       isAway: false,
       hiddenAt: 0,
-      isVisible: true,
       callers: 0,
       persistence: 'custom',
       isCurrent: false,
