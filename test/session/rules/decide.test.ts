@@ -54,7 +54,6 @@ describe('the token that may be given out', () => {
     ['a set behind a tombstone is held back', record({ optedOut: true }), page(), FRESH, undefined],
     ['a closed page gives none', record(), page({ isClosed: true }), FRESH, undefined],
     ['a page that has not read its store gives none', record(), page(reading), FRESH, undefined],
-    ['a call that waits for the first read withholds', record(), page({ queuedCalls: 1 }), FRESH, undefined],
     ['a write in progress does not withhold the token', record(), page(writing), FRESH, 'advertising-1'],
     ['a hidden page gives its token', record(), page({ hiddenAt: FRESH }), FRESH, 'advertising-1'],
     ['a clock behind by the offset is corrected', record({ offsetMs: HOUR }), page(), FRESH, undefined],

@@ -207,7 +207,6 @@ export const pages: fc.Arbitrary<PageState> = fc.record({
   persistence: fc.constantFrom('indexeddb', 'memory'),
   isCurrent: fc.oneof(fc.constant(true), flags),
   isKnown: flags,
-  queuedCalls: fc.constantFrom(0, 0, 0, 1),
   writes: fc.constantFrom(0, 0, 0, 1),
   absences: fc.integer({ min: 0, max: 2 }),
   attempt: optional(fc.record({ plan: plans, generation: fc.integer({ min: 0, max: 3 }), startedAt: instants })),
