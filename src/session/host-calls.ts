@@ -45,8 +45,8 @@ import { withTimeout } from './timeout.ts';
  */
 export function endOtherUser(shell: Shell): void {
   const { settings, clock, page } = shell;
-  // Without the option, any user's record may stay, unless a user has signed in on this page.
-  if (settings.user === undefined && !page.user) return;
+  // A page without a label can use every record, unless it was rendered for nobody. A user may have signed in since.
+  if (!page.user && settings.user !== null) return;
   const transition = renderedFor(page.user, clock.now(), renderedSet(shell));
   commit(shell, transition, HOST_CALL).catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
