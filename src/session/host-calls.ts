@@ -149,7 +149,7 @@ const OTHER_TAB_WAIT_MS = OTHER_TAB_MARGIN_MS + 2_000;
 export async function refreshNow(shell: Shell): Promise<void> {
   const { records } = shell;
   await records.idle();
-  if (!isActive(shell.page) || shell.page.isAway) throw noToken(shell);
+  if (!isActive(shell.page)) throw noToken(shell);
   setPage(shell, { provideResult: undefined });
   const before = records.record;
   const plan = explicitPlan(before, shell.page, shell.clock.now());

@@ -182,7 +182,7 @@ export async function commitAnswer(
 
 /** Read the stored record again, then reconcile. */
 export async function readAgain(shell: Shell, isChanged: boolean): Promise<void> {
-  if (!isActive(shell.page) || shell.page.isAway) return;
+  if (!isActive(shell.page)) return;
   await shell.records.reload(isChanged);
   shell.page = waitEnded(shell.page, isChanged, shell.clock.now());
   reconcile(shell);

@@ -104,9 +104,9 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
   };
 }
 
-/** Tell whether the session may use the store: consent is given, and the session is not closed. */
-export function isActive({ consent, isClosed }: PageState): boolean {
-  return consent === 'granted' && !isClosed;
+/** Tell whether the session may use store and network: consent is given, the session is not closed, and the page is not away. */
+export function isActive({ consent, isClosed, isAway }: PageState): boolean {
+  return consent === 'granted' && !isClosed && !isAway;
 }
 
 /** Tell whether the record may be announced and acted upon: it is known, nothing is being written, consent is given. */
