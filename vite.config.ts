@@ -45,8 +45,9 @@ const modules = (names: readonly string[], folder: string, define: Record<string
 });
 
 /**
- * A program for Node. Its dependencies are bundled, except those of package.json's `dependencies` and peers, and esbuild, which
- * is native: only a clone has it.
+ * A program for Node, not minified and without a source map, which would serve almost nobody: those of the programs would be a
+ * quarter of the package. Its dependencies are bundled, except those of package.json's `dependencies` and peers, and esbuild,
+ * which is native: only a clone has it.
  *
  * @param name    the file in `dist/`, without its extension.
  * @param source  the file that it is built from, without its extension.
@@ -55,7 +56,6 @@ const program = (name: string, source: string): UserConfig => ({
   build: {
     ssr: true,
     minify: false,
-    sourcemap: true,
     rolldownOptions: {
       input: { [name]: path(`${source}.ts`) },
       external: [...external, 'esbuild'],

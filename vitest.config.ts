@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// Five projects, by folder. Files that no pattern names run in Node. The library build is configured in vite.config.ts.
+// Six projects, by folder. Files that no pattern names run in Node. The library build is configured in vite.config.ts.
 const page = ['test/session/**/*.test.ts', 'test/page/**/*.test.ts', 'test/fuzz/{page,drop-in}.test.ts'];
 const database = [
   'test/database/**/*.test.ts',
@@ -12,9 +12,8 @@ const database = [
 // No test depends on the speed of the machine, but a busy one takes long: Vitest's own limit is 5 s.
 const limits = { testTimeout: 60_000, hookTimeout: 60_000 };
 const model = ['test/model/**/*.test.ts'];
+const browser = ['test/browser/**/*.test.ts', 'test/engines/**/*.test.ts'];
 const built = [
-  'test/browser/**/*.test.ts',
-  'test/engines/**/*.test.ts',
   'test/package.test.ts',
   'test/consumers.test.ts',
   'test/examples.test.ts',
@@ -39,7 +38,7 @@ export default defineConfig({
         test: {
           name: 'node',
           include: ['test/**/*.test.ts'],
-          exclude: [...page, ...database, ...model, ...built],
+          exclude: [...page, ...database, ...model, ...built, ...browser],
           ...limits,
         },
       },
@@ -72,11 +71,20 @@ export default defineConfig({
         },
       },
       {
-        // Real browsers and the files of dist/. One test file at a time: parallel browsers on two cores delay each other's timers.
+        // The package as its users install it, the examples and the documentation site: they need the files of dist/.
         test: {
-          name: 'browser',
+          name: 'package',
           include: built,
           globalSetup: ['test/support/built.ts'],
+          ...limits,
+        },
+      },
+      {
+        // Sessions in real browsers. One test file at a time: parallel browsers on two cores delay each other's timers.
+        test: {
+          name: 'browser',
+          include: browser,
+          globalSetup: ['test/support/built.ts', 'test/support/engines.ts'],
           fileParallelism: false,
           ...limits,
         },

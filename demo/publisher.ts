@@ -68,7 +68,8 @@ const inClone = (make: () => Promise<string>) => (): Promise<string> =>
   make().catch((error: NodeJS.ErrnoException) => {
     if (!['ENOENT', 'ERR_MODULE_NOT_FOUND'].includes(error.code ?? '')) throw error;
     const text = 'This page needs packages that only a clone of the repository has: git clone, npm ci, npm run demo.';
-    return `document.querySelector('main').prepend(${JSON.stringify(text)});`;
+    // The script of Prebid runs before the body is parsed.
+    return `addEventListener('DOMContentLoaded', () => document.querySelector('main').prepend(${JSON.stringify(text)}));`;
   });
 
 /** Script path -> its text. */

@@ -1,13 +1,15 @@
 /** The package as users get it: packed, unpacked beside its two dependencies, imported and type-checked. */
 
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, readFile, writeFile } from 'node:fs/promises';
+import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { filesBelow, root } from '../build/dist.ts';
 import { entries, scripts } from '../build/entries.ts';
+import { openProfile } from './support/browser.ts';
 import { installPacked, run, type User } from './support/packed.ts';
 
 const importOf = (path: string) => `tessera-id${path.slice(1)}`;
@@ -189,8 +191,10 @@ test('the import of the Inspector types its element', async () => {
 describe('maps', async () => {
   const files = (await filesBelow(`${root}dist`)).map((file) => relative(`${root}dist`, file));
 
+  const isOfProgram = (name: string): boolean => /^(cli|demo)\//.test(name);
+
   test('every script and module has a source map that holds its sources', async () => {
-    for (const file of files.filter((name) => name.endsWith('.js') && !/rolldown-runtime|^demo\/page\//.test(name))) {
+    for (const file of files.filter((name) => /(?<!rolldown-runtime.*)\.js$/.test(name) && !isOfProgram(name))) {
       const code = await readFile(`${root}dist/${file}`, 'utf8');
       // A file that only passes exports on has nothing to debug.
       if (code.split('\n').every((line) => /^((import|export) .*|['"]use client['"];)?$/.test(line))) continue;
@@ -201,6 +205,14 @@ describe('maps', async () => {
       expect(map.sourcesContent, file).toHaveLength(map.sources.length);
       expect(map.sources.length, file).toBeGreaterThan(0);
     }
+  });
+
+  test('the programs for Node, which are not minified, have neither maps nor their sources in the package', async () => {
+    expect(files.filter((name) => isOfProgram(name) && name.endsWith('.map'))).toEqual([]);
+    const folder = join(user, 'node_modules/tessera-id');
+    expect((await readdir(join(folder, 'src'))).sort()).toEqual(
+      (await readdir(`${root}src`)).filter((name) => name !== 'cli').sort(),
+    );
   });
 
   test('every declaration leads an editor to a source that is in the package', async () => {
@@ -232,26 +244,43 @@ test('the command accepts an --env-file that does not exist yet, which Node 20 w
   expect([failure.code, failure.stderr]).toEqual([2, 'error: --env-file: could not read nowhere.env: no such file\n']);
 });
 
-test('tessera demo starts the demo of the package: its page and the scripts that the page loads', async () => {
-  const command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
-  const child = spawn(command, ['demo', '--port', '0'], { cwd: user, stdio: ['ignore', 'pipe', 'inherit'] });
-  const exit = once(child, 'exit');
-  try {
-    let url: string | undefined;
+describe('tessera demo of the package', () => {
+  let child: ChildProcessByStdio<null, Readable, null>;
+  let exit: Promise<unknown[]>;
+  let url: string;
+  beforeAll(async () => {
+    const command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
+    child = spawn(command, ['demo', '--port', '0'], { cwd: user, stdio: ['ignore', 'pipe', 'inherit'] });
+    exit = once(child, 'exit');
     for await (const line of createInterface(child.stdout)) {
       url = /^demo +(http:\S+)/.exec(line)?.[1] ?? url;
       if (line.startsWith('Ctrl-C')) break;
     }
-    expect(await (await fetch(url!)).text()).toContain('<!doctype html>');
+  });
+  afterAll(async () => {
+    child.kill('SIGINT');
+    expect(await exit).toEqual([0, null]);
+  });
+
+  test('serves its page and the scripts that the page loads', async () => {
+    expect(await (await fetch(url)).text()).toContain('<!doctype html>');
     for (const name of ['tessera.js', 'page.css']) {
       const response = await fetch(`${url}/${name}`);
       expect([name, response.status]).toEqual([name, 200]);
       expect((await response.text()).length).toBeGreaterThan(1000);
     }
-  } finally {
-    child.kill('SIGINT');
-  }
-  expect(await exit).toEqual([0, null]);
+  });
+
+  test.each(['/react', '/prebid', '/compare/prebid'])(
+    '%s, which needs packages of the repository, says so',
+    async (path) => {
+      const page = await (await openProfile()).newPage();
+      await page.goto(url + path);
+      expect(await page.innerText('main')).toContain(
+        'This page needs packages that only a clone of the repository has',
+      );
+    },
+  );
 });
 
 test('the package contains the documents that README links to', async () => {

@@ -62,7 +62,7 @@ const answer = async ({ method, url, headers }, response) => {
 };
 
 const server = createServer((request, response) => {
-  // A method or a host that `Request` refuses, or a malformed cookie: an error that nobody catches would end the process.
+  // `new Request` throws for some methods and hosts, and a malformed cookie throws. An uncaught error would end the process.
   answer(request, response).catch(() => response.writeHead(400).end());
 });
 server.listen(Number(PORT), '127.0.0.1', () => {

@@ -5,6 +5,7 @@
  */
 
 import { parseHash } from '../token/index.ts';
+import type { Row } from './csv-rows.ts';
 
 /** The chosen column. */
 export interface Column {
@@ -28,6 +29,10 @@ const namesIn = (first: readonly string[]): string =>
     ? `${first.length} columns; the first line is not shown, it looks like data`
     : `the columns ${first.map((field) => field.trim() || '(empty)').join(', ')}`;
 
+/** What else to try if a column is missing: with a wrong delimiter, all columns are one. */
+const remedyFor = (first: readonly string[]): string =>
+  first.length === 1 ? '; if there are several columns, give their --delimiter' : '';
+
 const shownName = (name: string): string => (isData(name) ? 'a name that is not shown' : `"${name}"`);
 
 const findByName = (first: readonly string[], name: string): number => {
@@ -40,7 +45,7 @@ const findByName = (first: readonly string[], name: string): number => {
       );
   }
   throw new RangeError(
-    `--column: found no column ${shownName(name)} among ${namesIn(first)}; give one of them, or a number from 1 to ${first.length}`,
+    `--column: found no column ${shownName(name)} among ${namesIn(first)}; give one of them, or a number from 1 to ${first.length}${remedyFor(first)}`,
   );
 };
 
@@ -79,7 +84,7 @@ export function columnOf(rows: FirstRows, given: string | undefined, known: read
   if (given !== undefined && /^\d+$/.test(given)) {
     const number = Number(given);
     if (number < 1 || number > first.length)
-      throw new RangeError(`--column: expected a number from 1 to ${first.length}, got ${number}`);
+      throw new RangeError(`--column: expected a number from 1 to ${first.length}, got ${number}${remedyFor(first)}`);
     return at(number - 1);
   }
   if (given !== undefined) return { index: findByName(first, given), header: first };
@@ -90,4 +95,10 @@ export function columnOf(rows: FirstRows, given: string | undefined, known: read
       `--column: expected one column with a known name (${known.join(', ')}), got ${found.length} among ${namesIn(first)}; give --column with a name, or a number from 1 to ${first.length}`,
     );
   return at(found[0]!);
+}
+
+/** Say why a row has no field in the column `index`, from 0; undefined if it has one. The reason quotes nothing of the row. */
+export function missingField({ fields, broken }: Row, index: number): string | undefined {
+  if (broken) return 'expected CSV, got a quote that is never closed, or closed in the middle';
+  return index < fields.length ? undefined : `expected ${index + 1} columns or more, got ${fields.length}`;
 }

@@ -28,6 +28,15 @@ const detectDelimiter = (line: string): string => {
   return DELIMITERS[counts.indexOf(Math.max(...counts))]!;
 };
 
+// A first line such as `sep=;`, which names the delimiter for Excel. `\t`, written with a backslash, is a tab.
+const SEPARATOR_LINE = /^("?)sep=(\\t|[^"\r\n])\1\r?(?:\n|$)/i;
+
+/** Find that line at the start of a text. `length` includes the line break. */
+const separatorLine = (text: string): { readonly length: number; readonly delimiter: string } | undefined => {
+  const [line, , delimiter] = SEPARATOR_LINE.exec(text) ?? [];
+  return line === undefined ? undefined : { length: line.length, delimiter: delimiter!.replace('\\t', '\t') };
+};
+
 const optionsFor = (delimiter: string): Options => ({
   delimiter,
   record_delimiter: ['\r\n', '\n'],
@@ -115,6 +124,12 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
       endsWithCr = rest.includes('\r');
       rest = rest.replaceAll('\r', '\n');
     }
+    const separator = line === 1 && (isEnd || rest.includes('\n')) ? separatorLine(rest) : undefined;
+    if (separator) {
+      options ??= optionsFor(separator.delimiter);
+      rest = rest.slice(separator.length);
+      line++;
+    }
     let characters = rest.length;
     for (;;) {
       const end = isEnd ? rest.length : rest.lastIndexOf('\n') + 1;
@@ -166,7 +181,7 @@ const MAX_SKIPPED = 1000;
 /**
  * Start reading the rows of an input.
  *
- * @param delimiter  separator of the fields. Default: detected in the first line.
+ * @param delimiter  separator of the fields. Default: what a first line such as `sep=;` names, else detected in the first line.
  * @throws {RangeError} if the input cannot be read, or (also while reading `rows`) a line is too long.
  */
 export async function openRows(input: Input, delimiter?: string): Promise<OpenRows> {

@@ -8,6 +8,7 @@ import { readJson } from './input.ts';
 import type { Io } from './io.ts';
 import { shownPath } from './paths.ts';
 import { formatDuration } from './progress.ts';
+import { warnIfReadableByOthers } from './secret-file.ts';
 import { coloursOf, listed } from './style.ts';
 
 // The first character of an advertising token tells scope and type, the second its version (docs/protocol.md, "Tokens").
@@ -81,6 +82,7 @@ export function inspectCommand(io: Io): Command {
     .argument('<file>', 'a token set as printed by generate; - for standard input')
     .option('--json', 'print one JSON object')
     .action(async (file: string, { json }: { json?: boolean }) => {
+      await warnIfReadableByOthers(file, io);
       const content = await readJson(file, io);
       const now = Date.now();
       try {

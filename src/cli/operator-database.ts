@@ -1,12 +1,10 @@
-/// <reference types="node" />
 /**
  * What the commands on the database of an operator share: the options that name it, and opening it.
  */
 
-import { stat } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { locationKind } from '../database/index.ts';
 import type { Administration } from '../operator/index.ts';
+import { checkExisting } from './existing-database.ts';
 import { withFlagNames } from './flag-names.ts';
 import type { Io } from './io.ts';
 import { loadSettings } from './operator-settings.ts';
@@ -31,7 +29,7 @@ export function addDatabaseOptions(command: Command, json = 'print JSON lines'):
 /**
  * Open the administration of an operator, and close it after `work`.
  *
- * @throws {RangeError} if no database is named, or the folder does not exist.
+ * @throws {RangeError} if no database is named, or the folder contains none.
  */
 export async function administer<T>(
   flags: OperatorDatabaseOptions,
@@ -39,21 +37,26 @@ export async function administer<T>(
   work: (administration: Administration) => Promise<T>,
 ): Promise<T> {
   const { database: location, rootSecretFile, config } = flags;
-  const given = { ...(location !== undefined && { database: location }), ...(rootSecretFile && { rootSecretFile }) };
-  const { database, rootSecret } = await loadSettings({ ...given, ...(config !== undefined && { config }) }, io);
-  if (database === undefined) throw new RangeError('--database: expected the database of the operator, got none');
-  // Opening a folder that does not exist would create an empty database.
-  if (locationKind(database) === 'folder' && !(await stat(database).catch(() => undefined))?.isDirectory())
-    throw new RangeError('--database: expected the folder of an operator, got a path without a folder');
-  // Loaded on demand, as the commands that do not need it start faster without.
-  const { openAdministration } = await import('../operator/index.ts');
+  const given = {
+    ...(location !== undefined && { database: location }),
+    ...(rootSecretFile !== undefined && { rootSecretFile }),
+    ...(config !== undefined && { config }),
+  };
+  const { database, rootSecret } = await loadSettings(given, io);
+  if (database === undefined)
+    throw new RangeError(
+      "--database: expected the operator's database, or its configuration file in --config, got neither",
+    );
   let administration: Administration | undefined;
   try {
+    await checkExisting(database, 'start the operator on it first');
+    // Loaded on demand, as the commands that do not need it start faster without.
+    const { openAdministration } = await import('../operator/index.ts');
     administration = await openAdministration({ database, rootSecret });
     return await work(administration);
   } catch (error) {
     // A file names its options as `createOperator` does.
-    throw config === undefined ? withFlagNames(error, Object.keys(flags), flags) : error;
+    throw config === undefined ? withFlagNames(error, ['database', ...Object.keys(flags)], flags) : error;
   } finally {
     await administration?.close();
   }

@@ -159,7 +159,7 @@ const readConfig = async (file: string | undefined, io: Io): Promise<OperatorSet
   for (const name of Object.keys(settings))
     if (!(CONFIG_NAMES as readonly string[]).includes(name))
       throw new RangeError(`--config: expected one of ${CONFIG_NAMES.join(', ')}, got ${JSON.stringify(name)}`);
-  if (SECRET_NAMES.some((name) => name in settings)) await warnIfReadableByOthers('--config', file, io);
+  if (SECRET_NAMES.some((name) => name in settings)) await warnIfReadableByOthers(file, io, '--config');
   const { port, metricsPort, logLevel } = settings;
   const fault =
     typesFault(settings) ??
@@ -174,7 +174,7 @@ const PRINTABLE = /^[\x20-\x7e]*$/;
 
 // Raw 32 bytes, or base64 or hexadecimal text.
 const readSecret = async (file: string, isProduction: boolean, io: Io): Promise<Uint8Array | string> => {
-  await warnIfReadableByOthers('--root-secret-file', file, io);
+  await warnIfReadableByOthers(file, io, '--root-secret-file');
   const content = await readOption('--root-secret-file', file);
   // 32 random bytes are never all printable: this is text, such as 16 bytes in hexadecimal.
   if (isProduction && content.length === 32 && PRINTABLE.test(content.toString('latin1')))

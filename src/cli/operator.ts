@@ -82,7 +82,7 @@ const addTokens = (command: Command): Command =>
 
 /** Create the command `operator`. */
 export function operatorCommand(io: Io): Command {
-  const command = addLimits(new Command('operator'))
+  const command = new Command('operator')
     .description('run an operator on this machine')
     .option('--port <port>', 'port to listen on, 0 for any free port (default: 8080)', parseNumber)
     .option('--host <host>', 'address to listen on (default: 127.0.0.1)')
@@ -114,7 +114,7 @@ export function operatorCommand(io: Io): Command {
       '--store-root-secret',
       'store a generated root secret in the database without a warning on each start in production',
     );
-  return addTokens(command)
+  return addLimits(addTokens(command))
     .addOption(
       new Option('--log-level <level>', 'log level; logs are JSON lines on standard error (default: info)').choices(
         LOG_LEVELS,
@@ -130,8 +130,8 @@ export function operatorCommand(io: Io): Command {
       // The parent has given the warnings about files and flags.
       const load = () => loadSettings(flags, isWorker ? { ...io, err: () => {} } : io);
       if (isWorker) return (await import('./processes/index.ts')).serveAsWorker(load, output, io);
+      const settings = await load();
       try {
-        const settings = await load();
         const count = processCount(settings);
         if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
         else await (await import('./processes/index.ts')).runProcesses(count, settings, output, io);

@@ -2,7 +2,7 @@
  * `tessera optouts FILE`: prints the raw IDs of a file whose users have opted out.
  */
 
-import { columnOf } from './columns.ts';
+import { columnOf, missingField } from './columns.ts';
 import { csvLine, formatInstant, openRows } from './csv-rows.ts';
 import { type Input, openInput } from './input.ts';
 import type { Io } from './io.ts';
@@ -20,10 +20,14 @@ async function* rawIdsIn(input: Input, { column, delimiter }: RowOptions): Async
   const isValue = (field: string): boolean => RAW_ID.test(field);
   const { index, header } = columnOf({ first: first?.fields, second: second?.fields, isValue }, column, NAMES);
   for await (const some of rows)
-    for (const { line, fields } of some) {
-      const rawId = fields[index]?.trim();
+    for (const row of some) {
+      const { line, fields } = row;
+      if (header && line === first?.line) continue;
+      const fault = missingField(row, index);
+      if (fault !== undefined) throw new RangeError(`line ${line}: ${fault}`);
+      const rawId = fields[index]!.trim();
       // The field is empty in the exported mapping of an opted-out user.
-      if (!rawId || (header && line === first?.line)) continue;
+      if (rawId === '') continue;
       // Do not send an address, a number or a name from a wrong file.
       if (!RAW_ID.test(rawId)) throw new RangeError(`line ${line}: expected a raw ID, got other text`);
       yield rawId;

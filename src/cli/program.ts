@@ -84,6 +84,17 @@ const hintFor = (error: unknown): string | undefined => {
   return undefined;
 };
 
+/** After an error of commander, name the help that lists what the command expects. */
+const hintAtHelp = (command: Command, path: string): Command =>
+  command.showHelpAfterError(`hint: ${path} --help lists the ${command.commands.length > 0 ? 'commands' : 'options'}`);
+
+/** Give a command the settings of the program, and its examples. */
+const adopt = (command: Command, program: Command): Command => {
+  const path = `tessera ${command.name()}`;
+  for (const part of command.commands) hintAtHelp(part.copyInheritedSettings(program), `${path} ${part.name()}`);
+  return addExamples(hintAtHelp(command.copyInheritedSettings(program), path));
+};
+
 /** The commands that the completion completes. */
 const createCommands = (version: string, args: readonly string[], io: Io): Command => {
   const { bold } = coloursOf(io, 'out');
@@ -99,12 +110,8 @@ const createCommands = (version: string, args: readonly string[], io: Io): Comma
       getOutHasColors: () => bold('') !== '',
       getErrHasColors: () => coloursOf(io, 'err').bold('') !== '',
     });
-  for (const create of COMMANDS) {
-    const command = create(io).copyInheritedSettings(program);
-    for (const part of command.commands) part.copyInheritedSettings(program);
-    program.addCommand(addExamples(command));
-  }
-  return program;
+  for (const create of COMMANDS) program.addCommand(adopt(create(io), program));
+  return hintAtHelp(program, 'tessera');
 };
 
 /**
@@ -117,7 +124,7 @@ const createCommands = (version: string, args: readonly string[], io: Io): Comma
 export function createProgram(version: string, args: readonly string[], io: Io): Command {
   const program = createCommands(version, args, io);
   const completed = () => createCommands(version, args, io);
-  program.addCommand(addExamples(completionCommand(completed).copyInheritedSettings(program)));
+  program.addCommand(adopt(completionCommand(completed), program));
   return program.addCommand(completeCommand(completed).copyInheritedSettings(program), { hidden: true });
 }
 
@@ -127,7 +134,7 @@ const readEnvFileFirst = (program: Command, io: Io): void => {
     const { envFile } = command.opts<{ envFile?: string }>();
     // The operator writes this file.
     if (envFile === undefined || command.name() === 'operator') return;
-    await warnIfReadableByOthers('--env-file', envFile, io);
+    await warnIfReadableByOthers(envFile, io, '--env-file');
     for (const [name, value] of Object.entries(await readEnvFile(envFile))) {
       if (!io.env[name]) (io.env as Record<string, string | undefined>)[name] = value;
       // The package `pg` reads its variables, such as PGPASSWORD, from the process.

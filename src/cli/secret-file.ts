@@ -3,6 +3,7 @@
 
 import { stat } from 'node:fs/promises';
 import type { Io } from './io.ts';
+import { shownPath } from './paths.ts';
 
 // Read, write and execute permission of the group and of others.
 const OTHERS = 0o077;
@@ -10,14 +11,15 @@ const OTHERS = 0o077;
 /**
  * Warn if other users can read or change a file.
  *
- * @param option  the option that names the file; the path itself is not printed.
+ * @param option  the option that names the file; none for an argument.
  */
-export async function warnIfReadableByOthers(option: string, file: string, { err }: Io): Promise<void> {
+export async function warnIfReadableByOthers(file: string, { err }: Io, option?: string): Promise<void> {
   // Windows reports permissions that say nothing about other users. `-` is standard input.
   if (process.platform === 'win32' || file === '-') return;
   const found = await stat(file).catch(() => undefined);
   // A pipe, as of a process substitution, belongs to its writer.
   if (!found?.isFile() || (found.mode & OTHERS) === 0) return;
   const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
-  err(`warning: ${option}: expected a file that only its owner can read, got mode ${mode}; chmod 600 makes it so`);
+  const name = `${option ? `${option}: ` : ''}${shownPath(file)}`;
+  err(`warning: ${name}: expected a file that only its owner can read, got mode ${mode}; chmod 600 makes it so`);
 }

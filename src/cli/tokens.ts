@@ -71,7 +71,7 @@ const readRefreshable = async (argument: string, key: string | undefined, io: Io
     return { refreshToken: argument, responseKeyB64: checkResponseKey(key) };
   }
   try {
-    await warnIfReadableByOthers('FILE', argument, io);
+    await warnIfReadableByOthers(argument, io);
     const answer = parseAnswer(await readJson(argument, io));
     if (answer !== 'optout') return answer;
   } catch (e) {

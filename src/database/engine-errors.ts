@@ -22,7 +22,15 @@ const describe = (error: unknown): string => {
     // Class 22 is "data exception": its messages quote the data.
     return code.startsWith('22') ? `an invalid value (${code})` : `${message} (${code})`;
   if (typeof code === 'string' && /^[A-Z0-9_]+$/.test(code)) {
-    const { address, port, path, syscall } = error as {
+    const {
+      hostname,
+      address = hostname,
+      port,
+      path,
+      syscall,
+    } = error as {
+      /** The name that could not be resolved. */
+      readonly hostname?: string;
       readonly address?: string;
       readonly port?: number;
       readonly path?: string;

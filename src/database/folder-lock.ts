@@ -121,7 +121,7 @@ export async function lockFolder(folder: string, watchMs: number = WATCH_MS): Pr
   }
   throw new TokenError(
     'storage_failed',
-    `database: the folder ${folder} is in use by ${other}; for several processes use PostgreSQL: postgres://user:password@host:port/name`,
+    `database: the folder ${folder} is in use by ${other}; stop that process first, or use PostgreSQL: postgres://user:password@host:port/name`,
   );
 }
 

@@ -12,6 +12,7 @@ import { chmod, mkdir, readFile, rename, rm, stat, statfs } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import { TokenError } from '../token/index.ts';
+import { filesOf } from './database-folder.ts';
 import { durableOptions, syncFolder } from './durable-files.ts';
 import { storageError } from './engine-errors.ts';
 import { stopAfterPanic } from './engine-stop.ts';
@@ -119,7 +120,7 @@ const openLocked = async (folder: string): Promise<{ engine: PGlite; lock: Folde
   try {
     await createFolder(folder);
     lock = await lockFolder(folder);
-    return { engine: await openFiles(pglite, join(folder, 'pglite')), lock };
+    return { engine: await openFiles(pglite, filesOf(folder)), lock };
   } catch (error) {
     await lock?.release();
     throw folderError(error, folder);

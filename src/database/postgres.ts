@@ -21,6 +21,8 @@ const LIMITED_CONNECT_TIMEOUT_MS = 5000;
 const MAX_CONNECTIONS = 10;
 // A connection stays with the server that it has reached, also after another one has taken over the name.
 const MAX_LIFETIME_SECONDS = 60;
+// After this time without traffic, Node probes the server each second, up to ten times. The default of Linux is two hours.
+const KEEP_ALIVE_DELAY_MS = 10_000;
 const QUERY_MARGIN_MS = 1000;
 const CLOSE_TIMEOUT_MS = 1000;
 
@@ -55,6 +57,11 @@ const createTypeParser = (types: Pg['types']): GetTypeParser => {
 const streamOf = (client: Client): { destroy(): void } =>
   (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream;
 
+// Call it when a connection is ended: a server that does not answer would keep the socket open, and the process alive.
+const destroySoon = (client: Client): void => {
+  setTimeout(() => streamOf(client).destroy(), CLOSE_TIMEOUT_MS).unref();
+};
+
 const connect = async (pool: Pool): Promise<PoolClient> => {
   try {
     return await pool.connect();
@@ -75,11 +82,12 @@ const connectionConfig = (url: string, { types }: Pg, { statementTimeoutMs }: Da
     idle_in_transaction_session_timeout: statementTimeoutMs,
   }),
   keepAlive: true,
+  keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
   types: { getTypeParser: createTypeParser(types) },
 });
 
 // `pg` keeps the connection open if it cannot answer the server's request for a password. It would keep the process alive until
-// the server ends it, a minute later. The pool calls `connect` with a callback.
+// the server ends it, a minute later. The pool calls `connect` and `end` with a callback.
 const createClosingClient = (pg: Pg) =>
   function ClosingClient(config: ClientConfig): Client {
     const client = new pg.Client(config);
@@ -96,7 +104,12 @@ const createClosingClient = (pg: Pg) =>
         end(error as Error);
       }
     };
-    return Object.assign(client, { connect: connectOrClose });
+    const endClient = client.end.bind(client) as (done: () => void) => void;
+    const endOrDestroy = (done: () => void): void => {
+      destroySoon(client);
+      endClient(done);
+    };
+    return Object.assign(client, { connect: connectOrClose, end: endOrDestroy });
   } as unknown as new () => Client;
 
 // Opens a pool whose first connection has succeeded.
@@ -197,8 +210,7 @@ const subscribe = async (
     isClosed = true;
     ended.abort();
     client.end().catch(() => {});
-    // A server that does not answer would keep the socket open.
-    setTimeout(() => streamOf(client).destroy(), CLOSE_TIMEOUT_MS).unref();
+    destroySoon(client);
   };
   client.on('error', (error) => {
     lostBy ??= error;

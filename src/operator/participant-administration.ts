@@ -56,7 +56,7 @@ const findById = (all: readonly ListedParticipant[], id: string): ListedParticip
   const found = ID_PATTERN.test(id) ? all.filter(({ keyHash }) => keyHash.startsWith(id)) : [];
   if (found.length !== 1)
     throw new RangeError(
-      `participants: expected the ID of one participant, or its first 8 or more digits, found ${found.length || 'none'}`,
+      `participants: expected the ID of one participant, or its first 8 or more digits, found ${found.length || 'none'}; tessera participants list shows the IDs`,
     );
   return found[0]!;
 };

@@ -32,12 +32,24 @@ export interface PrebidOptions {
   name?: 'uid2' | 'euid' | undefined;
 }
 
+/** What each option takes. */
+const OPTIONS = { pbjs: 'object', name: ['uid2', 'euid'] } as const;
+
+/** Return Prebid's global, created if it is missing. */
+const globalPrebid = (): Prebid => {
+  // Not declared globally: that would conflict with Prebid's own types.
+  const page = window as { pbjs?: Prebid };
+  // The same as `ownGlobal` of clobbering.ts, which is not imported because an adapter is built as one file.
+  const own = Object.hasOwn(page, 'pbjs') ? page.pbjs : undefined;
+  return own ?? (page.pbjs = {});
+};
+
 /**
  * Keep Prebid's user ID equal to the session's token: each new token replaces it, and logout, opt-out, expiry, withdrawn
  * consent and `session.close()` remove it. An entry of the same name that the page has configured is replaced, so that the
  * module does not refresh as well; its `bidders` stay, and so does everything else in `userSync`.
  *
- * On a server it does nothing.
+ * On a server, or if a content blocker has replaced Prebid's global, it does nothing.
  *
  * @returns a function that disconnects, and removes the token from Prebid.
  * @example
@@ -46,20 +58,18 @@ export interface PrebidOptions {
  * pbjs.que.push(() => pbjs.requestBids({ ... }));
  */
 export function connectPrebid(session: Session, options: PrebidOptions = {}): () => void {
-  if (typeof __TESSERA_PRODUCTION__ === 'undefined')
-    checkAdapterOptions('connectPrebid', { pbjs: 'object', name: ['uid2', 'euid'] }, options);
+  if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectPrebid', OPTIONS, options);
   // On a server there is no Prebid: the page connects.
   if (typeof window === 'undefined') return () => {};
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectPrebid', session);
-  const { pbjs, name = 'uid2' } = options;
-  // Not declared globally: that would conflict with Prebid's own types.
-  const page = window as { pbjs?: Prebid };
-  // The same as `ownGlobal` of clobbering.ts, which is not imported because an adapter is built as one file.
-  const own = Object.hasOwn(page, 'pbjs') ? page.pbjs : undefined;
-  const prebid = pbjs ?? own ?? (page.pbjs = {});
-  const que = (call: () => void) => (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
+  const { pbjs: prebid = globalPrebid(), name = 'uid2' } = options;
+  const que = (call: () => void) => {
+    try {
+      (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
+    } catch {}
+  };
   const forget =
-    typeof __TESSERA_PRODUCTION__ === 'undefined' ? noteConnection('connectPrebid', prebid, name) : undefined;
+    typeof __TESSERA_PRODUCTION__ === 'undefined' ? noteConnection('connectPrebid', Object(prebid), name) : undefined;
   let isConnected = true;
   /** Prebid has a value, and keeps it even if the page's next `setConfig` leaves it out. */
   let isGiven = false;
@@ -75,12 +85,14 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
     if (!isGiven && !(isConnected && (token || own))) return;
     if (own?.value && own.value[name]?.id === token) return;
     isGiven = true;
-    const value = { [name]: token ? { id: token } : {} };
     // `setConfig` drops every member that is left out, and `mergeConfig` keeps the old entry before the new one.
     prebid.setConfig!({
       userSync: {
         ...userSync,
-        userIds: [...ids.filter((id) => !isOwn(id)), { name, bidders: own?.bidders, value }],
+        userIds: [
+          ...ids.filter((id) => !isOwn(id)),
+          { name, bidders: own?.bidders, value: { [name]: token ? { id: token } : {} } },
+        ],
         autoRefresh: true,
       },
     });

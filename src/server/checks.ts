@@ -57,10 +57,13 @@ export function checkSource(name: string, source: unknown): void {
   if (!isIterable) throw new TypeError(expectedGot(name, 'iterable or async iterable', kindOf(source)));
 }
 
-/** The latest time that a Date can hold, epoch ms. */
-const LATEST = 8.64e15;
+/** Beyond the year 9999, epoch ms. As in `token-set.ts`. */
+const LATEST = 1e15;
 
-/** Tell whether a value of an answer can be a time in epoch ms. No Date and no column of a database holds a larger number. */
+/**
+ * Tell whether a value of an answer can be a time in epoch ms. A later one has another unit: microseconds, or milliseconds that were
+ * taken for seconds.
+ */
 export function isInstant(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= LATEST;
 }

@@ -142,20 +142,26 @@ test('a wrong root secret is named by its option or its variable', async () => {
 describe.skipIf(process.platform === 'win32')('a file with secrets that others can read', () => {
   const start = (args: string[]) =>
     tessera(['operator', '--port', '0', '--log-level', 'silent', ...args], { env: { TESSERA_API_KEY: 'key' } });
-  const warning = (option: string, mode: string) =>
-    `warning: ${option}: expected a file that only its owner can read, got mode ${mode}; chmod 600 makes it so`;
+  const warning = (name: string, mode: string) =>
+    `warning: ${name}: expected a file that only its owner can read, got mode ${mode}; chmod 600 makes it so`;
 
   test('is used with a warning', async () => {
     const root = await file('root', Buffer.alloc(32, 5), 0o644);
-    expect((await start(['--root-secret-file', root])).err).toContain(warning('--root-secret-file', '0644'));
+    expect((await start(['--root-secret-file', root])).err).toContain(warning(`--root-secret-file: ${root}`, '0644'));
     const config = await file('config.json', JSON.stringify({ apiKey: 'key', clientSecret: SECRET }), 0o640);
-    expect((await start(['--config', config])).err).toContain(warning('--config', '0640'));
+    expect((await start(['--config', config])).err).toContain(warning(`--config: ${config}`, '0640'));
     const variables = await file('open.env', 'TESSERA_API_KEY=key', 0o644);
     expect((await tessera(['generate', 'nobody', '--env-file', variables])).err).toContain(
-      warning('--env-file', '0644'),
+      warning(`--env-file: ${variables}`, '0644'),
     );
     const set = await file('set.json', '{}', 0o604);
-    expect((await tessera(['refresh', set])).err).toContain(warning('FILE', '0604'));
+    for (const command of ['refresh', 'inspect'])
+      expect((await tessera([command, set])).err).toContain(warning(set, '0604'));
+  });
+
+  test('is named without its control characters', async () => {
+    const path = await file('set\u001b[2J.json', '{}', 0o644);
+    expect((await tessera(['refresh', path])).err).toContain(warning(path.replace('\u001b', '\\u001b'), '0644'));
   });
 
   test('brings no warning if only the owner can read it, or if it holds no secret', async () => {

@@ -55,6 +55,13 @@ describe('help', () => {
     expect(help).toContain('lifetime of a refresh token (default: 86400; in production 2592000)');
   });
 
+  test('operator --help begins with the options that a first start needs', async () => {
+    const { out } = await tessera(['operator', '--help']);
+    const options = [...out.join('\n').matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, name]) => name);
+    expect(options.slice(0, 2)).toEqual(['--port', '--host']);
+    expect(options.indexOf('--database')).toBeLessThan(options.indexOf('--rate-limit'));
+  });
+
   test.each(COMMANDS)('%s --help ends with two examples, whose options exist', async (command) => {
     const { code, out } = await tessera([command, '--help']);
     const help = out.join('\n');

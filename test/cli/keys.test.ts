@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createOperator } from '../../src/operator/index.ts';
@@ -68,9 +68,13 @@ describe('wrong use', () => {
     const missing = join(folder, 'missing');
     expect(await tessera(['keys', 'list', '--database', missing])).toMatchObject({
       code: 2,
-      err: 'error: --database: expected the folder of an operator, got a path without a folder',
+      err: `error: --database: could not read ${missing}: no such folder; start the operator on it first, or name another`,
     });
-    await expect(stat(missing)).rejects.toThrow('ENOENT');
+    expect(await tessera(['keys', 'list', '--database', folder])).toMatchObject({
+      code: 2,
+      err: `error: --database: could not read ${folder}: it contains no database; start the operator on it first, or name another`,
+    });
+    expect(await readdir(folder)).toEqual([]);
     const database = await freshLocation('postgres');
     const { code, err } = await tessera(['keys', 'list', '--database', database]);
     expect([code, err]).toEqual([1, expect.stringContaining('expected one on which an operator has been started')]);
@@ -78,12 +82,16 @@ describe('wrong use', () => {
   });
 
   test.each<[args: string[], said: string]>([
-    [['list'], '--database: expected the database of the operator, got none'],
+    [['list'], "--database: expected the operator's database, or its configuration file in --config, got neither"],
     [['rotate', '--in', 'soon'], 'expected a number'],
     [['retire'], "missing required argument 'generation'"],
     [['retire', 'one'], 'expected a number'],
     [['lost'], "unknown command 'lost'"],
-    [['list', '--database', 'mysql://ZZZZ@host'], 'expected a folder or postgres://'],
+    [['list', '--database', 'mysql://ZZZZ@host'], '--database: expected a folder or postgres://'],
+    [
+      ['list', '--database', '/nowhere', '--root-secret-file', ''],
+      '--root-secret-file: could not read "" (an empty name): no such file',
+    ],
   ])('%j exits with 2', async (args, said) => {
     const { code, out, err } = await tessera(['keys', ...args]);
     expect([code, out]).toEqual([2, []]);

@@ -1,6 +1,6 @@
 /** The command `map`, against the real operator on a port, with PostgreSQL. `map-process.test.ts` uses PGlite. */
 
-import { stat } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createMappings } from '../../src/mapping/index.ts';
 import type { Dii } from '../../src/server/index.ts';
@@ -212,6 +212,11 @@ describe('tessera map FILE', () => {
       '--column: expected one column "email", got 2; give its number, 1 to 3',
     ],
     [['--column', '3'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 3'],
+    [
+      ['--column', '2', '--delimiter', ';'],
+      'id,email\n1,w1@example.com',
+      '--column: expected a number from 1 to 1, got 2; if there are several columns, give their --delimiter',
+    ],
     [['--column', '0'], 'id,email\n1,w1@example.com', '--column: expected a number from 1 to 2, got 0'],
     [
       [],
@@ -278,7 +283,7 @@ describe('tessera map FILE', () => {
     const path = await fixture.file('one.txt', 'place@example.com');
     expect(await map([path], { database: 'mysql://localhost/x' })).toMatchObject({
       code: 2,
-      err: expect.stringContaining('database: expected a folder or postgres://'),
+      err: expect.stringContaining('error: --database: expected a folder or postgres://'),
     });
     expect(await map([path], { database: path })).toMatchObject({ code: 1, out: [] });
     const { code, err } = await map([path], { database: 'postgres://u:ZZZZ@127.0.0.1:1/x' });
@@ -359,6 +364,39 @@ describe('invalid rows', () => {
     const { code, json } = await mapJson([path, ...args]);
     expect([code, json.rows, json.rejected]).toEqual([0, 2, 1]);
     expect(await fixture.text(json.rejects)).toContain('\n2,expected an email address and nothing else,');
+  });
+
+  test.each<[what: string, args: string[], text: string, said: string]>([
+    [
+      'the wrong delimiter',
+      ['--delimiter', ';'],
+      'email,id\nall1@example.com,1\nall2@example.com,2\n',
+      'expected DII in column 1, got none in 3 rows; line 1, read as 1 column: expected an email address, a phone number with a leading +, or a hash',
+    ],
+    [
+      'a header with another delimiter',
+      ['--column', '2'],
+      'id,email\n1;all3@example.com\n',
+      'expected DII in column 2, got none in 1 row; line 2, read as 1 column: expected 2 columns or more, got 1',
+    ],
+    [
+      'the wrong type',
+      ['--type', 'phone'],
+      'all4@example.com\n',
+      'expected DII in column 1, got none in 1 row; line 1, read as 1 column: expected a phone number: + and 10 to 15 digits',
+    ],
+    [
+      'the wrong column',
+      ['--column', 'id'],
+      'id,email\n1,all5@example.com\n',
+      'expected DII in column 1, got none in 1 row; line 2, read as 2 columns: expected an email address, a phone number with a leading +, or a hash',
+    ],
+  ])('that are all rows exit with 2 and name the probable cause: %s', async (_, args, text, said) => {
+    const path = await fixture.file('all.csv', text);
+    const { code, out, err, asked } = await map([path, ...args]);
+    expect([code, err, asked]).toEqual([2, `error: ${path}: ${said}; check --delimiter, --column and --type`, [PROBE]]);
+    expect(out).toEqual([expect.stringMatching(/mapped: 0,/), `rejects: ${fixture.path('all.rejects.csv')}`]);
+    hidden(err);
   });
 
   test('of a file without a header have numbered columns', async () => {
@@ -783,12 +821,20 @@ describe('stored mappings', () => {
     ['--export', '-'],
     ['--forget', 'x@example.com'],
     ['--forget-all', '--yes'],
-  ])('%s with a missing folder exits with 2 and does not create it', async (...args) => {
-    const database = fixture.path('slip-of-the-pen');
-    const { code, out, err } = await map(args, { database });
-    expect([code, out]).toEqual([2, []]);
-    expect(err).toContain(`--database: could not read ${database}: no such folder; map a file first, or name another`);
-    expect(await stat(database).catch((e) => e.code)).toBe('ENOENT');
+  ])('%s with a folder that is missing, or no database, exits with 2 and creates nothing', async (...args) => {
+    const missing = fixture.path('slip-of-the-pen');
+    const other = fixture.path('another-folder');
+    await mkdir(other, { recursive: true });
+    for (const [database, reason] of [
+      [missing, 'no such folder'],
+      [other, 'it contains no database'],
+    ] as const) {
+      const { code, out, err } = await map(args, { database });
+      expect([code, out]).toEqual([2, []]);
+      expect(err).toContain(`--database: could not read ${database}: ${reason}; map a file first, or name another`);
+    }
+    expect(await stat(missing).catch((e) => e.code)).toBe('ENOENT');
+    expect(await readdir(other)).toEqual([]);
   });
 });
 

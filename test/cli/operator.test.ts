@@ -201,6 +201,11 @@ describe('tessera operator', () => {
       '--root-secret-file: could not read /nowhere/at/all: no such file',
     ],
     [
+      'a missing file whose name is that of an option',
+      () => ['--root-secret-file', '/nowhere/rootSecret'],
+      '--root-secret-file: could not read /nowhere/rootSecret: no such file',
+    ],
+    [
       'a malformed root secret',
       (at) => ['--root-secret-file', join(at, 'short.txt')],
       '--root-secret-file: expected 32 bytes',

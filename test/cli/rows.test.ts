@@ -197,6 +197,37 @@ describe('rows', () => {
     expect(await rowsOf('a,b:c,d\n', ':')).toEqual([[1, 'a,b', 'c,d']]);
   });
 
+  test.each<[text: string, rows: (string | number)[][]]>([
+    ['sep=;\na,1;b,2\n', [[2, 'a,1', 'b,2']]],
+    ['\ufeffsep=,\r\na;b,c;d;e\r\n', [[2, 'a;b', 'c;d;e']]],
+    ['SEP=\t\na\t\tb', [[2, 'a', '', 'b']]],
+    ['sep=\\t\na,1\tb,2', [[2, 'a,1', 'b,2']]],
+    ['"sep=|"\na,b|c,d,e\n', [[2, 'a,b', 'c,d,e']]],
+    ['sep=:\ra,b:c\r', [[2, 'a,b', 'c']]],
+    ['sep=;', []],
+    [
+      'sep=\na,b\n',
+      [
+        [1, 'sep='],
+        [2, 'a', 'b'],
+      ],
+    ],
+    [
+      'a;b\nsep=,\n',
+      [
+        [1, 'a', 'b'],
+        [2, 'sep=,'],
+      ],
+    ],
+  ])('are split at the delimiter that a first line sep= names, which is no row: %j', async (text, rows) => {
+    expect(await rowsOf(text)).toEqual(rows);
+    expect(await rowsOf(Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte)))).toEqual(rows);
+  });
+
+  test('are split at the given delimiter, whatever a first line sep= names', async () => {
+    expect(await rowsOf('sep=;\na,1;b\n', ',')).toEqual([[2, 'a', '1;b']]);
+  });
+
   test.each(['utf-16le', 'utf-16be'] as const)('are read from %s with a byte order mark', async (encoding) => {
     const bytes = Buffer.from('\ufeffname\temail\nJosé\ta@b\n', 'utf16le');
     if (encoding === 'utf-16be') bytes.swap16();

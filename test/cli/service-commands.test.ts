@@ -377,6 +377,25 @@ describe('tessera optouts', () => {
     ]);
   });
 
+  test.each<[text: string, said: string]>([
+    ['id,rawId\n1,LEFT\n2\n', 'error: line 3: expected 2 columns or more, got 1'],
+    [
+      'id,rawId\n1,LEFT\n"2,LEFT\n',
+      'error: line 3: expected CSV, got a quote that is never closed, or closed in the middle',
+    ],
+  ])('a line whose raw ID cannot be found is not passed over: %j', async (text, said) => {
+    const { left } = await ids();
+    const { code, out, err } = await tessera(['optouts', '-'], { stdin: [text.replaceAll('LEFT', left)] });
+    expect([code, out, err, asked]).toEqual([2, [], said, []]);
+  });
+
+  test('a first line sep=; names the delimiter, and is no row', async () => {
+    const { left } = await ids();
+    const stdin = [`\ufeffsep=;\r\nname,s;rawId\r\nLeft,er;${left}\r\nOther;\r\n`];
+    const { code, out, err } = await tessera(['optouts', '-'], { stdin });
+    expect([code, out.length, err]).toEqual([0, 2, '1 of 1 have opted out']);
+  });
+
   test.each(['+12345678901', '4915112345678', 'Smith', 'Anna-Maria_Smith'])(
     '%s is not a raw ID and not sent',
     async (value) => {
@@ -506,6 +525,20 @@ describe('tessera', () => {
     expect(code).toBe(2);
     expect(err).toContain("option '--port <port>' argument '...' is invalid");
     expect(err).not.toContain('user@');
+  });
+
+  test.each<[args: string[], said: string, hint: string]>([
+    [['foo'], "error: unknown command 'foo'", 'tessera --help lists the commands'],
+    [['optuot'], "error: unknown command 'optuot'\n(Did you mean optout?)", 'tessera --help lists the commands'],
+    [['keys', 'lst'], "error: unknown command 'lst'\n(Did you mean list?)", 'tessera keys --help lists the commands'],
+    [
+      ['keys', 'list', '--databse', 'x'],
+      "error: unknown option '--databse'\n(Did you mean --database?)",
+      'tessera keys list --help lists the options',
+    ],
+    [['completion'], "error: missing required argument 'shell'", 'tessera completion --help lists the options'],
+  ])('wrong use names what was probably meant, and the help: %j', async (args, said, hint) => {
+    expect(await tessera(args)).toMatchObject({ code: 2, out: [], err: `${said}\nhint: ${hint}` });
   });
 
   test('an unknown command is not quoted', async () => {

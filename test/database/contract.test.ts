@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database } from '../../src/database/index.ts';
@@ -11,6 +12,7 @@ import { startProxy } from './proxy.ts';
 const open: Database[] = [];
 afterEach(async () => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
   await Promise.all(open.splice(0).map((database) => database.close()));
 });
 
@@ -345,6 +347,36 @@ describe('a PostgreSQL server', () => {
       .poll(() => database.query('SELECT 1 AS one').catch(() => []), { timeout: 60_000 })
       .toEqual([{ one: 1 }]);
     await database.close();
+    await proxy.close();
+  });
+
+  test('is probed on each connection after 10 s without traffic, so that a machine that has vanished is noticed', async () => {
+    const probes = vi.spyOn(Socket.prototype, 'setKeepAlive');
+    const place = await freshLocation('postgres');
+    probes.mockClear();
+    const database = await openDatabase(place);
+    open.push(database);
+    (await database.subscribe!('changes', () => {})).close();
+    expect(probes.mock.calls).toEqual([
+      [true, 10_000],
+      [true, 10_000],
+    ]);
+  });
+
+  test('that has vanished leaves no connection open after close, which would keep the process alive', async () => {
+    const probes = vi.spyOn(Socket.prototype, 'setKeepAlive');
+    const url = new URL(await freshLocation('postgres'));
+    const proxy = await startProxy(Number(url.port));
+    url.port = `${proxy.port}`;
+    probes.mockClear();
+    const database = await openDatabase(url.href);
+    const subscription = await database.subscribe!('changes', () => {});
+    const sockets = probes.mock.contexts as Socket[];
+    expect(sockets).toHaveLength(2);
+    proxy.pause();
+    subscription.close();
+    await database.close();
+    await expect.poll(() => sockets.every(({ destroyed }) => destroyed), { timeout: 30_000 }).toBe(true);
     await proxy.close();
   });
 

@@ -53,13 +53,13 @@ const writer = (folder: string) => {
 const lockFiles = async (folder: string) => (await readdir(folder)).filter((name) => name.startsWith('in-use-'));
 
 describe('one folder, one process', () => {
-  test('a second process is refused with a hint at PostgreSQL; the first continues', async () => {
+  test('a second process is refused and told to stop the first or to use PostgreSQL; the first continues', async () => {
     const folder = await freshLocation('pglite');
     const database = await openDatabase(folder);
     const second = await writer(folder).ended();
     expect(second.code).toBe(1);
     expect(second.err).toContain(`the folder ${folder} is in use by process ${process.pid} on `);
-    expect(second.err).toContain('use PostgreSQL: postgres://');
+    expect(second.err).toContain('; stop that process first, or use PostgreSQL: postgres://');
     expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await expect(openDatabase(folder)).rejects.toThrow('is in use by this process');
     await database.close();

@@ -7,8 +7,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 export const startProxy = async (target: number) => {
   const sockets = new Set<Socket>();
   let isPaused = false;
-  const server = createServer((client) => {
-    const upstream = connect(target, '127.0.0.1');
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    const upstream = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true });
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],
@@ -19,9 +19,12 @@ export const startProxy = async (target: number) => {
         sockets.delete(from);
         to.destroy();
       });
-      // What arrives during a pause is lost.
+      // What arrives during a pause is lost, the end of a connection too.
       from.on('data', (bytes) => {
         if (!isPaused) to.write(bytes);
+      });
+      from.on('end', () => {
+        if (!isPaused) to.end();
       });
     }
   });

@@ -1,6 +1,6 @@
 /** The timeline of the inspector: recorder, layout, view and messages as tables; the element over a real session and operator. */
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { connectLanes, parseLane, toText } from '../../src/page/inspector/channel.ts';
 import type { Entry, Lane } from '../../src/page/inspector/entries.ts';
 import { layOut } from '../../src/page/inspector/layout.ts';
@@ -415,6 +415,20 @@ describe('messages of other tabs', () => {
     await expect.poll(tabs, { timeout: 20_000 }).toEqual([['two'], ['one']]);
     cached.close();
     other.close();
+  });
+
+  test('a page that is left closes its channel: a message would evict it from the cache', () => {
+    const closed = vi.spyOn(BroadcastChannel.prototype, 'close');
+    const { close } = connectLanes(
+      't3',
+      () => good,
+      () => {},
+    );
+    window.dispatchEvent(new Event('pagehide'));
+    expect(closed).toHaveBeenCalledOnce();
+    close();
+    expect(closed).toHaveBeenCalledOnce();
+    closed.mockRestore();
   });
 
   test('inspectors find each other, and one that leaves is removed', async () => {

@@ -197,3 +197,24 @@ test('a Prebid that never loads has one waiting call, however often the session 
   expect(pbjs.que).toHaveLength(1);
   fixture.close();
 });
+
+test.each<readonly [what: string, pbjs: unknown]>([
+  ['a constant', false],
+  ['a frozen object', Object.freeze({})],
+  ['an object whose queue is frozen', { que: Object.freeze([]) }],
+  ['a queue that calls at once, without the rest of Prebid', { que: { push: (call: () => void) => call() } }],
+])('a content blocker has put %s in place of Prebid: the page goes on', async (_, pbjs) => {
+  Object.assign(window, { pbjs });
+  const fixture = createOperatorFixture();
+  const logged: unknown[] = [];
+  const logger = { debug: (_: string, what: unknown) => logged.push(what) };
+  const { session } = fixture.open({ tokens: await fixture.answerFor(READER), logger });
+  const disconnect = connectPrebid(session);
+  await session.ready;
+  await session.clear();
+  await fixture.settle();
+  disconnect();
+  // A listener that throws would be logged.
+  expect(logged.filter((what) => what instanceof Error)).toEqual([]);
+  fixture.close();
+});

@@ -1,9 +1,9 @@
 /** A page inside a native app: a real session and a real operator; the native side is simulated. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { connectWebview, type Message, type WebviewLink, type WebviewOptions } from '../../src/page/webview.ts';
 import type { Session, SessionOptions } from '../../src/session/index.ts';
-import { restoreGlobals } from '../session/fixtures.ts';
+import { restoreGlobals, watchRejections } from '../session/fixtures.ts';
 import { createOperatorFixture, DAY, MINUTE, until, useFakeClock } from '../support/fixtures.ts';
 import { CHANNEL, createHost, KINDS, leaveHost, postHere } from '../support/native.ts';
 
@@ -247,6 +247,23 @@ describe('what is no host', () => {
     createHost('WKWebView', ({ type }) => (type === 'hello' ? {} : undefined)).arrive();
     expect(await connect(fixture.open().session).ready).toBe(true);
   });
+});
+
+test('a Capacitor plugin that has no implementation, as in a browser, causes no unhandled rejection', async () => {
+  const rejections = watchRejections();
+  onTestFinished(rejections.stop);
+  // What `registerPlugin` returns: every method rejects.
+  const refuse = async () => {
+    throw Object.assign(new Error('not implemented on web'), { code: 'UNIMPLEMENTED' });
+  };
+  const plugin = { postMessage: refuse, addListener: refuse };
+  Object.assign(window, { Capacitor: { Plugins: { [CHANNEL]: plugin } } });
+  const link = connect(fixture.open().session);
+  await vi.advanceTimersByTimeAsync(4000);
+  expect(await link.ready).toBe(false);
+  // Node reports a rejection after the microtasks of the task.
+  await new Promise(setImmediate);
+  expect(rejections.seen).toEqual([]);
 });
 
 describe('messages', () => {

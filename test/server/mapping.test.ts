@@ -296,6 +296,7 @@ describe('faults while mapping', () => {
     ['a result without u', { phone: [answerV3('1'), { p: null, r: LATER }] }],
     ['a result without r', { phone: [answerV3('1'), { u: 'u', p: null }] }],
     ['a time that no Date can hold', { phone: [answerV3('1'), { u: 'u', p: null, r: 1e13 }] }],
+    ['a time in milliseconds', { phone: [answerV3('1'), { u: 'u', p: null, r: LATER * 1000 }] }],
     ['a time before 1970', { phone: [answerV3('1'), { u: 'u', p: null, r: -1 }] }],
     ['a number as p', { phone: [answerV3('1'), { u: 'u', p: 5, r: LATER }] }],
   ])('%s fails the whole batch without a retry', async (_, body) => {

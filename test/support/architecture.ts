@@ -135,8 +135,9 @@ const SHARED = [
   'session/read-document.ts',
   // What keeps copies of an identity beside a session needs of its record.
   'session/dated-store.ts',
-  // Opens an engine, and so needs Node. `database/index.ts` does not: the operator compiles and runs where there is none.
+  // They need Node. `database/index.ts` does not: the operator compiles and runs where there is none.
   'database/database.ts',
+  'database/database-folder.ts',
   // The stored mappings take the same DII and options as the client, and refuse the same. `tessera-id/server` publishes neither.
   'server/checks.ts',
   'server/dii.ts',

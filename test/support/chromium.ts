@@ -75,13 +75,8 @@ export const launchOptions = async (more: LaunchOptions = {}): Promise<LaunchOpt
 });
 
 /** Start the browser that test files share. */
-export const launchShared = async (): Promise<{ server: BrowserServer; version: string }> => {
-  const server = await playwright.launchServer({ ...(await launchOptions()), host: '127.0.0.1' });
-  const browser = await playwright.connect(server.wsEndpoint());
-  const version = browser.version();
-  await browser.close();
-  return { server, version };
-};
+export const launchShared = async (): Promise<BrowserServer> =>
+  playwright.launchServer({ ...(await launchOptions()), host: '127.0.0.1' });
 
 /** Switches that puppeteer-core sets and users do not have. */
 const PUPPETEER_ONLY = [

@@ -21,7 +21,7 @@ const session = createSession({
   },
 });
 
-// Every new token reaches Prebid, also in the middle of a page view; logout, opt-out and expiry remove it.
+// Prebid gets every new token, even in the middle of a page view; logout, opt-out and expiry remove it.
 connectPrebid(session);
 
 // The first auction waits for the token, but not for long.

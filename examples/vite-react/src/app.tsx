@@ -8,11 +8,11 @@ export function App() {
   const token = useAdvertisingToken();
   return (
     <main>
-      <h1>{token ? 'A token is in force' : 'No token'}</h1>
+      <h1>{token ? 'There is a valid token' : 'No token'}</h1>
       <p>
         {state?.phase}, next: {state?.next?.action} ({state?.next?.reason})
       </p>
-      {/* Call it after a sign-in at your server: the session ends the former user's set, and asks `provide` for this user's. */}
+      {/* Call it after a sign-in at your server: the session ends the previous user's set, and calls `provide` for the new one. */}
       <button type="button" onClick={() => session?.signIn({ user: account.id }).catch(() => {})}>
         Signed in
       </button>

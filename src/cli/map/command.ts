@@ -3,7 +3,9 @@
  */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { locationKind } from '../../database/index.ts';
 import { DII_FORMS } from '../../token/index.ts';
+import { withFlagNames } from '../flag-names.ts';
 import type { Io } from '../io.ts';
 import { addRowOptions } from '../row-options.ts';
 import { serviceCommand, warnAboutPassword } from '../service-options.ts';
@@ -56,6 +58,14 @@ const selectJob = (file: string | undefined, options: AllOptions): 'FILE' | (typ
   return job;
 };
 
+const checkLocation = (database: string): void => {
+  try {
+    locationKind(database);
+  } catch (error) {
+    throw withFlagNames(error, ['database'], {});
+  }
+};
+
 const parseWorkers = (text: string): number => {
   const workers = /^\d{1,2}$/.test(text) ? Number(text) : 0;
   if (workers < 1 || workers > 20) throw new InvalidArgumentError('expected a whole number from 1 to 20');
@@ -94,6 +104,7 @@ export function mapCommand(io: Io): Command {
     .action(async (file: string | undefined, options: AllOptions) => {
       const job = selectJob(file, options);
       warnAboutPassword(options.database, io);
+      checkLocation(options.database);
       if (job === 'FILE') return (await import('./map-file.ts')).mapFile(file!, options, io);
       const stored = await import('./stored-mappings.ts');
       switch (job) {

@@ -7,7 +7,7 @@
 
 import type { Dii } from '../../server/index.ts';
 import { type DiiForm, type DiiType, diiTypeOf, hashTextOf, parseHash } from '../../token/index.ts';
-import { columnOf, normalizeName } from '../columns.ts';
+import { columnOf, missingField, normalizeName } from '../columns.ts';
 import { openRows, type Row } from '../csv-rows.ts';
 import type { Input } from '../input.ts';
 import type { RowOptions } from '../row-options.ts';
@@ -103,11 +103,7 @@ export async function openDiiRows(input: Input, { column, delimiter, type: given
 
   const read = (row: Row): Dii | InvalidRow => {
     const { line, fields } = row;
-    if (row.broken)
-      return { line, reason: 'expected CSV, got a quote that is never closed, or closed in the middle', fields };
-    if (index >= fields.length)
-      return { line, reason: `expected ${index + 1} columns or more, got ${fields.length}`, fields };
-    const dii = parseDii(valueIn(row), given, type);
+    const dii = missingField(row, index) ?? parseDii(valueIn(row), given, type);
     return typeof dii === 'string' ? { line, reason: dii, fields } : dii;
   };
   async function* all(): AsyncGenerator<readonly (Dii | InvalidRow)[], void, undefined> {

@@ -7,7 +7,7 @@
 import type { Dii } from '../../server/index.ts';
 import { openInput } from '../input.ts';
 import type { Io } from '../io.ts';
-import { type DiiRowOptions, openDiiRows } from './dii-rows.ts';
+import { type DiiRowOptions, type InvalidRow, openDiiRows } from './dii-rows.ts';
 import { checkRejects, createRejects, defaultRejectsPath, type Rejects } from './rejects.ts';
 import { CONTINUES, type Job, type MapOptions, runJob } from './run-job.ts';
 
@@ -15,6 +15,14 @@ import { CONTINUES, type Job, type MapOptions, runJob } from './run-job.ts';
 export interface MapFileOptions extends DiiRowOptions {
   readonly rejects?: string;
 }
+
+/** The error for a file without one valid row. Takes the first of its rows, and the column, from 0. */
+const noValidRow = (name: string, count: number, { line, fields, reason }: InvalidRow, index: number): RangeError => {
+  const [rows, columns] = [`${count} ${count === 1 ? 'row' : 'rows'}`, fields.length === 1 ? 'column' : 'columns'];
+  return new RangeError(
+    `${name}: expected DII in column ${index + 1}, got none in ${rows}; line ${line}, read as ${fields.length} ${columns}: ${reason}; check --delimiter, --column and --type`,
+  );
+};
 
 const prepareJob = async (
   file: string,
@@ -24,12 +32,12 @@ const prepareJob = async (
 ): Promise<Job> => {
   const input = await openInput(file, io, signal);
   const { header, index, all } = await openDiiRows(input, options);
-  const isRegularFile = input.totalBytes !== undefined;
-  const path = options.rejects ?? defaultRejectsPath(file, { isRegularFile });
+  const path = options.rejects ?? defaultRejectsPath(file, { isRegularFile: input.totalBytes !== undefined });
   await checkRejects(path, file === '-' ? undefined : file);
   let rejects: Rejects | undefined;
   let count = 0;
   let valid = 0;
+  let firstInvalid: InvalidRow | undefined;
   let bytesPerItem = 0;
   async function* dii(): AsyncGenerator<Dii, void, undefined> {
     for await (const some of all) {
@@ -37,8 +45,10 @@ const prepareJob = async (
       const { readBytes } = input;
       for (const one of some) {
         count++;
-        if ('reason' in one) await rejects!.add(one);
-        else {
+        if ('reason' in one) {
+          firstInvalid ??= one;
+          await rejects!.add(one);
+        } else {
           valid++;
           yield one;
         }
@@ -56,9 +66,8 @@ const prepareJob = async (
         ...callbacks,
         // Called for rows that the service refuses: their line is not known any more.
         onInvalid: ({ dii: { emailHash, phoneHash }, reason }) => {
-          const fields: string[] = Array(Math.max(header?.length ?? 0, index + 1)).fill('');
-          fields[index] = emailHash ?? phoneHash ?? '';
-          return rejects!.add({ line: undefined, reason, fields });
+          const fields = Array.from({ length: Math.max(header?.length ?? 0, index + 1) }, () => '');
+          return rejects!.add({ line: undefined, reason, fields: fields.with(index, emailHash ?? phoneHash ?? '') });
         },
       }),
     // Reading is ahead of the answers: the bytes of answered rows are estimated.
@@ -68,6 +77,9 @@ const prepareJob = async (
     },
     countsOf: ({ mapped, optedOut, kept }) => ({ rows: count, mapped, optedOut, kept, rejected: rejects?.count ?? 0 }),
     file: { name: 'rejects', path: () => (rejects?.count ? path : undefined) },
+    assertUseful: () => {
+      if (valid === 0 && firstInvalid) throw noValidRow(input.name, count, firstInvalid, index);
+    },
     resumeHint: CONTINUES,
     close: async () => rejects?.close(),
   };

@@ -46,6 +46,8 @@ export interface Job {
   countsOf(summary: Summary): Readonly<Record<string, number>>;
   /** A file that the job has written: its name in the summary, and its path if there is one. */
   readonly file?: { readonly name: string; readonly path: () => string | undefined };
+  /** Throw if the job has ended, but not one item was of use. */
+  assertUseful?(): void;
   /** What a run that has not ended leaves, and how to go on. */
   readonly resumeHint: string;
   /** Release resources; called before the summary is printed. */
@@ -151,7 +153,7 @@ export async function runJob(
   failure ??= closeFailure;
   const outcome = { isDone: failure === undefined, summary, ms: performance.now() - startedAt };
   if (job && mappings) printSummary(job, outcome, options, io);
-  if (failure === undefined) return;
+  if (failure === undefined) return job?.assertUseful?.();
   // A job that was stopped has stored what it has read, even if the service has answered nothing yet.
   const isResumable = summary.mapped + summary.optedOut > 0 || (signal.aborted && summary.read > 0);
   if (job && isResumable) io.err(job.resumeHint);

@@ -3,11 +3,11 @@
  * `tessera map` without a file: the jobs on stored mappings.
  */
 
-import { existsSync } from 'node:fs';
 import { CommanderError } from 'commander';
 import { locationKind } from '../../database/index.ts';
 import type { Mapping, MappingClient, Mappings } from '../../mapping/index.ts';
 import { csvLine, formatInstant } from '../csv-rows.ts';
+import { checkExisting } from '../existing-database.ts';
 import { openInput } from '../input.ts';
 import type { Io } from '../io.ts';
 import { shownPath } from '../paths.ts';
@@ -17,18 +17,12 @@ import { type DiiRowOptions, openDiiRows, parseDii } from './dii-rows.ts';
 import { createPrivateFile } from './private-file.ts';
 import { CONTINUES, type MapOptions, openMappings, runJob, throwStopped } from './run-job.ts';
 
-// For a misspelt folder, an empty database would be created.
-const checkLocation = ({ database }: MapOptions): void => {
-  if (locationKind(database) === 'folder' && !existsSync(database))
-    throw new RangeError(
-      `--database: could not read ${shownPath(database)}: no such folder; map a file first, or name another`,
-    );
-};
+const checkDatabase = ({ database }: MapOptions): Promise<void> => checkExisting(database, 'map a file first');
 
 /** `--due`: map the due rows again. */
 export function mapDue(options: MapOptions, io: Io): Promise<void> {
   return runJob(options, io, async () => {
-    checkLocation(options);
+    await checkDatabase(options);
     return {
       probed: options.v2 ? 'mapIdentitiesV2' : 'mapIdentities',
       run: (mappings, callbacks) => mappings.mapDue(callbacks),
@@ -45,7 +39,7 @@ export function mapDue(options: MapOptions, io: Io): Promise<void> {
 /** `--check-optouts`: remove the raw IDs of users who have opted out. */
 export function checkOptOuts(options: MapOptions, io: Io): Promise<void> {
   return runJob(options, io, async () => {
-    checkLocation(options);
+    await checkDatabase(options);
     return {
       run: (mappings, callbacks) => mappings.checkOptOuts(callbacks),
       progressOf: ({ read, total }) => ({ rows: read, done: read, total }),
@@ -67,7 +61,7 @@ const NO_CLIENT: MappingClient = {
 
 // Jobs without requests need no address and no key.
 const withMappings = async (options: MapOptions, work: (mappings: Mappings) => Promise<void>): Promise<void> => {
-  checkLocation(options);
+  await checkDatabase(options);
   const mappings = await openMappings(NO_CLIENT, options);
   try {
     await work(mappings);

@@ -97,38 +97,47 @@ export function connectLanes(name: string, ownLane: () => Lane | undefined, onLa
     const lane = ownLane();
     if (lane) channel?.postMessage({ ...lane, entries: lane.entries.slice(-MAX_ENTRIES) });
   };
-  const leave = () => {
+  const connect = () => {
+    try {
+      channel = new BroadcastChannel(`${name}-inspector`);
+      channel.onmessage = ({ data }) => {
+        if (data === HELLO) return send();
+        if (typeof data === 'string') return others.delete(data) && changed();
+        const lane = parseLane(data);
+        if (lane) others.set(lane.tab, lane);
+        changed();
+      };
+      channel.postMessage(HELLO);
+    } catch {
+      // A browser or a sandboxed frame without BroadcastChannel: one lane.
+    }
+  };
+  const disconnect = () => {
     const lane = ownLane();
     if (lane) channel?.postMessage(lane.tab);
+    channel?.close();
+    channel = undefined;
   };
-  try {
-    channel = new BroadcastChannel(`${name}-inspector`);
-    channel.onmessage = ({ data }) => {
-      if (data === HELLO) return send();
-      if (typeof data === 'string') return others.delete(data) && changed();
-      const lane = parseLane(data);
-      if (lane) others.set(lane.tab, lane);
-      changed();
-    };
-    channel.postMessage(HELLO);
-  } catch {
-    // A browser or a sandboxed frame without BroadcastChannel: one lane.
-  }
-  // A page that was cached and is shown again has told the others that it has gone, and has missed what they sent.
+  // A message on an open channel would make Chromium evict the page from its back/forward cache.
+  const leave = () => {
+    disconnect();
+    others.clear();
+    changed();
+  };
   const comeBack = ({ persisted }: PageTransitionEvent) => {
     if (!persisted) return;
-    channel?.postMessage(HELLO);
+    connect();
     send();
   };
+  connect();
   globalThis.addEventListener?.('pagehide', leave);
   globalThis.addEventListener?.('pageshow', comeBack);
   return {
     send,
     close: () => {
-      leave();
+      disconnect();
       globalThis.removeEventListener?.('pagehide', leave);
       globalThis.removeEventListener?.('pageshow', comeBack);
-      channel?.close();
     },
   };
 }

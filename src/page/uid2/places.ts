@@ -42,13 +42,17 @@ export function tryTo<T>(work: () => T): T | undefined {
 /** Parse what is in local storage. */
 const parseLocal = (key: string): unknown => tryTo(() => JSON.parse(localStorage.getItem(key)!));
 
-/** Write a value, or remove it. `names`: its members to keep, default all. */
+/**
+ * Write a value, or remove it. If it cannot be written, nothing stays: the former value may be another user's.
+ *
+ * @param names  its members to keep, default all.
+ */
 const writeLocal = (key: string, value: unknown, names?: string[]): void => {
   tryTo(() => {
     const text = JSON.stringify(value, names) ?? null;
-    if (text === localStorage.getItem(key)) return;
-    if (text) localStorage.setItem(key, text);
-    else localStorage.removeItem(key);
+    if (text && text !== localStorage.getItem(key)) tryTo(() => localStorage.setItem(key, text));
+    // A script of the page may have replaced `setItem`: read back instead of relying on an exception.
+    if (text !== localStorage.getItem(key)) localStorage.removeItem(key);
   });
 };
 

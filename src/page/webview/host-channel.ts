@@ -63,7 +63,8 @@ const findHost = (channel: string, hear: Listener): Host | undefined => {
   const listener = readPort<Port>(channel, (port) => port);
   const port = plugin ?? handler ?? listener ?? readPort<Port>('ReactNativeWebView', (native) => native);
   // Capacitor and Android deliver messages through the object that receives them.
-  const added = plugin?.addListener?.('message', hear);
+  // It rejects if the plugin has no implementation, as in a browser.
+  const added = Promise.resolve(plugin?.addListener?.('message', hear)).catch(() => {});
   if (listener) listener.onmessage = hear;
   return (
     port && {
@@ -71,9 +72,7 @@ const findHost = (channel: string, hear: Listener): Host | undefined => {
       post: (text) => port.postMessage(plugin ? { data: text } : text),
       leave: () => {
         if (listener?.onmessage === hear) listener.onmessage = null;
-        Promise.resolve(added)
-          .then((handle) => handle?.remove?.())
-          .catch(() => {}); // the app is gone
+        added.then((handle) => handle?.remove?.()).catch(() => {}); // the app is gone
       },
     }
   );

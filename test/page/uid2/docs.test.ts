@@ -27,7 +27,8 @@ afterEach(() => {
   restoreGlobals();
 });
 
-const [, snippet] = /<script>\n(.*?)<\/script>/s.exec(readFileSync('docs/migration.md', 'utf8'))!;
+const page = readFileSync('docs/migration.md', 'utf8');
+const [, snippet] = /<script>\n(.*?)<\/script>/s.exec(page)!;
 
 /** Open a page with the snippet, and leave it. */
 const visit = async () => {
@@ -56,4 +57,20 @@ test('after an opt-out the server is not asked', async () => {
   await visit();
   expect(askServer).not.toHaveBeenCalled();
   expect(bid).toHaveBeenLastCalledWith(undefined);
+});
+
+test('the drop-in lacks the names of version 3 that the page lists, and has what the page names instead', () => {
+  const [, section = ''] = page.split('### Names of version 3\n');
+  const rows = section
+    .split('\n## ')[0]!
+    .split('\n')
+    .filter((line) => line.startsWith('| `'));
+  expect(rows.length).toBe(2);
+  const sdk = { ...installUid2() } as unknown as Record<string, unknown>;
+  for (const row of rows) {
+    const [former, ...others] = [...row.matchAll(/`(\w+)\(\)`/g)].map(([, name]) => name!);
+    expect([former, typeof sdk[former!]]).toEqual([former, 'undefined']);
+    for (const name of others.filter((other) => other !== former))
+      expect([name, typeof sdk[name]]).toEqual([name, 'function']);
+  }
 });

@@ -1,5 +1,6 @@
 /** The places of the drop-in, as tests read and fill them: cookies and local storage. */
 
+import { vi } from 'vitest';
 import { wireSet } from '../../session/fixtures.ts';
 
 /** Where the former SDK keeps the identity in local storage. */
@@ -24,6 +25,20 @@ export const newSet = (n: number, at = Date.now()) => ({
 /** What is stored where the former SDK keeps the identity. */
 export const local = () => JSON.parse(localStorage.getItem(KEY) ?? 'null');
 export const putLocal = (value: unknown, key = KEY) => localStorage.setItem(key, JSON.stringify(value));
+
+/**
+ * Replace `setItem` of local storage; the one passed on writes. A spy on `Storage.prototype` is not called: happy-dom keeps the first
+ * `setItem` that it has returned.
+ *
+ * @returns a function that ends this.
+ */
+export const replaceSetItem = (setItem: (key: string, value: string, write: () => void) => void) => {
+  const real = localStorage;
+  const replaced = (key: string, value: string) => setItem(key, value, () => real.setItem(key, value));
+  const get = (_: Storage, name: 'setItem') => (name === 'setItem' ? replaced : real[name].bind(real));
+  vi.stubGlobal('localStorage', new Proxy(real, { get }));
+  return () => vi.stubGlobal('localStorage', real);
+};
 
 /** Remove every cookie and everything in local storage. */
 export const clearPlaces = () => {

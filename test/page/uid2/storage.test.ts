@@ -18,7 +18,7 @@ import {
   wireSet,
 } from '../../session/fixtures.ts';
 import { DAY, HOUR, MINUTE, START, until, useFakeClock } from '../../support/fixtures.ts';
-import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal, setCookie } from './fixtures.ts';
+import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal, replaceSetItem, setCookie } from './fixtures.ts';
 
 const BASE_URL = 'https://operator.example';
 const COOKIE: InitOptions = { baseUrl: BASE_URL, useCookie: true };
@@ -223,13 +223,17 @@ describe('a cookie that a server sets while the page is open', () => {
     sdk.disconnect();
     await fixture.settle();
     const set = vi.spyOn(document, 'cookie', 'set');
-    const setItem = vi.spyOn(Storage.prototype, 'setItem');
+    const written: string[] = [];
+    replaceSetItem((key, _, write) => {
+      written.push(key);
+      write();
+    });
     for (const pass of [tick, () => vi.setSystemTime(Date.now() + DAY)]) {
       pass();
       sdk.init({});
       await fixture.settle();
     }
-    expect([set.mock.calls, setItem.mock.calls.filter(([key]) => key === KEY)]).toEqual([[], []]);
+    expect([set.mock.calls, written.filter((key) => key === KEY)]).toEqual([[], []]);
   });
 
   test('set during a refresh, it is not overwritten by the answer', async () => {
@@ -682,6 +686,31 @@ describe('a database', () => {
     await fixture.settle();
     expect([sdk.getAdvertisingToken(), cookie()]).toEqual([undefined, undefined]);
     vi.unstubAllGlobals();
+  });
+
+  test.each<readonly [what: string, fail: () => void]>([
+    [
+      'a full local storage',
+      () => {
+        throw new DOMException('full', 'QuotaExceededError');
+      },
+    ],
+    ['a script that lets nothing be written', () => {}],
+  ])('that is missing, and %s: the former user does not come back on a later page', async (_, fail) => {
+    removeDatabase();
+    sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    const makeRoom = replaceSetItem(fail);
+    tick();
+    sdk.setIdentity(newSet(5));
+    await fixture.settle();
+    expect(sdk.getAdvertisingToken()).toBe('advertising-5');
+    makeRoom();
+    visit();
+    removeDatabase();
+    sdk.init({ baseUrl: BASE_URL });
+    await complete();
+    expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, true]);
   });
 
   test('that hangs does not hold up InitCompleted if there is a copy', async () => {

@@ -13,7 +13,7 @@ const required = (name: string): string => {
 };
 
 export const POST = tokenHandler({
-  // Called on the first request: `next build` loads this file, but has no secrets.
+  // Called on the first request: `next build` loads this file without the secrets.
   client: () =>
     createClient({
       baseUrl: required('TESSERA_BASE_URL'),
