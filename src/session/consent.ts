@@ -18,11 +18,7 @@ const FAILED = 'no_consent: failed';
  * would be no token and no explanation.
  */
 export function askConsent(shell: Shell): void {
-  const { consent } = shell.settings;
-  if (!consent) {
-    setConsent(shell, true);
-    return;
-  }
+  const { consent = () => true } = shell.settings;
   let hasChanged = false;
   const onChange = (answer: unknown) => {
     hasChanged = true;

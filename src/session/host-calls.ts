@@ -24,7 +24,7 @@ import {
   signalNoted,
   type Transition,
 } from './rules/record.ts';
-import { hashUser, renderedFor, renderedForNobody, signedIn } from './rules/user.ts';
+import { hashUser, renderedFor, signedIn } from './rules/user.ts';
 import {
   commit,
   commitAnswer,
@@ -45,12 +45,10 @@ import { withTimeout } from './timeout.ts';
  */
 export function endOtherUser(shell: Shell): void {
   const { settings, clock, page } = shell;
-  const now = clock.now();
-  // A user may have signed in since on a page that was rendered for nobody.
-  const transition = page.user
-    ? renderedFor(page.user, now, renderedSet(shell))
-    : settings.user === null && renderedForNobody(now);
-  if (transition) commit(shell, transition, HOST_CALL).catch((error: TokenError) => reportUnlessConsent(shell, error));
+  // A page without a label can use every record, unless it was rendered for nobody. A user may have signed in since.
+  if (!page.user && settings.user !== null) return;
+  const transition = renderedFor(page.user, clock.now(), renderedSet(shell));
+  commit(shell, transition, HOST_CALL).catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
 /** The set that the page was rendered with, for its user. One that cannot be read is reported by {@link supplyRendered}. */
@@ -151,7 +149,7 @@ const OTHER_TAB_WAIT_MS = OTHER_TAB_MARGIN_MS + 2_000;
 export async function refreshNow(shell: Shell): Promise<void> {
   const { records } = shell;
   await records.idle();
-  if (!isActive(shell.page) || shell.page.isAway) throw noToken(shell);
+  if (!isActive(shell.page)) throw noToken(shell);
   setPage(shell, { provideResult: undefined });
   const before = records.record;
   const plan = explicitPlan(before, shell.page, shell.clock.now());

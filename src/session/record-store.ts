@@ -10,7 +10,7 @@ import { TokenError } from '../token/errors.ts';
 import { memoryStore, type Store } from './browser/store.ts';
 import { logoutIn, repeatOnFailedStore } from './failed-store.ts';
 import { followClockOnPage, type PageOwner, reportError, setPage } from './page-owner.ts';
-import { type Cause, isLoaded, recordAdopted } from './rules/page-state.ts';
+import { type Cause, recordAdopted } from './rules/page-state.ts';
 import { parseRecord } from './rules/parse-record.ts';
 import { emptyRecord, erased, isSameSet, type SessionRecord, type Transition } from './rules/record.ts';
 import { createStoreQueue, releaseStore, type StoreQueue, updateIn } from './store-queue.ts';
@@ -72,7 +72,7 @@ export function createRecordStore(baseUrl: string, store: Store, owner: PageOwne
   };
 
   return {
-    /** The record of this page, valid only once it is loaded: see `isLoaded`. */
+    /** The record of this page, valid only while `isCurrent` of the page state is true. */
     get record() {
       return inside.record;
     },
@@ -131,11 +131,11 @@ function parse(inside: Inside, stored: unknown): SessionRecord | undefined {
 function update(inside: Inside, transition: Transition, options: UpdateOptions): Promise<boolean> {
   const { owner, queue } = inside;
   const { cause, isHostCall, isErasure } = options;
-  const isApplied = isHostCall && isLoaded(owner.page);
-  const queuedCalls = isHostCall && !isApplied ? 1 : 0;
+  const { isCurrent, isAway, absences, writes } = owner.page;
+  const isApplied = isHostCall && isCurrent;
   // An erasure changes memory even before the record is known: the store may fail, and memory replace it.
   if (cause && (isApplied || isErasure)) adopt(inside, transition(inside.record), cause);
-  count(owner, 1, queuedCalls);
+  setPage(owner, { writes: writes + 1 });
   let before: SessionRecord | undefined;
   let after: SessionRecord | undefined;
   const write = (place: Store) =>
@@ -148,14 +148,17 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
       return after === before ? stored : after;
     });
   return queue.use(write, () => {
-    count(owner, -1, -queuedCalls);
+    const { page } = owner;
+    setPage(owner, { writes: page.writes - 1 });
     const isChanged = after !== before;
     if (after && !queue.failed) inside.heldSet = !!after.set;
-    const page = owner.page;
     if (isChanged && cause) inside.storedCause = cause;
-    // Only after the last write: memory may already hold its result. If the transition changed nothing, the record is what another
-    // tab has written, so the cause is `tab`.
-    if (after && page.writes === 0 && isLoaded(page)) adopt(inside, after, inside.storedCause ?? 'tab');
+    // Only after the last write: memory may already hold its result. If the page was away meanwhile, it is to read the store again.
+    if (after && page.writes === 1 && page.isKnown && !isAway && page.absences === absences) {
+      // If the transition changed nothing, the record is what another tab has written, so the cause is `tab`.
+      adopt(inside, after, inside.storedCause ?? 'tab');
+      setPage(owner, { isCurrent: true });
+    }
     const place = queue.failed;
     if (place && isHostCall) {
       const repeat = () =>
@@ -170,11 +173,6 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
     }
     return isChanged;
   });
-}
-
-function count(owner: PageOwner, writes: number, queuedCalls: number): void {
-  const page = owner.page;
-  setPage(owner, { writes: page.writes + writes, queuedCalls: page.queuedCalls + queuedCalls });
 }
 
 /**
@@ -206,8 +204,10 @@ function reload(inside: Inside, isChanged: boolean): Promise<void> {
     if (!queue.failed) inside.heldSet = !!next?.set;
     // The first read, even if a write comes first: writes are compared with what was stored.
     if (next && !owner.page.isKnown) adopt(inside, next, 'load');
-    setPage(owner, { isCurrent: true, isKnown: true });
+    setPage(owner, { isKnown: true });
+    // The last write in progress reads the store too.
     if (owner.page.writes > 0) return;
+    setPage(owner, { isCurrent: true });
     if (next) adopt(inside, next, 'tab');
     // An empty store is not a logout for a page that was active all the time. It is one if the page was away, or if another tab
     // announced a change: a logout on a full disk leaves only an empty store behind.

@@ -18,7 +18,7 @@ import type { Answer, TokenSet } from '../token/token-set.ts';
 import { isPageVisible, type watchPage } from './browser/page.ts';
 import type { createTabs } from './browser/tabs.ts';
 import type { Settings } from './options.ts';
-import { followClockOnPage, type PageOwner, setPage } from './page-owner.ts';
+import { followClockOnPage, type PageOwner } from './page-owner.ts';
 import type { RecordStore, UpdateOptions } from './record-store.ts';
 import type { AttemptPlan } from './rules/attempt-plan.ts';
 import { type Decision, decide } from './rules/decide.ts';
@@ -67,7 +67,6 @@ export function decideNow({ records, page, clock }: Shell): Decision {
 export function reconcile(shell: Shell): void {
   followClock(shell);
   const isVisible = isPageVisible();
-  setPage(shell, { isVisible });
   if (!isVisible) shell.page = wasHidden(shell.page, shell.clock.now());
   const decision = decideNow(shell);
   // The controller of the attempt that may be void: `startAttempt` replaces it.
@@ -183,7 +182,7 @@ export async function commitAnswer(
 
 /** Read the stored record again, then reconcile. */
 export async function readAgain(shell: Shell, isChanged: boolean): Promise<void> {
-  if (!isActive(shell.page) || shell.page.isAway) return;
+  if (!isActive(shell.page)) return;
   await shell.records.reload(isChanged);
   shell.page = waitEnded(shell.page, isChanged, shell.clock.now());
   reconcile(shell);

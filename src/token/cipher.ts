@@ -19,6 +19,8 @@ const AES = 'AES-GCM';
 /** Lengths of the initialisation vector and of the tag, bytes. */
 export const IV_LENGTH = 12;
 export const TAG_LENGTH = 16;
+/** Length of the result of {@link sealAes} for no bytes, the shortest there is: 28 bytes. */
+export const MIN_SEALED_LENGTH = IV_LENGTH + TAG_LENGTH;
 
 /**
  * Import a key: into Web Crypto where it exists, else unchanged.

@@ -14,7 +14,7 @@
 import type { Bytes } from './bytes.ts';
 import { concat, fromB64, fromUtf8, int64, readInt64, utf8 } from './bytes.ts';
 import type { AesKey } from './cipher.ts';
-import { aesKey, IV_LENGTH, openAes, sealAes, TAG_LENGTH } from './cipher.ts';
+import { aesKey, MIN_SEALED_LENGTH, openAes, sealAes } from './cipher.ts';
 import { expectedGot, TokenError } from './errors.ts';
 
 /** The first byte of every request envelope. */
@@ -22,7 +22,6 @@ export const REQUEST_VERSION = 1;
 /** Length of the nonce of a request or response, bytes. */
 export const NONCE_LENGTH = 8;
 const HEADER_LENGTH = 8 + NONCE_LENGTH;
-const MIN_SEALED_LENGTH = IV_LENGTH + TAG_LENGTH;
 /** Length of a request envelope without payload, the shortest there is: 45 bytes. */
 export const SMALLEST_REQUEST = 1 + MIN_SEALED_LENGTH + HEADER_LENGTH;
 /** Length of a response envelope without payload: 44 bytes. */

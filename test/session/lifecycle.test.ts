@@ -239,6 +239,34 @@ test('a change announced while a page was leaving does not replace the read when
   fixture.close();
 });
 
+test('a page whose call is confirmed only after it has returned gives out no token before it has read the store again', async () => {
+  const inner = memoryStore(recordOf(1));
+  let confirm = () => {};
+  let answer = () => {};
+  const store: Store = { ...inner };
+  const { session, settle, close } = await openLoaded({ store });
+  store.update = async (change) => {
+    await inner.update(change);
+    await new Promise<void>((resolve) => (confirm = resolve));
+  };
+  store.read = async () => {
+    await new Promise<void>((resolve) => (answer = resolve));
+    return inner.read();
+  };
+  dispatch('pagehide');
+  void session.setTokens(success(4));
+  await settle();
+  await inner.update((record) => ({ ...(record as object), generation: 9, set: undefined, clearedAt: Date.now() }));
+  dispatch('pageshow');
+  confirm();
+  await settle();
+  expect(session.advertisingToken).toBeUndefined();
+  answer();
+  await settle();
+  expect(session.state).toMatchObject({ phase: 'empty', waitingFor: undefined });
+  close();
+});
+
 test.each([
   ['belongs to another operator', { ...recordOf(5), baseUrl: 'https://other.example' }],
   ['is damaged', { v: 1, generation: 'x' }],

@@ -6,6 +6,7 @@ import type { SessionRecord } from '../../src/session/rules/record.ts';
 import { DAY, MINUTE, names, START, until } from '../support/fixtures.ts';
 import {
   answersSealed,
+  dispatch,
   fakeLocks,
   fixtureForEachTest,
   hangs,
@@ -138,6 +139,18 @@ describe('what is given up', () => {
     session.close();
     await opened.settle();
     expect(await Promise.race([refreshed, 'still waiting'])).toMatchObject({ code: 'closed' });
+    opened.close();
+  });
+
+  test('by the page that is left: a call of refresh() that waits for another tab rejects at once', async () => {
+    const locks = fakeLocks();
+    const { session, ...opened } = await openLoaded({ name: 'left-while-waiting' });
+    locks.held.add('left-while-waiting');
+    const refreshed = session.refresh().catch((error: unknown) => error);
+    await opened.settle();
+    dispatch('pagehide');
+    await opened.settle();
+    expect(await Promise.race([refreshed, 'still waiting'])).toMatchObject({ code: 'no_token' });
     opened.close();
   });
 

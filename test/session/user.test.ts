@@ -161,6 +161,24 @@ describe('a page with the label of a user', () => {
     expect(await store.read()).not.toMatchObject({ set: expect.anything() });
   });
 
+  test('reports a foreign cache to a call of noteSignal() that has waited for consent', async () => {
+    const { visit } = openProfile();
+    const former = (await visit({ user: 'account-a', tokens: success(1) })).session;
+    expect(await former.noteSignal()).toBe(false);
+    former.close();
+    let onChange = (_: boolean) => {};
+    const { session } = await visit({
+      user: 'account-b',
+      consent: (change) => {
+        onChange = change;
+        return new Promise(() => {});
+      },
+    });
+    const noted = session.noteSignal();
+    onChange(true);
+    expect(await noted).toBe(true);
+  });
+
   test('keeps nothing of the set that it is rendered with for a user who signed in while consent was refused', async () => {
     const { visit } = openProfile();
     // The record of a site that gives no labels yet.
@@ -286,6 +304,23 @@ describe('signIn({ user })', () => {
     await until(() => session.advertisingToken === 'advertising-8');
     session.close();
     expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-8');
+  });
+
+  test('without a label before consent ends no set that another tab supplies meanwhile', async () => {
+    const { visit } = openProfile();
+    let onChange = (_: boolean) => {};
+    const { session } = await visit({
+      user: 'account-a',
+      consent: (change) => {
+        onChange = change;
+        return false;
+      },
+    });
+    await expect(session.signIn()).rejects.toMatchObject({ code: 'no_consent' });
+    await visit({ user: 'account-b', tokens: success(2) });
+    onChange(true);
+    await fixture.settle();
+    expect(session.advertisingToken).toBe('advertising-2');
   });
 
   test('without a label ends the set, and the new one belongs to no known user', async () => {

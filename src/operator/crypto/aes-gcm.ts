@@ -9,7 +9,7 @@
  */
 
 import { type Bytes, concat } from '../../token/bytes.ts';
-import { IV_LENGTH, openAes, sealAes, TAG_LENGTH } from '../../token/cipher.ts';
+import { IV_LENGTH, MIN_SEALED_LENGTH, openAes, sealAes, TAG_LENGTH } from '../../token/cipher.ts';
 import type { NodeCrypto } from './node-builtins.ts';
 import { allocate, nodeCrypto } from './node-builtins.ts';
 import { randomBytes } from './random.ts';
@@ -42,7 +42,7 @@ export function createNodeAesGcm(crypto: NodeCrypto): AesGcm {
       return sealed;
     },
     open: (key, sealed) => {
-      if (sealed.length < IV_LENGTH + TAG_LENGTH) return undefined;
+      if (sealed.length < MIN_SEALED_LENGTH) return undefined;
       const end = sealed.length - TAG_LENGTH;
       const decipher = crypto.createDecipheriv(ALGORITHM, key, sealed.subarray(0, IV_LENGTH));
       decipher.setAuthTag(sealed.subarray(end));

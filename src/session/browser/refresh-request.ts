@@ -3,8 +3,9 @@
  * store, announce or repeat anything.
  */
 
+import { fromB64, fromUtf8 } from '../../token/bytes.ts';
+import { aesKey, MIN_SEALED_LENGTH, openAes } from '../../token/cipher.ts';
 import { isDevelopment } from '../../token/development.ts';
-import { openRefresh } from '../../token/envelope.ts';
 import { type ErrorCode, TokenError, type TokenErrorDetails } from '../../token/errors.ts';
 import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
 import { ignoreFailure } from '../ignore-failure.ts';
@@ -100,13 +101,19 @@ async function readText(response: Response): Promise<string> {
   }
 }
 
-/** Decrypt and parse the body of a 200 response. No error quotes the decrypted text. */
+/**
+ * Decrypt and parse the body of a 200 response. No error quotes the decrypted text. A page reads only the code, so it does without
+ * `openRefresh` of `envelope.ts`, which says in words what is wrong.
+ */
 async function open(text: string, keyB64: string, details: TokenErrorDetails, baseUrl: string): Promise<Answer> {
+  let code: ErrorCode = 'malformed_response';
   try {
-    return parsePlainAnswer(JSON.parse(await openRefresh(text, keyB64)));
-  } catch (error) {
-    const isUnopened = error instanceof TokenError && error.code === 'decrypt_failed';
-    const code = isUnopened ? error.code : 'malformed_response';
+    const sealed = fromB64(text);
+    if (sealed.length >= MIN_SEALED_LENGTH) code = 'decrypt_failed';
+    const plain = await openAes(await aesKey(fromB64(keyB64)), sealed);
+    code = 'malformed_response';
+    return parsePlainAnswer(JSON.parse(fromUtf8(plain)));
+  } catch {
     throw new TokenError(code, isDevelopment ? unopenedFault(code, text, baseUrl) : undefined, details);
   }
 }

@@ -7,7 +7,7 @@
 
 import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
 import type { AttemptPlan, NeedReason } from './attempt-plan.ts';
-import { type Emitted, isActive, isLoaded, isSettled, type PageState } from './page-state.ts';
+import { type Emitted, isActive, isSettled, type PageState } from './page-state.ts';
 import type { NextReason, NextStep, SessionEvent, SessionState } from './public-state.ts';
 import { clockTrustedAt, emptyRecord, type SessionRecord, serviceTime } from './record.ts';
 import { currentRetry, isUsedUp, MAX_WAIT_MS, nextAttempt, type RetryState } from './retry.ts';
@@ -38,7 +38,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 /** Decide the state at `now` and what to do. */
 export function decide(stored: SessionRecord, given: PageState, now: number): Decision {
   const isForeign = isOfOtherUser(stored, given.user);
-  const record = isLoaded(given) && !isForeign ? stored : emptyRecord(stored.baseUrl);
+  const record = given.isCurrent && !isForeign ? stored : emptyRecord(stored.baseUrl);
   const at = serviceTime(record, now);
   const phase = phaseOf(record, at);
   const retry = currentRetry(record.retry, now);
@@ -150,7 +150,7 @@ function waitOf(
   const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;
   if (next && next.at > wait.at) wait = next;
   if (wait.at > now) return wait;
-  return page.isVisible || page.callers > 0 ? undefined : { at: NEVER, reason: 'hidden' };
+  return page.hiddenAt && !page.callers ? { at: NEVER, reason: 'hidden' } : undefined;
 }
 
 /** Tell whether a wait is so short that callers of `getToken` should wait too. */
@@ -191,7 +191,7 @@ function waitingForOf(
   starting: AttemptPlan | undefined,
 ): SessionState['waitingFor'] {
   if (page.consent !== 'granted') return 'consent';
-  if (!isLoaded(page)) return 'storage';
+  if (!page.isCurrent) return 'storage';
   return token ? undefined : (starting ?? page.attempt?.plan)?.kind;
 }
 

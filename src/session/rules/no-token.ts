@@ -3,7 +3,7 @@
 import { isDevelopment } from '../../token/development.ts';
 import { TokenError } from '../../token/errors.ts';
 import { decide } from './decide.ts';
-import { isLoaded, type PageState } from './page-state.ts';
+import type { PageState } from './page-state.ts';
 import { emptyRecord, type SessionRecord, serviceTime } from './record.ts';
 import { isOfOtherUser } from './user.ts';
 
@@ -23,7 +23,7 @@ export function noTokenError(stored: SessionRecord, page: PageState, now: number
     return new TokenError('no_consent', isDevelopment ? consentReason(page) : `no_consent: ${page.consent}`);
   if (isOfOtherUser(stored, page.user))
     return new TokenError('no_token', isDevelopment ? OTHER_USER : 'no_token: other_user');
-  const record = isLoaded(page) ? stored : emptyRecord(stored.baseUrl);
+  const record = page.isCurrent ? stored : emptyRecord(stored.baseUrl);
   if (record.optedOut) return new TokenError('opted_out', isDevelopment ? 'The user has opted out.' : undefined);
   if (record.ended) {
     const text = 'The service refused the refresh token permanently; a new set is needed.';
@@ -46,7 +46,7 @@ function consentReason({ consent }: PageState): string {
 
 function noTokenReason(record: SessionRecord, page: PageState, now: number): string {
   const state = record.set ? 'The advertising token has expired' : 'There is no token set';
-  if (!isLoaded(page)) return 'The stored state is not known yet: the store is being read.';
+  if (!page.isCurrent) return 'The stored state is not known yet: the store is being read.';
   if (serviceTime(record, now) === Number.POSITIVE_INFINITY)
     return 'The clock of this device was set back since the set arrived, so the session cannot tell whether the token has expired.';
   if (!record.set && record.clearedAt !== undefined && !record.user)

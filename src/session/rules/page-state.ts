@@ -36,19 +36,19 @@ export interface PageState {
   readonly isClosed: boolean;
   /** The page is frozen, or in the back/forward cache. */
   readonly isAway: boolean;
-  /** When the page was hidden, local epoch ms; 0 if it is visible. */
+  /** When the page was hidden, local epoch ms; 0 if it is visible and has woken up. */
   readonly hiddenAt: number;
-  readonly isVisible: boolean;
   /** Calls of `getToken` that wait for a token. */
   readonly callers: number;
   /** Where the record is kept: `indexeddb`, `memory`, or the `kind` of the host's store. */
   readonly persistence: string;
-  /** The stored record has been read since the page was last away. */
+  /**
+   * The record is that of the store: it has been read since the page was last away, and every host call that came before the end of
+   * the read is in it.
+   */
   readonly isCurrent: boolean;
   /** The stored record has been read at least once. */
   readonly isKnown: boolean;
-  /** Host calls that wait for the first read; until they are applied, the record counts as unknown. */
-  readonly queuedCalls: number;
   /** Writes in progress: memory may be ahead of the store. */
   readonly writes: number;
   /** How often the page has lost track of the store. A read that began before the last time is ignored. */
@@ -87,12 +87,10 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
     isClosed: false,
     isAway: false,
     hiddenAt: 0,
-    isVisible: true,
     callers: 0,
     persistence,
     isCurrent: false,
     isKnown: false,
-    queuedCalls: 0,
     writes: 0,
     absences: 0,
     lockRefusals: 0,
@@ -106,19 +104,14 @@ export function initialPage(canProvide: boolean, canRefresh: boolean, persistenc
   };
 }
 
-/** Tell whether the stored record is known and contains every host call. */
-export function isLoaded({ isCurrent, queuedCalls }: PageState): boolean {
-  return isCurrent && queuedCalls === 0;
-}
-
-/** Tell whether the session may use the store: consent is given, and the session is not closed. */
-export function isActive({ consent, isClosed }: PageState): boolean {
-  return consent === 'granted' && !isClosed;
+/** Tell whether the session may use store and network: consent is given, the session is not closed, and the page is not away. */
+export function isActive({ consent, isClosed, isAway }: PageState): boolean {
+  return consent === 'granted' && !isClosed && !isAway;
 }
 
 /** Tell whether the record may be announced and acted upon: it is known, nothing is being written, consent is given. */
 export function isSettled(page: PageState): boolean {
-  return isActive(page) && isLoaded(page) && page.writes === 0;
+  return isActive(page) && page.isCurrent && page.writes === 0;
 }
 
 /** The record in memory changes from `before` to `after`: another set satisfies the need and ends the series of failures. */

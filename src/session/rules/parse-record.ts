@@ -8,12 +8,10 @@ import { isDevelopment } from '../../token/development.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { parseTokenSet } from '../../token/token-set.ts';
 import { MAX_FINGERPRINTS, type SessionRecord } from './record.ts';
-import { parseRetry } from './retry.ts';
+import { isPlausible, parseRetry } from './retry.ts';
 
 /** The largest plausible clock offset: a clock that was set back to 1970 is off by decades. */
 const MAX_OFFSET_MS = 100 * 365 * 86_400_000;
-/** Beyond the year 9999. */
-const MAX_INSTANT = 1e15;
 /** The hash of a user's label; see `user.ts`. */
 const HASH = /^[a-z\d]{1,7}$/;
 
@@ -31,7 +29,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
   const given = stored as Record<string, unknown>;
   const { v, generation, offsetMs, signalGeneration, user } = given;
   // A generation near 2^53 cannot be incremented: a logout would be written, and then read as damaged.
-  const isCount = Number.isSafeInteger(generation) && (generation as number) < MAX_INSTANT;
+  const isCount = Number.isSafeInteger(generation) && isPlausible(Math.abs(generation as number));
   throwIf(!isCount && expectedGot('generation', 'a whole number', kindOf(generation)));
   throwIf(!Number.isFinite(offsetMs) && expectedGot('offsetMs', 'a finite number', kindOf(offsetMs)));
   if (given['baseUrl'] !== baseUrl) return undefined;
@@ -57,9 +55,8 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
   };
 }
 
-/** An instant that a device clock may have shown in this century; anything else is read as absent. */
-const instant = (value: unknown): number | undefined =>
-  typeof value === 'number' && value >= 0 && value < MAX_INSTANT ? value : undefined;
+/** An instant that is not plausible is read as absent. */
+const instant = (value: unknown): number | undefined => (isPlausible(value) ? value : undefined);
 
 /** Damaged entries are dropped. */
 function parseFingerprints(value: unknown): readonly string[] | undefined {

@@ -195,8 +195,10 @@ export function attemptFailed(
 /** The lease of a record of an earlier version, ms. */
 const EARLIER_LEASE_MS = 12_000;
 
-/** No count, span (ms) or instant (epoch ms) comes near this. */
-const TOO_LARGE = 1e15;
+/** Tell whether a stored value may be a count, a span (ms) or an instant (epoch ms): a number from 0 to beyond the year 9999. */
+export function isPlausible(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value < 1e15;
+}
 
 /** Check the fields of a stored retry state; whatever is not plausible reads as none. */
 export function parseRetry(stored: unknown): RetryState | undefined {
@@ -213,10 +215,7 @@ export function parseRetry(stored: unknown): RetryState | undefined {
     retryAfterMs,
   } = stored as RetryState;
   const numbers = { attempts, outages, refusals, startedAt, leaseMs, waitMs, retryAfterMs };
-  const isPlausible = Object.values(numbers).every(
-    (value) => Number.isFinite(value) && value >= 0 && value < TOO_LARGE,
-  );
-  if (!isPlausible || typeof isRunning !== 'boolean') return undefined;
+  if (!Object.values(numbers).every(isPlausible) || typeof isRunning !== 'boolean') return undefined;
   // Each is at most a day after the failure, which comes less than a day after the start.
   if (Math.max(waitMs, retryAfterMs) > 2 * MAX_WAIT_MS) return undefined;
   return { ...numbers, isRunning, isLocked: isLocked === true };

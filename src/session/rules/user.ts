@@ -29,19 +29,15 @@ export function hashUser(user: string, salt: string): string {
  * The page was rendered for `user`, at `now`. A record of another user, or of no known one, is ended as by a logout, and waits
  * for the set of `user`.
  *
- * @param set  what the page was rendered with. A record without a label that descends from it is that of `user`.
+ * @param user  undefined: nobody is signed in. Only a record with a label is ended.
+ * @param set   what the page was rendered with. A record without a label that descends from it is that of `user`.
  */
-export function renderedFor(user: string, now: number, set?: TokenSet): Transition {
+export function renderedFor(user: string | undefined, now: number, set?: TokenSet): Transition {
   return (record) => {
     if (record.user === user) return record;
     const isOwn = record.user === undefined && set && descendsFrom(record, set);
-    return isOwn ? { ...record, user } : { ...loggedOut(now)(record), user };
+    return isOwn ? { ...record, user } : signedIn(user, now)(record);
   };
-}
-
-/** The page was rendered for nobody, at `now`: a record with a label is ended as by a logout. */
-export function renderedForNobody(now: number): Transition {
-  return (record) => (record.user === undefined ? record : loggedOut(now)(record));
 }
 
 /** Log out at `now`, because `user` has signed in; without a label, the record waits for no particular user's set. */

@@ -160,7 +160,7 @@ describe('the error where there is no token', () => {
     [
       'the token has expired, and the page is hidden',
       record(),
-      page({ isVisible: false }),
+      page({ hiddenAt: STALE }),
       'no_token',
       'The advertising token has expired; the next attempt follows (hidden).',
     ],

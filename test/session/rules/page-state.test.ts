@@ -6,7 +6,6 @@ import {
   attemptEnded,
   type Cause,
   initialPage,
-  isLoaded,
   isSettled,
   type PageState,
   pageClockSetBack,
@@ -34,12 +33,10 @@ describe('a page', () => {
       isClosed: false,
       isAway: false,
       hiddenAt: 0,
-      isVisible: true,
       callers: 0,
       persistence: 'custom',
       isCurrent: false,
       isKnown: false,
-      queuedCalls: 0,
       writes: 0,
       absences: 0,
       lockRefusals: 0,
@@ -53,18 +50,16 @@ describe('a page', () => {
     });
   });
 
-  type Row = readonly [sentence: string, page: PageState, isLoaded: boolean, isSettled: boolean];
-  test.each<Row>([
-    ['knows nothing at first', initialPage(false, true, 'memory'), false, false],
-    ['is settled once the store is read, with consent', page(), true, true],
-    ['is loaded without consent, but not settled', page({ consent: 'pending' }), true, false],
-    ['is not settled once consent is refused', page({ consent: 'refused' }), true, false],
-    ['is not loaded before the store is read again', page({ isCurrent: false }), false, false],
-    ['is not loaded while a call waits for the first read', page({ queuedCalls: 1 }), false, false],
-    ['is not settled while a write runs', page({ writes: 1 }), true, false],
-    ['is not settled once it is closed', page({ isClosed: true }), true, false],
-  ])('%s', (_, given, loaded, settled) => {
-    expect([isLoaded(given), isSettled(given)]).toEqual([loaded, settled]);
+  test.each<readonly [sentence: string, page: PageState, settled: boolean]>([
+    ['is not settled at first', initialPage(false, true, 'memory'), false],
+    ['is settled once the store is read, with consent', page(), true],
+    ['is not settled without consent', page({ consent: 'pending' }), false],
+    ['is not settled once consent is refused', page({ consent: 'refused' }), false],
+    ['is not settled before the store is read again', page({ isCurrent: false }), false],
+    ['is not settled while a write runs', page({ writes: 1 }), false],
+    ['is not settled once it is closed', page({ isClosed: true }), false],
+  ])('%s', (_, given, settled) => {
+    expect(isSettled(given)).toBe(settled);
   });
 });
 
@@ -367,7 +362,7 @@ test('a page remembers since when it is hidden, not when that was last seen', ()
 
 describe('a page that goes away', () => {
   test('knows nothing of the store until it has read again, and keeps everything else', () => {
-    const given = deepFreeze(page({ emitted: { token: 'advertising-1' }, absences: 2, queuedCalls: 1, writes: 1 }));
+    const given = deepFreeze(page({ emitted: { token: 'advertising-1' }, absences: 2, writes: 1 }));
     const outdated = { ...given, isCurrent: false, absences: 3 };
     expect(wentAway(given)).toEqual({ ...outdated, isAway: true });
     expect(storeOutdated(given)).toEqual(outdated);
@@ -375,9 +370,5 @@ describe('a page that goes away', () => {
 
   test('counts every absence, so that no read of an earlier one counts', () => {
     expect(wentAway(wentAway(page())).absences).toBe(2);
-  });
-
-  test('is not loaded', () => {
-    expect(isLoaded(wentAway(page()))).toBe(false);
   });
 });

@@ -17,7 +17,7 @@ import {
   type Transition,
 } from '../../../src/session/rules/record.ts';
 import { refreshAnswered } from '../../../src/session/rules/refresh.ts';
-import { hashUser, isOfOtherUser, renderedFor, renderedForNobody, signedIn } from '../../../src/session/rules/user.ts';
+import { hashUser, isOfOtherUser, renderedFor, signedIn } from '../../../src/session/rules/user.ts';
 import { BASE_URL, bare, DAY, DUE, deepFreeze, fingerprintOf, page, record, setOf } from './fixtures.ts';
 
 const SET_2 = setOf(2, DUE);
@@ -75,10 +75,10 @@ describe('the record', () => {
     [
       'of a user is ended by a page for nobody',
       record({ user: 'a', ...known }),
-      renderedForNobody(DUE),
+      renderedFor(undefined, DUE),
       fenced({ user: undefined }),
     ],
-    ['of no known user stays on a page for nobody', record(known), renderedForNobody(DUE), 'unchanged'],
+    ['of no known user stays on a page for nobody', record(known), renderedFor(undefined, DUE), 'unchanged'],
     [
       'keeps the tombstone of another user',
       bare({ optedOut: true, ...known }),
