@@ -37,7 +37,7 @@ const provideFrom =
       if (fault) throw fault;
     }
     if (response.ok) return response.json();
-    throw responseFault(request, response.status);
+    throw responseFault(request, response);
   };
 
 /** Repeat a session's events on `window`. Every script on the page can listen, so they carry only phase and times. */

@@ -103,7 +103,7 @@ async function callProvide(attempt: Attempt, { reason }: ProvidePlan): Promise<O
       const response = Object(answer) as Response;
       const { status, ok } = response;
       if (isDevelopment && ok) throwIfPage(response);
-      if (ok === false && status) throw responseFault(pathOf(response), status);
+      if (ok === false && status) throw responseFault(pathOf(response), response);
       const isNobody = answer === null || answer === undefined || status === 204;
       await recordProvided(attempt, isNobody ? undefined : parseGiven(answer));
       return DONE;
@@ -145,7 +145,7 @@ async function recordProvided(attempt: Attempt, answer: Answer | undefined): Pro
   setPage(shell, { provideResult: answer ? undefined : 'nobody' });
   if (!answer) return;
   // Count this attempt now: writing the set raises the generation, and an attempt of an earlier generation is dropped uncounted.
-  noteEnd(shell, 'done');
+  noteEnd(shell, DONE);
   const optedOutIfSame = (now: number) => ifSameSet(before, optedOut(now));
   const written = commitAnswer(shell, answer, setByProvide(before, shell.page.user), 'provide', optedOutIfSame);
   // A failed write is not a failure of `provide`: the record store reports it.
@@ -197,9 +197,10 @@ async function claimSet({ shell, before, hasLock }: Attempt, isExplicit: boolean
 }
 
 /** Record in the page state how the attempt in progress has ended. */
-function noteEnd(shell: Shell, end: AttemptEnd): void {
+function noteEnd(shell: Shell, { end, error }: Outcome): void {
   const { settings, page, clock } = shell;
-  shell.page = attemptEnded(page, end, clock.now(), settings, leaseMs(settings));
+  const pauses = { ...settings, otherTabMs: leaseMs(settings), retryAfterMs: error?.retryAfterMs };
+  shell.page = attemptEnded(page, end, clock.now(), pauses);
 }
 
 /** Apply the outcome of an attempt. */
@@ -210,13 +211,14 @@ function endAttempt(
   { aborted }: AbortSignal,
 ): TokenError | undefined {
   // No caller waits for an aborted attempt, even if it was aborted while its failure was written.
-  const { end, error } = aborted ? DONE : outcome;
+  const effective = aborted ? DONE : outcome;
+  const { end, error } = effective;
   if (error) noteFailure(shell, plan, error);
   // Another tab may be waiting for this attempt. If the record has not changed, no other message says that the attempt is over.
   const isChanged = end === 'failed';
   if (isChanged || aborted || shell.page.provideResult === 'nobody') shell.tabs.notify(isChanged);
   // Compare the plan: a clock correction replaces the object of the attempt.
-  if (shell.page.attempt?.plan === plan) noteEnd(shell, end);
+  if (shell.page.attempt?.plan === plan) noteEnd(shell, effective);
   reconcile(shell);
   return error;
 }

@@ -6,7 +6,14 @@
 
 import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
+import { type HeaderReader, retryAfterOf } from './retry-after.ts';
 import { warn } from './warnings.ts';
+
+/** A response of the publisher's server, or what looks like one. */
+interface ServerAnswer {
+  readonly status?: unknown;
+  readonly headers?: HeaderReader | undefined;
+}
 
 /**
  * `provide` threw or rejected. A TokenError is passed on as it is.
@@ -15,8 +22,10 @@ import { warn } from './warnings.ts';
  */
 export function provideFault(thrown: unknown): TokenError {
   if (thrown instanceof TokenError) return thrown;
-  const { status: own, response } = Object(thrown) as { status?: unknown; response?: { status?: unknown } };
+  // It may be the response itself, or hold it.
+  const { status: own, headers: ownHeaders, response } = Object(thrown) as ServerAnswer & { response?: ServerAnswer };
   const status = [own, response?.status].find((value): value is number => Number.isInteger(value));
+  const headers = response?.headers ?? ownHeaders;
   const name = classOf(thrown);
   const what = `provide rejected with ${name}${status ? ` (status ${status})` : ''}`;
   if (isDevelopment && !status && isCodeFault(thrown)) {
@@ -24,17 +33,17 @@ export function provideFault(thrown: unknown): TokenError {
     warn(message, 'provide_failed', thrown);
     return new TokenError('provide_failed', message);
   }
-  return failed(what, status, name);
+  return failed(what, { status, headers }, name);
 }
 
 /**
  * The publisher's server answered with an error status.
  *
  * @param request  what was asked: a method and a path without its query, as far as they are known.
- * @example responseFault('POST /token', 404).message // 'provide: POST /token answered 404'
+ * @example responseFault('POST /token', response).message // 'provide: POST /token answered 404'
  */
-export function responseFault(request: string, status: number): TokenError {
-  return failed(`provide: ${request} answered ${status}`, status);
+export function responseFault(request: string, { status, headers }: Response): TokenError {
+  return failed(`provide: ${request} answered ${status}`, { status, headers });
 }
 
 /**
@@ -88,10 +97,14 @@ export function pathOf({ url }: Response): string {
   return /^\w+:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] || 'the server';
 }
 
-function failed(what: string, status: number | undefined, name?: string): TokenError {
+function failed(
+  what: string,
+  { status, headers }: ServerAnswer & { status: number | undefined },
+  name?: string,
+): TokenError {
   const message = isDevelopment ? what + remedyFor(status ?? name) : what;
   if (isDevelopment && status && status in REFUSALS) warn(message, 'provide_failed');
-  return new TokenError('provide_failed', message, status ? { status } : {});
+  return new TokenError('provide_failed', message, { status, retryAfterMs: retryAfterOf(headers) });
 }
 
 /** The class of a thrown value, if it looks like one. */

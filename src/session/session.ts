@@ -18,7 +18,7 @@ import { ignoreFailure } from './ignore-failure.ts';
 import { parseOptions, type SessionOptions } from './options.ts';
 import { type PageOwner, setPage } from './page-owner.ts';
 import { createRecordStore } from './record-store.ts';
-import { initialPage, wentAway, wokeUp } from './rules/page-state.ts';
+import { initialPage, wentAway } from './rules/page-state.ts';
 import { loggedOut } from './rules/record.ts';
 import {
   commit,
@@ -31,6 +31,7 @@ import {
   reconcile,
   releaseCalls,
   type Shell,
+  wake,
 } from './shell.ts';
 import { STORE_MS } from './store-queue.ts';
 import { withTimeout } from './timeout.ts';
@@ -132,14 +133,6 @@ function createShell(options: SessionOptions): Shell {
     published: { state: { phase: 'empty', persistence: page.persistence }, token: undefined },
   });
   return shell;
-}
-
-/** The page is shown, restored, thawed or online again. */
-function wake(shell: Shell): void {
-  // The channel was closed when the page was left: connect again.
-  if (shell.page.isAway) shell.tabs.notify(false);
-  shell.page = wokeUp(shell.page, shell.clock.now());
-  void readAgain(shell, false);
 }
 
 /** The page is about to be frozen, cached or unloaded. From now on it receives no messages. */

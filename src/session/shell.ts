@@ -23,7 +23,7 @@ import type { RecordStore, UpdateOptions } from './record-store.ts';
 import type { AttemptPlan } from './rules/attempt-plan.ts';
 import { type Decision, decide } from './rules/decide.ts';
 import { noTokenError } from './rules/no-token.ts';
-import { type Cause, isActive, isSettled, waitEnded, wasHidden } from './rules/page-state.ts';
+import { type Cause, isActive, isSettled, waitEnded, wasHidden, wokeUp } from './rules/page-state.ts';
 import { isSameFlat, isSameState, type SessionState } from './rules/public-state.ts';
 import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
 
@@ -68,6 +68,8 @@ export function reconcile(shell: Shell): void {
   followClock(shell);
   const isVisible = isPageVisible();
   if (!isVisible) shell.page = wasHidden(shell.page, shell.clock.now());
+  // A webview may show a page again without an event.
+  else if (shell.page.hiddenAt && !shell.page.isAway) wake(shell);
   const decision = decideNow(shell);
   // The controller of the attempt that may be void: `startAttempt` replaces it.
   const { controller } = shell;
@@ -178,6 +180,14 @@ export async function commitAnswer(
   const now = shell.clock.now();
   if (answer === 'optout') await commit(shell, onOptOut(now), { ...ERASURE, cause });
   else await commit(shell, onSet(answer, now), { ...HOST_CALL, cause });
+}
+
+/** The page is shown, restored, thawed or online again. */
+export function wake(shell: Shell): void {
+  // The channel was closed when the page was left: connect again.
+  if (shell.page.isAway) shell.tabs.notify(false);
+  shell.page = wokeUp(shell.page, shell.clock.now());
+  void readAgain(shell, false);
 }
 
 /** Read the stored record again, then reconcile. */

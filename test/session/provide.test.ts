@@ -143,7 +143,7 @@ describe('`provide`', () => {
       await fixture.advance(20 * MINUTE);
       const hangMs = code === 'timeout' ? 1 : 0;
       const spans = calledAt.slice(1).map((at, index) => Math.round((at - calledAt[index]!) / 1000) - hangMs);
-      expect(spans.slice(0, 8)).toEqual([5, 10, 20, 40, 80, 120, 120, 120]);
+      expect(spans.slice(0, 8)).toEqual([5, 10, 20, 40, 203, 203, 203, 203]);
       expect(names(events)).toEqual([`error ${code}`, 'needsTokens empty']);
       answer = async () => success(4);
       await fixture.advance(6 * MINUTE);
@@ -185,6 +185,46 @@ describe('`provide`', () => {
     });
     await until(() => calls);
     await session.signIn();
+    expect(session.advertisingToken).toBe('advertising-1');
+    fixture.close();
+  });
+
+  test.each([
+    ['that always fails', {}, 30],
+    ['whose server asks for a pause of 10 minutes', { 'retry-after': '600' }, 7],
+  ])(
+    '%s is called at most 15 times in 30 minutes, and no more often than the server permits',
+    async (_, headers, most) => {
+      vi.spyOn(Math, 'random').mockReturnValue(0);
+      const fixture = createFixture();
+      const provide = vi.fn<Provide>(async () => {
+        throw new Response('', { status: 429, headers });
+      });
+      const { session } = fixture.open({ provide });
+      await fixture.advance(30 * MINUTE);
+      expect(provide.mock.calls.length).toBeLessThanOrEqual(15);
+      window.dispatchEvent(new Event('online'));
+      await fixture.advance(30 * MINUTE);
+      expect(provide.mock.calls.length).toBeLessThanOrEqual(most);
+      expect(session.state.next).toMatchObject({ action: 'provide', reason: 'back_off' });
+      fixture.close();
+    },
+  );
+
+  test.each<[string, () => unknown]>([
+    ['is the response itself', () => Response.json({}, { status: 429, headers: { 'retry-after': '600' } })],
+    [
+      'holds the response',
+      () => Object.assign(new Error('429'), { response: new Response('', { headers: { 'retry-after': '600' } }) }),
+    ],
+  ])('is called again only after `Retry-After` if what it rejects with %s', async (_, thrown) => {
+    const fixture = createFixture();
+    const provide = vi.fn<Provide>().mockRejectedValueOnce(thrown()).mockResolvedValue(success(1));
+    const { session } = fixture.open({ provide });
+    await fixture.advance(9 * MINUTE);
+    expect(provide).toHaveBeenCalledOnce();
+    expect(session.state.lastError).toMatchObject({ code: 'provide_failed', retryAfterMs: 600_000 });
+    await fixture.advance(2 * MINUTE);
     expect(session.advertisingToken).toBe('advertising-1');
     fixture.close();
   });

@@ -147,6 +147,20 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
+  test('is awake once it is seen to be visible, even if no event said so, as in some webviews', async () => {
+    const fixture = createFixture();
+    const { session } = fixture.openStored();
+    await session.ready;
+    setVisible(false);
+    await fixture.advance(5 * MINUTE);
+    Object.defineProperty(Document.prototype, 'visibilityState', { value: 'visible', configurable: true });
+    expect(await session.getToken()).toBe('advertising-1');
+    await fixture.advance(10 * MINUTE);
+    expect(session.advertisingToken).toBe('advertising-2');
+    expect(fixture.sent).toHaveLength(1);
+    fixture.close();
+  });
+
   test('clears its timer when it is hidden, and catches up when it is visible', async () => {
     const fixture = createFixture();
     const { session, events } = fixture.openStored();

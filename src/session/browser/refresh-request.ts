@@ -10,6 +10,7 @@ import { type ErrorCode, TokenError, type TokenErrorDetails } from '../../token/
 import { type Answer, parsePlainAnswer, type TokenSet } from '../../token/token-set.ts';
 import { ignoreFailure } from '../ignore-failure.ts';
 import { networkReason, responseTypeFault, statusRemedy, unsealedReason } from '../network-reason.ts';
+import { retryAfterOf } from '../retry-after.ts';
 import type { RefreshResult } from '../rules/refresh.ts';
 
 /** What the service answered. */
@@ -73,7 +74,7 @@ export async function refreshSet(
   const dateMs = Date.parse(headers.get('date') ?? '') || undefined;
   // Only an encrypted response may say success or optout: anything between page and service can send a plain-text error.
   if (status >= 300 && status < 500 && ENDED.test(text)) return { result: 'ended' };
-  const details = { status, retryAfterMs: parseRetryAfter(headers.get('retry-after'), dateMs) };
+  const details = { status, retryAfterMs: retryAfterOf(headers) };
   if (status >= 300) {
     const what = `refresh: POST /v2/token/refresh answered ${status}`;
     throw new TokenError('http_status', isDevelopment ? what + statusRemedy(status, baseUrl) : what, details);
@@ -121,14 +122,4 @@ async function open(text: string, keyB64: string, details: TokenErrorDetails, ba
 /** Say why a response was not decrypted; for the development build. */
 function unopenedFault(code: ErrorCode, text: string, baseUrl: string): string {
   return code === 'decrypt_failed' ? UNOPENED : MALFORMED + unsealedReason(text, baseUrl);
-}
-
-/**
- * Parse `Retry-After`, in ms: seconds, or a date by the service's clock, which is used only with a `Date` by the same clock. By the
- * clock of a device that is hours behind, the pause would be hours too long.
- */
-function parseRetryAfter(header: string | null, dateMs = Number.NaN): number | undefined {
-  if (!header) return undefined;
-  const ms = Number(header) * 1000 || Date.parse(header) - dateMs;
-  return ms > 0 ? ms : undefined;
 }

@@ -8,7 +8,7 @@ import { isDevelopment } from '../../token/development.ts';
 import { TokenError } from '../../token/errors.ts';
 import type { AttemptInProgress } from './attempt-plan.ts';
 import { isSameSet, type SessionRecord } from './record.ts';
-import { type BackOff, backOffMs, WAKE_SPREAD_MS } from './retry.ts';
+import { type BackOff, MAX_WAIT_MS, pauseMs, WAKE_SPREAD_MS } from './retry.ts';
 
 /** Where the current token came from: the host, `provide`, a refresh on this page, another tab, or storage. */
 export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
@@ -154,24 +154,29 @@ export type AttemptEnd =
   /** Another tab is refreshing. */
   | 'other_tab';
 
+/** How long a page waits after an attempt. */
+export interface Pauses extends BackOff {
+  /** For the message of another tab that is refreshing, ms. */
+  readonly otherTabMs: number;
+  /** At least, because the server has asked for it (`Retry-After`), ms. */
+  readonly retryAfterMs?: number | undefined;
+}
+
 /** The attempt in progress has ended at `now`. */
-export function attemptEnded(
-  page: PageState,
-  end: AttemptEnd,
-  now: number,
-  backOff: BackOff,
-  otherTabWaitMs: number,
-): PageState {
+export function attemptEnded(page: PageState, end: AttemptEnd, now: number, pauses: Pauses): PageState {
   const idle = { ...page, attempt: undefined };
   if (end === 'other_tab') {
     // An explicit attempt during the wait for another tab changes nothing: only a full wait is counted.
     if (page.otherTabUntil > now) return idle;
-    return { ...idle, lockRefusals: page.lockRefusals + 1, otherTabUntil: now + otherTabWaitMs };
+    return { ...idle, lockRefusals: page.lockRefusals + 1, otherTabUntil: now + pauses.otherTabMs };
   }
   // Without a failure, the first three attempts follow at once: each may only have found out what is stored.
   const waits = end === 'failed_unrecorded' || (end === 'done' && page.fruitlessAttempts > 2);
-  const notBefore = waits ? now + backOffMs(backOff, page.fruitlessAttempts) : 0;
-  return { ...idle, fruitlessAttempts: page.fruitlessAttempts + 1, notBefore, lockRefusals: 0, otherTabUntil: 0 };
+  const fruitlessAttempts = page.fruitlessAttempts + 1;
+  const ownMs = pauseMs(pauses, page.fruitlessAttempts, fruitlessAttempts);
+  const askedMs = Math.min(pauses.retryAfterMs ?? 0, MAX_WAIT_MS);
+  const notBefore = waits ? now + Math.max(ownMs, askedMs) : 0;
+  return { ...idle, fruitlessAttempts, notBefore, lockRefusals: 0, otherTabUntil: 0 };
 }
 
 /**

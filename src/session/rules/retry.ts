@@ -2,7 +2,7 @@
  * When the service may be asked again after a failure: back-off after outages, few and widely spaced attempts after
  * refusals, and a budget for all attempts with one set.
  *
- * No I/O and no clock. Not quite pure: `backOffMs` and `attemptFailed` draw jitter from `Math.random`; all other functions are
+ * No I/O and no clock. Not quite pure: `pauseMs` and `attemptFailed` draw jitter from `Math.random`; all other functions are
  * pure. The retry state is part of the stored record, so all tabs share one back-off and one budget.
  *
  * To add a reason to wait that all tabs share (one of this page alone is a pause in `PageState` and a case of `waitOf` in `decide.ts`;
@@ -72,7 +72,7 @@ const WAKE_OUTAGES = 2;
  * The time between the last attempt and the next one, ms, which nothing shortens. The first five follow the back-off alone, up to the
  * fifteenth at least 180 s apart, all later ones 125 s: at most 15 attempts in any 30 minutes.
  */
-function minSpacingMs({ attempts }: RetryState): number {
+function minSpacingMs(attempts: number): number {
   if (attempts < 5) return 0;
   return attempts < 15 ? 180_000 : 125_000;
 }
@@ -85,9 +85,16 @@ export function isRefusal({ status }: TokenError): boolean {
   return status !== undefined && status < 500 && !TEMPORARY.includes(status);
 }
 
-/** Draw the pause after an outage, ms, at most a day: full jitter, so that pages do not return in the same instant. */
-export function backOffMs({ firstMs, maxMs }: BackOff, outages: number): number {
-  return Math.random() * Math.min(maxMs, firstMs * 2 ** outages, MAX_WAIT_MS);
+/**
+ * Draw the pause after an outage, ms, at most a day: back-off with full jitter, and from the fifth attempt on the spacing of the budget
+ * with up to 12.5 % jitter, so that pages do not return in the same instant.
+ *
+ * @param outages   earlier ones, for the back-off.
+ * @param attempts  all so far, for the budget.
+ */
+export function pauseMs({ firstMs, maxMs }: BackOff, outages: number, attempts: number): number {
+  const backOffMs = Math.random() * Math.min(maxMs, firstMs * 2 ** outages, MAX_WAIT_MS);
+  return Math.max(backOffMs, minSpacingMs(attempts) * (1 + Math.random() / 8));
 }
 
 /** The retry state, if it still counts at `now` (local epoch ms). */
@@ -124,7 +131,7 @@ export function nextAttempt(
 ): NextAttempt | undefined {
   if (!retry) return undefined;
   const { startedAt, refusals } = retry;
-  const budgetAt = startedAt + minSpacingMs(retry);
+  const budgetAt = startedAt + minSpacingMs(retry.attempts);
   const retryAfterAt = startedAt + retry.retryAfterMs;
   const forced: NextAttempt =
     retryAfterAt > budgetAt ? { at: retryAfterAt, reason: 'retry_after' } : { at: budgetAt, reason: 'budget' };
@@ -182,14 +189,12 @@ export function attemptFailed(
   const retryAfterMs = error.retryAfterMs ? elapsedMs + Math.min(error.retryAfterMs, MAX_WAIT_MS) : 0;
   const ended = { ...retry, isRunning: false, retryAfterMs };
   if (isRefusal(error)) {
-    const pauseMs = REFUSAL_SPACING_MS[retry.refusals] ?? 0;
-    return { ...ended, refusals: retry.refusals + 1, waitMs: elapsedMs + pauseMs };
+    const spacingMs = REFUSAL_SPACING_MS[retry.refusals] ?? 0;
+    return { ...ended, refusals: retry.refusals + 1, waitMs: elapsedMs + spacingMs };
   }
   const isWaking = now < wakeAttemptAt + WAKE_NETWORK_MS;
   const outages = isWaking ? Math.min(retry.outages, WAKE_OUTAGES) : retry.outages;
-  // Add up to 12.5 % jitter to the spacing, so that tabs do not retry in the same instant.
-  const spacedMs = minSpacingMs(retry) * (1 + Math.random() / 8);
-  return { ...ended, outages: outages + 1, waitMs: Math.max(elapsedMs + backOffMs(backOff, outages), spacedMs) };
+  return { ...ended, outages: outages + 1, waitMs: elapsedMs + pauseMs(backOff, outages, retry.attempts) };
 }
 
 /** The lease of a record of an earlier version, ms. */

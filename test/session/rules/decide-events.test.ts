@@ -212,7 +212,7 @@ function seenAfter(outcome: Outcome, sent: SessionRecord, before: PageState, now
   const after = outcome(sent);
   const adopted = recordAdopted(before, sent, after, 'refresh');
   const end = after.retry?.isRunning === false ? 'failed' : 'done';
-  const decision = decide(after, attemptEnded(adopted, end, now, BACK_OFF, 0), now);
+  const decision = decide(after, attemptEnded(adopted, end, now, { ...BACK_OFF, otherTabMs: 0 }), now);
   const { phase, next } = decision.state;
   return { phase, token: decision.token, events: namesOf(decision.events), next: next! };
 }

@@ -32,9 +32,9 @@ function carriedOut({ generation }: SessionRecord, { page, attempt }: Decision, 
   return attempt ? { ...page, attempt: { plan: attempt, generation, startedAt: now } } : page;
 }
 
-/** The page with consent, with nothing to read or write. */
+/** The page where the visitor sees it, with consent, with nothing to read or write. */
 function settled(page: PageState): PageState {
-  return { ...page, consent: 'granted', isClosed: false, isCurrent: true, writes: 0 };
+  return { ...page, consent: 'granted', isClosed: false, isAway: false, isCurrent: true, writes: 0 };
 }
 
 /** The record with a set that arrived before `now`, and attempts of the last day. */
@@ -64,9 +64,9 @@ describe('every decision', () => {
     });
   });
 
-  test('gives out no token of a closed page, or of one that has not read its store', () => {
+  test('gives out no token of a closed page, of one that is away, or of one that has not read its store', () => {
     always((_record, page, _now, { token }) => {
-      if (page.isClosed || !page.isCurrent) expect(token).toBeUndefined();
+      if (page.isClosed || page.isAway || !page.isCurrent) expect(token).toBeUndefined();
     });
   });
 

@@ -201,7 +201,7 @@ export const pages: fc.Arbitrary<PageState> = fc.record({
   canRefresh: fc.oneof(fc.constant(true), flags),
   consent: fc.oneof(fc.constant('granted' as const), fc.constantFrom('pending', 'granted', 'refused')),
   isClosed: fc.oneof(fc.constant(false), fc.constant(false), flags),
-  isAway: flags,
+  isAway: fc.oneof(fc.constant(false), fc.constant(false), flags),
   hiddenAt: fc.constantFrom(0, FRESH),
   callers: fc.integer({ min: 0, max: 2 }),
   persistence: fc.constantFrom('indexeddb', 'memory'),

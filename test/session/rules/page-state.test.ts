@@ -17,7 +17,20 @@ import {
   wokeUp,
 } from '../../../src/session/rules/page-state.ts';
 import { loggedOut, type SessionRecord, setByHost } from '../../../src/session/rules/record.ts';
-import { BACK_OFF, bare, DUE, deepFreeze, FRESH, failure, HOUR, page, record, SECOND, setOf } from './fixtures.ts';
+import {
+  BACK_OFF,
+  bare,
+  DUE,
+  deepFreeze,
+  FRESH,
+  failure,
+  HOUR,
+  MINUTE,
+  page,
+  record,
+  SECOND,
+  setOf,
+} from './fixtures.ts';
 
 /** The random number of every draw in this file. */
 const DRAW = 0.5;
@@ -57,6 +70,7 @@ describe('a page', () => {
     ['is not settled once consent is refused', page({ consent: 'refused' }), false],
     ['is not settled before the store is read again', page({ isCurrent: false }), false],
     ['is not settled while a write runs', page({ writes: 1 }), false],
+    ['is not settled while it is away', page({ isAway: true }), false],
     ['is not settled once it is closed', page({ isClosed: true }), false],
   ])('%s', (_, given, settled) => {
     expect(isSettled(given)).toBe(settled);
@@ -241,6 +255,7 @@ describe('the end of an attempt', () => {
   const busy = (fruitlessAttempts: number): PageState =>
     page({ attempt, fruitlessAttempts, otherTabUntil: 5, notBefore: 6 });
   const WAIT = 12 * SECOND;
+  const PAUSES = { ...BACK_OFF, otherTabMs: WAIT };
   test.each<readonly [sentence: string, attempts: number, end: AttemptEnd, changed: Partial<PageState>]>([
     ['that ran delays no other', 0, 'done', { fruitlessAttempts: 1, notBefore: 0, otherTabUntil: 0 }],
     [
@@ -281,7 +296,17 @@ describe('the end of an attempt', () => {
     ],
   ])('%s', (_, attempts, end, changed) => {
     const given = deepFreeze(busy(attempts));
-    expect(attemptEnded(given, end, DUE, BACK_OFF, WAIT)).toEqual({ ...given, attempt: undefined, ...changed });
+    expect(attemptEnded(given, end, DUE, PAUSES)).toEqual({ ...given, attempt: undefined, ...changed });
+  });
+
+  test.each([
+    ['the pause that the server has asked for', HOUR, 0, HOUR],
+    ['not more than a day of it', 100 * HOUR, 0, 24 * HOUR],
+    ['its own pause if that is longer', SECOND, 5, 3 * MINUTE],
+  ])('that failed without a trace waits %s', (_, retryAfterMs, attempts, expected) => {
+    vi.mocked(Math.random).mockReturnValue(0);
+    const { notBefore } = attemptEnded(busy(attempts), 'failed_unrecorded', DUE, { ...PAUSES, retryAfterMs });
+    expect(notBefore).toBe(DUE + expected);
   });
 
   test.each([
@@ -289,7 +314,7 @@ describe('the end of an attempt', () => {
     ['at the end of that wait begins another', DUE, { lockRefusals: 2, otherTabUntil: DUE + WAIT }],
   ])('that found the lock taken %s', (_, otherTabUntil, changed) => {
     const given = deepFreeze(page({ attempt, otherTabUntil, lockRefusals: 1 }));
-    const found = attemptEnded(given, 'other_tab', DUE, BACK_OFF, WAIT);
+    const found = attemptEnded(given, 'other_tab', DUE, PAUSES);
     expect(found).toEqual({ ...given, attempt: undefined, ...changed });
   });
 });

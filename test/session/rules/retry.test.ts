@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   attemptFailed,
   attemptStarted,
-  backOffMs,
   currentRetry,
   isLeased,
   isRefusal,
@@ -13,6 +12,7 @@ import {
   type NextAttempt,
   nextAttempt,
   parseRetry,
+  pauseMs,
   type RetryState,
 } from '../../../src/session/rules/retry.ts';
 import { BACK_OFF, DAY, failure, HOUR, MINUTE, REFRESH_AT, retry, SECOND } from './fixtures.ts';
@@ -52,7 +52,16 @@ describe('the back-off', () => {
     ['may draw no pause at all', 3, 0, 0],
   ])('%s', (_, outages, random, expected) => {
     vi.mocked(Math.random).mockReturnValue(random);
-    expect(backOffMs(BACK_OFF, outages)).toBe(expected);
+    expect(pauseMs(BACK_OFF, outages, 1)).toBe(expected);
+  });
+
+  test.each([
+    ['is at least three minutes after the fifth attempt', 5, 0, 3 * MINUTE],
+    ['varies by an eighth, so that pages do not return together', 14, 1, 3.375 * MINUTE],
+    ['is at least 125 s after the fifteenth', 15, 0, 125 * SECOND],
+  ])('%s', (_, attempts, random, expected) => {
+    vi.mocked(Math.random).mockReturnValue(random);
+    expect(pauseMs(BACK_OFF, 3, attempts)).toBe(expected);
   });
 });
 
@@ -118,7 +127,7 @@ describe('the failure of an attempt, 2 s after its start', () => {
       503,
       undefined,
       0,
-      { waitMs: 180_000 * 1.0625 },
+      { waitMs: 2_000 + 180_000 * 1.0625 },
     ],
     ['keeps the count of refusals during an outage', running({ refusals: 2 }), 503, undefined, 0, { refusals: 2 }],
     ['waits 30 s after the first refusal', running(), 400, undefined, 0, { refusals: 1, waitMs: 2_000 + 30_000 }],
