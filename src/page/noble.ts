@@ -13,6 +13,16 @@ interface Noble {
   gcm(key: Bytes, iv: Bytes): { encrypt(plain: Bytes): Bytes; decrypt(sealed: Bytes): Bytes };
 }
 
-export function loadNoble(): Promise<Noble> {
-  return import(/* @vite-ignore */ `${new URL('tessera-noble.js', scriptTag?.src || location.href)}`);
+let failures = 0;
+
+/** Import the file. Firefox repeats a failed import only from another URL, as long as the page lives: the fragment makes one. */
+export async function loadNoble(): Promise<Noble> {
+  try {
+    return await import(
+      /* @vite-ignore */ `${new URL(`tessera-noble.js#${failures}`, scriptTag?.src || location.href)}`
+    );
+  } catch (error) {
+    failures++;
+    throw error;
+  }
 }

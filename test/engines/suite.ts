@@ -1,6 +1,6 @@
 /** The tests that run in every engine: the built script file, several tabs, a real operator. */
 
-import { appendFile } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, type TestContext, test } from 'vitest';
 import { areAllRequired, type Engine, type EngineKind } from '../support/engine.ts';
 import { createFixture, delayed, eventually, holdResponses, immediately, type Page, tokensOf } from './fixtures.ts';
@@ -152,6 +152,25 @@ export const testEngine = (kind: EngineKind): void => {
       expect(await client.validate(renewed!, { email: 'plain@example.com' })).toBe(true);
       expect(await pages[0]!.session('state.persistence')).toBe('indexeddb');
       expect(site.requests).toContain('GET /tessera-noble.js');
+    });
+
+    test('a page on plain http loads tessera-noble.js again after its server has failed once', async () => {
+      let asked = 0;
+      const failsOnce = async () => {
+        if (++asked === 1) return new Response(null, { status: 503 });
+        const code = await readFile(new URL('../../dist/tessera-noble.js', import.meta.url));
+        return new Response(code, { headers: { 'content-type': 'text/javascript', 'cache-control': 'no-store' } });
+      };
+      const { openTabs, site, setFor } = await createFixture(engine, {}, { '/tessera-noble.js': failsOnce });
+      const [page] = await openTabs(1, site.plainOrigin);
+      const { call, token } = await setFor('again@example.com', 60_000);
+      await page!.session(call);
+      expect(await page!.session('refresh().catch(({ code }) => code)')).toBe('decrypt_failed');
+      await page!.session('refresh()');
+      expect(await page!.token()).not.toBe(token);
+      expect(asked).toBe(2);
+      // The browser logs the failed request.
+      page!.errors.length = 0;
     });
 
     test('two tabs on a file: URL keep a session through a rotation and a reload', async () => {

@@ -1,6 +1,7 @@
 /** Up to eight tabs under every fault of storage, network, clock and pages. */
 
 import { expect, test } from 'vitest';
+import { HOST_STORE_FAULTS } from './host-store.ts';
 import { limitOf, runModel, runsOf, SEED } from './run.ts';
 
 const RUNS = runsOf(3000);
@@ -30,7 +31,7 @@ test.for([
   ['a store slower than the limits', { storage: 'sluggish' }],
   ['the labels of users', { hasLabels: true }],
   ['the labels of users and `provide`', { hasLabels: true, hasProvide: true }],
-  ['stores of the host', { hasHostStore: true, hasStorage: true }],
+  ['stores of the host', { hostStoreFaults: HOST_STORE_FAULTS, hasStorage: true }],
   ['tabs with different time limits and no Web Locks', { timeouts: [3_000, 10_000, 30_000], locks: 'missing' }],
   [
     'sets that end within half an hour',

@@ -7,6 +7,10 @@
 import type { Store } from '../../src/session/index.ts';
 import type { Random } from './random.ts';
 
+/** How a change fails. */
+export const HOST_STORE_FAULTS = ['throws', 'rejects', 'makes no call', 'stores, then rejects'] as const;
+export type HostStoreFault = (typeof HOST_STORE_FAULTS)[number];
+
 /** The share of uses that fail. */
 const FAULT_RATE = 0.02;
 
@@ -20,12 +24,14 @@ const copy = (value: unknown): unknown =>
  *
  * @param inner    where the values are.
  * @param spare    the store that replaces it, if the host brings one.
+ * @param faults   how its changes fail, at random.
  * @param onFault  called before a use fails.
  * @param onLoss   called when a use has erased the value.
  */
 export const createHostStore = (
   inner: Store,
   random: Random,
+  faults: readonly HostStoreFault[],
   spare: Store['spare'],
   onFault: () => void,
   onLoss: () => void,
@@ -53,7 +59,7 @@ export const createHostStore = (
     },
     update: (by) => {
       if (!fails()) return change(by);
-      const how = random.pick(['throws', 'rejects', 'makes no call', 'stores, then rejects']);
+      const how = random.pick(faults);
       if (how === 'throws') throw fault();
       if (how === 'makes no call') return Promise.resolve(undefined);
       const done = how === 'rejects' ? Promise.resolve() : change(by);

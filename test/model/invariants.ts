@@ -6,6 +6,7 @@
  */
 
 import { createExpectedState, type Operation } from './expected-state.ts';
+import type { HostStoreFault } from './host-store.ts';
 import type { Availability } from './locks-and-channels.ts';
 import type { Call, Network } from './network.ts';
 import type { Lifetimes, Service } from './service.ts';
@@ -51,8 +52,8 @@ export interface Setup {
   readonly readsTokens: boolean;
   /** Whether pages give the labels of their users; see `labels.ts`. */
   readonly hasLabels?: boolean;
-  /** Whether pages bring a store of their own; see `host-store.ts`. */
-  readonly hasHostStore?: boolean;
+  /** Pages bring a store of their own, whose changes fail in these ways; see `host-store.ts`. */
+  readonly hostStoreFaults?: readonly HostStoreFault[];
   /** The time limits of pages, ms, of which each page draws one; all have that of the session if absent. */
   readonly timeouts?: readonly number[];
 }

@@ -221,7 +221,7 @@ export const createProfile = (setup: Setup, load: (page: object) => SessionModul
         provide: setup.hasProvide ? provideFor(() => tab) : undefined,
         label,
         timeoutMs: setup.timeouts && random.pick(setup.timeouts),
-        hasHostStore: setup.hasHostStore,
+        hostStoreFaults: setup.hostStoreFaults,
         onStoreFault: () => {
           allowExtraCalls();
           checker.fail();

@@ -74,7 +74,17 @@ export const converge = async (profile: Profile): Promise<void> => {
   const hasLeft = latest.length && latest.every(({ kind, isUncertain }) => kind !== 'set' && !isUncertain);
   // A page without a label does not ask for the set of a user who has one.
   const asks = setup.hasProvide && !setup.hasLabels;
-  if (asks && hasLeft && !last.isInMemory && expected.isStored() && publisher.calls() === callsBefore)
+  // A page without refreshes may have left a set behind the opt-out. The last page has sent it, and the service has refused it: only
+  // the page can supply another.
+  const wasHeldRefused = last.session.state.lastError?.code === 'opted_out';
+  if (
+    asks &&
+    hasLeft &&
+    !wasHeldRefused &&
+    !last.isInMemory &&
+    expected.isStored() &&
+    publisher.calls() === callsBefore
+  )
     fault(`\`provide\` is not asked after ${latest.map(({ kind }) => kind).join(' or ')}: ${describe(profile, last)}`);
   const isDue =
     latest.length === 1 && only!.kind === 'set' && !only!.isUncertain && together.length && !last.isInMemory;

@@ -6,7 +6,7 @@
 import type { Session, SessionEvents, SessionOptions } from '../../src/session/index.ts';
 import { type Consent, createConsentTool } from './consent.ts';
 import type { TabView } from './expected-state.ts';
-import { createHostStore } from './host-store.ts';
+import { createHostStore, type HostStoreFault } from './host-store.ts';
 import type { Label } from './labels.ts';
 import { createPage, type PageEnvironment } from './page.ts';
 import { BASE_URL } from './service.ts';
@@ -30,8 +30,8 @@ export interface TabOptions {
   readonly provide?: SessionOptions['provide'];
   readonly label?: Label;
   readonly timeoutMs?: number | undefined;
-  /** Whether the page brings a store of its own. */
-  readonly hasHostStore?: boolean | undefined;
+  /** The page brings a store of its own, whose changes fail in these ways. */
+  readonly hostStoreFaults?: readonly HostStoreFault[] | undefined;
   /** Called when that store fails, and when it has erased the record. */
   readonly onStoreFault: () => void;
   readonly onStoreLoss: () => void;
@@ -112,10 +112,11 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
 
   const { code } = page;
   const { random } = environment;
-  const hostStore = () =>
+  const hostStore = (faults: readonly HostStoreFault[]) =>
     createHostStore(
       code.indexedDbStore('model'),
       random,
+      faults,
       random.happens(0.5) ? code.memoryStore : undefined,
       options.onStoreFault,
       options.onStoreLoss,
@@ -125,7 +126,7 @@ export const createTab = (environment: PageEnvironment, options: TabOptions) => 
     name: 'model',
     timeoutMs,
     ...(label !== undefined && { user: label }),
-    ...(options.hasHostStore && { store: hostStore() }),
+    ...(options.hostStoreFaults && { store: hostStore(options.hostStoreFaults) }),
     tokens: options.tokens as never,
     provide:
       options.provide &&

@@ -12,7 +12,7 @@ export interface Tab {
   /** Evaluate an expression in the page, and wait for its promise. */
   evaluate<T>(expression: string): Promise<T>;
   /** Console errors and uncaught errors of this tab's pages so far. */
-  readonly errors: readonly string[];
+  readonly errors: string[];
   close(): Promise<void>;
   /** Crash the process of the page. Missing if the driver cannot. */
   crash?(): Promise<void>;
