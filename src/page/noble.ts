@@ -13,9 +13,13 @@ interface Noble {
   gcm(key: Bytes, iv: Bytes): { encrypt(plain: Bytes): Bytes; decrypt(sealed: Bytes): Bytes };
 }
 
+/** How often the import has failed. */
 let failures = 0;
 
-/** Import the file. Firefox repeats a failed import only from another URL, as long as the page lives: the fragment makes one. */
+/**
+ * Import the file. After a failure, Firefox fetches a module again only under another URL, for as long as the page lives: the fragment
+ * makes one.
+ */
 export async function loadNoble(): Promise<Noble> {
   try {
     return await import(
