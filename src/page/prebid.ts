@@ -64,10 +64,9 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectPrebid', session);
   const { pbjs: prebid = globalPrebid(), name = 'uid2' } = options;
   const que = (call: () => void) => {
-    // A content blocker may have replaced Prebid by a constant or a frozen object: then there is nobody to give the token to.
     try {
       (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
-    } catch {}
+    } catch {} // a content blocker has put a constant or a frozen object in Prebid's place
   };
   const forget =
     typeof __TESSERA_PRODUCTION__ === 'undefined' ? noteConnection('connectPrebid', Object(prebid), name) : undefined;
