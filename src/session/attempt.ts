@@ -204,21 +204,16 @@ function noteEnd(shell: Shell, { end, error }: Outcome): void {
 }
 
 /** Apply the outcome of an attempt. */
-function endAttempt(
-  shell: Shell,
-  plan: AttemptPlan,
-  outcome: Outcome,
-  { aborted }: AbortSignal,
-): TokenError | undefined {
+function endAttempt(shell: Shell, plan: AttemptPlan, ended: Outcome, { aborted }: AbortSignal): TokenError | undefined {
   // No caller waits for an aborted attempt, even if it was aborted while its failure was written.
-  const effective = aborted ? DONE : outcome;
-  const { end, error } = effective;
+  const outcome = aborted ? DONE : ended;
+  const { end, error } = outcome;
   if (error) noteFailure(shell, plan, error);
   // Another tab may be waiting for this attempt. If the record has not changed, no other message says that the attempt is over.
   const isChanged = end === 'failed';
   if (isChanged || aborted || shell.page.provideResult === 'nobody') shell.tabs.notify(isChanged);
   // Compare the plan: a clock correction replaces the object of the attempt.
-  if (shell.page.attempt?.plan === plan) noteEnd(shell, effective);
+  if (shell.page.attempt?.plan === plan) noteEnd(shell, outcome);
   reconcile(shell);
   return error;
 }
