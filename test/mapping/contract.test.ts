@@ -64,6 +64,17 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(service.asked.hashes).toEqual([hash]);
   });
 
+  test('keep an address and a number with the same hash apart', async () => {
+    const { mappings, service } = await fixture(kind);
+    const hash = hashOfEmail('user@example.com');
+    expect(await mappings.map([{ emailHash: hash }])).toMatchObject({ mapped: 1 });
+    expect(await mappings.map([{ phoneHash: hash }])).toMatchObject({ kept: 0, mapped: 1 });
+    service.at += 31 * DAY;
+    expect(await mappings.map([{ phoneHash: hash }])).toMatchObject({ kept: 0, mapped: 1 });
+    expect((await mappings.find({ emailHash: hash }))!.answeredAt).toBe(NOON);
+    expect((await mappings.find({ phoneHash: hash }))!.answeredAt).toBe(NOON + 31 * DAY);
+  });
+
   test('report invalid items with their position, and do not store them', async () => {
     const { mappings, service } = await fixture(kind);
     const [good, ...bad] = [
