@@ -14,6 +14,7 @@ import type { ParticipantStatus } from './identity/participants.ts';
 import type { Credentials } from './identity/roles.ts';
 import type { OperatorSettings, SettingsInForce } from './options.ts';
 import { deriveSecrets } from './service.ts';
+import { settledWithin } from './settled-within.ts';
 import type { OpenDatabase } from './start.ts';
 import { startOperator } from './start.ts';
 
@@ -67,15 +68,6 @@ const notStarted = (request: Request, caller: Caller = {}): Response =>
     { request, caller, headers: { ...corsHeaders(request), 'cache-control': 'no-store' }, status: '' },
     'The operator has not started',
   );
-
-const settledWithin = async (promise: Promise<unknown>, ms: number): Promise<void> => {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([promise.catch(() => {}), limit]);
-  clearTimeout(timer);
-};
 
 const required = <T>(value: T | undefined): T => {
   if (value === undefined)
