@@ -1,5 +1,5 @@
 /// <reference types="node" />
-/** What the processes of `tessera operator --processes` tell each other: see `parent.ts` and `worker.ts`. */
+/** The messages between the processes of `tessera operator --processes`: see `parent.ts` and `worker.ts`. */
 
 /** The metrics of one process as data; only `metrics.ts` looks into the values of all. */
 export type Snapshot = readonly {

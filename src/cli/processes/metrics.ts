@@ -27,7 +27,7 @@ export interface ProcessMetrics {
   text(): Promise<{ readonly text: string; readonly contentType: string }>;
 }
 
-// So many ended processes are kept one by one before they are added up.
+// How many ended processes are kept one by one before they are added up.
 const MAX_ENDED = 16;
 
 /** Create metrics of no process. */

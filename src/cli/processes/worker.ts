@@ -15,7 +15,7 @@ import type { Snapshot, StartMessage, ToParent, ToWorker } from './messages.ts';
 import { type MetricsText, metricsHandlerOf } from './metrics-handler.ts';
 import { pause } from './pause.ts';
 
-/** So long a new process waits for its memory of opt-outs before it takes the place of another one, ms. */
+/** How long a new process waits for its memory of opt-outs before it takes the place of another one, ms. */
 const CURRENT_TIMEOUT_MS = 10_000;
 const CURRENT_INTERVAL_MS = 50;
 
@@ -60,13 +60,13 @@ const withMetrics = (
 });
 
 const stopRequested = async (): Promise<void> => {
-  const told = new Promise<void>((resolve) => {
+  const received = new Promise<void>((resolve) => {
     onMessage(({ type }) => {
       if (type === 'stop') resolve();
     });
   });
   // If the parent ends, Node ends its workers.
-  await Promise.race([told, ...['SIGINT', 'SIGTERM'].map((signal) => once(process, signal))]);
+  await Promise.race([received, ...['SIGINT', 'SIGTERM'].map((signal) => once(process, signal))]);
 };
 
 // Undefined if the parent says `stop` first.
