@@ -81,7 +81,7 @@ export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatab
   const started = startOperator(settings, openDatabase).then((operator) => ({
     ...operator,
     handle: createRequestHandler(operator.service),
-    handleMetrics: createMetricsHandler(operator.service),
+    handleMetrics: createMetricsHandler(operator.service.metrics.text),
   }));
   let running: Awaited<typeof started> | undefined;
   let closing: Promise<void> | undefined;

@@ -8,6 +8,12 @@ export type Snapshot = readonly {
   readonly values?: readonly { readonly value: number }[];
 }[];
 
+/** Metrics in the Prometheus text format. */
+export interface MetricsText {
+  readonly text: string;
+  readonly contentType: string;
+}
+
 /** What a process needs to know to serve as one of the group. */
 export interface StartMessage {
   readonly type: 'start';
@@ -27,7 +33,7 @@ export type ToWorker =
   /** Answer the requests in progress, and end. */
   | { readonly type: 'stop' }
   | { readonly type: 'snapshot'; readonly id: number }
-  | { readonly type: 'metrics'; readonly id: number; readonly text: string; readonly contentType: string };
+  | ({ readonly type: 'metrics'; readonly id: number } & MetricsText);
 
 /** From a worker to the parent. */
 export type ToParent =

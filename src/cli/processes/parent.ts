@@ -7,6 +7,7 @@
  */
 
 import type { Worker } from 'node:cluster';
+import { createMetricsHandler } from '../../operator/http/router.ts';
 import type { Listening } from '../../operator/node.ts';
 import type { Io } from '../io.ts';
 import type { CredentialOutput } from '../operator-credentials.ts';
@@ -14,7 +15,6 @@ import { createLog } from '../operator-log.ts';
 import { openPort } from '../operator-ports.ts';
 import type { OperatorSettings } from '../operator-settings.ts';
 import { type Collector, createCollector } from './collector.ts';
-import { metricsHandlerOf } from './metrics-handler.ts';
 import { pause } from './pause.ts';
 import { createStarter, type GroupOptions } from './starter.ts';
 import { exitOf, sendTo } from './worker-handle.ts';
@@ -145,7 +145,7 @@ const openMetricsPort = async (
   collect: Collector,
 ): Promise<Listening | undefined> => {
   if (metricsPort === undefined) return undefined;
-  return openPort('--metrics-port', { fetch: metricsHandlerOf(collect.text) }, { port: metricsPort, host });
+  return openPort('--metrics-port', { fetch: createMetricsHandler(collect.text) }, { port: metricsPort, host });
 };
 
 /**

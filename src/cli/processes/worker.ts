@@ -6,13 +6,13 @@
 
 import cluster from 'node:cluster';
 import { once } from 'node:events';
+import { createMetricsHandler } from '../../operator/http/router.ts';
 import type { Operator } from '../../operator/index.ts';
 import type { Io } from '../io.ts';
 import type { CredentialOutput } from '../operator-credentials.ts';
 import { databaseFingerprint, type OperatorSettings, processCount } from '../operator-settings.ts';
 import { serve } from '../serve.ts';
-import type { Snapshot, StartMessage, ToParent, ToWorker } from './messages.ts';
-import { type MetricsText, metricsHandlerOf } from './metrics-handler.ts';
+import type { MetricsText, Snapshot, StartMessage, ToParent, ToWorker } from './messages.ts';
 import { pause } from './pause.ts';
 
 /** How long a new process waits for its memory of opt-outs before it takes the place of another one, ms. */
@@ -42,7 +42,7 @@ const createParentMetrics = () => {
       waiting.set(next, resolve);
       void send({ type: 'metrics', id: next++ });
     });
-  return metricsHandlerOf(ask);
+  return createMetricsHandler(ask);
 };
 
 // Answers /metrics with `handleMetrics`, which answers 404 to other paths, and those with the operator.
