@@ -122,7 +122,7 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
           `keys: expected no announced generation, got ${announced.generation}, which starts to encrypt at ${instant(announced.activatesAt)}; retire it to announce another`,
         );
       const live = liveGenerations(rows);
-      // The longest lifetime on any node. If no generation is live, the retired ones tell it.
+      // The longest lifetime on any node: that of the live generations, or of the retired ones if none is live.
       const longestMs = Math.max(...(live.length > 0 ? live : rows).map((row) => row.longestMs));
       return put(nextGeneration(rows, live.length > 0 ? now() + Math.round(inMs) : now(), longestMs));
     },

@@ -139,7 +139,7 @@ const serveInGroup = async (
     wrap,
     opensPortsLast: !isFirst,
   });
-  // With the requests that it has answered since the parent asked.
+  // It includes the requests that were answered after the parent's last question.
   await send({ type: 'snapshot', snapshot: await snapshotOf(operator!) });
 };
 
