@@ -19,6 +19,11 @@ const load = async <T>(location: string, name: string, importPackage: () => Prom
   }
 };
 
+/** PGlite, with its file system for Node. */
+export type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
+/** The package `pg`. */
+export type PgPackage = Awaited<ReturnType<typeof loadPg>>;
+
 /** Load PGlite with its file system for Node. */
 export function loadPGlite() {
   return load('a folder', '@electric-sql/pglite', async () => ({

@@ -17,9 +17,9 @@ import {
   choose,
   claimOf,
   claimOfRecord,
+  claimsToFollow,
   isDated,
   isMark,
-  newsIn,
   wireOf,
 } from './precedence.ts';
 import { type DropIn, identityOf, isStarted, knownNow, readClaims, type Started, type State } from './state.ts';
@@ -63,15 +63,15 @@ const keepAct = (dropIn: DropIn, { records }: Started, answer: Claim['answer'], 
 /** Apply to the session what its record does not contain yet; all at once, so that no logout comes in between. */
 const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly Claim[]): boolean => {
   const { considered } = dropIn;
-  const news = newsIn(choose(claims), records.view(), considered);
-  for (const claim of news) {
+  const toFollow = claimsToFollow(choose(claims), records.view(), considered);
+  for (const claim of toFollow) {
     const { answer, actAt } = claim;
     const { refreshToken } = answer as Partial<TokenSet>;
     considered.add(refreshToken);
     if (isDated(claim)) records.expectAct(refreshToken, actAt);
     void (answer === 'logout' ? session.clear() : session.setTokens(wireOf(claim) as TokenAnswer));
   }
-  return news.length > 0;
+  return toFollow.length > 0;
 };
 
 /**
@@ -86,11 +86,11 @@ export function followPlaces(dropIn: DropIn): boolean {
 
 /** Emit what has changed since the last time. */
 const announce = (dropIn: DropIn, state: Started): void => {
-  const { told: before, callbacks } = dropIn;
+  const { announced: before, callbacks } = dropIn;
   const { isInvalid } = state;
   const now = knownNow(dropIn);
   const events = eventsBetween(before, now);
-  dropIn.told = now;
+  dropIn.announced = now;
   state.isInvalid = false;
   const identity = identityOf(dropIn);
   // The legacy callbacks come first, as in the UID2 SDK.
@@ -197,6 +197,6 @@ export function disconnect(dropIn: DropIn): void {
 export function abort(dropIn: DropIn): void {
   if (isStarted(dropIn.state)) dropIn.state.session.close();
   dropIn.state = { name: 'closed' };
-  dropIn.told = undefined;
+  dropIn.announced = undefined;
   dropIn.endFirstRead();
 }

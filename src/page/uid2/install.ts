@@ -34,7 +34,7 @@ const checkOptions = (given: InitOptions): void => {
 const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions => {
   checkOptions(given);
   const { identity, callback, ...more } = given;
-  const { state, options: before, told, callbacks } = dropIn;
+  const { state, options: before, announced, callbacks } = dropIn;
   // Read own members only: on a page whose library parses a query into objects, a link may set `Object.prototype.baseUrl`.
   const options = { baseUrl: undefined, ...base, ...more };
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
@@ -47,7 +47,7 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   dropIn.options = options;
   update(dropIn);
   // As in the UID2 SDK, each call emits `InitCompleted`; the first one does so once the record is known.
-  if (told) callbacks.emit('InitCompleted', identityOf(dropIn));
+  if (announced) callbacks.emit('InitCompleted', identityOf(dropIn));
   if (callback) callbacks.addLegacy(callback);
   dropIn.places.writeOptions(options);
   return options;
@@ -96,7 +96,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     isLoginRequired: () => whenStarted(needsLogin),
     isIdentityAvailable: () => whenStarted(isAvailable),
     hasOptedOut: () => whenStarted(({ condition }) => condition === 'optedOut'),
-    isInitComplete: () => !!dropIn.told,
+    isInitComplete: () => !!dropIn.announced,
     disconnect: () => {
       bootstrap();
       disconnect(dropIn);
@@ -130,12 +130,12 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
     product,
     places,
     callbacks: createCallbacks(list, () => [
-      dropIn.told ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
+      dropIn.announced ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
       identityOf(dropIn),
     ]),
     options: places.earlier ?? {},
     state: { name: 'idle' },
-    told: undefined,
+    announced: undefined,
     considered: new Set(),
     firstRead,
     endFirstRead,

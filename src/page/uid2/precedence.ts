@@ -110,24 +110,24 @@ export function tokenTime({ newest, supplied }: Choice, now: number): number {
  * @param record      undefined: nothing is stored.
  * @param considered  refresh tokens that were supplied before: a cookie that cannot be erased is not adopted twice.
  */
-export function newsIn(
+export function claimsToFollow(
   { newest, supplied }: Choice,
   record: DatedRecord | undefined,
   considered: ReadonlySet<string | undefined>,
 ): Claim[] {
   // A record without a time was written by a session alone; no copy is known to be newer.
   const recordAt = record ? (record.actAt ?? AFTER_ALL_ACTS) : 0;
-  const news: Claim[] = [];
+  const toFollow: Claim[] = [];
   if (newest) {
     // An opt-out without a time is adopted once.
     const isNewer = newest.actAt > recordAt && (isDated(newest) || !record?.optedOut);
     // For the same login, the later set is the refreshed one.
     const isRefreshed = newest.actAt === recordAt && expiryOf(newest) > Number(record?.set?.expiresAt);
-    if (isNewer || isRefreshed) news.push(newest);
+    if (isNewer || isRefreshed) toFollow.push(newest);
   }
   // Behind an opt-out, a set waits until the service accepts it.
-  if (supplied && !considered.has(supplied.refreshToken)) news.push({ answer: supplied, actAt: AFTER_ALL_ACTS });
-  return news;
+  if (supplied && !considered.has(supplied.refreshToken)) toFollow.push({ answer: supplied, actAt: AFTER_ALL_ACTS });
+  return toFollow;
 }
 
 /**
