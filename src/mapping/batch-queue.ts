@@ -1,12 +1,12 @@
 /**
- * Hands out the batches of a source to the workers of a job, and those that were put aside once more.
+ * Hands out the batches of a source to the workers of a job, and once more those that a worker has put aside.
  */
 
 import { LOCK_POLL_MS } from './job.ts';
 import type { Stop } from './job-stop.ts';
 import type { Batch } from './source-batches.ts';
 
-/** Number of batches put aside from which no further one is read: memory stays bounded. */
+/** Most batches put aside. With so many, the source is not read on: memory stays bounded. */
 const MAX_ASIDE = 16;
 
 export interface BatchQueue {
@@ -14,7 +14,7 @@ export interface BatchQueue {
   next(): Promise<Batch | undefined>;
   /** Hand out a batch again after {@link LOCK_POLL_MS}. */
   putAside(batch: Batch): void;
-  /** End the job with the failure of the source, if it has failed; close the source otherwise. */
+  /** Close the source. If it has failed, the job fails with its error. */
   close(): void;
 }
 

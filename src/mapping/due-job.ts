@@ -41,7 +41,8 @@ export function mapDueRows(context: JobContext, selection: DueSelection, options
     if (options.onProgress)
       report.setTotal(await indexedTransaction(database, (queries) => countDueRows(queries, selection)));
     const runWorker = async (): Promise<void> => {
-      while (!stop.isStopped && (await mapBatch(running, selection))) {}
+      let hasRows = true;
+      while (hasRows && !stop.isStopped) hasRows = await mapBatch(running, selection);
     };
     const isRowLeft = () => indexedTransaction(database, (queries) => isDueRowLeft(queries, selection));
     for (;;) {

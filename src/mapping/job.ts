@@ -1,5 +1,5 @@
 /**
- * The frame of every job: its counts, its early stop, and its batches. `source-job.ts` maps a source, `due-job.ts` what is due.
+ * What all jobs have in common. `source-job.ts` maps a source, `due-job.ts` the due rows.
  *
  * A job works in batches. Lock, request and write of a batch are one transaction, so a job may be killed at any point: a row is
  * either unchanged or holds the whole answer of the service, and the database releases the locks at once.
@@ -29,7 +29,7 @@ export interface JobContext {
   readonly workers: number;
 }
 
-/** The options of a job, of which the signal is given. */
+/** The options of a job. There is always a signal. */
 export interface JobOptions extends Pick<DueOptions, 'onProgress' | 'onInvalid'> {
   readonly signal: AbortSignal;
 }

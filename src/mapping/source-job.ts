@@ -1,5 +1,5 @@
 /**
- * Maps a source: each batch of it is looked up, and what is not stored or is due is requested and written.
+ * Maps a source: looks up each batch, requests what is not stored or is due, and writes the answers.
  *
  * Nothing is stored before its answer. Several processes may map the same source at the same time: a batch that another process
  * has locked is put aside, and looked up again when the lock may be free.
@@ -9,6 +9,7 @@ import type { Dii, Source } from '../server/index.ts';
 import { type BatchQueue, createBatchQueue } from './batch-queue.ts';
 import { type JobContext, type JobOptions, type RunningJob, requestAndWrite, runJob, runWorkers } from './job.ts';
 import type { Key } from './key.ts';
+import type { AnsweredRow } from './mapping-request.ts';
 import { type Batch, batchesOf } from './source-batches.ts';
 import { inKeyOrder, lockBatch, lockNeeded, type RemapCondition } from './source-rows.ts';
 import { indexedTransaction } from './tables.ts';
@@ -23,7 +24,8 @@ export interface JobSource {
 
 /** What a transaction has done with the keys of a batch. */
 interface MappedKeys {
-  readonly rows: Awaited<ReturnType<typeof requestAndWrite>>;
+  readonly rows: readonly AnsweredRow[];
+  /** Number of keys that were requested. */
   readonly requested: number;
   readonly lockedElsewhere: readonly Key[];
 }
@@ -35,13 +37,11 @@ const mapKeys = (running: RunningJob, keys: readonly Key[], condition: RemapCond
     const { missing, rows: locked, lockedElsewhere } = await lockNeeded(queries, keys, condition);
     const requested = locked.length + missing.length;
     if (requested === 0 || running.stop.isStopped) return { rows: [], requested, lockedElsewhere };
-    return {
-      rows: await requestAndWrite(running, queries, { rows: locked, keys: missing }),
-      requested,
-      lockedElsewhere,
-    };
+    const rows = await requestAndWrite(running, queries, { rows: locked, keys: missing });
+    return { rows, requested, lockedElsewhere };
   });
 
+/** Map a batch, and put aside the keys that another transaction has locked. */
 const mapBatch = async (running: RunningJob, source: JobSource, batch: Batch, queue: BatchQueue): Promise<void> => {
   const { report, stop } = running;
   const { read, keys } = batch;
