@@ -7,7 +7,7 @@
 
 import { createDatedStore } from '../../session/dated-store.ts';
 import { createSession, type TokenAnswer } from '../../session/index.ts';
-import { addressFault, parseBaseUrl } from '../../token/checks.ts';
+import { addressFault, ownMembers, parseBaseUrl } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
 import { tryTo } from './places.ts';
@@ -186,7 +186,7 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
 export function disconnect(dropIn: DropIn): void {
   // The options of before `abort` name the cookie. Damaged ones of an earlier page are as none.
   if (!isStarted(dropIn.state)) tryTo(() => start(dropIn, dropIn.options));
-  if (!isStarted(dropIn.state)) start(dropIn, {});
+  if (!isStarted(dropIn.state)) start(dropIn, ownMembers({}));
   const state = dropIn.state as Started;
   keepAct(dropIn, state, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
   state.claims = state.claims.filter(isMark);

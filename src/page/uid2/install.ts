@@ -1,6 +1,6 @@
 /** The global `__uid2` or `__euid`: its methods, and how it takes its place on the page. */
 
-import { choiceFault, throwIf, typeFault } from '../../token/checks.ts';
+import { choiceFault, ownMembers, throwIf, typeFault } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
 import { expectedGot } from '../../token/errors.ts';
 import type { WireTokenSet } from '../../token/token-set.ts';
@@ -16,7 +16,7 @@ import type { Callback, InitOptions, Product, Uid2 } from './types.ts';
 const SHORTEST_RETRY_MS = 1_000;
 
 const checkOptions = (given: InitOptions): void => {
-  const { callback, refreshRetryPeriod: period = SHORTEST_RETRY_MS } = Object(given) as InitOptions;
+  const { callback, refreshRetryPeriod: period = SHORTEST_RETRY_MS } = ownMembers<InitOptions>(given);
   const fault =
     typeFault('init', 'object', given) ||
     (callback && typeFault('callback', 'function', callback)) ||
@@ -33,10 +33,9 @@ const checkOptions = (given: InitOptions): void => {
  */
 const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions => {
   checkOptions(given);
-  const { identity, callback, ...more } = given;
+  const { identity, callback, ...more } = ownMembers<InitOptions>(given);
   const { state, options: before, announced, callbacks } = dropIn;
-  // Read own members only: on a page whose library parses a query into objects, a link may set `Object.prototype.baseUrl`.
-  const options = { baseUrl: undefined, ...base, ...more };
+  const options = ownMembers<InitOptions>({ ...base, ...more });
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
   const needsStart =
     !isStarted(state) ||
@@ -133,7 +132,7 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
       dropIn.announced ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
       identityOf(dropIn),
     ]),
-    options: places.earlier ?? {},
+    options: ownMembers(places.earlier),
     state: { name: 'idle' },
     announced: undefined,
     considered: new Set(),

@@ -7,6 +7,7 @@
  */
 
 import type { DatedRecord } from '../../session/dated-store.ts';
+import { ownMembers } from '../../token/checks.ts';
 import type { Held } from '../../token/phase.ts';
 import { type Answer, parsePlainAnswer, type TokenSet, toWire } from '../../token/token-set.ts';
 import { type Found, tryTo } from './places.ts';
@@ -40,7 +41,7 @@ export function isMark({ answer }: Claim): boolean {
 
 /** Read what was found, or what a page supplies; undefined if it is malformed. */
 export function claimOf({ from, value }: Found): Claim | undefined {
-  const { status, tessera } = Object(value) as Identity;
+  const { status, tessera } = ownMembers<Identity>(value);
   // A server that says `logout` has no identity to name: nothing follows from it.
   const answer = status === 'logout' && tessera ? status : tryTo(() => parsePlainAnswer(value));
   const undated = from === 'page' ? Number.POSITIVE_INFINITY : AFTER_ALL_ACTS;
