@@ -86,11 +86,11 @@ export function followPlaces(dropIn: DropIn): boolean {
 
 /** Emit what has changed since the last time. */
 const announce = (dropIn: DropIn, state: Started): void => {
-  const { announced: before, callbacks } = dropIn;
+  const { reported: before, callbacks } = dropIn;
   const { isInvalid } = state;
   const now = knownNow(dropIn);
   const events = eventsBetween(before, now);
-  dropIn.announced = now;
+  dropIn.reported = now;
   state.isInvalid = false;
   const identity = identityOf(dropIn);
   // The legacy callbacks come first, as in the UID2 SDK.
@@ -197,6 +197,6 @@ export function disconnect(dropIn: DropIn): void {
 export function abort(dropIn: DropIn): void {
   if (isStarted(dropIn.state)) dropIn.state.session.close();
   dropIn.state = { name: 'closed' };
-  dropIn.announced = undefined;
+  dropIn.reported = undefined;
   dropIn.endFirstRead();
 }

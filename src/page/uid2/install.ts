@@ -34,7 +34,7 @@ const checkOptions = (given: InitOptions): void => {
 const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions => {
   checkOptions(given);
   const { identity, callback, ...more } = ownMembers<InitOptions>(given);
-  const { state, options: before, announced, callbacks } = dropIn;
+  const { state, options: before, reported, callbacks } = dropIn;
   const options = ownMembers<InitOptions>({ ...base, ...more });
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
   const needsStart =
@@ -46,7 +46,7 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   dropIn.options = options;
   update(dropIn);
   // As in the UID2 SDK, each call emits `InitCompleted`; the first one does so once the record is known.
-  if (announced) callbacks.emit('InitCompleted', identityOf(dropIn));
+  if (reported) callbacks.emit('InitCompleted', identityOf(dropIn));
   if (callback) callbacks.addLegacy(callback);
   dropIn.places.writeOptions(options);
   return options;
@@ -95,7 +95,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     isLoginRequired: () => whenStarted(needsLogin),
     isIdentityAvailable: () => whenStarted(isAvailable),
     hasOptedOut: () => whenStarted(({ condition }) => condition === 'optedOut'),
-    isInitComplete: () => !!dropIn.announced,
+    isInitComplete: () => !!dropIn.reported,
     disconnect: () => {
       bootstrap();
       disconnect(dropIn);
@@ -129,12 +129,12 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
     product,
     places,
     callbacks: createCallbacks(list, () => [
-      dropIn.announced ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
+      dropIn.reported ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
       identityOf(dropIn),
     ]),
     options: ownMembers(places.earlier),
     state: { name: 'idle' },
-    announced: undefined,
+    reported: undefined,
     considered: new Set(),
     firstRead,
     endFirstRead,
