@@ -200,9 +200,7 @@ test('reasons that are long words do not hold up the client', async () => {
 
 test('a message that is one long word is shown as removed', async () => {
   const message = 'x'.repeat(3000);
-  const { message: shown } = await rejectionOf(
-    clientOf(plain(400, { status: 'client_error', message })).generate(dii),
-  );
+  const { message: shown } = await rejectionOf(clientOf(plain(400, { status: 'client_error', message })).generate(dii));
   expect(shown).toMatch(/ answered 400: client_error: \[removed\]$/);
 });
 
