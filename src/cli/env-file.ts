@@ -23,7 +23,16 @@ export function exportLines(variables: Variables): string[] {
   return Object.entries(variables).map(([name, value]) => `export ${name}=${shellWord(value)}`);
 }
 
+// A pipe would be waited for, and a device cannot be replaced.
+const requireFile = async (path: string): Promise<void> => {
+  const found = await stat(path).catch(() => undefined);
+  if (!found || found.isFile()) return;
+  const got = found.isDirectory() ? 'a folder' : 'a device or a pipe';
+  throw new RangeError(`--env-file: could not write ${shownPath(path)}: expected a file, got ${got}`);
+};
+
 const readExisting = async (path: string): Promise<string> => {
+  await requireFile(path);
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
@@ -65,8 +74,6 @@ export async function writeEnvFile(path: string, variables: Variables): Promise<
   );
   const temporary = `${path}.${randomUUID()}`;
   try {
-    const found = await stat(path).catch(() => undefined);
-    if (found && !found.isFile()) throw Object.assign(new Error('no file'), { code: 'EISDIR' });
     await writeFile(temporary, `${[...kept, ...lines].join('\n')}\n`, { mode: 0o600 });
     await rename(temporary, path);
   } catch (error) {

@@ -10,6 +10,7 @@ import { createOperator, type Operator } from '../operator/index.ts';
 import type { Listening, listen } from '../operator/node.ts';
 import { isLoopback } from '../token/checks.ts';
 import { checkEnvFile } from './env-file.ts';
+import { withHangUp } from './hang-up.ts';
 import type { Io } from './io.ts';
 import { announceCredentials, type CredentialOutput } from './operator-credentials.ts';
 import { createLog } from './operator-log.ts';
@@ -135,18 +136,7 @@ export async function serve(
 /** Serve as the only process. SIGHUP changes nothing, except that the terminal of the process has closed: then it stops. */
 export async function serveAlone(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
   const log = createLog(settings, io);
-  let hangUp: (() => void) | undefined;
-  const hungUp = new Promise<void>((resolve) => {
-    hangUp = resolve;
-  });
-  const onHangUp = (): void => {
-    if (io.outIsTerminal) hangUp?.();
-    else log.warn({}, 'SIGHUP ignored: it replaces processes only with --processes; stop and start this one instead');
-  };
-  process.on('SIGHUP', onHangUp);
-  try {
-    await serve(settings, output, { ...io, stopped: () => Promise.race([io.stopped(), hungUp]) });
-  } finally {
-    process.off('SIGHUP', onHangUp);
-  }
+  const onSignal = (): void =>
+    log.warn({}, 'SIGHUP ignored: it replaces processes only with --processes; stop and start this one instead');
+  await withHangUp(io, onSignal, (own) => serve(settings, output, own));
 }

@@ -10,6 +10,7 @@
 
 import { chmod, mkdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PGlite } from '@electric-sql/pglite';
 import { TokenError } from '../token/index.ts';
 import { filesOf } from './database-folder.ts';
@@ -154,7 +155,10 @@ export async function openPGlite(folder: string): Promise<Database> {
   const queries = queriesOn(engine);
   const tracker = createOperationTracker();
   const run = <T>(operation: () => Promise<T>): Promise<T> =>
-    tracker.run(() => {
+    tracker.run(async () => {
+      // PGlite runs a statement within one turn of the event loop. Without this pause a loop of statements would let no other
+      // request, timer or signal in until it ends.
+      await nextTurn();
       if (lock.isHeld()) return operation();
       throw new TokenError('storage_failed', `database: another process has taken the folder ${folder}`);
     });

@@ -226,6 +226,21 @@ describe('the file of variables', () => {
     });
   });
 
+  test('that is none is refused before anything is started', async () => {
+    const pipe = join(folder, 'pipe');
+    await promisify(execFile)('mkfifo', [pipe]);
+    for (const [path, got] of [
+      ['/dev/null', 'a device or a pipe'],
+      [folder, 'a folder'],
+      [pipe, 'a device or a pipe'],
+    ] as const)
+      expect(await tessera(['operator', '--port', '0', '--env-file', path])).toMatchObject({
+        code: 2,
+        out: [],
+        err: `error: --env-file: could not write ${path}: expected a file, got ${got}`,
+      });
+  });
+
   test('lines for a shell quote what a shell would read otherwise', () => {
     expect(exportLines({ ONE: 'a+b/c==', TWO: "it's $HOME" })).toEqual([
       'export ONE=a+b/c==',

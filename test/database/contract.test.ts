@@ -95,6 +95,24 @@ describe.each(KINDS)('%s', (kind) => {
     expect(sum).toEqual({ n: 5000, all: (5000 * 5001) / 2 });
   });
 
+  test('lets the process do other work between statements, and between transactions', async () => {
+    const database = await start();
+    let turns = 0;
+    let counting = setImmediate(function count() {
+      turns++;
+      counting = setImmediate(count);
+    });
+    const turnsDuring = async (work: () => Promise<unknown>): Promise<number> => {
+      const before = turns;
+      for (let i = 0; i < 20; i++) await work();
+      return turns - before;
+    };
+    const statements = await turnsDuring(() => database.query('SELECT 1'));
+    const transactions = await turnsDuring(() => database.transaction(({ query }) => query('SELECT 1')));
+    clearImmediate(counting);
+    expect(Math.min(statements, transactions)).toBeGreaterThan(10);
+  });
+
   describe('a transaction', () => {
     const table = async (): Promise<Database> => {
       const database = await start();

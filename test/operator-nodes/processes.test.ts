@@ -264,6 +264,17 @@ test.each([
   await node.stop();
 });
 
+test.each(['one process', 'several processes'])('the end of the terminal ends %s', async (name) => {
+  const several = ['--database', await freshLocation('postgres'), '--processes', '2'];
+  const node = await startNode(name === 'one process' ? [] : several, {
+    ...GIVEN,
+    NODE_OPTIONS: "--import=data:text/javascript,Object.defineProperty(process.stdout,'isTTY',{value:true})",
+  });
+  const workers = await workersOf(node);
+  node.signal('SIGHUP');
+  await expect.poll(() => [node.pid, ...workers].filter(isAlive), WAIT).toEqual([]);
+});
+
 test('SIGHUP leaves a single process alone', async () => {
   const node = await startNode(['--log-level', 'warn']);
   node.signal('SIGHUP');

@@ -186,6 +186,24 @@ describe('what a terminal or a log would obey', () => {
   });
 });
 
+test('reasons that are long words do not hold up the client', async () => {
+  const list = Array.from({ length: 100 }, (_, at) => ({ email: `user${at}@example.com` }));
+  const reason = `${'a'.repeat(1999)} ${'b'.repeat(1000)}`;
+  const step = opened({ status: 'success', body: { email: list.map(() => ({ e: reason })) } });
+  for (let batch = 0; batch < 60; batch++) {
+    const results = await clientOf(step).mapIdentities(list).toArray();
+    expect(results).toMatchObject(list.map((given) => ({ dii: given, reason: 'a'.repeat(500) })));
+    // The time limit of the test is a timer. A search in the square of the length takes minutes.
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+}, 15_000);
+
+test('a message that is one long word is shown as removed', async () => {
+  const message = 'x'.repeat(3000);
+  const { message: shown } = await rejectionOf(clientOf(plain(400, { status: 'client_error', message })).generate(dii));
+  expect(shown).toMatch(/ answered 400: client_error: \[removed\]$/);
+});
+
 test('an answer as large as a batch may have is read', async () => {
   const list = Array.from({ length: 5000 }, (_, at) => ({ email: `user${at}@example.com` }));
   const id = toB64(new Uint8Array(33).fill(9));

@@ -3,12 +3,14 @@
  * `tessera operator --processes`: several processes behind one port, to use all cores. This process answers no request of the
  * service: it starts the others, replaces those that end, and adds up their metrics.
  *
- * SIGHUP replaces one process after the other: the new one listens before the old one stops. SIGINT and SIGTERM stop all.
+ * SIGHUP replaces one process after the other: the new one listens before the old one stops. SIGINT and SIGTERM stop all, and so
+ * does the end of the terminal.
  */
 
 import type { Worker } from 'node:cluster';
 import { createMetricsHandler } from '../../operator/http/router.ts';
 import type { Listening } from '../../operator/node.ts';
+import { withHangUp } from '../hang-up.ts';
 import type { Io } from '../io.ts';
 import type { CredentialOutput } from '../operator-credentials.ts';
 import { createLog } from '../operator-log.ts';
@@ -172,19 +174,19 @@ export async function runProcesses(
       .then(() => group.restart())
       .catch((error: Error) => group.log.error({ error: error.name }, 'the processes could not be replaced'));
   };
-  const stopped = io.stopped();
-  process.on('SIGHUP', restart);
-  try {
-    // First: a start that fails for a port in use has stored nothing.
-    metrics = await openMetricsPort(settings, group.collect);
-    const address = await Promise.race([group.start(), stopped]);
-    if (metrics && address) io.out(`metrics on ${metrics.url}/metrics`);
-    if (address) io.out(address);
-    endStart?.();
-    await stopped;
-  } finally {
-    process.off('SIGHUP', restart);
-    await group.stop();
-    await metrics?.close();
-  }
+  await withHangUp(io, restart, async (own) => {
+    const stopped = own.stopped();
+    try {
+      // First: a start that fails for a port in use has stored nothing.
+      metrics = await openMetricsPort(settings, group.collect);
+      const address = await Promise.race([group.start(), stopped]);
+      if (metrics && address) io.out(`metrics on ${metrics.url}/metrics`);
+      if (address) io.out(address);
+      endStart?.();
+      await stopped;
+    } finally {
+      await group.stop();
+      await metrics?.close();
+    }
+  });
 }
