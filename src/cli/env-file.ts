@@ -5,7 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { unreadable, unwritable } from './paths.ts';
+import { shownPath, unreadable, unwritable } from './paths.ts';
 
 /** Variables by name. */
 export type Variables = Readonly<Record<string, string>>;
