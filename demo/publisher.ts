@@ -3,6 +3,7 @@
  * and client secret never leave it.
  */
 
+import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { type Context, Hono } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
@@ -17,27 +18,7 @@ import { createWorld, type World } from './world.ts';
 /** The page that compares runtimes signs in readers of its own, who are not those of the other pages. */
 const COOKIES = { '/': 'demo_session', '/compare': 'demo_compare' };
 
-/** Files of the pages and of `dist/` that are served under their own name. */
-const OWN = [
-  'page.css',
-  'script-tag.js',
-  'world.js',
-  'common.js',
-  'dashboard.js',
-  'tab.js',
-  'compare.js',
-  'runtime.js',
-  'runtime-tessera.js',
-  'runtime-prebid.js',
-  'runtime-incumbent.js',
-  'prebid-page.js',
-  'consent-page.js',
-  'advertiser-page.js',
-  'operator-page.js',
-  'secure-signals-page.js',
-  'webview-app.js',
-  'webview-page.js',
-];
+/** Files of `dist/` that are served under their own name. */
 const BUILT = ['tessera.js', 'tessera.dev.js', 'tessera-noble.js', 'tessera-inspector.js'];
 const BUILT_MODULES = ['inspector', 'webview', 'prebid', 'consent', 'secure-signals'];
 
@@ -72,9 +53,13 @@ const inClone = (make: () => Promise<string>) => (): Promise<string> =>
     return `addEventListener('DOMContentLoaded', () => document.querySelector('main').prepend(${JSON.stringify(text)}));`;
   });
 
-/** Script path -> its text. */
+/** Path of a script or a style sheet -> its text: those of the pages, of `dist/`, and what is built on demand. */
 const scriptsOf = (incumbent: string | undefined): Record<string, () => Promise<string>> => ({
-  ...Object.fromEntries(OWN.map((name) => [`/${name}`, () => read(`./page/${name}`)])),
+  ...Object.fromEntries(
+    readdirSync(new URL('./page/', import.meta.url))
+      .filter((name) => /\.(?:js|css)$/.test(name))
+      .map((name) => [`/${name}`, () => read(`./page/${name}`)]),
+  ),
   ...Object.fromEntries(BUILT.map((name) => [`/${name}`, () => readFile(`${root}dist/${name}`, 'utf8')])),
   ...Object.fromEntries(
     BUILT_MODULES.map((name) => [`/${name}.js`, () => readFile(`${root}dist/page/${name}.js`, 'utf8')]),

@@ -5,38 +5,34 @@
 
 import { type Credentials, createOperator, type Operator } from '../src/operator/index.ts';
 import { memoryState } from '../src/operator/state/memory-state.ts';
+import { choiceFault, integerFault, throwIf } from '../src/token/checks.ts';
 
-/** Lifetimes by the time after which a token is refreshed. A token expires after three times as long. */
-export const LIFETIMES: Readonly<Record<string, number>> = {
-  '10 s': 10,
-  '1 min': 60,
-  '15 min': 900,
-  '1 h': 3600,
-  '1 day': 86_400,
-};
-
-/** Seconds of a life, by its name. */
-export const lifetimesOf = (name: string) => {
-  const refreshFrom = LIFETIMES[name] ?? 10;
-  return { refreshFrom, identityExpires: 3 * refreshFrom, refreshExpires: 12 * refreshFrom };
-};
+/** The lifetimes of an operator, s. */
+const lifetimesOf = ({ refreshSeconds: refreshFrom }: Setting) => ({
+  refreshFrom,
+  identityExpires: 3 * refreshFrom,
+  refreshExpires: 12 * refreshFrom,
+});
 
 /** What happens to a refresh instead of an answer of the operator. */
 export const FAULTS = ['none', 'offline', '503', '429', 'hang', 'malformed', 'wrong-key'] as const;
 export type Fault = (typeof FAULTS)[number];
 
+const STORAGE = ['works', 'refused', 'full'] as const;
+
 /** What the visitor has set. */
 export interface Setting {
   readonly fault: Fault;
-  readonly lifetime: string;
+  /** Age at which new tokens are refreshed, s. They expire after three times as long. */
+  readonly refreshSeconds: number;
   /** How far operator and pages are ahead of the real time, ms. */
   readonly shiftMs: number;
   /** By how much the clock of the pages is wrong, ms. */
   readonly skewMs: number;
-  readonly storage: 'works' | 'refused' | 'full';
+  readonly storage: (typeof STORAGE)[number];
 }
 
-const INITIAL: Setting = { fault: 'none', lifetime: '10 s', shiftMs: 0, skewMs: 0, storage: 'works' };
+const INITIAL: Setting = { fault: 'none', refreshSeconds: 10, shiftMs: 0, skewMs: 0, storage: 'works' };
 
 /** A request that reached the operator's address. */
 export interface LoggedRequest {
@@ -54,22 +50,24 @@ export type WorldEvent = { type: 'setting'; setting: Setting } | { type: 'reques
 
 const KEPT = 100;
 const MAX_SHIFT_MS = 400 * 86_400_000;
+const MAX_SKEW_MS = 86_400_000;
 const RETRY_AFTER_S = 20;
 
-/** Check a change of the setting; throws a TypeError that names what is wrong. */
+/** What is wrong with the value of a setting; undefined if nothing is. */
+const FAULT_OF: { readonly [name in keyof Setting]: (value: unknown) => string | undefined } = {
+  fault: (value) => choiceFault('fault', FAULTS, value),
+  refreshSeconds: (value) => integerFault('refreshSeconds', 1, 86_400, value),
+  shiftMs: (value) => integerFault('shiftMs', -MAX_SHIFT_MS, MAX_SHIFT_MS, value),
+  skewMs: (value) => integerFault('skewMs', -MAX_SKEW_MS, MAX_SKEW_MS, value),
+  storage: (value) => choiceFault('storage', STORAGE, value),
+};
+
+/** Check a change of the setting; throws a TypeError that names what is wrong. Members that are no settings are dropped. */
 export function parseSetting(given: unknown): Partial<Setting> {
-  const { fault, lifetime, shiftMs, skewMs, storage } = Object(given) as Record<string, unknown>;
-  const check = (name: string, isRight: boolean, value: unknown) => {
-    if (value !== undefined && !isRight) throw new TypeError(`setting: ${name} is not one of its values`);
-    return value === undefined ? {} : { [name]: value };
-  };
-  return {
-    ...check('fault', FAULTS.includes(fault as Fault), fault),
-    ...check('lifetime', Object.hasOwn(LIFETIMES, String(lifetime)), lifetime),
-    ...check('shiftMs', Number.isFinite(shiftMs) && Math.abs(shiftMs as number) <= MAX_SHIFT_MS, shiftMs),
-    ...check('skewMs', Number.isFinite(skewMs) && Math.abs(skewMs as number) <= 86_400_000, skewMs),
-    ...check('storage', ['works', 'refused', 'full'].includes(String(storage)), storage),
-  };
+  const values = Object(given) as Record<string, unknown>;
+  const changes = Object.entries(FAULT_OF).filter(([name]) => values[name] !== undefined);
+  for (const [name, faultOf] of changes) throwIf(faultOf(values[name]));
+  return Object.fromEntries(changes.map(([name]) => [name, values[name]]));
 }
 
 /** Who sent a request, by the path of its page; pages of the demo send their whole address as the referrer. */
@@ -90,7 +88,7 @@ export function createWorld() {
   const { participants } = createOperator({ rootSecret, roles: ['GENERATOR', 'MAPPER', 'OPTOUT'] });
   const credentials: Credentials = participants[0]!;
   const start = (): Operator =>
-    createOperator({ ...lifetimesOf(setting.lifetime), participants: [credentials], rootSecret, state, now });
+    createOperator({ ...lifetimesOf(setting), participants: [credentials], rootSecret, state, now });
   let operator = start();
   const listeners = new Set<(event: WorldEvent) => void>();
   const log: LoggedRequest[] = [];
@@ -100,9 +98,9 @@ export function createWorld() {
   };
 
   const change = (changes: Partial<Setting>) => {
-    const { lifetime } = setting;
+    const { refreshSeconds } = setting;
     setting = { ...setting, ...changes };
-    if (setting.lifetime !== lifetime) operator = start();
+    if (setting.refreshSeconds !== refreshSeconds) operator = start();
     emit({ type: 'setting', setting });
   };
   const restart = () => {
@@ -144,7 +142,7 @@ export function createWorld() {
     },
     setting: () => setting,
     log: (): readonly LoggedRequest[] => log,
-    /** Be told of each change and request; returns the unsubscribe function. */
+    /** Listen to each change of the setting and each request; returns the unsubscribe function. */
     on: (listener: (event: WorldEvent) => void) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);

@@ -1,24 +1,11 @@
 // The comparison: one frame for each runtime, the same reader and the same fault for all of them.
 
 import { $, newReader, post } from '/common.js';
+import { change, done, followEvents } from '/faults.js';
 
 const NAMES = { 'compare/tessera': 'Tessera', 'compare/prebid': 'Prebid', 'compare/incumbent': 'UID2 JavaScript SDK' };
 const hasIncumbent = $('runtimes').dataset.incumbent === 'yes';
 $('missing').hidden = hasIncumbent;
-
-const done = (text) => {
-  $('done').textContent = text;
-};
-const change = (next) => post('/demo/setting', next).catch(({ message }) => done(message));
-const { setting } = window.demoWorld;
-const showSetting = () => {
-  for (const input of document.querySelectorAll('#faults input'))
-    input.checked = String(setting[input.name]) === input.value;
-};
-$('faults').onchange = ({ target }) =>
-  change({ [target.name]: target.name === 'skewMs' ? Number(target.value) : target.value });
-for (const button of document.querySelectorAll('[data-travel]'))
-  button.onclick = () => change({ shiftMs: setting.shiftMs + Number(button.dataset.travel) });
 
 /** Requests by runtime since this page was opened. */
 const counts = {};
@@ -37,16 +24,11 @@ const showCounts = () => {
   $('no-requests').hidden = Object.keys(counts).length > 0;
 };
 const openedAt = Date.now() - 1000;
-new EventSource('/demo/events').onmessage = ({ data }) => {
-  const { type, setting: next, request } = JSON.parse(data);
-  if (type === 'request' && NAMES[request.from] && request.at >= openedAt) {
-    counts[request.from] = (counts[request.from] ?? 0) + 1;
-    showCounts();
-  }
-  if (type !== 'setting') return;
-  window.demoWorld.spread(next);
-  showSetting();
-};
+followEvents(({ from, at }) => {
+  if (!NAMES[from] || at < openedAt) return;
+  counts[from] = (counts[from] ?? 0) + 1;
+  showCounts();
+});
 
 /** Sign a new reader of this page in, and open the frames. */
 const begin = async () => {
@@ -64,7 +46,6 @@ $('again').onclick = () => {
   indexedDB.deleteDatabase('compare');
   begin().catch(({ message }) => done(message));
 };
-showSetting();
 showCounts();
 localStorage.clear();
 indexedDB.deleteDatabase('compare').onblocked = () => {};

@@ -1,6 +1,7 @@
 // The dashboard: a publisher's page with a session and its Inspector, and the controls of clock, storage and operator.
 
 import { $, formatTime, operator, post, provide, showReader, showToken } from '/common.js';
+import { done, followEvents, travel } from '/faults.js';
 import '/inspector.js';
 
 // region session
@@ -41,9 +42,6 @@ function show() {
   $('facts').replaceChildren(...parts);
 }
 
-const done = (text) => {
-  $('done').textContent = text;
-};
 const attempt = async (work) => {
   try {
     await work();
@@ -52,20 +50,9 @@ const attempt = async (work) => {
   }
 };
 
-const { setting } = window.demoWorld;
-const change = (next) => attempt(() => post('/demo/setting', next));
-
-/** Show the setting, also after a reload. */
-const showSetting = () => {
-  for (const input of document.querySelectorAll('#faults input'))
-    input.checked = String(setting[input.name]) === input.value;
-};
-$('faults').onchange = ({ target }) => {
-  change({ [target.name]: target.name === 'skewMs' ? Number(target.value) : target.value });
-  if (target.name === 'lifetime') done('Applies from the next token.');
-};
-
-const travel = (ms) => change({ shiftMs: setting.shiftMs + Math.round(ms) });
+$('faults').addEventListener('change', ({ target }) => {
+  if (target.name === 'refreshSeconds') done('Applies from the next token.');
+});
 /** Travel to just after an instant in the service's time. */
 const travelTo = (instant, what) => {
   if (instant === undefined) return done('There is no token: sign in first.');
@@ -74,8 +61,6 @@ const travelTo = (instant, what) => {
   if (ms > 0) travel(ms);
   done(ms > 0 ? `Travelled past ${what}.` : `The clock is already past ${what}.`);
 };
-for (const button of document.querySelectorAll('[data-travel]'))
-  button.onclick = () => travel(Number(button.dataset.travel));
 $('expire').onclick = () => travelTo(session.state.expiresAt, 'the expiry of the token');
 $('end').onclick = () => travelTo(session.state.endsAt, 'the expiry of the refresh token');
 $('refresh').onclick = () =>
@@ -113,15 +98,7 @@ const showRequest = ({ at, from, path, status, ms }) => {
   if ($('requests').rows.length > 12) $('requests').deleteRow(-1);
   $('no-requests').hidden = true;
 };
-const events = new EventSource('/demo/events');
-events.onopen = () => {
+// The server sends all requests again to a new connection.
+followEvents(showRequest).onopen = () => {
   $('requests').textContent = '';
 };
-events.onmessage = ({ data }) => {
-  const { type, setting: next, request } = JSON.parse(data);
-  if (type === 'request') showRequest(request);
-  if (type !== 'setting') return;
-  window.demoWorld.spread(next);
-  showSetting();
-};
-showSetting();

@@ -5,7 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { reasonOf, shownPath, unwritable } from './paths.ts';
+import { unreadable, unwritable } from './paths.ts';
 
 /** Variables by name. */
 export type Variables = Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ const readExisting = async (path: string): Promise<string> => {
     return await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw new RangeError(`--env-file: could not read ${shownPath(path)}: ${reasonOf(error)}`);
+    throw unreadable(path, error, '--env-file');
   }
 };
 

@@ -6,7 +6,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Io } from './io.ts';
-import { parseJson, shownPath, unreadable } from './paths.ts';
+import { shownPath, unreadable } from './paths.ts';
 
 /** Highest number of characters of a row, or of a whole small file. */
 export const MAX_CHARACTERS = 65_536;
@@ -91,19 +91,4 @@ export async function openInput(file: string, io: Io, signal?: AbortSignal): Pro
     },
     pieces: pieces(),
   };
-}
-
-/**
- * Read and parse the JSON in `file`.
- *
- * @throws {RangeError} if it cannot be read, is too long, or is not JSON.
- */
-export async function readJson(file: string, io: Io): Promise<unknown> {
-  let text = '';
-  for await (const piece of (await openInput(file, io)).pieces) {
-    text += piece;
-    if (text.length > MAX_CHARACTERS)
-      throw new RangeError(`${shownPath(file)}: expected a token set, got more than ${MAX_CHARACTERS} characters`);
-  }
-  return parseJson(text, file);
 }

@@ -3,13 +3,11 @@
  */
 
 import { Command } from 'commander';
-import { isTokenError, parseAnswer, phaseOf, type TokenSet } from '../token/index.ts';
-import { readJson } from './input.ts';
+import { phaseOf, type TokenSet } from '../token/index.ts';
 import type { Io } from './io.ts';
-import { shownPath } from './paths.ts';
 import { formatDuration } from './progress.ts';
-import { warnIfReadableByOthers } from './secret-file.ts';
 import { coloursOf, listed } from './style.ts';
+import { readAnswer } from './token-file.ts';
 
 // The first character of an advertising token tells scope and type, the second its version (docs/protocol.md, "Tokens").
 const KINDS: Readonly<Record<string, string>> = {
@@ -82,18 +80,12 @@ export function inspectCommand(io: Io): Command {
     .argument('<file>', 'a token set as printed by generate; - for standard input')
     .option('--json', 'print one JSON object')
     .action(async (file: string, { json }: { json?: boolean }) => {
-      await warnIfReadableByOthers(file, io);
-      const content = await readJson(file, io);
+      const answer = await readAnswer(file, io);
+      if (answer === 'optout')
+        return io.out(json ? '{"status":"optout"}' : 'opted out: the answer for a user who has opted out, no tokens');
       const now = Date.now();
-      try {
-        const answer = parseAnswer(content);
-        if (answer === 'optout')
-          return io.out(json ? '{"status":"optout"}' : 'opted out: the answer for a user who has opted out, no tokens');
-        const found = inspectSet(answer, now);
-        if (json) io.out(JSON.stringify(found));
-        else printSet(found, now, io);
-      } catch (error) {
-        throw isTokenError(error) ? new RangeError(`${shownPath(file)}: ${error.message}`) : error;
-      }
+      const found = inspectSet(answer, now);
+      if (json) io.out(JSON.stringify(found));
+      else printSet(found, now, io);
     });
 }

@@ -5,7 +5,6 @@
 import { Command } from 'commander';
 import type { KeyGeneration } from '../operator/index.ts';
 import type { Io } from './io.ts';
-import { parseNumber } from './operator.ts';
 import {
   addDatabaseOptions,
   administer,
@@ -13,6 +12,7 @@ import {
   type OperatorDatabaseOptions,
   printRows,
 } from './operator-database.ts';
+import { parseNumber } from './option-values.ts';
 
 const DAY_SECONDS = 86_400;
 // Libraries of bidders read the keys about once an hour.

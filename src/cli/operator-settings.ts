@@ -38,37 +38,47 @@ export interface OperatorCommandOptions extends OperatorSettings {
 /** Set in the environment of a process of `--processes`, so that its command line serves instead of starting processes. */
 export const WORKER_VARIABLE = 'TESSERA_WORKER';
 
-// A misspelt name is an error.
-const CONFIG_NAMES = [
-  'port',
-  'host',
-  'metricsPort',
-  'trustProxy',
-  'rootSecretFile',
-  'processes',
-  'database',
-  'logLevel',
-  'participants',
-  'apiKey',
-  'clientSecret',
-  'siteId',
-  'roles',
-  'rootSecret',
-  'storeRootSecret',
-  'environment',
-  'scope',
-  'identityExpires',
-  'refreshFrom',
-  'refreshExpires',
-  'rotationPeriod',
-  'rateLimit',
-  'anonymousRateLimit',
-  'publicMetrics',
-  'maxBatchSize',
-  'keyGeneration',
-  'keyRotation',
-  'sharing',
-] as const satisfies (keyof OperatorSettings)[];
+// The settings that this command uses itself. The types keep both lists complete.
+const COMMAND_NAMES = {
+  port: true,
+  host: true,
+  metricsPort: true,
+  trustProxy: true,
+  rootSecretFile: true,
+  processes: true,
+  logLevel: true,
+} satisfies Record<Exclude<keyof OperatorSettings, keyof OperatorOptions>, true>;
+
+// The members of the file: a misspelt one is an error.
+const CONFIG_NAMES = {
+  ...COMMAND_NAMES,
+  database: true,
+  participants: true,
+  apiKey: true,
+  clientSecret: true,
+  siteId: true,
+  roles: true,
+  rootSecret: true,
+  storeRootSecret: true,
+  environment: true,
+  scope: true,
+  identityExpires: true,
+  refreshFrom: true,
+  refreshExpires: true,
+  rotationPeriod: true,
+  rateLimit: true,
+  anonymousRateLimit: true,
+  publicMetrics: true,
+  maxBatchSize: true,
+  keyGeneration: true,
+  keyRotation: true,
+  sharing: true,
+} satisfies Record<Exclude<keyof OperatorSettings, 'keepStoredParticipant'>, true>;
+
+/** Return the settings that `createOperator` takes. */
+export function operatorOptions(settings: OperatorSettings): Omit<OperatorSettings, keyof typeof COMMAND_NAMES> {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => !Object.hasOwn(COMMAND_NAMES, name)));
+}
 
 // Members of the file that hold secrets; the URL of a database may hold a password.
 const SECRET_NAMES = ['participants', 'apiKey', 'clientSecret', 'rootSecret', 'database'];
@@ -157,8 +167,10 @@ const readConfig = async (file: string | undefined, io: Io): Promise<OperatorSet
   if (kind !== 'object') throw new TypeError(`--config: expected a JSON object, got ${kind}`);
   const settings = config as OperatorSettings;
   for (const name of Object.keys(settings))
-    if (!(CONFIG_NAMES as readonly string[]).includes(name))
-      throw new RangeError(`--config: expected one of ${CONFIG_NAMES.join(', ')}, got ${JSON.stringify(name)}`);
+    if (!Object.hasOwn(CONFIG_NAMES, name))
+      throw new RangeError(
+        `--config: expected one of ${Object.keys(CONFIG_NAMES).join(', ')}, got ${JSON.stringify(name)}`,
+      );
   if (SECRET_NAMES.some((name) => name in settings)) await warnIfReadableByOthers(file, io, '--config');
   const { port, metricsPort, logLevel } = settings;
   const fault =

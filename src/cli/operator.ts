@@ -3,7 +3,7 @@
  * The command `operator`: its options. `serve.ts`, which runs it, is loaded on demand.
  */
 
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { withFlagNames } from './flag-names.ts';
 import type { Io } from './io.ts';
 import type { CredentialOutput } from './operator-credentials.ts';
@@ -14,16 +14,9 @@ import {
   processCount,
   WORKER_VARIABLE,
 } from './operator-settings.ts';
+import { parseNumber, parseRoles } from './option-values.ts';
 
-/** Parse a number. */
-export const parseNumber = (text: string): number => {
-  const value = Number(text);
-  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('expected a number');
-  return value;
-};
 const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? 'auto' : parseNumber(text));
-/** Parse a list of roles. */
-export const parseRoles = (text: string): string[] => text.split(',').map((role) => role.trim().toUpperCase());
 
 const optionNames = ({ options }: Command): string[] => options.map((option) => option.attributeName());
 

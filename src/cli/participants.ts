@@ -9,7 +9,6 @@ import { Command } from 'commander';
 import type { GivenCredentials, ListedParticipant, Role } from '../operator/index.ts';
 import { exportLines } from './env-file.ts';
 import type { Io } from './io.ts';
-import { parseNumber, parseRoles } from './operator.ts';
 import {
   addDatabaseOptions,
   administer,
@@ -17,6 +16,7 @@ import {
   type OperatorDatabaseOptions,
   printRows,
 } from './operator-database.ts';
+import { parseNumber, parseRoles } from './option-values.ts';
 import { warnAboutSecret } from './service-options.ts';
 
 // Enough to be unique: the whole hash is longer than a line.

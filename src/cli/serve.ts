@@ -14,7 +14,7 @@ import type { Io } from './io.ts';
 import { announceCredentials, type CredentialOutput } from './operator-credentials.ts';
 import { createLog } from './operator-log.ts';
 import { openPort } from './operator-ports.ts';
-import type { OperatorSettings } from './operator-settings.ts';
+import { type OperatorSettings, operatorOptions } from './operator-settings.ts';
 
 type Handler = Parameters<typeof listen>[0];
 
@@ -43,13 +43,6 @@ const warnAboutMemory = ({ rootSecret }: OperatorSettings, { err }: Io): void =>
     );
   err('warning: opt-outs are kept in memory and end with this process');
 };
-
-// What this process reads itself; the operator gets the others.
-const OWN = ['port', 'host', 'metricsPort', 'trustProxy', 'logLevel', 'rootSecretFile', 'processes'] as const;
-const OWN_NAMES: ReadonlySet<string> = new Set(OWN);
-
-const operatorOptions = (settings: OperatorSettings): Omit<OperatorSettings, (typeof OWN)[number]> =>
-  Object.fromEntries(Object.entries(settings).filter(([name]) => !OWN_NAMES.has(name)));
 
 const unavailable: Handler = { fetch: async () => new Response(null, { status: 503 }) };
 

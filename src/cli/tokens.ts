@@ -5,13 +5,11 @@
 import { type Command, CommanderError } from 'commander';
 import { answerOf, type Refreshable } from '../server/index.ts';
 import { fromB64 } from '../token/bytes.ts';
-import { isTokenError, parseAnswer } from '../token/index.ts';
 import { addDiiOptions, type DiiOptions, readDii } from './dii-options.ts';
-import { readJson } from './input.ts';
 import type { Io } from './io.ts';
 import { shownPath } from './paths.ts';
-import { warnIfReadableByOthers } from './secret-file.ts';
 import { clientOf, print, type ServiceOptions, serviceCommand, warnAboutSecret } from './service-options.ts';
+import { readAnswer } from './token-file.ts';
 
 const JSON_HELP = 'print the JSON on one line';
 
@@ -70,13 +68,8 @@ const readRefreshable = async (argument: string, key: string | undefined, io: Io
     warnAboutSecret('--response-key', io);
     return { refreshToken: argument, responseKeyB64: checkResponseKey(key) };
   }
-  try {
-    await warnIfReadableByOthers(argument, io);
-    const answer = parseAnswer(await readJson(argument, io));
-    if (answer !== 'optout') return answer;
-  } catch (e) {
-    throw isTokenError(e) ? new RangeError(`${shownPath(argument)}: ${e.message}`) : e;
-  }
+  const answer = await readAnswer(argument, io);
+  if (answer !== 'optout') return answer;
   throw new RangeError(`${shownPath(argument)}: expected a token set, got the answer for an opted-out user`);
 };
 

@@ -10,9 +10,7 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { loadPGlite } from './packages.ts';
-
-type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
+import type { PGlitePackage } from './packages.ts';
 
 /** An open file of Emscripten's NODEFS. `nfd` is the descriptor in Node; folders have none. */
 interface Stream {

@@ -4,6 +4,11 @@
 
 import { TokenError } from '../token/index.ts';
 
+/** PGlite, with its file system for Node. */
+export type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
+/** The package `pg`. */
+export type PgPackage = Awaited<ReturnType<typeof loadPg>>;
+
 /** The error for a failed import of an engine's package. */
 const importError = (error: unknown, location: string, name: string): unknown => {
   const { code, message } = error as NodeJS.ErrnoException;

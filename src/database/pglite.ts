@@ -16,9 +16,9 @@ import { filesOf } from './database-folder.ts';
 import { durableOptions, syncFolder } from './durable-files.ts';
 import { storageError } from './engine-errors.ts';
 import { stopAfterPanic } from './engine-stop.ts';
-import { lockFolder } from './folder-lock.ts';
+import { type FolderLock, lockFolder } from './folder-lock.ts';
 import { createOperationTracker } from './operation-tracker.ts';
-import { loadPGlite } from './packages.ts';
+import { loadPGlite, type PGlitePackage } from './packages.ts';
 import { createQueries } from './queries.ts';
 import { guardTransaction } from './transaction-guard.ts';
 import type { Database, Queries } from './types.ts';
@@ -42,9 +42,6 @@ const NO_SPACE = /no space left|quota exceeded/i;
 const WASI_ENOSPC = 51;
 // A new database has 40 MB. On a disk that gets full while it is created, PGlite runs in an endless loop.
 const MIN_FREE_BYTES = 64e6;
-
-type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
-type FolderLock = Awaited<ReturnType<typeof lockFolder>>;
 
 const noSpace = (files: string, found: string): TokenError =>
   new TokenError('storage_failed', `database: no space left on the device of ${files}: ${found}`);

@@ -9,8 +9,9 @@ import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
 import { isTokenError, type TokenError } from '../token/index.ts';
 import { storageError } from './engine-errors.ts';
 import { createOperationTracker } from './operation-tracker.ts';
-import { loadPg } from './packages.ts';
+import { loadPg, type PgPackage } from './packages.ts';
 import { tlsOptions, withTlsRemedy } from './postgres-tls.ts';
+import { createTypeParser } from './postgres-types.ts';
 import { createQueries } from './queries.ts';
 import { guardTransaction } from './transaction-guard.ts';
 import type { Database, DatabaseOptions, Queries, Subscription } from './types.ts';
@@ -25,33 +26,6 @@ const MAX_LIFETIME_SECONDS = 60;
 const KEEP_ALIVE_DELAY_MS = 10_000;
 const QUERY_MARGIN_MS = 1000;
 const CLOSE_TIMEOUT_MS = 1000;
-
-// OIDs of types in PostgreSQL.
-const INT8 = 20;
-const INT8_ARRAY = 1016;
-const BYTEA = 17;
-const BYTEA_ARRAY = 1001;
-
-type Pg = Awaited<ReturnType<typeof loadPg>>;
-type GetTypeParser = Pg['types']['getTypeParser'];
-
-const plainBytes = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-
-// Parsers for the types that `pg` does not convert as `types.ts` says; its own for all others.
-const createTypeParser = (types: Pg['types']): GetTypeParser => {
-  const parserOf = (type: number, format?: 'text') =>
-    types.getTypeParser(type as Parameters<GetTypeParser>[0], format) as unknown;
-  const parseBytes = parserOf(BYTEA) as (text: string) => Uint8Array;
-  const parseArray = parserOf(INT8_ARRAY) as (text: string) => (string | null)[];
-  const parseByteArray = parserOf(BYTEA_ARRAY) as (text: string) => (Uint8Array | null)[];
-  const parsers = new Map<number, (text: string) => unknown>([
-    [INT8, Number],
-    [INT8_ARRAY, (text) => parseArray(text).map((item) => (item === null ? null : Number(item)))],
-    [BYTEA, (text) => plainBytes(parseBytes(text))],
-    [BYTEA_ARRAY, (text) => parseByteArray(text).map((item) => item && plainBytes(item))],
-  ]);
-  return ((type: number, format?: 'text') => parsers.get(type) ?? parserOf(type, format)) as GetTypeParser;
-};
 
 // The types of `pg` lack this member.
 const streamOf = (client: Client): { destroy(): void } =>
@@ -71,7 +45,7 @@ const connect = async (pool: Pool): Promise<PoolClient> => {
 };
 
 // What the pool and a connection of its own have in common.
-const connectionConfig = (url: string, { types }: Pg, { statementTimeoutMs }: DatabaseOptions) => ({
+const connectionConfig = (url: string, { types }: PgPackage, { statementTimeoutMs }: DatabaseOptions) => ({
   connectionString: url,
   ...tlsOptions(url),
   application_name: 'tessera',
@@ -88,7 +62,7 @@ const connectionConfig = (url: string, { types }: Pg, { statementTimeoutMs }: Da
 
 // `pg` keeps the connection open if it cannot answer the server's request for a password. It would keep the process alive until
 // the server ends it, a minute later. The pool calls `connect` and `end` with a callback.
-const createClosingClient = (pg: Pg) =>
+const createClosingClient = (pg: PgPackage) =>
   function ClosingClient(config: ClientConfig): Client {
     const client = new pg.Client(config);
     const connectClient = client.connect.bind(client) as (done: (error: Error | null) => void) => void;

@@ -1,7 +1,7 @@
 /**
  * Stored mappings: connects database, client and clock, and offers the methods.
  *
- * Each method is one function of another file: `job.ts` maps, `rotated-buckets.ts` marks mappings of rotated buckets,
+ * Each method is one function of another file: `source-job.ts` and `due-job.ts` map, `rotated-buckets.ts` marks mappings of rotated buckets,
  * `opt-outs.ts` checks opt-outs, `stored-rows.ts` reads and deletes.
  */
 
@@ -10,21 +10,22 @@ import { createOperationTracker, type Database, migrate, type OperationTracker }
 import { checkSource } from '../server/checks.ts';
 import type { Dii, Source } from '../server/index.ts';
 import { TokenError } from '../token/index.ts';
-import { type Job, runJob } from './job.ts';
-import type { RowSelection } from './job-rows.ts';
+import { mapDueRows } from './due-job.ts';
+import type { JobContext } from './job.ts';
 import { keyOf } from './key.ts';
 import { createMappingRequest } from './mapping-request.ts';
 import { checkOptOuts } from './opt-outs.ts';
 import { type MappingSettings, settingsOf } from './options.ts';
 import { markRotatedBuckets } from './rotated-buckets.ts';
 import { createServiceClock, type ServiceClock } from './service-clock.ts';
+import { mapSource } from './source-job.ts';
 import { counts, find, forget, forgetAll, pages, vacuumIfNeeded } from './stored-rows.ts';
 import { TABLES } from './tables.ts';
 import type { DueOptions, MapOptions, Mappings, MappingsOptions, Summary } from './types.ts';
 
 const openTables = async ({ database: given, workers }: MappingSettings): Promise<Database> => {
-  // One connection for each worker, one for the source, one for other calls during a job.
-  const database = typeof given === 'string' ? await openDatabase(given, { connections: workers + 2 }) : given;
+  // One connection for each worker, one for other calls during a job.
+  const database = typeof given === 'string' ? await openDatabase(given, { connections: workers + 1 }) : given;
   try {
     await migrate(database, TABLES);
     return database;
@@ -37,15 +38,15 @@ const openTables = async ({ database: given, workers }: MappingSettings): Promis
 // The jobs of a store, without their tracking. Each first marks the mappings whose salt bucket has rotated.
 const createJobs = (database: Database, settings: MappingSettings, clock: ServiceClock) => {
   const { client, version, bucketMarginMs: marginMs, workers } = settings;
-  const context = { database, requestMappings: createMappingRequest(client, version, clock), workers };
+  const context: JobContext = { database, requestMappings: createMappingRequest(client, version, clock), workers };
 
   const checkBuckets = async (signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted();
     if (version === 2) await markRotatedBuckets({ database, client, clock, marginMs, signal });
   };
 
-  const runAndVacuum = async (job: Job): Promise<Summary> => {
-    const summary = await runJob(context, job);
+  const thenVacuum = async (job: Promise<Summary>): Promise<Summary> => {
+    const summary = await job;
     await vacuumIfNeeded(database);
     return summary;
   };
@@ -55,15 +56,12 @@ const createJobs = (database: Database, settings: MappingSettings, clock: Servic
       checkSource('source', items);
       await checkBuckets(signal);
       const startedAt = clock.mark();
-      // Read at each use: the first answer corrects the time.
       const remapCondition = () => ({ dueAt: startedAt(), answeredBefore: startedAt(), version });
-      const source = { items, remapCondition };
-      return runAndVacuum({ ...options, signal, source, selection: { kind: 'requested' } });
+      return thenVacuum(mapSource(context, { items, remapCondition }, { ...options, signal }));
     },
     mapDue: async (options: DueOptions, signal: AbortSignal): Promise<Summary> => {
       await checkBuckets(signal);
-      const selection: RowSelection = { kind: 'due', until: clock.mark(), version };
-      return runAndVacuum({ ...options, signal, selection });
+      return thenVacuum(mapDueRows(context, { until: clock.mark(), version }, { ...options, signal }));
     },
   };
 };

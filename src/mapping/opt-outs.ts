@@ -4,12 +4,10 @@
 
 import type { Database } from '../database/index.ts';
 import { sleep } from '../server/retry.ts';
+import { LOCK_POLL_MS } from './job.ts';
 import type { ServiceClock } from './service-clock.ts';
 import { counts, pages, removeOptedOut } from './stored-rows.ts';
 import type { Mapping, MappingClient, Mappings, Summary } from './types.ts';
-
-/** Time between two attempts to lock rows that another process has locked, ms. */
-const LOCK_POLL_MS = 1_000;
 
 type Options = NonNullable<Parameters<Mappings['checkOptOuts']>[0]>;
 

@@ -8,18 +8,23 @@ import type { Dii, Source } from '../server/index.ts';
 import { type Key, keyOf } from './key.ts';
 import type { Invalid } from './types.ts';
 
-/** Number of keys in one statement. */
-export const BATCH_SIZE = 5_000;
-
 /** Time after which an incomplete batch is passed on, ms. */
 const FILL_TIMEOUT_MS = 1_000;
 
-/** The number of items read since the previous batch, and the keys of the valid ones. */
+/** The number of items read since the previous batch, and the keys of the valid ones. It may be empty. */
 export interface Batch {
   readonly read: number;
   readonly keys: readonly Key[];
-  /** Whether the source did not fill the batch in time. It may be empty. */
-  readonly isEarly: boolean;
+}
+
+/** How to read a source. */
+export interface ReadOptions {
+  /** Number of items in a batch. */
+  readonly size: number;
+  /** Called for each invalid item, in order; a promise is awaited. */
+  onInvalid(found: Invalid): void | Promise<void>;
+  /** Read when an item arrives: if the job has stopped, that item is dropped and reading ends. */
+  readonly stop: { readonly isStopped: boolean };
 }
 
 const keyAt = (dii: Dii, index: number): Key | undefined => {
@@ -48,16 +53,13 @@ const startTimer = (): { readonly elapsed: Promise<void>; clear(): void } => {
 };
 
 /**
- * Read a source in batches of {@link BATCH_SIZE} items, or fewer if it is slow.
+ * Read a source in batches of `size` items, or fewer if it is slow.
  *
- * @param onInvalid  called for each invalid item, in order; a promise is awaited.
- * @param stop       read when an item arrives: that item is dropped and reading ends.
  * @throws {TypeError} for an item that is not DII; and what source and `onInvalid` throw.
  */
 export async function* batchesOf(
   source: Source<Dii>,
-  onInvalid: (found: Invalid) => void | Promise<void>,
-  stop: { readonly isStopped: boolean },
+  { size, onInvalid, stop }: ReadOptions,
 ): AsyncGenerator<Batch, void, undefined> {
   const reader = readerOf(source);
   let index = 0;
@@ -69,7 +71,7 @@ export async function* batchesOf(
       let read = 0;
       let isEarly = false;
       const keys: Key[] = [];
-      while (read < BATCH_SIZE && !isEnded && !isEarly) {
+      while (read < size && !isEnded && !isEarly) {
         outstanding ??= reader.next();
         const next = 'then' in outstanding ? await Promise.race([outstanding, timer.elapsed]) : outstanding;
         if (stop.isStopped) return;
@@ -85,7 +87,7 @@ export async function* batchesOf(
         read++;
       }
       timer.clear();
-      yield { read, keys, isEarly };
+      yield { read, keys };
       timer = startTimer();
     }
   } finally {

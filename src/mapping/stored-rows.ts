@@ -1,5 +1,5 @@
 /**
- * Reads and deletes stored mappings. The rows of jobs are in `job-rows.ts`.
+ * Reads and deletes stored mappings. The rows of jobs are in `due-rows.ts` and `source-rows.ts`.
  */
 
 import type { Database, Queries } from '../database/index.ts';
@@ -65,7 +65,6 @@ export async function counts(database: Database, dueAt: number, version: 2 | 3):
     mapped: of('mapped')?.count ?? 0,
     optedOut: of('optedOut')?.count ?? 0,
     invalid: of('invalid')?.count ?? 0,
-    pending: of('pending')?.count ?? 0,
     due: of('mapped')?.due ?? 0,
   };
 }
@@ -127,16 +126,16 @@ export function forgetAll(database: Database): Promise<number> {
   });
 }
 
-/** Smallest number of written rows for which a VACUUM is worthwhile, beside a fifth of all rows. */
-const MIN_WRITTEN = 1_000;
+/** Smallest number of rewritten rows for which a VACUUM is worthwhile, beside a fifth of all rows. */
+const MIN_REWRITTEN = 1_000;
 
-/** Count rows that a transaction has written, for {@link vacuumIfNeeded}. */
-export async function countWritten(queries: Queries, written: number): Promise<void> {
-  await queries.query('UPDATE tessera_mapping_upkeep SET rewritten = rewritten + $1', [written]);
+/** Count rows that a transaction has rewritten, for {@link vacuumIfNeeded}. */
+export async function countRewritten(queries: Queries, rewritten: number): Promise<void> {
+  await queries.query('UPDATE tessera_mapping_upkeep SET rewritten = rewritten + $1', [rewritten]);
 }
 
 /**
- * Run VACUUM when a fifth of all rows has been written since the last one.
+ * Run VACUUM when a fifth of all rows has been rewritten since the last one.
  *
  * PostgreSQL does this by itself, PGlite never does: the folder would grow with every daily run.
  */
@@ -146,7 +145,7 @@ export async function vacuumIfNeeded(database: Database): Promise<void> {
     `SELECT rewritten, (SELECT reltuples::bigint FROM pg_class WHERE oid = 'tessera_mappings'::regclass) AS rows
       FROM tessera_mapping_upkeep`,
   );
-  if (upkeep!.rewritten <= MIN_WRITTEN + upkeep!.rows / 5) return;
+  if (upkeep!.rewritten <= MIN_REWRITTEN + upkeep!.rows / 5) return;
   await database.query('VACUUM tessera_mappings');
   await database.query('UPDATE tessera_mapping_upkeep SET rewritten = 0');
 }

@@ -10,16 +10,12 @@
  *
  * Hashes and raw IDs are base64 strings, compared byte by byte. Instants are epoch ms by the service's clock.
  *
- * `due_at` is the time from which a row is to be mapped again: an instant, null for never, {@link REQUESTED} or
- * {@link ROTATED}. It is the queue of all jobs. Partial indexes on it and on the buckets make the cost of a due run depend on
- * the number of due rows, not on the size of the table. Requested rows have a separate index: each new one
- * becomes its last entry, which PostgreSQL finds without a search.
+ * `due_at` is the time from which a row is to be mapped again: an instant, null for never, or {@link ROTATED}. Partial indexes on
+ * it and on the buckets make the cost of a due run depend on the number of due rows, not on the size of the table.
  */
 
 import type { Database, Migrations, Queries } from '../database/index.ts';
 
-/** `due_at` of a row that a source of `map` holds and that has not been requested yet. */
-export const REQUESTED = 0;
 /** `due_at` of a row whose salt bucket has rotated. */
 export const ROTATED = 1;
 
@@ -55,6 +51,10 @@ export const TABLES: Migrations = {
     `DROP INDEX tessera_mappings_due_at;
     CREATE INDEX tessera_mappings_due_at ON tessera_mappings (due_at) WHERE due_at > 0;
     CREATE INDEX tessera_mappings_requested ON tessera_mappings (due_at) WHERE due_at = 0;`,
+    // A job used to store the keys of its source as rows with `due_at` 0 before it requested them.
+    `DROP INDEX tessera_mappings_requested;
+    DELETE FROM tessera_mappings WHERE state = 'pending';
+    UPDATE tessera_mappings SET due_at = ${ROTATED} WHERE due_at = 0;`,
   ],
 };
 
@@ -63,7 +63,7 @@ export const TABLES: Migrations = {
  *
  * The planners prefer to read the whole table, or to collect all matching rows before they return the first: PGlite never runs ANALYZE
  * by itself, and PostgreSQL underestimates the cost of both for a table that has just grown. A bitmap scan would also read the entries of
- * all rows that were claimed before, until a VACUUM; an index scan marks them as dead.
+ * all rows that were locked before, until a VACUUM; an index scan marks them as dead.
  */
 export function indexedTransaction<T>(database: Database, work: (queries: Queries) => Promise<T>): Promise<T> {
   return database.transaction(async (queries) => {

@@ -40,9 +40,8 @@ export interface MappingsOptions {
  * - `optedOut`: the user has opted out; no raw ID is stored. Requested again by a `map` whose source holds the DII, never by a
  *   due run.
  * - `invalid`: the service refused the hash. Requested again as `optedOut` is.
- * - `pending`: from the source of a `map`, not requested yet. The next `map` or `mapDue` requests it.
  */
-export type MappingState = 'mapped' | 'optedOut' | 'invalid' | 'pending';
+export type MappingState = 'mapped' | 'optedOut' | 'invalid';
 
 /** The stored mapping of one email address or phone number. */
 export interface Mapping {
@@ -58,15 +57,14 @@ export interface Mapping {
   readonly remapAt: number | null;
   /** The salt bucket. Version 2. */
   readonly bucketId: string | null;
-  /** The service's clock when it answered, epoch ms; null while pending. */
-  readonly answeredAt: number | null;
+  /** The service's clock when it answered, epoch ms. */
+  readonly answeredAt: number;
 }
 
 /**
  * Result of a job. Each process counts its own work.
  *
- * For `map` in one process: `read` = `kept` + `mapped` + `optedOut` + `invalid`. Rows that an earlier run left pending count by
- * their answer, not as kept; the sum is larger only if such rows are not in this source.
+ * For `map`: `read` = `kept` + `mapped` + `optedOut` + `invalid`.
  */
 export interface Summary {
   /** Items of the source. 0 for due runs. */
@@ -81,7 +79,7 @@ export interface Summary {
   readonly invalid: number;
 }
 
-/** Progress of a job. `read` is ahead of the answers: items are stored as pending first. */
+/** Progress of a job: what has been stored. */
 export interface Progress extends Summary {
   /**
    * Total number of rows of a due run, or of raw IDs for `checkOptOuts`, counted at the start. Undefined for `map`, because a
@@ -94,7 +92,7 @@ export interface Progress extends Summary {
 export interface Invalid {
   /** The item of the source, or its hash if the service refused it. Do not log it. */
   readonly dii: Dii;
-  /** Position in the source, from 0; undefined if the service refused it, because positions are not stored. */
+  /** Position in the source, from 0; undefined if the service refused it, which is asked once about all items with this hash. */
   readonly index: number | undefined;
   /** In the words of the service, usually `invalid identifier`. */
   readonly reason: string;
@@ -104,7 +102,7 @@ export interface Invalid {
 export interface DueOptions {
   /** Cancels the job: it rejects with the signal's reason. Written answers stay; a later run continues. */
   readonly signal?: AbortSignal | undefined;
-  /** Called after each chunk that was read or written. If it throws, the job ends. */
+  /** Called after each batch. If it throws, the job ends. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Called for each invalid item; a promise is awaited. If it throws, the job ends. */
   readonly onInvalid?: ((invalid: Invalid) => void | Promise<void>) | undefined;
@@ -118,7 +116,6 @@ export interface Counts {
   readonly mapped: number;
   readonly optedOut: number;
   readonly invalid: number;
-  readonly pending: number;
   /** Those of `mapped` that are due now. Version 2: as of the last check of rotated buckets. */
   readonly due: number;
 }
@@ -131,8 +128,8 @@ export interface Mappings {
   /**
    * Map every item of a source of any length, in bounded memory.
    *
-   * Requests the items that are not stored, are due, were opted out or invalid, and the rows that other runs have left pending.
-   * May be killed at any point: the next run with the same source continues. Ends when no row is pending.
+   * Requests the items that are not stored, are due, or were opted out or invalid when the job began. May be killed at any point:
+   * the next run with the same source continues. If the source fails, the items before are mapped first.
    *
    * @throws {TypeError} for an item that is not DII at all; the message names its position in the source.
    * @example
@@ -140,7 +137,7 @@ export interface Mappings {
    */
   map(source: Source<Dii>, options?: MapOptions): Promise<Summary>;
   /**
-   * Map due and pending rows. The cost depends on the number of due rows, not on the number of stored rows.
+   * Map due rows. The cost depends on the number of due rows, not on the number of stored rows.
    *
    * @example const { mapped, optedOut } = await mappings.mapDue(); // daily
    */

@@ -13,7 +13,7 @@ import { type ParticipantAdministration, participantsOf } from './participant-ad
 import { readInstallation } from './state/installation.ts';
 import { keyRows, MAX_DIFFERENCE_SECONDS } from './state/key-rows.ts';
 import { participantRows } from './state/participant-rows.ts';
-import type { KeyStore } from './state/state.ts';
+import type { KeyStore, StoredGeneration } from './state/state.ts';
 import { TABLES } from './state/tables.ts';
 import { endsAt, liveGenerations, nextGeneration, sealingGeneration } from './tokens/key-generations.ts';
 
@@ -83,8 +83,7 @@ const inUseFault = (
 };
 
 const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
-  const list = async (): Promise<KeyGeneration[]> => {
-    const rows = await store.list();
+  const describe = (rows: readonly StoredGeneration[]): KeyGeneration[] => {
     const sealing = sealingGeneration(rows, now())?.generation;
     return rows.map((row) => {
       const { generation, activatesAt, retiredAt } = row;
@@ -99,42 +98,44 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
       return { generation, state, activatesAt, retiredAt, endsAt: endsAt(rows, row) ?? null };
     });
   };
-  const find = async (number: number): Promise<KeyGeneration> => {
-    const found = (await list()).find(({ generation }) => generation === number);
+  const find = (rows: readonly StoredGeneration[], number: number): KeyGeneration => {
+    const found = describe(rows).find(({ generation }) => generation === number);
     if (!found) throw new RangeError(`keys: expected a stored generation, got ${number}`);
     return found;
   };
+  const put = async (row: StoredGeneration): Promise<KeyGeneration> => {
+    await store.put([row]);
+    return find(await store.list(), row.generation);
+  };
 
   return {
-    list,
+    list: async () => describe(await store.list()),
     rotate: async (inMs) => {
       if (!(inMs >= MIN_ANNOUNCE_MS && inMs <= MAX_ANNOUNCE_MS))
         throw new RangeError(
           `keys: expected from ${MIN_ANNOUNCE_MS / 1000} to ${MAX_ANNOUNCE_MS / 1000} s until the key encrypts, got ${inMs / 1000}`,
         );
-      const announced = (await list()).find(({ state }) => state === 'announced');
+      const rows = await store.list();
+      const announced = describe(rows).find(({ state }) => state === 'announced');
       if (announced)
         throw new RangeError(
           `keys: expected no announced generation, got ${announced.generation}, which starts to encrypt at ${instant(announced.activatesAt)}; retire it to announce another`,
         );
-      const rows = await store.list();
       const live = liveGenerations(rows);
-      // The longest lifetime on any node. If no generation is live, the retired ones tell it.
+      // The longest lifetime on any node: that of the live generations, or of the retired ones if none is live.
       const longestMs = Math.max(...(live.length > 0 ? live : rows).map((row) => row.longestMs));
-      const next = nextGeneration(rows, live.length > 0 ? now() + Math.round(inMs) : now(), longestMs);
-      await store.put([next]);
-      return find(next.generation);
+      return put(nextGeneration(rows, live.length > 0 ? now() + Math.round(inMs) : now(), longestMs));
     },
     retire: async (number, force) => {
-      const found = await find(number);
+      const rows = await store.list();
+      const found = find(rows, number);
       if (found.state === 'seals')
         throw new RangeError(`keys: expected a generation that does not encrypt now, got ${number}; rotate first`);
       const fault = force ? undefined : inUseFault(found, now());
       if (fault !== undefined)
         throw new RangeError(`keys: expected ${fault}; keys retire --force makes its tokens invalid`);
-      const row = (await store.list()).find(({ generation }) => generation === number)!;
-      await store.put([{ ...row, retiredAt: now() }]);
-      return find(number);
+      const row = rows.find(({ generation }) => generation === number)!;
+      return put({ ...row, retiredAt: now() });
     },
   };
 };

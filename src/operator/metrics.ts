@@ -38,16 +38,21 @@ export interface RequestRecord {
 /** Outcome for one identifier of a mapping request. */
 export type MappingOutcome = 'mapped' | 'optout' | 'invalid';
 
+/** Metrics in the Prometheus text format. */
+export interface MetricsText {
+  readonly text: string;
+  readonly contentType: string;
+}
+
 /** Metrics of one operator. */
 export interface Metrics {
   countRequest(request: RequestRecord): void;
   countMapped(version: 'v2' | 'v3', outcomes: Readonly<Record<MappingOutcome, number>>): void;
   countValidation(result: 'match' | 'mismatch' | 'unauthorized' | 'invalid_token'): void;
-  /** Return all metrics in the Prometheus text format, whose content type is `contentType`. */
-  text(): Promise<string>;
+  /** Return all metrics as text. */
+  text(): Promise<MetricsText>;
   /** Return all metrics as data that can be sent to another process, as `AggregatorRegistry.aggregate` of prom-client takes it. */
   snapshot(): Promise<unknown>;
-  readonly contentType: string;
 }
 
 const addOptOutMemory = (
@@ -113,8 +118,7 @@ export function createMetrics({ optOutMemory }: Pick<State, 'optOutMemory'>): Me
       for (const [result, count] of Object.entries(outcomes)) identifiers.inc({ version, result }, count);
     },
     countValidation: (result) => validations.inc({ result }),
-    text: () => prometheus.metrics(),
+    text: async () => ({ text: await prometheus.metrics(), contentType: prometheus.contentType }),
     snapshot: () => prometheus.getMetricsAsJSON(),
-    contentType: prometheus.contentType,
   };
 }

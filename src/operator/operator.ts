@@ -14,6 +14,7 @@ import type { ParticipantStatus } from './identity/participants.ts';
 import type { Credentials } from './identity/roles.ts';
 import type { OperatorSettings, SettingsInForce } from './options.ts';
 import { deriveSecrets } from './service.ts';
+import { settledWithin } from './settled-within.ts';
 import type { OpenDatabase } from './start.ts';
 import { startOperator } from './start.ts';
 
@@ -68,15 +69,6 @@ const notStarted = (request: Request, caller: Caller = {}): Response =>
     'The operator has not started',
   );
 
-const settledWithin = async (promise: Promise<unknown>, ms: number): Promise<void> => {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([promise.catch(() => {}), limit]);
-  clearTimeout(timer);
-};
-
 const required = <T>(value: T | undefined): T => {
   if (value === undefined)
     throw new TypeError('operator: expected `ready` to have resolved before this is read, got a call before that');
@@ -89,7 +81,7 @@ export function operatorFrom(settings: OperatorSettings, openDatabase: OpenDatab
   const started = startOperator(settings, openDatabase).then((operator) => ({
     ...operator,
     handle: createRequestHandler(operator.service),
-    handleMetrics: createMetricsHandler(operator.service),
+    handleMetrics: createMetricsHandler(operator.service.metrics.text),
   }));
   let running: Awaited<typeof started> | undefined;
   let closing: Promise<void> | undefined;

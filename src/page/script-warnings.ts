@@ -3,24 +3,29 @@
  * production build contains none of this.
  */
 
+import type { SessionOptions } from '../session/index.ts';
 import { warn } from '../session/warnings.ts';
 
-/** The attributes of the tag, without `data-`. */
-const ATTRIBUTES = ['base-url', 'name', 'user', 'provide', 'debug'];
-
-/** Options of `createSession` that have no attribute. */
-const OPTIONS = [
-  'tokens',
-  'consent',
-  'refresh',
-  'fetch',
-  'store',
-  'now',
-  'timeout-ms',
-  'retry',
-  'logger',
-  'allow-insecure',
-];
+/** Every option of `createSession`, and its attribute of the tag, without `data-`, if it has one. */
+const OPTIONS: Readonly<Record<keyof SessionOptions, string | undefined>> = {
+  baseUrl: 'base-url',
+  name: 'name',
+  user: 'user',
+  provide: 'provide',
+  debug: 'debug',
+  tokens: undefined,
+  consent: undefined,
+  refresh: undefined,
+  fetch: undefined,
+  store: undefined,
+  now: undefined,
+  timeoutMs: undefined,
+  retry: undefined,
+  logger: undefined,
+  allowInsecure: undefined,
+};
+// A function: the bundler of the production build could not drop a call that runs when this file is loaded.
+const attributes = () => Object.values(OPTIONS).filter((attribute) => attribute !== undefined);
 
 /**
  * Attributes that other tools put on script tags, or prefixes of them: loaders (Cloudflare, Next.js, WordPress), frameworks (Turbo,
@@ -43,7 +48,7 @@ export function checkTag(tag: HTMLScriptElement | undefined): void {
     const fault = attributeFault(name);
     if (fault) warn(`script tag: data-${name} is unknown${fault}`);
   }
-  const needing = given.find((name) => ATTRIBUTES.includes(name));
+  const needing = given.find((name) => attributes().includes(name));
   if (given.includes('base-url') && !tag.dataset['baseUrl'])
     warn('script tag: data-base-url is empty, so there is no session: expected the https URL of the operator');
   else if (needing && !tag.dataset['baseUrl']) warn(`script tag: data-${needing} has no effect without data-base-url`);
@@ -67,13 +72,15 @@ export function warnOfNoSession(tag: HTMLScriptElement | undefined): void {
 
 /** What to do about an attribute; undefined for one that is known, or that belongs to another tool. */
 function attributeFault(name: string): string | undefined {
-  if (ATTRIBUTES.includes(name)) return undefined;
-  if (OPTIONS.some((option) => lettersOf(option) === lettersOf(name)))
+  if (attributes().includes(name)) return undefined;
+  if (Object.entries(OPTIONS).some(([option, attribute]) => !attribute && option.toLowerCase() === lettersOf(name)))
     return ': this option has no attribute; leave out data-base-url and pass it to tessera.createSession';
-  const nearest = ATTRIBUTES.find((known) => isNear(name, known));
+  const nearest = attributes().find((known) => isNear(name, known));
   if (nearest) return `; did you mean data-${nearest}?`;
   if (FOREIGN.test(name)) return undefined;
-  return `, expected one of ${ATTRIBUTES.map((known) => `data-${known}`).join(', ')}`;
+  return `, expected one of ${attributes()
+    .map((known) => `data-${known}`)
+    .join(', ')}`;
 }
 
 /** Tell whether a name is a misspelling of a known one: nearly the same, a part of it such as `url`, or more than it. */

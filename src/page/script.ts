@@ -13,6 +13,7 @@
 import { version } from '../../package.json';
 import { createSession, type EventName, isTokenError, type Session, type SessionOptions } from '../session/index.ts';
 import { htmlFault, responseFault, unansweredFault } from '../session/provide-fault.ts';
+import { ownMembers } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { ownGlobal, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
@@ -93,8 +94,7 @@ const install = () => {
   if (isSecond) return;
   const tessera = createTessera();
   window.tessera = tessera;
-  // Without a prototype: a library that parses a query into objects may let a link set members of `Object.prototype`.
-  const { baseUrl, name, provide, user, debug } = { __proto__: null!, ...scriptTag?.dataset } as DOMStringMap;
+  const { baseUrl, name, provide, user, debug } = ownMembers<DOMStringMap>(scriptTag?.dataset);
   try {
     // A page that is rendered for nobody has an empty label.
     if (baseUrl)

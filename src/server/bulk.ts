@@ -6,13 +6,13 @@
 
 import { kindOf } from '../token/checks.ts';
 import { batchesOf, inOrder, MAX_BYTES, type Source } from './batch.ts';
-import { type Call, type CallOptions, callOptions, type Lazy } from './call.ts';
+import type { Call, Lazy } from './call.ts';
 import { checkSource } from './checks.ts';
 import { type ConcurrencyLimiter, createConcurrencyLimiter } from './concurrency.ts';
 import type { Dii } from './dii.ts';
 import { createDiiBatch, type DiiBatch } from './dii-batch.ts';
 import { type MapResult, type MapResultV2, mapBatch, mapBatchV2, type Send } from './mapping.ts';
-import type { ClientSettings } from './options.ts';
+import { type CallOptions, type ClientSettings, callOptions } from './options.ts';
 import { createRawIdBatch, type OptedOut, optOutBatch, type RotatedBuckets, rotatedBuckets } from './raw-ids.ts';
 import { MAX_BATCH_ANSWER_BYTES, MAX_LIST_ANSWER_BYTES } from './read-response.ts';
 import { type Results, type Rows, resultsOf } from './results.ts';

@@ -5,42 +5,17 @@
  */
 
 import { type Bytes, fromB64, toB64 } from '../token/bytes.ts';
-import { kindOf, MAX_TIMER_MS } from '../token/checks.ts';
+import { kindOf } from '../token/checks.ts';
 import { type AesKey, aesKey } from '../token/cipher.ts';
 import { NONCE_LENGTH, openRefresh, openResponse, SMALLEST_RESPONSE, sealRequest } from '../token/envelope.ts';
-import { type ErrorCode, TokenError } from '../token/errors.ts';
-import { checkInteger, checkOptionNames, isInstant } from './checks.ts';
+import { TokenError } from '../token/errors.ts';
+import { errorAt200, isInstant, unusableAnswer } from './answer-fields.ts';
 import { withDeadline } from './deadline.ts';
 import { networkError } from './network-error.ts';
-import type { ClientSettings } from './options.ts';
+import type { CallLimits, ClientSettings } from './options.ts';
 import { requestName } from './paths.ts';
 import { MAX_ANSWER_BYTES, type ReadBody, readBytes } from './read-response.ts';
 import { redacted, responseError } from './response-errors.ts';
-
-/** Options of every method of the client. */
-export interface CallOptions {
-  /** Cancels the call: it rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
-  /** Replaces the time limit of the client, ms. */
-  readonly timeoutMs?: number | undefined;
-}
-
-/** Options of `generate`. */
-export interface GenerateOptions extends CallOptions {
-  /**
-   * The user's TCF consent string, as the CMP of the page gives it. An operator with the scope EUID makes no token without
-   * sufficient consent; one with the scope UID2 does not read it. Default: none is sent.
-   */
-  readonly tcfConsent?: string | undefined;
-}
-
-/** {@link CallOptions} with the time limit filled in. */
-export interface CallLimits {
-  readonly signal: AbortSignal | undefined;
-  readonly timeoutMs: number;
-  /** Highest number of bytes in a 200 answer. Default: 64 KiB. */
-  readonly maxBytes?: number | undefined;
-}
 
 /** A decrypted and parsed 200 answer whose status is `success` or `optout`. */
 export interface ServiceAnswer {
@@ -72,14 +47,6 @@ export interface Call {
 }
 
 const BINARY = 'application/octet-stream';
-
-/** Make the error for a 200 answer that cannot be used. */
-export function unusableAnswer(path: string, fault: string, cause?: unknown): TokenError {
-  return errorAt200('malformed_response', path, fault, cause);
-}
-
-const errorAt200 = (code: ErrorCode, path: string, fault: string, cause?: unknown): TokenError =>
-  new TokenError(code, `${requestName(path)} answered 200: ${fault}`, { status: 200, cause });
 
 /**
  * Tell whether all strings in a JSON text of `bytes` bytes of UTF-8 are printable ASCII without a space.
@@ -198,27 +165,5 @@ export function createCall(settings: ClientSettings): Call {
         const json = await withRequest(path, openRefresh(decodeText(bytes), responseKeyB64));
         return parse(path, apiKey, { json });
       }),
-  };
-}
-
-/** The options of every call. */
-const CALL_OPTIONS: Record<keyof CallOptions, true> = { signal: true, timeoutMs: true };
-/** The options of `generate`. */
-export const GENERATE_OPTIONS: Record<keyof GenerateOptions, true> = { ...CALL_OPTIONS, tcfConsent: true };
-
-/**
- * Check the options of one call and fill in the time limit.
- *
- * @param names  the permitted names. Default: those of every call.
- */
-export function callOptions(
-  given: CallOptions | undefined,
-  timeoutMs: number,
-  names: Readonly<Record<string, true>> = CALL_OPTIONS,
-): CallLimits {
-  checkOptionNames('options', names, given ?? {}, 'options.');
-  return {
-    signal: given?.signal,
-    timeoutMs: checkInteger('timeoutMs', given?.timeoutMs ?? timeoutMs, 1, MAX_TIMER_MS),
   };
 }

@@ -1,6 +1,5 @@
 /**
- * Checks of options and arguments that throw: a wrong one is a programmer's mistake, so it is a TypeError at once. And what the
- * files of the endpoints share to check an answer.
+ * Checks of options and arguments that throw: a wrong one is a programmer's mistake, so it is a TypeError at once.
  *
  * What is right and the sentence about what is wrong are in `token/checks.ts`. `mapping/` uses these checks too.
  */
@@ -55,21 +54,4 @@ export function checkSource(name: string, source: unknown): void {
   const isIterable =
     typeof source === 'object' && source !== null && (Symbol.asyncIterator in source || Symbol.iterator in source);
   if (!isIterable) throw new TypeError(expectedGot(name, 'iterable or async iterable', kindOf(source)));
-}
-
-/** Beyond the year 9999, epoch ms. As in `token-set.ts`. */
-const LATEST = 1e15;
-
-/**
- * Tell whether a value of an answer can be a time in epoch ms. A later one has another unit: microseconds, or milliseconds that were
- * taken for seconds.
- */
-export function isInstant(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= LATEST;
-}
-
-/** Name a value of an answer that should have been another one of the type `expected`, or is of another type. */
-export function otherThan(expected: 'number' | 'string', value: unknown): string {
-  const kind = kindOf(value);
-  return kind === expected ? `another ${expected}` : kind;
 }

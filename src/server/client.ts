@@ -7,10 +7,17 @@
 
 import { throwIf, typeFault } from '../token/checks.ts';
 import { type BulkClient, createBulkClient } from './bulk.ts';
-import { type CallOptions, callOptions, createCall, GENERATE_OPTIONS, type GenerateOptions } from './call.ts';
+import { createCall } from './call.ts';
 import { type Dii, sentDii } from './dii.ts';
 import { generate, optOut, type Refreshable, refresh, type TokenResult, validate } from './endpoints.ts';
-import { type ClientOptions, settingsOf } from './options.ts';
+import {
+  type CallOptions,
+  type ClientOptions,
+  callOptions,
+  GENERATE_OPTIONS,
+  type GenerateOptions,
+  settingsOf,
+} from './options.ts';
 
 /**
  * A client. Every promise and every iteration rejects with a TokenError (its codes: docs/session.md), with the reason of an

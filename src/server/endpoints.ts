@@ -8,9 +8,10 @@
 import { kindOf } from '../token/checks.ts';
 import { isTokenError, TokenError } from '../token/errors.ts';
 import { type Answer, parseAnswer, type TokenSet, toWire, type WireTokenSet } from '../token/token-set.ts';
-import { type Call, type CallLimits, type ServiceAnswer, unusableAnswer } from './call.ts';
-import { otherThan } from './checks.ts';
+import { fieldsOf, otherThan, unusableAnswer } from './answer-fields.ts';
+import type { Call, ServiceAnswer } from './call.ts';
 import type { SentDii } from './dii.ts';
+import type { CallLimits } from './options.ts';
 import { PATHS, requestName } from './paths.ts';
 
 /** Result of `generate` and `refresh`. Check `status` first: an opted-out user has no tokens. */
@@ -91,7 +92,7 @@ export async function optOut(call: Call, dii: SentDii, limits: CallLimits): Prom
     if (!isTokenError(e) || e.code !== 'refresh_rejected') throw e;
     throw new TokenError('client_error', e.message, { status: e.status, cause: e });
   }
-  const recorded = ((answer.body ?? {}) as Record<string, unknown>)['optout'];
+  const { optout: recorded } = fieldsOf(answer.body);
   if (recorded === 'OK') return;
   throw unusableAnswer(path, `optout: expected OK, got ${otherThan('string', recorded)}`);
 }

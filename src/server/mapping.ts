@@ -6,8 +6,8 @@
  */
 
 import { kindOf } from '../token/checks.ts';
-import { type Lazy, type ServiceAnswer, unusableAnswer } from './call.ts';
-import { isInstant, otherThan } from './checks.ts';
+import { arrayOf, fieldsOf, identifierOf, isInstant, otherThan, stringOf, unusableAnswer } from './answer-fields.ts';
+import type { Lazy, ServiceAnswer } from './call.ts';
 import type { Dii } from './dii.ts';
 import type { DiiBatch, FormValues } from './dii-batch.ts';
 import { PATHS } from './paths.ts';
@@ -57,42 +57,6 @@ export type MapResultV2<D extends Dii = Dii> =
       readonly answeredAt: number;
     }
   | Unmapped<D>;
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Return the members of `value` by name; none if it is not an object. */
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {};
-}
-
-/** Return `value` if it is an array, else throw a `malformed_response`. */
-export function arrayOf(path: string, name: string, value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw unusableAnswer(path, `${name}: expected array, got ${kindOf(value)}`);
-  return value;
-}
-
-/** Return `value` if it is a string that is not empty, else throw a `malformed_response`. */
-function stringOf(path: string, name: string, value: unknown): string {
-  if (typeof value !== 'string' || !value) throw unusableAnswer(path, `${name}: expected string, got ${kindOf(value)}`);
-  return value;
-}
-
-// Base64 or URL-safe base64 in practice. Anything printable passes, so that a new format does not stop a client.
-// A counted repetition, `{1,256}`, would take half as long again.
-const PRINTABLE = /^[!-~]*$/;
-const MAX_IDENTIFIER_LENGTH = 256;
-
-/**
- * Return `value` if it can be a raw ID or the name of a bucket: 1 to 256 printable ASCII characters; else throw.
- *
- * @param isPrintable  `isPrintable` of the answer; false to check the value itself.
- */
-export function identifierOf(path: string, name: string, value: unknown, isPrintable = false): string {
-  const text = stringOf(path, name, value);
-  if (text.length > MAX_IDENTIFIER_LENGTH || !(isPrintable || PRINTABLE.test(text)))
-    throw unusableAnswer(path, `${name}: expected 1 to 256 printable ASCII characters, got another string`);
-  return text;
-}
 
 /** Return the reason for DII without a raw ID, safe to print. */
 const reasonOf = (path: string, name: string, value: unknown): string => redacted(stringOf(path, name, value));

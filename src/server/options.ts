@@ -1,8 +1,8 @@
 /**
- * Options of a client: their types, their defaults, and the check that runs when a client is created.
+ * Options of a client and of its calls: their types, their defaults and their checks.
  *
- * The checks themselves are in `token/checks.ts` and `checks.ts`. This file knows nothing of requests: `client.ts` passes the checked
- * settings to `call.ts`.
+ * The checks of single values are in `token/checks.ts` and `checks.ts`. This file knows nothing of requests: `client.ts` passes the
+ * checked settings to `call.ts`.
  */
 
 import { type Bytes, fromB64 } from '../token/bytes.ts';
@@ -71,6 +71,31 @@ export interface ClientOptions {
   readonly allowInsecure?: boolean | undefined;
 }
 
+/** Options of every method of the client. */
+export interface CallOptions {
+  /** Cancels the call: it rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Replaces the time limit of the client, ms. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Options of `generate`. */
+export interface GenerateOptions extends CallOptions {
+  /**
+   * The user's TCF consent string, as the CMP of the page gives it. An operator with the scope EUID makes no token without
+   * sufficient consent; one with the scope UID2 does not read it. Default: none is sent.
+   */
+  readonly tcfConsent?: string | undefined;
+}
+
+/** {@link CallOptions} with the time limit filled in. */
+export interface CallLimits {
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number;
+  /** Highest number of bytes in a 200 answer. Default: 64 KiB. */
+  readonly maxBytes?: number | undefined;
+}
+
 /** Checked options, with all defaults. */
 export interface ClientSettings {
   /** Without a trailing slash. */
@@ -136,5 +161,27 @@ export function settingsOf(options: ClientOptions): ClientSettings {
     // The global is read at each call, so that a test may replace it. Cloudflare Workers reject a `fetch` called on an object.
     fetch: options.fetch ? checkFunction('fetch', options.fetch) : (url, init) => fetch(url, init),
     now: options.now ? checkFunction('now', options.now) : Date.now,
+  };
+}
+
+/** The options of every call. */
+const CALL_OPTIONS: Record<keyof CallOptions, true> = { signal: true, timeoutMs: true };
+/** The options of `generate`. */
+export const GENERATE_OPTIONS: Record<keyof GenerateOptions, true> = { ...CALL_OPTIONS, tcfConsent: true };
+
+/**
+ * Check the options of one call and fill in the time limit.
+ *
+ * @param names  the permitted names. Default: those of every call.
+ */
+export function callOptions(
+  given: CallOptions | undefined,
+  timeoutMs: number,
+  names: Readonly<Record<string, true>> = CALL_OPTIONS,
+): CallLimits {
+  checkOptionNames('options', names, given ?? {}, 'options.');
+  return {
+    signal: given?.signal,
+    timeoutMs: checkInteger('timeoutMs', given?.timeoutMs ?? timeoutMs, 1, MAX_TIMER_MS),
   };
 }

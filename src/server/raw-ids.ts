@@ -5,10 +5,10 @@
  */
 
 import { kindOf } from '../token/checks.ts';
+import { arrayOf, fieldsOf, identifierOf, isInstant, otherThan, unusableAnswer } from './answer-fields.ts';
 import { type Batch, createCapacity, jsonBytes } from './batch.ts';
-import { type Lazy, unusableAnswer } from './call.ts';
-import { isInstant, otherThan } from './checks.ts';
-import { arrayOf, fieldsOf, identifierOf, type Send } from './mapping.ts';
+import type { Lazy } from './call.ts';
+import type { Send } from './mapping.ts';
 import { PATHS } from './paths.ts';
 import type { Rows } from './results.ts';
 

@@ -9,7 +9,7 @@ import { TokenError } from '../token/errors.ts';
 import type { Answer } from '../token/token-set.ts';
 import { refreshSet } from './browser/refresh-request.ts';
 import { parseGiven, warnIfNoSet } from './given-answer.ts';
-import type { ProvideOption, ProvideRequest, Settings } from './options.ts';
+import type { Settings } from './options.ts';
 import { reportError, setPage } from './page-owner.ts';
 import { htmlFault, pathOf, provideFault, responseFault } from './provide-fault.ts';
 import type { AttemptPlan, ProvidePlan, RefreshPlan } from './rules/attempt-plan.ts';
@@ -30,6 +30,10 @@ import { withTimeout } from './timeout.ts';
 
 /** How long a tab waits for another tab's attempt beyond that attempt's time limit, ms. */
 export const OTHER_TAB_MARGIN_MS = 2_000;
+
+/** What an attempt fails with if the page's code threw, or returned, what cannot be read: codes, and the message of the development build. */
+const UNREADABLE_CODES = { provide: 'provide_failed', refresh: 'network' } as const;
+const UNREADABLE = 'the code of this page threw, or returned, a value that cannot be read';
 
 /** How an attempt ended. */
 interface Outcome {
@@ -69,13 +73,18 @@ export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenErro
   // A void previous attempt may still hold the Web Lock, and this attempt would mistake it for another tab's lock.
   shell.attemptResult = shell.attemptResult
     .then(() => runAttempt(shell, plan, before, signal))
+    // What `provide` or `fetch` threw, or returned, may throw when it is read. Whatever it is, the next attempt must follow.
+    .catch((): Outcome => {
+      const message = isDevelopment ? `${plan.kind}: ${UNREADABLE}` : undefined;
+      return { end: 'failed_unrecorded', error: new TokenError(UNREADABLE_CODES[plan.kind], message) };
+    })
     .then((outcome) => endAttempt(shell, plan, outcome, signal))
     // After a time-out the request still runs.
     .finally(() => controller.abort());
   return shell.attemptResult;
 }
 
-/** Run an attempt; never rejects. */
+/** Run an attempt; rejects only with what cannot be read. */
 function runAttempt(shell: Shell, plan: AttemptPlan, before: SessionRecord, signal: AbortSignal): Promise<Outcome> {
   return shell.tabs.withLock(async (lock): Promise<Outcome> => {
     // No caller waits for the lock any more.
@@ -97,13 +106,15 @@ async function callProvide(attempt: Attempt, { reason }: ProvidePlan): Promise<O
     try {
       // While the store was read, consent may have been withdrawn, or the session closed.
       if (signal.aborted) return DONE;
-      const asked = ask(settings.provide, { signal, reason });
-      const answer = await withTimeout(settings.timeoutMs, asked, 'provide', signal);
+      // An asynchronous function: `provide` may throw where it should reject, or return its answer.
+      const asked = (async () => settings.provide?.({ signal, reason }))();
+      const answer: unknown = await withTimeout(settings.timeoutMs, asked, 'provide', signal);
       // It may be a response, with its status.
       const response = Object(answer) as Response;
       const { status, ok } = response;
       if (isDevelopment && ok) throwIfPage(response);
-      if (ok === false && status) throw responseFault(pathOf(response), response);
+      // Also false for the words that JSON may have as its `status`: an error would quote them.
+      if (ok === false && status > 0) throw responseFault(pathOf(response), response);
       const isNobody = answer === null || answer === undefined || status === 204;
       await recordProvided(attempt, isNobody ? undefined : parseGiven(answer));
       return DONE;
@@ -120,15 +131,6 @@ async function callProvide(attempt: Attempt, { reason }: ProvidePlan): Promise<O
 async function isLate({ shell: { records }, before }: Attempt): Promise<boolean> {
   await records.reload();
   return !isSameSet(records.record, before);
-}
-
-/** Call `provide`; rejects with a TokenError, or with the error that occurred while what it threw was read. */
-async function ask(provide: ProvideOption | undefined, request: ProvideRequest): Promise<unknown> {
-  try {
-    return await provide?.(request);
-  } catch (thrown) {
-    throw provideFault(thrown);
-  }
 }
 
 /** Reject an HTML page, such as a login page, that `provide` returned. */

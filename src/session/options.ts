@@ -4,7 +4,7 @@
  * An invalid option is a programmer's mistake: a TypeError at creation names the option, what was expected and what was passed.
  */
 
-import { addressFault, choiceFault, nameFault, parseBaseUrl, throwIf, typeFault } from '../token/checks.ts';
+import { addressFault, choiceFault, nameFault, ownMembers, parseBaseUrl, throwIf, typeFault } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import type { TokenAnswer } from '../token/token-set.ts';
 import type { Store } from './browser/store.ts';
@@ -135,8 +135,9 @@ function checkMethods(name: string, value: object | undefined, methods: readonly
  *
  * @throws {TypeError} for an invalid option; the message names the option, what was expected and what was passed.
  */
-export function parseOptions(options: SessionOptions): Settings {
-  throwIf(typeFault('options', 'object', options));
+export function parseOptions(given: SessionOptions): Settings {
+  throwIf(typeFault('options', 'object', given));
+  const options = ownMembers<SessionOptions>(given);
   checkMembers('', TYPES, options);
   const { name = 'tessera', refresh = 'auto', timeoutMs = 10_000, retry = {}, store, debug } = options;
   const { firstMs = 5_000, maxMs = 120_000 } = retry;
@@ -146,5 +147,5 @@ export function parseOptions(options: SessionOptions): Settings {
   throwIf(choiceFault('refresh', ['auto', 'off'], refresh));
   const baseUrl = parseBaseUrl(options.baseUrl, options.allowInsecure, isDevelopment ? addressFault : undefined);
   const logger = options.logger ?? (debug === true ? CONSOLE : undefined);
-  return { ...options, baseUrl, name, refresh, timeoutMs, firstMs, maxMs, logger };
+  return Object.assign(options, { baseUrl, name, refresh, timeoutMs, firstMs, maxMs, logger });
 }

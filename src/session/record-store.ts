@@ -5,6 +5,7 @@
  * order, each inside one atomic update. This file knows nothing about the network or the meaning of a transition.
  */
 
+import { ownMembers } from '../token/checks.ts';
 import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
 import { memoryStore, type Store } from './browser/store.ts';
@@ -102,7 +103,7 @@ function mayWrite({ owner }: Inside, isErasure = false): boolean {
 
 function adopt(inside: Inside, next: SessionRecord, cause: Cause): void {
   const before = inside.record;
-  inside.record = next;
+  inside.record = ownMembers(next);
   inside.storedCause = undefined;
   const { owner } = inside;
   owner.page = recordAdopted(owner.page, before, next, cause);

@@ -5,13 +5,19 @@ import { expectedGot } from '../token/errors.ts';
 import { type SpanText, spanMs } from './span.ts';
 import type { Lifetimes, TestbedOptions } from './types.ts';
 
-const OPTIONS = ['lifetimes', 'start', 'user', 'installClock', 'operator'];
+const OPTIONS: Record<keyof TestbedOptions, true> = {
+  lifetimes: true,
+  start: true,
+  user: true,
+  installClock: true,
+  operator: true,
+};
 const LIFETIMES = ['refreshFrom', 'identityExpires', 'refreshExpires'] as const;
 const DII = ['email', 'emailHash', 'phone', 'phoneHash'] as const;
 
 /** Check the names and types of the options. @throws {TypeError} naming the option, what was expected and what came. */
 export function checkOptions(options: TestbedOptions): void {
-  throwIf(typeFault('options', 'object', options) ?? nameFault('', OPTIONS, options));
+  throwIf(typeFault('options', 'object', options) ?? nameFault('', Object.keys(OPTIONS), options));
   const { lifetimes = {}, start = 0, installClock = true, operator = {}, user } = options;
   throwIf(typeFault('lifetimes', 'object', lifetimes) ?? nameFault('lifetimes.', LIFETIMES, lifetimes));
   throwIf(typeFault('operator', 'object', operator) ?? typeFault('installClock', 'boolean', installClock));

@@ -16,6 +16,17 @@ export function throwIf(fault: string | false | undefined): void {
 }
 
 /**
+ * Copy the own members of a value from outside; the copy has no others. A library on the page that parses a query into objects may let
+ * a link set members of `Object.prototype`, which every object then seems to have.
+ *
+ * @param given  anything; null and undefined have no members.
+ * @example ownMembers(options).user // undefined, even if Object.prototype.user exists
+ */
+export function ownMembers<T = Record<string, unknown>>(given: unknown): T {
+  return { __proto__: null, ...(given as object) } as T;
+}
+
+/**
  * Name the type of a value.
  *
  * @returns `null`, `array`, `empty string`, or what `typeof` returns.

@@ -5,7 +5,7 @@
  * instant is `phase.ts`. See docs/protocol.md, "Endpoints".
  */
 
-import { choiceFault, typeFault } from './checks.ts';
+import { choiceFault, ownMembers, typeFault } from './checks.ts';
 import { expectedGot, TokenError } from './errors.ts';
 
 /** A parsed token set. Instants are epoch milliseconds by the clock of the service. */
@@ -84,7 +84,7 @@ const KEY_B64 = /^[A-Za-z\d+/]{43}=?$/;
  */
 export function parseTokenSet(input: unknown, own = false): TokenSet {
   throwFault(typeFault('token set', 'object', input));
-  const members = input as Record<string, unknown>;
+  const members = ownMembers(input);
   const set: Record<string, unknown> = {};
   let earliest = EARLIEST;
   for (const [field, [wireName, type]] of Object.entries(FIELDS)) {
@@ -119,7 +119,7 @@ export function parseAnswer(input: unknown): Answer {
 
 /** {@link parseAnswer} without the names and remedies of what is not JSON yet, for pages in production. */
 export function parsePlainAnswer(input: unknown): Answer {
-  const { status, body } = Object(input) as Record<string, unknown>;
+  const { status, body } = ownMembers(input);
   if (!status) return parseTokenSet(input);
   throwFault(choiceFault('status', ['success', 'optout'], status));
   return status === 'optout' ? status : parseTokenSet(body);
@@ -152,5 +152,5 @@ export function toWire(set: TokenSet): WireTokenSet {
 }
 
 function throwFault(fault: string | undefined): void {
-  if (fault !== undefined) throw new TokenError('invalid_token_set', fault);
+  if (fault) throw new TokenError('invalid_token_set', fault);
 }

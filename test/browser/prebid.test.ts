@@ -5,11 +5,11 @@
 
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
+import { prebidScript } from '../../demo/prebid.ts';
 import { createOperator, type OperatorOptions } from '../../src/operator/index.ts';
 import { listen } from '../../src/operator/node.ts';
 import { createClient, tokenHandler } from '../../src/server/index.ts';
 import { openProfile, serveSite } from '../support/browser.ts';
-import { prebidScript } from '../support/prebid.ts';
 
 const READER = { email: 'reader@example.com' };
 const SCRIPTS: Record<string, string> = {

@@ -6,9 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { silentIo } from '../../build/silent-io.ts';
 import { exportLines, writeEnvFile } from '../../src/cli/env-file.ts';
 import type { Io } from '../../src/cli/io.ts';
-import { run } from '../../src/cli/program.ts';
+import { createProgram, run } from '../../src/cli/program.ts';
 import { aligned, coloursOf } from '../../src/cli/style.ts';
 import { createFixture, type Fixture, tessera } from './fixtures.ts';
 
@@ -42,6 +43,12 @@ const COMMANDS = [
 ];
 
 describe('help', () => {
+  test('is tested for every command of the program', () => {
+    const program = createProgram('0', [], silentIo);
+    const visible = program.createHelp().visibleCommands(program);
+    expect(visible.map((command) => command.name()).filter((name) => name !== 'help')).toEqual(COMMANDS);
+  });
+
   test('lists every command', async () => {
     const { out } = await tessera(['--help']);
     for (const command of COMMANDS) expect(out.join('\n')).toMatch(new RegExp(`^  ${command}\\b`, 'm'));

@@ -64,6 +64,17 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(service.asked.hashes).toEqual([hash]);
   });
 
+  test('keep an address and a number with the same hash apart', async () => {
+    const { mappings, service } = await fixture(kind);
+    const hash = hashOfEmail('user@example.com');
+    expect(await mappings.map([{ emailHash: hash }])).toMatchObject({ mapped: 1 });
+    expect(await mappings.map([{ phoneHash: hash }])).toMatchObject({ kept: 0, mapped: 1 });
+    service.at += 31 * DAY;
+    expect(await mappings.map([{ phoneHash: hash }])).toMatchObject({ kept: 0, mapped: 1 });
+    expect((await mappings.find({ emailHash: hash }))!.answeredAt).toBe(NOON);
+    expect((await mappings.find({ phoneHash: hash }))!.answeredAt).toBe(NOON + 31 * DAY);
+  });
+
   test('report invalid items with their position, and do not store them', async () => {
     const { mappings, service } = await fixture(kind);
     const [good, ...bad] = [
@@ -110,7 +121,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     const all = await stored(mappings);
     expect(all).toHaveLength(23_456);
     expect(all.map(({ hash }) => hash)).toEqual(all.map(({ hash }) => hash).sort());
-    expect(await mappings.counts()).toEqual({ mapped: 23_456, optedOut: 0, invalid: 0, pending: 0, due: 0 });
+    expect(await mappings.counts()).toEqual({ mapped: 23_456, optedOut: 0, invalid: 0, due: 0 });
   });
 
   test('map the items of a slow source before its end', async () => {
@@ -129,7 +140,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     expect(await mappings.map(source(), { onProgress })).toMatchObject({ read: 5_010, mapped: 5_010 });
   });
 
-  test('count rows that an earlier run left pending by their answer, not as kept', async () => {
+  test('count each item of the source once, also after a run that failed', async () => {
     const { mappings, service } = await fixture(kind);
     service.fault = () => new Response('no', { status: 500 });
     await expect(mappings.map(people(30))).rejects.toMatchObject({ code: 'http_status' });
@@ -259,7 +270,7 @@ describe.each(KINDS)('mappings on %s', (kind) => {
     };
     expect(await found('optedOut')).toEqual(['email optedOut']);
     expect(await found('mapped')).toEqual(['email mapped', 'email mapped', 'email mapped', 'phone mapped']);
-    expect(await found('pending')).toEqual([]);
+    expect(await found('invalid')).toEqual([]);
   });
 
   test('keep their rows when they are opened again, and leave a given database open', async () => {

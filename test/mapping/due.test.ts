@@ -191,19 +191,20 @@ test.each([2, 3] as const)('no due run reads the whole table (version %i)', asyn
 });
 
 test('the index entries that a job reads grow with its rows, not with their square', async () => {
-  const { mappings, place } = await fixture('postgres', { workers: 1 });
+  const { mappings, service: its, place } = await fixture('postgres', { workers: 1 });
   const database = await openDatabase(place, { connections: 1 });
   // A VACUUM in between would hide entries that are read again and again.
   await database.query('ALTER TABLE tessera_mappings SET (autovacuum_enabled = off)');
   const rows = 40_000;
   await mappings.map(people(rows));
+  its.at += 31 * DAY;
+  expect(await mappings.mapDue()).toMatchObject({ mapped: rows });
   await mappings.close();
   await connectionsEnded(database);
   const [index] = await database.query<{ reads: number }>(
-    `SELECT idx_tup_read AS reads FROM pg_stat_user_indexes WHERE indexrelname = 'tessera_mappings_requested'`,
+    `SELECT idx_tup_read AS reads FROM pg_stat_user_indexes WHERE indexrelname = 'tessera_mappings_due_at'`,
   );
-  // To claim a row, and once more with the claim after it; a claim may run twice while the former one is being stored. With each claim
-  // reading the entries of all former ones, it would be 4.5.
+  // To lock a row, and once more with the batch after it. With each batch reading the entries of all former ones, it would be 4.5.
   expect(index!.reads / rows).toBeGreaterThan(0.9);
   expect(index!.reads / rows).toBeLessThan(3.5);
   await database.close();

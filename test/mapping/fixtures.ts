@@ -55,7 +55,7 @@ export interface Service {
   /** The clock of the participant. */
   now(): number;
   /** While set, answers in place of the operator. */
-  fault: ((request: Request) => Promise<Response> | Response | undefined) | undefined;
+  fault: ((request: Request) => Promise<Response | undefined> | Response | undefined) | undefined;
   /** Mappings of the participant; closed at the end of the test. */
   open(database: MappingsOptions['database'], options?: Partial<MappingsOptions>): Promise<Mappings>;
 }

@@ -116,7 +116,6 @@ test.each(KINDS)(
     last.go();
     const { read, kept, mapped, invalid } = await last.done();
     expect({ read, invalid }).toEqual({ read: ROWS, invalid: 0 });
-    // Pending rows of the killed runs are not counted twice.
     expect(kept + mapped).toBe(ROWS);
     // The killed runs had stored some rows.
     expect(kept).toBeGreaterThan(0);

@@ -78,17 +78,26 @@ test.each<Kind>(['pglite', 'postgres'])(
     const database = await openDatabase(await freshLocation(kind));
     onTestFinished(() => database.close());
     await migrate(database, { ...TABLES, steps: TABLES.steps.slice(0, 1) });
-    const hashes = ['c', 'a', 'b'].map((letter) => Buffer.alloc(32, letter).toString('base64'));
-    for (const [index, type] of ['email', 'phone', 'email'].entries())
-      await database.query("INSERT INTO tessera_mappings (type, hash, state, due_at) VALUES ($1, $2, 'pending', 0)", [
-        type,
-        hashes[index]!,
-      ]);
+    const hashes = ['c', 'a', 'b', 'd'].map((letter) => Buffer.alloc(32, letter).toString('base64'));
+    // The job that has requested the second row again, and stored the fourth, was killed.
+    const rows = [
+      ['email', 'mapped', 'raw-1', null],
+      ['phone', 'mapped', 'raw-2', 0],
+      ['email', 'mapped', 'raw-3', null],
+      ['email', 'pending', null, 0],
+    ] as const;
+    for (const [index, [type, state, rawId, dueAt]] of rows.entries())
+      await database.query(
+        'INSERT INTO tessera_mappings (type, hash, state, raw_id, answered_at, due_at) VALUES ($1, $2, $3, $4, 5, $5)',
+        [type, hashes[index]!, state, rawId, dueAt],
+      );
     const mappings = await service().open(database);
     const found = [];
-    for await (const { hash } of mappings.entries()) found.push(hash);
-    expect(found).toEqual(hashes.toSorted());
-    expect(await mappings.map([])).toMatchObject({ mapped: 3 });
-    expect(await mappings.find({ phoneHash: hashes[1]! })).toMatchObject({ state: 'mapped' });
+    for await (const { hash, rawId } of mappings.entries()) found.push([hash, rawId]);
+    const mapped = [0, 1, 2].map((index) => [hashes[index], rows[index]![2]]);
+    expect(found).toEqual(mapped.toSorted());
+    expect(await mappings.mapDue()).toMatchObject({ mapped: 1 });
+    expect((await mappings.find({ phoneHash: hashes[1]! }))!.rawId).not.toBe('raw-2');
+    expect(await mappings.map([{ emailHash: hashes[3]! }])).toMatchObject({ mapped: 1 });
   },
 );

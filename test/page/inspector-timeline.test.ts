@@ -395,6 +395,24 @@ describe('messages of other tabs', () => {
     expect(parseLane({ ...good, label, persistence })).toMatchObject({ label, persistence });
   });
 
+  test('a script that posts lane after lane does not fill the memory', async () => {
+    let seen: readonly Lane[] = [];
+    const { close } = connectLanes(
+      't4',
+      () => undefined,
+      (lanes) => {
+        seen = lanes;
+      },
+    );
+    const script = new BroadcastChannel('t4-inspector');
+    for (let tab = 0; tab < 200; tab++) script.postMessage({ ...good, tab: `t${tab}` });
+    script.postMessage({ ...good, tab: 't0', label: 'last' });
+    await expect.poll(() => seen.some(({ label }) => label === 'last'), { timeout: 20_000 }).toBe(true);
+    expect(seen.length).toBe(30);
+    script.close();
+    close();
+  });
+
   test('a page that was cached and is shown again is back in the lanes of the others, and has theirs', async () => {
     const seen: Record<'cached' | 'other', readonly Lane[]> = { cached: [], other: [] };
     const connect = (name: 'cached' | 'other', tab: string) =>

@@ -266,6 +266,29 @@ test('a Capacitor plugin that has no implementation, as in a browser, causes no 
   expect(rejections.seen).toEqual([]);
 });
 
+test('a set that is nested too deeply to be written as JSON again is no message, and causes no unhandled rejection', async () => {
+  const rejections = watchRejections();
+  onTestFinished(rejections.stop);
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+  const text = (message: object) => JSON.stringify({ v: 1, ns: 'tessera', gen: 1, ...message }).replace('"deep"', deep);
+  const host = createHost('Android', (message) => {
+    if (message.type === 'get')
+      window.dispatchEvent(
+        new MessageEvent('message', { data: text({ kind: 'res', id: message.id, type: 'get', body: 'deep' }) }),
+      );
+    return message.type === 'hello' ? { gen: 1 } : undefined;
+  });
+  host.arrive();
+  const { session } = fixture.open({ refresh: 'off' });
+  await connect(session, { owner: 'host' }).ready;
+  postHere(text({ kind: 'req', id: '1', type: 'set', body: 'deep' }));
+  await vi.advanceTimersByTimeAsync(4000);
+  await new Promise(setImmediate);
+  expect(rejections.seen).toEqual([]);
+  expect(host.received.filter(({ kind }) => kind === 'res')).toEqual([]);
+  expect(session.state.phase).toBe('empty');
+});
+
 describe('messages', () => {
   const open = async (options: WebviewOptions = {}, given: Partial<SessionOptions> = {}) => {
     const host = createOwner();

@@ -117,6 +117,15 @@ describe('a failure of `provide`', () => {
     expect(warn).toHaveBeenCalledTimes(isWarned ? 1 : 0);
   });
 
+  test('that is JSON with `ok: false` and words as status does not quote the words', async () => {
+    const error = await failureOf({ provide: (async () => ({ ok: false, status: 'no account for jane' })) as never });
+    expect([error.code, error.message, error.status]).toEqual([
+      'invalid_token_set',
+      'status: expected success or optout, got another string',
+      undefined,
+    ]);
+  });
+
   test('that is a TokenError is passed on', async () => {
     const own = new TokenError('timeout', 'own words');
     expect(await failureOf({ provide: () => Promise.reject(own) })).toBe(own);

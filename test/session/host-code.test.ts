@@ -46,10 +46,20 @@ const revokedProxy = () => {
   return proxy;
 };
 
+/** An object that throws itself, whatever is read of it: so does what is thrown while it is read. */
+const throwsItself = (): object => {
+  const fail = () => {
+    throw proxy;
+  };
+  const proxy = new Proxy({}, { get: fail, getPrototypeOf: fail });
+  return proxy;
+};
+
 const UNREADABLE: [what: string, thrown: unknown][] = [
   ['an object whose getter throws', Object.defineProperty({}, 'status', { get: deny })],
   ['an object whose name cannot be read', Object.defineProperty({}, 'name', { get: deny })],
   ['a revoked proxy', revokedProxy()],
+  ['an object that throws itself when it is read', throwsItself()],
   ['an object whose class has a symbol for its name', { constructor: { name: Symbol('name') } }],
 ];
 
@@ -61,6 +71,38 @@ test.each(UNREADABLE)('`fetch` may reject with %s: the refresh fails like any ot
   await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
   stop();
   expect(seen).toEqual([]);
+});
+
+test('a response that throws when its status is read fails like any other: the next attempt follows', async () => {
+  const { seen, stop } = watchRejections();
+  let calls = 0;
+  const fetch = async (url: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
+    if (++calls > 1) return fixture.fetch(url, init);
+    const fail = () => {
+      throw throwsItself();
+    };
+    return Object.defineProperty(new Response(''), 'status', { get: fail });
+  };
+  const { session } = fixture.openStored({ fetch });
+  await session.ready;
+  await expect(session.refresh()).rejects.toMatchObject({ code: 'network' });
+  await fixture.advance(20 * MINUTE);
+  stop();
+  expect(seen).toEqual([]);
+  expect(session.advertisingToken).toBe('advertising-2');
+});
+
+test('a `now` that returns no number causes no calls of `provide` without a pause', async () => {
+  let calls = 0;
+  const provide: SessionOptions['provide'] = async () => {
+    // Endless calls would block the test.
+    if (++calls > 20) return new Promise(() => {});
+    throw new Error('down');
+  };
+  const { session } = fixture.open({ provide, now: () => Number.NaN });
+  await session.ready;
+  await fixture.advance(MINUTE);
+  expect(calls).toBeLessThan(2);
 });
 
 test.each(UNREADABLE)('a consent gate may reject with %s: it is reported as failed', async (_, thrown) => {

@@ -21,7 +21,7 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 const API_KEY = 'UID2-C-L-777-fixture.for-tests-only-and-nothing-else-at-all';
-const SECRET = 'c3RhZ2Utc2VjcmV0LWZvci1zdG9yaWVzLW9ubHktMTI='.slice(0, 43).concat('=');
+const SECRET = 'c3RhZ2Utc2VjcmV0LWZvci1zdG9yaWVzLW9ubHktMTI=';
 
 /** Web Crypto operations in progress. They run on real threads, so the fake clock cannot tell when they end. */
 let cryptoPending = 0;

@@ -55,7 +55,7 @@ export interface Job {
 }
 
 /** The hint of jobs that continue where they were stopped. */
-export const CONTINUES = 'the rows read and mapped so far are stored: run the same command again to continue';
+export const CONTINUES = 'the rows mapped so far are stored: run the same command again to continue';
 
 const NO_PROGRESS: Progress = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
 
@@ -154,7 +154,6 @@ export async function runJob(
   const outcome = { isDone: failure === undefined, summary, ms: performance.now() - startedAt };
   if (job && mappings) printSummary(job, outcome, options, io);
   if (failure === undefined) return job?.assertUseful?.();
-  // A job that was stopped has stored what it has read, even if the service has answered nothing yet.
   const isResumable = summary.mapped + summary.optedOut > 0 || (signal.aborted && summary.read > 0);
   if (job && isResumable) io.err(job.resumeHint);
   if (!signal.aborted) throw failure;

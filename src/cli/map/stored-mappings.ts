@@ -172,8 +172,8 @@ export async function forgetAll(options: ForgetAllOptions, io: Io): Promise<void
     );
   await withMappings(options, async (mappings) => {
     if (!options.yes) {
-      const { mapped, optedOut, invalid, pending } = await mappings.counts();
-      const count = formatNumber(mapped + optedOut + invalid + pending);
+      const { mapped, optedOut, invalid } = await mappings.counts();
+      const count = formatNumber(mapped + optedOut + invalid);
       if (!(await io.ask!(`Delete all ${count} mappings in ${shownLocation(options.database)}?`))) {
         io.err('nothing was deleted');
         throw new CommanderError(1, 'tessera.declined', 'nothing was deleted');

@@ -4,7 +4,7 @@
 import type { Worker } from 'node:cluster';
 import type { ToParent } from './messages.ts';
 import { createProcessMetrics } from './metrics.ts';
-import { answerOf, tell } from './worker-handle.ts';
+import { answerOf, sendTo } from './worker-handle.ts';
 
 const SNAPSHOT_TIMEOUT_MS = 2000;
 
@@ -15,7 +15,7 @@ export function createCollector(workers: () => Iterable<Worker>) {
   const ask = async (worker: Worker): Promise<void> => {
     const id = ++lastId;
     const answer = answerOf(worker, 'snapshot', (message) => message.id === id, SNAPSHOT_TIMEOUT_MS);
-    tell(worker, { type: 'snapshot', id });
+    sendTo(worker, { type: 'snapshot', id });
     await answer;
   };
   const collect = async () => {

@@ -1,5 +1,5 @@
 /// <reference types="node" />
-/** What the processes of `tessera operator --processes` tell each other: see `parent.ts` and `worker.ts`. */
+/** The messages between the processes of `tessera operator --processes`: see `parent.ts` and `worker.ts`. */
 
 /** The metrics of one process as data; only `metrics.ts` looks into the values of all. */
 export type Snapshot = readonly {
@@ -7,6 +7,12 @@ export type Snapshot = readonly {
   readonly type: string;
   readonly values?: readonly { readonly value: number }[];
 }[];
+
+/** Metrics in the Prometheus text format. */
+export interface MetricsText {
+  readonly text: string;
+  readonly contentType: string;
+}
 
 /** What a process needs to know to serve as one of the group. */
 export interface StartMessage {
@@ -27,7 +33,7 @@ export type ToWorker =
   /** Answer the requests in progress, and end. */
   | { readonly type: 'stop' }
   | { readonly type: 'snapshot'; readonly id: number }
-  | { readonly type: 'metrics'; readonly id: number; readonly text: string; readonly contentType: string };
+  | ({ readonly type: 'metrics'; readonly id: number } & MetricsText);
 
 /** From a worker to the parent. */
 export type ToParent =

@@ -7,7 +7,7 @@
 // A single file of the package, as in `operator/metrics.ts`.
 // @ts-expect-error
 import aggregator from 'prom-client/lib/cluster.js';
-import type { Snapshot } from './messages.ts';
+import type { MetricsText, Snapshot } from './messages.ts';
 
 const { aggregate } = aggregator as {
   aggregate(snapshots: readonly Snapshot[]): {
@@ -24,10 +24,10 @@ export interface ProcessMetrics {
   /** Add what a process that has ended has counted to the total. */
   end(process: number): Promise<void>;
   /** Return all metrics in the Prometheus text format. */
-  text(): Promise<{ readonly text: string; readonly contentType: string }>;
+  text(): Promise<MetricsText>;
 }
 
-// So many ended processes are kept one by one before they are added up.
+// How many ended processes are kept one by one before they are added up.
 const MAX_ENDED = 16;
 
 /** Create metrics of no process. */

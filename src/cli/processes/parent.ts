@@ -7,6 +7,7 @@
  */
 
 import type { Worker } from 'node:cluster';
+import { createMetricsHandler } from '../../operator/http/router.ts';
 import type { Listening } from '../../operator/node.ts';
 import type { Io } from '../io.ts';
 import type { CredentialOutput } from '../operator-credentials.ts';
@@ -14,14 +15,13 @@ import { createLog } from '../operator-log.ts';
 import { openPort } from '../operator-ports.ts';
 import type { OperatorSettings } from '../operator-settings.ts';
 import { type Collector, createCollector } from './collector.ts';
-import { metricsHandlerOf } from './metrics-handler.ts';
 import { pause } from './pause.ts';
 import { createStarter, type GroupOptions } from './starter.ts';
-import { exitOf, tell } from './worker-handle.ts';
+import { exitOf, sendTo } from './worker-handle.ts';
 
 const FIRST_BACK_OFF_MS = 500;
 const MAX_BACK_OFF_MS = 30_000;
-/** A process that has run for so long does not count as one that fails again and again, ms. */
+/** A process that has run for this long does not count as one that fails again and again, ms. */
 const STABLE_MS = 60_000;
 /** Longer than a process needs to close its connections, ms. */
 const STOP_TIMEOUT_MS = 20_000;
@@ -29,7 +29,7 @@ const STOP_TIMEOUT_MS = 20_000;
 const stop = async (worker: Worker, collect: Collector): Promise<void> => {
   const ended = exitOf(worker);
   await collect.ask(worker);
-  tell(worker, { type: 'stop' });
+  sendTo(worker, { type: 'stop' });
   const timer = setTimeout(() => worker.process.kill('SIGKILL'), STOP_TIMEOUT_MS);
   await ended;
   clearTimeout(timer);
@@ -145,7 +145,7 @@ const openMetricsPort = async (
   collect: Collector,
 ): Promise<Listening | undefined> => {
   if (metricsPort === undefined) return undefined;
-  return openPort('--metrics-port', { fetch: metricsHandlerOf(collect.text) }, { port: metricsPort, host });
+  return openPort('--metrics-port', { fetch: createMetricsHandler(collect.text) }, { port: metricsPort, host });
 };
 
 /**

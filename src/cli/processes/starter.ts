@@ -8,7 +8,7 @@ import { createLog } from '../operator-log.ts';
 import { databaseFingerprint, type OperatorSettings } from '../operator-settings.ts';
 import type { Collector } from './collector.ts';
 import type { ToParent } from './messages.ts';
-import { afterLastMessage, answerOf, exitOf, forkWorker, tell } from './worker-handle.ts';
+import { afterLastMessage, answerOf, exitOf, forkWorker, sendTo } from './worker-handle.ts';
 
 /** What a group of processes is made from. */
 export interface GroupOptions {
@@ -40,14 +40,14 @@ export function createStarter({ settings, output, io }: GroupOptions, collect: C
       collect.receive(worker, message);
       if (message.type === 'refused') refusal = message.reason;
       if (message.type === 'ready')
-        tell(
+        sendTo(
           worker,
           // It could not hear `stop` before it was ready.
           isStopping()
             ? { type: 'stop' }
             : { ...common, isFirst, hasMetricsPort, envFile: isFirst ? output.envFile : undefined },
         );
-      if (message.type === 'metrics') tell(worker, { type: 'metrics', id: message.id, ...(await collect.text()) });
+      if (message.type === 'metrics') sendTo(worker, { type: 'metrics', id: message.id, ...(await collect.text()) });
     };
     const worker = forkWorker(
       (message, from) => void answer(message, from),

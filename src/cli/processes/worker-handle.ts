@@ -30,7 +30,7 @@ export function forkWorker(onMessage: (message: ToParent, worker: Worker) => voi
 }
 
 /** Send a message. One that cannot be delivered is dropped: the worker has ended. */
-export function tell(worker: Worker, message: ToWorker): void {
+export function sendTo(worker: Worker, message: ToWorker): void {
   if (worker.isConnected()) worker.send(message, () => {});
 }
 

@@ -6,16 +6,16 @@
 
 import cluster from 'node:cluster';
 import { once } from 'node:events';
+import { createMetricsHandler } from '../../operator/http/router.ts';
 import type { Operator } from '../../operator/index.ts';
 import type { Io } from '../io.ts';
 import type { CredentialOutput } from '../operator-credentials.ts';
 import { databaseFingerprint, type OperatorSettings, processCount } from '../operator-settings.ts';
 import { serve } from '../serve.ts';
-import type { Snapshot, StartMessage, ToParent, ToWorker } from './messages.ts';
-import { type MetricsText, metricsHandlerOf } from './metrics-handler.ts';
+import type { MetricsText, Snapshot, StartMessage, ToParent, ToWorker } from './messages.ts';
 import { pause } from './pause.ts';
 
-/** So long a new process waits for its memory of opt-outs before it takes the place of another one, ms. */
+/** How long a new process waits for its memory of opt-outs before it takes the place of another one, ms. */
 const CURRENT_TIMEOUT_MS = 10_000;
 const CURRENT_INTERVAL_MS = 50;
 
@@ -42,7 +42,7 @@ const createParentMetrics = () => {
       waiting.set(next, resolve);
       void send({ type: 'metrics', id: next++ });
     });
-  return metricsHandlerOf(ask);
+  return createMetricsHandler(ask);
 };
 
 // Answers /metrics with `handleMetrics`, which answers 404 to other paths, and those with the operator.
@@ -60,13 +60,13 @@ const withMetrics = (
 });
 
 const stopRequested = async (): Promise<void> => {
-  const told = new Promise<void>((resolve) => {
+  const received = new Promise<void>((resolve) => {
     onMessage(({ type }) => {
       if (type === 'stop') resolve();
     });
   });
   // If the parent ends, Node ends its workers.
-  await Promise.race([told, ...['SIGINT', 'SIGTERM'].map((signal) => once(process, signal))]);
+  await Promise.race([received, ...['SIGINT', 'SIGTERM'].map((signal) => once(process, signal))]);
 };
 
 // Undefined if the parent says `stop` first.
@@ -139,7 +139,7 @@ const serveInGroup = async (
     wrap,
     opensPortsLast: !isFirst,
   });
-  // With the requests that it has answered since the parent asked.
+  // It includes the requests that were answered after the parent's last question.
   await send({ type: 'snapshot', snapshot: await snapshotOf(operator!) });
 };
 

@@ -15,6 +15,7 @@ import { decodeB64, encodeB64 } from '../crypto/base64.ts';
 import type { Scope } from '../crypto/secrets.ts';
 import type { EndpointResult } from '../endpoints/result.ts';
 import { clientError } from '../endpoints/result.ts';
+import { CLOCK_WINDOW_MS } from '../state/envelopes.ts';
 
 /** A request whose envelope is open. */
 export interface OpenedRequest {
@@ -54,9 +55,6 @@ const MESSAGES: Readonly<Record<Scope, Messages>> = {
   UID2: messagesOf('unifiedid.com'),
   EUID: messagesOf('euid.eu'),
 };
-
-/** The time in an envelope must differ by less than this from the operator's, ms. */
-const CLOCK_WINDOW_MS = 120_000;
 
 // Bytes that are not UTF-8 become replacement characters, which neither JSON nor base64 accepts here.
 const decodeText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
@@ -109,16 +107,11 @@ export async function openBody(
   scope: Scope,
 ): Promise<OpenedRequest | EndpointResult> {
   const messages = MESSAGES[scope];
-  if (binary) {
-    const fromBytes = await openEnvelope(body, key, now, messages);
-    if ('nonce' in fromBytes) return { ...fromBytes, binary };
-    const decoded = decodeB64(body);
-    if (!decoded?.length) return fromBytes;
-    const fromB64 = await openEnvelope(decoded, key, now, messages);
-    return 'nonce' in fromB64 ? { ...fromB64, binary: false } : fromB64;
-  }
+  const fromBytes = binary ? await openEnvelope(body, key, now, messages) : undefined;
+  if (fromBytes && 'nonce' in fromBytes) return { ...fromBytes, binary: true };
   const decoded = decodeB64(body);
+  if (fromBytes && !decoded?.length) return fromBytes;
   if (!decoded) return clientError(parseObject(decodeText(body)) ? messages.json : messages.base64);
-  const opened = await openEnvelope(decoded, key, now, messages);
-  return 'nonce' in opened ? { ...opened, binary } : opened;
+  const fromB64 = await openEnvelope(decoded, key, now, messages);
+  return 'nonce' in fromB64 ? { ...fromB64, binary: false } : fromB64;
 }

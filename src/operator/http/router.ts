@@ -12,7 +12,7 @@ import { REFRESH_PATH, refresh } from '../endpoints/refresh.ts';
 import { SEALED_ENDPOINTS } from '../endpoints/sealed-endpoints.ts';
 import { validate } from '../endpoints/validate.ts';
 import { failureFields } from '../failure-fields.ts';
-import type { Metrics } from '../metrics.ts';
+import type { MetricsText } from '../metrics.ts';
 import { createOutageLog } from '../outage-log.ts';
 import type { Service } from '../service.ts';
 import type { Caller } from './caller-limits.ts';
@@ -66,18 +66,16 @@ const refreshRoute =
 // A known route, never the path as received: that may contain anything.
 const routeOf = (path: string): string => (PATHS.has(path) ? path : 'other');
 
-type MetricsText = { readonly metrics: Pick<Metrics, 'text' | 'contentType'> };
+const metricsResponse = ({ text, contentType }: MetricsText, headers: Record<string, string>): Response =>
+  new Response(text, { headers: { ...headers, 'content-type': contentType } });
 
-const metricsResponse = async ({ metrics }: MetricsText, headers: Record<string, string>): Promise<Response> =>
-  new Response(await metrics.text(), { headers: { ...headers, 'content-type': metrics.contentType } });
-
-/** Create the handler of a port that serves `GET /metrics` and nothing else. */
-export function createMetricsHandler(service: MetricsText): (request: Request) => Promise<Response> {
+/** Create the handler of a port that serves `GET /metrics` and nothing else. `read` returns the metrics as they are now. */
+export function createMetricsHandler(read: () => Promise<MetricsText>): (request: Request) => Promise<Response> {
   return async (request) => {
     const headers = { 'cache-control': 'no-store' };
     if (pathOf(request) !== METRICS_PATH) return new Response(null, { status: 404, headers });
     if (request.method !== 'GET') return new Response(null, { status: 405, headers: { ...headers, allow: 'GET' } });
-    return metricsResponse(service, headers);
+    return metricsResponse(await read(), headers);
   };
 }
 
@@ -94,7 +92,8 @@ const createRouter = (service: Service): Hono<RouterEnv> => {
       ? c.text('OK', 200, c.env.headers)
       : c.text('database cannot be reached', 503, { ...c.env.headers, 'retry-after': '1' }),
   );
-  if (service.settings.publicMetrics) app.get(METRICS_PATH, async ({ env }) => metricsResponse(service, env.headers));
+  if (service.settings.publicMetrics)
+    app.get(METRICS_PATH, async ({ env }) => metricsResponse(await service.metrics.text(), env.headers));
   for (const path of PATHS)
     if (path !== METRICS_PATH || service.settings.publicMetrics)
       app.all(path, (c) => c.body(null, 405, { ...c.env.headers, allow: GET_PATHS.includes(path) ? 'GET' : 'POST' }));

@@ -10,6 +10,7 @@
 
 import { fromB64 } from '../../token/bytes.ts';
 import { encodeB64 } from '../crypto/base64.ts';
+import { settledWithin } from '../settled-within.ts';
 import type { ExtendedOptOut, OptOutStore } from '../state/state.ts';
 import type { RawIds } from './raw-ids.ts';
 import { bucketOf } from './raw-ids.ts';
@@ -46,12 +47,7 @@ const gather = (ask: (users: readonly string[]) => Promise<readonly boolean[]>) 
     await last;
     batch = undefined;
     const answer = ask(users);
-    let timer: ReturnType<typeof setTimeout>;
-    const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, GATHER_MS);
-    });
-    const ended = answer.catch(() => {}).then(() => clearTimeout(timer));
-    last = Promise.race([ended, limit]);
+    last = settledWithin(answer, GATHER_MS);
     return answer;
   };
   return async (user: string): Promise<boolean> => {

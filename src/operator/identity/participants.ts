@@ -68,33 +68,28 @@ const apiKeyFrom = (bytes: Bytes, siteId: number, environment: Environment, scop
 /**
  * Complete credentials. What is missing is derived from the root secret, so it is the same after a restart.
  *
- * @param given  `clientSecret` may be base64 or hexadecimal; the result holds base64.
+ * @param given   `clientSecret` may be base64 or hexadecimal; the result holds base64.
+ * @param derive  returns the 32 bytes of a label.
  */
 export function completeCredentials(
   given: GivenCredentials,
-  secrets: Secrets,
+  { derive }: Pick<Secrets, 'derive'>,
   environment: Environment,
   scope: Scope,
 ): Credentials {
   const siteId = given.siteId ?? DEFAULT_SITE_ID;
-  const apiKey = given.apiKey ?? apiKeyFrom(secrets.derive(`api-key/${siteId}`), siteId, environment, scope);
+  const apiKey = given.apiKey ?? apiKeyFrom(derive(`api-key/${siteId}`), siteId, environment, scope);
   return {
     apiKey,
-    clientSecret: toB64(parseHash(given.clientSecret ?? '') ?? secrets.derive(`client-secret/${apiKey}`)),
+    clientSecret: toB64(parseHash(given.clientSecret ?? '') ?? derive(`client-secret/${apiKey}`)),
     siteId,
     roles: given.roles ?? DEFAULT_ROLES,
   };
 }
 
-/** Make credentials at random: each call makes others. `given` as for {@link completeCredentials}. */
+/** Complete credentials as {@link completeCredentials} does, but at random: each call makes others. */
 export function randomCredentials(given: GivenCredentials, environment: Environment, scope: Scope): Credentials {
-  const siteId = given.siteId ?? DEFAULT_SITE_ID;
-  return {
-    apiKey: given.apiKey ?? apiKeyFrom(randomBytes(32), siteId, environment, scope),
-    clientSecret: toB64(parseHash(given.clientSecret ?? '') ?? randomBytes(32)),
-    siteId,
-    roles: given.roles ?? DEFAULT_ROLES,
-  };
+  return completeCredentials(given, { derive: () => randomBytes(32) }, environment, scope);
 }
 
 // How long, in real time, a participant is kept in memory, ms: a revocation and a changed secret reach every node within a

@@ -8,7 +8,7 @@
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';
-import { type Bytes, utf8 } from '../../token/bytes.ts';
+import type { Bytes } from '../../token/bytes.ts';
 import { b64Length, encodeB64, encodeB64Ascii, writeB64 } from '../crypto/base64.ts';
 import { allocate } from '../crypto/node-builtins.ts';
 import type { Secrets } from '../crypto/secrets.ts';
@@ -18,33 +18,23 @@ import type { Salts } from './salts.ts';
 const untouched = sha256.create();
 const hasher = sha256.create();
 
-// Both levels are SHA-256(base64 of `bytes`, salt text).
-const saltedHash = (bytes: Uint8Array, saltText: Uint8Array): Bytes => {
+/**
+ * Compute SHA-256(base64 of `bytes`, salt text): the first-level hash from the hash of a DII, and a raw ID from the first-level hash.
+ *
+ * @param bytes     32 bytes.
+ * @param saltText  hashed as text, without decoding its base64.
+ */
+export function saltedHash(bytes: Uint8Array, saltText: Uint8Array): Bytes {
   const saltOffset = b64Length(bytes.length);
   const message = allocate(saltOffset + saltText.length);
   writeB64(bytes, message);
   message.set(saltText, saltOffset);
   return untouched._cloneInto(hasher).update(message).digest() as Bytes;
-};
-
-/**
- * Compute the first-level hash: SHA-256(base64 of `hash`, salt text), 32 bytes.
- *
- * @param hash      SHA-256 of the normalised DII, 32 bytes.
- * @param saltText  hashed as text, without decoding its base64.
- */
-export function firstLevelHash(hash: Uint8Array, saltText: string): Bytes {
-  return saltedHash(hash, utf8(saltText));
 }
 
 /** Return the index of a user's bucket, 20 bits: byte 0, byte 1 and the lower half of byte 2. */
 export function bucketOf(firstLevel: Uint8Array): number {
   return (firstLevel[0]! << 12) | (firstLevel[1]! << 4) | (firstLevel[2]! & 0x0f);
-}
-
-/** Compute a raw ID: SHA-256(base64 of the first-level hash, bucket salt text), 32 bytes. */
-export function rawIdBytes(firstLevel: Uint8Array, bucketSaltText: string): Bytes {
-  return saltedHash(firstLevel, utf8(bucketSaltText));
 }
 
 /** The raw ID of a user at an instant, as the mapping endpoints report it. */

@@ -18,13 +18,16 @@ export interface EnvelopeStore {
   add(tag: string, now: number): Promise<boolean>;
 }
 
+/** A node accepts an envelope if the time inside differs by less than this from its own clock, ms. */
+export const CLOCK_WINDOW_MS = 120_000;
+
 /**
- * How long an envelope is remembered, ms: four times the window of 120 s in which a node accepts it, before or after the time inside.
+ * How long an envelope is remembered, ms.
  *
- * At worst, a node stores it when its own clock shows 120 s before that time. Another node, whose clock is 120 s behind, accepts it
- * until that clock shows 120 s after. A third node, whose clock is 120 s ahead, then reads 480 s after the envelope was stored.
+ * At worst, a node stores it when its own clock shows 120 s before the time inside. Another node, whose clock is 120 s behind, accepts
+ * it until that clock shows 120 s after. A third node, whose clock is 120 s ahead, then reads 480 s after the envelope was stored.
  */
-const ENVELOPE_MS = 480_000;
+const ENVELOPE_MS = 4 * CLOCK_WINDOW_MS;
 
 /** Create a store in the memory of this process. */
 export function memoryEnvelopes(): EnvelopeStore {

@@ -9,7 +9,7 @@
  * A connection that is lost ends this at once, and all rows are read again by the next one. One that works is renewed every
  * minute; the row at which the reading stopped shows whether the new one reaches the same rows.
  *
- * It never tells that a user has opted out: only the database does.
+ * It never says that a user has opted out: only the database does.
  */
 
 import type { Database, Queries, Subscription } from '../../database/index.ts';

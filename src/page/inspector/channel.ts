@@ -9,6 +9,8 @@ import { CAUSES, type Entry, type Lane, MARKS, OUTCOMES, REASONS } from './entri
 
 /** Longest list of entries that is sent and accepted. */
 const MAX_ENTRIES = 150;
+/** How many other tabs are shown. A tab whose process has ended does not say that it has gone. */
+const MAX_LANES = 30;
 const PHASES = ['empty', 'fresh', 'due', 'stale', 'ended', 'optedOut'];
 const ACTIONS = ['refresh', 'provide', 'expire'];
 
@@ -104,7 +106,7 @@ export function connectLanes(name: string, ownLane: () => Lane | undefined, onLa
         if (data === HELLO) return send();
         if (typeof data === 'string') return others.delete(data) && changed();
         const lane = parseLane(data);
-        if (lane) others.set(lane.tab, lane);
+        if (lane && (others.has(lane.tab) || others.size < MAX_LANES)) others.set(lane.tab, lane);
         changed();
       };
       channel.postMessage(HELLO);

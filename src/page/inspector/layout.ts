@@ -9,6 +9,7 @@ import { laneShapes } from './lane.ts';
 import {
   AXIS,
   type Figure,
+  FUTURE,
   HEAD,
   LANE,
   nameOf,
@@ -19,8 +20,6 @@ import {
   widthOf,
 } from './shapes.ts';
 
-/** Part of the width that lies after now. */
-const FUTURE = 0.3;
 const BAR = 18;
 const BAR_GAP = 6;
 const MAX_ROWS = 4;

@@ -33,14 +33,7 @@ export type Shape =
       readonly toY: number;
     }
   | { readonly type: 'path'; readonly name: string; readonly d: string; readonly title?: string | undefined }
-  | {
-      readonly type: 'text';
-      readonly name: string;
-      readonly x: number;
-      readonly y: number;
-      readonly text: string;
-      readonly end?: boolean;
-    };
+  | { readonly type: 'text'; readonly name: string; readonly x: number; readonly y: number; readonly text: string };
 
 export interface Figure {
   readonly width: number;
@@ -48,6 +41,8 @@ export interface Figure {
   readonly shapes: readonly Shape[];
 }
 
+/** Part of the width that lies after now. */
+export const FUTURE = 0.3;
 export const AXIS = 26;
 export const HEAD = 26;
 export const LANE = 40;

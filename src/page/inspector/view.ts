@@ -1,7 +1,7 @@
 /** What part of the time is shown, and how keys and buttons change that. Pure. */
 
 import type { Entry } from './entries.ts';
-import type { View } from './shapes.ts';
+import { FUTURE, type View } from './shapes.ts';
 
 /** The lengths of time that can be shown, ms. */
 export const SPANS = [30, 60, 120, 300, 900, 3600, 21_600, 86_400, 604_800, 2_592_000].map((seconds) => seconds * 1000);
@@ -49,12 +49,17 @@ export function changeView(view: ViewState, action: ViewAction, now: number, ent
   }
 }
 
+/** Part of the width that stays free at both edges of a view that fits. */
+const MARGIN = 0.02;
+
 function fitted(now: number, entries: readonly Entry[]): { spanMs: number; panMs: number } {
   const first = Math.min(now, ...entries.map(({ at }) => at));
   const ends = entries.map((entry) =>
     entry.kind === 'generation' && entry.until === undefined ? entry.expiresAt : now,
   );
-  const neededMs = Math.max((now - first) / 0.68, (Math.max(now, ...ends) - now) / 0.28);
+  const pastMs = (now - first) / (1 - FUTURE - MARGIN);
+  const futureMs = (Math.max(now, ...ends) - now) / (FUTURE - MARGIN);
+  const neededMs = Math.max(pastMs, futureMs);
   return { spanMs: SPANS.find((span) => span >= neededMs) ?? SPANS.at(-1)!, panMs: 0 };
 }
 

@@ -7,7 +7,7 @@
 
 import { createDatedStore } from '../../session/dated-store.ts';
 import { createSession, type TokenAnswer } from '../../session/index.ts';
-import { addressFault, parseBaseUrl } from '../../token/checks.ts';
+import { addressFault, ownMembers, parseBaseUrl } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
 import { type TokenSet, toWire } from '../../token/token-set.ts';
 import { tryTo } from './places.ts';
@@ -17,9 +17,9 @@ import {
   choose,
   claimOf,
   claimOfRecord,
+  claimsToFollow,
   isDated,
   isMark,
-  newsIn,
   wireOf,
 } from './precedence.ts';
 import { type DropIn, identityOf, isStarted, knownNow, readClaims, type Started, type State } from './state.ts';
@@ -63,15 +63,15 @@ const keepAct = (dropIn: DropIn, { records }: Started, answer: Claim['answer'], 
 /** Apply to the session what its record does not contain yet; all at once, so that no logout comes in between. */
 const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly Claim[]): boolean => {
   const { considered } = dropIn;
-  const news = newsIn(choose(claims), records.view(), considered);
-  for (const claim of news) {
+  const toFollow = claimsToFollow(choose(claims), records.view(), considered);
+  for (const claim of toFollow) {
     const { answer, actAt } = claim;
     const { refreshToken } = answer as Partial<TokenSet>;
     considered.add(refreshToken);
     if (isDated(claim)) records.expectAct(refreshToken, actAt);
     void (answer === 'logout' ? session.clear() : session.setTokens(wireOf(claim) as TokenAnswer));
   }
-  return news.length > 0;
+  return toFollow.length > 0;
 };
 
 /**
@@ -86,11 +86,11 @@ export function followPlaces(dropIn: DropIn): boolean {
 
 /** Emit what has changed since the last time. */
 const announce = (dropIn: DropIn, state: Started): void => {
-  const { told: before, callbacks } = dropIn;
+  const { announced: before, callbacks } = dropIn;
   const { isInvalid } = state;
   const now = knownNow(dropIn);
   const events = eventsBetween(before, now);
-  dropIn.told = now;
+  dropIn.announced = now;
   state.isInvalid = false;
   const identity = identityOf(dropIn);
   // The legacy callbacks come first, as in the UID2 SDK.
@@ -186,7 +186,7 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
 export function disconnect(dropIn: DropIn): void {
   // The options of before `abort` name the cookie. Damaged ones of an earlier page are as none.
   if (!isStarted(dropIn.state)) tryTo(() => start(dropIn, dropIn.options));
-  if (!isStarted(dropIn.state)) start(dropIn, {});
+  if (!isStarted(dropIn.state)) start(dropIn, ownMembers({}));
   const state = dropIn.state as Started;
   keepAct(dropIn, state, knownNow(dropIn).condition === 'optedOut' ? 'optout' : 'logout', true);
   state.claims = state.claims.filter(isMark);
@@ -197,6 +197,6 @@ export function disconnect(dropIn: DropIn): void {
 export function abort(dropIn: DropIn): void {
   if (isStarted(dropIn.state)) dropIn.state.session.close();
   dropIn.state = { name: 'closed' };
-  dropIn.told = undefined;
+  dropIn.announced = undefined;
   dropIn.endFirstRead();
 }

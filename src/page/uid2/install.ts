@@ -1,6 +1,6 @@
 /** The global `__uid2` or `__euid`: its methods, and how it takes its place on the page. */
 
-import { choiceFault, throwIf, typeFault } from '../../token/checks.ts';
+import { choiceFault, ownMembers, throwIf, typeFault } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
 import { expectedGot } from '../../token/errors.ts';
 import type { WireTokenSet } from '../../token/token-set.ts';
@@ -16,7 +16,7 @@ import type { Callback, InitOptions, Product, Uid2 } from './types.ts';
 const SHORTEST_RETRY_MS = 1_000;
 
 const checkOptions = (given: InitOptions): void => {
-  const { callback, refreshRetryPeriod: period = SHORTEST_RETRY_MS } = Object(given) as InitOptions;
+  const { callback, refreshRetryPeriod: period = SHORTEST_RETRY_MS } = ownMembers<InitOptions>(given);
   const fault =
     typeFault('init', 'object', given) ||
     (callback && typeFault('callback', 'function', callback)) ||
@@ -33,10 +33,9 @@ const checkOptions = (given: InitOptions): void => {
  */
 const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOptions => {
   checkOptions(given);
-  const { identity, callback, ...more } = given;
-  const { state, options: before, told, callbacks } = dropIn;
-  // Read own members only: on a page whose library parses a query into objects, a link may set `Object.prototype.baseUrl`.
-  const options = { baseUrl: undefined, ...base, ...more };
+  const { identity, callback, ...more } = ownMembers<InitOptions>(given);
+  const { state, options: before, announced, callbacks } = dropIn;
+  const options = ownMembers<InitOptions>({ ...base, ...more });
   const expiresAt = (identity as Partial<WireTokenSet> | undefined)?.identity_expires;
   const needsStart =
     !isStarted(state) ||
@@ -47,7 +46,7 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   dropIn.options = options;
   update(dropIn);
   // As in the UID2 SDK, each call emits `InitCompleted`; the first one does so once the record is known.
-  if (told) callbacks.emit('InitCompleted', identityOf(dropIn));
+  if (announced) callbacks.emit('InitCompleted', identityOf(dropIn));
   if (callback) callbacks.addLegacy(callback);
   dropIn.places.writeOptions(options);
   return options;
@@ -96,7 +95,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
     isLoginRequired: () => whenStarted(needsLogin),
     isIdentityAvailable: () => whenStarted(isAvailable),
     hasOptedOut: () => whenStarted(({ condition }) => condition === 'optedOut'),
-    isInitComplete: () => !!dropIn.told,
+    isInitComplete: () => !!dropIn.announced,
     disconnect: () => {
       bootstrap();
       disconnect(dropIn);
@@ -130,12 +129,12 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
     product,
     places,
     callbacks: createCallbacks(list, () => [
-      dropIn.told ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
+      dropIn.announced ? ['SdkLoaded', 'InitCompleted'] : ['SdkLoaded'],
       identityOf(dropIn),
     ]),
-    options: places.earlier ?? {},
+    options: ownMembers(places.earlier),
     state: { name: 'idle' },
-    told: undefined,
+    announced: undefined,
     considered: new Set(),
     firstRead,
     endFirstRead,

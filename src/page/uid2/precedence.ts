@@ -7,6 +7,7 @@
  */
 
 import type { DatedRecord } from '../../session/dated-store.ts';
+import { ownMembers } from '../../token/checks.ts';
 import type { Held } from '../../token/phase.ts';
 import { type Answer, parsePlainAnswer, type TokenSet, toWire } from '../../token/token-set.ts';
 import { type Found, tryTo } from './places.ts';
@@ -40,7 +41,7 @@ export function isMark({ answer }: Claim): boolean {
 
 /** Read what was found, or what a page supplies; undefined if it is malformed. */
 export function claimOf({ from, value }: Found): Claim | undefined {
-  const { status, tessera } = Object(value) as Identity;
+  const { status, tessera } = ownMembers<Identity>(value);
   // A server that says `logout` has no identity to name: nothing follows from it.
   const answer = status === 'logout' && tessera ? status : tryTo(() => parsePlainAnswer(value));
   const undated = from === 'page' ? Number.POSITIVE_INFINITY : AFTER_ALL_ACTS;
@@ -110,24 +111,24 @@ export function tokenTime({ newest, supplied }: Choice, now: number): number {
  * @param record      undefined: nothing is stored.
  * @param considered  refresh tokens that were supplied before: a cookie that cannot be erased is not adopted twice.
  */
-export function newsIn(
+export function claimsToFollow(
   { newest, supplied }: Choice,
   record: DatedRecord | undefined,
   considered: ReadonlySet<string | undefined>,
 ): Claim[] {
   // A record without a time was written by a session alone; no copy is known to be newer.
   const recordAt = record ? (record.actAt ?? AFTER_ALL_ACTS) : 0;
-  const news: Claim[] = [];
+  const toFollow: Claim[] = [];
   if (newest) {
     // An opt-out without a time is adopted once.
     const isNewer = newest.actAt > recordAt && (isDated(newest) || !record?.optedOut);
     // For the same login, the later set is the refreshed one.
     const isRefreshed = newest.actAt === recordAt && expiryOf(newest) > Number(record?.set?.expiresAt);
-    if (isNewer || isRefreshed) news.push(newest);
+    if (isNewer || isRefreshed) toFollow.push(newest);
   }
   // Behind an opt-out, a set waits until the service accepts it.
-  if (supplied && !considered.has(supplied.refreshToken)) news.push({ answer: supplied, actAt: AFTER_ALL_ACTS });
-  return news;
+  if (supplied && !considered.has(supplied.refreshToken)) toFollow.push({ answer: supplied, actAt: AFTER_ALL_ACTS });
+  return toFollow;
 }
 
 /**

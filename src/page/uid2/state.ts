@@ -36,7 +36,7 @@ export interface DropIn {
   options: InitOptions;
   state: State;
   /** What callbacks know; undefined until `InitCompleted` has been emitted. */
-  told: Known | undefined;
+  announced: Known | undefined;
   /** Refresh tokens that the session was given: a cookie that cannot be erased is not adopted twice. */
   readonly considered: Set<string | undefined>;
   /** Resolves once the session has read its record, or `abort` was called. */

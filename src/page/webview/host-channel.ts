@@ -82,6 +82,8 @@ const findHost = (channel: string, hear: Listener): Host | undefined => {
 const parseMessage = (text: unknown): Message | undefined => {
   try {
     const message = JSON.parse(text as string) as Message;
+    // It throws if the message is nested too deeply: such a message can be parsed, but not written again.
+    JSON.stringify(message);
     return message.ns === 'tessera' ? { ...message, gen: +message.gen || 0 } : undefined;
   } catch {
     return undefined; // another script's message

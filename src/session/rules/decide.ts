@@ -149,7 +149,8 @@ function waitOf(
   let wait: { at: number; reason: NextReason } = { at: page.notBefore, reason: isWoken ? 'woken' : 'back_off' };
   const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;
   if (next && next.at > wait.at) wait = next;
-  if (wait.at > now) return wait;
+  // Not `wait.at > now`: with a `now` of the host that returns NaN, the attempts would follow one another without a pause.
+  if (!(wait.at <= now)) return wait;
   return page.hiddenAt && !page.callers ? { at: NEVER, reason: 'hidden' } : undefined;
 }
 

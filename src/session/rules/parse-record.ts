@@ -3,7 +3,7 @@
  * may have written it.
  */
 
-import { kindOf, throwIf, typeFault } from '../../token/checks.ts';
+import { kindOf, ownMembers, throwIf, typeFault } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
 import { expectedGot } from '../../token/errors.ts';
 import { parseTokenSet } from '../../token/token-set.ts';
@@ -26,7 +26,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
   if (stored === undefined || stored === null) return undefined;
   // In production, the check of the generation rejects any other value.
   if (isDevelopment) throwIf(typeFault('stored record', 'object', stored));
-  const given = stored as Record<string, unknown>;
+  const given = ownMembers(stored);
   const { v, generation, offsetMs, signalGeneration, user } = given;
   // A generation near 2^53 cannot be incremented: a logout would be written, and then read as damaged.
   const isCount = Number.isSafeInteger(generation) && isPlausible(Math.abs(generation as number));

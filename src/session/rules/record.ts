@@ -5,6 +5,7 @@
  * places follow one rule whatever another tab has written meanwhile. No I/O and no clock here.
  */
 
+import { ownMembers } from '../../token/checks.ts';
 import type { Held } from '../../token/phase.ts';
 import type { TokenSet } from '../../token/token-set.ts';
 import type { RetryState } from './retry.ts';
@@ -60,7 +61,7 @@ export function descendsFrom(record: SessionRecord, set: TokenSet): boolean {
 
 /** The record of a session without a set. */
 export function emptyRecord(baseUrl: string): SessionRecord {
-  return { v: 2, generation: 0, baseUrl, offsetMs: 0 };
+  return ownMembers({ v: 2, generation: 0, baseUrl, offsetMs: 0 });
 }
 
 /**

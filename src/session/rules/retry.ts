@@ -81,8 +81,8 @@ function minSpacingMs(attempts: number): number {
 const TEMPORARY = [408, 425, 429];
 
 /** Tell whether the service has refused the set, or its answer cannot be used: such a failure does not pass by itself. */
-export function isRefusal({ status }: TokenError): boolean {
-  return status !== undefined && status < 500 && !TEMPORARY.includes(status);
+export function isRefusal({ status = 500 }: TokenError): boolean {
+  return status < 500 && !TEMPORARY.includes(status);
 }
 
 /**

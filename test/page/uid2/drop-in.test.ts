@@ -13,7 +13,7 @@ import {
   success,
   wireSet,
 } from '../../session/fixtures.ts';
-import { HOUR, MINUTE, until, useFakeClock } from '../../support/fixtures.ts';
+import { DAY, HOUR, MINUTE, START, until, useFakeClock } from '../../support/fixtures.ts';
 import { clearPlaces, cookie, KEY, local, newSet, putCookie, putLocal, setCookie } from './fixtures.ts';
 
 const BASE_URL = 'https://operator.example';
@@ -192,6 +192,35 @@ describe('init', () => {
     await complete();
     await fixture.advance(HOUR);
     expect(new Set(fixture.sent.map(({ url }) => new URL(url).origin))).toEqual(new Set(['https://prod.uidapi.com']));
+  });
+
+  test.each<[what: string, members: object]>([
+    ['an opt-out', { status: 'optout' }],
+    ['a logout', { status: 'logout', tessera: START + DAY }],
+    ['the label of a user', { user: 'other' }],
+    ['cookie mode', { useCookie: '1', cookieDomain: 'example' }],
+    ['an option that is invalid', { callback: '1' }],
+    ['an identity', { identity: wireSet(2, START) }],
+  ])('%s that a link has put on Object.prototype changes nothing, also on a later page', async (_, members) => {
+    load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
+    await complete();
+    await fixture.settle();
+    putCookie(newSet(3));
+    Object.assign(Object.prototype, members);
+    const endInheritance = () => {
+      for (const name of Object.keys(members)) Reflect.deleteProperty(Object.prototype, name);
+    };
+    onTestFinished(endInheritance);
+    nextPage().init({ baseUrl: BASE_URL });
+    await complete();
+    await fixture.settle();
+    const attacked = sdk.getAdvertisingToken();
+    endInheritance();
+    nextPage();
+    await complete();
+    await fixture.settle();
+    expect([attacked, sdk.getAdvertisingToken()]).toEqual(['advertising-1', 'advertising-1']);
+    expect(sdk.hasOptedOut()).toBe(false);
   });
 
   test('without an identity it completes with null, and a login is required', async () => {

@@ -8,8 +8,8 @@ import {
   claimOf,
   claimOfRecord,
   claimsIn,
+  claimsToFollow,
   heldBy,
-  newsIn,
   tokenTime,
   wireOf,
 } from '../../../src/page/uid2/precedence.ts';
@@ -139,13 +139,13 @@ describe('once the record has been read', () => {
     ['an opt-out that the page states now is recorded', [found.pageOptOut], signedIn(), 'optout'],
     ['an empty place changes nothing', [], signedIn(NEWER), ''],
   ])('%s', (_, values, stored, result) => {
-    const news = newsIn(choose(claimsIn(values, COOKIE)), stored, new Set());
+    const news = claimsToFollow(choose(claimsIn(values, COOKIE)), stored, new Set());
     expect(news.map(wordsOf).join(', ')).toBe(result);
   });
 
   test('a set that the session was given before changes nothing', () => {
     const known = new Set([found.server.value.refresh_token]);
-    expect(newsIn(choose(claimsIn([found.server], COOKIE)), undefined, known)).toEqual([]);
+    expect(claimsToFollow(choose(claimsIn([found.server], COOKIE)), undefined, known)).toEqual([]);
   });
 });
 
@@ -163,7 +163,7 @@ test('what a page supplies is a set, an answer, a copy, an opt-out, or malformed
 test('a time that is no number counts as before every act', () => {
   for (const tessera of ['Infinity', 'text', [], true, { toString: 1, valueOf: 1 }]) {
     const claim = claimOf({ from: 'cookie', value: { status: 'logout', tessera } })!;
-    expect(newsIn({ newest: claim }, signedOut(OLDER), new Set())).toEqual([]);
+    expect(claimsToFollow({ newest: claim }, signedOut(OLDER), new Set())).toEqual([]);
   }
 });
 

@@ -1,6 +1,6 @@
 /** The drop-in's script tag: which globals it installs. */
 
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { installUid2, type Uid2 } from '../../../src/page/uid2/index.ts';
 
 afterEach(() => {
@@ -29,6 +29,13 @@ test.each<[product: string | undefined, globals: string[]]>([
 ])('data-product %j installs %j', async (product, globals) => {
   await load(product);
   expect(installed()).toEqual(globals);
+});
+
+test('a member that a link has put on Object.prototype is no product', async () => {
+  Object.assign(Object.prototype, { product: 'euid' });
+  onTestFinished(() => void Reflect.deleteProperty(Object.prototype, 'product'));
+  await load();
+  expect(installed()).toEqual(['__uid2', '__euid']);
 });
 
 test('another product is refused by name, not ignored', async () => {

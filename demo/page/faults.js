@@ -1,0 +1,42 @@
+// The controls of `faults.html` and the buttons that travel in time: they show the setting of the demo, and change it. The dashboard
+// and the comparison share them.
+
+import { $, post } from '/common.js';
+
+/** The setting of the demo, kept up to date by `world.js`. */
+const { setting } = window.demoWorld;
+
+/** Say what a control has done, or why it failed. */
+export const done = (text) => {
+  $('done').textContent = text;
+};
+
+/** Change the setting. The event that follows applies it to all pages. */
+export const change = (next) => post('/demo/setting', next).catch(({ message }) => done(message));
+
+export const travel = (ms) => change({ shiftMs: setting.shiftMs + Math.round(ms) });
+
+const showSetting = () => {
+  for (const input of document.querySelectorAll('#faults input'))
+    input.checked = String(setting[input.name]) === input.value;
+};
+
+/** Follow the events of the demo: settings are applied, `onRequest` receives each request at the operator. */
+export function followEvents(onRequest) {
+  const events = new EventSource('/demo/events');
+  events.onmessage = ({ data }) => {
+    const { type, setting: next, request } = JSON.parse(data);
+    if (type === 'request') onRequest(request);
+    if (type !== 'setting') return;
+    window.demoWorld.spread(next);
+    showSetting();
+  };
+  return events;
+}
+
+$('faults').addEventListener('change', ({ target: { name, value } }) =>
+  change({ [name]: typeof setting[name] === 'number' ? Number(value) : value }),
+);
+for (const button of document.querySelectorAll('[data-travel]'))
+  button.onclick = () => travel(Number(button.dataset.travel));
+showSetting();

@@ -1,0 +1,36 @@
+/**
+ * Reads an answer of the service, as `generate` prints it, from a file or from standard input.
+ */
+
+import { isTokenError, parseAnswer } from '../token/index.ts';
+import type { Answer } from '../token/token-set.ts';
+import { MAX_CHARACTERS, openInput } from './input.ts';
+import type { Io } from './io.ts';
+import { parseJson, shownPath } from './paths.ts';
+import { warnIfReadableByOthers } from './secret-file.ts';
+
+const readJson = async (file: string, io: Io): Promise<unknown> => {
+  let text = '';
+  for await (const piece of (await openInput(file, io)).pieces) {
+    text += piece;
+    if (text.length > MAX_CHARACTERS)
+      throw new RangeError(`${shownPath(file)}: expected a token set, got more than ${MAX_CHARACTERS} characters`);
+  }
+  return parseJson(text, file);
+};
+
+/**
+ * Read an answer.
+ *
+ * @param file  `-` for standard input.
+ * @throws {RangeError} if it cannot be read, is too long, or is neither a token set nor the answer for an opted-out user.
+ */
+export async function readAnswer(file: string, io: Io): Promise<Answer> {
+  await warnIfReadableByOthers(file, io);
+  const content = await readJson(file, io);
+  try {
+    return parseAnswer(content);
+  } catch (error) {
+    throw isTokenError(error) ? new RangeError(`${shownPath(file)}: ${error.message}`) : error;
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * The rows of a due run: locks and counts them.
+ *
+ * `SKIP LOCKED` lets several workers, also of several processes, share a run.
+ *
+ * All functions expect the queries of an `indexedTransaction`.
+ */
+
+import type { Queries } from '../database/index.ts';
+import type { LockedRow } from './write-answers.ts';
+
+/** What is due: the rows whose time has come at `until` (epoch ms, the service's time), for the version that requests them. */
+export interface DueSelection {
+  until(): number;
+  readonly version: 2 | 3;
+}
+
+/** A condition that matches a partial index, on `column`. */
+interface Condition {
+  readonly sql: string;
+  readonly column: 'due_at' | 'bucket_id';
+  readonly params: readonly number[];
+}
+
+// They exclude each other. Each is used when no row fits those before it.
+const conditionsOf = ({ until, version }: DueSelection): readonly Condition[] => {
+  const due: Condition = { sql: 'due_at > 0 AND due_at <= $1', column: 'due_at', params: [until()] };
+  if (version === 2) return [due];
+  // Rows that version 2 has mapped have a bucket; all of them are due for version 3.
+  return [due, { sql: 'bucket_id IS NOT NULL AND due_at IS NULL', column: 'bucket_id', params: [] }];
+};
+
+/** Lock up to `max` due rows that no other transaction has locked. */
+export async function lockDueRows(queries: Queries, selection: DueSelection, max: number): Promise<LockedRow[]> {
+  for (const { sql, column, params } of conditionsOf(selection)) {
+    const rows = await queries.query<LockedRow>(
+      `SELECT type, hash, ctid AS location FROM tessera_mappings WHERE ${sql} ORDER BY ${column} LIMIT ${max}
+        FOR UPDATE SKIP LOCKED`,
+      params,
+    );
+    if (rows.length > 0) return rows;
+  }
+  return [];
+}
+
+/**
+ * Tell whether a due row is left, locked or not: a worker that fails or is killed leaves its rows to the others. Takes no lock
+ * and waits for none.
+ */
+export async function isDueRowLeft(queries: Queries, selection: DueSelection): Promise<boolean> {
+  for (const { sql, params } of conditionsOf(selection)) {
+    const rows = await queries.query(`SELECT 1 FROM tessera_mappings WHERE ${sql} LIMIT 1`, params);
+    if (rows.length > 0) return true;
+  }
+  return false;
+}
+
+/** Count the due rows. */
+export async function countDueRows(queries: Queries, selection: DueSelection): Promise<number> {
+  const conditions = conditionsOf(selection);
+  // Not with `OR`: only a bitmap scan can use several indexes for that.
+  const counts = conditions.map(({ sql }) => `(SELECT count(*) FROM tessera_mappings WHERE ${sql})`);
+  const params = conditions.flatMap((condition) => condition.params);
+  const [found] = await queries.query<{ count: number }>(`SELECT ${counts.join(' + ')} AS count`, params);
+  return found!.count;
+}

@@ -1,0 +1,82 @@
+/**
+ * The rows of a batch of a source: finds out which of its keys are to be requested, and locks them.
+ *
+ * Nothing here waits for a lock: another process may hold it for the duration of a request, and a statement that waits for a lock
+ * cannot be cancelled.
+ *
+ * All functions expect the queries of an `indexedTransaction`.
+ */
+
+import type { Queries } from '../database/index.ts';
+import type { Key } from './key.ts';
+import type { LockedRow } from './write-answers.ts';
+
+/** When `map` requests a stored row again whose DII is in its source. */
+export interface RemapCondition {
+  /** Rows that are due at this time: the service's, epoch ms. */
+  readonly dueAt: number;
+  /** Opted-out and invalid rows that were answered before this time, which is the start of the job: the service's, epoch ms. */
+  readonly answeredBefore: number;
+  readonly version: 2 | 3;
+}
+
+const textOf = ({ type, hash }: Key): string => `${hash} ${type}`;
+
+/** Each key once, in the order of the primary key: sorting here is cheaper than in the database. */
+export function inKeyOrder(keys: readonly Key[]): Key[] {
+  const byText = new Map(keys.map((key) => [textOf(key), key]));
+  return [...byText.keys()].sort().map((text) => byText.get(text)!);
+}
+
+/**
+ * Lock a batch until the end of the transaction, so that processes with the same source do not request it twice. The lock is
+ * named by the first key; another batch with the same first key merely has to wait.
+ *
+ * @param keys  at least one, in key order.
+ * @returns false if another transaction holds the lock.
+ */
+export async function lockBatch(queries: Queries, [first]: readonly Key[]): Promise<boolean> {
+  const [found] = await queries.query<{ isLocked: boolean }>(
+    'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS "isLocked"',
+    [`tessera_mappings ${textOf(first!)}`],
+  );
+  return found!.isLocked;
+}
+
+/** The keys of a batch that need a request. The others are stored and not due. */
+export interface Needed {
+  /** Keys that are not stored, in key order. */
+  readonly missing: readonly Key[];
+  /** Stored rows that this transaction has locked now. */
+  readonly rows: readonly LockedRow[];
+  /** Keys whose rows another transaction has locked: try them again later. */
+  readonly lockedElsewhere: readonly Key[];
+}
+
+// Not a join with the types: both engines find an array of hashes faster, and one hash hardly ever has both types.
+const GIVEN = 'FROM tessera_mappings m WHERE m.hash = ANY($1::text[])';
+
+const IS_NEEDED = `(m.due_at <= $2 OR m.state IN ('optedOut', 'invalid') AND m.answered_at < $3
+  OR $4 AND m.bucket_id IS NOT NULL)`;
+
+/** Find the keys that need a request, and lock their rows. */
+export async function lockNeeded(queries: Queries, keys: readonly Key[], condition: RemapCondition): Promise<Needed> {
+  const { dueAt, answeredBefore, version } = condition;
+  const paramsOf = (some: readonly Key[]) => [some.map(({ hash }) => hash), dueAt, answeredBefore, version === 3];
+  const stored = await queries.query<Key & { isNeeded: boolean }>(
+    `SELECT m.type, m.hash, ${IS_NEEDED} IS TRUE AS "isNeeded" ${GIVEN}`,
+    paramsOf(keys),
+  );
+  const isNeeded = new Map(stored.map((row) => [textOf(row), row.isNeeded]));
+  const missing = keys.filter((key) => !isNeeded.has(textOf(key)));
+  const needed = keys.filter((key) => isNeeded.get(textOf(key)));
+  if (needed.length === 0) return { missing, rows: [], lockedElsewhere: [] };
+  // The condition is repeated: a row may have changed before it was locked.
+  const locked = await queries.query<LockedRow>(
+    `SELECT m.type, m.hash, m.ctid AS location ${GIVEN} AND ${IS_NEEDED} FOR UPDATE OF m SKIP LOCKED`,
+    paramsOf(needed),
+  );
+  const rowOf = new Map(locked.map((row) => [textOf(row), row]));
+  const rows = needed.flatMap((key) => rowOf.get(textOf(key)) ?? []);
+  return { missing, rows, lockedElsewhere: needed.filter((key) => !rowOf.has(textOf(key))) };
+}

@@ -1,0 +1,31 @@
+/** The tables of endpoints and metrics in the documentation, compared with the operator. */
+
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { root } from '../../build/dist.ts';
+import { SEALED_ENDPOINTS } from '../../src/operator/endpoints/sealed-endpoints.ts';
+import { ROLES } from '../../src/operator/identity/roles.ts';
+import { createMetrics } from '../../src/operator/metrics.ts';
+
+/** The cells of the first table row whose first cell names `code` in backticks, with or without a method before it. */
+const rowOf = async (file: string, code: string): Promise<string[]> => {
+  const lines = (await readFile(`${root}docs/${file}`, 'utf8')).split('\n').filter((line) => line.startsWith('| `'));
+  const rows = lines.map((line) => line.split('|').slice(1, -1));
+  return rows.find(([name]) => name!.split('`').some((part) => part.replace('POST ', '') === code)) ?? [];
+};
+
+describe.each(['operator.md', 'protocol.md'])('docs/%s', (file) => {
+  test.each(SEALED_ENDPOINTS)('lists $path with its roles', async ({ path, roles }) => {
+    const [, cell = ''] = await rowOf(file, path);
+    expect(ROLES.filter((role) => cell.split(/\W+/).includes(role)).sort()).toEqual([...roles].sort());
+  });
+});
+
+test('operator-production.md and guide/monitoring.md list every metric', async () => {
+  const metrics = createMetrics({ optOutMemory: { size: () => 0, isCurrent: () => true } });
+  const names = ((await metrics.snapshot()) as { name: string }[]).map(({ name }) => name);
+  expect(names).toContain('tessera_http_requests_total');
+  for (const name of names)
+    for (const file of ['operator-production.md', 'guide/monitoring.md'])
+      expect(await rowOf(file, name), `${file}: ${name}`).not.toEqual([]);
+});

@@ -1,0 +1,128 @@
+/** Jobs that map the same people at the same time. */
+
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
+import type { Database, Queries } from '../../src/database/index.ts';
+import { createBatchQueue } from '../../src/mapping/batch-queue.ts';
+import { createStop } from '../../src/mapping/job-stop.ts';
+import { keyOf } from '../../src/mapping/key.ts';
+import type { Batch } from '../../src/mapping/source-batches.ts';
+import { inKeyOrder, lockBatch } from '../../src/mapping/source-rows.ts';
+import { freshLocation, KINDS } from '../database/locations.ts';
+import { fixture, maxRequests, people, service, stored } from './fixtures.ts';
+
+/** A database that calls `onQuery` before each query of a transaction. */
+const watched = async (place: string, onQuery: (sql: string) => Promise<void>): Promise<Database> => {
+  const database = await openDatabase(place, { connections: 6 });
+  onTestFinished(() => database.close());
+  const watch = (queries: Queries): Queries => ({
+    ...queries,
+    query: async (sql, params) => {
+      await onQuery(sql);
+      return queries.query(sql, params);
+    },
+  });
+  return {
+    ...database,
+    transaction: (work, options) => database.transaction((queries) => work(watch(queries)), options),
+  };
+};
+
+const isInsert = (sql: string): boolean => sql.startsWith('INSERT INTO tessera_mappings ');
+
+test('a batch that another process has locked does not hold up those after it, and is mapped if that process leaves it', async () => {
+  const { mappings, place, service: its } = await fixture('postgres', { workers: 1 });
+  const other = await openDatabase(place);
+  onTestFinished(() => other.close());
+  const first = inKeyOrder(people(5_000).map((dii) => keyOf(dii)!));
+  let read = 0;
+  let summary: unknown;
+  await other.transaction(async (queries) => {
+    expect(await lockBatch(queries, first)).toBe(true);
+    const onProgress = (progress: { readonly read: number }) => {
+      read = progress.read;
+    };
+    summary = mappings.map(people(12_000), { onProgress });
+    await vi.waitUntil(() => read === 7_000, { timeout: 30_000 });
+    expect(await mappings.find(people(1)[0]!)).toBeUndefined();
+  });
+  expect(await summary).toEqual({ read: 12_000, kept: 0, mapped: 12_000, optedOut: 0, invalid: 0 });
+  expect(maxRequests(its.asked)).toBe(1);
+});
+
+test('the batches put aside are bounded, and come back in their order after a second', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const stop = createStop(new AbortController().signal);
+  let handedOut = 0;
+  async function* source(): AsyncGenerator<Batch, void, undefined> {
+    for (; handedOut < 30; handedOut++) yield { read: handedOut, keys: [] };
+  }
+  const queue = createBatchQueue(source(), stop);
+  for (let i = 0; i < 16; i++) queue.putAside((await queue.next())!);
+  const before = handedOut;
+  const next = queue.next();
+  await vi.advanceTimersByTimeAsync(999);
+  expect(handedOut).toBe(before);
+  await vi.advanceTimersByTimeAsync(1);
+  expect((await next)!.read).toBe(0);
+  expect((await queue.next())!.read).toBe(1);
+  const reads: number[] = [];
+  for (let batch = await queue.next(); batch; batch = await queue.next()) reads.push(batch.read);
+  expect(reads.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 28 }, (_, i) => i + 2));
+});
+
+test('a batch put aside by a job that is stopped does not delay its end', async () => {
+  const stop = createStop(new AbortController().signal);
+  async function* nothing(): AsyncGenerator<Batch, void, undefined> {}
+  const queue = createBatchQueue(nothing(), stop);
+  queue.putAside({ read: 0, keys: [] });
+  const next = queue.next();
+  stop.fail(new Error('enough'));
+  expect(await next).toBeUndefined();
+});
+
+test('a row that another process inserts between look-up and write stays, and the job goes on', async () => {
+  const its = service();
+  const place = await freshLocation('postgres');
+  const other = await its.open(place);
+  const [shared, ...rest] = people(4) as [{ email: string }, ...{ email: string }[]];
+  const smallest = inKeyOrder(people(200, 10).map((dii) => keyOf(dii)!))[0]!;
+  let isFirst = true;
+  const database = await watched(place, async (sql) => {
+    if (!isInsert(sql) || !isFirst) return;
+    isFirst = false;
+    // Another first key: the lock of the batch does not keep this job out.
+    await other.map([{ emailHash: smallest.hash }, shared]);
+    its.at += 1;
+  });
+  const mappings = await its.open(database);
+  expect(await mappings.map([shared, ...rest])).toMatchObject({ read: 4, mapped: 4 });
+  expect(isFirst).toBe(false);
+  expect(await stored(mappings)).toHaveLength(5);
+});
+
+test('jobs whose sources hold the same people in other orders end, with one row for each', async () => {
+  const { mappings } = await fixture('postgres');
+  const all = people(12_000);
+  const sources = [all, all.toReversed(), [...all.slice(4_321), ...all.slice(0, 4_321)]];
+  const summaries = await Promise.all(sources.map((source) => mappings.map(source)));
+  for (const { read, kept, mapped } of summaries) expect([read, kept + mapped]).toEqual([12_000, 12_000]);
+  expect(await mappings.counts()).toMatchObject({ mapped: 12_000 });
+});
+
+test.each(KINDS)('an answer is written while the service works on the next (%s)', async (kind) => {
+  const its = service();
+  let isWriting = false;
+  const database = await watched(await freshLocation(kind), async (sql) => {
+    isWriting ||= isInsert(sql);
+  });
+  const mappings = await its.open(database);
+  let requests = 0;
+  its.fault = async () => {
+    if (++requests > 1) await vi.waitUntil(() => isWriting, { timeout: 30_000 });
+    return undefined;
+  };
+  expect(await mappings.map(people(10_000))).toMatchObject({ mapped: 10_000 });
+  expect(requests).toBe(2);
+});

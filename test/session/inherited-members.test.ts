@@ -1,0 +1,75 @@
+/**
+ * A library on the page parses a query into objects, so a link can set members of `Object.prototype`: every object then seems to have
+ * them. They are no options, no answer and no part of a record.
+ */
+
+import { afterEach, describe, expect, test } from 'vitest';
+import { memoryStore } from '../../src/session/index.ts';
+import { names } from '../support/fixtures.ts';
+import { fixtureForEachTest, recordOf, success, wireSet } from './fixtures.ts';
+
+const fixture = fixtureForEachTest();
+
+/** What every object inherits now. */
+let inherited: object = {};
+const inherit = (members: object) => {
+  inherited = members;
+  Object.assign(Object.prototype, members);
+};
+/** Before any assertion: with some of these members, `Object.defineProperty` throws. */
+const endInheritance = () => {
+  for (const name of Object.keys(inherited)) Reflect.deleteProperty(Object.prototype, name);
+};
+afterEach(endInheritance);
+
+const PLANTED = {
+  advertisingToken: 'planted',
+  refreshToken: 'planted',
+  refreshAt: 4e12,
+  expiresAt: 4e12,
+  endsAt: 4e12,
+};
+
+describe.each<[what: string, members: () => object]>([
+  ['a set as option', () => ({ tokens: success(9) })],
+  ['the label of a user', () => ({ user: 'other' })],
+  ['an option that is invalid', () => ({ timeoutMs: '5' })],
+  ['an option that ends refreshes', () => ({ refresh: 'off' })],
+  ['the status of an answer', () => ({ status: 'optout' })],
+  ['the set of a record', () => ({ set: PLANTED })],
+  ['the tombstone of a record', () => ({ optedOut: '1' })],
+  ['the end of a record', () => ({ ended: '1' })],
+])('%s that every object inherits', (_, members) => {
+  test('changes nothing in a session with a stored set', async () => {
+    const store = memoryStore(recordOf(1));
+    inherit(members());
+    const { session, events } = fixture.open({ store });
+    await session.ready;
+    await fixture.settle();
+    const { advertisingToken, state } = session;
+    endInheritance();
+    expect([advertisingToken, state.phase, state.next?.action]).toEqual(['advertising-1', 'fresh', 'refresh']);
+    expect(names(events)).toEqual(['token load']);
+  });
+
+  test('is no identity for a session that has none, and keeps none from it', async () => {
+    inherit(members());
+    const { session, store } = fixture.open();
+    const seen: unknown[] = [];
+    const see = () => seen.push([session.advertisingToken, session.state.phase]);
+    await session.ready;
+    await fixture.settle();
+    see();
+    await session.setTokens(wireSet(3));
+    see();
+    await session.clear();
+    see();
+    endInheritance();
+    expect(seen).toEqual([
+      [undefined, 'empty'],
+      ['advertising-3', 'fresh'],
+      [undefined, 'empty'],
+    ]);
+    expect(await store.read()).toMatchObject({ optedOut: undefined });
+  });
+});
