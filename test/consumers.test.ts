@@ -140,6 +140,58 @@ test.each([
   expect(code.split('function createSession').length).toBe(2);
 });
 
+/** A server's code, bundled for Node in one file. */
+const serverBundlers: Record<string, Bundler> = {
+  webpack: async (source, path) => {
+    const { default: webpack } = await import('webpack');
+    const entry = await write(source);
+    await new Promise<void>((resolve, reject) =>
+      webpack(
+        {
+          mode: 'production',
+          target: 'node20',
+          context: user.folder,
+          entry,
+          experiments: { outputModule: true },
+          output: { path, filename: 'app.mjs', module: true },
+        },
+        (error, stats) => {
+          if (error || stats?.hasErrors()) reject(error ?? new Error(stats!.toString('errors-only')));
+          else resolve();
+        },
+      ),
+    );
+  },
+  esbuild: async (source, outdir) => {
+    const { build } = await import('esbuild');
+    await build({
+      entryPoints: { app: await write(source) },
+      outdir,
+      outExtension: { '.js': '.mjs' },
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      logLevel: 'silent',
+    });
+  },
+};
+
+test.each(Object.entries(serverBundlers))(
+  '%s bundles an operator without a database for a server that has no database engine; a database names the missing package',
+  async (name, bundle) => {
+    const source = `
+      import { createOperator } from 'tessera-id/operator';
+      await createOperator({ roles: ['GENERATOR'] }).ready;
+      const failed = createOperator({ roles: ['GENERATOR'], rootSecret: '${'A'.repeat(43)}=', database: './operator-data' });
+      console.log(await failed.ready.catch((error) => error.message));
+    `;
+    const out = join(user.folder, `server-${name}`);
+    await bundle(source, out);
+    const { stdout } = await run(process.execPath, [join(out, 'app.mjs')], { cwd: out, timeout: 30_000 });
+    expect(stdout).toContain('needs the package @electric-sql/pglite');
+  },
+);
+
 test('a page without a bundler imports the files unchanged, from a path like that of a CDN', async () => {
   const { baseUrl, handler } = await startOperator();
   const modules = join(user.folder, 'node_modules');

@@ -4,38 +4,40 @@
 
 import { TokenError } from '../token/index.ts';
 
-const load = async <T>(location: string, name: string, importPackage: () => Promise<T>): Promise<T> => {
-  try {
-    return await importPackage();
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error;
-    // The package itself is installed; one of its dependencies is missing.
-    if (!message.includes(name)) throw error;
-    throw new TokenError(
-      'storage_failed',
-      `database: ${location} needs the package ${name}, which is not installed: npm install ${name}`,
-    );
-  }
-};
-
 /** PGlite, with its file system for Node. */
 export type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
 /** The package `pg`. */
 export type PgPackage = Awaited<ReturnType<typeof loadPg>>;
 
+/** The error for a failed import of an engine's package. */
+const importError = (error: unknown, location: string, name: string): unknown => {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return error;
+  // The package itself is installed; one of its dependencies is missing.
+  if (!message.includes(name)) return error;
+  return new TokenError(
+    'storage_failed',
+    `database: ${location} needs the package ${name}, which is not installed: npm install ${name}`,
+  );
+};
+
+// esbuild and webpack fail for an import of a package that is not installed, unless it is directly inside a `try`.
+
 /** Load PGlite with its file system for Node. */
-export function loadPGlite() {
-  return load('a folder', '@electric-sql/pglite', async () => ({
-    ...(await import('@electric-sql/pglite')),
-    ...(await import('@electric-sql/pglite/nodefs')),
-  }));
+export async function loadPGlite() {
+  try {
+    return { ...(await import('@electric-sql/pglite')), ...(await import('@electric-sql/pglite/nodefs')) };
+  } catch (error) {
+    throw importError(error, 'a folder', '@electric-sql/pglite');
+  }
 }
 
 /** Load `pg`. It is a CommonJS module: its exports may arrive as `default`. */
-export function loadPg() {
-  return load('a postgres:// URL', 'pg', async () => {
+export async function loadPg() {
+  try {
     const module = await import('pg');
     return module.default ?? module;
-  });
+  } catch (error) {
+    throw importError(error, 'a postgres:// URL', 'pg');
+  }
 }
