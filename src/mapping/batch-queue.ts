@@ -26,7 +26,7 @@ export function createBatchQueue(batches: AsyncGenerator<Batch, void, undefined>
   /** Read the next batch. A failure of the source waits until the items before it are mapped. */
   const read = async (): Promise<Batch | undefined> => {
     try {
-      const result = await Promise.race([batches.next(), stop.stopped]);
+      const result = await stop.orStopped(batches.next());
       if (result && !result.done) return result.value;
     } catch (error) {
       failure ??= { error };

@@ -1,9 +1,11 @@
 /**
- * Maps the due rows: workers lock them, request their mappings and write the answers.
+ * Maps the due rows: workers claim them, request their mappings and write the answers.
  */
 
+import { withClaim } from './claim.ts';
 import { countDueRows, type DueSelection, isDueRowLeft, lockDueRows } from './due-rows.ts';
 import {
+  BATCH_SIZE,
   type JobContext,
   type JobOptions,
   LOCK_POLL_MS,
@@ -17,14 +19,14 @@ import type { Summary } from './types.ts';
 
 /** Map one batch of due rows. Returns whether it had any. */
 const mapBatch = async (running: RunningJob, selection: DueSelection): Promise<boolean> => {
-  const { context, report, stop, batchSize } = running;
-  const rows = await indexedTransaction(context.database, async (queries) => {
-    const locked = await lockDueRows(queries, selection, batchSize);
+  const { context, report, stop } = running;
+  const rows = await withClaim(context.database, async (claim) => {
+    const locked = await claim.step((queries) => lockDueRows(queries, claim, selection, BATCH_SIZE));
     if (locked.length === 0 || stop.isStopped) return [];
     try {
-      return await requestAndWrite(running, queries, { rows: locked, keys: [] });
+      return await requestAndWrite(running, claim, { rows: locked, keys: [] });
     } catch (error) {
-      // Before the locks end: a worker that gets the same rows then does not request them again.
+      // Before the claim ends: a worker that gets the same rows then does not request them again.
       stop.fail(error);
       throw error;
     }
@@ -33,7 +35,7 @@ const mapBatch = async (running: RunningJob, selection: DueSelection): Promise<b
   return rows.length > 0;
 };
 
-/** Map all due rows, also those that another process has locked and left as they were. */
+/** Map all due rows, also those that another job has claimed and left as they were. */
 export function mapDueRows(context: JobContext, selection: DueSelection, options: JobOptions): Promise<Summary> {
   const { database } = context;
   return runJob(context, options, async (running) => {

@@ -1,12 +1,13 @@
 /**
  * The rows of a due run: locks and counts them.
  *
- * `SKIP LOCKED` lets several workers, also of several processes, share a run.
+ * A claim skips the rows of others, so that several workers, also of several processes, share a run.
  *
- * All functions expect the queries of an `indexedTransaction`.
+ * All functions expect the queries of a step of a claim, or of an `indexedTransaction`.
  */
 
 import type { Queries } from '../database/index.ts';
+import type { Claim } from './claim.ts';
 import type { LockedRow } from './write-answers.ts';
 
 /** What is due: the rows whose time has come at `until` (epoch ms, the service's time), for the version that requests them. */
@@ -30,15 +31,22 @@ const conditionsOf = ({ until, version }: DueSelection): readonly Condition[] =>
   return [due, { sql: 'bucket_id IS NOT NULL AND due_at IS NULL', column: 'bucket_id', params: [] }];
 };
 
-/** Lock up to `max` due rows that no other transaction has locked. */
-export async function lockDueRows(queries: Queries, selection: DueSelection, max: number): Promise<LockedRow[]> {
+/** Lock up to `max` due rows that no other claim has. */
+export async function lockDueRows(
+  queries: Queries,
+  claim: Claim,
+  selection: DueSelection,
+  max: number,
+): Promise<readonly LockedRow[]> {
+  const limit = max + claim.takenElsewhere;
   for (const { sql, column, params } of conditionsOf(selection)) {
     const rows = await queries.query<LockedRow>(
-      `SELECT type, hash, ctid AS location FROM tessera_mappings WHERE ${sql} ORDER BY ${column} LIMIT ${max}
-        FOR UPDATE SKIP LOCKED`,
+      `SELECT type, hash, ctid AS location FROM tessera_mappings m WHERE ${sql} ORDER BY ${column} LIMIT ${limit}
+        ${claim.lockRows}`,
       params,
     );
-    if (rows.length > 0) return rows;
+    const taken = claim.take(rows, max);
+    if (taken.length > 0) return taken;
   }
   return [];
 }

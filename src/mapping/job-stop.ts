@@ -5,8 +5,8 @@
 /** Whether and why a job stops early. */
 export interface Stop {
   readonly isStopped: boolean;
-  /** Resolves when the job has to stop. */
-  readonly stopped: Promise<void>;
+  /** Wait for a promise, but no longer than until the job has to stop: then for undefined. */
+  orStopped<T>(promise: Promise<T>): Promise<T | undefined>;
   /** Wait, but no longer than until the job has to stop. */
   pause(ms: number): Promise<void>;
   /** Stop the job; the first error counts. */
@@ -18,22 +18,32 @@ export interface Stop {
 /** Create the stop of one job. `signal` stops it too. */
 export function createStop(signal: AbortSignal): Stop {
   let failure: { readonly error: unknown } | undefined;
-  let stop = () => {};
-  const stopped = new Promise<void>((resolve) => {
-    stop = resolve;
-  });
+  const listeners = new Set<() => void>();
+  const stop = () => {
+    for (const listener of listeners) listener();
+  };
+  const isStopped = () => failure !== undefined || signal.aborted;
   signal.addEventListener('abort', stop, { once: true });
+  // Not a `Promise.race` with one promise for the whole job: that would keep the values of all races.
+  const orStopped = <T>(promise: Promise<T>): Promise<T | undefined> =>
+    new Promise((resolve, reject) => {
+      const onStop = () => resolve(undefined);
+      listeners.add(onStop);
+      promise.then(resolve, reject).finally(() => listeners.delete(onStop));
+      if (isStopped()) onStop();
+    });
   return {
     get isStopped() {
-      return failure !== undefined || signal.aborted;
+      return isStopped();
     },
-    stopped,
+    orStopped,
     pause: async (ms) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
-      const elapsed = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, ms);
-      });
-      await Promise.race([elapsed, stopped]);
+      await orStopped(
+        new Promise<void>((resolve) => {
+          timer = setTimeout(resolve, ms);
+        }),
+      );
       clearTimeout(timer);
     },
     fail: (error) => {

@@ -24,6 +24,11 @@ export function keyOf(dii: Dii): Key | undefined {
   return hash === undefined ? undefined : { type: diiTypeOf(form), hash };
 }
 
+/** The key as text. Sorts as the primary key does. */
+export function textOf({ type, hash }: Key): string {
+  return `${hash} ${type}`;
+}
+
 /** Convert a key to the DII that is sent. */
 export function diiOf({ type, hash }: Key): Dii {
   return type === 'email' ? { emailHash: hash } : { phoneHash: hash };

@@ -21,17 +21,17 @@ export interface AnsweredRow extends Key {
   readonly reason?: string | undefined;
 }
 
-/** The answer to one batch of the client, or the failure after which none follows. */
-export interface AnsweredBatch {
-  /** In the order of the keys, after those of the batches before. */
+/** The rows of the batches before the first failure, and that failure. */
+export interface AnsweredRows {
+  /** `rows[i]` answers the key at `i`. */
   readonly rows: readonly AnsweredRow[];
   /** The latest time of an answer so far, by the service's clock, epoch ms. */
   readonly latestAt: number;
   readonly failure?: { readonly error: unknown };
 }
 
-/** Request mappings of keys, in their order. Never throws: a failure is the last item, and the batches before it count. */
-export type RequestMappings = (keys: readonly Key[], signal: AbortSignal) => AsyncIterable<AnsweredBatch>;
+/** Request mappings of keys, in their order. Never rejects: the batches before a failed one count. */
+export type RequestMappings = (keys: readonly Key[], signal: AbortSignal) => Promise<AnsweredRows>;
 
 // The members of rows are written out: to spread objects took most of the time of this file.
 
@@ -73,20 +73,20 @@ const rowOf = (key: Key, result: MapResult | MapResultV2, now: number): Answered
 
 /** Create the function that requests mappings through `client`. `clock` learns the service's time from the answers. */
 export function createMappingRequest(client: MappingClient, version: 2 | 3, clock: ServiceClock): RequestMappings {
-  return async function* (keys, signal) {
+  return async (keys, signal) => {
+    const rows: AnsweredRow[] = [];
     const diis = keys.map(diiOf);
-    let count = 0;
     try {
       const results = version === 3 ? client.mapIdentities(diis, { signal }) : client.mapIdentitiesV2(diis, { signal });
       for await (const batch of results.batches()) {
         const [first] = batch;
         if (first?.answeredAt !== undefined) clock.observe(first.answeredAt);
         const now = clock.now();
-        const rows = batch.map((result) => rowOf(keys[count++]!, result, now));
-        yield { rows, latestAt: clock.latestAt };
+        for (const result of batch) rows.push(rowOf(keys[rows.length]!, result, now));
       }
+      return { rows, latestAt: clock.latestAt };
     } catch (error) {
-      yield { rows: [], latestAt: clock.latestAt, failure: { error } };
+      return { rows, latestAt: clock.latestAt, failure: { error } };
     }
   };
 }

@@ -1,18 +1,26 @@
 /**
  * Maps a source: looks up each batch, requests what is not stored or is due, and writes the answers.
  *
- * Nothing is stored before its answer. Several processes may map the same source at the same time: a batch that another process
- * has locked is put aside, and looked up again when the lock may be free.
+ * Nothing is stored before its answer. Several jobs may map the same source at the same time: what another one has claimed is
+ * put aside, and looked up again a second later.
  */
 
 import type { Dii, Source } from '../server/index.ts';
 import { type BatchQueue, createBatchQueue } from './batch-queue.ts';
-import { type JobContext, type JobOptions, type RunningJob, requestAndWrite, runJob, runWorkers } from './job.ts';
+import { withClaim } from './claim.ts';
+import {
+  BATCH_SIZE,
+  type JobContext,
+  type JobOptions,
+  type RunningJob,
+  requestAndWrite,
+  runJob,
+  runWorkers,
+} from './job.ts';
 import type { Key } from './key.ts';
 import type { AnsweredRow } from './mapping-request.ts';
 import { type Batch, batchesOf } from './source-batches.ts';
-import { inKeyOrder, lockBatch, lockNeeded, type RemapCondition } from './source-rows.ts';
-import { indexedTransaction } from './tables.ts';
+import { claimNeeded, inKeyOrder, type RemapCondition } from './source-rows.ts';
 import type { Summary } from './types.ts';
 
 /** The source of a job. */
@@ -27,38 +35,38 @@ interface MappedKeys {
   readonly rows: readonly AnsweredRow[];
   /** Number of keys that were requested. */
   readonly requested: number;
-  readonly lockedElsewhere: readonly Key[];
+  readonly claimedElsewhere: readonly Key[];
 }
 
-/** Map the keys of a batch in one transaction. */
+/** Map the keys of a batch. */
 const mapKeys = (running: RunningJob, keys: readonly Key[], condition: RemapCondition): Promise<MappedKeys> =>
-  indexedTransaction(running.context.database, async (queries) => {
-    if (!(await lockBatch(queries, keys))) return { rows: [], requested: 0, lockedElsewhere: keys };
-    const { missing, rows: locked, lockedElsewhere } = await lockNeeded(queries, keys, condition);
+  withClaim(running.context.database, async (claim) => {
+    const needed = await claim.step((queries) => claimNeeded(queries, claim, keys, condition));
+    const { rows: locked, missing, claimedElsewhere } = needed;
     const requested = locked.length + missing.length;
-    if (requested === 0 || running.stop.isStopped) return { rows: [], requested, lockedElsewhere };
-    const rows = await requestAndWrite(running, queries, { rows: locked, keys: missing });
-    return { rows, requested, lockedElsewhere };
+    if (requested === 0 || running.stop.isStopped) return { rows: [], requested, claimedElsewhere };
+    const rows = await requestAndWrite(running, claim, { rows: locked, keys: missing });
+    return { rows, requested, claimedElsewhere };
   });
 
-/** Map a batch, and put aside the keys that another transaction has locked. */
+/** Map a batch, and put aside the keys that another job has claimed. */
 const mapBatch = async (running: RunningJob, source: JobSource, batch: Batch, queue: BatchQueue): Promise<void> => {
   const { report, stop } = running;
   const { read, keys } = batch;
   if (keys.length === 0) return report.addBatch({ read, kept: 0, rows: [] });
-  const { rows, requested, lockedElsewhere } = await mapKeys(running, inKeyOrder(keys), source.remapCondition());
+  const { rows, requested, claimedElsewhere } = await mapKeys(running, inKeyOrder(keys), source.remapCondition());
   if (stop.isStopped && rows.length === 0) return;
-  const aside = lockedElsewhere.length;
-  if (aside > 0) queue.putAside({ read: aside, keys: lockedElsewhere });
+  const aside = claimedElsewhere.length;
+  if (aside > 0) queue.putAside({ read: aside, keys: claimedElsewhere });
   await report.addBatch({ read: read - aside, kept: keys.length - aside - requested, rows });
 };
 
 /** Map every item of a source. If the source fails, the items before are mapped first. */
 export function mapSource(context: JobContext, source: JobSource, options: JobOptions): Promise<Summary> {
   return runJob(context, options, async (running) => {
-    const { report, stop, batchSize } = running;
+    const { report, stop } = running;
     const queue = createBatchQueue(
-      batchesOf(source.items, { size: batchSize, onInvalid: report.addInvalid, stop }),
+      batchesOf(source.items, { size: BATCH_SIZE, onInvalid: report.addInvalid, stop }),
       stop,
     );
     await runWorkers(running, async () => {

@@ -1,14 +1,15 @@
 /**
- * The rows of a batch of a source: finds out which of its keys are to be requested, and locks them.
+ * The rows of a batch of a source: finds out which of its keys are to be requested, and claims them.
  *
  * Nothing here waits for a lock: another process may hold it for the duration of a request, and a statement that waits for a lock
  * cannot be cancelled.
  *
- * All functions expect the queries of an `indexedTransaction`.
+ * All functions expect the queries of a step of a claim.
  */
 
 import type { Queries } from '../database/index.ts';
-import type { Key } from './key.ts';
+import type { Claim } from './claim.ts';
+import { type Key, textOf } from './key.ts';
 import type { LockedRow } from './write-answers.ts';
 
 /** When `map` requests a stored row again whose DII is in its source. */
@@ -19,8 +20,6 @@ export interface RemapCondition {
   readonly answeredBefore: number;
   readonly version: 2 | 3;
 }
-
-const textOf = ({ type, hash }: Key): string => `${hash} ${type}`;
 
 /** Each key once, in the order of the primary key: sorting here is cheaper than in the database. */
 export function inKeyOrder(keys: readonly Key[]): Key[] {
@@ -45,12 +44,12 @@ export async function lockBatch(queries: Queries, [first]: readonly Key[]): Prom
 
 /** The keys of a batch that need a request. The others are stored and not due. */
 export interface Needed {
-  /** Keys that are not stored, in key order. */
+  /** Claimed keys that are not stored, in key order. */
   readonly missing: readonly Key[];
-  /** Stored rows that this transaction has locked now. */
+  /** Claimed rows. */
   readonly rows: readonly LockedRow[];
-  /** Keys whose rows another transaction has locked: try them again later. */
-  readonly lockedElsewhere: readonly Key[];
+  /** Keys that another job has claimed: try them again later. */
+  readonly claimedElsewhere: readonly Key[];
 }
 
 // Not a join with the types: both engines find an array of hashes faster, and one hash hardly ever has both types.
@@ -59,24 +58,35 @@ const GIVEN = 'FROM tessera_mappings m WHERE m.hash = ANY($1::text[])';
 const IS_NEEDED = `(m.due_at <= $2 OR m.state IN ('optedOut', 'invalid') AND m.answered_at < $3
   OR $4 AND m.bucket_id IS NOT NULL)`;
 
-/** Find the keys that need a request, and lock their rows. */
-export async function lockNeeded(queries: Queries, keys: readonly Key[], condition: RemapCondition): Promise<Needed> {
-  const { dueAt, answeredBefore, version } = condition;
+/** Find the keys that need a request, and claim them. */
+export async function claimNeeded(
+  queries: Queries,
+  claim: Claim,
+  keys: readonly Key[],
+  { dueAt, answeredBefore, version }: RemapCondition,
+): Promise<Needed> {
+  if (!(await lockBatch(queries, keys))) return { missing: [], rows: [], claimedElsewhere: keys };
   const paramsOf = (some: readonly Key[]) => [some.map(({ hash }) => hash), dueAt, answeredBefore, version === 3];
   const stored = await queries.query<Key & { isNeeded: boolean }>(
     `SELECT m.type, m.hash, ${IS_NEEDED} IS TRUE AS "isNeeded" ${GIVEN}`,
     paramsOf(keys),
   );
   const isNeeded = new Map(stored.map((row) => [textOf(row), row.isNeeded]));
-  const missing = keys.filter((key) => !isNeeded.has(textOf(key)));
-  const needed = keys.filter((key) => isNeeded.get(textOf(key)));
-  if (needed.length === 0) return { missing, rows: [], lockedElsewhere: [] };
+  const missing = stored.length === 0 ? keys : keys.filter((key) => !isNeeded.has(textOf(key)));
+  const stale = stored.length === 0 ? [] : keys.filter((key) => isNeeded.get(textOf(key)));
   // The condition is repeated: a row may have changed before it was locked.
-  const locked = await queries.query<LockedRow>(
-    `SELECT m.type, m.hash, m.ctid AS location ${GIVEN} AND ${IS_NEEDED} FOR UPDATE OF m SKIP LOCKED`,
-    paramsOf(needed),
-  );
+  const locked =
+    stale.length === 0
+      ? []
+      : await queries.query<LockedRow>(
+          `SELECT m.type, m.hash, m.ctid AS location ${GIVEN} AND ${IS_NEEDED} ${claim.lockRows}`,
+          paramsOf(stale),
+        );
   const rowOf = new Map(locked.map((row) => [textOf(row), row]));
-  const rows = needed.flatMap((key) => rowOf.get(textOf(key)) ?? []);
-  return { missing, rows, lockedElsewhere: needed.filter((key) => !rowOf.has(textOf(key))) };
+  const rows = claim.take(stale.flatMap((key) => rowOf.get(textOf(key)) ?? []));
+  const free = claim.take(missing);
+  const wanted = [...stale, ...missing];
+  if (wanted.length === rows.length + free.length) return { missing, rows, claimedElsewhere: [] };
+  const claimed = new Set([...rows, ...free].map(textOf));
+  return { missing: free, rows, claimedElsewhere: wanted.filter((key) => !claimed.has(textOf(key))) };
 }

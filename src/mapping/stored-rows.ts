@@ -3,6 +3,7 @@
  */
 
 import type { Database, Queries } from '../database/index.ts';
+import { withClaim } from './claim.ts';
 import type { Key } from './key.ts';
 import { indexedTransaction } from './tables.ts';
 import type { Counts, Mapping, MappingState } from './types.ts';
@@ -72,17 +73,31 @@ export async function counts(database: Database, dueAt: number, version: 2 | 3):
 /**
  * Remove the raw IDs of opted-out users, unless a row holds another raw ID by now than the one that was checked.
  *
- * It does not wait for locked rows, because a statement that waits for a lock cannot be cancelled.
+ * It does not wait for rows that a job has claimed: a statement that waits for a lock cannot be cancelled.
  *
- * @returns the number of rows changed, and of rows that another transaction has locked: try those again later.
+ * @returns the number of rows changed, and of rows that are claimed: try those again later.
  */
-export async function removeOptedOut(
+export function removeOptedOut(
   database: Database,
   mappings: readonly Mapping[],
   answeredAt: number,
 ): Promise<{ readonly removed: number; readonly locked: number }> {
+  return withClaim(database, (claim) =>
+    claim.step(async (queries) => {
+      const free = claim.take(mappings);
+      const { selected, removed } = await removeRawIds(queries, free, answeredAt);
+      return { removed, locked: mappings.length - free.length + selected - removed };
+    }),
+  );
+}
+
+const removeRawIds = async (
+  queries: Queries,
+  mappings: readonly Mapping[],
+  answeredAt: number,
+): Promise<{ readonly selected: number; readonly removed: number }> => {
   // The raw ID is compared again for `found`: it may have changed before the row was locked.
-  const [result] = await database.query<{ selected: number; removed: number }>(
+  const [result] = await queries.query<{ selected: number; removed: number }>(
     `WITH selected AS MATERIALIZED (
       SELECT m.type, m.hash, m.raw_id FROM unnest($1::text[], $2::text[], $3::text[]) AS o (type, hash, raw_id)
         JOIN tessera_mappings m ON m.type = o.type AND m.hash = o.hash AND m.raw_id = o.raw_id
@@ -103,9 +118,8 @@ export async function removeOptedOut(
       answeredAt,
     ],
   );
-  const { selected, removed } = result!;
-  return { removed, locked: selected - removed };
-}
+  return result!;
+};
 
 /** Delete one mapping. Returns whether it existed. */
 export async function forget(database: Database, { type, hash }: Key): Promise<boolean> {
@@ -129,6 +143,9 @@ export function forgetAll(database: Database): Promise<number> {
 /** Smallest number of rewritten rows for which a VACUUM is worthwhile, beside a fifth of all rows. */
 const MIN_REWRITTEN = 1_000;
 
+/** Size of a row: it gives the number of rows before the first VACUUM, which PGlite does not know. */
+const ROW_BYTES = 256;
+
 /** Count rows that a transaction has rewritten, for {@link vacuumIfNeeded}. */
 export async function countRewritten(queries: Queries, rewritten: number): Promise<void> {
   await queries.query('UPDATE tessera_mapping_upkeep SET rewritten = rewritten + $1', [rewritten]);
@@ -142,8 +159,8 @@ export async function countRewritten(queries: Queries, rewritten: number): Promi
 export async function vacuumIfNeeded(database: Database): Promise<void> {
   if (database.kind !== 'pglite') return;
   const [upkeep] = await database.query<{ rewritten: number; rows: number }>(
-    `SELECT rewritten, (SELECT reltuples::bigint FROM pg_class WHERE oid = 'tessera_mappings'::regclass) AS rows
-      FROM tessera_mapping_upkeep`,
+    `SELECT rewritten, CASE WHEN reltuples < 0 THEN pg_relation_size(oid) / ${ROW_BYTES} ELSE reltuples::bigint END AS rows
+      FROM tessera_mapping_upkeep, pg_class WHERE oid = 'tessera_mappings'::regclass`,
   );
   if (upkeep!.rewritten <= MIN_REWRITTEN + upkeep!.rows / 5) return;
   await database.query('VACUUM tessera_mappings');

@@ -1,82 +1,97 @@
 /**
- * Writes the answers of the service: to rows that the transaction has locked, and as new rows.
+ * Writes the answers of the service: to claimed rows, and as new rows.
  */
 
 import type { Queries, Value } from '../database/index.ts';
+import type { Claim } from './claim.ts';
 import type { Key } from './key.ts';
 import type { AnsweredRow } from './mapping-request.ts';
 
-/** A stored row that a transaction has locked. */
+/** A stored row of a claim. */
 export interface LockedRow extends Key {
-  /** Where the row is stored (`ctid`). It stays there until the transaction ends, and is found without the index. */
+  /** Where the row was stored when it was read (`ctid`): it is found there without the index. */
   readonly location: string;
 }
 
-/** A column of rows as a parameter of `unnest`, which fills a shorter one with nulls: a column without values is empty. */
-const columnOf = (values: readonly (string | number | null)[]) =>
-  values.some((value) => value !== null) ? values : [];
+// The columns of an answer: name, type and value.
+const COLUMNS: readonly (readonly [name: string, type: string, read: (row: AnsweredRow) => string | number | null])[] =
+  [
+    ['type', 'text', ({ type }) => type],
+    ['state', 'text', ({ state }) => state],
+    ['raw_id', 'text', ({ rawId }) => rawId],
+    ['previous_raw_id', 'text', ({ previousRawId }) => previousRawId],
+    ['remap_at', 'bigint', ({ remapAt }) => remapAt],
+    ['bucket_id', 'text', ({ bucketId }) => bucketId],
+    ['answered_at', 'bigint', ({ answeredAt }) => answeredAt],
+  ];
+const NAMES = COLUMNS.map(([name]) => name);
 
-const ANSWER_COLUMNS = 'state, raw_id, previous_raw_id, remap_at, bucket_id, answered_at';
-const ANSWER_ARRAYS = '$2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[]';
-const DUE_AT = 'CASE WHEN a.remap_at IS NOT NULL THEN greatest(a.remap_at, $8::bigint) END';
+const arrayNumber = (column: number): number => 2 * column + 2;
+const arrays = COLUMNS.map(([, type], i) => `$${arrayNumber(i)}::${type}[]`);
+const values = COLUMNS.map(([name, type], i) => `coalesce(given.${name}, $${arrayNumber(i) + 1}::${type}) AS ${name}`);
 
-/** The parameters `$2` to `$8`. */
-const answerParams = (rows: readonly AnsweredRow[], latestAt: number): Value[] => [
-  rows.map(({ state }) => state),
-  columnOf(rows.map(({ rawId }) => rawId)),
-  columnOf(rows.map(({ previousRawId }) => previousRawId)),
-  columnOf(rows.map(({ remapAt }) => remapAt)),
-  columnOf(rows.map(({ bucketId }) => bucketId)),
-  rows.map(({ answeredAt }) => answeredAt),
+// The answers as table `a`, with the column `place` that `$1` gives. `unnest` fills shorter arrays with nulls.
+const ANSWERS = `(SELECT given.place, ${values.join(', ')}
+  FROM unnest($1::text[], ${arrays.join(', ')}) AS given (place, ${NAMES.join(', ')})) AS a`;
+const DUE_AT = `CASE WHEN a.remap_at IS NOT NULL THEN greatest(a.remap_at, $${arrayNumber(COLUMNS.length)}::bigint) END`;
+
+// The parameters of `ANSWERS` and `DUE_AT`. A column whose values are all equal is sent as one value, which saves a tenth of the
+// insert.
+const paramsOf = (places: readonly string[], answers: readonly AnsweredRow[], latestAt: number): Value[] => {
+  const columns = COLUMNS.flatMap(([, , read]): Value[] => {
+    const column = answers.map(read);
+    return column.every((value) => value === column[0]) ? [[], column[0] ?? null] : [column, null];
+  });
   // If the service names a time in the past, the next run asks again. This one, which requests what is due at an earlier answer, would
   // never end.
-  latestAt + 1,
-];
+  return [places, ...columns, latestAt + 1];
+};
 
 /**
- * Write the answers to locked rows.
+ * Write the answers to claimed rows. One that has been deleted in the meantime stays deleted.
  *
- * @param answers   `answers[i]` is the answer for `locked[i]`.
+ * @param answers   at least one; `answers[i]` is the answer for `locked[i]`.
  * @param latestAt  the latest time of an answer so far, by the service's clock, epoch ms.
  */
 export async function updateRows(
   queries: Queries,
+  { kind }: Claim,
   locked: readonly LockedRow[],
   answers: readonly AnsweredRow[],
   latestAt: number,
 ): Promise<void> {
+  const isPlaced = kind === 'transaction';
+  const places = answers.map(({ hash }, i) => (isPlaced ? locked[i]!.location : hash));
   await queries.query(
     `UPDATE tessera_mappings AS m SET state = a.state, raw_id = a.raw_id, previous_raw_id = a.previous_raw_id,
         remap_at = a.remap_at, bucket_id = a.bucket_id, answered_at = a.answered_at, due_at = ${DUE_AT}
-      FROM unnest($1::tid[], ${ANSWER_ARRAYS}) AS a (location, ${ANSWER_COLUMNS})
-      WHERE m.ctid = a.location`,
-    [answers.map((_, i) => locked[i]!.location), ...answerParams(answers, latestAt)],
+      FROM ${ANSWERS} WHERE ${isPlaced ? 'm.ctid = a.place::tid' : 'm.hash = a.place AND m.type = a.type'}`,
+    paramsOf(places, answers, latestAt),
   );
 }
 
-/** How other transactions may change the table while this one runs. */
-export type Concurrency = 'concurrent' | 'alone';
-
 /**
- * Insert the answers as new rows. One that another transaction has inserted in the meantime stays: its answer is as recent.
+ * Insert the answers as new rows. On PostgreSQL, one that another process has inserted in the meantime stays: its answer is as
+ * recent. PGlite would spend a third of the insert on the search for such rows; there the claim rules them out.
  *
- * @param answers      in the order of the primary key. Inserted in the same order everywhere, so that two transactions that insert
- *   the same keys cannot deadlock.
- * @param latestAt     see {@link updateRows}.
- * @param concurrency  `alone`: no other transaction runs, and the keys are known to be missing. PGlite spends a third of the
- *   insert on the check for conflicts.
+ * @param answers   at least one, in the order of the primary key. Inserted in the same order everywhere, so that two transactions
+ *   that insert the same keys cannot deadlock.
+ * @param latestAt  see {@link updateRows}.
  */
 export async function insertRows(
   queries: Queries,
+  { kind }: Claim,
   answers: readonly AnsweredRow[],
   latestAt: number,
-  concurrency: Concurrency,
 ): Promise<void> {
   await queries.query(
-    `INSERT INTO tessera_mappings (type, hash, ${ANSWER_COLUMNS}, due_at)
-      SELECT a.type, a.hash, a.state, a.raw_id, a.previous_raw_id, a.remap_at, a.bucket_id, a.answered_at, ${DUE_AT}
-        FROM unnest($1::text[], ${ANSWER_ARRAYS}, $9::text[]) AS a (type, ${ANSWER_COLUMNS}, hash)
-      ${concurrency === 'alone' ? '' : 'ON CONFLICT DO NOTHING'}`,
-    [answers.map(({ type }) => type), ...answerParams(answers, latestAt), answers.map(({ hash }) => hash)],
+    `INSERT INTO tessera_mappings (hash, ${NAMES.join(', ')}, due_at)
+      SELECT a.place, ${NAMES.map((name) => `a.${name}`).join(', ')}, ${DUE_AT} FROM ${ANSWERS}
+      ${kind === 'transaction' ? 'ON CONFLICT DO NOTHING' : ''}`,
+    paramsOf(
+      answers.map(({ hash }) => hash),
+      answers,
+      latestAt,
+    ),
   );
 }

@@ -242,7 +242,5 @@ test('a client that throws before it returns results fails the batch, so that th
     },
   };
   const request = createMappingRequest(client, 3, createServiceClock(Date.now));
-  const answers = [];
-  for await (const answer of request([], new AbortController().signal)) answers.push(answer);
-  expect(answers).toMatchObject([{ rows: [], failure: { error } }]);
+  expect(await request([], new AbortController().signal)).toMatchObject({ rows: [], failure: { error } });
 });

@@ -8,8 +8,9 @@ import { createStop } from '../../src/mapping/job-stop.ts';
 import { keyOf } from '../../src/mapping/key.ts';
 import type { Batch } from '../../src/mapping/source-batches.ts';
 import { inKeyOrder, lockBatch } from '../../src/mapping/source-rows.ts';
+import type { Client, Dii } from '../../src/server/index.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
-import { fixture, maxRequests, people, service, stored } from './fixtures.ts';
+import { DAY, fixture, maxRequests, NOON, people, service, stored } from './fixtures.ts';
 
 /** A database that calls `onQuery` before each query of a transaction. */
 const watched = async (place: string, onQuery: (sql: string) => Promise<void>): Promise<Database> => {
@@ -125,4 +126,58 @@ test.each(KINDS)('an answer is written while the service works on the next (%s)'
   };
   expect(await mappings.map(people(10_000))).toMatchObject({ mapped: 10_000 });
   expect(requests).toBe(2);
+});
+
+test.each(KINDS)('an opt-out that a check finds is not undone by a due run that asked before (%s)', async (kind) => {
+  const its = service();
+  let attempts = 0;
+  const database = await watched(await freshLocation(kind), async (sql) => {
+    if (sql.includes("SET state = 'optedOut'")) attempts++;
+  });
+  const mappings = await its.open(database);
+  const [person, ...others] = people(3) as [Dii, ...Dii[]];
+  await mappings.map([person, ...others]);
+  its.at += 31 * DAY;
+  let answered = () => {};
+  const isAnswered = new Promise<void>((resolve) => {
+    answered = resolve;
+  });
+  let release = () => {};
+  const isReleased = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const mapIdentities = (diis: readonly Dii[], options: object) => ({
+    batches: async function* () {
+      const results = await its.client.mapIdentities(diis, options).toArray();
+      answered();
+      await isReleased;
+      yield results;
+    },
+  });
+  const client = { ...its.client, mapIdentities: mapIdentities as unknown as Client['mapIdentities'] };
+  const due = (await its.open(database, { client })).mapDue();
+  await isAnswered;
+  its.at += 1;
+  await its.client.optOut(person);
+  const check = mappings.checkOptOuts();
+  await vi.waitUntil(() => attempts > 0, { timeout: 30_000 });
+  release();
+  expect(await due).toMatchObject({ mapped: 3 });
+  expect(await check).toMatchObject({ optedOut: 1 });
+  expect(await mappings.find(person)).toMatchObject({ state: 'optedOut', rawId: null });
+});
+
+test.each(KINDS)('mappings can be read and deleted while a job waits for the service (%s)', async (kind) => {
+  const { mappings, service: its } = await fixture(kind);
+  const [stayed] = people(1) as [Dii];
+  await mappings.map([stayed]);
+  its.at += 31 * DAY;
+  let found: unknown;
+  its.fault = async () => {
+    its.fault = undefined;
+    found = [await mappings.find(stayed), await mappings.forget(people(1, 7)[0]!)];
+    return undefined;
+  };
+  expect(await mappings.map([...people(3, 5), stayed])).toMatchObject({ mapped: 4 });
+  expect(found).toEqual([expect.objectContaining({ state: 'mapped', answeredAt: NOON }), false]);
 });

@@ -1,8 +1,11 @@
 /** What goes on after a job has been stopped: nothing. */
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Queries } from '../../src/database/index.ts';
+import { createStop } from '../../src/mapping/job-stop.ts';
 import type { Dii } from '../../src/server/index.ts';
 import { TokenError } from '../../src/token/index.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
@@ -267,7 +270,7 @@ test.each(['the request', 'the write'])(
     const until = (condition: () => boolean) => vi.waitUntil(condition, { timeout: 30_000 });
     let state: 'idle' | 'first locked' | 'second waits' | 'first ended' | 'second locked' = 'idle';
     let locks = 0;
-    const isLock = (sql: string) => sql.startsWith('SELECT type, hash') && sql.includes('FOR UPDATE SKIP LOCKED');
+    const isLock = (sql: string) => sql.startsWith('SELECT type, hash') && sql.includes('FOR UPDATE OF m SKIP LOCKED');
     const mappings = await its.open(
       {
         ...database,
@@ -320,3 +323,19 @@ test.each(['the request', 'the write'])(
     expect(maxRequests(its.asked)).toBe(1);
   },
 );
+
+test('a job keeps none of the values that it has waited for', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const stop = createStop(new AbortController().signal);
+  const refs: WeakRef<object>[] = [];
+  for (let batch = 0; batch < 10; batch++) {
+    const found = await stop.orStopped(Promise.resolve({ batch }));
+    refs.push(new WeakRef(found!));
+  }
+  await turn();
+  collectGarbage();
+  // The last one may still be on the stack.
+  expect(refs.filter((ref) => ref.deref()).length).toBeLessThan(2);
+  expect(stop.isStopped).toBe(false);
+});
