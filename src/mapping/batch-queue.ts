@@ -23,7 +23,7 @@ export function createBatchQueue(batches: AsyncGenerator<Batch, void, undefined>
   const aside: { readonly batch: Batch; readonly retryAt: number }[] = [];
   let isEnded = false;
   let failure: { readonly error: unknown } | undefined;
-  /** Read the next batch. A failure of the source waits until the items before it are mapped. */
+  /** Read the next batch. A failure of the source waits until the batches before it are mapped. */
   const read = async (): Promise<Batch | undefined> => {
     try {
       const result = await stop.orStopped(batches.next());
@@ -42,7 +42,7 @@ export function createBatchQueue(batches: AsyncGenerator<Batch, void, undefined>
         if (!isEnded && aside.length < MAX_ASIDE) {
           const batch = await read();
           if (batch && !stop.isStopped) return batch;
-        } else if (oldest) await stop.pause(LOCK_POLL_MS);
+        } else if (oldest) await stop.pause(oldest.retryAt - performance.now());
         else return undefined;
       }
       return undefined;

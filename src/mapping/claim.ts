@@ -14,12 +14,12 @@ import { indexedTransaction } from './tables.ts';
 export interface Claim {
   /**
    * - `transaction`: the rows that a step has locked stay locked, and stay where they are, until the claim ends.
-   * - `memory`: nobody else writes the keys that {@link take} has returned.
+   * - `memory`: no other job requests or inserts the keys that {@link take} has returned.
    */
   readonly kind: 'transaction' | 'memory';
   /** How a step locks the rows that it selects from `m`, and skips those of others: SQL, empty for a claim in memory. */
   readonly lockRows: string;
-  /** Number of keys that other claims have in memory. */
+  /** Number of keys that other claims have in memory, before this one takes any. */
   readonly takenElsewhere: number;
   /** Run one step: a transaction of its own, or a part of the claim's. */
   step<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
@@ -50,7 +50,7 @@ export async function withClaim<T>(database: Database, work: (claim: Claim) => P
       kind: 'memory',
       lockRows: '',
       get takenElsewhere() {
-        return taken.size - own.length;
+        return taken.size;
       },
       step: (statements) => indexedTransaction(database, statements),
       take: (keys, max = Number.POSITIVE_INFINITY) => {

@@ -23,13 +23,7 @@ const mapBatch = async (running: RunningJob, selection: DueSelection): Promise<b
   const rows = await withClaim(context.database, async (claim) => {
     const locked = await claim.step((queries) => lockDueRows(queries, claim, selection, BATCH_SIZE));
     if (locked.length === 0 || stop.isStopped) return [];
-    try {
-      return await requestAndWrite(running, claim, { rows: locked, keys: [] });
-    } catch (error) {
-      // Before the claim ends: a worker that gets the same rows then does not request them again.
-      stop.fail(error);
-      throw error;
-    }
+    return requestAndWrite(running, claim, { rows: locked, keys: [] });
   });
   await report.addBatch({ read: 0, kept: 0, rows });
   return rows.length > 0;

@@ -5,7 +5,7 @@
  * holds the whole answer of the service.
  */
 
-import type { Database } from '../database/index.ts';
+import type { Database, Queries } from '../database/index.ts';
 import type { Claim } from './claim.ts';
 import { createJobReport, type JobReport } from './job-report.ts';
 import { createStop, type Stop } from './job-stop.ts';
@@ -19,7 +19,7 @@ import { insertRows, type LockedRow, updateRows } from './write-answers.ts';
 /** Number of keys in one request and one statement. */
 export const BATCH_SIZE = 5_000;
 
-/** Time between two attempts to lock rows that another process has locked, ms. */
+/** Time between two attempts to claim what another job has claimed, ms. */
 export const LOCK_POLL_MS = 1_000;
 
 /** What all jobs of a store use. */
@@ -62,7 +62,7 @@ export async function requestAndWrite(
   { rows: locked, keys }: Requested,
 ): Promise<readonly AnsweredRow[]> {
   const { rows, latestAt, failure } = await context.requestMappings([...locked, ...keys], signal);
-  // Before the claim ends: a worker that gets the same rows then does not request them again.
+  // Here and below, before the claim ends: a worker that gets the same rows then does not request them again.
   if (failure) stop.fail(failure.error);
   if (rows.length === 0) return rows;
   const updated = rows.slice(0, locked.length);
@@ -70,13 +70,19 @@ export async function requestAndWrite(
   // A loop: Math.min(...values) fails for many thousand values.
   let oldest = Number.POSITIVE_INFINITY;
   for (const { bucketId, answeredAt } of rows) if (bucketId !== null) oldest = Math.min(oldest, answeredAt);
-  await claim.step(async (queries) => {
+  const write = async (queries: Queries): Promise<void> => {
     if (updated.length > 0) await updateRows(queries, claim, locked, updated, latestAt);
     if (inserted.length > 0) await insertRows(queries, claim, inserted, latestAt);
     // Here and not at the end of the job, which may fail or be killed. On PostgreSQL the workers would wait for each other.
     if (context.database.kind === 'pglite' && updated.length > 0) await countRewritten(queries, updated.length);
     if (oldest < Number.POSITIVE_INFINITY) await keepCheckedFrom(queries, oldest);
-  });
+  };
+  try {
+    await claim.step(write);
+  } catch (error) {
+    stop.fail(error);
+    throw error;
+  }
   return rows;
 }
 

@@ -30,7 +30,7 @@ export interface JobSource {
   remapCondition(): RemapCondition;
 }
 
-/** What a transaction has done with the keys of a batch. */
+/** What a claim has done with the keys of a batch. */
 interface MappedKeys {
   readonly rows: readonly AnsweredRow[];
   /** Number of keys that were requested. */
@@ -61,7 +61,7 @@ const mapBatch = async (running: RunningJob, source: JobSource, batch: Batch, qu
   await report.addBatch({ read: read - aside, kept: keys.length - aside - requested, rows });
 };
 
-/** Map every item of a source. If the source fails, the items before are mapped first. */
+/** Map every item of a source. If the source fails, the batches before are mapped first. */
 export function mapSource(context: JobContext, source: JobSource, options: JobOptions): Promise<Summary> {
   return runJob(context, options, async (running) => {
     const { report, stop } = running;

@@ -6,7 +6,7 @@
  * |---|---|
  * | `tessera_mappings` | one row per email address or phone number: its hash and its mapping |
  * | `tessera_mapping_buckets` | one row: the time up to which rotated salt buckets have been checked (version 2) |
- * | `tessera_mapping_upkeep` | one row: number of rows written since the last VACUUM (PGlite alone) |
+ * | `tessera_mapping_upkeep` | one row: number of rows rewritten since the last VACUUM (PGlite alone) |
  *
  * Hashes and raw IDs are base64 strings, compared byte by byte. Instants are epoch ms by the service's clock.
  *
@@ -54,7 +54,7 @@ export const TABLES: Migrations = {
     // A job used to store the keys of its source as rows with `due_at` 0 before it requested them.
     `DROP INDEX tessera_mappings_requested;
     DELETE FROM tessera_mappings WHERE state = 'pending';
-    UPDATE tessera_mappings SET due_at = ${ROTATED} WHERE due_at = 0;`,
+    UPDATE tessera_mappings SET due_at = CASE WHEN state = 'mapped' THEN ${ROTATED} END WHERE due_at = 0;`,
   ],
 };
 

@@ -79,7 +79,7 @@ export interface Summary {
   readonly invalid: number;
 }
 
-/** Progress of a job: what has been stored. */
+/** Progress of a job: what has been stored, and the invalid items that have been read. */
 export interface Progress extends Summary {
   /**
    * Total number of rows of a due run, or of raw IDs for `checkOptOuts`, counted at the start. Undefined for `map`, because a
@@ -129,7 +129,7 @@ export interface Mappings {
    * Map every item of a source of any length, in bounded memory.
    *
    * Requests the items that are not stored, are due, or were opted out or invalid when the job began. May be killed at any point:
-   * the next run with the same source continues. If the source fails, the items before are mapped first.
+   * the next run with the same source continues. If the source fails, the batches before are mapped first.
    *
    * @throws {TypeError} for an item that is not DII at all; the message names its position in the source.
    * @example
@@ -165,7 +165,7 @@ export interface Mappings {
   entries(options?: { readonly state?: MappingState | undefined }): AsyncIterable<Mapping>;
   /** Count the mappings by state. Reads the whole table. */
   counts(): Promise<Counts>;
-  /** Delete one mapping. @returns whether it existed. */
+  /** Delete one mapping. A `map` that is running with this person in its source may store it again. @returns whether it existed. */
   forget(dii: Dii): Promise<boolean>;
   /** Delete all mappings. @returns how many there were. */
   forgetAll(): Promise<number>;

@@ -94,23 +94,27 @@ test('a row that another process inserts between look-up and write stays, and th
     if (!isInsert(sql) || !isFirst) return;
     isFirst = false;
     // Another first key: the lock of the batch does not keep this job out.
-    await other.map([{ emailHash: smallest.hash }, shared]);
     its.at += 1;
+    await other.map([{ emailHash: smallest.hash }, shared]);
   });
   const mappings = await its.open(database);
   expect(await mappings.map([shared, ...rest])).toMatchObject({ read: 4, mapped: 4 });
   expect(isFirst).toBe(false);
   expect(await stored(mappings)).toHaveLength(5);
+  expect((await mappings.find(shared))!.answeredAt).toBe(NOON + 1);
 });
 
-test('jobs whose sources hold the same people in other orders end, with one row for each', async () => {
-  const { mappings } = await fixture('postgres');
-  const all = people(12_000);
-  const sources = [all, all.toReversed(), [...all.slice(4_321), ...all.slice(0, 4_321)]];
-  const summaries = await Promise.all(sources.map((source) => mappings.map(source)));
-  for (const { read, kept, mapped } of summaries) expect([read, kept + mapped]).toEqual([12_000, 12_000]);
-  expect(await mappings.counts()).toMatchObject({ mapped: 12_000 });
-});
+test.each(KINDS)(
+  'jobs whose sources hold the same people in other orders end, with one row for each (%s)',
+  async (kind) => {
+    const { mappings } = await fixture(kind);
+    const all = people(12_000);
+    const sources = [all, all.toReversed(), [...all.slice(4_321), ...all.slice(0, 4_321)]];
+    const summaries = await Promise.all(sources.map((source) => mappings.map(source)));
+    for (const { read, kept, mapped } of summaries) expect([read, kept + mapped]).toEqual([12_000, 12_000]);
+    expect(await mappings.counts()).toMatchObject({ mapped: 12_000 });
+  },
+);
 
 test.each(KINDS)('an answer is written while the service works on the next (%s)', async (kind) => {
   const its = service();
@@ -167,7 +171,7 @@ test.each(KINDS)('an opt-out that a check finds is not undone by a due run that 
   expect(await mappings.find(person)).toMatchObject({ state: 'optedOut', rawId: null });
 });
 
-test.each(KINDS)('mappings can be read and deleted while a job waits for the service (%s)', async (kind) => {
+test.each(KINDS)('mappings can be read while a job waits for the service (%s)', async (kind) => {
   const { mappings, service: its } = await fixture(kind);
   const [stayed] = people(1) as [Dii];
   await mappings.map([stayed]);
@@ -175,9 +179,9 @@ test.each(KINDS)('mappings can be read and deleted while a job waits for the ser
   let found: unknown;
   its.fault = async () => {
     its.fault = undefined;
-    found = [await mappings.find(stayed), await mappings.forget(people(1, 7)[0]!)];
+    found = await mappings.find(stayed);
     return undefined;
   };
   expect(await mappings.map([...people(3, 5), stayed])).toMatchObject({ mapped: 4 });
-  expect(found).toEqual([expect.objectContaining({ state: 'mapped', answeredAt: NOON }), false]);
+  expect(found).toMatchObject({ state: 'mapped', answeredAt: NOON });
 });
