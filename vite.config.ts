@@ -1,5 +1,5 @@
 /**
- * The library build. One Vite build cannot emit ES modules, a command for Node and self-contained scripts, so each has a mode:
+ * The library build. One Vite build cannot emit ES modules, a Node command and self-contained scripts, so each has a mode:
  *
  *   vite build                    the ES modules that package.json exports
  *   vite build --mode development the same for the export condition `development`
@@ -7,20 +7,20 @@
  *   vite build --mode demo        the demo that the command starts
  *   vite build --mode tessera.js  one script-tag file, by its name
  *
- * `npm run build` runs all modes (build/dist.ts), from the list in build/entries.ts. The tests have vitest.config.ts.
+ * `npm run build` (build/dist.ts) runs all modes in the list in build/entries.ts. The tests use vitest.config.ts.
  */
 
 import { type BuildEnvironmentOptions, defineConfig, type UserConfig } from 'vite';
 import { command, demo, developmentEntries, entries, external, type ScriptFile, scripts } from './build/entries.ts';
 
-/** Absolute, as an alias must be. */
+/** Return an absolute path, which an alias must be. */
 const path = (file: string) => `${import.meta.dirname}/${file}`;
 
 /** The constant that `src/token/development.ts` reads. */
 const PRODUCTION = { __TESSERA_PRODUCTION__: 'true' };
 
 /**
- * ES modules, not minified: the user's bundler minifies. What they share is in `chunks/`.
+ * Build ES modules. They are not minified, because the user's bundler minifies. Shared code is in `chunks/`.
  *
  * @param names   source files below `src/`, without their extension.
  * @param folder  below `dist/`, with a final slash.
@@ -37,7 +37,7 @@ const modules = (names: readonly string[], folder: string, define: Record<string
       output: {
         entryFileNames: `${folder}[name].js`,
         chunkFileNames: `${folder}chunks/[name]-[hash].js`,
-        // React's server components stop here. In the source, Rolldown would warn about it.
+        // React's server components stop here. Rolldown would warn about this line in the source.
         banner: ({ name }) => (name === 'page/react' ? "'use client';" : ''),
       },
     },
@@ -45,9 +45,9 @@ const modules = (names: readonly string[], folder: string, define: Record<string
 });
 
 /**
- * A program for Node, not minified and without a source map, which would serve almost nobody: those of the programs would be a
- * quarter of the package. Its dependencies are bundled, except those of package.json's `dependencies` and peers, and esbuild,
- * which is native: only a clone has it.
+ * Build a program for Node, neither minified nor with a source map: the source maps of the programs would be a quarter of the
+ * package and useful to almost nobody. Its dependencies are bundled, except those in package.json's `dependencies` and peers, and
+ * esbuild, which is native and exists only in a clone.
  *
  * @param name    the file in `dist/`, without its extension.
  * @param source  the file that it is built from, without its extension.
@@ -65,21 +65,21 @@ const program = (name: string, source: string): UserConfig => ({
   ssr: { noExternal: true },
 });
 
-/** The demo in the package: `dist/` is built already, and its root is elsewhere. */
+/** The demo in the package, whose `dist/` is already built and whose root is elsewhere. */
 const packagedDemo: UserConfig = {
   ...program(demo, demo),
   resolve: { alias: { '../build/dist.ts': path('build/demo.ts') } },
 };
 
-/** The notice that the licence of noble demands in every copy: minifying removes comments. */
+/** The notice that the licence of noble requires in every copy, because minifying removes comments. */
 const noticeOf = ({ moduleIds }: { readonly moduleIds: readonly string[] }): string =>
   moduleIds.some((module) => module.includes('/node_modules/@noble/ciphers/'))
     ? '/*! Contains @noble/ciphers, Copyright (c) 2022 Paul Miller (https://paulmillr.com), MIT License. Text: licenses/ of tessera-id */'
     : '';
 
 /**
- * V8's hint, a comment in the first line: compile the file at once, in the background while it arrives. Without it V8 only scans
- * most functions, and compiles them one by one on the main thread when they are called. Other engines ignore it.
+ * V8's hint, a comment in the first line: compile the file at once, in the background while it arrives. Without it, V8 only scans
+ * most functions, and compiles each on the main thread when it is called. Other engines ignore the hint.
  */
 const COMPILE_EAGERLY = '//# allFunctionsCalledOnLoad';
 
@@ -90,11 +90,11 @@ function script(name: string, { source, format, noble, isDevelopment, isEager }:
     define: isDevelopment ? {} : PRODUCTION,
     resolve: { alias: noble ? { './noble.ts': path(noble) } : {} },
     build: {
-      // No comment in the file: a page that serves the file alone would cause a request that fails.
+      // No comment in the file, because a page that serves the file without its map would cause a failing request.
       sourcemap: 'hidden',
-      // Script-tag files have no exports, but Vite demands the name of a global for the `iife` format.
+      // Script-tag files have no exports, but Vite requires the name of a global for the `iife` format.
       lib: { entry: path(source), formats: [format], name: 'tessera', fileName: () => name },
-      // `build.minify` keeps the white space of `es` libraries; this does not.
+      // `build.minify` keeps the white space of `es` libraries; this option does not.
       rolldownOptions: { output: { minify: true, postBanner: (chunk) => [...hints, noticeOf(chunk)].join('\n') } },
     },
   };
@@ -113,7 +113,7 @@ export default defineConfig(({ mode }) => {
     target: 'es2022',
     emptyOutDir: false,
     reportCompressedSize: false,
-    // Names, versions and licence texts of the packages that are bundled.
+    // Names, versions and licence texts of the bundled packages.
     license: { fileName: `licenses/${mode === 'production' ? 'modules' : mode}.md` },
   };
   return { ...config, publicDir: false, build: { ...build, ...config.build } };

@@ -1,8 +1,8 @@
 /**
- * Replaces `build/dist.ts` in the demo that the package contains: its `dist/` is there already.
+ * Replaces `build/dist.ts` in the packaged demo, whose `dist/` already exists.
  */
 
-/** The directory of package.json, with a final slash. From `dist/demo/`. */
+/** The directory of package.json, with a trailing slash. Relative to `dist/demo/`. */
 export const root = decodeURIComponent(new URL('../../', import.meta.url).pathname);
 
 /** Do nothing. */

@@ -1,8 +1,8 @@
 /**
- * `npm run build`: run every mode of `vite.config.ts` and emit the declarations.
+ * `npm run build`: runs every mode of `vite.config.ts` and emits the declarations.
  *
- * `dist/` is built in another directory and then renamed, so that a failed build leaves the old files and nobody sees half
- * a build.
+ * `dist/` is built in another directory and then renamed, so that a failed build leaves the old files and nobody sees an
+ * incomplete build.
  */
 
 import { execFile } from 'node:child_process';
@@ -15,14 +15,14 @@ import { type BuildEnvironmentOptions, build, type Rolldown } from 'vite';
 import { command, modes, scripts } from './entries.ts';
 import { sbomOf } from './sbom.ts';
 
-/** The directory of package.json, with a final slash. */
+/** The directory of package.json, with a trailing slash. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
  * Run one mode of `vite.config.ts`.
  *
- * @param options  where to write; by default nothing is written.
- * @returns        the JavaScript files, with the modules that each contains.
+ * @param options  the output options; by default nothing is written.
+ * @returns        the JavaScript files, with the modules in each.
  */
 export async function bundle(
   mode: string,
@@ -35,7 +35,7 @@ export async function bundle(
     .filter((file) => file.type === 'chunk');
 }
 
-/** Emit the declarations. Throws the messages of `tsc`. */
+/** Emit the declarations. If `tsc` fails, throws its messages. */
 async function emitTypes(outDir: string): Promise<void> {
   const tsc = `${root}node_modules/typescript/bin/tsc`;
   await promisify(execFile)(process.execPath, [tsc, '-p', `${root}tsconfig.build.json`, '--outDir', outDir]).catch(
@@ -45,7 +45,7 @@ async function emitTypes(outDir: string): Promise<void> {
   );
 }
 
-/** Copy the pages of the demo, and its sources, which the pages show. */
+/** Copy the pages of the demo, and its sources, which the pages display. */
 async function copyPages(outDir: string): Promise<void> {
   for (const file of await filesBelow(`${root}demo`)) {
     const copy = join(outDir, 'demo', relative(`${root}demo`, file));
@@ -56,7 +56,7 @@ async function copyPages(outDir: string): Promise<void> {
 
 /** Build everything into `dist/`. */
 export async function buildDist(): Promise<void> {
-  // Beside `dist/`: the paths in source maps are relative.
+  // Beside `dist/`, because the paths in source maps are relative.
   const outDir = `${root}dist.${process.pid}`;
   try {
     const [files] = await Promise.all([
@@ -73,7 +73,7 @@ export async function buildDist(): Promise<void> {
   }
 }
 
-/** Build unless `dist/` is newer than everything that it is built from. */
+/** Build unless `dist/` is newer than all its sources. */
 export async function ensureDist(): Promise<void> {
   const built = await stat(`${root}dist`).catch(() => undefined);
   const sources = [

@@ -1,11 +1,11 @@
 /**
- * The list of everything that is built. `exports` and `bin` of package.json name the ES modules and the command: a file
- * `dist/NAME.js` is built from `src/NAME.ts`. The script-tag files are listed here.
+ * The list of all build outputs. `exports` and `bin` in package.json list the ES modules and the command: `dist/NAME.js` is built
+ * from `src/NAME.ts`. The script-tag files are listed here.
  */
 
 import manifest from '../package.json' with { type: 'json' };
 
-/** `./dist/NAME.js` or `dist/NAME.js` to `NAME`. */
+/** Convert `./dist/NAME.js` or `dist/NAME.js` to `NAME`. */
 const nameOf = (file: string): string => file.replace(/^(\.\/)?dist\/(.+)\.js$/, '$2');
 
 /** Import path within the package -> source file below `src/`, without its extension. */
@@ -16,7 +16,7 @@ export const entries: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 /**
- * Source files of the entry points that have a development build: the export condition `development` names
+ * Source files of the entry points with a development build: those whose export condition `development` refers to
  * `dist/development/NAME.js`.
  */
 export const developmentEntries: readonly string[] = Object.values(manifest.exports).flatMap((target) =>
@@ -35,11 +35,11 @@ export interface ScriptFile {
   readonly noble?: string;
   /** Full error messages, and warnings in the console; see `src/token/development.ts`. Such a file has no size limit. */
   readonly isDevelopment?: true;
-  /** Nearly all of the file runs while the page loads: an engine should compile it at once, not function by function. */
+  /** Nearly all of the file runs while the page loads, so an engine should compile it at once, not function by function. */
   readonly isEager?: true;
 }
 
-/** File name in `dist/` -> what it is built from. */
+/** File name in `dist/` -> its sources and format. */
 export const scripts: Readonly<Record<string, ScriptFile>> = {
   'tessera.js': { source: 'src/page/script.ts', format: 'iife', noble: 'src/page/noble.ts', isEager: true },
   'tessera-uid2.js': { source: 'src/page/uid2/script.ts', format: 'iife', noble: 'src/page/noble.ts', isEager: true },
@@ -53,12 +53,15 @@ export const scripts: Readonly<Record<string, ScriptFile>> = {
 export const demo = 'demo/main';
 
 /**
- * The modes of `vite.config.ts`: one build each. `production` is Vite's default and builds the ES modules, `development` those of
- * the export condition of that name.
+ * The modes of `vite.config.ts`: one build each. `production` is Vite's default and builds the ES modules; `development` builds
+ * those for the export condition of the same name.
  */
 export const modes: readonly string[] = ['production', 'development', 'command', 'demo', ...Object.keys(scripts)];
 
-/** Dependencies and optional peers that the user's package manager installs: never bundled into ES modules or the command. */
+/**
+ * Dependencies and optional peers that the user's package manager installs. They are never bundled into ES modules or the
+ * command.
+ */
 export const external = [
   'idb-keyval',
   /^@noble\/ciphers(\/|$)/,

@@ -1,5 +1,5 @@
 /**
- * AES-GCM for pages without Web Crypto, as the script-tag files ship it: `tessera-noble.js` is this module, and
+ * AES-GCM for pages without Web Crypto, as distributed with the script-tag files: `tessera-noble.js` is this module, and
  * `tessera.full.js` contains it in place of `src/token/noble.ts`.
  */
 

@@ -2,8 +2,8 @@
  * The bill of materials in CycloneDX 1.6: the packages whose code is in the files of `dist/`, with the files that contain them,
  * and the packages that a package manager installs beside it.
  *
- * The bundler says which modules a file contains, so nothing is listed by hand. There is no time and no serial number: the same
- * sources give the same bytes.
+ * The bundler reports the modules in each file, so nothing is listed by hand. The text contains no time and no serial number, so
+ * the same sources produce the same bytes.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ interface Package {
   readonly license?: string;
 }
 
-/** `/x/node_modules/@noble/ciphers/aes.js` to `/x/node_modules/@noble/ciphers`. */
+/** Convert `/x/node_modules/@noble/ciphers/aes.js` to `/x/node_modules/@noble/ciphers`. */
 const folderOf = (module: string): string | undefined =>
   /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(module.replaceAll('\\', '/').replace('\0', ''))?.[1];
 
@@ -34,13 +34,13 @@ const componentOf = (found: Package, files: readonly string[]) => ({
   name: found.name,
   version: found.version,
   purl: purlOf(found),
-  // Without files: installed beside the package by the user's package manager.
+  // It has no files, because the user's package manager installs it beside the package.
   scope: 'required',
   ...(found.license && { licenses: [{ expression: found.license }] }),
   ...(files.length > 0 && { properties: files.map((value) => ({ name: 'tessera:bundledIn', value })) }),
 });
 
-/** Build the text of `dist/sbom.json`. `root` is the folder of package.json, with a final slash. */
+/** Build the text of `dist/sbom.json`. `root` is the folder of package.json, with a trailing slash. */
 export async function sbomOf(files: readonly BundledFile[], root: string): Promise<string> {
   const filesByFolder = new Map<string, Set<string>>(
     Object.keys(manifest.dependencies).map((name) => [`${root}node_modules/${name}`, new Set<string>()]),

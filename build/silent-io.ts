@@ -1,4 +1,4 @@
-/** Standard streams for a program of the command line that is only looked at: nothing is read or written. */
+/** Standard streams for a command-line program that is only inspected: nothing is read or written. */
 
 import type { createProgram } from '../src/cli/program.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Replaces Node's `util` in the ES modules, which also run where Node's modules do not exist. prom-client uses it to format
- * a wrong value in an error message.
+ * Replaces Node's `util` in the ES modules, which also run where Node's modules do not exist. prom-client uses it to format an
+ * invalid value in an error message.
  */
 
 export const format = String;

@@ -1,6 +1,6 @@
 /**
- * The advertiser's server of the demo: maps the lines of a file into a store of its own (PGlite in a temporary folder), says what
- * is due, and maps that again. Addresses stay in the request that brought them; the store has hashes.
+ * The advertiser's server of the demo: maps the lines of a file into its own store (PGlite in a temporary folder), reports what
+ * is due, and maps that again. Email addresses exist only in the request that contains them; the store contains hashes.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import type { World } from './world.ts';
 
 const MAX_LINES = 200_000;
 
-/** The addresses of a file: the column `email`, or the first one, without a heading. */
+/** Return the email addresses in a file: those in the column `email`, or in the first column if there is no header. */
 function addressesIn(text: string): string[] {
   const rows = text.split(/\r?\n/).filter((line) => line.trim());
   const cells = (row: string) => row.split(/[,;\t]/).map((cell) => cell.trim().replace(/^"|"$/g, ''));
@@ -24,14 +24,14 @@ function addressesIn(text: string): string[] {
   return rows.slice(isHeading ? 1 : 0).map((row) => cells(row)[column] ?? '');
 }
 
-/** Counts by state, and how many raw IDs have rotated in the last 90 days. */
+/** Return the counts by state, and how many raw IDs have rotated in the last 90 days. */
 async function countsOf(store: Mappings) {
   let rotated = 0;
   for await (const { previousRawId } of store.entries({ state: 'mapped' })) if (previousRawId !== null) rotated++;
   return { ...(await store.counts()), rotated };
 }
 
-/** Create the routes, and the store when it is first asked for: PGlite takes some seconds to start. */
+/** Create the routes. The store is created at the first request for it, because PGlite takes some seconds to start. */
 export function createAdvertiser(client: Client, world: World) {
   let folder: string | undefined;
   let opening: Promise<Mappings> | undefined;

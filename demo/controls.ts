@@ -1,4 +1,4 @@
-/** What the dashboard asks of the world: its setting, its events as a stream, and to begin again. */
+/** The routes for the dashboard's controls: read and change the setting, stream the events, and start over. */
 
 import { Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';

@@ -1,6 +1,6 @@
 /**
- * Serves the world at the operator's address. Unlike `tessera-id/operator/node`, it can cut a connection, as a network that is
- * offline does, and keeps none open, so that a browser repeats no request on its own.
+ * Serves the world at the operator's address. Unlike `tessera-id/operator/node`, it can cut a connection, like a network that is
+ * offline, and it keeps no connection open, so that a browser repeats no request on its own.
  */
 
 import type { AddressInfo } from 'node:net';
@@ -15,7 +15,7 @@ export interface Served {
 /**
  * Serve `fetch` on loopback.
  *
- * @param port  if it is in use, any free port. 0: any free port.
+ * @param port  if it is in use, any free port is used; 0 for any free port.
  */
 export async function serve(
   fetch: (request: Request, bindings: HttpBindings) => Response | Promise<Response>,
@@ -39,7 +39,7 @@ export async function serve(
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        // The stream of events of an open page never ends by itself.
+        // The event stream of an open page never ends on its own.
         if ('closeAllConnections' in server) server.closeAllConnections();
       }),
   };
@@ -50,7 +50,7 @@ export const serveOperator = (world: World, port: number): Promise<Served> =>
   serve(async (request, { incoming }) => {
     const response = await world.fetch(request, () => incoming.socket.resetAndDestroy());
     response.headers.set('connection', 'close');
-    // The page corrects its clock by this one.
+    // The page corrects its clock by this header.
     response.headers.set('date', new Date(world.now()).toUTCString());
     return response;
   }, port);

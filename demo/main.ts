@@ -1,8 +1,8 @@
 /**
- * `npm run demo`: run an operator, a publisher's server and its pages on loopback, and print the addresses. Ctrl-C stops them.
+ * `npm run demo`: runs an operator, a publisher's server and its pages on loopback, and prints the addresses. Ctrl-C stops them.
  *
- * Lifetimes are short at first, so that the whole life of a token can be watched: it is refreshed after 10 s and expires after
- * 30 s. TESSERA_INCUMBENT names a copy of the UID2 JavaScript SDK, which the comparison then shows too.
+ * The lifetimes are short at first, so that you can watch the whole life of a token: it is refreshed after 10 s and expires after
+ * 30 s. If TESSERA_INCUMBENT is the path of a copy of the UID2 JavaScript SDK, the comparison also shows that SDK.
  */
 
 import { pathToFileURL } from 'node:url';
@@ -12,7 +12,7 @@ import { createPublisher } from './publisher.ts';
 import { createWorld } from './world.ts';
 
 export interface DemoOptions {
-  /** Port of the pages; the operator has the next one. In use: any free port. Default 4700; 0: any free ports. */
+  /** Port of the pages; the operator uses the next one. If it is in use, any free port. Default 4700; 0 for any free ports. */
   readonly port?: number | undefined;
   /** Path of a copy of the UID2 JavaScript SDK. Default: the environment variable TESSERA_INCUMBENT. */
   readonly incumbent?: string | undefined;
@@ -26,9 +26,9 @@ export interface Demo {
 }
 
 /**
- * Start the demo; builds `dist/` first if it is not up to date.
+ * Start the demo. Builds `dist/` first if it is not up to date.
  *
- * @throws {Error} of Node, if a server cannot listen.
+ * @throws {Error} Node's error, if a server cannot listen.
  * @example const { url, close } = await startDemo({ port: 0 });
  */
 export async function startDemo({

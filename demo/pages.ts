@@ -5,22 +5,22 @@ import { readFile } from 'node:fs/promises';
 export interface PageInfo {
   readonly file: string;
   readonly title: string;
-  /** One sentence: what a visitor sees here. */
+  /** One sentence that says what a visitor sees here. */
   readonly lead: string;
-  /** Modules of the page, and scripts that must run before. */
+  /** Modules of the page, and scripts that must run before them. */
   readonly modules?: readonly string[];
   readonly scripts?: readonly string[];
-  /** Shown in a frame: without header and footer. */
+  /** Shown in a frame, without header and footer. */
   readonly isFrame?: boolean;
 }
 
-/** Path -> page. Those that are no frames are linked from the start page, in this order. */
+/** Path -> page. The start page links to those that are not frames, in this order. */
 export const PAGES: Readonly<Record<string, PageInfo>> = {
   '/': {
     file: 'dashboard.html',
     title: 'Dashboard',
     lead: 'Sign in, and watch a token in four tabs: it is refreshed when it is due, and expires if it is not. Then make something fail.',
-    // The development build: its error messages are sentences.
+    // The development build, whose error messages are sentences.
     scripts: ['/tessera.dev.js'],
     modules: ['/dashboard.js'],
   },
@@ -133,7 +133,7 @@ const escaped = (text: string) =>
     .replaceAll("'", '&#39;')
     .replaceAll('"', '&quot;');
 
-/** The lines of a file between `// region NAME` and `// endregion`, without their common indentation. */
+/** Return the lines of a file between `// region NAME` and `// endregion`, without their common indentation. */
 async function excerpt(file: string, name: string): Promise<string> {
   const lines = (await read(file)).split('\n');
   const start = lines.findIndex((line) => line.trim() === `// region ${name}`);
@@ -144,7 +144,7 @@ async function excerpt(file: string, name: string): Promise<string> {
   return found.map((line) => line.slice(indent)).join('\n');
 }
 
-/** Replace `{{code FILE NAME}}` by the excerpt, so that the code that a page shows is the code that runs. */
+/** Replace `{{code FILE NAME}}` with the excerpt, so that the code on a page is the code that runs. */
 async function withCode(html: string): Promise<string> {
   let result = html;
   for (const [mark, file, name] of html.matchAll(/\{\{code (\S+) (\S+)\}\}/g)) {
@@ -155,7 +155,7 @@ async function withCode(html: string): Promise<string> {
   return result;
 }
 
-/** What several pages contain: `{{reader}}` stands for `reader.html`. */
+/** Parts that several pages contain: `{{reader}}` is replaced with `reader.html`. */
 const PARTS = ['reader', 'faults'];
 
 const nav = (current: string) =>
@@ -175,7 +175,7 @@ const cards = () =>
 /**
  * Render a page.
  *
- * @param values  what replaces `{{NAME}}`; each is escaped.
+ * @param values  the replacements of `{{NAME}}`; each is escaped.
  */
 export async function renderPage(path: string, values: Readonly<Record<string, string>>): Promise<string> {
   const { file, title, lead, modules = [], scripts = [], isFrame } = PAGES[path]!;

@@ -1,5 +1,5 @@
 /**
- * Prebid.js as a publisher downloads it: the prebuilt files of its npm package, in the order in which its own build
+ * Prebid.js as a publisher downloads it: the prebuilt files of its npm package, in the order in which Prebid's own build
  * concatenates them.
  */
 

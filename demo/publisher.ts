@@ -1,6 +1,6 @@
 /**
- * A publisher's server: it knows who is signed in, asks the operator for the tokens of that user, and serves the pages. API key
- * and client secret never leave it.
+ * A publisher's server: it knows who is signed in, requests that user's tokens from the operator, and serves the pages. The API
+ * key and the client secret never leave it.
  */
 
 import { readdirSync } from 'node:fs';
@@ -15,16 +15,16 @@ import { PAGES, renderPage } from './pages.ts';
 import { prebidScript } from './prebid.ts';
 import { createWorld, type World } from './world.ts';
 
-/** The page that compares runtimes signs in readers of its own, who are not those of the other pages. */
+/** The page that compares runtimes signs in its own readers, separate from those of all other pages. */
 const COOKIES = { '/': 'demo_session', '/compare': 'demo_compare' };
 
-/** Files of `dist/` that are served under their own name. */
+/** Files of `dist/` that are served under their own names. */
 const BUILT = ['tessera.js', 'tessera.dev.js', 'tessera-noble.js', 'tessera-inspector.js'];
 const BUILT_MODULES = ['inspector', 'webview', 'prebid', 'consent', 'secure-signals'];
 
 const read = (file: string) => readFile(new URL(file, import.meta.url), 'utf8');
 
-/** The React app, bundled when it is first asked for. */
+/** Bundle the React app, at the first request for it. */
 const bundleReact = async (): Promise<string> => {
   const { build } = await import('esbuild');
   const { outputFiles } = await build({
@@ -44,16 +44,16 @@ const bundleReact = async (): Promise<string> => {
 
 const PREBID_MODULES = ['userId', 'uid2IdSystem', 'prebidServerBidAdapter'];
 
-/** A script that needs a package of the repository; in an installed package, one that says so on the page. */
+/** Build a script that needs a package of the repository. In an installed package, return a script that says so on the page. */
 const inClone = (make: () => Promise<string>) => (): Promise<string> =>
   make().catch((error: NodeJS.ErrnoException) => {
     if (!['ENOENT', 'ERR_MODULE_NOT_FOUND'].includes(error.code ?? '')) throw error;
     const text = 'This page needs packages that only a clone of the repository has: git clone, npm ci, npm run demo.';
-    // The script of Prebid runs before the body is parsed.
+    // The Prebid script runs before the body is parsed.
     return `addEventListener('DOMContentLoaded', () => document.querySelector('main').prepend(${JSON.stringify(text)}));`;
   });
 
-/** Path of a script or a style sheet -> its text: those of the pages, of `dist/`, and what is built on demand. */
+/** Path of a script or a style sheet -> its text: the pages' own files, those of `dist/`, and those built on demand. */
 const scriptsOf = (incumbent: string | undefined): Record<string, () => Promise<string>> => ({
   ...Object.fromEntries(
     readdirSync(new URL('./page/', import.meta.url))
@@ -70,7 +70,7 @@ const scriptsOf = (incumbent: string | undefined): Record<string, () => Promise<
 });
 
 export interface PublisherOptions {
-  /** The world of the demo. Default: one that nothing changes. */
+  /** The world of the demo. Default: one that never changes. */
   readonly world?: World | undefined;
   /** Path of a copy of the UID2 JavaScript SDK. */
   readonly incumbent?: string | undefined;
@@ -87,7 +87,7 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
       return c.body(null, 403);
     await next();
     c.header('cache-control', 'no-store');
-    // The operator's log tells the pages apart by this. All of it is on loopback.
+    // The operator's log uses it to tell the pages apart. Everything is on loopback.
     c.header('referrer-policy', 'unsafe-url');
     c.header('content-security-policy', `default-src 'self'; connect-src 'self' ${options.baseUrl}; img-src data:`);
     return undefined;
@@ -111,7 +111,7 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
   for (const [path, cookie] of Object.entries(COOKIES)) app.route(path, createReader(client, cookie));
   app.route('/demo', createControls(world));
   app.route('/advertiser', advertiser.routes);
-  // Prebid's server: it bids nothing, and the page shows what it was asked last.
+  // Prebid's server: it bids nothing, and the page shows its last request.
   let asked: unknown = {};
   app.post('/auction', async (c) => {
     asked = await c.req.json();
@@ -130,9 +130,9 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
 }
 
 /**
- * Who is signed in, and what that user may do.
+ * Routes for the signed-in user, and for what that user may do.
  *
- * @param cookie  name of the cookie that says who is signed in.
+ * @param cookie  the name of the cookie that identifies the signed-in user.
  */
 function createReader(client: ReturnType<typeof createClient>, cookie: string): Hono {
   // Session id -> email of the signed-in user. A real publisher has a database.
@@ -141,7 +141,7 @@ function createReader(client: ReturnType<typeof createClient>, cookie: string): 
   const app = new Hono();
 
   // region provide
-  // The page's `provide`: who is signed in is known from the cookie.
+  // The server side of the page's `provide`: the cookie identifies the user.
   const tokens = tokenHandler({
     client,
     user: (_, email: string | undefined) => (email ? { email } : null),

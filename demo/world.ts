@@ -1,6 +1,6 @@
 /**
- * The world of the demo: an operator that can be restarted, the faults of the network before it, and one clock for operator and
- * pages. It logs each request that reaches it.
+ * The world of the demo: an operator that can be restarted, the faults of the network in front of it, and one clock for operator
+ * and pages. It logs every request that reaches it.
  */
 
 import { type Credentials, createOperator, type Operator } from '../src/operator/index.ts';
@@ -14,20 +14,20 @@ const lifetimesOf = ({ refreshSeconds: refreshFrom }: Setting) => ({
   refreshExpires: 12 * refreshFrom,
 });
 
-/** What happens to a refresh instead of an answer of the operator. */
+/** What happens to a refresh instead of an answer from the operator. */
 export const FAULTS = ['none', 'offline', '503', '429', 'hang', 'malformed', 'wrong-key'] as const;
 export type Fault = (typeof FAULTS)[number];
 
 const STORAGE = ['works', 'refused', 'full'] as const;
 
-/** What the visitor has set. */
+/** The visitor's settings. */
 export interface Setting {
   readonly fault: Fault;
   /** Age at which new tokens are refreshed, s. They expire after three times as long. */
   readonly refreshSeconds: number;
-  /** How far operator and pages are ahead of the real time, ms. */
+  /** How far the clocks of operator and pages are ahead of real time, ms. */
   readonly shiftMs: number;
-  /** By how much the clock of the pages is wrong, ms. */
+  /** How far the pages' clock is off, ms. */
   readonly skewMs: number;
   readonly storage: (typeof STORAGE)[number];
 }
@@ -53,7 +53,7 @@ const MAX_SHIFT_MS = 400 * 86_400_000;
 const MAX_SKEW_MS = 86_400_000;
 const RETRY_AFTER_S = 20;
 
-/** What is wrong with the value of a setting; undefined if nothing is. */
+/** Return what is wrong with the value of a setting; undefined if nothing is. */
 const FAULT_OF: { readonly [name in keyof Setting]: (value: unknown) => string | undefined } = {
   fault: (value) => choiceFault('fault', FAULTS, value),
   refreshSeconds: (value) => integerFault('refreshSeconds', 1, 86_400, value),
@@ -62,7 +62,7 @@ const FAULT_OF: { readonly [name in keyof Setting]: (value: unknown) => string |
   storage: (value) => choiceFault('storage', STORAGE, value),
 };
 
-/** Check a change of the setting; throws a TypeError that names what is wrong. Members that are no settings are dropped. */
+/** Check a change of the setting. Throws a TypeError that says what is wrong. Unknown members are dropped. */
 export function parseSetting(given: unknown): Partial<Setting> {
   const values = Object(given) as Record<string, unknown>;
   const changes = Object.entries(FAULT_OF).filter(([name]) => values[name] !== undefined);
@@ -70,7 +70,7 @@ export function parseSetting(given: unknown): Partial<Setting> {
   return Object.fromEntries(changes.map(([name]) => [name, values[name]]));
 }
 
-/** Who sent a request, by the path of its page; pages of the demo send their whole address as the referrer. */
+/** Return the sender of a request, from the path of its page: pages of the demo send their full address as the referrer. */
 const senderOf = (request: Request): string => {
   const referrer = request.headers.get('referer');
   if (!referrer) return 'server';
@@ -115,7 +115,7 @@ export function createWorld() {
     emit({ type: 'request', request: logged });
   };
 
-  /** Answer a request as the address of the operator does. `cut` ends the connection without an answer. */
+  /** Answer a request at the operator's address. `cut` ends the connection without an answer. */
   const fetch = async (request: Request, cut: () => void): Promise<Response> => {
     const startedAt = performance.now();
     const at = now();
@@ -142,7 +142,7 @@ export function createWorld() {
     },
     setting: () => setting,
     log: (): readonly LoggedRequest[] => log,
-    /** Listen to each change of the setting and each request; returns the unsubscribe function. */
+    /** Listen for changes of the setting and for requests; returns the unsubscribe function. */
     on: (listener: (event: WorldEvent) => void) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);
@@ -152,7 +152,7 @@ export function createWorld() {
 
 export type World = ReturnType<typeof createWorld>;
 
-/** An answer that a page of another origin may read. */
+/** Create an answer that a page on another origin may read. */
 const readable = (request: Request, body: string | null, status: number, headers: Record<string, string> = {}) =>
   new Response(body, {
     status,
@@ -169,7 +169,7 @@ async function faulty(fault: Fault, request: Request, cut: () => void): Promise<
   if (fault === '429') return readable(request, '', 429, { 'retry-after': String(RETRY_AFTER_S) });
   if (fault === 'malformed') return readable(request, '<html>A captive portal</html>', 200);
   if (fault === 'wrong-key') {
-    // As long as a real answer, and not one that the page's key opens.
+    // As long as a real answer, but not one that the page's key opens.
     const bytes = crypto.getRandomValues(new Uint8Array(900));
     return readable(request, btoa(String.fromCharCode(...bytes)), 200);
   }

@@ -183,7 +183,7 @@ test('permitted modules break no rule', () => {
 });
 
 describe('the package', () => {
-  test('names for every entry the files that are built from its source', async () => {
+  test('lists for every entry the files built from its source', async () => {
     const { exports, bin } = await readJson('package.json');
     const { './package.json': own, ...paths } = exports;
     expect(own).toBe('./package.json');
@@ -218,7 +218,7 @@ describe('the package', () => {
   });
 });
 
-describe('what is built', async () => {
+describe('the built files', async () => {
   const files = new Map((await bundle('production')).map((file) => [file.fileName, file]));
   const reached = (path: string, atOnce: boolean, seen = new Set<string>()): Set<string> => {
     if (seen.has(path)) return seen;

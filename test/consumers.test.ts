@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Configuration } from 'webpack';
 import { root } from '../build/dist.ts';
 import { openPage, startOperator } from './browser/publisher.ts';
 import { serveSite } from './support/browser.ts';
@@ -37,6 +38,17 @@ const write = async (source: string) => {
   return file;
 };
 
+const runWebpack = async (source: string, configuration: Configuration): Promise<void> => {
+  const { default: webpack } = await import('webpack');
+  const entry = await write(source);
+  await new Promise<void>((resolve, reject) =>
+    webpack({ mode: 'production', context: user.folder, entry, ...configuration }, (error, stats) => {
+      if (error || stats?.hasErrors()) reject(error ?? new Error(stats!.toString('errors-only')));
+      else resolve();
+    }),
+  );
+};
+
 const bundlers: Record<string, Bundler> = {
   vite: async (source, outDir) => {
     const { build } = await import('vite');
@@ -47,19 +59,7 @@ const bundlers: Record<string, Bundler> = {
       build: { outDir, rolldownOptions: { input: await write(source), output: { entryFileNames: 'app.js' } } },
     });
   },
-  webpack: async (source, path) => {
-    const { default: webpack } = await import('webpack');
-    const entry = await write(source);
-    await new Promise<void>((resolve, reject) =>
-      webpack(
-        { mode: 'production', context: user.folder, entry, output: { path, filename: 'app.js', publicPath: '/' } },
-        (error, stats) => {
-          if (error || stats?.hasErrors()) reject(error ?? new Error(stats!.toString('errors-only')));
-          else resolve();
-        },
-      ),
-    );
-  },
+  webpack: (source, path) => runWebpack(source, { output: { path, filename: 'app.js', publicPath: '/' } }),
   esbuild: async (source, outdir) => {
     const { build } = await import('esbuild');
     await build({
@@ -142,26 +142,12 @@ test.each([
 
 /** A server's code, bundled for Node in one file. */
 const serverBundlers: Record<string, Bundler> = {
-  webpack: async (source, path) => {
-    const { default: webpack } = await import('webpack');
-    const entry = await write(source);
-    await new Promise<void>((resolve, reject) =>
-      webpack(
-        {
-          mode: 'production',
-          target: 'node20',
-          context: user.folder,
-          entry,
-          experiments: { outputModule: true },
-          output: { path, filename: 'app.mjs', module: true },
-        },
-        (error, stats) => {
-          if (error || stats?.hasErrors()) reject(error ?? new Error(stats!.toString('errors-only')));
-          else resolve();
-        },
-      ),
-    );
-  },
+  webpack: (source, path) =>
+    runWebpack(source, {
+      target: 'node20',
+      experiments: { outputModule: true },
+      output: { path, filename: 'app.mjs', module: true },
+    }),
   esbuild: async (source, outdir) => {
     const { build } = await import('esbuild');
     await build({
@@ -232,7 +218,7 @@ test('a server that renders imports the package, and no global changes', async (
   expect(JSON.parse(stdout)).toEqual({ html: '<p>function</p>', same: true });
 });
 
-test('a CommonJS project with TypeScript: `module: node20` compiles and runs, `node16` is refused as docs/troubleshooting.md says', async () => {
+test('a CommonJS project with TypeScript: `module: node20` compiles and runs, `node16` is rejected as docs/troubleshooting.md says', async () => {
   const folder = await mkdtemp(join(user.folder, 'commonjs-'));
   await writeFile(join(folder, 'package.json'), '{}');
   await writeFile(

@@ -30,7 +30,7 @@ test('docs/errors.md has one section for each code, in the order of the type', a
   }
 });
 
-test('messages that docs/errors.md quotes are messages of the source', async () => {
+test('messages that docs/errors.md quotes are in the source', async () => {
   const document = await read('docs/errors.md');
   const source = (
     await Promise.all(

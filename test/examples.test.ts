@@ -162,7 +162,7 @@ describe('nextjs', () => {
     expect(indexedDb).not.toHaveBeenCalled();
   });
 
-  test('the layout gives the provider the label of the signed-in user, null for nobody', async () => {
+  test('the layout passes the label of the signed-in user to the provider, or null for nobody', async () => {
     onTestFinished(() => void vi.unstubAllGlobals());
     const { default: Layout } = await load('nextjs', 'app/layout.tsx');
     const labelFor = async (cookies: object) => {
@@ -227,7 +227,7 @@ test.each([
   ['a method that `Request` refuses', 'TRACE', '/token', {}],
   ['a host that is none', 'POST', '/token', { host: '[' }],
   ['a malformed cookie', 'GET', '/', { cookie: 'user=%' }],
-])('plain-page answers %s with 400, and goes on', async (_, method, path, headers) => {
+])('plain-page answers %s with 400, and continues', async (_, method, path, headers) => {
   const origin = await startServer('plain-page');
   // `fetch` refuses to send these.
   const status = await new Promise((resolve, reject) =>

@@ -1,4 +1,6 @@
-/** The reference of the command line, from the help of the real program. It knows neither VitePress nor the sidebar. */
+/**
+ * Writes the reference of the command line from the help of the real program. This file knows neither VitePress nor the sidebar.
+ */
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
@@ -7,7 +9,7 @@ import { examplesOf } from '../../src/cli/examples.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { silentIo } from '../silent-io.ts';
 
-/** A cell: no row ends inside it, and no part of it is read as markup. */
+/** Escape the text of a cell: it must neither end its row nor be read as markup. */
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
 const codeCell = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``;
 
@@ -51,7 +53,7 @@ const sections = (command: Command, above = 'tessera', level = '##'): string[] =
 /**
  * Write the page `command-line.md`.
  *
- * @param folder  where to, with a `/` at its end.
+ * @param folder  the output folder, with a trailing slash.
  */
 export async function writeCommandLine(folder: string): Promise<void> {
   const program = createProgram(manifest.version, [], silentIo);

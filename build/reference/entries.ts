@@ -1,6 +1,6 @@
 /**
- * The reference of the entry points: TypeDoc reads the source and its docstrings, typedoc-plugin-markdown writes a page for each
- * entry point. It knows neither VitePress nor the sidebar.
+ * Writes the reference of the entry points: TypeDoc reads the source and its docstrings, and typedoc-plugin-markdown writes one
+ * page for each entry point. This file knows neither VitePress nor the sidebar.
  */
 
 import { readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { entries } from '../entries.ts';
 
 const importOf = (path: string): string => `tessera-id${path.slice(1)}`;
 
-/** What the first docstring of an entry file says it is for. */
+/** Return the purpose of an entry file, from its first docstring. */
 const purposeOf = (file: string): string => {
   const [, text = ''] = /^(?:\/\/\/.*\n)*\/\*\*(.*?)\*\//s.exec(readFileSync(file, 'utf8')) ?? [];
   const [paragraph = ''] = text
@@ -34,13 +34,13 @@ const options: Partial<PluginOptions> & Record<string, unknown> = {
   plugin: [load],
   entryPoints: Object.values(entries).map((file) => `${root}src/${file}.ts`),
   tsconfig: `${root}tsconfig.build.json`,
-  // `tsc` has checked the types: this is another version of the compiler.
+  // `tsc` has already checked the types; this is a different version of the compiler.
   skipErrorChecking: true,
   logLevel: LogLevel.Warn,
   treatWarningsAsErrors: true,
   excludeInternal: true,
   preservedTypeAnnotationTags: ['@throws'],
-  // Members that an element inherits from the DOM.
+  // Exclude members that an element inherits from the DOM.
   excludeExternals: true,
   validation: { notExported: false, invalidLink: true, notDocumented: false },
   groupOrder: ['Functions', 'Variables', 'Classes', 'Interfaces', 'Type Aliases', '*'],
@@ -66,7 +66,7 @@ const options: Partial<PluginOptions> & Record<string, unknown> = {
   },
 };
 
-/** Write the type of a `@throws` tag, which TypeDoc keeps apart, before its text. */
+/** Write the type of a `@throws` tag, which TypeDoc stores separately, before its text. */
 const showThrownTypes = (project: ProjectReflection): void => {
   for (const { comment } of Object.values(project.reflections))
     for (const tag of comment?.blockTags ?? [])
@@ -79,15 +79,15 @@ const showThrownTypes = (project: ProjectReflection): void => {
 /**
  * Write the pages.
  *
- * @param folder  where to, with a `/` at its end.
- * @throws {Error} if TypeDoc fails or warns, for example of a link in a docstring that leads nowhere.
+ * @param folder  the output folder, with a trailing slash.
+ * @throws {Error} if TypeDoc fails or warns, for example about a broken link in a docstring.
  */
 export async function writeEntries(folder: string): Promise<void> {
   const app = await Application.bootstrapWithPlugins({
     ...options,
     outputs: [{ name: 'markdown', path: folder }],
   } as never);
-  // TypeDoc names a module by its folder.
+  // TypeDoc names each module after its folder.
   const names = new Map(Object.entries(entries).map(([path, file]) => [`src/${file.replace(/\/index$/, '')}`, path]));
   app.converter.on(Converter.EVENT_CREATE_DECLARATION, (_: unknown, made: DeclarationReflection) => {
     if (!made.kindOf(ReflectionKind.Module)) return;

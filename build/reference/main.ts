@@ -1,6 +1,6 @@
 /**
- * Makes the generated pages of `docs/reference/`: one for each entry point, from its docstrings, and one for the command line,
- * from its help. `npm run docs` and `npm run docs:build` run it; the pages are not committed.
+ * Generates the pages of `docs/reference/`: one for each entry point, from its docstrings, and one for the command line, from its
+ * help. `npm run docs` and `npm run docs:build` run it; the pages are not committed.
  */
 
 import { rm } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// The advertiser: sends a list to its own server, which maps and stores it, and shows what is due as time goes by.
+// The advertiser: sends a list to its own server, which maps and stores it, and shows what becomes due as time passes.
 
 import { $, post } from '/common.js';
 
@@ -11,7 +11,7 @@ const showCounts = ({ mapped, optedOut, invalid, due, rotated }) => {
     $(id).textContent = number.format(count);
 };
 
-/** Run a job and show its progress, which comes as a stream of lines. */
+/** Run a job and show its progress, which arrives as a stream of lines. */
 async function run(path, body, lines) {
   say('Working.');
   $('bar').value = 0;

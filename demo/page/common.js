@@ -1,4 +1,4 @@
-// What the pages of the demo share: short names for the DOM, calls of the publisher's server, and the panel of the reader.
+// Shared code of the demo pages: short names for the DOM, calls of the publisher's server, and the panel of the reader.
 
 export const $ = (id) => document.getElementById(id);
 
@@ -8,7 +8,7 @@ export const formatTime = (instant) => new Date(instant).toLocaleTimeString('en-
 
 export const tail = (token) => (token ? `ends in ${token.slice(-8)}` : 'none');
 
-/** POST to the publisher's server; rejects with a sentence for the visitor. */
+/** POST to the publisher's server. Rejects with a message for the visitor. */
 export async function post(path, body) {
   const headers = body ? { 'content-type': 'application/json' } : {};
   const response = await fetch(path, { method: 'POST', headers, body: body && JSON.stringify(body) }).catch(() => {
@@ -20,7 +20,7 @@ export async function post(path, body) {
 }
 
 // region provide
-/** Ask the publisher's server for a set: 204 says that nobody is signed in. */
+/** Ask the publisher's server for a set. 204 means that nobody is signed in. */
 export async function provide({ signal }, path = '/token') {
   const response = await fetch(path, { method: 'POST', signal });
   return response.ok && response.status !== 204 ? response.json() : response;
@@ -39,7 +39,7 @@ const WITHOUT_CONSENT = 'Without consent, the session reads, stores and sends no
 
 export const phaseText = (phase) => (phase === 'optedOut' ? 'opted out' : phase);
 
-/** Keep the elements `phase`, `token` and `meaning`, where the page has them, equal to the session. */
+/** Keep the elements `phase`, `token` and `meaning`, if the page has them, in step with the session. */
 export function showToken(session) {
   const show = () => {
     const { phase, waitingFor } = session.state;
@@ -53,10 +53,10 @@ export function showToken(session) {
   return show;
 }
 
-/** An address that nobody has used: an opt-out of an earlier visit does not count for it. */
+/** Return an email address that nobody has used, to which no opt-out of an earlier visit applies. */
 export const newReader = () => `reader-${Math.random().toString(36).slice(2, 7)}@example.com`;
 
-/** Run the panel of the reader: sign in, sign out, opt out. Focus follows to the control that takes the place of the last one. */
+/** Run the panel of the reader: sign in, sign out, opt out. Focus moves to the control that replaces the one last used. */
 export function showReader(session) {
   $('email').value = newReader();
   let shown;

@@ -1,4 +1,4 @@
-// The comparison: one frame for each runtime, the same reader and the same fault for all of them.
+// The comparison: one frame for each runtime. All of them have the same reader and the same fault.
 
 import { $, newReader, post } from '/common.js';
 import { change, done, followEvents } from '/faults.js';
@@ -30,7 +30,7 @@ followEvents(({ from, at }) => {
   showCounts();
 });
 
-/** Sign a new reader of this page in, and open the frames. */
+/** Sign in a new reader for this page, and open the frames. */
 const begin = async () => {
   await post('/compare/sign-in', { email: newReader() });
   const frames = Object.keys(NAMES).filter((name) => hasIncumbent || !name.endsWith('incumbent'));

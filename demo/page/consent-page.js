@@ -12,7 +12,7 @@ let isGranted;
 const listeners = new Set();
 
 const tcData = (listenerId) => ({
-  // A string without a segment of disclosed vendors, made before that segment was required.
+  // A string without a segment of disclosed vendors, created before that segment was required.
   tcString: 'CPXxRfAPXxRfAAfKABENB-CgAAAAAAAAAAYgAAAAAAAA',
   tcfPolicyVersion: 4,
   gdprApplies: true,

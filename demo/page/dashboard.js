@@ -1,4 +1,4 @@
-// The dashboard: a publisher's page with a session and its Inspector, and the controls of clock, storage and operator.
+// The dashboard: a publisher's page with a session and its Inspector, and the controls for clock, storage and operator.
 
 import { $, formatTime, operator, post, provide, showReader, showToken } from '/common.js';
 import { done, followEvents, travel } from '/faults.js';
@@ -9,16 +9,16 @@ const session = window.tessera.createSession({ baseUrl: operator, provide });
 // endregion
 
 // region inspector
-// The Inspector needs the session, and nothing else from the page.
+// The Inspector needs only the session.
 $('inspector').session = session;
 // endregion
 
 showReader(session);
 const showNow = showToken(session);
-// Reading the state lets the session notice that time has passed.
+// Reading the state makes the session notice that time has passed.
 setInterval(() => document.hidden || show(), 1000);
 
-/** The times of the set in force, by this device's clock. */
+/** Show the times of the set in force, by this device's clock. */
 function show() {
   showNow();
   const { refreshAt, expiresAt, endsAt, persistence, clockOffsetMs = 0 } = session.state;
@@ -73,7 +73,7 @@ $('restart').onclick = () =>
     await post('/demo/restart');
     done('The operator has a new root secret: it no longer accepts earlier tokens.');
   });
-/** Delete the record with what a sign-out keeps: that the last reader has opted out. Storage that is refused has none. */
+/** Delete the record, including what a sign-out keeps: that the last reader has opted out. Refused storage contains no record. */
 const deleteDatabase = (name) =>
   new Promise((resolve) => {
     const request = indexedDB.deleteDatabase(name);
@@ -98,7 +98,7 @@ const showRequest = ({ at, from, path, status, ms }) => {
   if ($('requests').rows.length > 12) $('requests').deleteRow(-1);
   $('no-requests').hidden = true;
 };
-// The server sends all requests again to a new connection.
+// The server sends all requests again on a new connection.
 followEvents(showRequest).onopen = () => {
   $('requests').textContent = '';
 };

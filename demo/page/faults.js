@@ -1,4 +1,4 @@
-// The controls of `faults.html` and the buttons that travel in time: they show the setting of the demo, and change it. The dashboard
+// The controls in `faults.html`, and the buttons that travel in time. They show and change the setting of the demo. The dashboard
 // and the comparison share them.
 
 import { $, post } from '/common.js';
@@ -6,7 +6,7 @@ import { $, post } from '/common.js';
 /** The setting of the demo, kept up to date by `world.js`. */
 const { setting } = window.demoWorld;
 
-/** Say what a control has done, or why it failed. */
+/** Report what a control has done, or why it failed. */
 export const done = (text) => {
   $('done').textContent = text;
 };
@@ -21,7 +21,7 @@ const showSetting = () => {
     input.checked = String(setting[input.name]) === input.value;
 };
 
-/** Follow the events of the demo: settings are applied, `onRequest` receives each request at the operator. */
+/** Follow the events of the demo: apply settings, and pass each request at the operator to `onRequest`. */
 export function followEvents(onRequest) {
   const events = new EventSource('/demo/events');
   events.onmessage = ({ data }) => {

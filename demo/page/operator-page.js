@@ -1,9 +1,9 @@
-// Figures and charts from nothing but `GET /metrics`.
+// Figures and charts, drawn only from `GET /metrics`.
 
 import { $ } from '/common.js';
 
 // region read
-/** The samples of the Prometheus text format: name, labels, value. */
+/** Parse the samples of the Prometheus text format: name, labels, value. */
 const parse = (text) =>
   text
     .split('\n')

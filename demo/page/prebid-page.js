@@ -1,4 +1,4 @@
-// The real Prebid.js: connected to the session by one call, with a bidder on this machine.
+// The real Prebid.js, connected to the session by one call, with a bidder on this machine.
 
 import { $, operator, provide, showReader, showToken, tail } from '/common.js';
 import { connectPrebid } from '/prebid.js';
@@ -23,7 +23,7 @@ showReader(session);
 showToken(session);
 $('refresh').onclick = () => session.refresh().catch(({ message }) => ($('same').textContent = message));
 
-/** The user IDs of the last bid request, as it arrived at the server. */
+/** Show the user IDs of the last bid request, as the server received them. */
 async function showEids() {
   const response = await fetch('/auction/last').catch(() => undefined);
   if (!response?.ok) throw new Error('The bidder cannot be reached.');

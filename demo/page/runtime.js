@@ -1,16 +1,16 @@
-// Measures one runtime of the comparison: four times a second, whether it gives out a token, and whether that token is still
-// valid. From the moment when it was first given out, a token is valid for three times `refreshSeconds`: see `world.ts`.
+// Measures one runtime of the comparison: four times a second, it checks whether the runtime returns a token, and whether that
+// token is still valid. A token is valid for three times `refreshSeconds` after it was first returned: see `world.ts`.
 
 import { $, tail } from '/common.js';
 
 const SAMPLE_MS = 250;
-/** Two minutes, each sample two pixels of the canvas wide. */
+/** Two minutes of samples, each two pixels wide on the canvas. */
 const SHOWN = 480;
 
-/** How the strip shows a sample: by colour and by height. */
+/** How the strip shows a sample: its colour and height. */
 const LOOKS = { valid: ['--accent', 1], none: ['--line', 0.25], expired: ['--bad', 0.6] };
 
-/** The set of the reader of this comparison, for a runtime that does not ask the publisher itself. */
+/** Return the set of this comparison's reader, for a runtime that does not ask the publisher itself. */
 export async function firstSet() {
   const response = await fetch('/compare/token', { method: 'POST' });
   if (response.status !== 200) throw new Error('nobody is signed in');
@@ -22,7 +22,7 @@ export async function firstSet() {
  *
  * @param title  its name.
  * @param note   how it is used here.
- * @param read   the token that it gives out now, or undefined.
+ * @param read   returns its current token, or undefined.
  */
 export function measure(title, note, read) {
   $('title').textContent = title;
@@ -39,7 +39,7 @@ export function measure(title, note, read) {
       validUntil = Date.now() + 3000 * window.demoWorld.setting.refreshSeconds;
     }
     const kind = !token ? 'none' : Date.now() < validUntil ? 'valid' : 'expired';
-    // Time that was skipped does not count.
+    // Skipped time does not count.
     if (Date.now() - lastAt < 10_000) counts[kind] += SAMPLE_MS;
     lastAt = Date.now();
     samples.push(kind);
@@ -69,7 +69,7 @@ function draw(samples) {
   samples.forEach((kind, index) => {
     const height = canvas.height * LOOKS[kind][1];
     context.fillStyle = colours[kind] || style.color;
-    // Whole pixels: half-covered ones would show as stripes.
+    // Whole pixels, because half-covered ones would show as stripes.
     const left = Math.floor(canvas.width - (samples.length - index) * width);
     context.fillRect(left, canvas.height - height, Math.ceil(width), height);
   });

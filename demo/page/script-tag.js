@@ -1,4 +1,4 @@
-// Shows the session that the script tag has made. The session itself needs none of this code.
+// Shows the session that the script tag has created. The session itself needs none of this code.
 
 import { $, formatTime, phaseText, showReader, showToken } from '/common.js';
 
@@ -35,7 +35,7 @@ window.tessera.push(({ session }) => {
   let { phase } = session.state;
   session.subscribe(() => {
     if (phase === session.state.phase) return;
-    // A sign-out has no event: the state says it.
+    // A sign-out has no event, but the state shows it.
     if (session.state.phase === 'empty') add('signed out', 'the session has no token set');
     else add('phase', `${phaseText(phase)}, then ${phaseText(session.state.phase)}`);
     phase = session.state.phase;

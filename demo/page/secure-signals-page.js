@@ -11,7 +11,7 @@ connectSecureSignals(session);
 showReader(session);
 showToken(session);
 
-/** The stand-in: the queue of commands, the list of providers, and the cache. */
+/** The mock: the queue of commands, the list of providers, and the cache. */
 let cleared = 0;
 let provider;
 const collect = async () => {

@@ -1,4 +1,4 @@
-// One more tab with the same session. Its Inspector is hidden: that of the dashboard has a lane for it.
+// One more tab with the same session. Its Inspector is hidden, because the dashboard's Inspector has a lane for it.
 
 import { $, operator, provide, showToken } from '/common.js';
 import '/inspector.js';
@@ -12,7 +12,7 @@ const CAUSES = {
 };
 
 const ACTIONS = { refresh: 'refresh', provide: 'a new set', expire: 'expiry' };
-// Why the session waits, if it is not for the time of the refresh or of the expiry.
+// Why the session waits, other than for the time of the refresh or of the expiry.
 const REASONS = {
   in_progress: 'in progress',
   other_tab: 'left to another tab',

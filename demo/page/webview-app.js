@@ -1,4 +1,4 @@
-// A page that simulates a native app with a WKWebView. See docs/webview.md for the same in Swift and Kotlin.
+// A page that simulates a native app with a WKWebView. docs/webview.md shows the same in Swift and Kotlin.
 
 const $ = (id) => document.getElementById(id);
 const short = (token) => (token ? `... ${token.slice(-8)}` : 'none');
@@ -47,7 +47,7 @@ const receive = async (text) => {
   log('page', message);
   const { kind, type, id, body } = message;
   if (type === 'changed') {
-    // More logins and logouts than the app knows of: the page has acted, and the app follows.
+    // If the message contains more logins and logouts than the app knows of, the page has acted and the app follows.
     const acted = message.gen > gen;
     gen = Math.max(gen, message.gen);
     if (isOwner() && acted && !body.advertisingToken) set = undefined;
@@ -76,7 +76,7 @@ const post = async (path, body) => {
   return response;
 };
 
-/** Run what a button does; a failure is shown. */
+/** Run the action of a button, and show any failure. */
 const handle = (work) => async () => {
   $('problem').textContent = '';
   try {
@@ -87,7 +87,7 @@ const handle = (work) => async () => {
 };
 
 $('sign-in').onclick = handle(async () => {
-  // A fresh user each time: an opt-out of an earlier visit does not count for them.
+  // A new user each time, to whom no opt-out of an earlier visit applies.
   const email = `reader-${Math.random().toString(36).slice(2, 7)}@example.com`;
   const answer = await (await post('/sign-in', { email })).json();
   gen++;
@@ -105,7 +105,7 @@ const refresh = async () => {
 };
 $('refresh').onclick = handle(refresh);
 
-// The app refreshes by itself: soon after the time from which it should.
+// The app refreshes the set itself, soon after it is due.
 setInterval(() => {
   const { refresh_from: from, identity_expires: expires } = set?.body ?? {};
   if (isOwner() && from && Date.now() > from + (expires - from) / 10) handle(refresh)();

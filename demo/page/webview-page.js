@@ -1,4 +1,4 @@
-// A page in an app: a session, connected to the app.
+// A page in an app: a session that is connected to the app.
 
 import { connectWebview } from '/webview.js';
 

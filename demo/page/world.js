@@ -1,5 +1,5 @@
-// Runs before every other script of a page: its clock, and the faults of its storage, follow the dashboard. What comes after sees
-// a device whose clock is wrong or whose disk is full, and needs no code for the demo.
+// Runs before every other script of a page and makes its clock and storage follow the dashboard. Later scripts see a device whose
+// clock is wrong or whose disk is full, and need no code for the demo.
 
 (() => {
   const setting = JSON.parse(document.querySelector('meta[name=demo]').content);
@@ -34,9 +34,9 @@
   const apply = (next) => {
     const before = { ...setting };
     Object.assign(setting, next);
-    // A connection that is open stays open: only a new page finds the storage refused.
+    // An open connection stays open: only a new page finds that the storage is refused.
     if (before.storage !== setting.storage && [before.storage, setting.storage].includes('refused')) location.reload();
-    // The page wakes up, as after a sleep in which the clock was set.
+    // The page wakes up, as after a sleep during which the clock was set.
     else if (before.shiftMs !== setting.shiftMs || before.skewMs !== setting.skewMs) dispatchEvent(new Event('online'));
   };
   const channel = new BroadcastChannel('demo-world');

@@ -1,7 +1,7 @@
 /**
- * Chooses the column of a file that a command reads: by name or number, or by a known name in the first line.
+ * Chooses the column that a command reads from a file: by name or number, or by a known name in the first line.
  *
- * A message lists the names in the first line, unless a field of it looks like data: it may hold a person's address.
+ * A message lists the names in the first line, unless one of its fields looks like data, which may be a person's address.
  */
 
 import { parseHash } from '../token/index.ts';
@@ -23,13 +23,13 @@ export function normalizeName(name: string): string {
 const isData = (field: string): boolean =>
   field.includes('@') || field.length > 40 || /\d[\d ()-]{5,}\d/.test(field) || parseHash(field.trim()) !== undefined;
 
-/** List the names in the first line, as far as a message may show them. */
+/** List the names in the first line, as far as a message may contain them. */
 const namesIn = (first: readonly string[]): string =>
   first.some(isData)
-    ? `${first.length} columns; the first line is not shown, it looks like data`
+    ? `${first.length} columns; the first line is not shown because it looks like data`
     : `the columns ${first.map((field) => field.trim() || '(empty)').join(', ')}`;
 
-/** What else to try if a column is missing: with a wrong delimiter, all columns are one. */
+/** What else to try if a column is missing: with a wrong delimiter, all columns appear as one. */
 const remedyFor = (first: readonly string[]): string =>
   first.length === 1 ? '; if there are several columns, give their --delimiter' : '';
 
@@ -49,16 +49,16 @@ const findByName = (first: readonly string[], name: string): number => {
   );
 };
 
-/** The first rows of a file, and what its column is expected to hold. */
+/** The first rows of a file, and the expected content of its column. */
 export interface FirstRows {
   /** Undefined for an empty file. */
   readonly first: readonly string[] | undefined;
   readonly second: readonly string[] | undefined;
-  /** Whether a field, without white space around it, is a value as the column holds them. */
+  /** Whether a field, without surrounding white space, is a valid value of the column. */
   isValue(field: string): boolean;
 }
 
-/** Tell whether the first row names the columns, if the name of the chosen column is not a known one. */
+/** Tell whether the first row contains the names of the columns, if the name of the chosen column is not a known one. */
 const looksLikeNames = ({ first = [], second = [], isValue }: FirstRows, index: number): boolean =>
   first.length > 1 &&
   first.every((field) => /\p{L}/u.test(field) && !isData(field)) &&
@@ -97,8 +97,8 @@ export function columnOf(rows: FirstRows, given: string | undefined, known: read
   return at(found[0]!);
 }
 
-/** Say why a row has no field in the column `index`, from 0; undefined if it has one. The reason quotes nothing of the row. */
+/** Explain why a row has no field in the column `index`, from 0; undefined if it has one. The reason does not quote the row. */
 export function missingField({ fields, broken }: Row, index: number): string | undefined {
-  if (broken) return 'expected CSV, got a quote that is never closed, or closed in the middle';
+  if (broken) return 'expected CSV, got a quote that is never closed, or is closed within the field';
   return index < fields.length ? undefined : `expected ${index + 1} columns or more, got ${fields.length}`;
 }

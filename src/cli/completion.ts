@@ -1,19 +1,21 @@
 /**
  * The command `completion`: prints the script that completes commands and options in a shell. The script calls the hidden command
- * `complete` at each press of the key.
+ * `complete` at each key press.
  */
 
 import { Argument, Command } from 'commander';
 
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'];
 
-/** Load the package on demand: it reads all commands, which only completion needs. It prints to standard output itself. */
+/**
+ * Load the package on demand, because it reads all commands, which only completion needs. It writes to standard output itself.
+ */
 const loadTab = async (program: Command) => {
   const { default: tab } = await import('@bomb.sh/tab/commander');
   return tab(program, { completionCommandName: 'completion-of-tab' });
 };
 
-/** Create the command `completion`. `createProgram` makes a program with all other commands. */
+/** Create the command `completion`. `createProgram` creates a program with all other commands. */
 export function completionCommand(createProgram: () => Command): Command {
   return new Command('completion')
     .description('print the script that completes commands and options in a shell')

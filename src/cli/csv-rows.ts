@@ -2,8 +2,8 @@
  * Reads the rows of a CSV file, or of a file with one value per line, with their line numbers; and writes CSV.
  *
  * Text is parsed in large pieces, which is several times faster than row by row. The incomplete row at the end of a piece is
- * parsed with the next one. A quote that is never closed costs its own line, not the rest of the file. `input.ts` provides the
- * text, `columns.ts` chooses a column.
+ * parsed with the next piece. A quote that is never closed invalidates its own line, not the rest of the file. `input.ts`
+ * provides the text, `columns.ts` chooses a column.
  */
 
 import { type Options, parse } from 'csv-parse/sync';
@@ -15,20 +15,20 @@ export interface Row {
   /** Line on which the row starts, from 1. */
   readonly line: number;
   readonly fields: readonly string[];
-  /** The quotes of the row do not match. `fields` then holds its first line. */
+  /** The quotes of the row do not match. `fields` then contains its first line. */
   readonly broken?: true;
 }
 
 const DELIMITERS = [',', ';', '\t', '|'];
 
-/** Detect the delimiter: of comma, semicolon, tab and bar, the one that occurs most often in the line. */
+/** Detect the delimiter: whichever of comma, semicolon, tab and bar occurs most often in the line. */
 const detectDelimiter = (line: string): string => {
   const unquoted = line.replace(/"(?:[^"]|"")*"/g, '');
   const counts = DELIMITERS.map((delimiter) => unquoted.split(delimiter).length);
   return DELIMITERS[counts.indexOf(Math.max(...counts))]!;
 };
 
-// A first line such as `sep=;`, which names the delimiter for Excel. `\t`, written with a backslash, is a tab.
+// A first line such as `sep=;`, which declares the delimiter for Excel. `\t`, written with a backslash, means a tab.
 const SEPARATOR_LINE = /^("?)sep=(\\t|[^"\r\n])\1\r?(?:\n|$)/i;
 
 /** Find that line at the start of a text. `length` includes the line break. */
@@ -41,10 +41,10 @@ const optionsFor = (delimiter: string): Options => ({
   delimiter,
   record_delimiter: ['\r\n', '\n'],
   relax_column_count: true,
-  // A quote in the middle of a field is an ordinary character.
+  // A quote within a field is an ordinary character.
   relax_quotes: true,
-  // With `trim`, text after a closing quote is an error; without it, the field would go on over the following lines. Tabs as
-  // delimiters are not trimmed, so empty fields stay.
+  // With `trim`, text after a closing quote is an error; without it, the field would extend over the following lines. If tabs are
+  // delimiters, they are not trimmed, so empty fields stay.
   trim: true,
   max_record_size: 0,
 });
@@ -56,7 +56,7 @@ interface Parsed {
   readonly fault?: 'incomplete' | 'malformed';
 }
 
-/** Parse text, and keep the records before a fault. `on_record` makes this several times slower. */
+/** Parse text, and keep the records before a fault. The option `on_record` makes this several times slower. */
 const parseSlowly = (text: string, options: Options): Parsed => {
   const records: string[][] = [];
   try {
@@ -70,10 +70,11 @@ const parseSlowly = (text: string, options: Options): Parsed => {
 };
 
 /**
- * Shorter text is parsed only with {@link parseSlowly}: to parse it fast first, and again after a fault, would take longer.
+ * Shorter text is parsed only with {@link parseSlowly}, because parsing it fast first, and again after a fault, would take
+ * longer.
  *
- * After a malformed row, more such rows are likely, and the text after each is parsed again. So the next piece has half as many
- * characters, and each piece without a fault doubles that number.
+ * After a malformed row, more of them are likely, and the text after each one is parsed again. Therefore, the next piece has half
+ * as many characters, and each piece without a fault doubles that number.
  */
 const FEW_CHARACTERS = 1_000;
 
@@ -82,7 +83,7 @@ const parseText = (text: string, options: Options): Parsed => {
     try {
       return { records: parse(text, options) as string[][] };
     } catch {
-      // Parse again: that throws the same error.
+      // Parse again, which throws the same error.
     }
   return parseSlowly(text, options);
 };
@@ -97,7 +98,7 @@ const positionAfter = (text: string, lines: number): number => {
   return at;
 };
 
-/** The position after the line that contains the character at `at`; no more than `end`, which is the end of a line too. */
+/** The position after the line that contains the character at `at`, but at most `end`, which is also the end of a line. */
 const endOfLine = (text: string, at: number, end: number): number =>
   at < end ? text.indexOf('\n', at) + 1 || end : end;
 
@@ -112,7 +113,7 @@ async function* rowsOf(input: Input, delimiter: string | undefined): AsyncGenera
   let options = delimiter === undefined ? undefined : optionsFor(delimiter);
   let rest = '';
   let line = 1;
-  // Old spreadsheets for Mac end lines with CR alone. From then on, LF replaces it.
+  // Old spreadsheets for Mac end lines with CR only. Once that is detected, LF replaces it.
   let endsWithCr = false;
   // An incomplete row is parsed again only after the text has doubled, not with every piece.
   let parseAbove = 0;
@@ -171,18 +172,19 @@ export interface OpenRows {
   readonly first: Row | undefined;
   /** The row after it. */
   readonly second: Row | undefined;
-  /** All rows that are not empty, including the first two. Can be read once. */
+  /** All non-empty rows, including the first two. Can be read once. */
   readonly rows: AsyncIterable<readonly Row[]>;
 }
 
-// Highest number of malformed rows that are skipped in search of the first two rows.
+// Maximum number of malformed rows that are skipped to find the first two rows.
 const MAX_SKIPPED = 1000;
 
 /**
  * Start reading the rows of an input.
  *
- * @param delimiter  separator of the fields. Default: what a first line such as `sep=;` names, else detected in the first line.
- * @throws {RangeError} if the input cannot be read, or (also while reading `rows`) a line is too long.
+ * @param delimiter  separator of the fields. Default: the one in a first line such as `sep=;`, otherwise detected from the first
+ *   line.
+ * @throws {RangeError} if the input cannot be read or, also while reading `rows`, if a line is too long.
  */
 export async function openRows(input: Input, delimiter?: string): Promise<OpenRows> {
   const rows = rowsOf(input, delimiter);
@@ -199,7 +201,7 @@ export async function openRows(input: Input, delimiter?: string): Promise<OpenRo
       yield seen.splice(0);
       yield* rows;
     } finally {
-      // A consumer that stops at the first array has not reached `yield*`: the input would stay open.
+      // A consumer that stops at the first array has not reached `yield*`, so the input would stay open.
       await rows.return();
     }
   }
@@ -209,8 +211,8 @@ export async function openRows(input: Input, delimiter?: string): Promise<OpenRo
 /**
  * Format one line of CSV, without a line break.
  *
- * @param isForSpreadsheet  put `'` before fields that a spreadsheet would evaluate: those that start with `=`, `+`, `-`, `@`,
- *   a tab or a carriage return. Default: false, because other programs would read the `'` as a part of the field.
+ * @param isForSpreadsheet  put `'` before fields that a spreadsheet would evaluate: those that start with `=`, `+`, `-`, `@`, a
+ *   tab or a carriage return. Default: false, because other programs would read the `'` as part of the field.
  */
 export function csvLine(
   fields: readonly (string | number | null | undefined)[],

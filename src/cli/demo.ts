@@ -1,9 +1,9 @@
 /// <reference types="node" />
 /**
- * The command `demo`: starts the demo that the package contains, and stops it at a signal.
+ * The command `demo`: starts the demo in the package, and stops it at a signal.
  *
- * The build puts `demo/main.ts` into `dist/demo/main.js`, with the pages beside it. It is loaded by its address, not bundled into
- * the command: it finds its pages and the scripts of `dist/` relative to itself.
+ * The build puts `demo/main.ts` into `dist/demo/main.js`, with the pages beside it. It is loaded by its address and not bundled
+ * into the command, because it finds its pages and the scripts of `dist/` relative to itself.
  */
 
 import { existsSync } from 'node:fs';
@@ -11,9 +11,9 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { Io } from './io.ts';
 import { listed } from './style.ts';
 
-/** What `demo/main.ts` exports. */
+/** The exports of `demo/main.ts`. */
 interface DemoModule {
-  /** Start the demo. `port` is that of the pages; if it is in use, any free one. */
+  /** Start the demo. `port` is the port of the pages; if it is in use, any free port is used. */
   startDemo(options: { readonly port?: number }): Promise<{
     readonly url: string;
     readonly operatorUrl: string;
@@ -21,12 +21,12 @@ interface DemoModule {
   }>;
 }
 
-// From `dist/cli/main.js`, and from `src/cli/demo.ts` in a clone.
+// Relative to `dist/cli/main.js`, and to `src/cli/demo.ts` in a clone.
 const ADDRESSES = ['../demo/main.js', '../../demo/main.ts'];
 
 const findDemo = (): string => {
   const found = ADDRESSES.map((address) => new URL(address, import.meta.url)).find((url) => existsSync(url));
-  if (!found) throw new Error('demo: expected the files of the demo in the package, found none; install it again');
+  if (!found) throw new Error('demo: expected the files of the demo in the package, found none; reinstall the package');
   return found.href;
 };
 

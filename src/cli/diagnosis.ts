@@ -1,10 +1,10 @@
 /**
- * The checks of `tessera doctor`: is the service there, do the clocks agree, what may the key do, does the secret belong to it,
- * and may a page read the answers.
+ * The checks of `tessera doctor`: whether the service answers, the clocks agree, the key has roles, the secret belongs to the
+ * key, and a page may read the answers.
  *
- * No check changes anything at the service. Key, roles and secret are checked by requests whose time is 1970: a service checks
- * key, role and secret first, and then refuses the time, so no endpoint runs. An endpoint that runs nevertheless gets a reserved
- * identity or an unknown value.
+ * No check changes anything at the service. Key, roles and secret are checked with requests whose time is 1970: a service checks
+ * key, role and secret first and then rejects the time, so no endpoint runs. If an endpoint runs nevertheless, it receives a
+ * reserved identity or an unknown value.
  */
 
 import type { Client } from '../server/index.ts';
@@ -20,13 +20,13 @@ export interface Check {
   readonly remedy?: string;
 }
 
-// The service refuses requests that are two minutes off.
+// The service rejects requests whose time is two minutes off.
 const MAX_SKEW_MS = 60_000;
 const TIMEOUT_MS = 10_000;
 
 const OPTED_OUT = { email: 'optout@example.com' };
 
-/** One request per role that a request can show. */
+/** One request for each role that a request can reveal. */
 const CALLS: readonly (readonly [role: string, call: (client: Client) => Promise<unknown>])[] = [
   ['GENERATOR', (client) => client.validate('unknown', OPTED_OUT)],
   ['MAPPER', (client) => client.mapIdentities([OPTED_OUT]).toArray()],
@@ -36,7 +36,7 @@ const CALLS: readonly (readonly [role: string, call: (client: Client) => Promise
 
 const skipped = (name: string): Check => ({ name, status: 'skipped', detail: 'the service cannot be reached' });
 
-/** What a request of a page is answered with. */
+/** The answer to the request of a page. */
 interface PageAnswer {
   readonly response: Response;
   readonly ms: number;
@@ -44,7 +44,7 @@ interface PageAnswer {
   readonly offsetMs: number | undefined;
 }
 
-// The request of a page that refreshes: no key, no envelope. An empty refresh token is refused with 400.
+// The request of a page that refreshes: no key, no envelope. An empty refresh token is rejected with 400.
 const askAsPage = async (baseUrl: string, origin: string): Promise<PageAnswer> => {
   const startedAt = Date.now();
   const response = await fetch(`${baseUrl}/v2/token/refresh`, {
@@ -54,11 +54,11 @@ const askAsPage = async (baseUrl: string, origin: string): Promise<PageAnswer> =
     redirect: 'manual',
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
-  // Status and headers tell everything, and the body may never end.
+  // Status and headers suffice, and the body may never end.
   response.body?.cancel().catch(() => {});
   const ms = Date.now() - startedAt;
   const date = Date.parse(response.headers.get('date') ?? '');
-  // The header has whole seconds: the middle of its second is compared with the middle of the request.
+  // The header has whole seconds, so compare the middle of its second with the middle of the request.
   return { response, ms, offsetMs: Number.isNaN(date) ? undefined : date + 500 - (startedAt + ms / 2) };
 };
 
@@ -79,28 +79,32 @@ const checkClock = ({ offsetMs }: PageAnswer): Check => {
   if (offsetMs === undefined) return { name, status: 'skipped', detail: 'the service sends no Date header' };
   const seconds = Math.abs(Math.round(offsetMs / 1000));
   if (Math.abs(offsetMs) < MAX_SKEW_MS)
-    return { name, status: 'ok', detail: seconds < 2 ? 'agrees with the service' : `${seconds} s off, 60 are allowed` };
+    return {
+      name,
+      status: 'ok',
+      detail: seconds < 2 ? 'agrees with the service' : `${seconds} s off; up to 60 s are accepted`,
+    };
   return {
     name,
     status: 'failed',
     detail: `${seconds} s ${offsetMs > 0 ? 'behind' : 'ahead of'} the service`,
-    remedy: 'set the clock of this machine; the service refuses requests that are 2 minutes off',
+    remedy: 'set the clock of this machine; the service rejects requests whose time is 2 minutes off',
   };
 };
 
 const checkCors = ({ response }: PageAnswer, origin: string): Check => {
   const allowed = response.headers.get('access-control-allow-origin');
   if (allowed === origin || allowed === '*')
-    return { name: 'cors', status: 'ok', detail: `pages of ${origin} may refresh` };
+    return { name: 'cors', status: 'ok', detail: `pages on ${origin} may refresh` };
   return {
     name: 'cors',
     status: 'failed',
-    detail: `pages of ${origin} cannot read answers: Access-Control-Allow-Origin is ${allowed ?? 'missing'}`,
-    remedy: 'let the service, or the proxy before it, answer with the origin of the page',
+    detail: `pages on ${origin} cannot read answers: Access-Control-Allow-Origin is ${allowed ?? 'missing'}`,
+    remedy: 'configure the service, or the proxy in front of it, to send the origin of the page',
   };
 };
 
-/** What a request with the time 1970 shows. */
+/** The result of a request with the time 1970. */
 type Verdict = 'permitted' | 'refused' | 'wrong secret' | { readonly fault: string };
 
 const verdictOf = async (call: Promise<unknown>): Promise<Verdict> => {
@@ -111,7 +115,7 @@ const verdictOf = async (call: Promise<unknown>): Promise<Verdict> => {
     if (!isTokenError(error)) throw error;
     if (error.code === 'unauthorized') return 'refused';
     if (error.message.includes('Check encryption key')) return 'wrong secret';
-    // The service has accepted key and secret before it refused the time, the content or the rate.
+    // The service accepted key and secret before it rejected the time, the content or the rate.
     if (['clock_skew', 'client_error', 'rate_limited'].includes(error.code)) return 'permitted';
     return { fault: error.message };
   }
@@ -125,14 +129,14 @@ const checkKey = async (connection: Connection, flags: ServiceOptions): Promise<
   const fault = verdicts.find((verdict) => typeof verdict === 'object');
   if (fault) return [{ name: 'key', status: 'failed', detail: fault.fault }, unknownSecret];
   const roles = CALLS.filter((_, index) => verdicts[index] !== 'refused').map(([role]) => role);
-  // The last call tells nothing new if the key has the role MAPPER.
+  // If the key has the role MAPPER, the last call reveals nothing new.
   const shown = roles.includes('MAPPER') ? roles.slice(0, -1) : roles;
   if (roles.length === 0)
     return [
       {
         name: 'key',
         status: 'failed',
-        detail: 'the service does not know this API key, or it has no role',
+        detail: 'the service does not know this API key, or the key has no role',
         remedy: 'check TESSERA_API_KEY: each environment and each operator has its own keys',
       },
       unknownSecret,
@@ -149,13 +153,13 @@ const checkKey = async (connection: Connection, flags: ServiceOptions): Promise<
 };
 
 /**
- * Make all checks.
+ * Run all checks.
  *
  * @param origin  the origin of a page, for the check of CORS.
- * @throws {TypeError} a malformed address, key or secret.
+ * @throws {TypeError} for a malformed address, key or secret.
  */
 export async function diagnose(connection: Connection, flags: ServiceOptions, origin: string): Promise<Check[]> {
-  // Checks the form of the three.
+  // This checks the format of address, key and secret.
   createConnected(connection, flags);
   const baseUrl = connection.baseUrl.replace(/\/+$/, '');
   let answer: PageAnswer;
@@ -163,12 +167,12 @@ export async function diagnose(connection: Connection, flags: ServiceOptions, or
     answer = await askAsPage(baseUrl, origin);
   } catch {
     const client = createConnected(connection, flags, { retry: { tries: 1 }, timeoutMs: TIMEOUT_MS });
-    // The client says in words why the service cannot be reached.
+    // The error of the client says why the service cannot be reached.
     const reason = await verdictOf(client.validate('unknown', OPTED_OUT));
     const detail =
       typeof reason === 'object'
         ? reason.fault.replace(/^[^:]*: POST [^:]*: /, '')
-        : 'the first request got no answer, the next one did; try again';
+        : 'the first request got no answer, but the next one did; try again';
     return [{ name: 'service', status: 'failed', detail }, ...['clock', 'key', 'secret', 'cors'].map(skipped)];
   }
   const checks = [checkReach(answer), checkClock(answer)];

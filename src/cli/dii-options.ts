@@ -1,5 +1,5 @@
 /**
- * The DII of a command line: an argument whose form is detected, or an option that names the form.
+ * The DII on a command line: an argument whose form is detected, or an option that specifies the form.
  */
 
 import type { Command } from 'commander';
@@ -7,7 +7,7 @@ import type { Dii } from '../server/index.ts';
 import { MAX_CHARACTERS, openInput } from './input.ts';
 import type { Io } from './io.ts';
 
-/** The options that name a form of DII. */
+/** The options that specify a form of DII. */
 export interface DiiOptions {
   readonly email?: string;
   readonly phone?: string;
@@ -29,7 +29,7 @@ const formOf = (argument: string): keyof DiiOptions => {
   if (argument.includes('@')) return 'email';
   if (argument.startsWith('+')) return 'phone';
   throw new RangeError(
-    'DII: expected an email address, a phone number with a leading +, or an option that names the form; got another string',
+    'DII: expected an email address, a phone number with a leading +, or an option for another form; got another string',
   );
 };
 
@@ -49,10 +49,10 @@ export function diiOf(argument: string | undefined, { email, phone, emailHash, p
 }
 
 /**
- * Read the DII of a command line, or the first line of standard input if the argument is `-`: a command line can be read by
- * every user of the machine while it runs.
+ * Read the DII of a command line, or the first line of standard input if the argument is `-`, because every user of the machine
+ * can read a command line while it runs.
  *
- * @throws {RangeError} as {@link diiOf}; or if standard input is empty or too long.
+ * @throws {RangeError} as {@link diiOf}, or if standard input is empty or too long.
  */
 export async function readDii(argument: string | undefined, options: DiiOptions, io: Io): Promise<Dii> {
   if (argument !== '-') return diiOf(argument, options);

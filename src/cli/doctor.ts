@@ -1,5 +1,5 @@
 /**
- * The command `doctor`: its options, and its output. `diagnosis.ts` makes the checks.
+ * The command `doctor`: its options and its output. `diagnosis.ts` runs the checks.
  */
 
 import { type Command, CommanderError, InvalidArgumentError } from 'commander';
@@ -12,7 +12,7 @@ interface DoctorOptions extends ServiceOptions {
   readonly origin?: string;
 }
 
-// A service that permits every page would permit any other text too. A webview has a scheme of its own.
+// A service that permits every page would also permit any other text. A webview has its own scheme.
 const parseOrigin = (text: string): string => {
   if (!/^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]+$/.test(text))
     throw new InvalidArgumentError('expected an origin as browsers send it, https://host[:port], without a path');

@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * Writes address and credentials for the other commands: as lines for a shell, or into a file of variables.
+ * Writes address and credentials for the other commands, as lines for a shell or into a file of variables.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -10,7 +10,7 @@ import { shownPath, unreadable, unwritable } from './paths.ts';
 /** Variables by name. */
 export type Variables = Readonly<Record<string, string>>;
 
-// Characters that mean nothing to a shell.
+// Characters without a special meaning in a shell.
 const shellWord = (value: string): string =>
   /^[\w.+/=:@%,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 
@@ -23,7 +23,7 @@ export function exportLines(variables: Variables): string[] {
   return Object.entries(variables).map(([name, value]) => `export ${name}=${shellWord(value)}`);
 }
 
-// A pipe would be waited for, and a device cannot be replaced.
+// Writing to a pipe would wait for a reader, and a device cannot be replaced.
 const requireFile = async (path: string): Promise<void> => {
   const found = await stat(path).catch(() => undefined);
   if (!found || found.isFile()) return;
@@ -58,7 +58,7 @@ export async function checkEnvFile(path: string): Promise<void> {
 }
 
 /**
- * Set variables in a file; other lines stay. The file has mode 0600 afterwards, and nobody sees half of it.
+ * Set variables in a file; other lines stay. The file has mode 0600 afterwards, and nobody can see it half written.
  *
  * @throws {RangeError} if it cannot be written.
  */
@@ -67,7 +67,8 @@ export async function writeEnvFile(path: string, variables: Variables): Promise<
     Object.hasOwn(variables, /^\s*(?:export\s+)?(\w+)\s*=/.exec(line)?.[1] ?? '');
   const kept = (await readExisting(path)).split('\n').filter((line) => !isSet(line));
   while (kept.at(-1) === '') kept.pop();
-  // Single quotes: neither Node's parser nor a shell changes what they enclose. A key with a single quote has double quotes.
+  // Single quotes, because neither Node's parser nor a shell changes what they enclose. A key that contains a single quote gets
+  // double quotes.
   const quote = (value: string): string => (value.includes("'") ? `"${value}"` : `'${value}'`);
   const lines = Object.entries(variables).map(
     ([name, value]) => `${name}=${/^[\w.+/=:-]+$/.test(value) ? value : quote(value)}`,

@@ -1,5 +1,5 @@
 /**
- * The examples at the end of each `--help`. They run as they are written; the placeholders are files of the user.
+ * The examples at the end of each `--help`. They run as written; the placeholders are files of the user.
  */
 
 import type { Command } from 'commander';

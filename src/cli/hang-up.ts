@@ -1,11 +1,14 @@
 /// <reference types="node" />
-/** Tells the two meanings of SIGHUP apart: a terminal that closes sends it, and an administrator does, to a process without one. */
+/**
+ * Distinguishes the two meanings of SIGHUP: a closing terminal sends it, and so does an administrator, to a process without a
+ * terminal.
+ */
 
 import type { Io } from './io.ts';
 
 /**
- * Handle SIGHUP until `work` ends. If standard output is a terminal, that terminal has closed: then `stopped` of the given `Io`
- * resolves. Otherwise `onSignal` is called.
+ * Handle SIGHUP until `work` ends. If standard output is a terminal, that terminal has closed, and `stopped` of the given `Io`
+ * resolves. Otherwise, `onSignal` is called.
  */
 export async function withHangUp(io: Io, onSignal: () => void, work: (io: Io) => Promise<void>): Promise<void> {
   let hangUp: (() => void) | undefined;

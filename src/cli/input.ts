@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * Reads a file, or standard input for the name `-`, as text, piece by piece. `paths.ts` names it in messages.
+ * Reads a file, or standard input for the name `-`, as text, piece by piece. `paths.ts` provides its name in messages.
  */
 
 import { createReadStream } from 'node:fs';
@@ -8,7 +8,7 @@ import { stat } from 'node:fs/promises';
 import type { Io } from './io.ts';
 import { shownPath, unreadable } from './paths.ts';
 
-/** Highest number of characters of a row, or of a whole small file. */
+/** Maximum number of characters of a row, or of a whole small file. */
 export const MAX_CHARACTERS = 65_536;
 
 /** The input of a command. */
@@ -30,8 +30,8 @@ export interface Input {
 
 const FIRST_BYTES = 4;
 
-// Detected by the first bytes. Spreadsheets save "Unicode text" as UTF-16, with a byte order mark. Without one, each ASCII
-// character has a zero byte beside it.
+// Detected from the first bytes. Spreadsheets save "Unicode text" as UTF-16 with a byte order mark. UTF-16 without one has a zero
+// byte beside each ASCII character.
 const decoderOf = ([one, two, three, four]: Uint8Array, name: string): TextDecoder => {
   if (one === 0x50 && two === 0x4b && three === 3 && four === 4)
     throw new RangeError(`${name}: expected text, got a workbook or another ZIP file; save the sheet as CSV`);
@@ -45,9 +45,9 @@ const decoderOf = ([one, two, three, four]: Uint8Array, name: string): TextDecod
 };
 
 /**
- * Decode the content of a small file as {@link Input.pieces} does: Windows tools write a byte order mark, or UTF-16.
+ * Decode the content of a small file as {@link Input.pieces} does, because Windows tools write a byte order mark, or UTF-16.
  *
- * @param name  names the file in messages.
+ * @param name  the name of the file in messages.
  * @throws {RangeError} if it is not text.
  */
 export function decodeText(bytes: Uint8Array, name: string): string {

@@ -9,12 +9,12 @@ import { formatDuration } from './progress.ts';
 import { coloursOf, listed } from './style.ts';
 import { readAnswer } from './token-file.ts';
 
-// The first character of an advertising token tells scope and type, the second its version (docs/protocol.md, "Tokens").
+// The first character of an advertising token encodes scope and type, the second its version (docs/protocol.md, "Tokens").
 const KINDS: Readonly<Record<string, string>> = {
-  A: 'UID2, of an email address',
-  B: 'UID2, of a phone number',
-  E: 'EUID, of an email address',
-  F: 'EUID, of a phone number',
+  A: 'UID2, from an email address',
+  B: 'UID2, from a phone number',
+  E: 'EUID, from an email address',
+  F: 'EUID, from a phone number',
 };
 
 const MEANINGS = {
@@ -24,7 +24,7 @@ const MEANINGS = {
   ended: 'both tokens have expired: generate a new set',
 };
 
-/** What a set holds, without secrets. Instants are epoch ms. */
+/** The content of a set, without secrets. Instants are epoch ms. */
 interface Inspection {
   readonly status: 'success';
   readonly phase: keyof typeof MEANINGS;

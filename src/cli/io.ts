@@ -1,9 +1,9 @@
 /// <reference types="node" />
 /**
- * What a command may use of its process. Tests pass their own.
+ * The parts of its process that a command may use. Tests pass their own.
  */
 
-/** Exit code of a command that a signal has stopped: 128 + SIGINT, as shells report it. */
+/** Exit code of a command that a signal stopped: 128 + SIGINT, as shells report it. */
 export const STOPPED = 130;
 
 /** Environment, streams and signals of a process. */
@@ -19,9 +19,9 @@ export interface Io {
   err(line: string): void;
   /** Standard error, if it is a terminal that can show a progress line. */
   readonly terminal?: NodeJS.WriteStream | undefined;
-  /** Whether standard output is a terminal: hashes are not printed there. */
+  /** Whether standard output is a terminal, where hashes must not be printed. */
   readonly outIsTerminal?: boolean | undefined;
-  /** Ask a question that is answered with yes or no. Undefined if there is no terminal to ask on. */
+  /** Ask a yes-or-no question. Undefined if there is no terminal. */
   readonly ask?: ((question: string) => Promise<boolean>) | undefined;
   /** Resolves when a signal asks the process to stop. */
   stopped(): Promise<void>;

@@ -1,5 +1,5 @@
 /**
- * The command `keys`: lists, announces and retires generations of an operator's token keys, in its database.
+ * The command `keys`: lists, announces and retires key generations of an operator, in its database.
  */
 
 import { Command } from 'commander';
@@ -15,7 +15,7 @@ import {
 import { parseNumber } from './option-values.ts';
 
 const DAY_SECONDS = 86_400;
-// Libraries of bidders read the keys about once an hour.
+// Bidders' libraries read the keys about once an hour.
 const SHORT_SECONDS = 3600;
 
 const printKeys = (keys: readonly KeyGeneration[], flags: OperatorDatabaseOptions, io: Io): void =>

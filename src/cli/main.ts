@@ -3,9 +3,9 @@
 /**
  * The `tessera` command: connects the arguments, environment, streams and signals of the process to the commands.
  *
- * `node --`: Node 20 reads an `--env-file` that stands after the name of the script as its own option, unless `--` precedes it.
+ * `node --`: Node 20 reads an `--env-file` after the script name as its own option, unless `--` precedes it.
  *
- * Exit codes: 0 done; 1 the service refused or could not start, or a check failed; 2 wrong use; 130 stopped by a signal.
+ * Exit codes: 0 done; 1 the service refused or could not start, or a check failed; 2 wrong usage; 130 stopped by a signal.
  */
 
 import { once } from 'node:events';
@@ -15,14 +15,14 @@ import { reasonOf } from './paths.ts';
 import { run } from './program.ts';
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A reader such as `head` closes the pipe before the end of the output: that needs no message.
+  // A reader such as `head` closes the pipe before the end of the output, which needs no message.
   if (error.code !== 'EPIPE') process.stderr.write(`error: could not write standard output: ${reasonOf(error)}\n`);
   process.exit(1);
 });
-// Messages that nobody reads must not end a job.
+// Messages that nobody can read must not end a job.
 process.stderr.on('error', () => {});
 
-// Ctrl-C and the end of the input close the interface: both mean no.
+// Ctrl-C and the end of the input close the interface. Both mean no.
 const ask = async (question: string): Promise<boolean> => {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -33,12 +33,12 @@ const ask = async (question: string): Promise<boolean> => {
   }
 };
 
-// Lines that are printed in one turn of the event loop are one system call.
+// Lines printed in one turn of the event loop are written with one system call.
 const flushOut = (): void => {
   while (process.stdout.writableCorked > 0) process.stdout.uncork();
 };
 
-// Undefined until a command reads it: to touch `process.stdin` opens it.
+// Undefined until a command reads it, because accessing `process.stdin` opens it.
 let stdin: typeof process.stdin | undefined;
 
 process.exitCode = await run(process.argv.slice(2), {
@@ -55,7 +55,7 @@ process.exitCode = await run(process.argv.slice(2), {
     process.stdout.write(`${line}\n`);
   },
   err: (line) => {
-    // On a terminal, and in a file for both, the lines stay in their order.
+    // The lines of both streams stay in order on a terminal, and in a file that receives both.
     flushOut();
     process.stderr.write(`${line}\n`);
   },
@@ -65,7 +65,7 @@ process.exitCode = await run(process.argv.slice(2), {
   terminal: process.stderr.isTTY && process.env.TERM !== 'dumb' ? process.stderr : undefined,
   outIsTerminal: process.stdout.isTTY,
   ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
-  // Both listeners are removed at the first signal, so that a second one of either kind ends the process at once.
+  // Both listeners are removed at the first signal, so that a second signal of either kind ends the process at once.
   stopped: async () => {
     const received = new AbortController();
     const { signal } = received;
@@ -73,10 +73,10 @@ process.exitCode = await run(process.argv.slice(2), {
     received.abort();
   },
 });
-// A pipe that its producer keeps open would keep this process alive after a failed command.
+// A pipe that its writer keeps open would keep this process alive after a failed command.
 stdin?.destroy();
-// After a failure a connection that is still open, to the service or a database, would keep this process alive. A process of
-// `--processes` ends by itself, once its parent has received its last message.
+// After a failure, an open connection to the service or a database would keep this process alive. A process of `--processes` ends
+// without this, once its parent has received its last message.
 if (process.exitCode !== 0 && process.send === undefined) {
   await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))));
   process.exit();

@@ -1,6 +1,6 @@
 /**
- * The credentials that `tessera operator` gives out: those that it has made, at the start that has made them, as lines for a
- * shell or in a file. A later start shows no secret, since its output may end in a log.
+ * Prints the credentials that `tessera operator` generates, at the start that generates them, as lines for a shell or into a
+ * file. A later start shows no secret, because its output may be logged.
  */
 
 import type { Operator, ParticipantStatus } from '../operator/index.ts';
@@ -8,20 +8,20 @@ import { exportLines, type Variables, writeEnvFile } from './env-file.ts';
 import type { Io } from './io.ts';
 import { shownPath } from './paths.ts';
 
-/** The options of the command that say where credentials go. */
+/** The options of the command that control the output of credentials. */
 export interface CredentialOutput {
   /** Write address and credentials to this file. */
   readonly envFile?: string | undefined;
-  /** Print made credentials at every start. */
+  /** Print generated credentials at every start. */
   readonly printCredentials?: boolean | undefined;
-  /** Say nothing of credentials that this start has not made. */
+  /** Print nothing about credentials that this start has not generated. */
   readonly onlyAdded?: boolean | undefined;
 }
 
 type Credentials = Operator['made'][number];
 
 const addressOf = (url: string): Variables => ({
-  // From this machine, an operator on all addresses is called on its loopback address.
+  // An operator that listens on all addresses is reached from this machine by its loopback address.
   TESSERA_BASE_URL: url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:'),
 });
 const variablesOf = (url: string, { apiKey, clientSecret }: Credentials): Variables => ({
@@ -30,16 +30,16 @@ const variablesOf = (url: string, { apiKey, clientSecret }: Credentials): Variab
   TESSERA_CLIENT_SECRET: clientSecret,
 });
 
-/** Why a participant's credentials are not shown, and how to get some. */
+/** Explain why a participant's credentials are not shown, and how to get new ones. */
 const hintOf = (status: ParticipantStatus): string => {
-  if (status === 'changed') return 'changed since it was added; use the credentials of that change';
+  if (status === 'changed') return 'changed since it was added; use the credentials from that change';
   if (status === 'revoked') return 'revoked; "tessera participants add" adds another';
   return 'credentials were generated at an earlier start and are not printed again; --print-credentials prints them, "tessera participants add" generates others';
 };
 
 const isInForce = (status: ParticipantStatus): boolean => status === 'added' || status === 'kept';
 
-/** Write the first participant to the file. Nothing that is no longer in force replaces what a user has put there. */
+/** Write the first participant to the file. Credentials that are no longer in force never replace what a user has put there. */
 const writeFirst = async ({ participants, statuses }: Operator, url: string, envFile: string, { out }: Io) => {
   const [first] = participants;
   const [status] = statuses;
@@ -50,7 +50,7 @@ const writeFirst = async ({ participants, statuses }: Operator, url: string, env
 };
 
 /**
- * Print or write the credentials that this start has made, and say of others where they are.
+ * Print or write the credentials that this start has generated, and explain where the others are.
  *
  * @throws {RangeError} if the file cannot be written.
  */
@@ -66,7 +66,7 @@ export async function announceCredentials(
     if (!made.includes(credentials) || (index === 0 && envFile !== undefined)) continue;
     const { siteId, roles } = credentials;
     const status = statuses[index]!;
-    // In memory, each start adds them.
+    // In memory, every start adds them.
     const isFirstTime = envFile === undefined && status === 'added';
     if (!(isFirstTime || (printCredentials && isInForce(status)))) {
       if (!onlyAdded) io.out(`# site ${siteId}: ${hintOf(status)}`);

@@ -1,5 +1,5 @@
 /**
- * What the commands on the database of an operator share: the options that name it, and opening it.
+ * The common part of the commands on an operator's database: the options that specify it, and opening it.
  */
 
 import type { Command } from 'commander';
@@ -29,7 +29,7 @@ export function addDatabaseOptions(command: Command, json = 'print JSON lines'):
 /**
  * Open the administration of an operator, and close it after `work`.
  *
- * @throws {RangeError} if no database is named, or the folder contains none.
+ * @throws {RangeError} if no database is specified, or if the folder contains none.
  */
 export async function administer<T>(
   flags: OperatorDatabaseOptions,
@@ -50,12 +50,12 @@ export async function administer<T>(
   let administration: Administration | undefined;
   try {
     await checkExisting(database, 'start the operator on it first');
-    // Loaded on demand, as the commands that do not need it start faster without.
+    // Loaded on demand, so that commands that do not need it start faster.
     const { openAdministration } = await import('../operator/index.ts');
     administration = await openAdministration({ database, rootSecret });
     return await work(administration);
   } catch (error) {
-    // A file names its options as `createOperator` does.
+    // In a configuration file, options have their names in `createOperator`.
     throw config === undefined ? withFlagNames(error, ['database', ...Object.keys(flags)], flags) : error;
   } finally {
     await administration?.close();
@@ -77,7 +77,7 @@ function formatTable(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** Print rows: with `--json` a line of JSON for each, else a table with aligned columns under `titles`. */
+/** Print rows: with `--json` one line of JSON for each, otherwise a table with aligned columns under `titles`. */
 export function printRows<T>(
   rows: readonly T[],
   titles: readonly string[],

@@ -20,12 +20,12 @@ import { warnAboutPassword, warnAboutSecret } from './service-options.ts';
 export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' | 'logger'> {
   readonly port?: number;
   readonly host?: string;
-  /** Port of the metrics alone. Without it they are on the port of the service. */
+  /** Port that serves only the metrics. Without it, they are on the port of the service. */
   readonly metricsPort?: number;
-  /** Whether `X-Forwarded-For` names the clients. */
+  /** Whether `X-Forwarded-For` identifies the clients. */
   readonly trustProxy?: boolean;
   readonly rootSecretFile?: string;
-  /** Processes behind the port; `auto` for one for each core. Default: this one alone. */
+  /** Number of processes behind the port, or `auto` for one per core. Default: only this process. */
   readonly processes?: number | 'auto';
   readonly logLevel?: string;
 }
@@ -35,10 +35,10 @@ export interface OperatorCommandOptions extends OperatorSettings {
   readonly config?: string;
 }
 
-/** Set in the environment of a process of `--processes`, so that its command line serves instead of starting processes. */
+/** Set in the environment of a process of `--processes`, so that its command line serves instead of starting more processes. */
 export const WORKER_VARIABLE = 'TESSERA_WORKER';
 
-// The settings that this command uses itself. The types keep both lists complete.
+// The settings that this command itself uses. The types keep both lists complete.
 const COMMAND_NAMES = {
   port: true,
   host: true,
@@ -49,7 +49,7 @@ const COMMAND_NAMES = {
   logLevel: true,
 } satisfies Record<Exclude<keyof OperatorSettings, keyof OperatorOptions>, true>;
 
-// The members of the file: a misspelt one is an error.
+// The members of the file. An unknown one is an error.
 const CONFIG_NAMES = {
   ...COMMAND_NAMES,
   database: true,
@@ -75,16 +75,16 @@ const CONFIG_NAMES = {
   sharing: true,
 } satisfies Record<Exclude<keyof OperatorSettings, 'keepStoredParticipant'>, true>;
 
-/** Return the settings that `createOperator` takes. */
+/** Return the settings for `createOperator`. */
 export function operatorOptions(settings: OperatorSettings): Omit<OperatorSettings, keyof typeof COMMAND_NAMES> {
   return Object.fromEntries(Object.entries(settings).filter(([name]) => !Object.hasOwn(COMMAND_NAMES, name)));
 }
 
-// Members of the file that hold secrets; the URL of a database may hold a password.
+// Members of the file that contain secrets. The URL of a database may contain a password.
 const SECRET_NAMES = ['participants', 'apiKey', 'clientSecret', 'rootSecret', 'database'];
 
-// Members of the file that are used before `createOperator` checks them, or that it does not know. Node would listen on every address
-// for an empty `host` or one of another type, and would read a number as the descriptor of an open file.
+// Members of the file that are used before `createOperator` checks them, or that it does not know. If `host` were empty or not a
+// string, Node would listen on every address, and it would read a number as the descriptor of an open file.
 const TYPES = {
   port: 'number',
   host: 'string',
@@ -129,7 +129,7 @@ export function processCount({ processes, database }: OperatorSettings): number 
   throw new RangeError(`--processes: expected a database on PostgreSQL (--database postgres://...): ${reason}`);
 }
 
-// User and password may change while processes run.
+// User and password may change while the processes run.
 const withoutCredentials = (database: string): string => {
   if (!URL.canParse(database)) return database;
   const url = new URL(database);
@@ -139,7 +139,7 @@ const withoutCredentials = (database: string): string => {
   return url.href;
 };
 
-/** Return a hash of the location of the database, without user and password. Two processes that share their state have the same. */
+/** Return a hash of the database's location, without user and password. Two processes with the same state have the same hash. */
 export function databaseFingerprint({ database }: OperatorSettings): string {
   const location = database === undefined ? 'memory' : withoutCredentials(database);
   return createHash('sha256').update(location).digest('hex');
@@ -188,10 +188,10 @@ const PRINTABLE = /^[\x20-\x7e]*$/;
 const readSecret = async (file: string, isProduction: boolean, io: Io): Promise<Uint8Array | string> => {
   await warnIfReadableByOthers(file, io, '--root-secret-file');
   const content = await readOption('--root-secret-file', file);
-  // 32 random bytes are never all printable: this is text, such as 16 bytes in hexadecimal.
+  // 32 random bytes are never all printable, so this is text, such as 16 bytes in hexadecimal.
   if (isProduction && content.length === 32 && PRINTABLE.test(content.toString('latin1')))
     throw new RangeError(
-      '--root-secret-file: expected 32 random bytes or their base64, as "openssl rand -base64 32" makes them, got 32 printable characters, which hold fewer random bits',
+      '--root-secret-file: expected 32 random bytes or their base64, as "openssl rand -base64 32" generates them, got 32 printable characters, which contain fewer random bits',
     );
   return content.length === 32 ? Uint8Array.from(content) : content.toString('utf8').trim();
 };
@@ -199,14 +199,15 @@ const readSecret = async (file: string, isProduction: boolean, io: Io): Promise<
 const withoutUndefined = <T extends object>(settings: T): Partial<T> =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as Partial<T>;
 
-// A shell may hold the credentials of a participant for its calls: they are no order to change that participant.
+// A shell may contain the credentials of a participant for its own calls. They are not a request to change that participant.
 const isFromEnvironment = (environment: OperatorSettings, named: OperatorSettings): boolean =>
   (['apiKey', 'clientSecret'] as const).some((name) => environment[name] !== undefined && named[name] === undefined);
 
 /**
  * Collect the settings of an operator. Credentials in the environment may add a participant, but never change a stored one.
  *
- * @throws {RangeError} a port out of range, a file that cannot be read, or an unknown name or a wrong value in the `--config` file.
+ * @throws {RangeError} for a port out of range, a file that cannot be read, or an unknown name or a wrong value in the `--config`
+ *   file.
  */
 export async function loadSettings(flags: OperatorCommandOptions, io: Io): Promise<OperatorSettings> {
   const { config, ...named } = flags;
@@ -221,7 +222,7 @@ export async function loadSettings(flags: OperatorCommandOptions, io: Io): Promi
     clientSecret: env.TESSERA_CLIENT_SECRET || undefined,
     rootSecret: env.TESSERA_ROOT_SECRET || undefined,
   };
-  // A secret in the environment takes precedence over a file that only the config names.
+  // A secret in the environment takes precedence over a file that is specified only in the configuration file.
   const { rootSecretFile, ...rest } = await readConfig(config, io);
   const secretFile = named.rootSecretFile ?? (environment.rootSecret ? undefined : rootSecretFile);
   const settings: OperatorSettings = {

@@ -20,7 +20,7 @@ const parseProcesses = (text: string): number | 'auto' => (text === 'auto' ? 'au
 
 const optionNames = ({ options }: Command): string[] => options.map((option) => option.attributeName());
 
-// The options about callers, and about what they may reach.
+// The options for callers, and for what they may reach.
 const addLimits = (command: Command): Command =>
   command
     .option(
@@ -28,7 +28,7 @@ const addLimits = (command: Command): Command =>
       'separate port for /metrics, 0 for any free port (default: the port of the service)',
       parseNumber,
     )
-    .option('--trust-proxy', 'take client addresses from X-Forwarded-For, which the proxy in front sets')
+    .option('--trust-proxy', 'read client addresses from X-Forwarded-For, which the proxy in front sets')
     .option('--rate-limit <number>', 'mapping requests per second and participant (default: no limit)', parseNumber)
     .option(
       '--anonymous-rate-limit <number>',
@@ -37,7 +37,7 @@ const addLimits = (command: Command): Command =>
     )
     .option('--max-batch-size <number>', 'identifiers in one mapping request (default: 5000)', parseNumber);
 
-// The options about tokens and their keys.
+// The options for tokens and their keys.
 const addTokens = (command: Command): Command =>
   command
     .option('--environment <name>', 'integration or production (default: integration)')
@@ -118,9 +118,9 @@ export function operatorCommand(io: Io): Command {
     .option('--env-file <file>', 'write address and credentials to this file (mode 0600) instead of printing them')
     .action(async ({ envFile, printCredentials, ...flags }: OperatorCommandOptions & CredentialOutput) => {
       const output: CredentialOutput = { envFile, printCredentials };
-      // The variable alone may come from the environment of the user.
+      // The user's environment may contain the variable too, but then no parent process is connected.
       const isWorker = io.env[WORKER_VARIABLE] !== undefined && process.send !== undefined;
-      // The parent has given the warnings about files and flags.
+      // The parent has already printed the warnings about files and flags.
       const load = () => loadSettings(flags, isWorker ? { ...io, err: () => {} } : io);
       if (isWorker) return (await import('./processes/index.ts')).serveAsWorker(load, output, io);
       const settings = await load();
@@ -129,7 +129,7 @@ export function operatorCommand(io: Io): Command {
         if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
         else await (await import('./processes/index.ts')).runProcesses(count, settings, output, io);
       } catch (error) {
-        // A file names its options as `createOperator` does.
+        // In a configuration file, options have their names in `createOperator`.
         throw flags.config === undefined ? withFlagNames(error, optionNames(command), flags) : error;
       }
     });

@@ -28,7 +28,7 @@ async function* rawIdsIn(input: Input, { column, delimiter }: RowOptions): Async
       const rawId = fields[index]!.trim();
       // The field is empty in the exported mapping of an opted-out user.
       if (rawId === '') continue;
-      // Do not send an address, a number or a name from a wrong file.
+      // Do not send an email address, a phone number or a name from a wrong file.
       if (!RAW_ID.test(rawId)) throw new RangeError(`line ${line}: expected a raw ID, got other text`);
       yield rawId;
     }
@@ -40,7 +40,7 @@ export async function optOutStatus(file: string, flags: RowOptions & ServiceOpti
   const input = await openInput(file, io);
   let checked = 0;
   let found = 0;
-  // Results on the same terminal would overwrite the line, and show the progress themselves.
+  // Results on the same terminal would overwrite the line, and they show the progress themselves.
   const line = createProgressLine('raw IDs', io.outIsTerminal ? { ...io, terminal: undefined } : io);
   async function* counted(): AsyncGenerator<string, void, undefined> {
     for await (const rawId of rawIdsIn(input, flags)) {
@@ -48,7 +48,7 @@ export async function optOutStatus(file: string, flags: RowOptions & ServiceOpti
       yield rawId;
     }
   }
-  // Printed with the first results: a wrong file must produce no output.
+  // Printed with the first results, because a wrong file must produce no output.
   let header = flags.json ? undefined : 'rawId,optedOutAt';
   const printHeader = (): void => {
     if (header !== undefined) io.out(header);

@@ -1,8 +1,8 @@
 /// <reference types="node" />
 /**
- * The command `participants`: lists, adds, changes and revokes those who may call an operator, in its database.
+ * The command `participants`: lists, adds, changes and revokes the participants of an operator, in its database.
  *
- * Standard output carries the API key and the client secret that were generated, once, as lines for a shell. No list contains them.
+ * Standard output contains a generated API key and client secret once, as lines for a shell. No list contains them.
  */
 
 import { Command } from 'commander';
@@ -19,7 +19,7 @@ import {
 import { parseNumber, parseRoles } from './option-values.ts';
 import { warnAboutSecret } from './service-options.ts';
 
-// Enough to be unique: the whole hash is longer than a line.
+// Enough digits to be unique. The whole hash is longer than a line.
 const ID_DIGITS = 16;
 
 const rowOf = ({ keyHash, siteId, roles, addedAt, revokedAt }: ListedParticipant) => ({
@@ -64,7 +64,7 @@ interface UpdateFlags extends CredentialFlags {
   readonly newSecret?: boolean;
 }
 
-/** The variables of the environment usually name the participant that calls a service: only `--from-env` means them here. */
+/** Environment variables usually identify the participant that calls a service, so they are used here only with `--from-env`. */
 const givenCredentials = (flags: AddFlags, { env }: Io): GivenCredentials => {
   const { siteId, roles, apiKey, clientSecret, fromEnv } = flags;
   const variable = (name: string) => (fromEnv ? env[name] || undefined : undefined);
@@ -79,7 +79,7 @@ const givenCredentials = (flags: AddFlags, { env }: Io): GivenCredentials => {
   return given;
 };
 
-/** Print a participant, and the credentials that were generated for it: those that were given are known already. */
+/** Print a participant, and the credentials that were generated for it. Credentials that the user passed are known already. */
 const printMade = (
   { keyHash, siteId, roles }: Pick<ListedParticipant, 'keyHash' | 'siteId' | 'roles'>,
   made: { readonly apiKey?: string; readonly clientSecret?: string },
@@ -109,7 +109,7 @@ const addCommand = (io: Io): Command =>
     .option('--roles <list>', 'its roles, separated by commas (default: GENERATOR,MAPPER)', parseRoles)
     .option('--api-key <key>', 'its API key (default: generated at random)')
     .option('--client-secret <secret>', 'its client secret (default: generated at random)')
-    .option('--from-env', 'take both from TESSERA_API_KEY and TESSERA_CLIENT_SECRET')
+    .option('--from-env', 'read both from TESSERA_API_KEY and TESSERA_CLIENT_SECRET')
     .action(async (flags: AddFlags) => {
       if (flags.apiKey !== undefined) warnAboutSecret('--api-key', io);
       if (flags.clientSecret !== undefined) warnAboutSecret('--client-secret', io);
@@ -126,7 +126,7 @@ const addCommand = (io: Io): Command =>
 
 const updateCommand = (io: Io): Command =>
   addDatabaseOptions(
-    new Command('update').description('change a participant: only what the options name'),
+    new Command('update').description('change a participant; omitted options change nothing'),
     'print one line of JSON',
   )
     .argument('<id>', 'its ID as `list` prints it, or the first 8 or more digits')
@@ -153,7 +153,7 @@ const revokeCommand = (io: Io): Command =>
 /** Create the command `participants`. */
 export function participantsCommand(io: Io): Command {
   const participants = new Command('participants').description(
-    'list, add, update or revoke those who may call an operator',
+    'list, add, update or revoke the participants of an operator',
   );
   for (const create of [listCommand, addCommand, updateCommand, revokeCommand]) participants.addCommand(create(io));
   return participants;

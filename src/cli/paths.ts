@@ -1,14 +1,14 @@
 /**
- * Names files in messages, and says in words why one could not be read or written.
+ * Names files in messages, and explains why one could not be read or written.
  *
- * A path is not a secret, but a user may have typed an address or a token in its place: such an argument is not shown.
+ * A path is not a secret, but a user may have typed an email address or a token in its place. Such an argument is not shown.
  */
 
 import type { ParseError } from 'jsonc-parser';
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
-  ENOTDIR: 'a part of the path is not a folder',
+  ENOTDIR: 'part of the path is not a folder',
   EISDIR: 'it is a folder',
   ELOOP: 'it is a symbolic link',
   EACCES: 'permission denied',
@@ -20,7 +20,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EMFILE: 'too many open files',
 };
 
-// An address, a phone number, or a long run without an extension that is no path: a token, key, secret or hash.
+// An address, a phone number, or a long string without an extension that is not a path: a token, key, secret or hash.
 const isPrivate = (text: string): boolean =>
   text.includes('@') ||
   /^\+?[\d ()-]{7,}$/.test(text) ||
@@ -29,28 +29,28 @@ const isPrivate = (text: string): boolean =>
   /^(?:UID2|EUID)-/.test(text);
 
 /**
- * Name a file for a message.
+ * Return the name of a file for a message.
  *
  * @example shownPath('people.csv') // 'people.csv'
  * @example shownPath('user@example.com') // 'FILE (not shown: it looks like an address or a token)'
  */
 export function shownPath(path: string): string {
   if (path === '-') return 'standard input';
-  // As of a variable of the shell that is not set.
+  // For example, from a shell variable that is not set.
   if (path === '') return '"" (an empty name)';
   return isPrivate(path) ? 'FILE (not shown: it looks like an address or a token)' : path;
 }
 
-/** Say in words why a file operation failed. */
+/** Explain why a file operation failed. */
 export function reasonOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   return (code !== undefined && REASONS[code]) || code || 'an unknown failure';
 }
 
 /**
- * Make the error for a file that could not be read.
+ * Create the error for a file that could not be read.
  *
- * @param option  the option that names the file; none for an argument.
+ * @param option  the option that specifies the file; none for an argument.
  * @example unreadable('people.csv', error) // could not read people.csv: no such file
  */
 export function unreadable(path: string, error: unknown, option?: string): RangeError {
@@ -58,7 +58,7 @@ export function unreadable(path: string, error: unknown, option?: string): Range
 }
 
 /**
- * Make the error for a file that could not be written. For a new file, `ENOENT` means that its folder is missing.
+ * Create the error for a file that could not be written. For a new file, `ENOENT` means that its folder is missing.
  *
  * @example unwritable('out/ids.csv', error, '--export') // --export: could not write out/ids.csv: no such folder
  */
@@ -70,9 +70,9 @@ export function unwritable(path: string, error: unknown, option: string): RangeE
 }
 
 /**
- * Parse JSON of a file.
+ * Parse a JSON file.
  *
- * @throws {RangeError} naming line and column of the fault. The message of `JSON.parse` would quote the text.
+ * @throws {RangeError} that contains line and column of the fault. The message of `JSON.parse` would quote the text.
  */
 export async function parseJson(text: string, path: string, option?: string): Promise<unknown> {
   try {

@@ -1,6 +1,6 @@
 /**
- * The probe before a long job: one request for a reserved identity. A wrong address, key, role or secret, or a wrong clock,
- * costs this request, and the job creates nothing.
+ * The probe before a long job: one request for a reserved identity. A wrong address, key, role, secret or clock fails this
+ * request, before the job creates anything.
  */
 
 import type { Client } from '../server/index.ts';
@@ -13,15 +13,15 @@ const RESERVED = { email: 'validate@example.com' };
 /** A method that a long job calls. */
 export type ProbedMethod = 'mapIdentities' | 'mapIdentitiesV2';
 
-// What the job itself retries.
+// Failures that the job itself retries.
 const isLeftToJob = (error: unknown): boolean =>
   isTokenError(error) && (error.code === 'timeout' || error.code === 'rate_limited' || (error.status ?? 0) >= 500);
 
 /**
  * Send the probe.
  *
- * @throws {TokenError} what would make every request of the job fail. A time-out, a 429 or a 5xx is left to the retries of
- *   the job.
+ * @throws {TokenError} an error that would make every request of the job fail. A time-out, a 429 or a 5xx is left to the retries
+ *   of the job.
  */
 export async function probe(
   method: ProbedMethod,

@@ -41,23 +41,23 @@ const COMMANDS = [
   demoCommand,
 ];
 
-/** 0 done; 1 the service refused or could not start, or a check failed; 2 wrong use; 130 stopped by a signal. */
+/** 0 done; 1 the service refused or could not start, or a check failed; 2 wrong usage; 130 stopped by a signal. */
 export type ExitCode = 0 | 1 | 2 | typeof STOPPED;
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-// Two folders up, in `src/` as in `dist/`.
+// Two folders up, both in `src/` and in `dist/`.
 const readVersion = async (): Promise<string> =>
   JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')).version;
 
-/** Remove the arguments that a message of commander quotes: they may be DII, a token or a secret. */
+/** Remove the arguments that a commander message quotes, because they may be DII, a token or a secret. */
 const redactArguments = (message: string, args: readonly string[]): string => {
   let text = message;
   for (const arg of args) {
-    // Names of commands and options may stay, values may not.
+    // Names of commands and options may stay; values may not.
     const [name = ''] = /^-{0,2}[a-z][a-z-]{0,30}(?=$|=)/.exec(arg) ?? [];
     if (name !== arg) text = text.replaceAll(`'${arg}'`, `'${name.startsWith('-') ? name : '...'}'`);
-    // Commander quotes the value of `--option=value` alone.
+    // Commander quotes a value only in `--option=value`.
     if (arg.startsWith('-') && arg.includes('='))
       text = text.replaceAll(`'${arg.slice(arg.indexOf('=') + 1)}'`, "'...'");
   }
@@ -75,7 +75,7 @@ const withColours = (io: Io): Io => {
   return { ...io, err };
 };
 
-/** What the user can do about an error of the service; undefined if its message says it. */
+/** What the user can do about an error of the service; undefined if the error's message already says it. */
 const hintFor = (error: unknown): string | undefined => {
   if (!isTokenError(error)) return undefined;
   if (error.code === 'unauthorized') return 'check the API key and its roles: tessera doctor';
@@ -84,18 +84,18 @@ const hintFor = (error: unknown): string | undefined => {
   return undefined;
 };
 
-/** After an error of commander, name the help that lists what the command expects. */
+/** After a commander error, point to the help that lists what the command expects. */
 const hintAtHelp = (command: Command, path: string): Command =>
   command.showHelpAfterError(`hint: ${path} --help lists the ${command.commands.length > 0 ? 'commands' : 'options'}`);
 
-/** Give a command the settings of the program, and its examples. */
+/** Pass the settings of the program to a command, and add its examples. */
 const adopt = (command: Command, program: Command): Command => {
   const path = `tessera ${command.name()}`;
   for (const part of command.commands) hintAtHelp(part.copyInheritedSettings(program), `${path} ${part.name()}`);
   return addExamples(hintAtHelp(command.copyInheritedSettings(program), path));
 };
 
-/** The commands that the completion completes. */
+/** Create the commands that completion offers. */
 const createCommands = (version: string, args: readonly string[], io: Io): Command => {
   const { bold } = coloursOf(io, 'out');
   const program = new Command('tessera')
@@ -118,7 +118,7 @@ const createCommands = (version: string, args: readonly string[], io: Io): Comma
  * Create the whole program. Nothing runs before it parses a command line.
  *
  * @param version  what `--version` prints.
- * @param args     the command line: what a message quotes of it is redacted.
+ * @param args     the command line; a message that quotes it is redacted.
  * @param io       streams and environment of the commands.
  */
 export function createProgram(version: string, args: readonly string[], io: Io): Command {
@@ -137,7 +137,7 @@ const readEnvFileFirst = (program: Command, io: Io): void => {
     await warnIfReadableByOthers(envFile, io, '--env-file');
     for (const [name, value] of Object.entries(await readEnvFile(envFile))) {
       if (!io.env[name]) (io.env as Record<string, string | undefined>)[name] = value;
-      // The package `pg` reads its variables, such as PGPASSWORD, from the process.
+      // The package `pg` reads its variables, such as PGPASSWORD, from the process environment.
       if (/^PG[A-Z]+$/.test(name)) process.env[name] ||= value;
     }
   });

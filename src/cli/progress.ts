@@ -1,15 +1,15 @@
 /// <reference types="node" />
 /**
- * The progress line of a long job: a bar if the total is known, rows, rows per second, and the time left. It is shown only if
- * standard error is a terminal.
+ * The progress line of a long job: a bar if the total is known, rows, rows per second, and the remaining time. It is shown only
+ * if standard error is a terminal.
  */
 
 import cliProgress from 'cli-progress';
 import type { Io } from './io.ts';
 
-/** A line on the terminal that is redrawn. */
+/** A line on the terminal that is repeatedly redrawn. */
 export interface ProgressLine {
-  /** Redraw. `done` and `total`, in any unit, give the bar and the time left; `rows` is printed as it is. */
+  /** Redraw. `done` and `total`, in any unit, determine the bar and the remaining time; `rows` is printed. */
   show(rows: number, done?: number, total?: number): void;
   /** Clear the line. */
   stop(): void;
@@ -30,12 +30,12 @@ export function formatDuration(ms: number): string {
   return seconds < 6000 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 
-/** Show a progress line. `unit` is what is counted: rows, mappings. */
+/** Show a progress line. `unit` is the counted unit: rows, mappings. */
 export function createProgressLine(unit: string, { terminal }: Io): ProgressLine {
   if (!terminal) return { show: () => {}, stop: () => {} };
   let rows = 0;
   let [done, total]: [number, number | undefined] = [0, undefined];
-  // The rate of the last seconds: rows that are stored already are many times faster than others.
+  // The rate of the last seconds, because rows that are already stored are many times faster than others.
   const samples: { at: number; rows: number; done: number }[] = [];
 
   const text = (): string => {
@@ -54,7 +54,7 @@ export function createProgressLine(unit: string, { terminal }: Io): ProgressLine
     stream: terminal,
     format: text,
     clearOnComplete: true,
-    // cli-progress otherwise disables line wrapping, and a killed process would leave it disabled.
+    // Otherwise, cli-progress disables line wrapping, and a killed process would leave it disabled.
     linewrap: true,
     fps: 10,
   });

@@ -1,5 +1,5 @@
 /**
- * The commands about stored raw IDs: `buckets` and `optouts`. Both print CSV, or JSON with `--json`.
+ * The commands for stored raw IDs: `buckets` and `optouts`. Both print CSV, or JSON with `--json`.
  */
 
 import { type Command, InvalidArgumentError } from 'commander';
@@ -13,13 +13,13 @@ interface BucketsOptions extends ServiceOptions {
 
 const DATE_TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
-/** Parse an instant to epoch ms; UTC if it has no zone, as in the service's own date-times. */
+/** Parse an instant to epoch ms. Without a zone it is in UTC, as in the service's date-times. */
 const parseInstant = (text: string): number => {
   if (/^\d{13}$/.test(text)) return Number(text);
   const found = DATE_TIME.exec(text);
   const at = found ? Date.parse(text.includes('T') && !found[1] ? `${text}Z` : text) : Number.NaN;
   const date = text.slice(0, 10);
-  // `Date.parse` takes 30 February for 2 March.
+  // `Date.parse` reads 30 February as 2 March.
   if (Number.isNaN(at) || new Date(date).toISOString().slice(0, 10) !== date)
     throw new InvalidArgumentError('expected YYYY-MM-DD[Thh:mm[:ss]] in UTC, or epoch milliseconds');
   return at;
@@ -42,7 +42,7 @@ export function bucketsCommand(io: Io): Command {
       if (flags.json) return print(answer, flags, io);
       const { csvLine, formatInstant } = await import('./csv-rows.ts');
       io.out('bucketId,rotatedAt');
-      // The list may hold a million buckets.
+      // The list may contain a million buckets.
       for (const { bucketId, rotatedAt } of answer.buckets) {
         io.out(csvLine([bucketId, formatInstant(rotatedAt)]));
         await io.flushed();

@@ -1,10 +1,10 @@
 /**
- * The options of the commands that read rows of a file.
+ * The options of the commands that read the rows of a file.
  */
 
 import { type Command, InvalidArgumentError } from 'commander';
 
-/** The column to read, and the delimiter of columns. */
+/** The column to read, and the column delimiter. */
 export interface RowOptions {
   readonly column?: string;
   readonly delimiter?: string;

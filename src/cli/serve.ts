@@ -2,8 +2,8 @@
 /**
  * `tessera operator`: serves an operator on a port until a signal stops it.
  *
- * Standard output carries created credentials, as lines for a shell, and one line when the operator serves. Everything else goes
- * to standard error.
+ * Standard output contains generated credentials, as lines for a shell, and one line when the operator serves. Everything else
+ * goes to standard error.
  */
 
 import { createOperator, type Operator } from '../operator/index.ts';
@@ -19,13 +19,13 @@ import { type OperatorSettings, operatorOptions } from './operator-settings.ts';
 
 type Handler = Parameters<typeof listen>[0];
 
-/** How a process serves that is one of several. */
+/** The options of one of several processes. */
 export interface ServeOptions {
-  /** Return what answers the requests of the service, given the operator. Default: the operator itself. */
+  /** Return the handler that answers requests for the service, given the operator. Default: the operator itself. */
   readonly wrap?: (operator: Operator) => Handler;
   /**
-   * Open the ports only when the operator is ready, so that another process that has the port answers until then. Default: open
-   * them first, so that a start that fails for a port has stored nothing.
+   * Open the ports only when the operator is ready, so that another process on the port answers until then. Default: open them
+   * first, so that a start that fails on a port has stored nothing.
    */
   readonly opensPortsLast?: boolean;
 }
@@ -40,14 +40,14 @@ const warnAboutHost = (host: string, { err }: Io): void => {
 const warnAboutMemory = ({ rootSecret }: OperatorSettings, { err }: Io): void => {
   if (rootSecret === undefined)
     err(
-      'warning: expected a root secret, got none: a random one is used, so IDs, keys and tokens end with this process',
+      'warning: expected a root secret, got none: a random one is used, so IDs, keys and tokens become invalid when this process ends',
     );
-  err('warning: opt-outs are kept in memory and end with this process');
+  err('warning: opt-outs are kept in memory and are lost when this process ends');
 };
 
 const unavailable: Handler = { fetch: async () => new Response(null, { status: 503 }) };
 
-// A handler whose requests wait until it is known who answers them.
+// A handler whose requests wait until their handler is known.
 const createLateHandler = () => {
   let target: Handler | undefined;
   let open: (() => void) | undefined;
@@ -65,7 +65,7 @@ const createLateHandler = () => {
   return { fetch, set };
 };
 
-// The ports of one process, which can be open before its operator exists.
+// The ports of one process, which may open before its operator exists.
 const createPorts = ({ port = 8080, host = '127.0.0.1', metricsPort, trustProxy }: OperatorSettings) => {
   const service = createLateHandler();
   const metrics = createLateHandler();
@@ -73,7 +73,7 @@ const createPorts = ({ port = 8080, host = '127.0.0.1', metricsPort, trustProxy 
   return {
     service,
     metrics,
-    /** Open the ports. The first one is that of the service. */
+    /** Open the ports, that of the service first. */
     open: async (): Promise<void> => {
       servers.push(await openPort('--port', service, { port, host, ...(trustProxy !== undefined && { trustProxy }) }));
       if (metricsPort !== undefined)
@@ -117,11 +117,11 @@ export async function serve(
     const [service, metrics] = ports.servers;
     if (metrics) io.out(`metrics on ${metrics.url}/metrics`);
     await announceCredentials(operator, service!.url, output, io);
-    // Who reads the line may send the signal at once.
+    // A reader of the line may send the signal at once.
     stopped = io.stopped();
     io.out(`listening on ${service!.url}`);
   } catch (error) {
-    // Requests that wait for an operator that could not be created.
+    // Answer the requests that wait for an operator that could not be created.
     if (!operator) for (const handler of [ports.service, ports.metrics]) handler.set(unavailable);
     await ports.close();
     // Releases the lock of a database folder.
@@ -133,7 +133,7 @@ export async function serve(
   await operator.close();
 }
 
-/** Serve as the only process. SIGHUP changes nothing, except that the terminal of the process has closed: then it stops. */
+/** Serve as the only process. SIGHUP has no effect unless the process's terminal has closed: then it stops the process. */
 export async function serveAlone(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
   const log = createLog(settings, io);
   const onSignal = (): void =>

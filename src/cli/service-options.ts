@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * What all commands that call the service share: the options for address and credentials, the client, and the output.
+ * The common part of all commands that call the service: the options for address and credentials, the client, and the output.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -33,13 +33,13 @@ export function serviceCommand(name: string, description: string, json: string):
 
 /** Warn about a secret on the command line. */
 export function warnAboutSecret(flag: string, { err }: Io): void {
-  err(`warning: ${flag} on the command line can be read by every user of this machine; prefer the environment`);
+  err(`warning: ${flag} on the command line: every user of this machine can read it; use the environment instead`);
 }
 
 /** Warn about a password in `--database`. */
 export function warnAboutPassword(database: string | undefined, { err }: Io): void {
   if (/^[a-z]+:\/\/(?:[^/]*:[^/]*@|.*[?&]password=)/i.test(database ?? ''))
-    err('warning: the password in --database can be read by every user of this machine; prefer PGPASSWORD');
+    err('warning: every user of this machine can read the password in --database; use PGPASSWORD instead');
 }
 
 /**
@@ -60,7 +60,7 @@ const SOURCES = {
   clientSecret: ['--client-secret', 'TESSERA_CLIENT_SECRET'],
 } as const;
 
-/** The options of a client that a command line gives. */
+/** The client options from a command line. */
 export type Connection = Pick<ClientOptions, keyof typeof SOURCES>;
 
 /**
@@ -76,7 +76,7 @@ export function connectionOf(flags: ServiceOptions, io: Io): Connection {
     const found = flags[name] ?? io.env[variable];
     if (found) return found;
     throw new RangeError(
-      `${flag}: expected this option, or ${variable} in the environment or in the file of --env-file, got none`,
+      `${flag}: expected this option, or ${variable} in the environment or in the --env-file, got none`,
     );
   };
   return { baseUrl: given('baseUrl'), apiKey: given('apiKey'), clientSecret: given('clientSecret') };
@@ -85,8 +85,8 @@ export function connectionOf(flags: ServiceOptions, io: Io): Connection {
 /**
  * Create a client from a connection.
  *
- * @throws {TypeError} if the address, the key or the secret is malformed, naming the option or variable it came from. The
- *   message does not quote it.
+ * @throws {TypeError} if the address, the key or the secret is malformed. The message names its option or variable, and does not
+ *   quote its value.
  */
 export function createConnected(
   connection: Connection,
@@ -102,13 +102,15 @@ export function createConnected(
         const [flag, variable] = SOURCES[name as keyof typeof SOURCES];
         return flags[name as keyof typeof SOURCES] === undefined ? variable : flag;
       })
-      // The command line has no such option.
+      // The command line does not have that option.
       .replace('for localhost, or with allowInsecure: true', 'for this machine');
     throw new TypeError(message);
   }
 }
 
-/** Create the client for the options and the environment. Throws as {@link connectionOf} and {@link createConnected} do. */
+/**
+ * Create the client from the options and the environment. Throws the errors of {@link connectionOf} and {@link createConnected}.
+ */
 export function clientOf(flags: ServiceOptions, io: Io): Client {
   return createConnected(connectionOf(flags, io), flags);
 }

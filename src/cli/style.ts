@@ -1,13 +1,13 @@
 /// <reference types="node" />
 /**
- * Colours and aligned tables for a terminal. Off for pipes and files, with `NO_COLOR` (any value but an empty one) and with
- * `TERM=dumb`; on with `FORCE_COLOR`.
+ * Colours and aligned tables for a terminal. Colours are off for pipes and files, with `NO_COLOR` (any non-empty value) and with
+ * `TERM=dumb`; they are on with `FORCE_COLOR`.
  */
 
 import picocolors from 'picocolors';
 import type { Io } from './io.ts';
 
-/** The colours of one stream; functions that change nothing where colours are off. */
+/** The colours of one stream. If colours are off, the functions return their input. */
 export type Colours = ReturnType<typeof picocolors.createColors>;
 
 /** The colours of standard output or standard error. */

@@ -55,14 +55,14 @@ const checkResponseKey = (key: string): string => {
   try {
     ({ length } = fromB64(key));
   } catch {
-    // Not base64: the length stays 0.
+    // It is not base64: the length stays 0.
   }
   if (length !== 32)
     throw new RangeError(`--response-key: expected base64 of 32 bytes, got a string of ${key.length} characters`);
   return key;
 };
 
-// With --response-key the argument is the refresh token; otherwise it names the file of a token set.
+// With --response-key, the argument is the refresh token; otherwise it is the file of a token set.
 const readRefreshable = async (argument: string, key: string | undefined, io: Io): Promise<Refreshable> => {
   if (key !== undefined) {
     warnAboutSecret('--response-key', io);

@@ -1,6 +1,6 @@
 /**
- * Writes arrays as text. Both engines do that themselves, but escape each element by regular expressions: for the thousands of
- * rows of one statement that takes longer than the rest of the work in this process.
+ * Writes arrays as text. Both engines can do so, but they escape each element with regular expressions. For the thousands of rows
+ * of one statement, that takes longer than all other work in this process.
  */
 
 import type { Value } from './types.ts';
@@ -11,8 +11,8 @@ const isPlain = (element: Value): boolean =>
 /**
  * Convert the value of a parameter: an array of strings, whole numbers and nulls becomes PostgreSQL's text form of an array.
  *
- * Without an escape, JSON differs from that form in the brackets alone. The engine converts arrays that need one, and all other values.
- * An array is for a parameter of an array type: `jsonb` takes a string, see `types.ts`.
+ * If no element needs an escape, JSON differs from that form only in the brackets. The engine converts arrays that need one, and
+ * all other values. An array is for a parameter of an array type: `jsonb` takes a string, see `types.ts`.
  */
 export function parameterOf(value: Value): Value {
   if (!Array.isArray(value) || !value.every(isPlain)) return value;

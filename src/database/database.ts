@@ -12,7 +12,7 @@ import type { Database, DatabaseOptions } from './types.ts';
  * @param location  a folder, created if missing, which only this process may open; or
  *   `postgres://user:password@host:port/name`, which any number of processes may open.
  * @throws {RangeError} if the location is neither.
- * @throws {TokenError} `storage_failed`: the package is not installed, the folder is in use, the server does not answer.
+ * @throws {TokenError} `storage_failed` if the package is not installed, the folder is in use, or the server does not answer.
  * @example
  * const database = await openDatabase('./data');
  */

@@ -1,10 +1,10 @@
 /**
  * Makes the files of PGlite durable and private: a committed transaction is on the disk, and only the owner may read it.
  *
- * PGlite starts PostgreSQL with `-F`, which disables fsync, and the fsync of its file system does nothing. A killed process
- * loses nothing, but a power failure may lose or damage any file. This file enables fsync and implements it. PGlite also
- * creates most files readable and writable for everybody; this file removes those permissions. It patches PGlite's internal
- * file system, which is not a documented interface: tests count the fsync calls and check the modes.
+ * PGlite starts PostgreSQL with `-F`, which disables fsync, and the fsync of its file system does nothing. A killed process loses
+ * nothing, but a power failure may lose or damage any file. This file enables fsync and implements it. PGlite also creates most
+ * files readable and writable for everybody; this file removes those permissions. Because it patches PGlite's internal file
+ * system, which is not a documented interface, tests count the fsync calls and check the modes.
  */
 
 import { closeSync, fsyncSync, openSync } from 'node:fs';
@@ -53,7 +53,7 @@ const keepPrivate = ({ node_ops: ops }: NodeFiles): void => {
     );
 };
 
-/** PGlite options for a folder that is private, and whose commits are on the disk when they are acknowledged. */
+/** PGlite options for a private folder whose commits are on the disk when they are acknowledged. */
 export function durableOptions({ PGlite, NodeFS }: PGlitePackage, folder: string) {
   const files = new NodeFS(folder);
   const init = files.init.bind(files);
@@ -74,9 +74,9 @@ export function durableOptions({ PGlite, NodeFS }: PGlitePackage, folder: string
     fs: files,
     startParams: [
       ...PGlite.defaultStartParams.filter((param) => param !== '-F'),
-      // PGlite does not pass fdatasync on to the file system.
+      // PGlite does not pass fdatasync to the file system.
       ...['-c', 'wal_sync_method=fsync'],
-      // Its timer would keep the process alive if the start fails.
+      // The timer of this log would keep the process alive if the start fails.
       ...['-c', 'log_startup_progress_interval=0'],
     ],
   };

@@ -2,12 +2,12 @@
  * Transactions that are on disk when they are acknowledged, whatever the defaults of the database.
  *
  * With `synchronous_commit = off`, a common setting, PostgreSQL acknowledges a commit before it is on disk, and a crash of the
- * server loses what was acknowledged.
+ * server loses acknowledged commits.
  */
 
 import type { Database, Queries } from './types.ts';
 
-// As `SET LOCAL synchronous_commit = on`, for this transaction alone. `remote_apply` promises more, so it stays.
+// The same as `SET LOCAL synchronous_commit = on`, only for this transaction. `remote_apply` guarantees more, so it stays.
 const MAKE_DURABLE = `SELECT set_config('synchronous_commit', 'on', true)
   WHERE current_setting('synchronous_commit') <> 'remote_apply'`;
 

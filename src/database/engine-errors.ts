@@ -1,13 +1,13 @@
 /**
  * Converts errors of the engines to TokenErrors without data.
  *
- * The errors of both engines carry the statement, its parameters and rows, and some quote a value in their message. The
- * TokenError has one line without any of that, and no cause.
+ * The errors of both engines contain the statement, its parameters and rows, and some quote a value in their message. The
+ * TokenError has one line without any of these, and no cause.
  */
 
 import { isTokenError, TokenError } from '../token/index.ts';
 
-// Messages of the pg package that come without a code. None of them quotes a value.
+// Messages of the `pg` package without a code. None of them quotes a value.
 const SAFE_MESSAGE =
   /^(Connection|Client|The server|SSL|SASL|timeout|Query read timeout|server|self[- ]signed|unable to)/;
 
@@ -29,14 +29,14 @@ const describe = (error: unknown): string => {
       path,
       syscall,
     } = error as {
-      /** The name that could not be resolved. */
+      /** The host name that could not be resolved. */
       readonly hostname?: string;
       readonly address?: string;
       readonly port?: number;
       readonly path?: string;
       readonly syscall?: string;
     };
-    // The peer of a connection, or a file, such as that of `sslrootcert`.
+    // The peer of a connection, or a file, such as the one in `sslrootcert`.
     const target = address === undefined || port === undefined ? (address ?? path) : `${address}:${port}`;
     return [syscall, code, target].filter((part) => part !== undefined).join(' ');
   }
@@ -44,7 +44,7 @@ const describe = (error: unknown): string => {
   return SAFE_MESSAGE.test(message) ? message : error.name;
 };
 
-/** Convert an error of an engine. `action` names what failed: `a statement failed`. A TokenError is returned as it is. */
+/** Convert an error of an engine. `action` says what failed: `a statement failed`. A TokenError is returned unchanged. */
 export function storageError(error: unknown, action: string): TokenError {
   if (isTokenError(error)) return error;
   return new TokenError('storage_failed', `database: ${action}: ${describe(error)}`);

@@ -1,8 +1,8 @@
 /**
- * Stops the use of PGlite after an error that ends PostgreSQL, such as a disk without room for the log of the database.
+ * Blocks PGlite after an error that ends PostgreSQL, such as a disk without space for the log of the database.
  *
- * PostgreSQL would end its process. In WebAssembly the next statement, also a ROLLBACK, runs in an endless loop: nothing else in
- * the process would ever run again, not even its signal handlers. Committed transactions are in the files.
+ * PostgreSQL would end its process. In WebAssembly, the next statement, even a ROLLBACK, runs in an endless loop, and nothing
+ * else in the process can run, not even its signal handlers. Committed transactions are in the files.
  */
 
 import type { PGlite } from '@electric-sql/pglite';
@@ -12,16 +12,16 @@ import { storageError } from './engine-errors.ts';
 const endsEngine = (error: unknown): boolean =>
   ['FATAL', 'PANIC'].includes((error as { readonly severity?: string } | undefined)?.severity ?? '');
 
-/** Refuse every statement after such an error. Returns a function that tells whether one has occurred. */
+/** Reject every statement after such an error. Returns a function that tells whether one has occurred. */
 export function stopAfterPanic(engine: PGlite): () => boolean {
   let reason: string | undefined;
-  // Each statement goes through this method.
+  // Every statement goes through this method.
   const runSync = engine.execProtocolRawSync.bind(engine);
   engine.execProtocolRawSync = (message) => {
     if (reason === undefined) return runSync(message);
     throw new TokenError('storage_failed', `${reason}; PGlite has stopped: start the process again`);
   };
-  // Noted before PGlite goes on to the next statement.
+  // Recorded before PGlite continues with the next statement.
   const note = (error: unknown): never => {
     if (reason === undefined && endsEngine(error)) reason = storageError(error, 'a statement failed').message;
     throw error;

@@ -1,14 +1,14 @@
 /**
- * Lets one process at a time open a folder: two instances of PGlite on one folder silently lose each other's rows.
+ * Lets only one process at a time open a folder: two instances of PGlite on one folder silently lose each other's rows.
  *
- * A process writes a lock file with a unique name, then reads the lock files of the others. If one of their processes is
- * running, it removes its own file again: of two processes that start at once, at least one sees the other. Lock files of ended
- * processes are removed. As names are unique, no process can remove the file of a running one by mistake.
+ * A process writes a lock file with a unique name, then reads all other lock files. If one of their processes is running, it
+ * removes its own file again: if two processes start at once, at least one of them sees the other. Lock files of ended processes
+ * are removed. Because names are unique, no process can remove the file of a running one by mistake.
  *
  * A process has ended if no process has its number, or if the process with that number started at another time. On another
- * machine or in another container neither can be checked, and neither a host name nor a machine ID proves that it is the same
- * one. Then a process counts as ended if its file is a minute old and stays the same while it is watched: the age alone may be
- * due to a clock that was set. After a reboot the watching is enough.
+ * machine or in another container, neither can be checked, and neither a host name nor a machine ID proves that it is the same
+ * machine. In that case, a process counts as ended if its file is a minute old and does not change while it is watched. The age
+ * alone does not suffice, because a clock may have been set. After a reboot, watching the file suffices.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -33,7 +33,7 @@ const TRIES = 4;
 export interface FolderLock {
   /** Tell whether this process still holds it: the file may have been removed by hand, or as abandoned. */
   isHeld(): boolean;
-  /** Look for the lock file, and tell as {@link isHeld} does. */
+  /** Check the lock file, and return the same as {@link isHeld}. */
   confirm(): Promise<boolean>;
   /** Remove the lock file. */
   release(): Promise<void>;
@@ -52,7 +52,7 @@ const describe = ({ pid, host }: Partial<ProcessIdentity>, file: string): string
   return `${pid === undefined ? 'an unknown process' : `process ${pid} on ${host}`} (${file})`;
 };
 
-// The file is opened, because that makes a network file system compare its cached attributes with those of the server.
+// Open the file, because a network file system then compares its cached attributes with those of the server.
 const modifiedAt = async (path: string): Promise<number> => {
   const file = await open(path);
   try {
@@ -74,9 +74,9 @@ const hasEnded = async (path: string, state: ProcessState, now: number, watchMs:
   return true;
 };
 
-// Find another running process that has the folder. Removes the lock files of ended processes.
+// Find another running process that uses the folder. Removes the lock files of ended processes.
 const findOther = async (folder: string, own: string, watchMs: number): Promise<string | undefined> => {
-  // The clock of the file system, which may be on another machine.
+  // The time of the file system, which may be on another machine.
   const now = await modifiedAt(join(folder, own));
   for (const name of (await readdir(folder)).filter((found) => NAME.test(found) && found !== own)) {
     const path = join(folder, name);
@@ -110,13 +110,13 @@ export async function lockFolder(folder: string, watchMs: number = WATCH_MS): Pr
       await rename(`${path}.new`, path);
       other = await findOther(folder, own, watchMs);
     } catch (error) {
-      // This process continues to run, and its file would keep the folder locked. On a full disk that file is empty.
+      // This process continues to run, so its file would keep the folder locked. On a full disk, that file is empty.
       await Promise.all([path, `${path}.new`].map((written) => rm(written, { force: true })));
       throw error;
     }
     if (other === undefined) return holdLock(path, text);
     await rm(path, { force: true });
-    // Two processes that started at once may both give up: a random wait separates their next attempts.
+    // Two processes that started at once may both give up. A random wait separates their next attempts.
     await wait(Math.random() * 30 * attempt);
   }
   throw new TokenError(
@@ -125,8 +125,8 @@ export async function lockFolder(folder: string, watchMs: number = WATCH_MS): Pr
   );
 }
 
-// Update the time of a lock file by the clock of the file system, which others compare it with: this process may have another.
-// The content is written over itself, so nobody reads an incomplete file.
+// Update the time of a lock file by the clock of the file system, with which others compare it: the clock of this process may
+// differ. The content is overwritten with itself, so that nobody reads an incomplete file.
 const touch = async (path: string, text: string): Promise<void> => {
   const file = await open(path, 'r+');
   try {

@@ -1,7 +1,7 @@
 /**
  * One SQL dialect, PostgreSQL's, on two engines: PGlite in a folder, PostgreSQL by URL.
  *
- * This file needs no module of Node, so that the operator compiles and runs without it. What opens the engines is `database.ts`.
+ * This file needs no Node module, so the operator compiles and runs without Node. `database.ts` opens the engines.
  */
 
 export { durableTransaction } from './durable-transaction.ts';

@@ -1,13 +1,13 @@
 /**
- * Tells whether the location of a database is a folder or a URL. A location may hold a password, so no message quotes it.
+ * Tells whether the location of a database is a folder or a URL. A location may contain a password, so no message quotes it.
  */
 
 const EXPECTED = 'database: expected a folder or postgres://user:password@host:port/name';
 
 /**
- * Tell the kind of a location.
+ * Return the kind of a location.
  *
- * @throws {RangeError} if it is neither a folder nor a URL of PostgreSQL.
+ * @throws {RangeError} if it is neither a folder nor a PostgreSQL URL.
  */
 export function locationKind(location: string): 'folder' | 'url' {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(location)?.[1]?.toLowerCase();

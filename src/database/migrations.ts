@@ -1,7 +1,8 @@
 /**
- * Creates and updates tables. Each owner of tables has a list of scripts, numbered by their order from 1; each script runs once.
+ * Creates and updates tables. Each owner of tables has a list of scripts, numbered from 1. Each script runs once.
  *
- * Scripts may be appended to a list, never changed. Several processes may start at once: an advisory lock makes them take turns.
+ * Scripts may be appended to a list, but never changed. Several processes may start at once: an advisory lock makes them take
+ * turns.
  */
 
 import { isTokenError, TokenError } from '../token/index.ts';
@@ -17,7 +18,7 @@ export interface Migrations {
 // Key of the advisory lock. The number is arbitrary but must never change.
 const LOCK_KEY = 0x7e55e7a;
 
-// The column `room` holds the name of the owner: existing databases have it.
+// The column `room` holds the name of the owner. It has this name in existing databases.
 const CREATE_TABLE = `CREATE TABLE tessera_migrations (
   room text NOT NULL,
   number integer NOT NULL,
@@ -42,7 +43,7 @@ const assertNotNewer = ({ name, steps }: Migrations, done: number): void => {
 };
 
 /**
- * Check that the tables of one owner, which exist, are up to date. It changes nothing.
+ * Check that the existing tables of one owner are up to date. It changes nothing.
  *
  * @throws {TokenError} `storage_failed` if they are older or newer.
  */
@@ -57,7 +58,7 @@ export async function assertMigrated(database: Database, migrations: Migrations)
     );
 }
 
-// The code of PostgreSQL for a lock that another transaction has kept too long.
+// PostgreSQL's code for a lock that another transaction has held for too long.
 const LOCK_TIMEOUT = '(55P03)';
 
 const runScript = async ({ script }: Queries, { name, steps }: Migrations, number: number): Promise<void> => {
@@ -79,15 +80,15 @@ const runScript = async ({ script }: Queries, { name, steps }: Migrations, numbe
  * Bring the tables of one owner up to date, all or none.
  *
  * @throws {TokenError} `storage_failed` if a newer version of Tessera has already changed them, if another process uses them for
- *   longer than 4 s, or if the user of the database does not own them.
+ *   more than 4 s, or if the database user does not own them.
  * @example await migrate(database, { name: 'mapping', steps: ['CREATE TABLE ...', 'ALTER TABLE ...'] });
  */
 export function migrate(database: Database, migrations: Migrations): Promise<void> {
   const { name, steps } = migrations;
   const run = async (queries: Queries): Promise<void> => {
-    // Held until the end of the transaction. The statements after it see what the process before has committed.
+    // Held until the end of the transaction. The statements after it see everything that the previous process has committed.
     await queries.query('SELECT pg_advisory_xact_lock($1::bigint)::text', [LOCK_KEY]);
-    // A change of a table that waits for a long reader, such as pg_dump, stops all later readers and writers of the table.
+    // A change of a table that waits for a long reader, such as pg_dump, blocks all later readers and writers of the table.
     if (database.kind === 'postgres') await queries.script("SET LOCAL lock_timeout = '4s'");
     // Not CREATE TABLE IF NOT EXISTS: that fails for a user without the right to create tables, even if the table exists.
     const [table] = await queries.query<{ exists: boolean }>(
@@ -101,6 +102,6 @@ export function migrate(database: Database, migrations: Migrations): Promise<voi
       await queries.query('INSERT INTO tessera_migrations (room, number) VALUES ($1, $2)', [name, number]);
     }
   };
-  // A new index over a large table, or another process that migrates, may take longer than any other statement.
+  // Creating an index on a large table, or waiting for another process to migrate, may take longer than any other statement.
   return database.transaction(run, { isUnlimited: true });
 }

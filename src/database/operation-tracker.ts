@@ -1,6 +1,5 @@
 /**
- * Tracks the operations in flight, so that closing can wait for them. The pool of `pg` does not wait for statements that are
- * still queued.
+ * Tracks the operations in flight, so that closing can wait for them. The pool of `pg` does not wait for queued statements.
  */
 
 import { TokenError } from '../token/index.ts';
@@ -8,7 +7,7 @@ import { TokenError } from '../token/index.ts';
 export interface OperationTracker {
   /** Run an operation. Rejects with `closed` after `close`. */
   run<T>(operation: () => Promise<T>): Promise<T>;
-  /** Refuse further operations; resolves when all that have started are done. */
+  /** Reject further operations. Resolves when all that have started are done. */
   close(): Promise<void>;
 }
 

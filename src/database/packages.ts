@@ -1,5 +1,5 @@
 /**
- * Loads the packages of the engines when they are first needed. They are optional dependencies, which the user installs.
+ * Loads the packages of the engines when they are first needed. They are optional dependencies that the user installs.
  */
 
 import { TokenError } from '../token/index.ts';
@@ -9,11 +9,11 @@ export type PGlitePackage = Awaited<ReturnType<typeof loadPGlite>>;
 /** The package `pg`. */
 export type PgPackage = Awaited<ReturnType<typeof loadPg>>;
 
-/** The error for a failed import of an engine's package. */
+/** Convert the error of a failed import of an engine's package. */
 const importError = (error: unknown, location: string, name: string): unknown => {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return error;
-  // The package itself is installed; one of its dependencies is missing.
+  // The package itself is installed, but one of its dependencies is missing.
   if (!message.includes(name)) return error;
   return new TokenError(
     'storage_failed',
@@ -21,7 +21,7 @@ const importError = (error: unknown, location: string, name: string): unknown =>
   );
 };
 
-// esbuild and webpack fail for an import of a package that is not installed, unless it is directly inside a `try`.
+// esbuild and webpack fail on the import of a package that is not installed, unless the import is directly inside a `try`.
 
 /** Load PGlite with its file system for Node. */
 export async function loadPGlite() {
@@ -32,7 +32,7 @@ export async function loadPGlite() {
   }
 }
 
-/** Load `pg`. It is a CommonJS module: its exports may arrive as `default`. */
+/** Load `pg`, a CommonJS module whose exports may arrive as `default`. */
 export async function loadPg() {
   try {
     const module = await import('pg');

@@ -4,7 +4,7 @@
  * | in the folder | content |
  * |---|---|
  * | `pglite/` | the files of PostgreSQL |
- * | `pglite.new/` | the same while they are being created; renamed when complete |
+ * | `pglite.new/` | the same files while they are being created; renamed when complete |
  * | `in-use-*.json` | the process that has the folder open: see `folder-lock.ts` |
  */
 
@@ -25,30 +25,30 @@ import { guardTransaction } from './transaction-guard.ts';
 import type { Database, Queries } from './types.ts';
 
 const PRIVATE_MODE = 0o700;
-// What an error of the file system means for the path of a folder.
+// The meaning of a file-system error for the path of a folder.
 const FOLDER_FAULTS: Readonly<Record<string, string>> = {
   EEXIST: 'it is a file',
   ENOTDIR: 'a part of the path is a file',
-  ENOENT: 'the file system creates no folder there',
+  ENOENT: 'no folder can be created there',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
   ENOSPC: 'no space left on the device',
 };
-// OID of the type in PostgreSQL. By default PGlite parses large values as BigInt.
+// OID of the type in PostgreSQL. PGlite parses large values as BigInt by default.
 const INT8 = 20;
 
 const NO_SPACE = /no space left|quota exceeded/i;
-// Number of the error in WebAssembly.
+// The number of the error in WebAssembly.
 const WASI_ENOSPC = 51;
-// A new database has 40 MB. On a disk that gets full while it is created, PGlite runs in an endless loop.
+// A new database has 40 MB. If the disk becomes full while it is being created, PGlite runs in an endless loop.
 const MIN_FREE_BYTES = 64e6;
 
 const noSpace = (files: string, found: string): TokenError =>
   new TokenError('storage_failed', `database: no space left on the device of ${files}: ${found}`);
 
 const start = async (pglite: PGlitePackage, files: string): Promise<PGlite> => {
-  // Why PostgreSQL ends while it starts: the error that PGlite throws does not say it.
+  // Why PostgreSQL ends while starting. The error that PGlite throws does not say it.
   let fatal: string | undefined;
   const onStderr = (line: string): boolean => {
     fatal ??= /(?:FATAL|PANIC): +(.*)/.exec(line)?.[1];
@@ -68,11 +68,11 @@ const start = async (pglite: PGlitePackage, files: string): Promise<PGlite> => {
   }
 };
 
-// Creating a database takes seconds. An incomplete one would look like a damaged one, so it is created under another name.
+// Creating a database takes seconds. An incomplete one would look damaged, so it is created under another name.
 const create = async (pglite: PGlitePackage, files: string): Promise<void> => {
   const temporary = `${files}.new`;
   await rm(temporary, { recursive: true, force: true });
-  // Some file systems cannot tell, or say 0 blocks.
+  // Some file systems cannot report it, or report 0 blocks.
   const size = await statfs(dirname(files)).catch(() => undefined);
   const freeBytes = size && size.blocks > 0 ? size.bavail * size.bsize : MIN_FREE_BYTES;
   if (freeBytes < MIN_FREE_BYTES)
@@ -90,7 +90,7 @@ const openFiles = async (pglite: PGlitePackage, files: string): Promise<PGlite> 
   return start(pglite, files);
 };
 
-// Not `mkdir` with `recursive`: for a path in /proc, where nothing can be created, that of Node 20 tries forever.
+// Not `mkdir` with `recursive`, which in Node 20 retries forever for a path in /proc, where nothing can be created.
 const createFolder = async (path: string, hasParent = false): Promise<void> => {
   try {
     await mkdir(path, { mode: PRIVATE_MODE });
@@ -143,7 +143,7 @@ const runTransaction = async <T>(engine: PGlite, work: (queries: Queries) => Pro
       }
     });
   } catch (error) {
-    // Errors of `work` are rethrown as they are; the others come from the engine.
+    // Errors of `work` are rethrown unchanged; all others come from the engine.
     throw thrownByWork ? thrownByWork.error : storageError(error, 'a transaction failed');
   }
 };
@@ -156,8 +156,8 @@ export async function openPGlite(folder: string): Promise<Database> {
   const tracker = createOperationTracker();
   const run = <T>(operation: () => Promise<T>): Promise<T> =>
     tracker.run(async () => {
-      // PGlite runs a statement within one turn of the event loop. Without this pause a loop of statements would let no other
-      // request, timer or signal in until it ends.
+      // PGlite runs a statement within one turn of the event loop. Without this pause, a loop of statements would block all other
+      // requests, timers and signals until it ends.
       await nextTurn();
       if (lock.isHeld()) return operation();
       throw new TokenError('storage_failed', `database: another process has taken the folder ${folder}`);
@@ -165,7 +165,7 @@ export async function openPGlite(folder: string): Promise<Database> {
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     await tracker.close();
-    // The engine writes when it closes, which would damage the files of a process that has taken the folder.
+    // The engine writes when it closes, which would damage the files if another process has taken the folder.
     if ((await lock.confirm()) && !hasStopped()) await engine.close().finally(() => lock.release());
     else await lock.release();
   };

@@ -1,17 +1,17 @@
 /// <reference types="node" />
 /**
- * TLS to PostgreSQL: required for a server on another machine, unless the URL or the environment decides otherwise.
+ * TLS to PostgreSQL: required for a server on another machine, unless the URL or the environment specifies otherwise.
  *
- * `pg` itself sends passwords, opt-outs and hashes in plain text to any host.
+ * By default, `pg` sends passwords, opt-outs and hashes in plain text to any host.
  */
 
 import { isLoopback } from '../token/checks.ts';
 import { TokenError } from '../token/errors.ts';
 
-// Parameters of the URL that decide about TLS. With `host` the URL names a socket or another host.
+// URL parameters that specify TLS. The parameter `host` specifies a socket or another host.
 const DECIDED = ['ssl', 'sslmode', 'sslcert', 'sslkey', 'sslrootcert', 'sslnegotiation'];
 
-// `pg` decodes the name too, and so connects to the socket that `%2Frun%2Fpostgresql` names. It refuses a malformed one.
+// `pg` also decodes the name, and so connects to the socket in `%2Frun%2Fpostgresql`. It rejects a malformed name.
 const decoded = (hostname: string): string => {
   try {
     return decodeURIComponent(hostname);
@@ -24,8 +24,8 @@ const hostOf = ({ hostname, searchParams }: URL): string =>
   searchParams.get('host') ?? (decoded(hostname).toLowerCase() || process.env.PGHOST || 'localhost');
 
 /**
- * Return the options of `pg` for TLS. Empty if the database is on this machine, or if `sslmode` or another parameter of the
- * URL, or `PGSSLMODE`, decides.
+ * Return the TLS options of `pg`. They are empty if the database is on this machine, or if `sslmode`, another URL parameter or
+ * `PGSSLMODE` specifies TLS.
  */
 export function tlsOptions(location: string): { readonly ssl?: true } {
   const url = new URL(location);
@@ -37,9 +37,9 @@ export function tlsOptions(location: string): { readonly ssl?: true } {
 
 const REFUSED = /does not support SSL|certificate|altnames|CERT_|SELF_SIGNED/i;
 const REMEDY =
-  'a database on another machine is reached by TLS with a certificate that is checked: add sslrootcert=FILE to its URL for an authority of your own, or sslmode=disable in a network that you trust';
+  'connections to another machine use TLS and verify the certificate: for your own certificate authority, add sslrootcert=FILE to the URL; in a network that you trust, add sslmode=disable';
 
-/** Add the remedy to an error of TLS. */
+/** Add the remedy to a TLS error. */
 export function withTlsRemedy(error: TokenError): TokenError {
   return REFUSED.test(error.message) ? new TokenError('storage_failed', `${error.message}; ${REMEDY}`) : error;
 }

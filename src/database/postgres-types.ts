@@ -1,4 +1,4 @@
-/** The values of `pg`: converts them as `types.ts` says. */
+/** The values of `pg`: converts them as `types.ts` specifies. */
 
 import type { PgPackage } from './packages.ts';
 
@@ -13,7 +13,10 @@ type GetTypeParser = PgTypes['getTypeParser'];
 
 const plainBytes = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** Create what returns the parser of a type: ours where `pg` does not convert as `types.ts` says, its own for all others. */
+/**
+ * Create the function that returns the parser of a type: ours if `pg` does not convert as `types.ts` specifies, otherwise the one
+ * of `pg`.
+ */
 export function createTypeParser(types: PgTypes): GetTypeParser {
   const parserOf = (type: number, format?: 'text') =>
     types.getTypeParser(type as Parameters<GetTypeParser>[0], format) as unknown;

@@ -1,8 +1,8 @@
 /**
  * PostgreSQL by URL, through the connection pool of the `pg` package.
  *
- * Any number of processes may share a database. `pg` reads what the URL leaves out from the usual environment variables:
- * `PGPASSWORD` keeps a password out of command lines.
+ * Any number of processes may share a database. `pg` reads what the URL omits from the usual environment variables: `PGPASSWORD`
+ * keeps a password out of command lines.
  */
 
 import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
@@ -17,21 +17,21 @@ import { guardTransaction } from './transaction-guard.ts';
 import type { Database, DatabaseOptions, Queries, Subscription } from './types.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
-// For owners whose callers wait.
+// For owners whose callers are waiting.
 const LIMITED_CONNECT_TIMEOUT_MS = 5000;
 const MAX_CONNECTIONS = 10;
-// A connection stays with the server that it has reached, also after another one has taken over the name.
+// A connection stays with the server that it has reached, even after another server has taken over the name.
 const MAX_LIFETIME_SECONDS = 60;
-// After this time without traffic, Node probes the server each second, up to ten times. The default of Linux is two hours.
+// After this time without traffic, Node probes the server once a second, up to ten times. The default on Linux is two hours.
 const KEEP_ALIVE_DELAY_MS = 10_000;
 const QUERY_MARGIN_MS = 1000;
 const CLOSE_TIMEOUT_MS = 1000;
 
-// The types of `pg` lack this member.
+// The types of `pg` lack this method.
 const streamOf = (client: Client): { destroy(): void } =>
   (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream;
 
-// Call it when a connection is ended: a server that does not answer would keep the socket open, and the process alive.
+// For a connection that is being ended: a server that does not answer would keep the socket open, and the process alive.
 const destroySoon = (client: Client): void => {
   setTimeout(() => streamOf(client).destroy(), CLOSE_TIMEOUT_MS).unref();
 };
@@ -44,7 +44,7 @@ const connect = async (pool: Pool): Promise<PoolClient> => {
   }
 };
 
-// What the pool and a connection of its own have in common.
+// The common settings of the pool and of a separate connection.
 const connectionConfig = (url: string, { types }: PgPackage, { statementTimeoutMs }: DatabaseOptions) => ({
   connectionString: url,
   ...tlsOptions(url),
@@ -52,7 +52,7 @@ const connectionConfig = (url: string, { types }: PgPackage, { statementTimeoutM
   connectionTimeoutMillis: statementTimeoutMs === undefined ? CONNECT_TIMEOUT_MS : LIMITED_CONNECT_TIMEOUT_MS,
   ...(statementTimeoutMs !== undefined && {
     statement_timeout: statementTimeoutMs,
-    // A machine that fails within a transaction closes no connection: the server would keep the locks until TCP gives up.
+    // A machine that fails within a transaction closes no connection, and the server would keep the locks until TCP gives up.
     idle_in_transaction_session_timeout: statementTimeoutMs,
   }),
   keepAlive: true,
@@ -60,8 +60,8 @@ const connectionConfig = (url: string, { types }: PgPackage, { statementTimeoutM
   types: { getTypeParser: createTypeParser(types) },
 });
 
-// `pg` keeps the connection open if it cannot answer the server's request for a password. It would keep the process alive until
-// the server ends it, a minute later. The pool calls `connect` and `end` with a callback.
+// If `pg` cannot answer the server's request for a password, it leaves the connection open. The connection would keep the process
+// alive until the server ends it a minute later. The pool calls `connect` and `end` with a callback.
 const createClosingClient = (pg: PgPackage) =>
   function ClosingClient(config: ClientConfig): Client {
     const client = new pg.Client(config);
@@ -74,7 +74,7 @@ const createClosingClient = (pg: PgPackage) =>
       try {
         connectClient(end);
       } catch (error) {
-        // An invalid port makes `connect` throw, and the pool would wait forever for its callback.
+        // An invalid port makes `connect` throw, and the pool would wait for its callback forever.
         end(error as Error);
       }
     };
@@ -86,7 +86,7 @@ const createClosingClient = (pg: PgPackage) =>
     return Object.assign(client, { connect: connectOrClose, end: endOrDestroy });
   } as unknown as new () => Client;
 
-// Opens a pool whose first connection has succeeded.
+// Opens a pool and waits for its first connection.
 const openPool = async (url: string, options: DatabaseOptions): Promise<Pool> => {
   const pg = await loadPg();
   const pool = new pg.Pool({
@@ -95,7 +95,7 @@ const openPool = async (url: string, options: DatabaseOptions): Promise<Pool> =>
     max: options.connections ?? MAX_CONNECTIONS,
     maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
   });
-  // The pool replaces an idle connection that breaks. Without a listener the event would end the process.
+  // The pool replaces an idle connection that breaks. Without a listener, the event would end the process.
   pool.on('error', () => {});
   try {
     (await connect(pool)).release();
@@ -110,15 +110,16 @@ const isTimeout = (error: unknown): error is TokenError =>
   isTokenError(error) && error.message.endsWith('Query read timeout');
 
 /**
- * @param timeoutMs  the server ends a statement after this time, ms. A server that does not answer at all is waited for a little longer.
- * @param lostBy     returns why the connection was lost; the error of a later statement does not name the cause.
+ * @param timeoutMs  the server ends a statement after this time, ms. The client waits slightly longer for a server that does not
+ *   answer at all.
+ * @param lostBy     returns why the connection was lost, because the error of a later statement does not say it.
  */
 const queriesOn = (
   target: Pick<Pool | PoolClient | Client, 'query'>,
   timeoutMs: number | undefined,
   lostBy: () => Error | undefined = () => undefined,
 ): Queries => {
-  // `query_timeout` is an option of `pg` that its types lack.
+  // `query_timeout` is an option of `pg` that is missing in its types.
   const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs + QUERY_MARGIN_MS };
   const send = async (text: string, values?: unknown[]) => {
     try {
@@ -138,7 +139,7 @@ const runTransaction = async <T>(
   isUnlimited: boolean,
 ): Promise<T> => {
   const client = await connect(pool);
-  // A connection that breaks between two statements emits this event. Without a listener it would end the process.
+  // A connection that breaks between two statements emits this event. Without a listener, it would end the process.
   let broken: Error | undefined;
   const onError = (error: Error): void => {
     broken ??= error;
@@ -154,7 +155,7 @@ const runTransaction = async <T>(
     await queries.script('COMMIT');
     return result;
   } catch (error) {
-    // Not sent behind a statement that still runs: the connection is discarded, which also rolls back.
+    // Do not queue the rollback behind a statement that is still running: discarding the connection also rolls back.
     if (isTimeout(error)) broken ??= error;
     else
       await queries.script('ROLLBACK').catch((failed: Error) => {
@@ -163,7 +164,7 @@ const runTransaction = async <T>(
     throw error;
   } finally {
     client.off('error', onError);
-    // With an error, the pool discards the connection.
+    // If there is an error, the pool discards the connection.
     client.release(broken);
   }
 };
@@ -196,7 +197,7 @@ const subscribe = async (
   try {
     await client.connect();
     await query(`LISTEN ${channel}`);
-    // Idle connections of the pool do not keep a process alive for long either.
+    // Idle connections in the pool do not keep a process alive for long either.
     (client as unknown as { unref(): void }).unref();
   } catch (error) {
     close();

@@ -1,19 +1,19 @@
 /**
- * Identifies a process, so that another process can find out whether it is still running.
+ * Identifies a process, so that another process can check whether it is still running.
  */
 
 import { readFile, readlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 
-/** A process. Fields that the system does not offer are null (`/proc` exists on Linux alone). */
+/** A process. Fields that the system does not provide are null (`/proc` exists only on Linux). */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Start time in the kernel's clock ticks: distinguishes it from a later process with the same number. */
+  /** Start time in the kernel's clock ticks. It distinguishes the process from a later one with the same number. */
   readonly startedAt: string | null;
   readonly host: string;
-  /** ID of the boot of the machine. */
+  /** ID of the machine's boot. */
   readonly boot: string | null;
-  /** PID namespace of `pid`: each container has its own. */
+  /** PID namespace of `pid`. Each container has its own. */
   readonly pidSpace: string | null;
 }
 
@@ -23,13 +23,13 @@ const orNull = (found: Promise<string>): Promise<string | null> =>
     () => null,
   );
 
-// Fields 3 and 22 of /proc/PID/stat. The name before them is in brackets and may itself hold brackets and spaces.
+// Fields 3 and 22 of /proc/PID/stat. The name before them is in parentheses and may itself contain parentheses and spaces.
 const readStat = async (pid: number): Promise<{ state: string | null; start: string | null }> => {
   const text = await orNull(readFile(`/proc/${pid}/stat`, 'utf8'));
   const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ') ?? [];
   return { state: fields[0] ?? null, start: fields[19] ?? null };
 };
-// The process has ended; its parent has not read its exit code yet.
+// The process has ended, but its parent has not read its exit code yet.
 const ENDED_STATES = ['Z', 'X'];
 
 /** Identify this process. */
@@ -45,7 +45,7 @@ export async function currentProcess(): Promise<ProcessIdentity> {
 
 const exists = (pid: number): boolean => {
   try {
-    // Signal 0 sends nothing; it only checks that the process exists.
+    // Signal 0 sends nothing. It only checks that the process exists.
     process.kill(pid, 0);
     return true;
   } catch (error) {
@@ -54,15 +54,15 @@ const exists = (pid: number): boolean => {
 };
 
 /**
- * What is known about a process.
+ * The state of a process.
  *
  * - `unknown`: it cannot be checked, because it ran on another machine or in another container, or because the system does not
- *   tell when a process started, so its number may belong to a later one.
- * - `rebooted`: the machine has been rebooted since, or it is another one with the same name.
+ *   report when a process started, so that its number may belong to a later one.
+ * - `rebooted`: the machine has been rebooted since, or it is a different one with the same name.
  */
 export type ProcessState = 'running' | 'ended' | 'rebooted' | 'unknown';
 
-/** Find out about a process. `owner` is the result of {@link currentProcess} in it. */
+/** Determine the state of a process. `owner` is the result of {@link currentProcess} in that process. */
 export async function stateOf(owner: Partial<ProcessIdentity>): Promise<ProcessState> {
   const { pid, startedAt, host, boot, pidSpace } = owner;
   const self = await currentProcess();

@@ -1,12 +1,12 @@
 /**
- * Queries over an engine, or over one of its transactions. Both engines have the same two methods under different names.
+ * Queries on an engine, or on one of its transactions. Both engines have the same two methods, under different names.
  */
 
 import { parameterOf } from './array-parameter.ts';
 import { storageError } from './engine-errors.ts';
 import type { Queries, Row, Value } from './types.ts';
 
-/** What runs statements: of an engine, a connection or a transaction. */
+/** Runs statements: an engine, a connection or a transaction. */
 export interface Executor {
   query(sql: string, params: unknown[]): Promise<{ readonly rows: unknown[] }>;
   /** Run several statements without parameters. */

@@ -1,5 +1,5 @@
 /**
- * The interface of a database, for both engines. It knows nothing of either engine.
+ * The interface of a database, for both engines. This file knows neither engine.
  *
  * The dialect is PostgreSQL's. Both engines accept and return the same values:
  *
@@ -28,7 +28,7 @@ export interface Queries {
    * Run one statement and return its rows. A single statement is its own transaction.
    *
    * @param sql     one statement, with `$1`, `$2` for the parameters.
-   * @throws {TokenError} `storage_failed`; `closed` after `close`. The message holds no parameter, row or password.
+   * @throws {TokenError} `storage_failed`; `closed` after `close`. The message contains no parameter, row or password.
    * @example
    * const [found] = await database.query<{ since: number }>('SELECT since FROM opt_outs WHERE owner = $1', [owner]);
    */
@@ -43,9 +43,9 @@ export interface Database extends Queries {
   /**
    * Run a transaction (read committed). If `work` throws, everything is rolled back and the error is rethrown.
    *
-   * `work` must use only the `queries` it is given: the database itself may wait for this transaction to end.
+   * `work` must use only the `queries` that it receives: the database itself may wait for this transaction to end.
    *
-   * @param options  `isUnlimited`: no limit of time for its statements. Default: false.
+   * @param options  `isUnlimited`: its statements have no time limit. Default: false.
    * @example
    * await database.transaction(async ({ query }) => {
    *   await query('UPDATE accounts SET balance = balance - $1 WHERE id = 1', [amount]);
@@ -54,8 +54,8 @@ export interface Database extends Queries {
    */
   transaction<T>(work: (queries: Queries) => Promise<T>, options?: { readonly isUnlimited?: boolean }): Promise<T>;
   /**
-   * Open a connection of its own that follows a channel of LISTEN and NOTIFY. Only a database that several processes share
-   * has it. Its owner closes it: `close` of the database does not.
+   * Open a separate connection that listens on a channel (LISTEN and NOTIFY). Only a database that several processes share has
+   * this method. The caller must close the connection: `close` of the database does not.
    *
    * @param channel         an identifier in lower case, without quotes.
    * @param onNotification  called for each notification.
@@ -67,23 +67,23 @@ export interface Database extends Queries {
   close(): Promise<void>;
 }
 
-/** A connection that follows a channel. */
+/** A connection that listens on a channel. */
 export interface Subscription {
   /** Run a statement on this connection, as {@link Queries.query}. Rejects once the connection is broken. */
   readonly query: Queries['query'];
-  /** Aborted when the connection has ended, for whatever reason. */
+  /** Aborted when the connection has ended, for any reason. */
   readonly ended: AbortSignal;
-  /** Disconnect, also from a server that does not answer. May be called more than once. */
+  /** Disconnect, even from a server that does not answer. May be called more than once. */
   close(): void;
 }
 
 /** Options of `openDatabase`. */
 export interface DatabaseOptions {
-  /** Highest number of connections, for PostgreSQL alone. Default 10. */
+  /** Maximum number of connections, only for PostgreSQL. Default 10. */
   readonly connections?: number | undefined;
   /**
-   * Longest time of one statement, ms, for PostgreSQL alone. With it, a connection is waited for 5 s, else 10 s. Default: no
-   * limit.
+   * Time limit of one statement, ms, only for PostgreSQL. If it is set, a connection is awaited for 5 s, otherwise 10 s. Default:
+   * no limit.
    */
   readonly statementTimeoutMs?: number | undefined;
 }

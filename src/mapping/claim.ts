@@ -13,13 +13,15 @@ import { indexedTransaction } from './tables.ts';
 
 export interface Claim {
   /**
-   * - `transaction`: the rows that a step has locked stay locked, and stay where they are, until the claim ends.
-   * - `memory`: no other job requests or inserts the keys that {@link take} has returned.
+   * The engine decides what a claim guarantees until it ends.
+   *
+   * - `postgres`: the rows that a step has locked stay locked, and stay where they are.
+   * - `pglite`: no other job requests or inserts the keys that {@link take} has returned.
    */
-  readonly kind: 'transaction' | 'memory';
+  readonly kind: Database['kind'];
   /** How a step locks the rows that it selects from `m`, and skips those of others: SQL, empty for a claim in memory. */
   readonly lockRows: string;
-  /** Number of keys that other claims have in memory, before this one takes any. */
+  /** Number of keys that other claims have in memory. */
   readonly takenElsewhere: number;
   /** Run one step: a transaction of its own, or a part of the claim's. */
   step<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
@@ -35,7 +37,7 @@ export async function withClaim<T>(database: Database, work: (claim: Claim) => P
   if (database.kind === 'postgres')
     return indexedTransaction(database, (queries) =>
       work({
-        kind: 'transaction',
+        kind: 'postgres',
         lockRows: 'FOR UPDATE OF m SKIP LOCKED',
         takenElsewhere: 0,
         step: (statements) => statements(queries),
@@ -47,10 +49,10 @@ export async function withClaim<T>(database: Database, work: (claim: Claim) => P
   const own: string[] = [];
   try {
     return await work({
-      kind: 'memory',
+      kind: 'pglite',
       lockRows: '',
       get takenElsewhere() {
-        return taken.size;
+        return taken.size - own.length;
       },
       step: (statements) => indexedTransaction(database, statements),
       take: (keys, max = Number.POSITIVE_INFINITY) => {

@@ -2,8 +2,7 @@
  * Maps the due rows: workers claim them, request their mappings and write the answers.
  */
 
-import { withClaim } from './claim.ts';
-import { countDueRows, type DueSelection, isDueRowLeft, lockDueRows } from './due-rows.ts';
+import { claimDueRows, countDueRows, type DueSelection, isDueRowLeft } from './due-rows.ts';
 import {
   BATCH_SIZE,
   type JobContext,
@@ -11,22 +10,35 @@ import {
   LOCK_POLL_MS,
   type RunningJob,
   requestAndWrite,
+  runClaim,
   runJob,
   runWorkers,
 } from './job.ts';
 import { indexedTransaction } from './tables.ts';
 import type { Summary } from './types.ts';
 
-/** Map one batch of due rows. Returns whether it had any. */
-const mapBatch = async (running: RunningJob, selection: DueSelection): Promise<boolean> => {
-  const { context, report, stop } = running;
-  const rows = await withClaim(context.database, async (claim) => {
-    const locked = await claim.step((queries) => lockDueRows(queries, claim, selection, BATCH_SIZE));
-    if (locked.length === 0 || stop.isStopped) return [];
-    return requestAndWrite(running, claim, { rows: locked, keys: [] });
+/** The due rows that the workers of a job have not claimed yet. */
+interface Unclaimed {
+  readonly selection: DueSelection;
+  /** A worker has found less than a batch: the others need not look. */
+  isEmpty: boolean;
+}
+
+/** Map one batch of due rows. */
+const mapBatch = async (running: RunningJob, unclaimed: Unclaimed): Promise<void> => {
+  const { report, stop } = running;
+  const rows = await runClaim(running, async (claim) => {
+    const claimed = await claim.step(async (queries) => {
+      if (unclaimed.isEmpty) return [];
+      const found = await claimDueRows(queries, claim, unclaimed.selection, BATCH_SIZE);
+      // Within the step: on PGlite the next worker's step begins when this one ends.
+      unclaimed.isEmpty ||= found.length < BATCH_SIZE;
+      return found;
+    });
+    if (claimed.length === 0 || stop.isStopped) return [];
+    return requestAndWrite(running, claim, { rows: claimed, missing: [] });
   });
-  await report.addBatch({ read: 0, kept: 0, rows });
-  return rows.length > 0;
+  await report.addBatch({ read: 0, kept: 0, rows: rows ?? [] });
 };
 
 /** Map all due rows, also those that another job has claimed and left as they were. */
@@ -36,13 +48,12 @@ export function mapDueRows(context: JobContext, selection: DueSelection, options
     const { report, stop } = running;
     if (options.onProgress)
       report.setTotal(await indexedTransaction(database, (queries) => countDueRows(queries, selection)));
-    const runWorker = async (): Promise<void> => {
-      let hasRows = true;
-      while (hasRows && !stop.isStopped) hasRows = await mapBatch(running, selection);
-    };
     const isRowLeft = () => indexedTransaction(database, (queries) => isDueRowLeft(queries, selection));
     for (;;) {
-      await runWorkers(running, runWorker);
+      const unclaimed = { selection, isEmpty: false };
+      await runWorkers(running, async () => {
+        while (!unclaimed.isEmpty && !stop.isStopped) await mapBatch(running, unclaimed);
+      });
       if (stop.isStopped || !(await isRowLeft())) return;
       // Not a statement that waits for the lock: it could not be cancelled.
       await stop.pause(LOCK_POLL_MS);

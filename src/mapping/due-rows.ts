@@ -1,5 +1,5 @@
 /**
- * The rows of a due run: locks and counts them.
+ * The rows of a due run: claims and counts them.
  *
  * A claim skips the rows of others, so that several workers, also of several processes, share a run.
  *
@@ -8,7 +8,7 @@
 
 import type { Queries } from '../database/index.ts';
 import type { Claim } from './claim.ts';
-import type { LockedRow } from './write-answers.ts';
+import type { ClaimedRow } from './write-answers.ts';
 
 /** What is due: the rows whose time has come at `until` (epoch ms, the service's time), for the version that requests them. */
 export interface DueSelection {
@@ -23,7 +23,7 @@ interface Condition {
   readonly params: readonly number[];
 }
 
-// They exclude each other. Each is used when no row fits those before it.
+// They exclude each other.
 const conditionsOf = ({ until, version }: DueSelection): readonly Condition[] => {
   const due: Condition = { sql: 'due_at > 0 AND due_at <= $1', column: 'due_at', params: [until()] };
   if (version === 2) return [due];
@@ -31,24 +31,25 @@ const conditionsOf = ({ until, version }: DueSelection): readonly Condition[] =>
   return [due, { sql: 'bucket_id IS NOT NULL AND due_at IS NULL', column: 'bucket_id', params: [] }];
 };
 
-/** Lock up to `max` due rows that no other claim has. */
-export async function lockDueRows(
+/** Claim `max` due rows that no other claim has; fewer if there are no more. */
+export async function claimDueRows(
   queries: Queries,
   claim: Claim,
   selection: DueSelection,
   max: number,
-): Promise<readonly LockedRow[]> {
-  const limit = max + claim.takenElsewhere;
+): Promise<readonly ClaimedRow[]> {
+  const claimed: ClaimedRow[] = [];
   for (const { sql, column, params } of conditionsOf(selection)) {
-    const rows = await queries.query<LockedRow>(
-      `SELECT type, hash, ctid AS location FROM tessera_mappings m WHERE ${sql} ORDER BY ${column} LIMIT ${limit}
-        ${claim.lockRows}`,
+    const left = max - claimed.length;
+    if (left === 0) break;
+    const found = await queries.query<ClaimedRow>(
+      `SELECT type, hash, ctid AS location FROM tessera_mappings m WHERE ${sql} ORDER BY ${column}
+        LIMIT ${left + claim.takenElsewhere} ${claim.lockRows}`,
       params,
     );
-    const taken = claim.take(rows, max);
-    if (taken.length > 0) return taken;
+    claimed.push(...claim.take(found, left));
   }
-  return [];
+  return claimed;
 }
 
 /**

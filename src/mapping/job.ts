@@ -6,7 +6,8 @@
  */
 
 import type { Database, Queries } from '../database/index.ts';
-import type { Claim } from './claim.ts';
+import { type Claim, withClaim } from './claim.ts';
+import type { ClaimSlots } from './claim-slots.ts';
 import { createJobReport, type JobReport } from './job-report.ts';
 import { createStop, type Stop } from './job-stop.ts';
 import type { Key } from './key.ts';
@@ -14,7 +15,7 @@ import type { AnsweredRow, RequestMappings } from './mapping-request.ts';
 import { keepCheckedFrom } from './rotated-buckets.ts';
 import { countRewritten } from './stored-rows.ts';
 import type { DueOptions, Summary } from './types.ts';
-import { insertRows, type LockedRow, updateRows } from './write-answers.ts';
+import { type ClaimedRow, insertRows, updateRows } from './write-answers.ts';
 
 /** Number of keys in one request and one statement. */
 export const BATCH_SIZE = 5_000;
@@ -26,8 +27,10 @@ export const LOCK_POLL_MS = 1_000;
 export interface JobContext {
   readonly database: Database;
   readonly requestMappings: RequestMappings;
-  /** Number of batches in flight. */
+  /** Number of batches of a job in flight. */
   readonly workers: number;
+  /** Limits the batches of all jobs. */
+  readonly slots: ClaimSlots;
 }
 
 /** The options of a job. There is always a signal. */
@@ -46,9 +49,27 @@ export interface RunningJob {
 /** What a batch asks the service for. */
 export interface Requested {
   /** Stored rows, claimed. */
-  readonly rows: readonly LockedRow[];
+  readonly rows: readonly ClaimedRow[];
   /** Keys that are not stored, in the order of the primary key. */
-  readonly keys: readonly Key[];
+  readonly missing: readonly Key[];
+}
+
+/** Run `work` with a claim, once the store has a slot for it. Undefined if the job has to stop before. */
+export async function runClaim<T>(
+  { context: { database, slots }, stop }: RunningJob,
+  work: (claim: Claim) => Promise<T>,
+): Promise<T | undefined> {
+  const slot = slots.take();
+  const release = await stop.orStopped(slot);
+  if (!release) {
+    slot.then((releaseUnused) => releaseUnused());
+    return undefined;
+  }
+  try {
+    return await withClaim(database, work);
+  } finally {
+    release();
+  }
 }
 
 /**
@@ -59,22 +80,22 @@ export interface Requested {
 export async function requestAndWrite(
   { context, signal, stop }: RunningJob,
   claim: Claim,
-  { rows: locked, keys }: Requested,
+  { rows: claimed, missing }: Requested,
 ): Promise<readonly AnsweredRow[]> {
-  const { rows, latestAt, failure } = await context.requestMappings([...locked, ...keys], signal);
+  const { rows, latestAt, failure } = await context.requestMappings([...claimed, ...missing], signal);
   // Here and below, before the claim ends: a worker that gets the same rows then does not request them again.
   if (failure) stop.fail(failure.error);
   if (rows.length === 0) return rows;
-  const updated = rows.slice(0, locked.length);
-  const inserted = rows.slice(locked.length);
+  const updated = rows.slice(0, claimed.length);
+  const inserted = rows.slice(claimed.length);
   // A loop: Math.min(...values) fails for many thousand values.
   let oldest = Number.POSITIVE_INFINITY;
   for (const { bucketId, answeredAt } of rows) if (bucketId !== null) oldest = Math.min(oldest, answeredAt);
   const write = async (queries: Queries): Promise<void> => {
-    if (updated.length > 0) await updateRows(queries, claim, locked, updated, latestAt);
+    if (updated.length > 0) await updateRows(queries, claim, claimed, updated, latestAt);
     if (inserted.length > 0) await insertRows(queries, claim, inserted, latestAt);
-    // Here and not at the end of the job, which may fail or be killed. On PostgreSQL the workers would wait for each other.
-    if (context.database.kind === 'pglite' && updated.length > 0) await countRewritten(queries, updated.length);
+    // Here and not at the end of the job, which may fail or be killed.
+    await countRewritten(queries, claim, updated.length);
     if (oldest < Number.POSITIVE_INFINITY) await keepCheckedFrom(queries, oldest);
   };
   try {

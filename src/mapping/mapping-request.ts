@@ -5,6 +5,7 @@
  */
 
 import type { MapResult, MapResultV2 } from '../server/index.ts';
+import { expectedGot } from '../token/errors.ts';
 import { diiOf, type Key } from './key.ts';
 import type { ServiceClock } from './service-clock.ts';
 import type { MappingClient, MappingState } from './types.ts';
@@ -71,6 +72,9 @@ const rowOf = (key: Key, result: MapResult | MapResultV2, now: number): Answered
   };
 };
 
+const wrongCount = (expected: number, got: number | string): TypeError =>
+  new TypeError(expectedGot('client', `a result for each of ${expected} DII`, got));
+
 /** Create the function that requests mappings through `client`. `clock` learns the service's time from the answers. */
 export function createMappingRequest(client: MappingClient, version: 2 | 3, clock: ServiceClock): RequestMappings {
   return async (keys, signal) => {
@@ -82,8 +86,13 @@ export function createMappingRequest(client: MappingClient, version: 2 | 3, cloc
         const [first] = batch;
         if (first?.answeredAt !== undefined) clock.observe(first.answeredAt);
         const now = clock.now();
-        for (const result of batch) rows.push(rowOf(keys[rows.length]!, result, now));
+        for (const result of batch) {
+          const key = keys[rows.length];
+          if (!key) throw wrongCount(keys.length, 'more');
+          rows.push(rowOf(key, result, now));
+        }
       }
+      if (rows.length < keys.length) throw wrongCount(keys.length, rows.length);
       return { rows, latestAt: clock.latestAt };
     } catch (error) {
       return { rows, latestAt: clock.latestAt, failure: { error } };

@@ -10,6 +10,7 @@ import { createOperationTracker, type Database, migrate, type OperationTracker }
 import { checkSource } from '../server/checks.ts';
 import type { Dii, Source } from '../server/index.ts';
 import { TokenError } from '../token/index.ts';
+import { createClaimSlots } from './claim-slots.ts';
 import { mapDueRows } from './due-job.ts';
 import type { JobContext } from './job.ts';
 import { keyOf } from './key.ts';
@@ -24,7 +25,7 @@ import { TABLES } from './tables.ts';
 import type { DueOptions, MapOptions, Mappings, MappingsOptions, Summary } from './types.ts';
 
 const openTables = async ({ database: given, workers }: MappingSettings): Promise<Database> => {
-  // One connection for each worker, one for other calls during a job.
+  // One connection for each claim, one for other calls during a job.
   const database = typeof given === 'string' ? await openDatabase(given, { connections: workers + 1 }) : given;
   try {
     await migrate(database, TABLES);
@@ -38,7 +39,8 @@ const openTables = async ({ database: given, workers }: MappingSettings): Promis
 // The jobs of a store, without their tracking. Each first marks the mappings whose salt bucket has rotated.
 const createJobs = (database: Database, settings: MappingSettings, clock: ServiceClock) => {
   const { client, version, bucketMarginMs: marginMs, workers } = settings;
-  const context: JobContext = { database, requestMappings: createMappingRequest(client, version, clock), workers };
+  const requestMappings = createMappingRequest(client, version, clock);
+  const context: JobContext = { database, requestMappings, workers, slots: createClaimSlots(workers) };
 
   const checkBuckets = async (signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted();

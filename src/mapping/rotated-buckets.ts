@@ -10,6 +10,7 @@ import type { Database, Queries } from '../database/index.ts';
 import type { RotatedBucket } from '../server/index.ts';
 import type { Key } from './key.ts';
 import type { ServiceClock } from './service-clock.ts';
+import { countRewritten } from './stored-rows.ts';
 import { indexedTransaction, ROTATED } from './tables.ts';
 import type { MappingClient } from './types.ts';
 
@@ -55,7 +56,7 @@ export async function keepCheckedFrom(queries: Queries, answeredAt: number): Pro
 }
 
 /** Mark the rows of the buckets (by ID) that were answered before the time of their bucket. */
-const markRows = async (queries: Queries, buckets: ReadonlyMap<string, number>): Promise<void> => {
+const markRows = async (queries: Queries, database: Database, buckets: ReadonlyMap<string, number>): Promise<void> => {
   const found = await queries.query<Key & { bucket: string; at: number }>(
     `SELECT type, hash, bucket_id AS bucket, answered_at AS at FROM tessera_mappings
       WHERE bucket_id = ANY($1::text[]) AND due_at IS NULL`,
@@ -74,6 +75,7 @@ const markRows = async (queries: Queries, buckets: ReadonlyMap<string, number>):
     UPDATE tessera_mappings m SET due_at = ${ROTATED} FROM found WHERE m.type = found.type AND m.hash = found.hash`,
     [due.map(({ type }) => type), due.map(({ hash }) => hash), due.map(({ at }) => at)],
   );
+  await countRewritten(queries, database, due.length);
 };
 
 /**
@@ -93,7 +95,7 @@ export async function markRotatedBuckets({ database, client, clock, marginMs, si
     const slice = new Map(
       buckets.slice(start, start + SLICE_SIZE).map((bucket) => [bucket.bucketId, answeredBefore(bucket)]),
     );
-    await indexedTransaction(database, (queries) => markRows(queries, slice));
+    await indexedTransaction(database, (queries) => markRows(queries, database, slice));
   }
   // The condition fails if a slow worker has moved the time back in the meantime.
   await database.query('UPDATE tessera_mapping_buckets SET looked_until = $2 WHERE looked_until = $1', [

@@ -7,13 +7,13 @@
 
 import type { Dii, Source } from '../server/index.ts';
 import { type BatchQueue, createBatchQueue } from './batch-queue.ts';
-import { withClaim } from './claim.ts';
 import {
   BATCH_SIZE,
   type JobContext,
   type JobOptions,
   type RunningJob,
   requestAndWrite,
+  runClaim,
   runJob,
   runWorkers,
 } from './job.ts';
@@ -38,14 +38,18 @@ interface MappedKeys {
   readonly claimedElsewhere: readonly Key[];
 }
 
-/** Map the keys of a batch. */
-const mapKeys = (running: RunningJob, keys: readonly Key[], condition: RemapCondition): Promise<MappedKeys> =>
-  withClaim(running.context.database, async (claim) => {
+/** Map the keys of a batch. Undefined if the job has to stop before it begins. */
+const mapKeys = (
+  running: RunningJob,
+  keys: readonly Key[],
+  condition: RemapCondition,
+): Promise<MappedKeys | undefined> =>
+  runClaim(running, async (claim) => {
     const needed = await claim.step((queries) => claimNeeded(queries, claim, keys, condition));
-    const { rows: locked, missing, claimedElsewhere } = needed;
-    const requested = locked.length + missing.length;
+    const { claimedElsewhere } = needed;
+    const requested = needed.rows.length + needed.missing.length;
     if (requested === 0 || running.stop.isStopped) return { rows: [], requested, claimedElsewhere };
-    const rows = await requestAndWrite(running, claim, { rows: locked, keys: missing });
+    const rows = await requestAndWrite(running, claim, needed);
     return { rows, requested, claimedElsewhere };
   });
 
@@ -54,7 +58,9 @@ const mapBatch = async (running: RunningJob, source: JobSource, batch: Batch, qu
   const { report, stop } = running;
   const { read, keys } = batch;
   if (keys.length === 0) return report.addBatch({ read, kept: 0, rows: [] });
-  const { rows, requested, claimedElsewhere } = await mapKeys(running, inKeyOrder(keys), source.remapCondition());
+  const mapped = await mapKeys(running, inKeyOrder(keys), source.remapCondition());
+  if (!mapped) return;
+  const { rows, requested, claimedElsewhere } = mapped;
   if (stop.isStopped && rows.length === 0) return;
   const aside = claimedElsewhere.length;
   if (aside > 0) queue.putAside({ read: aside, keys: claimedElsewhere });

@@ -10,7 +10,7 @@
 import type { Queries } from '../database/index.ts';
 import type { Claim } from './claim.ts';
 import { type Key, textOf } from './key.ts';
-import type { LockedRow } from './write-answers.ts';
+import type { ClaimedRow } from './write-answers.ts';
 
 /** When `map` requests a stored row again whose DII is in its source. */
 export interface RemapCondition {
@@ -28,8 +28,8 @@ export function inKeyOrder(keys: readonly Key[]): Key[] {
 }
 
 /**
- * Lock a batch until the end of the transaction, so that processes with the same source do not request it twice. The lock is
- * named by the first key; another batch with the same first key merely has to wait.
+ * Lock a batch until the end of the transaction, so that processes with the same source do not request it twice. The first key
+ * identifies the lock; another batch with the same first key merely has to wait.
  *
  * @param keys  at least one, in key order.
  * @returns false if another transaction holds the lock.
@@ -47,7 +47,7 @@ export interface Needed {
   /** Claimed keys that are not stored, in key order. */
   readonly missing: readonly Key[];
   /** Claimed rows. */
-  readonly rows: readonly LockedRow[];
+  readonly rows: readonly ClaimedRow[];
   /** Keys that another job has claimed: try them again later. */
   readonly claimedElsewhere: readonly Key[];
 }
@@ -65,7 +65,8 @@ export async function claimNeeded(
   keys: readonly Key[],
   { dueAt, answeredBefore, version }: RemapCondition,
 ): Promise<Needed> {
-  if (!(await lockBatch(queries, keys))) return { missing: [], rows: [], claimedElsewhere: keys };
+  if (claim.kind === 'postgres' && !(await lockBatch(queries, keys)))
+    return { missing: [], rows: [], claimedElsewhere: keys };
   const paramsOf = (some: readonly Key[]) => [some.map(({ hash }) => hash), dueAt, answeredBefore, version === 3];
   const stored = await queries.query<Key & { isNeeded: boolean }>(
     `SELECT m.type, m.hash, ${IS_NEEDED} IS TRUE AS "isNeeded" ${GIVEN}`,
@@ -78,7 +79,7 @@ export async function claimNeeded(
   const locked =
     stale.length === 0
       ? []
-      : await queries.query<LockedRow>(
+      : await queries.query<ClaimedRow>(
           `SELECT m.type, m.hash, m.ctid AS location ${GIVEN} AND ${IS_NEEDED} ${claim.lockRows}`,
           paramsOf(stale),
         );

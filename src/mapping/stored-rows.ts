@@ -3,7 +3,7 @@
  */
 
 import type { Database, Queries } from '../database/index.ts';
-import { withClaim } from './claim.ts';
+import { type Claim, withClaim } from './claim.ts';
 import type { Key } from './key.ts';
 import { indexedTransaction } from './tables.ts';
 import type { Counts, Mapping, MappingState } from './types.ts';
@@ -71,10 +71,12 @@ export async function counts(database: Database, dueAt: number, version: 2 | 3):
 }
 
 /**
- * Remove the raw IDs of opted-out users, unless a row holds another raw ID by now than the one that was checked.
+ * Remove the raw IDs of opted-out users. A row that holds another raw ID by now than the one that was checked is included if the
+ * service returned that raw ID before it reported the opt-out.
  *
  * It does not wait for rows that a job has claimed: a statement that waits for a lock cannot be cancelled.
  *
+ * @param answeredAt  when the service reported the opt-outs, by its clock, epoch ms.
  * @returns the number of rows changed, and of rows that are claimed: try those again later.
  */
 export function removeOptedOut(
@@ -86,24 +88,28 @@ export function removeOptedOut(
     claim.step(async (queries) => {
       const free = claim.take(mappings);
       const { selected, removed } = await removeRawIds(queries, free, answeredAt);
+      await countRewritten(queries, claim, removed);
       return { removed, locked: mappings.length - free.length + selected - removed };
     }),
   );
 }
+
+// A due run may store the user's next raw ID between the read of the page and the answer.
+const IS_SUPERSEDED = "m.state = 'mapped' AND (m.raw_id = o.raw_id OR m.answered_at < $4)";
 
 const removeRawIds = async (
   queries: Queries,
   mappings: readonly Mapping[],
   answeredAt: number,
 ): Promise<{ readonly selected: number; readonly removed: number }> => {
-  // The raw ID is compared again for `found`: it may have changed before the row was locked.
+  // The condition is repeated: a row may have changed before it was locked.
   const [result] = await queries.query<{ selected: number; removed: number }>(
     `WITH selected AS MATERIALIZED (
-      SELECT m.type, m.hash, m.raw_id FROM unnest($1::text[], $2::text[], $3::text[]) AS o (type, hash, raw_id)
-        JOIN tessera_mappings m ON m.type = o.type AND m.hash = o.hash AND m.raw_id = o.raw_id
+      SELECT o.* FROM unnest($1::text[], $2::text[], $3::text[]) AS o (type, hash, raw_id)
+        JOIN tessera_mappings m ON m.type = o.type AND m.hash = o.hash WHERE ${IS_SUPERSEDED}
     ), found AS (
-      SELECT m.type, m.hash FROM selected s
-        JOIN tessera_mappings m ON m.type = s.type AND m.hash = s.hash AND m.raw_id = s.raw_id
+      SELECT m.type, m.hash FROM selected o
+        JOIN tessera_mappings m ON m.type = o.type AND m.hash = o.hash WHERE ${IS_SUPERSEDED}
         FOR UPDATE OF m SKIP LOCKED
     ), removed AS (
       UPDATE tessera_mappings m SET state = 'optedOut', raw_id = NULL, previous_raw_id = NULL, remap_at = NULL,
@@ -146,8 +152,16 @@ const MIN_REWRITTEN = 1_000;
 /** Size of a row: it gives the number of rows before the first VACUUM, which PGlite does not know. */
 const ROW_BYTES = 256;
 
-/** Count rows that a transaction has rewritten, for {@link vacuumIfNeeded}. */
-export async function countRewritten(queries: Queries, rewritten: number): Promise<void> {
+/**
+ * Count rows that a transaction has rewritten, for {@link vacuumIfNeeded}. Does nothing on PostgreSQL, where the workers would wait
+ * for each other.
+ */
+export async function countRewritten(
+  queries: Queries,
+  { kind }: Pick<Claim, 'kind'>,
+  rewritten: number,
+): Promise<void> {
+  if (kind === 'postgres' || rewritten === 0) return;
   await queries.query('UPDATE tessera_mapping_upkeep SET rewritten = rewritten + $1', [rewritten]);
 }
 

@@ -8,7 +8,7 @@ import type { Key } from './key.ts';
 import type { AnsweredRow } from './mapping-request.ts';
 
 /** A stored row of a claim. */
-export interface LockedRow extends Key {
+export interface ClaimedRow extends Key {
   /** Where the row was stored when it was read (`ctid`): it is found there without the index. */
   readonly location: string;
 }
@@ -47,32 +47,39 @@ const paramsOf = (places: readonly string[], answers: readonly AnsweredRow[], la
   return [places, ...columns, latestAt + 1];
 };
 
+const assignmentsFrom = (table: 'a' | 'excluded'): string =>
+  NAMES.filter((name) => name !== 'type')
+    .map((name) => `${name} = ${table}.${name}`)
+    .join(', ');
+
+const REPLACE_OLDER = `ON CONFLICT (hash, type) DO UPDATE SET ${assignmentsFrom('excluded')},
+  due_at = excluded.due_at WHERE m.answered_at < excluded.answered_at`;
+
 /**
  * Write the answers to claimed rows. One that has been deleted in the meantime stays deleted.
  *
- * @param answers   at least one; `answers[i]` is the answer for `locked[i]`.
+ * @param answers   at least one; `answers[i]` is the answer for `claimed[i]`.
  * @param latestAt  the latest time of an answer so far, by the service's clock, epoch ms.
  */
 export async function updateRows(
   queries: Queries,
   { kind }: Claim,
-  locked: readonly LockedRow[],
+  claimed: readonly ClaimedRow[],
   answers: readonly AnsweredRow[],
   latestAt: number,
 ): Promise<void> {
-  const isPlaced = kind === 'transaction';
-  const places = answers.map(({ hash }, i) => (isPlaced ? locked[i]!.location : hash));
+  const isPlaced = kind === 'postgres';
+  const places = answers.map(({ hash }, i) => (isPlaced ? claimed[i]!.location : hash));
   await queries.query(
-    `UPDATE tessera_mappings AS m SET state = a.state, raw_id = a.raw_id, previous_raw_id = a.previous_raw_id,
-        remap_at = a.remap_at, bucket_id = a.bucket_id, answered_at = a.answered_at, due_at = ${DUE_AT}
+    `UPDATE tessera_mappings AS m SET ${assignmentsFrom('a')}, due_at = ${DUE_AT}
       FROM ${ANSWERS} WHERE ${isPlaced ? 'm.ctid = a.place::tid' : 'm.hash = a.place AND m.type = a.type'}`,
     paramsOf(places, answers, latestAt),
   );
 }
 
 /**
- * Insert the answers as new rows. On PostgreSQL, one that another process has inserted in the meantime stays: its answer is as
- * recent. PGlite would spend a third of the insert on the search for such rows; there the claim rules them out.
+ * Insert the answers as new rows. On PostgreSQL another process may have inserted the same keys in the meantime: the later answer
+ * of the service counts. PGlite would spend a third of the insert on the search for such rows; there the claim rules them out.
  *
  * @param answers   at least one, in the order of the primary key. Inserted in the same order everywhere, so that two transactions
  *   that insert the same keys cannot deadlock.
@@ -85,9 +92,9 @@ export async function insertRows(
   latestAt: number,
 ): Promise<void> {
   await queries.query(
-    `INSERT INTO tessera_mappings (hash, ${NAMES.join(', ')}, due_at)
+    `INSERT INTO tessera_mappings AS m (hash, ${NAMES.join(', ')}, due_at)
       SELECT a.place, ${NAMES.map((name) => `a.${name}`).join(', ')}, ${DUE_AT} FROM ${ANSWERS}
-      ${kind === 'transaction' ? 'ON CONFLICT DO NOTHING' : ''}`,
+      ${kind === 'postgres' ? REPLACE_OLDER : ''}`,
     paramsOf(
       answers.map(({ hash }) => hash),
       answers,

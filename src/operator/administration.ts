@@ -1,7 +1,7 @@
 /**
  * Administration of an operator through its database, while its nodes are running: keys and participants.
  *
- * Running nodes apply changes within a second. This file opens no database: `create.ts` does.
+ * Running nodes apply changes within a second. `create.ts`, not this file, opens the database.
  */
 
 import { assertMigrated, type Database } from '../database/index.ts';
@@ -21,7 +21,7 @@ import { endsAt, liveGenerations, nextGeneration, sealingGeneration } from './to
 export interface AdministrationOptions {
   /** The operator's database: a folder that no process has open, or `postgres://...`. */
   readonly database: string;
-  /** As for the operator. Needed to add participants, unless the database stores it. */
+  /** As for the operator. Required to add participants, unless the database stores it. */
   readonly rootSecret?: Uint8Array | string | undefined;
   /** The clock, epoch ms. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
@@ -30,11 +30,14 @@ export interface AdministrationOptions {
 /** A key generation. Instants are epoch ms. */
 export interface KeyGeneration {
   readonly generation: number;
-  /** `announced`: encrypts later. `seals`: encrypts now. `opens`: decrypts only, a later one encrypts. `retired`: does neither. */
+  /**
+   * `announced`: encrypts later. `seals`: encrypts now. `opens`: only decrypts; a later generation encrypts. `retired`: does
+   * neither.
+   */
   readonly state: 'announced' | 'seals' | 'opens' | 'retired';
   readonly activatesAt: number;
   readonly retiredAt: number | null;
-  /** When the last token under it expires; null while no later generation is announced. */
+  /** When the last token under it expires; null until a later generation is announced. */
   readonly endsAt: number | null;
 }
 
@@ -43,18 +46,18 @@ export interface Administration {
   readonly keys: {
     list(): Promise<KeyGeneration[]>;
     /**
-     * Announce the next generation. If all are retired, it encrypts at once: until then, the nodes respond with 503.
+     * Announce the next generation. If all are retired, it encrypts at once; until then, the nodes respond with 503.
      *
      * @param inMs  time until it encrypts, ms, from 5000 to 31,622,400,000 (366 days).
      * @throws {RangeError} if a generation is already announced, or `inMs` is out of range.
      */
     rotate(inMs: number): Promise<KeyGeneration>;
     /**
-     * Retire a generation: from now on it decrypts nothing.
+     * Retire a generation, so that it decrypts nothing from now on.
      *
-     * @param force  even if tokens under it may still be valid. They become invalid.
+     * @param force  retire it even if tokens under it may still be valid. They become invalid.
      * @throws {RangeError} if there is no such generation, if it encrypts now, or, without `force`, if its tokens may still be
-     *   valid or it encrypts within ten minutes: a node whose clock is ahead may have encrypted with it.
+     *   valid or if it encrypts within ten minutes, because a node whose clock is ahead may have encrypted with it.
      */
     retire(generation: number, force: boolean): Promise<KeyGeneration>;
   };
@@ -62,21 +65,21 @@ export interface Administration {
   close(): Promise<void>;
 }
 
-// Every node reads the announcement within a second; the rest allows for clocks that differ.
+// Every node reads the announcement within a second. The remainder allows for clocks that differ.
 const MIN_ANNOUNCE_MS = 5000;
-// Until it encrypts, no further generation is announced.
+// No further generation is announced until this one encrypts.
 const MAX_ANNOUNCE_MS = 366 * 86_400_000;
 
 const instant = (at: number): string => new Date(at).toISOString();
 
-// Why a generation can only be retired by force: tokens under it may be valid. Undefined if none can be.
+// Why a generation can only be retired by force: tokens under it may be valid. Undefined if none can be valid.
 const inUseFault = (
   { generation, state, activatesAt, endsAt: end }: KeyGeneration,
   now: number,
 ): string | undefined => {
   if (state === 'opens' && !(end !== null && end <= now))
     return `a generation whose tokens have all expired, got ${generation}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}`;
-  // Each node starts to encrypt with it by its own clock.
+  // Each node starts to encrypt with it according to its own clock.
   if (state === 'announced' && activatesAt - now < MAX_DIFFERENCE_SECONDS * 1000)
     return `a generation that encrypts in ${MAX_DIFFERENCE_SECONDS} s or later, got ${generation}, which encrypts from ${instant(activatesAt)}: nodes whose clocks are ahead may have issued tokens under it`;
   return undefined;
@@ -122,7 +125,7 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
           `keys: expected no announced generation, got ${announced.generation}, which starts to encrypt at ${instant(announced.activatesAt)}; retire it to announce another`,
         );
       const live = liveGenerations(rows);
-      // The longest lifetime on any node: that of the live generations, or of the retired ones if none is live.
+      // The longest lifetime on any node: among the live generations, or among the retired ones if none is live.
       const longestMs = Math.max(...(live.length > 0 ? live : rows).map((row) => row.longestMs));
       return put(nextGeneration(rows, live.length > 0 ? now() + Math.round(inMs) : now(), longestMs));
     },
@@ -143,7 +146,8 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
 /**
  * Administer the operator on a database.
  *
- * @throws {TokenError} `storage_failed`: no operator of this version has started on this database, or one with another root secret has.
+ * @throws {TokenError} `storage_failed` if no operator of this version has started on this database, or only one with another
+ *   root secret.
  */
 export async function administrationOf(
   database: Database,
@@ -154,8 +158,11 @@ export async function administrationOf(
   );
   const stored = table?.exists ? await readInstallation(database) : undefined;
   if (!stored)
-    throw new TokenError('storage_failed', 'database: expected one on which an operator has been started, got another');
-  // Only a starting operator migrates the tables: administration must not change them under nodes of an older version.
+    throw new TokenError(
+      'storage_failed',
+      'database: expected one on which an operator has been started, got one without an operator',
+    );
+  // Only a starting operator migrates the tables. Administration must not change them under nodes of an older version.
   await assertMigrated(database, TABLES);
   const root = rootSecret === undefined ? stored.root : secretBytes('rootSecret', rootSecret);
   const derived = root && createSecrets(root, stored.environment, stored.scope);

@@ -1,7 +1,7 @@
 /**
- * Creates and administers operators with the project's own database engines, which are imported only if an option asks for one.
+ * Creates and administers operators with the project's own database engines, which are imported only if an option requires one.
  *
- * It is the only file of the operator that reaches the engines, so all others also compile and run without Node.
+ * Only this file of the operator uses the engines, so all others also compile and run without Node.
  */
 
 import type { Database } from '../database/index.ts';
@@ -25,7 +25,7 @@ const open = async (location: string): Promise<Database> =>
  * It returns at once; requests wait until the state is open. With a database, await `ready` to detect failures.
  *
  * @param options  every option has a default: see {@link OperatorOptions}.
- * @throws {TypeError | RangeError} an option with the wrong type, an unknown name, or a value out of range.
+ * @throws {TypeError | RangeError} for an option with the wrong type, an unknown name, or a value out of range.
  * @example
  * const operator = createOperator({ apiKey, clientSecret, siteId: 101, roles: ['GENERATOR'], rootSecret });
  * const response = await operator.fetch(new Request('http://localhost/v2/token/refresh', { method: 'POST', body: refreshToken }));
@@ -38,9 +38,9 @@ export function createOperator(options: OperatorOptions = {}): Operator {
  * Open the administration of an operator: its keys and participants, in its database. Nodes on PostgreSQL may be running.
  *
  * @param options  `database` as for the operator; `rootSecret` to add participants, unless the database stores it.
- * @throws {TypeError | RangeError} an option with the wrong type or out of range.
- * @throws {TokenError} `storage_failed`: the database cannot be opened, no operator has been started on it, or one with another
- *   root secret has.
+ * @throws {TypeError | RangeError} for an option with the wrong type or out of range.
+ * @throws {TokenError} `storage_failed` if the database cannot be opened, if no operator has been started on it, or only one with
+ *   another root secret.
  * @example
  * const administration = await openAdministration({ database: 'postgres://db.example/operator', rootSecret });
  * const { apiKey, clientSecret } = await administration.participants.add({ siteId: 102 });

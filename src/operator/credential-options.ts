@@ -1,4 +1,4 @@
-/** Checks the options that name participants. No message shows an API key or a client secret. */
+/** Checks the options that define participants. No message contains an API key or a client secret. */
 
 import { nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
@@ -13,7 +13,7 @@ export const CREDENTIAL_NAMES = { apiKey: 0, clientSecret: 0, siteId: 0, roles: 
   0
 >;
 
-/** Check credentials without showing them; `path` precedes the names in messages. Missing ones are generated later. */
+/** Check credentials without showing them; `path` precedes the names in messages. Missing credentials are generated later. */
 export function checkCredentials(path: string, given: GivenCredentials): void {
   throwTypeIf(nameFault(path, Object.keys(CREDENTIAL_NAMES), given));
   const { apiKey, clientSecret, siteId, roles } = given;
@@ -34,23 +34,23 @@ export function checkCredentials(path: string, given: GivenCredentials): void {
   for (const role of roles ?? []) choice(`${path}roles`, role, ROLES);
 }
 
-/** The options that name participants: a list, and a shorthand for one. */
+/** The options that define participants: a list, and a shorthand for one. */
 interface ParticipantOptions extends GivenCredentials {
   readonly participants?: readonly GivenCredentials[] | undefined;
   readonly keepStoredParticipant?: boolean | undefined;
 }
 
-/** A participant of the options. */
+/** A participant from the options. */
 export interface ConfiguredCredentials extends GivenCredentials {
   /** If it is already stored, the stored one is kept. */
   readonly keepStored?: boolean;
 }
 
-// The later one of two would replace the other.
+// Of two participants with one key, the later would replace the earlier.
 const requireOwnKeys = (participants: readonly ConfiguredCredentials[], nameOf: (index: number) => string): void => {
   const owners = new Map<string | number, number>();
   for (const [index, { apiKey, siteId = DEFAULT_SITE_ID, keepStored }] of participants.entries()) {
-    // Without an API key, a participant gets the one that is derived for its site.
+    // A participant without an API key gets the one that is derived for its site.
     const key = apiKey ?? siteId;
     const owner = owners.get(key);
     if (owner === undefined) owners.set(key, index);
@@ -58,14 +58,14 @@ const requireOwnKeys = (participants: readonly ConfiguredCredentials[], nameOf: 
       const other = `that of participants[${owner}]`;
       throw new RangeError(
         apiKey === undefined
-          ? expectedGot(nameOf(index), `one, since the derived one of site ${siteId} is ${other}`, 'none')
+          ? expectedGot(nameOf(index), `one, because the key derived for site ${siteId} is ${other}`, 'none')
           : expectedGot(nameOf(index), 'one that no other participant has', other),
       );
     }
   }
 };
 
-/** Return the participants that the options name, the shorthand included. */
+/** Return the participants in the options, including that of the shorthand. */
 export function participantsOption(options: ParticipantOptions): readonly ConfiguredCredentials[] {
   const { participants, apiKey, clientSecret, siteId, roles, keepStoredParticipant = false } = options;
   throwTypeIf(typeFault('keepStoredParticipant', 'boolean', keepStoredParticipant));

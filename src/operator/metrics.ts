@@ -1,11 +1,11 @@
 /**
  * Metrics for Prometheus, as `GET /metrics` returns them.
  *
- * Label values come from short fixed lists, never from a caller's input: a caller can neither fill the memory with new
- * series nor put a secret into them.
+ * Label values come from short fixed lists, never from a caller's input, so a caller can neither fill the memory with new series
+ * nor put a secret into them.
  */
 
-// Single files of the package: its main file imports Node's cluster module. The types come with the main file only.
+// Single files of the package, because its main file imports Node's cluster module. The types come only with the main file.
 // @ts-expect-error
 import counter from 'prom-client/lib/counter.js';
 // @ts-expect-error
@@ -35,7 +35,7 @@ export interface RequestRecord {
   readonly seconds: number;
 }
 
-/** Outcome for one identifier of a mapping request. */
+/** The outcome for one identifier of a mapping request. */
 export type MappingOutcome = 'mapped' | 'optout' | 'invalid';
 
 /** Metrics in the Prometheus text format. */
@@ -51,7 +51,10 @@ export interface Metrics {
   countValidation(result: 'match' | 'mismatch' | 'unauthorized' | 'invalid_token'): void;
   /** Return all metrics as text. */
   text(): Promise<MetricsText>;
-  /** Return all metrics as data that can be sent to another process, as `AggregatorRegistry.aggregate` of prom-client takes it. */
+  /**
+   * Return all metrics as data that can be sent to another process, in the form that prom-client's `AggregatorRegistry.aggregate`
+   * accepts.
+   */
   snapshot(): Promise<unknown>;
 }
 
@@ -79,7 +82,7 @@ const addOptOutMemory = (
   });
 };
 
-/** Create the metrics of one operator. `optOutMemory` is what its state keeps of the opt-outs in memory. */
+/** Create the metrics of one operator. `optOutMemory` describes the opt-outs that its state keeps in memory. */
 export function createMetrics({ optOutMemory }: Pick<State, 'optOutMemory'>): Metrics {
   const prometheus = new Registry();
   const registers = [prometheus];

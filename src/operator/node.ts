@@ -1,8 +1,8 @@
 /**
  * `tessera-id/operator/node`: serves an operator over HTTP with Node.
  *
- * It is the only file of the operator that imports `node:`. It closes gracefully: it accepts no new connections, answers
- * the requests in progress and in transit, and closes idle connections.
+ * Only this file of the operator imports `node:`. It shuts down gracefully: it accepts no new connections, answers the requests
+ * in progress and in transit, and closes idle connections.
  */
 
 /// <reference types="node" />
@@ -25,29 +25,29 @@ export interface ListenOptions {
   readonly host?: string;
   /** How long `close` waits for requests in progress before it closes their connections, ms. Default: 10,000. */
   readonly graceMs?: number;
-  /** Connections at a time; further ones are closed at once. Default: 10,000. */
+  /** Maximum number of connections; further ones are closed at once. Default: 10,000. */
   readonly maxConnections?: number;
   /** Time from the start of a request to the end of its headers, ms. Default: 10,000. */
   readonly headersTimeoutMs?: number;
   /** Time from the start of a request to the end of its body, ms. Default: 30,000. */
   readonly requestTimeoutMs?: number;
   /**
-   * Take a client's address from the last entry of `X-Forwarded-For`, which the proxy in front adds. Set it only if every
-   * request comes through that proxy: other callers could claim any address. Default: false.
+   * Read a client's address from the last entry of `X-Forwarded-For`, which the proxy in front adds. Set this only if every
+   * request comes through that proxy, because other callers could claim any address. Default: false.
    */
   readonly trustProxy?: boolean;
 }
 
 /** A listening server. */
 export interface Listening {
-  /** `http://HOST:PORT`, without a slash at the end. */
+  /** `http://HOST:PORT`, without a trailing slash. */
   readonly url: string;
   readonly port: number;
   /** Stop listening and answer the requests in progress. Returns the same promise for every call. */
   close(): Promise<void>;
 }
 
-// Limits against slow clients. Node compares the time-outs of headers and requests with its clock at this interval.
+// Limits against slow clients. Node checks the time-outs of headers and requests at this interval.
 const MAX_CHECK_INTERVAL_MS = 1000;
 const KEEP_ALIVE_MS = 65_000;
 const SOCKET_IDLE_MS = 120_000;
@@ -56,18 +56,18 @@ const MAX_TIMEOUT_MS = 3_600_000;
 const MAX_CONNECTIONS = 1_000_000;
 
 interface OpenSockets {
-  /** Tell whether no later request has been received on the same socket: clients may send several at once. */
+  /** Tell whether no later request has been received on the same socket, because clients may send several at once. */
   isNewest(request: IncomingMessage): boolean;
   /** Call `run` when no request is in progress on a socket. */
   whenIdle(socket: Socket, run: () => void): void;
-  /** Close the sockets without a request in progress, and each other socket once its requests have ended. */
+  /** Close the sockets without a request in progress, and every other socket once its requests have ended. */
   closeIdle(): void;
   /** Close all sockets. Node's `closeAllConnections` skips those that carried a request for an upgrade. */
   closeAll(): void;
 }
 
 interface SocketState {
-  /** Those in progress, the newest last. */
+  /** The requests in progress, newest last. */
   requests: IncomingMessage[];
   onIdle?: () => void;
 }
@@ -125,9 +125,9 @@ const IDLE_GRACE_MS = 1000;
 const refuseUpgrades = (server: Server, { whenIdle }: OpenSockets): void => {
   server.on('upgrade', ({ socket }: IncomingMessage) => {
     socket.on('error', () => {});
-    // The unread body must be read: a connection that is closed with unread data is reset, and the answer may be lost.
+    // Read the rest of the body, because a connection that is closed with unread data is reset, and the answer may be lost.
     socket.resume();
-    // Send this after the answers to earlier requests: a client assigns answers to its requests in order.
+    // Send this after the answers to earlier requests, because a client assigns answers to its requests in order.
     whenIdle(socket, () => {
       socket.end(UPGRADE_ANSWER);
       setTimeout(() => socket.destroy(), CLOSE_AFTER_MS).unref();
@@ -135,7 +135,7 @@ const refuseUpgrades = (server: Server, { whenIdle }: OpenSockets): void => {
   });
 };
 
-// A connection that the client has reset has no address. Such requests share one address, so that they do not escape the limit.
+// A connection that the client has reset has no address. Such requests share one address, so that they cannot escape the limit.
 const RESET = 'reset';
 
 const addressOf = (incoming: HttpBindings['incoming'], trustProxy: boolean): string => {
@@ -156,14 +156,14 @@ const start = (server: Server, port: number, host: string): Promise<number> =>
 const closeServer = (server: Server, { closeIdle, closeAll }: OpenSockets, graceMs: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(closeAll, graceMs);
-    // A request on an idle connection may be in transit, or received but not yet read. After a pause of the whole process the timer
-    // runs before such requests are read, `setImmediate` after it.
+    // A request on an idle connection may be in transit, or received but not read yet. After a pause of the whole process, the
+    // timer runs before such requests are read, and `setImmediate` after it.
     const idleTimer = setTimeout(() => setImmediate(closeIdle), Math.min(IDLE_GRACE_MS, graceMs));
     // The `close` of an HTTP server would close the idle connections at once.
     NetServer.prototype.close.call(server, (error) => {
       clearTimeout(timer);
       clearTimeout(idleTimer);
-      // Ends the interval in which Node compares the time-outs.
+      // End the interval at which Node checks the time-outs.
       server.close();
       error ? reject(error) : resolve();
     });
@@ -177,7 +177,7 @@ const closeServer = (server: Server, { closeIdle, closeAll }: OpenSockets, grace
  * @param operator  anything with a `fetch` method; `createOperator` returns one.
  * @param options   port (default 8080), host (default 127.0.0.1), limits: see {@link ListenOptions}.
  * @returns         the server, after it has started to listen.
- * @throws {RangeError}  an option out of its range.
+ * @throws {RangeError}  for an option out of its range.
  * @throws {Error}  Node's error, with its code: `EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`.
  * @example
  * const server = await listen(createOperator({ apiKey, clientSecret }), { port: 8080 });
@@ -191,7 +191,7 @@ export async function listen(
   const { port = 8080, host = '127.0.0.1', trustProxy = false } = options;
   // Node would listen on every address, for example because a variable in a start script is not set.
   if (host === '') throw new RangeError(expectedGot('host', 'an address', 'an empty string'));
-  // Node's timers treat a time beyond 2^31 - 1 ms as 1 ms.
+  // Node's timers treat a time above 2^31 - 1 ms as 1 ms.
   const graceMs = integer('graceMs', options.graceMs ?? 10_000, 0, MAX_TIMEOUT_MS);
   const headersTimeout = integer('headersTimeoutMs', options.headersTimeoutMs ?? 10_000, 1, MAX_TIMEOUT_MS);
   const requestTimeout = integer('requestTimeoutMs', options.requestTimeoutMs ?? 30_000, 1, MAX_TIMEOUT_MS);
@@ -206,13 +206,13 @@ export async function listen(
         // Hono would write the error of a stream to the console.
         disconnect: () => void outgoing.destroy(),
       });
-      // While closing, the connection must not stay open after its last answer. After a body that is too large it cannot be
-      // used again, because the unread rest of the body precedes the next request.
+      // While closing, the connection must not stay open after its last answer. After a body that is too large, the connection
+      // cannot be reused, because the unread rest of the body precedes the next request.
       if ((closing && sockets.isNewest(incoming)) || response.status === 413)
         response.headers.set('connection', 'close');
       return response;
     },
-    // For requests without Host, which HTTP/1.0 permits: health checks of load balancers.
+    // For requests without a Host header, which HTTP/1.0 permits, such as health checks of load balancers.
     hostname: 'localhost',
     serverOptions: {
       // Node rejects a headers timeout above the request timeout.

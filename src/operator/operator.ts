@@ -1,8 +1,8 @@
 /**
- * The operator object: starts the service in the background and answers requests once it runs.
+ * The operator object: starts the service in the background, and answers requests once it runs.
  *
- * It runs on every host that has Request and Response; `node.ts` puts it behind a port. `start.ts` opens the state,
- * `http/router.ts` answers.
+ * It runs on every host that has Request and Response; `node.ts` makes it listen on a port. `start.ts` opens the state, and
+ * `http/router.ts` answers requests.
  */
 
 import { reasonOf } from './failure-fields.ts';
@@ -19,18 +19,18 @@ import type { OpenDatabase } from './start.ts';
 import { startOperator } from './start.ts';
 
 /**
- * An operator. `statuses` is known only after `ready` has resolved, and throws a TypeError before; so do `participants`, `made`
- * and `fingerprint` if the root secret comes from the database.
+ * An operator. Reading `statuses` before `ready` has resolved throws a TypeError. So does reading `participants`, `made` and
+ * `fingerprint` if the root secret comes from the database.
  */
 export interface Operator {
   /** Resolves when the state is open; rejects with a `TokenError` if it cannot be opened. May be ignored. */
   readonly ready: Promise<void>;
   /**
-   * Answer a request, after `ready`. Never rejects. Answers 503 if the state could not be opened, or if that takes more than
-   * 30 s.
+   * Answer a request, after `ready`. Never rejects. Answers 503 if the state cannot be opened, or if opening takes more than 30
+   * s.
    *
    * @param caller  `address`: the IP address of the client, for `anonymousRateLimit`. `disconnect` closes the connection of the
-   *   request, for an answer that cannot be completed. `listen` gives both.
+   *   request, if an answer cannot be completed. `listen` passes both.
    */
   fetch(request: Request, caller?: Caller): Promise<Response>;
   /**
@@ -40,29 +40,32 @@ export interface Operator {
    */
   readonly metrics: {
     fetch(request: Request): Promise<Response>;
-    /** Return the metrics as data, after `ready`, for prom-client's `AggregatorRegistry.aggregate`: adds up several processes. */
+    /**
+     * Return the metrics as data, after `ready`, for prom-client's `AggregatorRegistry.aggregate`, which adds up several
+     * processes.
+     */
     snapshot(): Promise<unknown>;
   };
-  /** Complete credentials of the participants that the options name. Secret. */
+  /** Complete credentials of the participants in the options. Secret. */
   readonly participants: readonly Credentials[];
-  /** Those of `participants` whose API key or client secret the operator derived, because the options left it out. Secret. */
+  /** Those of `participants` whose API key or client secret the operator derived because the options omit it. Secret. */
   readonly made: readonly Credentials[];
-  /** How the state holds each of `participants`, in their order: credentials of one that is `kept` were given out before. */
+  /** The stored status of each of `participants`, in their order. The credentials of one that is `kept` were issued earlier. */
   readonly statuses: readonly ParticipantStatus[];
   /** The current settings that are not secret. */
   readonly settings: SettingsInForce;
   /** 16 hexadecimal digits that identify the root secret without revealing it. */
   readonly fingerprint: string;
-  /** True if the options give neither database nor state: then opt-outs and participants are lost when the process ends. */
+  /** True if the options specify neither database nor state. Opt-outs and participants are then lost when the process ends. */
   readonly inMemory: boolean;
   /** Release the state. Requests in progress should be finished first. Returns the same promise for every call. */
   close(): Promise<void>;
 }
 
-// How long a request waits for the start, ms: the migration of a large table takes longer than callers wait.
+// How long a request waits for the start, ms, because migrating a large table takes longer than callers wait.
 const MAX_START_WAIT_MS = 30_000;
 
-// With CORS headers: without them, pages could not read the status.
+// With CORS headers, because pages could not read the status otherwise.
 const notStarted = (request: Request, caller: Caller = {}): Response =>
   unavailable(
     { request, caller, headers: { ...corsHeaders(request), 'cache-control': 'no-store' }, status: '' },
@@ -70,8 +73,7 @@ const notStarted = (request: Request, caller: Caller = {}): Response =>
   );
 
 const required = <T>(value: T | undefined): T => {
-  if (value === undefined)
-    throw new TypeError('operator: expected `ready` to have resolved before this is read, got a call before that');
+  if (value === undefined) throw new TypeError('operator: this cannot be read before `ready` has resolved');
   return value;
 };
 

@@ -1,8 +1,8 @@
 /**
- * Checks of single options of an operator: a TypeError for the wrong type, a RangeError for a value out of range. A message names
- * the option, what was expected and what was passed.
+ * Checks of single options of an operator: a TypeError for the wrong type, a RangeError for a value out of range. A message says
+ * which option is wrong, what was expected and what was passed.
  *
- * Which options there are, and their defaults, is in `options.ts`.
+ * `options.ts` defines the options and their defaults.
  */
 
 import type { Bytes } from '../token/bytes.ts';
@@ -10,7 +10,7 @@ import { choiceFault, integerFault, kindOf, typeFault } from '../token/checks.ts
 import { expectedGot } from '../token/errors.ts';
 import { parseHash } from '../token/index.ts';
 
-/** 1000 years: beyond it an instant may no longer be a valid date. */
+/** 1000 years. A later instant might not be a valid date. */
 const MAX_LIFETIME_SECONDS = 31_557_600_000;
 const SECRET_FORMS = '32 bytes, or their base64 or hexadecimal';
 
@@ -25,19 +25,19 @@ const throwFault = (fault: string | undefined, value: unknown, type: 'string' | 
   throwTypeIf(fault);
 };
 
-/** Return `value` if it is one of `choices`, else throw. */
+/** Return `value` if it is one of `choices`; otherwise throw. */
 export function choice<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
   throwFault(choiceFault(name, choices, value), value, 'string');
   return value as T;
 }
 
-/** Return `value` if it is a whole number from `least` to `most`, else throw. */
+/** Return `value` if it is a whole number from `least` to `most`; otherwise throw. */
 export function integer(name: string, value: unknown, least: number, most: number): number {
   throwFault(integerFault(name, least, most, value), value, 'number');
   return value as number;
 }
 
-/** Throw unless `value` is a string. Unlike `typeFault`, it accepts the empty string, which has the right type. */
+/** Throw unless `value` is a string. Unlike `typeFault`, this accepts the empty string, which has the right type. */
 export function requireString(name: string, value: unknown): asserts value is string {
   if (typeof value !== 'string') throw new TypeError(expectedGot(name, 'string', kindOf(value)));
 }
@@ -50,7 +50,9 @@ export function lifetimeMs(name: string, seconds: number): number {
   return Math.max(1, Math.round(seconds * 1000));
 }
 
-/** Return the 32 bytes of a secret, given as bytes, base64 or hexadecimal. Throws otherwise; the message does not show the value. */
+/**
+ * Return the 32 bytes of a secret, passed as bytes, base64 or hexadecimal. Throws otherwise; the message does not show the value.
+ */
 export function secretBytes(name: string, value: unknown): Bytes {
   if (value instanceof Uint8Array) {
     if (value.length !== 32) throw new RangeError(expectedGot(name, SECRET_FORMS, `${value.length} bytes`));

@@ -1,8 +1,8 @@
 /**
  * Options of an operator: checks them and fills in the defaults.
  *
- * An invalid option is a programmer's mistake and throws at once: TypeError for the wrong type or an unknown name, RangeError
- * for a value out of range. A message names the option, what was expected and what was passed, and never shows a secret.
+ * An invalid option is a programmer's mistake and throws at once: TypeError for the wrong type or an unknown name, RangeError for
+ * a value out of range. A message says which option is wrong, what was expected and what was passed, and never shows a secret.
  */
 
 import { locationKind } from '../database/index.ts';
@@ -19,7 +19,7 @@ import { rootOptions } from './root-option.ts';
 import { sharingOption } from './sharing-option.ts';
 import type { State } from './state/state.ts';
 
-/** Where log lines go; a pino logger fits. Fields contain no DII, token, key or secret. */
+/** The destination of log lines, for example a pino logger. Fields contain no DII, token, key or secret. */
 export interface Logger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -34,20 +34,20 @@ export interface OperatorOptions extends GivenCredentials {
   /** The clock, epoch ms. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
   /**
-   * The participants that may call. Missing credentials are derived; of several participants of one site, only one may leave out its
-   * `apiKey`. Default: the participant of the shorthand.
+   * The participants that may call. Missing credentials are derived. If several participants belong to one site, only one may
+   * omit its `apiKey`. Default: the participant of the shorthand.
    */
   readonly participants?: readonly GivenCredentials[] | undefined;
-  /** If the participant of the shorthand is already stored, keep the stored one, and log if it differs. Default: false. */
+  /** If the participant of the shorthand is already stored, keep the stored one, and log any difference. Default: false. */
   readonly keepStoredParticipant?: boolean | undefined;
   /**
-   * 32 bytes, or their base64 or hexadecimal. Every ID, key and token derives from it. Default: random; stored in the
-   * database if there is one, otherwise lost when the process ends.
+   * 32 bytes, or their base64 or hexadecimal. Every ID, key and token is derived from it. Default: random; stored in the database
+   * if there is one, otherwise lost when the process ends.
    */
   readonly rootSecret?: Uint8Array | string | undefined;
   /**
-   * Store a generated root secret in the database without a warning. In production, a start without this option and without
-   * `rootSecret` logs one: anyone who can read the database or a backup can then decrypt every token. Default: false.
+   * Store a generated root secret in the database without a warning. In production, a start with neither this option nor
+   * `rootSecret` logs a warning, because anyone who can read the database or a backup can decrypt every token. Default: false.
    */
   readonly storeRootSecret?: boolean | undefined;
   /** Default: `integration`. */
@@ -71,12 +71,12 @@ export interface OperatorOptions extends GivenCredentials {
   readonly anonymousRateLimit?: number | undefined;
   /** Whether `fetch` answers `GET /metrics`. `operator.metrics` always does. Default: true. */
   readonly publicMetrics?: boolean | undefined;
-  /** Identifiers in one mapping request. Default: 5000. */
+  /** Maximum number of identifiers in one mapping request. Default: 5000. */
   readonly maxBatchSize?: number | undefined;
   /**
    * Number of the newest key generation. Without a database, it is 1 to 127: it encrypts tokens, and all generations up to it
-   * decrypt them. With a database, a number above the stored generation announces it, and it starts to encrypt a day later; a lower
-   * number is rejected. Default: the stored one, or 1.
+   * decrypt them. With a database, a number above the stored generation announces a new generation, which starts to encrypt a day
+   * later; a lower number is rejected. Default: the stored number, or 1.
    */
   readonly keyGeneration?: number | undefined;
   /**
@@ -90,8 +90,8 @@ export interface OperatorOptions extends GivenCredentials {
    */
   readonly database?: string | undefined;
   /**
-   * Which sites may decrypt which sites' tokens: site ID -> site IDs of the permitted participants, for example
-   * `{ "101": [202, 203] }`; `[]` permits none. A site that is not listed permits every participant with the role ID_READER.
+   * Which sites may decrypt which sites' tokens: site ID -> site IDs of the permitted participants, for example `{ "101": [202,
+   * 203] }`; `[]` permits none. A site that is not listed permits every participant with the role ID_READER.
    */
   readonly sharing?: Readonly<Record<string, readonly number[]>> | undefined;
   /** Your own store, instead of `database`. */
@@ -117,7 +117,7 @@ export interface OperatorSettings extends SettingsInForce {
   readonly participants: readonly ConfiguredCredentials[];
   /** Undefined if the database stores it. */
   readonly root: Bytes | undefined;
-  /** What is wrong with how the root secret is kept; undefined if nothing is. */
+  /** The warning about how the root secret is kept; undefined if there is none. */
   readonly rootWarning: string | undefined;
   readonly rateLimit: number | undefined;
   readonly anonymousRateLimit: number | undefined;
@@ -139,10 +139,10 @@ const LIFETIMES = {
 } as const;
 const MAX_COUNT = 1_000_000;
 const KEY_ROTATION_SECONDS = 2_592_000;
-// With shorter periods, too many generations would open at the same time.
+// With a shorter period, too many generations would open at the same time.
 const MIN_KEY_ROTATION_SECONDS = 86_400;
 
-// Unknown names are rejected, because a misspelt option would silently have its default. The types keep both lists complete.
+// Unknown names are rejected, because a misspelt option would silently keep its default. The types keep both lists complete.
 const OPTION_NAMES = {
   ...CREDENTIAL_NAMES,
   now: 0,
@@ -171,7 +171,7 @@ const OPTION_NAMES = {
 const databaseOption = ({ database, state }: OperatorOptions): string | undefined => {
   if (database === undefined) return undefined;
   requireString('database', database);
-  if (state !== undefined) throw new RangeError('database: expected none together with the option state, got both');
+  if (state !== undefined) throw new RangeError('database: expected either this option or state, got both');
   locationKind(database);
   return database;
 };
@@ -191,9 +191,9 @@ const lifetimeOptions = (options: OperatorOptions, environment: Environment) => 
 };
 
 const keyOptions = ({ keyGeneration, keyRotation, database, state }: OperatorOptions) => {
-  // Stored generations are retired, so their numbers grow. Without a database all of them open, up to the newest.
+  // Stored generations are retired, so their numbers keep growing. Without a database, all of them open, up to the newest.
   const maxGeneration = database === undefined && state === undefined ? MAX_LIVE_GENERATIONS : MAX_COUNT;
-  // Without a database the generations would start again with each process.
+  // Without a database, each process would start again with the first generation.
   const standard = database === undefined || keyGeneration !== undefined ? 0 : KEY_ROTATION_SECONDS;
   const seconds = keyRotation ?? standard;
   if (seconds !== 0) integer('keyRotation', seconds, MIN_KEY_ROTATION_SECONDS, MAX_PERIOD_SECONDS);
@@ -206,8 +206,8 @@ const keyOptions = ({ keyGeneration, keyRotation, database, state }: OperatorOpt
 /**
  * Check options and fill in the defaults.
  *
- * @throws {TypeError}  an option with the wrong type or an unknown name.
- * @throws {RangeError} an option out of its range, or lifetimes not in the order refreshFrom, identityExpires,
+ * @throws {TypeError}  for an option with the wrong type or an unknown name.
+ * @throws {RangeError} for an option out of its range, or lifetimes that are not in the order refreshFrom, identityExpires,
  *   refreshExpires.
  */
 export function resolveOptions(options: OperatorOptions): OperatorSettings {

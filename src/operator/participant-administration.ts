@@ -1,7 +1,7 @@
 /**
  * Administration of an operator's participants, in its database. Running nodes apply changes within a second.
  *
- * A participant is named by its ID, the first digits of the keyed hash of its API key, so that nobody needs the key itself.
+ * A participant is identified by its ID, the first digits of the keyed hash of its API key, so that nobody needs the key itself.
  */
 
 import { checkCredentials } from './credential-options.ts';
@@ -17,7 +17,7 @@ export interface StoredCredentials extends Credentials {
   readonly keyHash: string;
 }
 
-/** What to change about a participant. Members that are left out do not change. */
+/** The change of a participant. Omitted members do not change. */
 export interface ParticipantChange extends Omit<GivenCredentials, 'apiKey'> {
   /** Generate a random client secret. */
   readonly newSecret?: boolean | undefined;
@@ -27,10 +27,10 @@ export interface ParticipantChange extends Omit<GivenCredentials, 'apiKey'> {
 export interface ParticipantAdministration {
   list(): Promise<readonly ListedParticipant[]>;
   /**
-   * Add a participant. Its API key and secret are generated at random if they are left out.
+   * Add a participant. Its API key and secret are generated at random if they are omitted.
    *
    * @returns its credentials. Secret.
-   * @throws {RangeError} if its API key belongs to a participant, or has been revoked.
+   * @throws {RangeError} if its API key belongs to another participant, or has been revoked.
    */
   add(given: GivenCredentials): Promise<StoredCredentials>;
   /**
@@ -38,14 +38,14 @@ export interface ParticipantAdministration {
    *
    * @param id  the first 8 or more digits of its `keyHash`.
    * @returns the changed participant, without its API key, which is not stored. Secret.
-   * @throws {RangeError} if `id` does not name exactly one participant that is not revoked, or nothing changes.
+   * @throws {RangeError} if `id` does not identify exactly one participant that is not revoked, or if nothing would change.
    */
   update(id: string, change: ParticipantChange): Promise<Omit<StoredCredentials, 'apiKey'>>;
   /**
    * Revoke participants permanently.
    *
    * @param ids  the first 8 or more digits of their `keyHash`.
-   * @throws {RangeError} if one of them does not name exactly one participant. Then none is revoked.
+   * @throws {RangeError} if one of them does not identify exactly one participant. In that case, none is revoked.
    */
   revoke(ids: readonly string[]): Promise<readonly ListedParticipant[]>;
 }
@@ -77,9 +77,9 @@ export function participantsOf(
       if (await store.add({ ...credentials, keyHash }, now())) return { ...credentials, keyHash };
       const before = (await store.list()).find((row) => row.keyHash === keyHash)!;
       if (before.revokedAt !== null)
-        throw new RangeError('participants: expected an API key that has not been revoked, got one that has');
+        throw new RangeError('participants: expected an API key that has not been revoked, got a revoked one');
       throw new RangeError(
-        `participants: expected an API key that no participant has, got that of ${keyHash.slice(0, 16)} of site ${before.siteId}; to change a participant, use update`,
+        `participants: expected an API key that no participant has, got that of ${keyHash.slice(0, 16)} on site ${before.siteId}; use update to change a participant`,
       );
     },
     update: async (id, { newSecret = false, ...given }) => {
@@ -97,7 +97,7 @@ export function participantsOf(
         return { keyHash, clientSecret: isNew ? random.clientSecret : clientSecret, siteId, roles };
       });
       if (changed) return changed;
-      throw new RangeError('participants: expected a participant that has not been revoked, got one that has');
+      throw new RangeError('participants: expected a participant that has not been revoked, got a revoked one');
     },
     revoke: async (ids) => {
       const all = await store.list();

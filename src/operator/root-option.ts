@@ -14,28 +14,30 @@ interface RootOptions {
 /**
  * Check `rootSecret` and `storeRootSecret`.
  *
- * @returns the root secret, undefined if the database keeps it; and a warning to log at the start, if there is one.
- * @throws {TypeError | RangeError} naming the option.
+ * @returns the root secret, or undefined if the database keeps it; and a warning to log at the start, if there is one.
+ * @throws {TypeError | RangeError} that names the option.
  */
 export function rootOptions({ rootSecret, storeRootSecret, database }: RootOptions, environment: Environment) {
   throwTypeIf(typeFault('storeRootSecret', 'boolean', storeRootSecret ?? false));
   if (storeRootSecret && database === undefined)
-    throw new RangeError('storeRootSecret: expected the option database with it, got none');
+    throw new RangeError('storeRootSecret: expected the database option with it, got none');
   const isProduction = environment === 'production';
   if (rootSecret !== undefined) {
     const root = secretBytes('rootSecret', rootSecret);
-    // A placeholder that was never replaced. In integration, tests may use one.
+    // A placeholder that was never replaced. Tests may use one in integration.
     if (isProduction && root.every((byte) => byte === root[0]))
       throw new RangeError(expectedGot('rootSecret', '32 random bytes', '32 equal bytes'));
     return { root, rootWarning: undefined };
   }
   const inDatabase = database !== undefined;
-  const where = inDatabase ? 'in the database, beside what it protects' : 'in this process alone, and ends with it';
+  const where = inDatabase
+    ? 'in the database, beside the data that it protects'
+    : 'only in this process, and is lost with it';
   return {
     root: inDatabase ? undefined : crypto.getRandomValues(new Uint8Array(32)),
     rootWarning:
       isProduction && !storeRootSecret
-        ? `rootSecret: expected a file or the environment in production, or storeRootSecret; got none: the root secret is kept ${where}`
+        ? `rootSecret: expected one from a file or the environment in production, or storeRootSecret; got neither: the root secret is kept ${where}`
         : undefined,
   };
 }

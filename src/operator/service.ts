@@ -43,10 +43,10 @@ export interface Service {
   readonly limits: Limits;
 }
 
-/** What follows from the settings and the root secret alone. */
+/** Everything that is derived from the settings and the root secret alone. */
 export interface DerivedSecrets {
   readonly secrets: Secrets;
-  /** Completed credentials of the participants that the options name. */
+  /** Completed credentials of the participants in the options. */
   readonly credentials: readonly Credentials[];
 }
 
@@ -57,9 +57,9 @@ export function deriveSecrets({ environment, scope, participants }: OperatorSett
 }
 
 /**
- * Assemble the parts of an operator, and store its first generation of keys if there is none.
+ * Assemble the parts of an operator, and store its first key generation if there is none.
  *
- * @throws {TokenError} `storage_failed`, from the state, or if it holds a later generation of keys than the settings name.
+ * @throws {TokenError} `storage_failed`, from the state, or if the state holds a later key generation than the settings specify.
  */
 export async function createService(
   settings: OperatorSettings,

@@ -1,4 +1,4 @@
-/** Checks the option `sharing`: which sites may decrypt the tokens of which. */
+/** Checks the option `sharing`: which sites may decrypt the tokens of which other sites. */
 
 import { typeFault } from '../token/checks.ts';
 import { MAX_SITE_ID } from './crypto/keys.ts';
@@ -8,7 +8,7 @@ import { integer, throwTypeIf } from './option-checks.ts';
  * Check the option `sharing`.
  *
  * @returns site ID of the owner of tokens -> site IDs that may decrypt them.
- * @throws {TypeError | RangeError} naming the site.
+ * @throws {TypeError | RangeError} that names the site.
  */
 export function sharingOption(
   sharing: Readonly<Record<number, readonly number[]>> = {},

@@ -1,4 +1,4 @@
-/** Starts an operator: opens its state, derives its secrets, and stores the participants of its options. */
+/** Starts an operator: opens its state, derives its secrets, and stores the participants from its options. */
 
 import { type Database, migrate } from '../database/index.ts';
 import type { ParticipantStatus } from './identity/participants.ts';
@@ -18,17 +18,17 @@ export type OpenDatabase = (location: string) => Promise<Database>;
 export interface StartedOperator {
   readonly derived: DerivedSecrets;
   readonly service: Service;
-  /** How the state holds each participant of the options. */
+  /** The stored status of each participant from the options. */
   readonly statuses: readonly ParticipantStatus[];
 }
 
 const WARNINGS: Partial<Record<ParticipantStatus, string>> = {
   revoked: 'it has been revoked, so the options do not add it again',
-  changed: 'it has been changed since the options named it: what is stored is in force',
+  changed: 'it was changed after the options were applied, so the stored settings stay in force',
 };
 
 const DIFFERS =
-  'it is stored with another site, other roles or another client secret; what is stored is in force, and "tessera participants update" changes it';
+  'its stored site, roles or client secret differ from the options and stay in force; "tessera participants update" changes them';
 
 const openDatabaseState = async (
   database: Database,
@@ -56,7 +56,7 @@ const startService = async (
     else if (isUpdated)
       settings.logger?.warn(
         {},
-        `${name}, roles ${roles.join(',')}: its options have changed, so what was stored is replaced`,
+        `${name}, roles ${roles.join(',')}: its options have changed, so they replace the stored settings`,
       );
   }
   return { derived, service, statuses: stored.map(({ status }) => status) };
@@ -69,7 +69,7 @@ const startService = async (
  */
 export async function startOperator(settings: OperatorSettings, openDatabase: OpenDatabase): Promise<StartedOperator> {
   if (settings.rootWarning !== undefined) settings.logger?.warn({}, settings.rootWarning);
-  // Without a database the settings always contain a root secret, given or random.
+  // Without a database, the settings always contain a root secret, either given or random.
   if (settings.database === undefined)
     return startService(settings, deriveSecrets(settings, settings.root!), settings.state ?? memoryState());
   const database = await openDatabase(settings.database);

@@ -1,19 +1,19 @@
 /**
- * Checks of what a page passes to adapters, for the development build: a misspelt name, or a value of another type, would
- * otherwise have no effect and no error. It knows no adapter.
+ * Checks of what a page passes to adapters, for the development build. Otherwise, a misspelt name or a value of the wrong type
+ * would cause neither an effect nor an error. This file knows no adapter.
  */
 
 import type { Session } from '../session/index.ts';
 import { choiceFault, kindOf, nameFault, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
 
-/** What an option takes: one of several strings, or a type as `kindOf` names it. A number is 0 or more, or `Infinity`. */
+/** The values of an option: one of several strings, or a type as `kindOf` returns it. A number is 0 or more, or `Infinity`. */
 type Expected = readonly string[] | 'string' | 'number' | 'boolean' | 'object' | 'array';
 
 declare global {
   /**
-   * Defined in the production build. Adapters read it instead of `isDevelopment`: the bundler then drops their import of this
-   * file, and in production each adapter stays one file.
+   * Defined in the production build. Adapters read it instead of `isDevelopment`, so that the bundler drops their import of this
+   * file and each adapter stays one file in production.
    */
   const __TESSERA_PRODUCTION__: true | undefined;
 }
@@ -26,11 +26,11 @@ function optionFault(path: string, expected: Expected, value: unknown): string |
 }
 
 /**
- * Check the names and the types of options. One that is undefined counts as left out.
+ * Check the names and the types of options. An option that is undefined counts as left out.
  *
- * @param call   the function of the page, for the sentence.
- * @param known  the permitted names, each with what it takes.
- * @throws {TypeError} naming function and option, what was expected and what came.
+ * @param call   the function that the page called, for the message.
+ * @param known  the permitted names, each with its values.
+ * @throws {TypeError} that names the function and the option, what was expected and what was passed.
  * @example checkAdapterOptions('connectPrebid', { pbjs: 'object', name: ['uid2', 'euid'] }, options)
  */
 export function checkAdapterOptions(call: string, known: Readonly<Record<string, Expected>>, options: object): void {
@@ -44,9 +44,9 @@ export function checkAdapterOptions(call: string, known: Readonly<Record<string,
 }
 
 /**
- * Check that a page has passed a session: it may not exist yet.
+ * Check that a page has passed a session: its session may not exist yet.
  *
- * @throws {TypeError} naming the function, and what came.
+ * @throws {TypeError} that names the function and what was passed.
  * @example checkSession('connectPrebid', undefined) // connectPrebid: session: expected what createSession returns, got undefined
  */
 export function checkSession(call: string, session: unknown): void {
@@ -54,20 +54,20 @@ export function checkSession(call: string, session: unknown): void {
   throw new TypeError(expectedGot(`${call}: session`, 'what createSession returns', kindOf(session)));
 }
 
-/** The connections that are open, by the object of the page that they write to. */
+/** The open connections, by the page's object that they write to. */
 const connections = new WeakMap<object, Set<{ readonly name: string }>>();
 
 /**
- * Note a connection, and warn if there is another one of this name to the same object of the page.
+ * Note a connection, and warn if there is already one of this name to the same object of the page.
  *
- * @returns a function that forgets it.
+ * @returns a function that removes the note.
  */
 export function noteConnection(call: string, to: object, name: string): () => void {
   const open = connections.get(to) ?? new Set();
   connections.set(to, open);
   if ([...open].some((other) => other.name === name))
     console.warn(
-      `[tessera] ${call}: ${name} is connected already, and each connection replaces the token of the other. Call what the first ${call} returned, then connect again`,
+      `[tessera] ${call}: ${name} is connected already, and each connection replaces the token of the other. Call the function that the first ${call} returned, then connect again`,
     );
   const connection = { name };
   open.add(connection);

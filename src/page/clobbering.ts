@@ -17,8 +17,9 @@ export function ownGlobal<K extends keyof Window>(name: K): Window[K] | undefine
 }
 
 /**
- * Return the object whose property `cookie` to use. It is `document`, because a script on the page may have replaced that property, for
- * example to block cookies before consent; or `Document.prototype`, if an element or a frame named `cookie` hides the property.
+ * Return the object whose `cookie` property to use. Usually that is `document`, because a script on the page may have replaced
+ * the property, for example to block cookies before consent. It is `Document.prototype` if an element or a frame named `cookie`
+ * hides the property.
  */
 const cookieOwner = () => (Object(document.cookie) === document.cookie ? Document.prototype : document);
 
@@ -35,7 +36,7 @@ export function writeDocumentCookie(row: string): void {
 const running = readDocument('currentScript');
 
 /**
- * The `<script>` tag that runs this file; undefined if a classic script tag did not load it. Read while the file runs for
- * the first time, because `currentScript` is null in every later call.
+ * The `<script>` tag that runs this file; undefined if a classic script tag did not load it. Read while the file runs for the
+ * first time, because `currentScript` is null afterwards.
  */
 export const scriptTag = globalThis.document && running instanceof HTMLScriptElement ? running : undefined;

@@ -1,6 +1,6 @@
 /**
- * The entry `tessera-id/consent`: gates for the session's `consent` option. A gate reports what a consent management
- * platform (CMP) or the browser says. Whether that is sufficient in law is for the publisher to judge.
+ * The entry `tessera-id/consent`: gates for the session's `consent` option. A gate reports what a consent management platform
+ * (CMP) or the browser says. The publisher must judge whether that is legally sufficient.
  */
 
 export type { CmpOptions } from './consent/cmp.ts';

@@ -9,7 +9,7 @@
 
 import type { isTokenError, Session, SessionOptions } from '../session/index.ts';
 
-/** A call that waits for the script, or that the script makes at once. */
+/** A function that waits for the script, or that the script calls at once. */
 export type TesseraCall = (tessera: Tessera) => unknown;
 
 /** The global `tessera`, once the script has loaded. */
@@ -22,11 +22,11 @@ export interface Tessera {
   createSession(options: SessionOptions): Session;
   /** Tell whether a value is an error of this package. */
   isTokenError: typeof isTokenError;
-  /** Make calls at once. Before the script has loaded, `push` of an array queues them. */
+  /** Make calls at once. Before the script has loaded, `push` of the array queues them. */
   push(...calls: TesseraCall[]): void;
 }
 
-/** The global `tessera` before the script has loaded: an array of calls. It has no member of {@link Tessera} but `push`. */
+/** The global `tessera` before the script has loaded: an array of calls. Of the members of {@link Tessera} it has only `push`. */
 export interface TesseraQueue extends Array<TesseraCall> {
   readonly version?: undefined;
   readonly session?: undefined;
@@ -36,7 +36,7 @@ export interface TesseraQueue extends Array<TesseraCall> {
 
 declare global {
   interface Window {
-    /** Assigned by the script tag; before, by a page that queues calls. */
+    /** Assigned by the script tag, or earlier by a page that queues calls. */
     tessera?: Tessera | TesseraQueue;
   }
 }

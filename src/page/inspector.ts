@@ -1,7 +1,7 @@
 /**
- * `tessera-id/inspector`: what a session does, as a report in text (`inspect`) and as a timeline (`<tessera-inspector>`).
+ * `tessera-id/inspector`: shows what a session does, as a text report (`inspect`) and as a timeline (`<tessera-inspector>`).
  *
- * Importing this file defines the element where there is a DOM. It reads the public interface of a session only.
+ * Importing this file defines the element where there is a DOM. It reads only the public interface of a session.
  */
 
 export { defineInspector, type InspectorElement } from './inspector/element.ts';

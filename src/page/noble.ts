@@ -17,8 +17,8 @@ interface Noble {
 let failures = 0;
 
 /**
- * Import the file. After a failure, Firefox fetches a module again only under another URL, for as long as the page lives: the fragment
- * makes one.
+ * Import the file. After a failure, Firefox does not fetch a module again from the same URL while the page lives, so the fragment
+ * makes a new URL.
  */
 export async function loadNoble(): Promise<Noble> {
   try {

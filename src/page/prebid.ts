@@ -1,8 +1,8 @@
 /**
  * Prebid.js: passes the current token to Prebid each time it changes.
  *
- * The session refreshes, Prebid only sends: its `uid2` (or `euid`) module gets a bare `value`, which it neither stores nor
- * refreshes. This file uses nothing of Prebid but its global.
+ * The session refreshes, and Prebid only sends: its `uid2` (or `euid`) module receives a bare `value`, which it neither stores
+ * nor refreshes. This file uses only Prebid's global.
  */
 
 import type { Session } from '../session/index.ts';
@@ -32,22 +32,22 @@ export interface PrebidOptions {
   name?: 'uid2' | 'euid' | undefined;
 }
 
-/** What each option takes. */
+/** The values of each option. */
 const OPTIONS = { pbjs: 'object', name: ['uid2', 'euid'] } as const;
 
 /** Return Prebid's global, created if it is missing. */
 const globalPrebid = (): Prebid => {
   // Not declared globally: that would conflict with Prebid's own types.
   const page = window as { pbjs?: Prebid };
-  // The same as `ownGlobal` of clobbering.ts, which is not imported because an adapter is built as one file.
+  // The same as `ownGlobal` of clobbering.ts, which is not imported because each adapter is built as one file.
   const own = Object.hasOwn(page, 'pbjs') ? page.pbjs : undefined;
   return own ?? (page.pbjs = {});
 };
 
 /**
- * Keep Prebid's user ID equal to the session's token: each new token replaces it, and logout, opt-out, expiry, withdrawn
- * consent and `session.close()` remove it. An entry of the same name that the page has configured is replaced, so that the
- * module does not refresh as well; its `bidders` stay, and so does everything else in `userSync`.
+ * Keep Prebid's user ID equal to the session's token: each new token replaces it, and logout, opt-out, expiry, withdrawn consent
+ * and `session.close()` remove it. It replaces an entry of the same name that the page has configured, so that Prebid's module
+ * does not refresh as well. The entry keeps its `bidders`, and `userSync` all other members.
  *
  * On a server, or if a content blocker has replaced Prebid's global, it does nothing.
  *
@@ -59,19 +59,19 @@ const globalPrebid = (): Prebid => {
  */
 export function connectPrebid(session: Session, options: PrebidOptions = {}): () => void {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectPrebid', OPTIONS, options);
-  // On a server there is no Prebid: the page connects.
+  // There is no Prebid on a server: the page connects in the browser.
   if (typeof window === 'undefined') return () => {};
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectPrebid', session);
   const { pbjs: prebid = globalPrebid(), name = 'uid2' } = options;
   const que = (call: () => void) => {
     try {
       (prebid.que ??= [] as (() => void)[] as NonNullable<Prebid['que']>).push(call);
-    } catch {} // a content blocker has put a constant or a frozen object in Prebid's place
+    } catch {} // a content blocker has replaced Prebid with a constant or a frozen object
   };
   const forget =
     typeof __TESSERA_PRODUCTION__ === 'undefined' ? noteConnection('connectPrebid', Object(prebid), name) : undefined;
   let isConnected = true;
-  /** Prebid has a value, and keeps it even if the page's next `setConfig` leaves it out. */
+  /** Prebid has a value, and must keep it even if the page's next `setConfig` omits it. */
   let isGiven = false;
 
   const give = () => {
@@ -85,7 +85,7 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
     if (!isGiven && !(isConnected && (token || own))) return;
     if (own?.value && own.value[name]?.id === token) return;
     isGiven = true;
-    // `setConfig` drops every member that is left out, and `mergeConfig` keeps the old entry before the new one.
+    // `setConfig` drops every member that is omitted, and `mergeConfig` keeps the old entry before the new one.
     prebid.setConfig!({
       userSync: {
         ...userSync,
@@ -99,11 +99,11 @@ export function connectPrebid(session: Session, options: PrebidOptions = {}): ()
   };
 
   const stop = session.subscribe(() => {
-    // Before Prebid has loaded, the call below is waiting: it reads the token then.
+    // Before Prebid has loaded, the call below is still queued: it reads the token when it runs.
     if (prebid.getConfig) que(give);
   });
   que(() => {
-    // A hidden page has no timer: an expiry or a new configuration is noticed when an auction begins.
+    // A hidden page has no timer, so an expiry or a new configuration is noticed when an auction begins.
     prebid.onEvent!('requestBids', give);
     give();
   });

@@ -44,7 +44,7 @@ const SessionContext = /* @__PURE__ */ createContext<Session | undefined | null>
 function useOwnSession(options: SessionOptions | undefined): Session | undefined {
   const [own, setOwn] = useState<{ key: string; session: Session }>();
   const latest = useRef(options);
-  // Insertion effects run before every layout effect: a child's may already make the session call `provide`.
+  // Insertion effects run before all layout effects, one of which may make the session call `provide`.
   useInsertionEffect(() => {
     latest.current = options;
   });
@@ -64,7 +64,7 @@ function useOwnSession(options: SessionOptions | undefined): Session | undefined
       setOwn(undefined);
     };
   }, [!options, key, !provide]);
-  // The effect that replaces the session runs after this render; do not return the previous user's token until then.
+  // The effect that replaces the session runs after this render. Until then, do not return the previous user's token.
   return options && own?.key === key ? own.session : undefined;
 }
 
@@ -89,7 +89,7 @@ function useProvided(hook: string, isNeeded: boolean): Session | undefined {
  */
 export function TesseraProvider(props: TesseraProviderProps): ReactNode {
   const { options, session, children } = props;
-  // The session may come later: it is made only in a browser, or by a script tag that loads asynchronously.
+  // The session may come later: it may be created only in a browser, or by a script tag that loads asynchronously.
   if (options ? session : !('session' in props)) {
     throw new TypeError(`TesseraProvider: expected one of options and session, got ${options ? 'both' : 'neither'}`);
   }

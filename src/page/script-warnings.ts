@@ -6,7 +6,7 @@
 import type { SessionOptions } from '../session/index.ts';
 import { warn } from '../session/warnings.ts';
 
-/** Every option of `createSession`, and its attribute of the tag, without `data-`, if it has one. */
+/** Every option of `createSession`, with its attribute of the tag, without `data-`, if there is one. */
 const OPTIONS: Readonly<Record<keyof SessionOptions, string | undefined>> = {
   baseUrl: 'base-url',
   name: 'name',
@@ -24,7 +24,7 @@ const OPTIONS: Readonly<Record<keyof SessionOptions, string | undefined>> = {
   logger: undefined,
   allowInsecure: undefined,
 };
-// A function: the bundler of the production build could not drop a call that runs when this file is loaded.
+// A function, because the bundler of the production build could not drop a call that runs when this file loads.
 const attributes = () => Object.values(OPTIONS).filter((attribute) => attribute !== undefined);
 
 /**
@@ -70,7 +70,7 @@ export function warnOfNoSession(tag: HTMLScriptElement | undefined): void {
   warn(`script tag: a pushed function threw, and there is no tessera.session: ${remedy}`);
 }
 
-/** What to do about an attribute; undefined for one that is known, or that belongs to another tool. */
+/** Return what to do about an attribute; undefined if it is known or belongs to another tool. */
 function attributeFault(name: string): string | undefined {
   if (attributes().includes(name)) return undefined;
   if (Object.entries(OPTIONS).some(([option, attribute]) => !attribute && option.toLowerCase() === lettersOf(name)))
@@ -83,7 +83,7 @@ function attributeFault(name: string): string | undefined {
     .join(', ')}`;
 }
 
-/** Tell whether a name is a misspelling of a known one: nearly the same, a part of it such as `url`, or more than it. */
+/** Tell whether a name is a misspelling of a known one: nearly the same, a part of it such as `url`, or a longer form of it. */
 function isNear(name: string, known: string): boolean {
   const [one, other] = [lettersOf(name), lettersOf(known)];
   if (one.length > 2 && (other.startsWith(one) || other.endsWith(one))) return true;

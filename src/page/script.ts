@@ -1,6 +1,6 @@
 /**
- * The script tag: the global `tessera`, the queue of calls that were made before the file had loaded, and a session that
- * the tag's attributes describe.
+ * The script tag: the global `tessera`, the queue of calls made before the file has loaded, and a session described by the
+ * attributes of the tag.
  *
  * ```html
  * <script async src="/tessera.js" data-base-url="https://operator.example" data-provide="/token"></script>
@@ -19,7 +19,7 @@ import { ownGlobal, scriptTag } from './clobbering.ts';
 import type { Tessera, TesseraCall } from './global.ts';
 import { checkTag, warnOfNoSession, warnOfSecondTag } from './script-warnings.ts';
 
-/** Name the request that got no answer. For the development build. */
+/** Report the request that got no answer. For the development build. */
 const unanswered = (request: string) => (thrown: unknown) => {
   throw thrown instanceof TypeError ? unansweredFault(request) : thrown;
 };
@@ -57,7 +57,7 @@ const run = (tessera: Tessera, calls: TesseraCall[]) => {
   for (const call of calls) (async () => call(tessera))().catch(isDevelopment ? report : globalThis.reportError);
 };
 
-/** Report what a call of the page threw; if there is no session, that may be the reason. For the development build. */
+/** Report what a call of the page threw. A missing session may be the reason. For the development build. */
 const report = (thrown: unknown) => {
   if (!window.tessera?.session) warnOfNoSession(scriptTag);
   if (globalThis.reportError) globalThis.reportError(thrown);
@@ -84,7 +84,7 @@ const createTessera = (): Tessera => {
 const install = () => {
   const before = ownGlobal('tessera');
   const isQueue = Array.isArray(before);
-  // A second copy of the file leaves the page to the first.
+  // A second copy of the file leaves the page to the first one.
   const isSecond = !isQueue && typeof before?.createSession === 'function';
   if (isDevelopment) {
     // A module cannot read its tag: warn about `type="module"` even if the file is already loaded.

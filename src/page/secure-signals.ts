@@ -1,8 +1,8 @@
 /**
  * Google Secure Signals: offer the session's token to Google's ad tags (GPT, IMA) as a signal.
  *
- * Google calls a provider once and caches the result. So a provider is pushed once per page, its promise stays pending until there is
- * a token, and Google's cache is cleared when the user changes, never on a refresh.
+ * Google calls a provider once and caches the result. Therefore, a provider is pushed once per page, its promise stays pending
+ * until there is a token, and Google's cache is cleared when the user changes, never on a refresh.
  */
 
 import type { Phase, Session } from '../session/index.ts';
@@ -48,7 +48,9 @@ interface Page {
   [SHARED]?: Record<string, SharedProvider>;
 }
 
-/** All copies of this file on the page use it. A symbol: an element's `id` or `name` cannot take its place. */
+/**
+ * The key that all copies of this file on the page share. A symbol, because an element's `id` or `name` cannot take its place.
+ */
 const SHARED = Symbol.for('tesseraSignals');
 
 const page = globalThis as Page;
@@ -68,7 +70,7 @@ const createProvider = (): SharedProvider => {
   return provider;
 };
 
-/** Use a global of the page. It throws if a content blocker or an element has replaced the global: then treat Google as absent. */
+/** Use a global of the page. If that throws, a content blocker or an element has replaced the global: treat Google as absent. */
 const attempt = (work: () => void) => {
   try {
     work();
@@ -76,11 +78,11 @@ const attempt = (work: () => void) => {
 };
 
 /**
- * Return GPT's global, created with its queue if it is missing. The page's own snippet, which may come later, makes the queue
+ * Return GPT's global, created with its queue if it is missing. The page's own snippet, which may run later, creates the queue
  * only together with the global.
  */
 const googletag = (): Google => {
-  // As `ownGlobal` of clobbering.ts, which is not imported: an adapter is built as one file.
+  // Like `ownGlobal` of clobbering.ts, which is not imported because each adapter is built as one file.
   const own = Object.hasOwn(page, 'googletag') ? page.googletag : undefined;
   const google = own ?? (page.googletag = {});
   google.cmd ??= [] as (() => void)[];
@@ -96,7 +98,7 @@ const clearCaches = () => {
   });
 };
 
-/** The caches are about to be filled: note for whom. Clear them if a page without this adapter has changed the user since. */
+/** The caches are about to be filled: note for whom. Clear them if the user has changed since on a page without this adapter. */
 const noteUser = async (session: Session) => {
   const isOfOther = await session.noteSignal().catch(() => false);
   if (isOfOther) clearCaches();
@@ -115,17 +117,17 @@ const pushOnce = (provider: SharedProvider, id: string, idName: keyof Provider) 
   attempt(() => {
     const google = googletag();
     const providers = (google.secureSignalProviders ??= [] as Provider[]);
-    // Visible only until GPT replaces the array by an object.
+    // Visible only until GPT replaces the array with an object.
     const known = ([providers] as unknown[]).flat() as Partial<Provider>[];
     const isTaken = known.some((other) => id === (other.networkCode ?? other.id));
     if (!isTaken) providers.push({ [idName]: id, collectorFunction: provider.collect });
   });
 };
 
-/** What each option takes. */
+/** The values of each option. */
 const OPTIONS = { name: ['uid2', 'euid'], networkCode: 'string', register: 'boolean' } as const;
 
-/** By product: the id in Google's list of providers, and the global that Google's hosted script calls. */
+/** By product: the ID in Google's list of providers, and the global that Google's hosted script calls. */
 const NAMES = {
   uid2: { standard: 'uidapi.com', hosted: 'getUid2AdvertisingToken' },
   euid: { standard: 'euid.eu', hosted: 'getEuidAdvertisingToken' },
@@ -133,8 +135,8 @@ const NAMES = {
 
 /**
  * Offer the session's token as a secure signal, before or after GPT loads. It pushes a provider, and sets
- * `window.getUid2AdvertisingToken` (`getEuidAdvertisingToken`), which Google's hosted script calls. A login, logout, change of user or
- * opt-out clears Google's whole cache of signals, because Google offers no other way.
+ * `window.getUid2AdvertisingToken` (`getEuidAdvertisingToken`), which Google's hosted script calls. A login, logout, change of
+ * user or opt-out clears Google's whole cache of signals, because Google offers no narrower way.
  *
  * Use either this or Prebid's `encryptedSignalSources` for a provider, not both. On a server it does nothing.
  *
@@ -151,7 +153,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   const id = networkCode ?? standard;
   const provider = ((page[SHARED] ??= {})[id] ??= createProvider());
 
-  /** The last emitted token. A current token that has not been emitted yet may belong to another user than the cache. */
+  /** The last emitted token. A current token that has not been emitted yet may belong to a different user from the cached one. */
   let emitted = session.advertisingToken;
   let isSignedIn = hasUser(session.state.phase);
   let isConnected = true;
@@ -163,7 +165,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   };
 
   const offToken = session.on('token', ({ advertisingToken, cause }) => {
-    // A set from the publisher means a login or another user; a token when nobody was signed in means a login in another tab.
+    // A set from the publisher means a login or another user. A token when nobody was signed in means a login in another tab.
     const isOther = cause === 'set' || cause === 'provide' || (!isSignedIn && cause !== 'load');
     if (isOther) userChanged(session);
     else void noteUser(session);
@@ -184,7 +186,7 @@ export function connectSecureSignals(session: Session, options: SecureSignalsOpt
   provider.read = read;
   (page as Record<string, unknown>)[hosted] = provider.collect;
   resolveWaiting();
-  // Google calls a provider at once, and may use what it has cached: clear first, if a previous user's signal is there.
+  // Google calls a provider at once, and may use its cache. Clear the cache first if it holds a previous user's signal.
   const offer = async () => {
     await session.ready;
     if (isConnected) await noteUser(session);

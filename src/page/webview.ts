@@ -25,12 +25,12 @@ export interface WebviewOptions {
   timeoutMs?: number | undefined;
 }
 
-/** What each option takes. */
+/** The values of each option. */
 const OPTIONS = { owner: ['page', 'host'], channel: 'string', timeoutMs: 'number' } as const;
 
-/** A connection with the app around the page. */
+/** A connection to the app around the page. */
 export interface WebviewLink {
-  /** Whether a host has responded in time. A host that responds later is connected too. Never rejects. */
+  /** Whether a host has responded in time. A host that responds later is also connected. Never rejects. */
   readonly ready: Promise<boolean>;
   /** Stop listening and sending. */
   disconnect(): void;
@@ -38,14 +38,14 @@ export interface WebviewLink {
 
 const hasUser = (phase: Phase): boolean => phase !== 'empty' && phase !== 'optedOut';
 
-/** Minimum time between two requests for one login's set, ms: the host may hold a set that has ended. */
+/** Minimum time between two requests for the set of one login, ms: the host may hold a set that has ended. */
 const ASK_AGAIN_MS = 30_000;
 
-/** Counts the logins and logouts that this page knows of: `gen` in the messages. The host counts its own. */
+/** Counts the logins and logouts that this page knows of: `gen` in the messages. The host counts separately. */
 const createLoginCount = (session: Session) => {
   let gen = 0;
   let isSignedIn = hasUser(session.state.phase);
-  /** What the host supplied last, as JSON: its token may be used only later, once there is consent. */
+  /** The host's last set, as JSON: its token may be used only later, once there is consent. */
   let fromHost = '';
   return {
     gen: () => gen,
@@ -62,7 +62,7 @@ const createLoginCount = (session: Session) => {
     tokenChanged: (advertisingToken: string, cause: string) => {
       if ((cause === 'set' || cause === 'provide') && !fromHost.includes(advertisingToken)) gen++;
     },
-    /** The phase may have changed; from a user to none is a logout. */
+    /** The phase may have changed. A change from a user to none is a logout. */
     phaseChanged: () => {
       const wasSignedIn = isSignedIn;
       isSignedIn = hasUser(session.state.phase);
@@ -74,8 +74,8 @@ const createLoginCount = (session: Session) => {
 type LoginCount = ReturnType<typeof createLoginCount>;
 
 /**
- * Ask the host for its set, at most once in {@link ASK_AGAIN_MS} for each login, unless the last answer was rejected. A set that has
- * ended causes the events after which the host is asked, and the same set is not adopted again.
+ * Ask the host for its set, at most once in {@link ASK_AGAIN_MS} for each login, unless the last answer was rejected. An ended
+ * set causes the events that make the page ask, and the page does not adopt the same set again.
  *
  * @param request  sends the request.
  * @param obey     carries out a message of the host.
@@ -95,7 +95,7 @@ const createSetRequests = (
     const at = Date.now();
     const isSameLogin = last.gen === gen;
     const waitMs = last.at + ASK_AGAIN_MS - at;
-    // A longer wait: the clock was set back.
+    // A longer wait means that the clock was set back.
     if (isSameLogin && waitMs > 0 && waitMs <= ASK_AGAIN_MS) {
       timer ??= setTimeout(() => {
         timer = undefined;
@@ -113,7 +113,7 @@ const createSetRequests = (
     // No set means that nobody is signed in.
     const withoutSet = logins.isSignedIn() ? 'clear' : 'none';
     const { error } = await obey({ ...answer, type: answer.body ? 'set' : withoutSet });
-    // Rejected, for example because there is no consent: the next event asks again at once.
+    // If it was rejected, for example because there is no consent, the next event asks again at once.
     if (error) current.at = 0;
     else if (answer.body) current.set = set;
   };
@@ -144,7 +144,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
   const askHost = () => void (isLinked && owner === 'host' && sets.ask());
 
   const link = (gen: number) => {
-    // Logins and logouts from before `hello` count on top of the host's.
+    // Count logins and logouts from before `hello` in addition to the host's.
     logins.setGen(isLinked ? Math.max(logins.gen(), gen) : logins.gen() + gen);
     isLinked = true;
     announce();
@@ -153,7 +153,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
 
   /** Carry out a host's message; returns the members of the response. */
   const obey = async ({ type, gen, body }: Message): Promise<Partial<Message>> => {
-    // A set changes the token at once only when the stored state is known.
+    // A set changes the token at once only if the stored state is known.
     await session.ready;
     if (channel.isClosed()) return { error: 'late' };
     if (type === 'hello') link(gen);
@@ -189,7 +189,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
 };
 
 /**
- * Connect a session with the app around the page, if there is one. On a server it does nothing, and `ready` is false.
+ * Connect a session to the app around the page, if there is one. On a server it does nothing, and `ready` is false.
  *
  * @param session  with `refresh: 'off'` if the host owns the identity.
  * @example
@@ -198,7 +198,7 @@ const createExchange = (session: Session, logins: LoginCount, options: WebviewOp
  */
 export function connectWebview(session: Session, options: WebviewOptions = {}): WebviewLink {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkAdapterOptions('connectWebview', OPTIONS, options);
-  // On a server there is no app: the page connects.
+  // There is no app on a server: the page connects in the browser.
   if (typeof window === 'undefined') return { ready: Promise.resolve(false), disconnect: () => {} };
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkSession('connectWebview', session);
   const logins = createLoginCount(session);

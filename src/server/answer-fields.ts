@@ -1,48 +1,48 @@
 /**
- * Checks the fields of a 200 answer, and makes the error for one that cannot be used. It knows no endpoint: their files name the
- * fields.
+ * Checks the fields of a 200 answer, and creates the error for an unusable one. This file knows no endpoint: the endpoint files
+ * name the fields.
  */
 
 import { kindOf } from '../token/checks.ts';
 import { type ErrorCode, TokenError } from '../token/errors.ts';
 import { requestName } from './paths.ts';
 
-/** Make an error for a 200 answer. */
+/** Create an error for a 200 answer. */
 export function errorAt200(code: ErrorCode, path: string, fault: string, cause?: unknown): TokenError {
   return new TokenError(code, `${requestName(path)} answered 200: ${fault}`, { status: 200, cause });
 }
 
-/** Make the error for a 200 answer that cannot be used. */
+/** Create the error for a 200 answer that cannot be used. */
 export function unusableAnswer(path: string, fault: string, cause?: unknown): TokenError {
   return errorAt200('malformed_response', path, fault, cause);
 }
 
-/** Return the members of `value` by name; none if it is not an object. */
+/** Return the members of `value`; none if it is not an object. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-/** Return `value` if it is an array, else throw a `malformed_response`. */
+/** Return `value` if it is an array; otherwise throw a `malformed_response`. */
 export function arrayOf(path: string, name: string, value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw unusableAnswer(path, `${name}: expected array, got ${kindOf(value)}`);
   return value;
 }
 
-/** Return `value` if it is a string that is not empty, else throw a `malformed_response`. */
+/** Return `value` if it is a string that is not empty; otherwise throw a `malformed_response`. */
 export function stringOf(path: string, name: string, value: unknown): string {
   if (typeof value !== 'string' || !value) throw unusableAnswer(path, `${name}: expected string, got ${kindOf(value)}`);
   return value;
 }
 
-// Base64 or URL-safe base64 in practice. Anything printable passes, so that a new format does not stop a client.
-// A counted repetition, `{1,256}`, would take half as long again.
+// These are base64 or URL-safe base64 in practice. Any printable character passes, so that a new format does not stop a client.
+// A bounded repetition, `{1,256}`, would take half as long again.
 const PRINTABLE = /^[!-~]*$/;
 const MAX_IDENTIFIER_LENGTH = 256;
 
 /**
  * Return `value` if it can be a raw ID or the name of a bucket: 1 to 256 printable ASCII characters; else throw.
  *
- * @param isPrintable  `isPrintable` of the answer; false to check the value itself.
+ * @param isPrintable  `isPrintable` of the answer; false if the value itself must be checked.
  */
 export function identifierOf(path: string, name: string, value: unknown, isPrintable = false): string {
   const text = stringOf(path, name, value);
@@ -51,18 +51,18 @@ export function identifierOf(path: string, name: string, value: unknown, isPrint
   return text;
 }
 
-/** Beyond the year 9999, epoch ms. As in `token-set.ts`. */
+/** An instant beyond the year 9999, epoch ms. As in `token-set.ts`. */
 const LATEST = 1e15;
 
 /**
- * Tell whether a value can be a time in epoch ms. A later one has another unit: microseconds, or milliseconds that were taken for
- * seconds.
+ * Tell whether a value can be a time in epoch ms. A later one has another unit: microseconds, or milliseconds that were mistaken
+ * for seconds.
  */
 export function isInstant(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= LATEST;
 }
 
-/** Name a value that should have been another one of the type `expected`, or is of another type. */
+/** Describe a value that has the type `expected` but is not a permitted one, or that has another type. */
 export function otherThan(expected: 'number' | 'string', value: unknown): string {
   const kind = kindOf(value);
   return kind === expected ? `another ${expected}` : kind;

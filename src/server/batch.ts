@@ -1,24 +1,24 @@
 /**
- * Splits a list of any length into batches that fit into one request, processes them in parallel and returns the results in
- * order. Memory holds at most as many batches as may be in flight.
+ * Splits a list of any length into batches that each fit into one request, processes them in parallel and returns the results in
+ * order. Memory never holds more batches than may be in flight.
  *
- * It does not know how a batch is sent: `bulk.ts` does. `results.ts` gives the results to the caller.
+ * This file does not know how a batch is sent: `bulk.ts` does. `results.ts` passes the results to the caller.
  */
 
 import { utf8 } from '../token/bytes.ts';
 
-/** Input of the bulk methods: an array, a generator, the lines of a file, rows of a database. */
+/** Input of the bulk methods: an array, a generator, the lines of a file, or the rows of a database. */
 export type Source<T> = Iterable<T> | AsyncIterable<T>;
 
 /** Highest number of items in one request. */
 export const MAX_ITEMS = 5_000;
-/** Highest number of bytes in one request. The limit of the service is 1 MB; this is the stricter reading of it. */
+/** Highest number of bytes in one request. The service documents 1 MB; this is the stricter interpretation. */
 export const MAX_BYTES = 1_000_000;
 
-/** What takes more than one byte as JSON in UTF-8: anything but printable ASCII without quote and backslash. */
+/** Matches text that takes more bytes as JSON in UTF-8: anything but printable ASCII without quotation mark and backslash. */
 const LONGER_AS_JSON = /[^ !#-[\]-~]/;
 
-/** Count the bytes of `text` with quotes and a comma, as JSON in UTF-8. */
+/** Count the bytes of `text` as JSON in UTF-8, with its quotation marks and a comma. */
 export function jsonBytes(text: string): number {
   return LONGER_AS_JSON.test(text) ? utf8(JSON.stringify(text)).length + 1 : text.length + 3;
 }
@@ -48,8 +48,8 @@ export interface Batch<S> {
   /**
    * Add one more item. Returns false, and adds nothing, if the batch is full. An empty batch accepts any item.
    *
-   * Items go into a few long arrays. With one object for each of a hundred thousand items in flight, the garbage collector
-   * copies all of them several times.
+   * Items go into a few long arrays. If each of a hundred thousand items in flight were an object, the garbage collector would
+   * copy them several times.
    */
   add(item: S): boolean;
 }
@@ -58,14 +58,14 @@ export interface Batch<S> {
  * Split a source into batches.
  *
  * @param start  creates an empty batch.
- * @throws what the source or the batch throws, after the full batches before it.
+ * @throws whatever the source or the batch throws, after the full batches before it.
  */
 export async function* batchesOf<S, B extends Batch<S>>(
   source: Source<S>,
   start: () => B,
 ): AsyncGenerator<B, void, undefined> {
   let batch: B | undefined;
-  /** Add an item; returns the batch before it if that is full now. */
+  /** Add an item; returns the previous batch if that is now full. */
   const put = (item: S): B | undefined => {
     if (batch?.add(item)) return undefined;
     const full = batch;
@@ -79,7 +79,7 @@ export async function* batchesOf<S, B extends Batch<S>>(
       if (full) yield full;
     }
   } else {
-    // `for await` would create a promise for each array element, which takes longer than all the rest.
+    // `for await` would create a promise for each array element, which takes longer than all other work.
     for (const item of source) {
       const full = put(item);
       if (full) yield full;
@@ -90,7 +90,7 @@ export async function* batchesOf<S, B extends Batch<S>>(
 
 /** A batch in flight. `read` is set when it has finished: it returns the result or throws the failure. */
 interface Slot<R> {
-  /** One for each batch: Node warns of a leak if one signal has more than ten listeners. */
+  /** One for each batch, because Node warns of a leak if one signal has more than ten listeners. */
   readonly controller: AbortController;
   read?: () => R;
 }
@@ -100,7 +100,7 @@ const createSlots = <R>() => {
   const slots: Slot<R>[] = [];
   let notify = () => {};
   return {
-    /** Start a task behind the others. */
+    /** Start a task and append it to the queue. */
     start: (task: (signal: AbortSignal) => Promise<() => R>) => {
       const slot: Slot<R> = { controller: new AbortController() };
       slots.push(slot);
@@ -109,7 +109,7 @@ const createSlots = <R>() => {
         notify();
       };
       task(slot.controller.signal).then(finish, (e) => {
-        // A task may have more than one request in flight: the others must not go on.
+        // A task may have more than one request in flight: abort the others.
         slot.controller.abort(e);
         finish(() => {
           throw e;
@@ -121,7 +121,7 @@ const createSlots = <R>() => {
     abort: (reason: unknown) => {
       for (const { controller } of slots) controller.abort(reason);
     },
-    /** Resolves at the next change. `Promise.race` over a promise that lives as long as the job would keep every result. */
+    /** Resolves at the next change. Racing a promise that lives as long as the job would keep every result in memory. */
     changed: () =>
       new Promise<void>((resolve) => {
         notify = resolve;
@@ -136,12 +136,12 @@ const createSlots = <R>() => {
 /**
  * Process batches in parallel and yield the results in the order of the batches.
  *
- * A finished result is yielded even while the source has not produced the next batch. A failure is thrown at its position in
- * the order. The remaining work is aborted after a failure, and when the reader stops early.
+ * A finished result is yielded even while the source has not produced the next batch. A failure is thrown at its position in the
+ * order. The remaining work is aborted after a failure, or when the reader stops early.
  *
  * @param max   highest number of batches in flight or waiting to be read.
- * @param work  gets a signal that aborts with `outer` and when reading ends early. Returns a function that is called when the
- *   reader reaches the result, so that waiting results may stay in a smaller form.
+ * @param work  receives a signal that aborts with `outer` or when reading ends early. Returns a function that is called when the
+ *   reader reaches the result, so that waiting results may stay in a more compact form.
  * @throws the first failure of source or work, or the reason of `outer`.
  */
 export async function* inOrder<B, R>(
@@ -168,7 +168,7 @@ export async function* inOrder<B, R>(
       if (done) isEnded = true;
       else if (!isClosed) slots.start((signal) => work(value, signal));
     } catch (e) {
-      // The source failed: the results of the batches before come first.
+      // The source failed. The results of earlier batches come first.
       isEnded = true;
       slots.start(() => Promise.reject(e));
     }

@@ -1,7 +1,7 @@
 /**
  * The methods for many users: batches, retries and the limit of parallel requests around the bulk endpoints.
  *
- * `client.ts` offers these methods beside those for one user.
+ * `client.ts` offers these methods beside those for a single user.
  */
 
 import { kindOf } from '../token/checks.ts';
@@ -23,8 +23,9 @@ export interface BulkClient {
   /**
    * Map DII to raw IDs, version 3.
    *
-   * The source may have any length: batches of at most 5,000 items and 1 MB are sent in parallel, results come in the order of
-   * the source. Invalid DII and opted-out users are results, not errors. A failed batch rejects after the results before it.
+   * The source may have any length: batches of at most 5,000 items and 1 MB are sent in parallel, and the results come in the
+   * order of the source. Invalid DII and opted-out users are results, not errors. If a batch fails, the iteration rejects after
+   * yielding all earlier results.
    *
    * @example for await (const result of client.mapIdentities(rows)) await save(result);
    */
@@ -38,20 +39,20 @@ export interface BulkClient {
    */
   rotatedBuckets(since: number | Date, options?: CallOptions): Promise<RotatedBuckets>;
   /**
-   * List the raw IDs whose users have opted out, with the time of the opt-out. Batches of 5,000, one at a time.
+   * List the raw IDs whose users have opted out, with the time of the opt-out. Sends batches of 5,000, one at a time.
    *
    * @example for await (const { rawId } of client.optOutStatus(rawIds)) await remove(rawId);
    */
   optOutStatus(rawIds: Source<string>, options?: CallOptions): Results<OptedOut>;
 }
 
-// Bytes of a request beside its values: the envelope (45), the JSON with the names of all four forms (56), and a reserve.
+// Bytes of a request besides its values: the envelope (45), the JSON with the names of all four forms (56), and a reserve.
 const OVERHEAD_BYTES = 128;
 
 /** Create the bulk methods. */
 export function createBulkClient(settings: ClientSettings, call: Call): BulkClient {
   const { binary, bulkTimeoutMs, concurrency, hashLocally, retry } = settings;
-  // Base64 turns three bytes into four.
+  // Base64 encodes three bytes as four.
   const maxBytes = (binary ? MAX_BYTES : (MAX_BYTES / 4) * 3) - OVERHEAD_BYTES;
   const mapLimiter = createConcurrencyLimiter(concurrency);
   const statusLimiter = createConcurrencyLimiter(1);

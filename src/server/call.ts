@@ -1,7 +1,7 @@
 /**
  * One request to the service: encrypt, send, check, decrypt, parse. `retry.ts` repeats it.
  *
- * It knows envelopes (`docs/protocol.md`, "Envelopes") and HTTP, not the fields of the endpoints.
+ * This file knows envelopes (`docs/protocol.md`, "Envelopes") and HTTP, but not the fields of the endpoints.
  */
 
 import { type Bytes, fromB64, toB64 } from '../token/bytes.ts';
@@ -21,11 +21,11 @@ import { redacted, responseError } from './response-errors.ts';
 export interface ServiceAnswer {
   readonly status: 'success' | 'optout';
   readonly body: unknown;
-  /** The service's clock when it answered, epoch ms; undefined for a refresh, whose answer carries no time. */
+  /** The service's clock when it answered, epoch ms; undefined for a refresh, whose answer contains no time. */
   readonly answeredAt: number | undefined;
   /**
    * True if every string in `body` is known to consist of printable ASCII characters without a space. The strings of a large
-   * answer then need no check of their own.
+   * answer then need no individual check.
    */
   readonly isPrintable: boolean;
 }
@@ -33,8 +33,8 @@ export interface ServiceAnswer {
 /**
  * A value that is parsed when the function is called.
  *
- * Until then it is one string. Answers that wait for their turn would otherwise be some ten thousand objects each, and the
- * promises that delivered them would keep those objects in memory until a full garbage collection.
+ * Until then it is one string. Otherwise, each answer that waits for its turn would be some ten thousand objects, which the
+ * promises that delivered them would keep in memory until a full garbage collection.
  */
 export type Lazy<T> = () => T;
 
@@ -56,7 +56,7 @@ const BINARY = 'application/octet-stream';
 const isPrintable = (json: string, bytes: number | undefined): boolean =>
   json.length === bytes && !json.includes('\\') && !json.includes(' ') && !json.includes('\x7f');
 
-/** A decrypted 200 answer: its JSON, and what is known of it. */
+/** A decrypted 200 answer: its JSON, and what is known about it. */
 interface Decrypted {
   readonly json: string;
   readonly answeredAt?: number;
@@ -75,7 +75,7 @@ const parse = (path: string, apiKey: string, { json, answeredAt, bytes }: Decryp
   if (status === 'success' || status === 'optout')
     return { status, body, answeredAt, isPrintable: isPrintable(json, bytes) };
   if (status === 'insufficient_user_consent')
-    throw errorAt200('no_consent', path, 'the consent string of the user does not permit a token');
+    throw errorAt200('no_consent', path, "the user's consent string does not permit a token");
   if (typeof status !== 'string') throw unusableAnswer(path, `status: expected string, got ${kindOf(status)}`);
   const explanation = typeof message === 'string' ? `: ${redacted(message, apiKey)}` : '';
   const got = redacted(status, apiKey);
@@ -93,7 +93,7 @@ const decodeB64 = (path: string, text: string): Bytes => {
   }
 };
 
-// The errors of `token/envelope.ts` know neither the request nor the status.
+// The errors of `token/envelope.ts` mention neither the request nor the status.
 const withRequest = async <T>(path: string, decrypting: Promise<T>): Promise<T> => {
   try {
     return await decrypting;
@@ -112,7 +112,7 @@ const withRequest = async <T>(path: string, decrypting: Promise<T>): Promise<T> 
  */
 export function createCall(settings: ClientSettings): Call {
   const { baseUrl, apiKey, secret, binary, fetch, now } = settings;
-  // The key, not its promise: a promise on Cloudflare Workers belongs to the request that created it.
+  // Keep the key, not its promise: on Cloudflare Workers, a promise belongs to the request that created it.
   let key: AesKey | undefined;
 
   const post = async (
@@ -125,7 +125,7 @@ export function createCall(settings: ClientSettings): Call {
       authorization: `Bearer ${apiKey}`,
       'content-type': typeof body === 'string' ? 'text/plain' : BINARY,
     };
-    // With `manual` a redirect arrives as a 3xx answer and fails here. Cloudflare Workers do not support `error`.
+    // With `manual`, a redirect arrives as a 3xx answer and fails here. Cloudflare Workers do not support `error`.
     const init: RequestInit = { method: 'POST', headers, body, signal, redirect: 'manual' };
     let response: Response;
     let answer: ReadBody;
@@ -138,7 +138,7 @@ export function createCall(settings: ClientSettings): Call {
     const { bytes, isComplete } = answer;
     if (response.status !== 200) throw responseError(path, response, decodeText(bytes), settings);
     if (!isComplete) throw unusableAnswer(path, `expected at most ${maxBytes} bytes, got more`);
-    return { bytes, isBinary: response.headers.get('content-type')?.trim().toLowerCase() === BINARY };
+    return { bytes, isBinary: response.headers.get('content-type')?.toLowerCase() === BINARY };
   };
 
   return {
@@ -154,7 +154,7 @@ export function createCall(settings: ClientSettings): Call {
           throw errorAt200('nonce_mismatch', path, 'expected the nonce of this request, got another');
         const { at: answeredAt, json } = message;
         if (!isInstant(answeredAt)) throw unusableAnswer(path, 'time: expected epoch milliseconds, got another number');
-        // Not in the function: a waiting answer must keep one string, not its ciphertext too.
+        // Not inside the function, because a waiting answer must keep only one string, without its ciphertext.
         const decrypted = { json, answeredAt, bytes: bytes.length - SMALLEST_RESPONSE };
         return () => parse(path, apiKey, decrypted);
       }),

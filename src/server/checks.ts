@@ -1,7 +1,7 @@
 /**
- * Checks of options and arguments that throw: a wrong one is a programmer's mistake, so it is a TypeError at once.
+ * Checks that throw for invalid options and arguments. These are a programmer's mistakes, so each is a TypeError at once.
  *
- * What is right and the sentence about what is wrong are in `token/checks.ts`. `mapping/` uses these checks too.
+ * `token/checks.ts` defines the rules and the messages. `mapping/` uses these checks too.
  */
 
 import { choiceFault, integerFault, kindOf, nameFault, throwIf, typeFault } from '../token/checks.ts';
@@ -11,41 +11,41 @@ import { expectedGot } from '../token/errors.ts';
 export const MAX_CONCURRENCY = 20;
 
 /**
- * Check that the options are an object, and that each of them has a known name.
+ * Check that the options are an object with known names only.
  *
- * @param what   named in the message, for example `options`.
- * @param names  every option, as the keys.
- * @param path   what stands before the name of an option in the message. Default: nothing.
+ * @param what   names the options in the message, for example `options`.
+ * @param names  an object with every option as a key.
+ * @param path   the prefix of an option's name in the message. Default: none.
  */
 export function checkOptionNames(what: string, names: Readonly<Record<string, true>>, given: unknown, path = ''): void {
   throwIf(typeFault(what, 'object', given) ?? nameFault(path, Object.keys(names), given as object));
 }
 
-/** Return `value` if it is a whole number from `least` to `most`, else throw a TypeError that names the option. */
+/** Return `value` if it is a whole number from `least` to `most`; otherwise throw a TypeError that names the option. */
 export function checkInteger(name: string, value: number, least: number, most: number): number {
   throwIf(integerFault(name, least, most, value));
   return value;
 }
 
-/** Return `value` if that many mapping requests may be in flight, else throw a TypeError that names the option. */
+/** Return `value` if that many mapping requests may be in flight; otherwise throw a TypeError that names the option. */
 export function checkConcurrency(name: string, value: number): number {
   return checkInteger(name, value, 1, MAX_CONCURRENCY);
 }
 
-/** Return `value` if it is one of `choices`, else throw a TypeError that names the option. */
+/** Return `value` if it is one of `choices`; otherwise throw a TypeError that names the option. */
 export function checkChoice<T extends string>(name: string, choices: readonly T[], value: T): T {
   throwIf(choiceFault(name, choices, value));
   return value;
 }
 
-/** Return `value` if it is a function, else throw a TypeError that names the option. */
+/** Return `value` if it is a function; otherwise throw a TypeError that names the option. */
 export function checkFunction<T>(name: string, value: T): T {
   throwIf(typeFault(name, 'function', value));
   return value;
 }
 
 /**
- * Check, before anything is read, that a value is an iterable object. A string is refused.
+ * Check, before anything is read, that a value is an iterable object. A string is rejected.
  *
  * @param name  the argument, for the message.
  * @throws {TypeError} for any other value.

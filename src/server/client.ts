@@ -1,8 +1,8 @@
 /**
  * The client with which the server of a publisher, an advertiser or a data provider calls an operator.
  *
- * It holds the API key and the client secret, so it belongs on a server, never on a page. The endpoint files define what
- * each method sends, `call.ts` how it is sent; `bulk.ts` contains the methods for many users.
+ * It holds the API key and the client secret, so it belongs on a server, never on a page. The endpoint files define what each
+ * method sends, and `call.ts` how; `bulk.ts` contains the methods for many users.
  */
 
 import { throwIf, typeFault } from '../token/checks.ts';
@@ -20,14 +20,14 @@ import {
 } from './options.ts';
 
 /**
- * A client. Every promise and every iteration rejects with a TokenError (its codes: docs/session.md), with the reason of an
+ * A client. Every promise and every iteration rejects with a TokenError (docs/session.md lists its codes), with the reason of an
  * aborted `signal`, or with a TypeError for invalid arguments.
  */
 export interface Client extends BulkClient {
   /**
    * Generate a token set for a user.
    *
-   * @throws {TokenError} `client_error`, without a request, if the email address is not valid; `no_consent` if an operator of EUID
+   * @throws {TokenError} `client_error`, without a request, if the email address is not valid; `no_consent` if an EUID operator
    *   finds the consent in `tcfConsent` insufficient.
    * @example
    * const result = await client.generate({ email: 'user@example.com' });

@@ -1,6 +1,5 @@
 /**
- * Limits the number of requests in flight. A 429 halves the limit; each round of successes raises it by one, up to its
- * maximum.
+ * Limits the number of requests in flight. A 429 halves the limit; each series of successes raises it by one, up to its maximum.
  *
  * Each client owns one limiter, so that all its calls share the limit.
  */
@@ -12,11 +11,11 @@ export interface ConcurrencyLimiter {
   run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T>;
 }
 
-/** Create a limiter that starts with `max` tasks at once, which is also its highest limit. */
+/** Create a limiter that starts at its highest limit, `max` parallel tasks. */
 export function createConcurrencyLimiter(max: number): ConcurrencyLimiter {
   let limit = max;
   let running = 0;
-  // Requests that started together and are all refused halve the limit once, not once each.
+  // If requests that started together are all refused, they halve the limit once, not once each.
   let halvings = 0;
   const waiting: (() => void)[] = [];
 

@@ -1,7 +1,7 @@
 /**
- * Protects `handler.ts` against requests from pages of other sites, which would carry the visitor's cookies.
+ * Protects `handler.ts` against requests from pages on other sites, which would carry the visitor's cookies.
  *
- * Callers other than browsers send no `Origin` and are allowed, because they do not have a visitor's cookies.
+ * Callers other than browsers send no `Origin`. They are allowed, because they do not have a visitor's cookies.
  */
 
 import { escapeControls, kindOf } from '../token/checks.ts';
@@ -10,7 +10,7 @@ import { expectedGot } from '../token/errors.ts';
 /**
  * Check a list of origins and return them as a set.
  *
- * @throws {TypeError} if one is not written as browsers do: `scheme://host[:port]`.
+ * @throws {TypeError} if one is not written as browsers write it: `scheme://host[:port]`.
  */
 export function checkOrigins(origins: readonly string[]): ReadonlySet<string> {
   if (!Array.isArray(origins)) throw new TypeError(expectedGot('origins', 'array', kindOf(origins)));
@@ -19,7 +19,7 @@ export function checkOrigins(origins: readonly string[]): ReadonlySet<string> {
     try {
       normalised = new URL(origin).origin;
     } catch {}
-    // `origin` is undefined too if a variable of the environment is not set.
+    // `origin` is also undefined if an environment variable is not set.
     if (normalised === undefined || normalised !== origin) {
       const got = typeof origin === 'string' ? `'${origin}'` : kindOf(origin);
       throw new TypeError(expectedGot('origins', "each as 'https://host', without a path", got));
@@ -28,17 +28,17 @@ export function checkOrigins(origins: readonly string[]): ReadonlySet<string> {
   return new Set(origins);
 }
 
-// Behind a proxy that terminates TLS, this server sees http while the page is on https.
+// Behind a proxy that terminates TLS, this server sees http although the page is on https.
 const isOwn = (origin: string, address: string): boolean => {
   const own = new URL(address);
   return origin === own.origin || origin === `https://${own.host}`;
 };
 
 /**
- * Tell whether a page of this site, or of a configured origin, sent the request.
+ * Tell whether a page on this site, or on a configured origin, sent the request.
  *
- * Browsers send `Sec-Fetch-Site` to https and loopback addresses; pages cannot forge it, and no proxy makes it wrong. Without
- * it (older browsers, plain http), `Origin` is compared with the address that this server sees.
+ * Browsers send `Sec-Fetch-Site` to https and loopback addresses. Pages cannot forge it, and no proxy makes it wrong. If it is
+ * missing (older browsers, plain http), `Origin` is compared with the address that this server sees.
  */
 export function isAllowedCaller(request: Request, origins: ReadonlySet<string>): boolean {
   const origin = request.headers.get('origin');
@@ -49,9 +49,9 @@ export function isAllowedCaller(request: Request, origins: ReadonlySet<string>):
 }
 
 /**
- * The headers that answer the preflight of a page on one of `origins`, beside those of every answer; undefined for any other request.
+ * Return the additional headers that answer the preflight of a page on one of `origins`; undefined for any other request.
  *
- * Browsers send a preflight if the page's request has a custom header, for example one with the consent string.
+ * Browsers send a preflight if the page's request has a custom header, for example with the consent string.
  */
 export function preflightHeaders(
   { method, headers }: Request,
@@ -69,10 +69,10 @@ export function preflightHeaders(
 /** The longest origin that is quoted: a host name has at most 253 characters. */
 const MAX_QUOTED = 300;
 
-/** Say why {@link isAllowedCaller} refuses a request. */
+/** Explain why {@link isAllowedCaller} refuses a request. */
 export function callerFault({ url, headers }: Request): string {
   const origin = headers.get('origin')?.slice(0, MAX_QUOTED) ?? 'a page that sends no Origin';
   const site = headers.get('sec-fetch-site')?.slice(0, MAX_QUOTED);
-  const expected = `a page of ${new URL(url).origin}, or of an origin that the option origins names`;
+  const expected = `a page on ${new URL(url).origin}, or on an origin in the origins option`;
   return expectedGot('caller', expected, escapeControls(`${origin}${site ? ` (Sec-Fetch-Site: ${site})` : ''}`));
 }

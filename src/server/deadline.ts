@@ -1,7 +1,8 @@
 /**
  * One time limit for a whole task, combined with the caller's AbortSignal.
  *
- * It knows nothing of HTTP. The limit is raced against the task: a `fetch` that ignores its signal cannot block a caller.
+ * This file knows nothing about HTTP. The limit is raced against the task, so a `fetch` that ignores its signal cannot block a
+ * caller.
  */
 
 import { TokenError } from '../token/errors.ts';
@@ -9,9 +10,9 @@ import { TokenError } from '../token/errors.ts';
 /**
  * Run `task` within `timeoutMs`.
  *
- * @param name   starts the message of the time-out, for example `generate: POST /v2/token/generate`.
+ * @param name   begins the message of the time-out, for example `generate: POST /v2/token/generate`.
  * @param outer  the caller's signal.
- * @param task   gets a signal that aborts at the deadline or with `outer`.
+ * @param task   receives a signal that aborts at the deadline or with `outer`.
  * @throws {TokenError} `timeout` at the deadline.
  * @throws the reason of `outer` as soon as it is aborted.
  */
@@ -33,7 +34,7 @@ export async function withDeadline<T>(
   const onTimeout = () => stop(new TokenError('timeout', `${name}: no answer within ${timeoutMs} ms`));
   const timer = setTimeout(onTimeout, timeoutMs);
   const onAbort = () => stop(outer?.reason);
-  // Not `AbortSignal.any`: it keeps its result in memory as long as the caller's signal lives.
+  // Not `AbortSignal.any`, whose result stays in memory as long as the caller's signal lives.
   outer?.addEventListener('abort', onAbort);
   try {
     return await Promise.race([task(controller.signal), stopped]);

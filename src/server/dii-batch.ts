@@ -1,7 +1,7 @@
 /**
- * DII for one mapping request: the values to send, grouped by form, with the position in the batch that each belongs to.
+ * DII for one mapping request: the values to send, grouped by form, each with its position in the batch.
  *
- * It knows nothing of the endpoints: `mapping.ts` sends a batch and assigns the answers.
+ * This file knows nothing about the endpoints: `mapping.ts` sends a batch and assigns the answers.
  */
 
 import type { DiiForm } from '../token/index.ts';
@@ -17,13 +17,13 @@ export interface FormValues {
 
 /** DII for one request, in the order of the source. */
 export interface DiiBatch<D extends Dii> extends Batch<D> {
-  /** The objects of the source themselves. */
+  /** The objects from the source. */
   readonly diis: readonly D[];
-  /** One entry for each form in the batch. DII that is not in any of them is not sent: it is not valid, or longer than a request. */
+  /** One entry for each form in the batch. DII in none of them is not sent, because it is invalid or longer than a request. */
   readonly forms: readonly FormValues[];
 }
 
-/** Create an empty batch of DII for a request that holds `maxBytes` of it. */
+/** Create an empty batch of DII for a request with space for `maxBytes` of it. */
 export function createDiiBatch<D extends Dii>(maxBytes: number, hashLocally: HashLocally): DiiBatch<D> {
   const capacity = createCapacity(maxBytes);
   const diis: D[] = [];

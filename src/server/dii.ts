@@ -1,5 +1,5 @@
 /**
- * DII as the caller passes it, and the choice of the form in which it is sent: hashed in this process, or as it is.
+ * DII as the caller passes it, and the choice of the form in which it is sent: hashed in this process, or unchanged.
  *
  * The rules of normalisation and hashing are in `token/dii.ts`.
  */
@@ -37,7 +37,7 @@ export type Dii =
 /**
  * Which DII is normalised and hashed before it leaves this process.
  *
- * - `emails` (default): email addresses. Phone numbers are sent as they are.
+ * - `emails` (default): email addresses. Phone numbers are sent unchanged.
  * - `all`: both.
  * - `none`: neither. The service normalises and hashes.
  */
@@ -46,7 +46,7 @@ export type HashLocally = 'emails' | 'all' | 'none';
 const KEYS = ['email', 'emailHash', 'phone', 'phoneHash'] as const;
 const EXPECTED = `DII: expected exactly one of ${KEYS.join(', ')} as a string`;
 
-/** DII as it is sent to the service. `value` is undefined if local normalisation has found that it is not valid. */
+/** DII as it is sent to the service. `value` is undefined if local normalisation has rejected it. */
 export interface SentDii {
   readonly form: DiiForm;
   readonly value: string | undefined;
@@ -66,11 +66,11 @@ const fieldError = (dii: Readonly<Record<string, unknown>>): TypeError => {
 /**
  * Choose the form in which `dii` is sent.
  *
- * @throws {TypeError} if it is not an object with exactly one of the four as a string. The value is never in the message.
+ * @throws {TypeError} if it is not an object with exactly one of the four as a string. The message never contains the value.
  */
 export function sentDii(dii: Dii, hashLocally: HashLocally): SentDii {
   if (typeof dii !== 'object' || dii === null) throw diiError(kindOf(dii));
-  // No loop over the names: it would double the time for a row.
+  // Not a loop over the names, which would double the time for each row.
   const { email, emailHash, phone, phoneHash } = dii;
   const given =
     Number(email !== undefined) +

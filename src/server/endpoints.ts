@@ -1,7 +1,7 @@
 /**
- * The endpoints for one user: what each request holds and how its answer is read.
+ * The endpoints for one user: the content of each request, and how its answer is read.
  *
- * Together with `mapping.ts` and `raw-ids.ts` it is the only place of this folder that knows the wire names (snake_case).
+ * In this folder, only this file, `mapping.ts` and `raw-ids.ts` know the wire names (snake_case).
  * Requests go through `call.ts`; `client.ts` offers these functions as methods.
  */
 
@@ -32,7 +32,7 @@ export function answerOf(result: TokenResult): WireAnswer {
   return result.status === 'success' ? { status: 'success', body: toWire(result.tokens) } : { status: 'optout' };
 }
 
-// Here, a set that does not parse is the service's fault, not the caller's.
+// If a set does not parse here, the service is at fault, not the caller.
 const resultOf = (path: string, { status, body }: ServiceAnswer): TokenResult => {
   let answer: Answer;
   try {
@@ -81,14 +81,14 @@ export async function refresh(call: Call, set: Refreshable, limits: CallLimits):
   return resultOf(PATHS.refresh, await call.refresh(PATHS.refresh, set.refreshToken, set.responseKeyB64, limits));
 }
 
-/** Record an opt-out. Any answer but `OK` is an error: the caller must know if the opt-out was not recorded. */
+/** Record an opt-out. Any answer other than `OK` is an error, because the caller must know if the opt-out was not recorded. */
 export async function optOut(call: Call, dii: SentDii, limits: CallLimits): Promise<void> {
   const path = PATHS.optOut;
   let answer: ServiceAnswer;
   try {
     answer = await send(call, path, diiField(path, dii), limits);
   } catch (e) {
-    // This endpoint answers `invalid_token` for invalid DII, though the request holds no refresh token.
+    // This endpoint answers `invalid_token` for invalid DII, although the request contains no refresh token.
     if (!isTokenError(e) || e.code !== 'refresh_rejected') throw e;
     throw new TokenError('client_error', e.message, { status: e.status, cause: e });
   }

@@ -1,9 +1,9 @@
 /**
- * The server side of a page's `provide` or `data-provide`: a function from Request to Response that generates a token set for
- * the signed-in user and answers it as JSON.
+ * The server side of a page's `provide` or `data-provide`: a function from Request to Response that generates a token set for the
+ * signed-in user and returns it as JSON.
  *
- * It knows nothing of login sessions and cookies: the host tells it who the user is. `cross-site.ts` decides which pages may
- * call it.
+ * This file knows nothing about login sessions and cookies: the host's `user` function identifies the user. `cross-site.ts`
+ * decides which pages may call it.
  */
 
 import { kindOf, MAX_TIMER_MS, throwIf, typeFault } from '../token/checks.ts';
@@ -17,32 +17,33 @@ import { answerOf } from './endpoints.ts';
 /** Options of `tokenHandler`. */
 export interface TokenHandlerOptions<Context extends unknown[] = []> {
   /**
-   * The client; only `generate` is used. Or a function that creates it, called once, on the first request: a build that loads the
-   * route (`next build`) then needs no secrets. If it throws, `onError` is called, the response is 500, and the next request tries again.
+   * The client, of which only `generate` is used; or a function that creates it, called once, on the first request, so that a
+   * build that loads the route (`next build`) needs no secrets. If the function throws, `onError` is called, the response is 500,
+   * and the next request tries again.
    */
   readonly client: Pick<Client, 'generate'> | (() => Pick<Client, 'generate'>);
   /**
    * Returns the DII of the signed-in user, or null if nobody is signed in. Read it from your own login session (a cookie, a
-   * header), never from the body or the URL of the request: otherwise anyone could request the tokens of anyone else.
+   * header), never from the body or the URL of the request, because anyone could then request another user's tokens.
    *
-   * @param context  the further arguments of the handler: the context of a route, an environment.
+   * @param context  the further arguments of the handler, for example the context of a route or an environment.
    */
   readonly user: (request: Request, ...context: Context) => Dii | null | undefined | Promise<Dii | null | undefined>;
   /**
-   * Other origins whose pages may call, for example `https://www.publisher.example`. Needed for pages on another origin than
-   * the handler; also for its own public origin if a proxy hides it and the browser sends no `Sec-Fetch-Site`. Pages on these
+   * Other origins whose pages may call the handler, for example `https://www.publisher.example`. List every other origin of your
+   * pages, and the handler's own public origin if a proxy hides it and the browser sends no `Sec-Fetch-Site`. Pages on these
    * origins may read the response (CORS, with credentials). Default: none.
    */
   readonly origins?: readonly string[] | undefined;
   /**
-   * Called with every failure, and with every rejected request (`client_error` with status 403 or 405, and the reason in its
-   * message); the page gets only the status. Failures of the client are TokenErrors.
+   * Called with every failure, and with every rejected request (`client_error` with status 403 or 405 and the reason in its
+   * message). The page receives only the status. Failures of the client are TokenErrors.
    */
   readonly onError?: ((error: unknown, request: Request) => unknown) | undefined;
   /**
-   * Returns the user's TCF consent string, for an operator with the scope EUID, from a cookie or a header that your CMP or your page
-   * sets. null, undefined or an empty string: none is sent. If the operator finds the consent insufficient, the response is 204, as if
-   * nobody were signed in, and `onError` gets a TokenError `no_consent`.
+   * Returns the user's TCF consent string, for an EUID operator, from a cookie or a header that your CMP or your page sets. If it
+   * returns null, undefined or an empty string, no consent string is sent. If the operator finds the consent insufficient, the
+   * response is 204, as if nobody were signed in, and `onError` receives a TokenError `no_consent`.
    */
   readonly tcfConsent?:
     | ((request: Request, ...context: Context) => string | null | undefined | Promise<string | null | undefined>)
@@ -51,7 +52,7 @@ export interface TokenHandlerOptions<Context extends unknown[] = []> {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Every option, so that the type names one that is missing here. */
+/** Every option; if one is missing here, this does not compile. */
 const NAMES: Record<keyof TokenHandlerOptions, true> = {
   client: true,
   user: true,
@@ -74,7 +75,7 @@ function fail(status: number, headers?: Record<string, string>): Response {
   return reply(status, { status: 'error' }, headers);
 }
 
-/** Make the answer for a failure of the service. */
+/** Create the answer for a failure of the service. */
 function failService(error: TokenError): Response {
   if (error.code === 'no_consent') return reply(204);
   const wait = error.retryAfterMs;
@@ -84,7 +85,9 @@ function failService(error: TokenError): Response {
 
 function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'> {
   if (typeof client?.generate === 'function') return client;
-  throw new TypeError(expectedGot('client', 'a client of createClient, or a function that creates it', kindOf(client)));
+  throw new TypeError(
+    expectedGot('client', 'a client from createClient, or a function that creates one', kindOf(client)),
+  );
 }
 
 /**
@@ -126,7 +129,7 @@ export function tokenHandler<Context extends unknown[] = []>(
   let client: Pick<Client, 'generate'> | undefined;
   const clientOf = () => (client ??= checkClient(typeof given === 'function' ? given() : given));
 
-  // A listener that throws or rejects must not affect the answer or the process.
+  // A listener that throws or rejects must affect neither the answer nor the process.
   const report = (error: unknown, request: Request) => {
     (async () => onError?.(error, request))().catch(() => {});
   };
@@ -151,7 +154,7 @@ export function tokenHandler<Context extends unknown[] = []>(
       return reply(200, answerOf(await found.generate(dii, { timeoutMs, tcfConsent: consent })));
     } catch (error) {
       report(error, request);
-      // The host's functions may throw their own TokenErrors, which do not come from the service.
+      // The host's functions may throw TokenErrors of their own, which do not come from the service.
       return isAsked && isTokenError(error) ? failService(error) : fail(500);
     }
   };

@@ -1,4 +1,4 @@
-/** `tessera-id/server`: the client, which holds the secret, and the handler that gives a page its token set. */
+/** `tessera-id/server`: the client, which holds the secret, and the handler that supplies a page with its token set. */
 
 export { type ErrorCode, isTokenError, TokenError } from '../token/errors.ts';
 export type { TokenSet } from '../token/token-set.ts';

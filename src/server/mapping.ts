@@ -1,8 +1,8 @@
 /**
- * The mapping endpoints, versions 3 and 2: what a batch sends and how its answer is read. An answer that does not match the
+ * The mapping endpoints, versions 3 and 2: what a batch sends, and how its answer is read. An answer that does not match the
  * request fails the whole batch.
  *
- * Requests go through the function that `bulk.ts` passes in, which retries and limits their number in flight.
+ * Requests go through the function that `bulk.ts` passes in, which retries them and limits how many are in flight.
  */
 
 import { kindOf } from '../token/checks.ts';
@@ -21,16 +21,16 @@ const MAP_V2 = PATHS.mapIdentitiesV2;
 export type Send = (path: string, payload: unknown) => Promise<Lazy<ServiceAnswer>>;
 
 /**
- * The result for DII without a raw ID: the user has opted out, or the DII is not valid (`reason`, in the words of the service).
+ * The result for DII without a raw ID: the user has opted out, or the DII is invalid. `reason` is the service's wording.
  *
- * `answeredAt` is the service's clock when it answered, epoch ms; undefined for DII that was not sent because local
- * normalisation had found that it is not valid.
+ * `answeredAt` is the service's clock when it answered, epoch ms; undefined for DII that was not sent because local normalisation
+ * rejected it.
  */
 export type Unmapped<D> =
   | { readonly dii: D; readonly status: 'optout'; readonly answeredAt: number }
   | { readonly dii: D; readonly status: 'unmapped'; readonly reason: string; readonly answeredAt: number | undefined };
 
-/** Result of version 3. `dii` is the object of the source itself. */
+/** A result of version 3. `dii` is the object from the source. */
 export type MapResult<D extends Dii = Dii> =
   | {
       readonly dii: D;
@@ -38,14 +38,14 @@ export type MapResult<D extends Dii = Dii> =
       readonly rawId: string;
       /** The previous raw ID, for 90 days after a rotation; else null. */
       readonly previousRawId: string | null;
-      /** End of the raw ID's validity, epoch ms: map again from then on. */
+      /** When the raw ID's validity ends, epoch ms: map again from then on. */
       readonly remapAt: number;
       /** The service's clock when it answered, epoch ms. */
       readonly answeredAt: number;
     }
   | Unmapped<D>;
 
-/** Result of version 2. `dii` is the object of the source itself. */
+/** A result of version 2. `dii` is the object from the source. */
 export type MapResultV2<D extends Dii = Dii> =
   | {
       readonly dii: D;
@@ -64,7 +64,7 @@ const reasonOf = (path: string, name: string, value: unknown): string => redacte
 const unmapped = <D extends Dii>(dii: D, reason: string, answeredAt: number): Unmapped<D> =>
   reason === 'optout' ? { dii, status: 'optout', answeredAt } : { dii, status: 'unmapped', reason, answeredAt };
 
-// The same reason as the service gives for invalid DII.
+// The reason that the service returns for invalid DII.
 const invalidHere = <D extends Dii>(dii: D): Unmapped<D> => ({
   dii,
   status: 'unmapped',
@@ -99,7 +99,7 @@ const resultOf = <D extends Dii>(dii: D, element: Element | undefined, answeredA
 /**
  * Map a batch with version 3: all forms in one request, answers matched by position.
  *
- * @throws {TokenError} `malformed_response`, when the answer is read, if it does not hold one valid element for each DII.
+ * @throws {TokenError} `malformed_response`, when the answer is read, if it does not contain one valid element for each DII.
  */
 export async function mapBatch<D extends Dii>(
   send: Send,
@@ -156,9 +156,9 @@ const matchesOf = ({ form, values }: FormValues, { body, answeredAt }: ServiceAn
 };
 
 /**
- * Map a batch with version 2, which accepts one form per request: one request for each form of the batch.
+ * Map a batch with version 2, which accepts one form per request, by one request for each form in the batch.
  *
- * @throws {TokenError} `malformed_response`, when the answer is read, if it does not hold one result for each DII.
+ * @throws {TokenError} `malformed_response`, when the answer is read, if it does not contain one result for each DII.
  */
 export async function mapBatchV2<D extends Dii>(
   send: Send,
@@ -172,7 +172,8 @@ export async function mapBatchV2<D extends Dii>(
       const matches = matchesOf(sent, reads[i]!());
       sent.positions.forEach((position, j) => {
         const match = matches.get(sent.values[j]!);
-        if (!match) throw unusableAnswer(MAP_V2, `${sent.form}: expected a result for each DII, got none for one`);
+        if (!match)
+          throw unusableAnswer(MAP_V2, `${sent.form}: expected one result for each DII, but one DII has none`);
         found[position] = match;
       });
     });

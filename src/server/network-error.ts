@@ -1,7 +1,7 @@
 /**
- * Says in words why a request got no answer: which host, which code, and what to check.
+ * Explains why a request got no answer: which host, which code, and what to check.
  *
- * The address of a service is not a secret; `parseBaseUrl` has refused one with a user or password.
+ * The address of a service is not a secret: `parseBaseUrl` has rejected any address with a user or password.
  */
 
 import { TokenError } from '../token/errors.ts';
@@ -11,12 +11,13 @@ const CONNECT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDO
 const NAMES = new Set(['ENOTFOUND', 'EAI_AGAIN']);
 const BROKEN = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 const CERTIFICATE = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
-// What answers does not speak TLS; what it sends is not HTTP; the body is not compressed as its header says.
+// The server does not speak TLS.
 const NO_TLS = /^(ERR_SSL_|EPROTO$)/;
+// The answer is not HTTP, or its body is not compressed as its header says.
 const MALFORMED = /^(HPE_|UND_ERR_HEADERS_OVERFLOW$|Z_)/;
 
-// Node's `fetch` throws "fetch failed"; the reason is its cause, which has a code, or is "bad port" for a port that the Fetch
-// standard forbids.
+// Node's `fetch` throws "fetch failed". The reason is its cause, which has a code, or the message "bad port" for a port that the
+// Fetch standard forbids.
 const codeOf = (error: unknown): string | undefined => {
   const cause = (error as { cause?: { code?: unknown; message?: unknown } } | undefined)?.cause;
   if (typeof cause?.code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(cause.code)) return cause.code;
@@ -27,7 +28,7 @@ const describe = (host: string, code: string | undefined): string => {
   if (code === undefined) return `got no answer from ${host} (a network failure)`;
   if (code === 'bad port' || CONNECT.has(code))
     return `could not connect to ${host} (${code}); is the operator running?`;
-  if (NAMES.has(code)) return `could not find the host of ${host} (${code}); is the address right?`;
+  if (NAMES.has(code)) return `could not resolve the host name of ${host} (${code}); is the address correct?`;
   if (BROKEN.has(code)) return `the connection to ${host} ended before the answer (${code})`;
   if (CERTIFICATE.test(code)) return `could not trust the certificate of ${host} (${code})`;
   if (NO_TLS.test(code)) return `could not agree on TLS with ${host} (${code}); does it expect http?`;
@@ -36,10 +37,10 @@ const describe = (host: string, code: string | undefined): string => {
 };
 
 /**
- * Make the error for a request without an answer.
+ * Create the error for a request without an answer.
  *
- * @param baseUrl  the address of the service; only its scheme, host and port are named.
- * @param cause    what `fetch` threw.
+ * @param baseUrl  the address of the service. The message contains only its scheme, host and port.
+ * @param cause    the error that `fetch` threw.
  */
 export function networkError(path: string, baseUrl: string, cause: unknown): TokenError {
   const { origin } = new URL(baseUrl);

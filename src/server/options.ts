@@ -1,8 +1,8 @@
 /**
  * Options of a client and of its calls: their types, their defaults and their checks.
  *
- * The checks of single values are in `token/checks.ts` and `checks.ts`. This file knows nothing of requests: `client.ts` passes the
- * checked settings to `call.ts`.
+ * The checks of single values are in `token/checks.ts` and `checks.ts`. This file knows nothing about requests: `client.ts`
+ * passes the checked settings to `call.ts`.
  */
 
 import { type Bytes, fromB64 } from '../token/bytes.ts';
@@ -24,14 +24,15 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 /**
  * How the bulk methods retry a failed request (network failure, time-out, 408, 425, 429, 5xx).
  *
- * A `Retry-After` of up to five minutes is added to the wait. A longer one fails at once: the error carries it as `retryAfterMs`.
+ * A `Retry-After` of up to five minutes is added to the wait. A longer one fails at once; the error contains it as
+ * `retryAfterMs`.
  */
 export interface RetryOptions {
   /** Total number of attempts, 1 to 100; 1 disables retries. Default 6. */
   readonly tries?: number | undefined;
   /** Upper limit of the first wait, ms; it doubles with each attempt. The wait is random below the limit. Default 500. */
   readonly firstMs?: number | undefined;
-  /** Upper limit of every wait, ms, beside `Retry-After`. Default 30,000. */
+  /** Upper limit of every wait, ms, not counting `Retry-After`. Default 30,000. */
   readonly maxMs?: number | undefined;
 }
 
@@ -39,7 +40,7 @@ export interface RetryOptions {
 export interface ClientOptions {
   /** Address of the service: https; http only for this machine, or with `allowInsecure`. A path is kept. */
   readonly baseUrl: string;
-  /** API key of the participant, in the environment that `baseUrl` names. */
+  /** API key of the participant, for the environment at `baseUrl`. */
   readonly apiKey: string;
   /** Client secret that belongs to the API key: base64 of 32 bytes. */
   readonly clientSecret: string;
@@ -51,7 +52,7 @@ export interface ClientOptions {
   readonly bulkTimeoutMs?: number | undefined;
   /**
    * Highest number of mapping requests in flight, 1 to 20, shared by all calls of this client. Default 20. A 429 halves the
-   * number, later successes raise it again.
+   * number, and later successes raise it again.
    */
   readonly concurrency?: number | undefined;
   readonly retry?: RetryOptions | undefined;
@@ -62,10 +63,10 @@ export interface ClientOptions {
   readonly envelope?: 'binary' | 'text' | undefined;
   /**
    * Replaces the global `fetch`. The client cancels an answer that is too long (64 KiB for one user) only if its `body` is a
-   * `ReadableStream`; of others it calls `arrayBuffer()`, so the function itself must limit their length.
+   * `ReadableStream`. For any other body it calls `arrayBuffer()`, so the function itself must limit the length.
    */
   readonly fetch?: Fetch | undefined;
-  /** The clock, epoch ms. The service rejects requests that are about two minutes off. Default `Date.now`. */
+  /** The clock, epoch ms. The service rejects requests whose time is about two minutes off. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
   /** Allow plain http to another machine, for tests in a closed network. Default false. */
   readonly allowInsecure?: boolean | undefined;
@@ -82,8 +83,8 @@ export interface CallOptions {
 /** Options of `generate`. */
 export interface GenerateOptions extends CallOptions {
   /**
-   * The user's TCF consent string, as the CMP of the page gives it. An operator with the scope EUID makes no token without
-   * sufficient consent; one with the scope UID2 does not read it. Default: none is sent.
+   * The user's TCF consent string, as the CMP of the page returns it. An EUID operator generates no token without sufficient
+   * consent; a UID2 operator ignores it. Default: none is sent.
    */
   readonly tcfConsent?: string | undefined;
 }
@@ -114,7 +115,7 @@ export interface ClientSettings {
 
 const RETRY_NAMES: Record<keyof RetryOptions, true> = { tries: true, firstMs: true, maxMs: true };
 
-// `fetch` rejects other characters with an error that quotes the header, and with it the key.
+// `fetch` rejects other characters with an error that quotes the header, and thus the key.
 const checkApiKey = (value: unknown): string => {
   throwIf(typeFault('apiKey', 'string', value));
   if (/^[\x21-\x7e]+$/.test(value as string)) return value as string;
@@ -137,10 +138,10 @@ const checkSecret = (value: unknown): Bytes => {
 /**
  * Check the options of a client and fill in the defaults.
  *
- * @throws {TypeError} naming the option, what was expected and what came; never quoting the key or the secret.
+ * @throws {TypeError} that names the option, what was expected and what was passed, and never quotes the key or the secret.
  */
 export function settingsOf(options: ClientOptions): ClientSettings {
-  // Other members may be there: a participant of an operator is spread into the options, with its site and its roles.
+  // Other members are permitted: callers spread a participant of an operator, with its site and roles, into the options.
   throwIf(typeFault('options', 'object', options));
   checkOptionNames('retry', RETRY_NAMES, options.retry ?? {}, 'retry.');
   const { tries = 6, firstMs = 500, maxMs = 30_000 } = options.retry ?? {};
@@ -158,7 +159,8 @@ export function settingsOf(options: ClientOptions): ClientSettings {
       maxMs: checkInteger('retry.maxMs', maxMs, 0, MAX_TIMER_MS),
     },
     binary: checkChoice('envelope', ['binary', 'text'], options.envelope ?? 'binary') === 'binary',
-    // The global is read at each call, so that a test may replace it. Cloudflare Workers reject a `fetch` called on an object.
+    // Read the global at each call, so that a test may replace it. Cloudflare Workers reject a `fetch` that is called on an
+    // object.
     fetch: options.fetch ? checkFunction('fetch', options.fetch) : (url, init) => fetch(url, init),
     now: options.now ? checkFunction('now', options.now) : Date.now,
   };

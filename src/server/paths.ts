@@ -1,5 +1,5 @@
 /**
- * The path of each endpoint, by the client method that calls it, and the name of a request in error messages.
+ * The path of each endpoint, by the client method that calls it, and the description of a request in error messages.
  */
 
 /** Paths below the base URL. */
@@ -14,7 +14,7 @@ export const PATHS = {
   optOutStatus: '/v2/optout/status',
 } as const;
 
-/** Name a request as error messages do: `generate: POST /v2/token/generate`. */
+/** Describe a request as error messages do: `generate: POST /v2/token/generate`. */
 export function requestName(path: string): string {
   const method = Object.entries(PATHS).find(([, known]) => known === path)?.[0];
   return method === undefined ? `POST ${path}` : `${method}: POST ${path}`;

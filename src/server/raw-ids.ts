@@ -1,7 +1,7 @@
 /**
- * The endpoints about stored raw IDs: which salt buckets have rotated, and which users have opted out.
+ * The endpoints for stored raw IDs: which salt buckets have rotated, and which users have opted out.
  *
- * Requests go through the function that `bulk.ts` passes in, which retries.
+ * Requests go through the function that `bulk.ts` passes in, which retries them.
  */
 
 import { kindOf } from '../token/checks.ts';
@@ -25,7 +25,7 @@ export interface RotatedBucket {
 /** Result of `rotatedBuckets`. */
 export interface RotatedBuckets {
   readonly buckets: readonly RotatedBucket[];
-  /** The service's clock when it answered, epoch ms: the `since` of the next request. */
+  /** The service's clock when it answered, epoch ms: use it as the `since` of the next request. */
   readonly answeredAt: number;
 }
 
@@ -38,7 +38,7 @@ export interface OptedOut {
   readonly answeredAt: number;
 }
 
-// `YYYY-MM-DDThh:mm:ss` with optional fractions. The service means UTC, though it sends no zone.
+// `YYYY-MM-DDThh:mm:ss` with optional fractions. The service means UTC, although it sends no zone.
 const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(\.\d{1,3})?\d*Z?$/;
 
 const instantOf = (value: unknown): number => {
@@ -51,7 +51,7 @@ const instantOf = (value: unknown): number => {
 
 /** List the buckets that have rotated at or after `since` (epoch ms). */
 export async function rotatedBuckets(send: Send, since: number): Promise<RotatedBuckets> {
-  // The service expects UTC date-times without a zone.
+  // The service expects UTC date-times without a zone designator.
   const { body, answeredAt } = (await send(BUCKETS, { since_timestamp: new Date(since).toISOString().slice(0, -1) }))();
   const buckets = arrayOf(BUCKETS, 'body', body).map((element) => {
     const { bucket_id, last_updated } = fieldsOf(element);
@@ -87,10 +87,10 @@ export function createRawIdBatch(maxBytes: number): RawIdBatch {
 }
 
 /**
- * List those of a batch of raw IDs whose users have opted out.
+ * List the raw IDs of a batch whose users have opted out.
  *
- * @throws {TokenError} `malformed_response`, when the answer is read, if it lists a raw ID that is not in the batch: callers delete
- *   what it lists.
+ * @throws {TokenError} `malformed_response`, when the answer is read, if it lists a raw ID that is not in the batch: callers
+ *   delete every raw ID that it lists.
  */
 export async function optOutBatch(send: Send, { rawIds }: RawIdBatch): Promise<Lazy<Rows<OptedOut>>> {
   const read = await send(OPTOUT_STATUS, { advertising_ids: rawIds });
@@ -107,7 +107,7 @@ export async function optOutBatch(send: Send, { rawIds }: RawIdBatch): Promise<L
         );
       const rawId = identifierOf(OPTOUT_STATUS, 'advertising_id', advertising_id);
       if (!asked.has(rawId))
-        throw unusableAnswer(OPTOUT_STATUS, 'advertising_id: expected a raw ID of the request, got another');
+        throw unusableAnswer(OPTOUT_STATUS, 'advertising_id: expected a raw ID from the request, got a different one');
       return { rawId, optedOutAt: opted_out_since, answeredAt: answeredAt! };
     });
     return { length: found.length, at: (i) => found[i]! };

@@ -1,8 +1,8 @@
 /**
- * Turns an answer other than 200 into a TokenError.
+ * Converts an answer other than 200 to a TokenError.
  *
- * Such answers are plain text or JSON, never encrypted. The message of the service goes into the error after everything
- * that may be DII, a token or a key has been removed.
+ * Such answers are plain text or JSON, never encrypted. The error contains the message of the service, without anything that may
+ * be DII, a token or a key.
  */
 
 import { escapeControls } from '../token/checks.ts';
@@ -10,7 +10,7 @@ import { type ErrorCode, TokenError } from '../token/errors.ts';
 import type { ClientSettings } from './options.ts';
 import { requestName } from './paths.ts';
 
-/** Smallest difference between local clock and `Date` header, ms, that explains a 400 without a message. */
+/** Smallest difference between the local clock and the `Date` header, ms, that explains a 400 without a message. */
 const CLOCK_SKEW_MS = 60_000;
 
 /** How far the local clock is ahead of the service's, ms (negative: behind); undefined without a `Date` header. */
@@ -39,14 +39,14 @@ const MAX_SHOWN = 500;
  * Remove the API key, addresses, phone numbers and long runs of base64 or hex from a message of the service, and escape control
  * characters.
  *
- * Runs without digits and capitals stay: the service's messages link to its documentation.
+ * Runs without digits and capitals stay, because the service's messages link to its documentation.
  *
- * @param apiKey  the API key of the request, where it is known: it may look like an ordinary word.
+ * @param apiKey  the API key of the request, if known: it may look like an ordinary word.
  */
 export function redacted(message: string, apiKey?: string): string {
   const text = apiKey === undefined ? message : message.replaceAll(apiKey, '[removed]');
-  // A word that is cut could no longer be recognised. Without the lookbehinds here and below, a word is searched from each of its
-  // characters on, in time that grows with the square of its length: a batch may have 5,000 such reasons.
+  // A word that is cut off could no longer be recognised. Without the lookbehinds here and below, the search of a word would
+  // start again at each of its characters, in time that grows with the square of its length; a batch may have 5,000 such reasons.
   const start = text.length > MAX_SEARCHED ? text.slice(0, MAX_SEARCHED).replace(/(?<!\S)\S*$/, '[removed]') : text;
   return escapeControls(start)
     .replace(/(?<![^\s@'"])[^\s@'"]+(?:@|%40)[^\s@'"]+/gi, '[removed]')
@@ -69,10 +69,10 @@ const parseFailure = (text: string, apiKey: string): { status?: string; message?
 
 const remedyFor = (http: number, baseUrl: string): string => {
   if (http === 404 || http === 405)
-    return `; there is no operator at ${baseUrl}: it has a wrong path, or leads to another service`;
-  // A redirect arrives as it is, or as status 0 where the platform hides it.
+    return `; there is no operator at ${baseUrl}: the path is wrong, or the address belongs to another service`;
+  // A redirect arrives unchanged, or as status 0 on a platform that hides it.
   if (http < 200 || (http >= 300 && http < 400))
-    return `; ${baseUrl} redirects to another address or to a login page, and is not followed`;
+    return `; ${baseUrl} redirects to another address or to a login page; the client follows no redirect`;
   return '';
 };
 
@@ -84,11 +84,11 @@ const codeOf = (http: number, status: string | undefined): ErrorCode => {
 };
 
 /**
- * Make the error for an answer other than 200.
+ * Create the error for an answer other than 200.
  *
  * @param path  the endpoint, for the message.
  * @param text  the body of the answer.
- * @param settings  those of the client. The message names `baseUrl` if it may be wrong, and never `apiKey`.
+ * @param settings  those of the client. The message contains `baseUrl` if it may be wrong, but never `apiKey`.
  */
 export function responseError(
   path: string,
@@ -110,7 +110,7 @@ export function responseError(
     sentence += `; the local clock is ${Math.round(Math.abs(aheadMs) / 1000)} s ${direction} the service's`;
   }
   if (retryAfterMs !== undefined) sentence += `; it asks to wait ${Math.ceil(retryAfterMs / 1000)} s`;
-  // A service says what is wrong; without a word of it, something else has answered.
+  // A service says what is wrong. Without such a message, something else has answered.
   if (status === undefined) sentence += remedyFor(http, baseUrl);
   return new TokenError(isSkewed ? 'clock_skew' : codeOf(http, status), sentence, { status: http, retryAfterMs });
 }

@@ -1,7 +1,7 @@
 /**
- * Results of the bulk methods, to read one by one, batch by batch, or all at once.
+ * The results of the bulk methods, to be read one by one, batch by batch, or all at once.
  *
- * No request is sent before reading starts. It knows nothing of the endpoints: `batch.ts` produces the batches.
+ * No request is sent before reading starts. This file knows nothing about the endpoints: `batch.ts` produces the batches.
  */
 
 /**
@@ -10,14 +10,14 @@
  * @example for await (const { dii, ...result } of client.mapIdentities(rows)) await store(dii, result);
  */
 export interface Results<T> extends AsyncIterable<T> {
-  /** Iterate over arrays of up to 5,000 results, one for each request: to write many at once. */
+  /** Iterate over arrays of up to 5,000 results, one array for each request, for example to write many at once. */
   batches(): AsyncIterable<readonly T[]>;
   /** Read all results into one array. */
   toArray(): Promise<T[]>;
 }
 
 /**
- * Results of one batch. All are checked already; each object is created when it is read.
+ * The results of one batch. All of them are checked already, but each object is created when it is read.
  *
  * Creating all objects at once is slower: the garbage collector copies those that wait for their reader.
  */
@@ -33,20 +33,20 @@ type Step<T> = IteratorResult<T, undefined>;
 const NO_ROWS: Rows<never> = {
   length: 0,
   at: () => {
-    throw new RangeError('index: expected none in an empty batch, got one');
+    throw new RangeError('index: expected none, because the batch is empty');
   },
 };
 
 /**
  * Iterate over the results of batches one by one.
  *
- * Not an async generator: that creates several more promises for each result, which takes longer than mapping it. Like a
- * generator, it answers overlapping calls in the order in which they were made.
+ * Not an async generator, which creates several more promises for each result and takes longer than the mapping itself. Like a
+ * generator, it answers overlapping calls in order.
  */
 const eachOf = <T>(batches: Batches<T>): AsyncIterableIterator<T, undefined> => {
   let batch: Rows<T> = NO_ROWS;
   let next = 0;
-  /** The last call that waits for a batch; undefined while the current batch has results. */
+  /** The last call that is waiting for a batch; undefined while the current batch has results. */
   let pending: Promise<Step<T>> | undefined;
 
   const one = async (): Promise<Step<T>> => {

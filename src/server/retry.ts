@@ -1,14 +1,14 @@
 /**
  * Retries: which failures are temporary, how long to wait between attempts, and the loop that runs them.
  *
- * It knows nothing of what an attempt does. The bulk methods use it; `generate` and the other calls for one user fail at
- * once, because a page waits for them.
+ * This file knows nothing about the attempts. The bulk methods use it; `generate` and the other calls for one user fail at once,
+ * because a page waits for them.
  */
 
 import { MAX_TIMER_MS } from '../token/checks.ts';
 import { isTokenError, type TokenError } from '../token/errors.ts';
 
-/** Longest `Retry-After` that is waited for, ms. After a longer one the error goes to the caller, with `retryAfterMs`. */
+/** Longest `Retry-After` that is awaited, ms. If it is longer, the error goes to the caller, with `retryAfterMs`. */
 export const MAX_RETRY_AFTER_MS = 300_000;
 
 const TEMPORARY_CODES = new Set(['network', 'timeout', 'rate_limited']);
@@ -39,7 +39,7 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
 
 /**
  * Compute the wait before the next attempt, ms: random below a limit that doubles with each failure (full jitter), plus
- * `retryAfterMs`. The waits thus grow even if the service always sends `Retry-After: 0`.
+ * `retryAfterMs`. Therefore, the waits grow even if the service always sends `Retry-After: 0`.
  *
  * @param failures  number of failed attempts so far, 1 or more.
  */
@@ -54,8 +54,8 @@ export function retryDelayMs(
 /**
  * Run `attempt` until it succeeds, fails with an error that is not temporary, or has run `tries` times.
  *
- * @param attempt  encrypts a new request each time: the service refuses one whose timestamp is old.
- * @throws what the last attempt threw, or the reason of `signal`.
+ * @param attempt  encrypts a new request each time, because the service rejects one with an old timestamp.
+ * @throws the error of the last attempt, or the reason of `signal`.
  */
 export async function withRetries<T>(
   attempt: () => Promise<T>,

@@ -31,9 +31,9 @@ import { withTimeout } from './timeout.ts';
 /** How long a tab waits for another tab's attempt beyond that attempt's time limit, ms. */
 export const OTHER_TAB_MARGIN_MS = 2_000;
 
-/** What an attempt fails with if the page's code threw, or returned, what cannot be read: codes, and the message of the development build. */
+/** The error if the page's code threw or returned an unreadable value: its codes, and the message of the development build. */
 const UNREADABLE_CODES = { provide: 'provide_failed', refresh: 'network' } as const;
-const UNREADABLE = 'the code of this page threw, or returned, a value that cannot be read';
+const UNREADABLE = 'the code of this page threw or returned a value that cannot be read';
 
 /** How an attempt ended. */
 interface Outcome {
@@ -43,7 +43,7 @@ interface Outcome {
 }
 
 /**
- * The attempt did not fail: the answer was written, was late, or says that nobody is signed in; or nothing was sent, because the
+ * The attempt did not fail: the answer was written, was too late, or says that nobody is signed in; or nothing was sent, because the
  * attempt was aborted, the set has changed, or it is too early to ask the service again.
  */
 const DONE: Outcome = { end: 'done' };
@@ -54,7 +54,7 @@ interface Attempt {
   readonly shell: Shell;
   /** The record at its start. */
   readonly before: SessionRecord;
-  /** Aborts it: its outcome is then ignored. */
+  /** Aborts the attempt, whose outcome is then ignored. */
   readonly signal: AbortSignal;
   /** This tab holds the Web Lock. Without it, a lease in the record keeps other tabs from an attempt. */
   readonly hasLock: boolean;
@@ -63,31 +63,31 @@ interface Attempt {
 /** How long other tabs wait for an attempt of this tab, ms. */
 const leaseMs = ({ timeoutMs }: Settings): number => timeoutMs + OTHER_TAB_MARGIN_MS;
 
-/** Start an attempt; resolves when it has ended, with its error if it failed. */
+/** Start an attempt. Resolves when it has ended, with its error if it failed. */
 export function startAttempt(shell: Shell, plan: AttemptPlan): Promise<TokenError | undefined> {
   const controller = new AbortController();
   const { signal } = controller;
   shell.controller = controller;
   const before = shell.records.record;
   setPage(shell, { attempt: { plan, generation: before.generation, startedAt: shell.clock.now() } });
-  // A void previous attempt may still hold the Web Lock, and this attempt would mistake it for another tab's lock.
+  // The previous attempt may be void but still hold the Web Lock, which this attempt would mistake for another tab's lock.
   shell.attemptResult = shell.attemptResult
     .then(() => runAttempt(shell, plan, before, signal))
-    // What `provide` or `fetch` threw, or returned, may throw when it is read. Whatever it is, the next attempt must follow.
+    // Reading a value that `provide` or `fetch` threw or returned may itself throw. The next attempt must follow even then.
     .catch((): Outcome => {
       const message = isDevelopment ? `${plan.kind}: ${UNREADABLE}` : undefined;
       return { end: 'failed_unrecorded', error: new TokenError(UNREADABLE_CODES[plan.kind], message) };
     })
     .then((outcome) => endAttempt(shell, plan, outcome, signal))
-    // After a time-out the request still runs.
+    // After a time-out, the request is still running.
     .finally(() => controller.abort());
   return shell.attemptResult;
 }
 
-/** Run an attempt; rejects only with what cannot be read. */
+/** Run an attempt. Rejects only if a value from the page's code cannot be read. */
 function runAttempt(shell: Shell, plan: AttemptPlan, before: SessionRecord, signal: AbortSignal): Promise<Outcome> {
   return shell.tabs.withLock(async (lock): Promise<Outcome> => {
-    // No caller waits for the lock any more.
+    // No caller is waiting for the lock any more.
     if (signal.aborted) return DONE;
     if (lock === 'taken' && !plan.ignoresLock) return OTHER_TAB;
     const attempt: Attempt = { shell, before, signal, hasLock: lock === 'held' };
@@ -104,16 +104,16 @@ async function callProvide(attempt: Attempt, { reason }: ProvidePlan): Promise<O
     const claimedAt = clock.now();
     if (!hasLock && !(await records.update(provideClaimed(claimedAt, leaseMs(settings)), INTERNAL))) return OTHER_TAB;
     try {
-      // While the store was read, consent may have been withdrawn, or the session closed.
+      // Consent may have been withdrawn, or the session closed, while the store was being read.
       if (signal.aborted) return DONE;
-      // An asynchronous function: `provide` may throw where it should reject, or return its answer.
+      // An async function, because `provide` may throw instead of rejecting, or return its answer instead of a promise.
       const asked = (async () => settings.provide?.({ signal, reason }))();
       const answer: unknown = await withTimeout(settings.timeoutMs, asked, 'provide', signal);
-      // It may be a response, with its status.
+      // `provide` may have returned a `Response`.
       const response = Object(answer) as Response;
       const { status, ok } = response;
       if (isDevelopment && ok) throwIfPage(response);
-      // Also false for the words that JSON may have as its `status`: an error would quote them.
+      // A string never passes this comparison. JSON may have one as its `status`, and an error message would quote it.
       if (ok === false && status > 0) throw responseFault(pathOf(response), response);
       const isNobody = answer === null || answer === undefined || status === 204;
       await recordProvided(attempt, isNobody ? undefined : parseGiven(answer));
@@ -127,7 +127,7 @@ async function callProvide(attempt: Attempt, { reason }: ProvidePlan): Promise<O
   }
 }
 
-/** Read the record again; tell whether its set has changed since the start of the attempt. */
+/** Read the record again, and tell whether its set has changed since the attempt started. */
 async function isLate({ shell: { records }, before }: Attempt): Promise<boolean> {
   await records.reload();
   return !isSameSet(records.record, before);
@@ -139,14 +139,14 @@ function throwIfPage(response: Response): void {
   if (fault) throw fault;
 }
 
-/** Write what `provide` returned, unless it is late; undefined means that nobody is signed in. */
+/** Write what `provide` returned, unless it is too late; undefined means that nobody is signed in. */
 async function recordProvided(attempt: Attempt, answer: Answer | undefined): Promise<void> {
   const { shell, before } = attempt;
   // Another tab may have logged the user in or out meanwhile.
   if ((await isLate(attempt)) || shell.page.isClosed) return;
   setPage(shell, { provideResult: answer ? undefined : 'nobody' });
   if (!answer) return;
-  // Count this attempt now: writing the set raises the generation, and an attempt of an earlier generation is dropped uncounted.
+  // Count this attempt now: writing the set raises the generation, and an attempt of an earlier generation is not counted.
   noteEnd(shell, DONE);
   const optedOutIfSame = (now: number) => ifSameSet(before, optedOut(now));
   const written = commitAnswer(shell, answer, setByProvide(before, shell.page.user), 'provide', optedOutIfSame);
@@ -160,7 +160,7 @@ async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<O
   let sent: SessionRecord | undefined;
   try {
     const claim = await claimSet(attempt, isExplicit);
-    // While the record was written, consent may have been withdrawn, or the session closed.
+    // Consent may have been withdrawn, or the session closed, while the record was being written.
     if (claim === 'superseded' || signal.aborted) return DONE;
     if (claim === 'other_tab') return OTHER_TAB;
     sent = claim;
@@ -172,13 +172,13 @@ async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<O
     await commit(shell, transition, { ...INTERNAL, cause: 'refresh' });
     return DONE;
   } catch (error) {
-    // Errors that are not TokenErrors are not passed on: a parser's message may quote what it rejects.
+    // Pass on only a TokenError: the message of a parser, for example, may quote the rejected input.
     const own = error instanceof TokenError ? error : new TokenError('network', 'refresh failed');
     const { aborted } = signal;
     const ended =
       sent && refreshFailed(sent, aborted ? undefined : own, settings, clock.now(), shell.page.wakeAttemptAt);
-    // Under the lock: the tab that obtains it next must find the pause. After an abort the lock is released without a write, which
-    // might not end before the page is frozen.
+    // Written under the lock, so that the next tab to obtain it finds the pause. After an abort the lock is released without a
+    // write, which might not finish before the page is frozen.
     const isRecorded = ended && !(aborted && hasLock) && (await records.update(ended, INTERNAL));
     return { end: isRecorded ? 'failed' : 'failed_unrecorded', error: own };
   }
@@ -214,7 +214,7 @@ function endAttempt(shell: Shell, plan: AttemptPlan, ended: Outcome, { aborted }
   // Another tab may be waiting for this attempt. If the record has not changed, no other message says that the attempt is over.
   const isChanged = end === 'failed';
   if (isChanged || aborted || shell.page.provideResult === 'nobody') shell.tabs.notify(isChanged);
-  // Compare the plan: a clock correction replaces the object of the attempt.
+  // Compare plans, because a clock correction replaces the attempt object.
   if (shell.page.attempt?.plan === plan) noteEnd(shell, outcome);
   reconcile(shell);
   return error;
@@ -224,6 +224,6 @@ function endAttempt(shell: Shell, plan: AttemptPlan, ended: Outcome, { aborted }
 function noteFailure(shell: Shell, { kind }: AttemptPlan, error: TokenError): void {
   const isEmitted = !shell.page.isErrorEmitted || (kind === 'refresh' && isRefusal(error));
   setPage(shell, { isErrorEmitted: true, ...(kind === 'provide' && { provideResult: 'failed' }) });
-  // Last: a logger may supply another set.
+  // Last, because a logger may supply another set.
   reportError(shell, error, isEmitted);
 }

@@ -1,8 +1,8 @@
 /**
  * Checks the arguments of a session's methods: a TypeError names the method and argument, what was expected and what was passed.
  *
- * The options of `setTokens` are checked in every build: if a label were overlooked, one user's set would be stored as another's.
- * All other checks belong to the development build, where {@link checkArguments} adds them.
+ * Every build checks the options of `setTokens`, because an overlooked label would store one user's set as another's. All other
+ * checks belong to the development build, where {@link checkArguments} adds them.
  */
 
 import { choiceFault, kindOf, nameFault, throwIf, typeFault } from '../token/checks.ts';
@@ -11,7 +11,7 @@ import { expectedGot } from '../token/errors.ts';
 import type { EventName } from './rules/public-state.ts';
 import type { Session } from './types.ts';
 
-/** Every event, so that the type names one that is missing here. */
+/** Every event; if one is missing here, this does not compile. */
 const EVENTS: Record<EventName, true> = { token: true, expired: true, optout: true, needsTokens: true, error: true };
 
 /**
@@ -22,14 +22,14 @@ const EVENTS: Record<EventName, true> = { token: true, expired: true, optout: tr
  */
 export function checkCallOptions(method: string, known: readonly string[], given: unknown): void {
   if (given === undefined || given === null) return;
-  // Production checks the options of `setTokens` alone.
+  // Production checks only the options of `setTokens`.
   const path = isDevelopment ? `${method}: options` : 'setTokens: options';
   if (isDevelopment && typeof (given as Event).preventDefault === 'function')
     throwIf(expectedGot(path, 'object', `an event: listen with () => session.${method}()`));
   throwIf(typeFault(path, 'object', given) ?? nameFault(`${path}.`, known, given));
 }
 
-/** Let the methods of a session check their arguments; for the development build. Returns the same session. */
+/** Make the methods of a session check their arguments; for the development build. Returns the same session. */
 export function checkArguments(session: Session): Session {
   const { getToken, clear, signIn, on, subscribe } = session;
   const checked: Pick<Session, 'getToken' | 'clear' | 'signIn' | 'on' | 'subscribe'> = {

@@ -1,6 +1,6 @@
 /**
- * What is wrong with the answer of a consent gate, in words; for the development build. It decides nothing: whatever is not
- * `true` is no consent.
+ * Explains what is wrong with the answer of a consent gate; for the development build. It decides nothing: anything other than
+ * `true` means that there is no consent.
  */
 
 import { kindOf } from '../token/checks.ts';
@@ -8,7 +8,7 @@ import { expectedGot } from '../token/errors.ts';
 import { classOf, readThrown } from './provide-fault.ts';
 
 /**
- * Name what a gate threw or rejected with. Only its class is named; what else it says may be personal data.
+ * Describe what a gate threw or rejected with, by its class only: anything else in it may be personal data.
  *
  * @example failureFault(new TypeError()) // 'consent: the gate failed with TypeError; this counts as a refusal'
  */
@@ -17,7 +17,7 @@ export function failureFault(thrown: unknown): string {
 }
 
 /**
- * Name what a gate passed to `onChange` instead of a boolean.
+ * Describe what a gate passed to `onChange` instead of a boolean.
  *
  * @example changeFault('yes') // 'consent: onChange: expected boolean, got string; this counts as a refusal'
  */
@@ -26,7 +26,7 @@ export function changeFault(answer: unknown): string {
 }
 
 /**
- * Name what a gate returned, or resolved with, instead of a boolean.
+ * Describe what a gate returned, or resolved with, instead of a boolean.
  *
  * @example answerFault('yes') // 'consent: expected boolean or a promise of one, got string; this counts as a refusal'
  */

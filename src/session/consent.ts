@@ -26,7 +26,7 @@ export function askConsent(shell: Shell): void {
     if (typeof answer !== 'boolean') void reportGate(shell, isDevelopment ? changeFault(answer) : FAILED);
   };
   const onFirstAnswer = (answer: unknown) => {
-    // An answer that was requested before a change is ignored.
+    // Ignore an answer that was requested before the last change.
     if (hasChanged) return;
     // A gate that returns undefined leaves the decision to `onChange`.
     if (answer !== undefined) setConsent(shell, answer === true);
@@ -49,10 +49,10 @@ export function askConsent(shell: Shell): void {
 
 /** Report that the gate failed, or did not answer with a boolean. `thrown`: what it threw, for the console. */
 async function reportGate(shell: Shell, fault: string, ...thrown: unknown[]): Promise<void> {
-  // A gate may call `onChange` before it returns, when the page has no session yet, and no listener.
+  // A gate may call `onChange` before it returns. The page then has no session yet, and no listener.
   await undefined;
   if (isDevelopment && !shell.page.isClosed) warn(fault, 'no_consent', ...thrown);
-  // Here, not before `setConsent`: a withdrawal erases the last failure.
+  // Not before `setConsent`, because a withdrawal erases the last failure.
   reportError(shell, new TokenError('no_consent', fault));
   reconcile(shell);
 }

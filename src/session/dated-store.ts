@@ -2,8 +2,8 @@
  * A store for a session whose identity is also copied elsewhere, as the drop-in does in cookies and local storage. It adds to the
  * record what such copies need:
  *
- * - the time of the last login, logout or opt-out (`actAt`), so that of several copies the newest act wins;
- * - what was last read or written, without another read (`view`);
+ * - the time of the last login, logout or opt-out (`actAt`), so that the newest of several copies wins;
+ * - `view`, which returns what was last read or written, without another read;
  * - validity for another `baseUrl`, so that a site that changes its operator keeps its users signed in.
  *
  * If the database fails, all of this continues with the memory that replaces it.
@@ -13,7 +13,7 @@ import type { TokenSet } from '../token/token-set.ts';
 import { defaultStore, memoryStore, type Store } from './browser/store.ts';
 import type { SessionRecord } from './rules/record.ts';
 
-/** The members of the record that copies are compared with, and the time that is added. */
+/** The members of the record that are compared with the copies, and the added time. */
 export interface DatedRecord extends Pick<SessionRecord, 'generation' | 'baseUrl' | 'clearedAt' | 'optedOut'> {
   readonly set?: TokenSet | undefined;
   /** When the user last logged in, logged out or opted out, epoch ms; absent if a session alone has written the record. */
@@ -24,19 +24,21 @@ export interface DatedStore extends Store {
   /** The record at the last read or write; undefined if nothing is stored. */
   view(): DatedRecord | undefined;
   /**
-   * The act that stores the set with this refresh token, or no set, was done at `actAt`, epoch ms. Default: now, later than every
-   * known act. Returns that time.
+   * Announce the act that stores the set with this refresh token, or no set. It took place at `actAt`, epoch ms; default: now,
+   * but later than every known act. Returns that time.
    */
   expectAct(refreshToken: unknown, actAt?: number): number;
 }
 
-/** What a store returned is untrusted. The session checks its own members, but not the time. */
+/** Check what a store returned. The session checks its own members, but not the time. */
 function checked(stored: unknown): DatedRecord | undefined {
   const record = stored as DatedRecord | undefined;
   return record && { ...record, actAt: Number.isSafeInteger(record.actAt) ? record.actAt : undefined };
 }
 
-/** Acts of one browser stay in order even if its clock is set back: return `actAt`, or the time after the latest of `acts`. */
+/**
+ * Keep the acts of one browser in order even if its clock is set back: return `actAt`, or the instant after the latest of `acts`.
+ */
 function inOrder(actAt: number, ...acts: readonly (Pick<DatedRecord, 'actAt'> | undefined)[]): number {
   return Math.max(actAt, ...acts.map((act) => (act?.actAt ?? 0) + 1));
 }
@@ -66,7 +68,7 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
     return record && { ...record, baseUrl };
   };
 
-  /** Apply a change of the session, and keep the time of the act behind it. */
+  /** Apply a change of the session, and keep the time of the act that caused it. */
   const changed = (stored: unknown, change: (stored: unknown) => unknown) => {
     const before = forThisOperator(stored);
     const after = change(before) as DatedRecord | undefined;
@@ -76,7 +78,7 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
   };
 
   const watch = (store: Store): Store => {
-    /** Note what is stored. What a store that has failed still answers is not noted: it is too late. */
+    /** Note what is stored. Ignore late answers of a store that has failed. */
     const note = (stored: unknown) => {
       if (inUse === watched) last = checked(stored);
     };
@@ -91,7 +93,7 @@ export function createDatedStore(name: string, baseUrl: string): DatedStore {
         const stored = await store.update((before) => changed(before, change));
         const record = checked(stored);
         const act = expectedActIn(record);
-        // The act is stored: a later one with the same outcome is another act.
+        // The announced act is stored. A later one with the same outcome is a different act.
         if (act && (record?.actAt ?? 0) >= act.actAt) expected = undefined;
         note(stored);
         return stored;

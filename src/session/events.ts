@@ -1,13 +1,13 @@
 /**
  * Listeners: all get the events in the same order, and one that throws or rejects does not affect the others.
  *
- * It does not decide what to emit.
+ * This file does not decide what to emit.
  */
 
 import { ignoreFailure } from './ignore-failure.ts';
 
 /**
- * Keep listeners.
+ * Create the listeners of a session.
  *
  * @param logger  receives what a listener threw or rejected with.
  */
@@ -22,7 +22,7 @@ export function createEvents(logger: { debug(message: string, ...more: unknown[]
 
     /** Listen; returns the unsubscribe function. */
     on(event: string, listener: (payload: never) => unknown): () => void {
-      // An entry of its own: the same function may listen more than once.
+      // A new entry each time, because the same function may listen more than once.
       const entry = [event, listener] as const;
       listeners.add(entry);
       return () => {
@@ -31,15 +31,15 @@ export function createEvents(logger: { debug(message: string, ...more: unknown[]
     },
 
     /**
-     * Notify all listeners of `event`, each in a microtask of its own. Microtasks keep their order, so every listener
-     * receives the same sequence, even if a listener causes further events.
+     * Notify all listeners of `event`, each in its own microtask. Microtasks keep their order, so every listener receives the
+     * same sequence, even if a listener causes further events.
      */
     emit(event: string, payload?: unknown): void {
       for (const entry of listeners) {
         const [name, listener] = entry;
         if (name === event)
           Promise.resolve(payload as never)
-            // It may have been removed since.
+            // The listener may have been removed meanwhile.
             .then((said) => (listeners.has(entry) ? listener(said) : undefined))
             .catch(log);
       }

@@ -1,6 +1,6 @@
 /**
- * A failed store, while memory replaces it: host calls are still written to it if it can be reached, and another tab's logout is
- * read from it.
+ * A failed store that memory has replaced. Host calls are still written to it if possible, and another tab's logout is read from
+ * it.
  */
 
 import type { Store } from './browser/store.ts';
@@ -18,13 +18,13 @@ export interface FailedStoreAccess {
   readonly heldSet: boolean;
   parse(stored: unknown): SessionRecord | undefined;
   mayWrite(): boolean;
-  /** There is consent. Erasing needs none, reading does. */
+  /** Whether there is consent. Reading needs it, erasing does not. */
   mayRead(): boolean;
 }
 
 /**
  * Apply a host call to the failed store, so that the next page does not find a user who has logged out. If nothing can be written
- * there, its record is erased. After its time limit it does nothing, because another user's record may be stored by then.
+ * there, erase its record. After the time limit, do nothing, because another user's record may be stored by then.
  *
  * @returns false if the store may still hold another user's set.
  */
@@ -45,8 +45,8 @@ export async function repeatOnFailedStore(
     });
   };
   const apply = () => write(transition);
-  // A tombstone stays: a set that is held back behind it is not yet any user's. So does a set that the call does not replace, because it
-  // only corrects the record for the clock.
+  // Keep a tombstone: a set that is held back behind it does not belong to any user yet. Also keep a set that the call does not
+  // replace, because the call only corrects the record for the clock.
   const isKept = (found: SessionRecord) =>
     found.optedOut || !found.set || transition(found).generation === found.generation;
   const erase = () => write((found, stored) => (isKept(found) ? stored : undefined));
@@ -59,7 +59,7 @@ export async function repeatOnFailedStore(
     .catch(() => erase().then(apply))
     .then(
       () => true,
-      // A store that can be neither written nor read gives the next page nothing, either.
+      // A store that can be neither written nor read gives the next page no set either.
       async () => !(await holdsSet().catch(() => false)),
     );
   const isConfirmed = await withTimeout(STORE_MS, work, 'the store').catch(() => !heldSet);
@@ -72,14 +72,14 @@ export async function repeatOnFailedStore(
  * Read the failed store.
  *
  * @param receivedAt  when the set of this page arrived, local epoch ms.
- * @returns the record there, if another tab has logged out since.
+ * @returns the stored record, if another tab has logged out since.
  */
 export async function logoutIn(
   place: Store,
   parse: FailedStoreAccess['parse'],
   receivedAt = 0,
 ): Promise<SessionRecord | undefined> {
-  // An asynchronous function: a store of the host may throw where it should reject.
+  // An async function, because a store of the host may throw instead of rejecting.
   const reading = (async () => place.read())();
   const theirs = parse(await withTimeout(READ_MS, reading, 'the store').catch(() => undefined));
   return theirs?.clearedAt !== undefined && theirs.clearedAt >= receivedAt ? theirs : undefined;

@@ -1,4 +1,4 @@
-/** Parses what a page gives: by `tokens`, `setTokens` or `provide`. */
+/** Parses the answers that a page supplies through `tokens`, `setTokens` or `provide`. */
 
 import { isDevelopment } from '../token/development.ts';
 import { TokenError } from '../token/errors.ts';
@@ -6,7 +6,8 @@ import { type Answer, parseAnswer, parsePlainAnswer } from '../token/token-set.t
 import { warn } from './warnings.ts';
 
 /**
- * Parse an answer of the publisher's server. The development build names a Response, a promise or a string, with the remedy.
+ * Parse an answer of the publisher's server. For a Response, a promise or a string, the error of the development build names the
+ * remedy.
  *
  * @throws {TokenError} `invalid_token_set`.
  */
@@ -15,8 +16,8 @@ export function parseGiven(input: unknown): Answer {
 }
 
 /**
- * Warn in the console if an option supplied no token set: nothing else shows it to a page that does not listen to `error`. For the
- * development build.
+ * Warn in the console that an option supplied no token set, which a page that does not listen to `error` would not notice. For
+ * the development build.
  */
 export function warnIfNoSet(option: 'provide' | 'tokens', error: unknown): void {
   if (error instanceof TokenError && error.code === 'invalid_token_set')

@@ -1,6 +1,6 @@
 /**
- * The public methods that take several steps: supply a set, wait for a token, refresh, sign in; and the set and user that the page was
- * rendered with.
+ * The public methods that take several steps: supply a set, wait for a token, refresh, sign in. Also the set and the user that
+ * the page was rendered with.
  *
  * The transitions, and what `refresh()` attempts, are in `rules/`.
  */
@@ -40,18 +40,21 @@ import {
 import { withTimeout } from './timeout.ts';
 
 /**
- * The page was rendered for a user, or for nobody: end any other user's record. Called whenever consent is given, before the
+ * End the record of any user other than the one for whom the page was rendered. Called whenever consent is given, before the
  * calls that wait for it.
  */
 export function endOtherUser(shell: Shell): void {
   const { settings, clock, page } = shell;
-  // A page without a label can use every record, unless it was rendered for nobody. A user may have signed in since.
+  // A page without a label can use every record, unless it was rendered for nobody. After a sign-in, `page.user` is the new user.
   if (!page.user && settings.user !== null) return;
   const transition = renderedFor(page.user, clock.now(), renderedSet(shell));
   commit(shell, transition, HOST_CALL).catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
-/** The set that the page was rendered with, for its user. One that cannot be read is reported by {@link supplyRendered}. */
+/**
+ * The set that was rendered into the page, if it is for the page's user. {@link supplyRendered} reports one that cannot be
+ * parsed.
+ */
 function renderedSet({ settings, page }: Shell): TokenSet | undefined {
   const { tokens, user } = settings;
   // Another user may have signed in on this page since it was rendered.
@@ -65,18 +68,18 @@ function renderedSet({ settings, page }: Shell): TokenSet | undefined {
   }
 }
 
-/** The page was rendered with a set. Failures are emitted. */
+/** Supply the set that was rendered into the page. Failures are emitted. */
 export function supplyRendered(shell: Shell): void {
   const { tokens } = shell.settings;
   if (!tokens) return;
-  // An asynchronous function: a set that cannot be read is a failure like any other.
+  // An async function, so that a set that cannot be parsed is a failure like any other.
   const supplying = (async () =>
     commitAnswer(shell, parseGiven(tokens), (set, now) => renderedWithPage(set, now, shell.page.user)))();
   if (isDevelopment) supplying.catch((error) => warnIfNoSet('tokens', error));
   supplying.catch((error: TokenError) => reportUnlessConsent(shell, error));
 }
 
-/** Ignore missing consent: it is not a failure. */
+/** Report an error, except missing consent, which is not a failure. */
 function reportUnlessConsent(shell: Shell, error: TokenError): void {
   if (error.code !== 'no_consent') reportError(shell, error);
 }
@@ -96,7 +99,7 @@ export async function supply(shell: Shell, input: unknown, userHash: string | un
   await commitAnswer(shell, answer, (set, now) => supplied(set, now, user));
 }
 
-/** Wait until `check` returns a value, or throws; it is called after every reconciliation. */
+/** Wait until `check`, which is called after every reconciliation, returns a value or throws. */
 function waitFor<T>(shell: Shell, timeoutMs: number, what: string, check: () => T | undefined): Promise<T> {
   let off = () => {};
   const found = new Promise<T>((resolve, reject) => {
@@ -113,9 +116,9 @@ function waitFor<T>(shell: Shell, timeoutMs: number, what: string, check: () => 
   return withTimeout(timeoutMs, found, what).finally(off);
 }
 
-/** Add to a timeout of `getToken` why there was no token; for the development build. Other errors are not changed. */
+/** Add to a timeout of `getToken` the reason why there was no token; for the development build. Other errors are not changed. */
 function explainTimeout(shell: Shell, error: TokenError): TokenError {
-  // The last failure may be a time-out too, of `provide`.
+  // The last failure may also be a time-out, of `provide`.
   if (error.code !== 'timeout' || error === shell.page.lastError) return error;
   return new TokenError('timeout', `${error.message}. ${noToken(shell).message}`);
 }
@@ -141,8 +144,8 @@ const HELD = 'refresh: another tab is refreshing, and has brought no newer set';
 const TOO_EARLY = 'refresh: too early to ask the service again; see state.next';
 
 /**
- * How long `refresh()` waits for another tab beyond the time limit of a refresh, ms: the margin of that tab, then 2 s for an attempt
- * of this tab that follows. A hidden page waits for all of it: no timer tells it that the other tab's time is over.
+ * How long `refresh()` waits for another tab beyond the time limit of a refresh, ms: the margin of that tab, then 2 s for an
+ * attempt of this tab that follows. A hidden page waits for all of it, because it has no timer for the other tab's time limit.
  */
 const OTHER_TAB_WAIT_MS = OTHER_TAB_MARGIN_MS + 2_000;
 
@@ -161,9 +164,9 @@ export async function refreshNow(shell: Shell): Promise<void> {
 }
 
 /**
- * Another tab may be refreshing: wait for its message, or for its time limit. An attempt may follow here.
+ * Wait until another tab that may be refreshing sends its message, or until its time limit. An attempt of this tab may follow.
  *
- * @returns the time-out, if nothing has ended the wait before.
+ * @returns the time-out, if nothing ended the wait earlier.
  */
 async function otherTabEnded(shell: Shell): Promise<TokenError | undefined> {
   const isOver = () => {
@@ -193,7 +196,7 @@ export async function signIn(shell: Shell, user: string | undefined): Promise<vo
   // Without consent, only the erasure is stored; the user's label follows when consent is given.
   const stored = shell.page.consent === 'granted' ? user : undefined;
   await commit(shell, signedIn(stored, shell.clock.now()), ERASURE);
-  // A set may have come meanwhile, from the page or, since with a user every tab knows that one is awaited, from `provide`.
+  // A set may have arrived meanwhile, from the page or from `provide`: a label tells every tab that a set is awaited.
   await shell.records.idle();
   if (!decideNow(shell).token) await refreshNow(shell);
 }
@@ -202,7 +205,7 @@ export async function noteSignal(shell: Shell): Promise<boolean> {
   let isOfOther = false;
   const noted: Transition = (record) => {
     const { generation, signalGeneration = generation } = record;
-    // A write that was interrupted runs again, on the record that it has left.
+    // An interrupted write runs again, on the record that it left behind.
     isOfOther ||= signalGeneration !== generation;
     return signalNoted(record);
   };

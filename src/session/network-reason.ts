@@ -7,7 +7,7 @@ import { classOf, isCodeFault, readThrown } from './provide-fault.ts';
 import { isBlocked, warn } from './warnings.ts';
 
 /**
- * Name the likely reason why there was no answer.
+ * State the likely reason why there was no answer.
  *
  * @param thrown  what `fetch` rejected with. If the page's own code is at fault, the console shows it.
  * @example networkReason('https://operator.example', new TypeError('Failed to fetch'))
@@ -39,7 +39,7 @@ function ownFault(thrown: unknown): string | undefined {
   return `${fault}: see the console`;
 }
 
-/** Name what the page's own `fetch` resolved with, if it is not a Response. */
+/** Describe what the page's own `fetch` resolved with, if it is not a Response. */
 export function responseTypeFault(response: unknown): string | undefined {
   const { headers, text } = Object(response) as Partial<Response>;
   if (typeof headers?.get === 'function' && typeof text === 'function') return undefined;

@@ -114,7 +114,7 @@ const TYPES: Record<keyof SessionOptions, string> = {
 /** `console.debug` is hidden by default in Chromium. */
 const CONSOLE = { debug: (...said: unknown[]) => console.log(...said) };
 
-/** Check the names of all members, and the types of those that are given. */
+/** Check the names of all members, and the types of those that are present. */
 function checkMembers(path: string, types: Readonly<Record<string, string>>, given: object): void {
   throwIf(nameFault(path, Object.keys(types), given));
   for (const [name, type] of Object.entries(types)) {

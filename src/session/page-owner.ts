@@ -5,7 +5,7 @@ import type { createClock } from './browser/clock.ts';
 import type { createEvents } from './events.ts';
 import { type PageState, pageClockSetBack } from './rules/page-state.ts';
 
-/** Who holds the page state. */
+/** The object that holds the page state. */
 export interface PageOwner {
   page: PageState;
   readonly clock: ReturnType<typeof createClock>;
@@ -26,7 +26,7 @@ export function followClockOnPage(owner: PageOwner): number {
 /**
  * Report a failure: as `state.lastError`, to the logger, and by the event `error`.
  *
- * @param isEmitted  false: without the event, because the first failure of this series was emitted.
+ * @param isEmitted  false to emit no event, because the first failure of this series was emitted.
  */
 export function reportError(owner: PageOwner, error: TokenError, isEmitted = true): void {
   if (owner.page.isClosed) return;

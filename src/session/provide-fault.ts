@@ -9,20 +9,20 @@ import { TokenError } from '../token/errors.ts';
 import { type HeaderReader, retryAfterOf } from './retry-after.ts';
 import { warn } from './warnings.ts';
 
-/** A response of the publisher's server, or what looks like one. */
+/** A response of the publisher's server, or an object that looks like one. */
 interface ServerAnswer {
   readonly status?: unknown;
   readonly headers?: HeaderReader | undefined;
 }
 
 /**
- * `provide` threw or rejected. A TokenError is passed on as it is.
+ * Describe what `provide` threw or rejected with. A TokenError is returned as it is.
  *
  * @example provideFault(new SyntaxError()).message // 'provide rejected with SyntaxError'
  */
 export function provideFault(thrown: unknown): TokenError {
   if (thrown instanceof TokenError) return thrown;
-  // It may be the response itself, or hold it.
+  // The thrown value may be the response itself, or contain it.
   const { status: own, headers: ownHeaders, response } = Object(thrown) as ServerAnswer & { response?: ServerAnswer };
   const status = [own, response?.status].find((value): value is number => Number.isInteger(value));
   const headers = response?.headers ?? ownHeaders;
@@ -37,7 +37,7 @@ export function provideFault(thrown: unknown): TokenError {
 }
 
 /**
- * The publisher's server answered with an error status.
+ * Describe an error status of the publisher's server.
  *
  * @param request  what was asked: a method and a path without its query, as far as they are known.
  * @example responseFault('POST /token', response).message // 'provide: POST /token answered 404'
@@ -47,7 +47,7 @@ export function responseFault(request: string, { status, headers }: Response): T
 }
 
 /**
- * The publisher's server did not answer: `fetch` rejected with a TypeError. For the development build.
+ * Describe a missing answer of the publisher's server, after `fetch` rejected with a TypeError. For the development build.
  *
  * @param request  as for {@link responseFault}.
  */
@@ -59,7 +59,7 @@ export function unansweredFault(request: string): TokenError {
 }
 
 /**
- * The response is an HTML page instead of JSON, usually a login page after a redirect. For the development build.
+ * Describe an HTML page that arrived instead of JSON, usually a login page after a redirect. For the development build.
  *
  * @param request  as for {@link responseFault}.
  * @returns undefined for any other response.
@@ -113,7 +113,7 @@ export function classOf(thrown: unknown): string {
   return /^[A-Z]\w{0,39}$/.test(name) ? name : typeof thrown;
 }
 
-/** Read what the page's code has thrown; undefined if reading it throws, as with a revoked proxy or a getter. */
+/** Read a value that the page's code threw; undefined if reading it throws, as with a revoked proxy or a getter. */
 export function readThrown<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -122,9 +122,9 @@ export function readThrown<T>(read: () => T): T | undefined {
   }
 }
 
-/** Statuses with which a server rejects every request of this page. */
+/** Statuses with which a server rejects every request from this page. */
 const REFUSALS: Record<number, string> = {
-  403: 'tokenHandler rejects pages on other origins, unless its option origins names them',
+  403: 'tokenHandler rejects pages on other origins, unless its origins option lists them',
   404: 'the server has no route there',
   405: 'the route does not accept this method: tokenHandler accepts POST',
 };
@@ -132,7 +132,7 @@ const REFUSALS: Record<number, string> = {
 function remedyFor(fault: number | string | undefined): string {
   if (typeof fault === 'number' && fault in REFUSALS) return `; ${REFUSALS[fault]}`;
   if (typeof fault === 'number' && fault >= 500)
-    return '; the onError of tokenHandler, or the log of the server, says why';
+    return '; see the onError callback of tokenHandler or the log of the server';
   if (fault === 'SyntaxError') return '; the response may not be JSON: check response.ok before response.json()';
   if (fault === 'TypeError') return '; if fetch threw it, the network failed, or CORS or CSP blocks the request';
   return '';

@@ -4,7 +4,7 @@
  */
 
 /**
- * Read a document property by the accessor of `Document.prototype`: a named element hides the property on `document`.
+ * Read a document property through the accessor of `Document.prototype`: a named element hides the property on `document`.
  *
  * @returns undefined if there is no document (workers, Node).
  */

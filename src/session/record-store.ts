@@ -20,17 +20,20 @@ import { createStoreQueue, releaseStore, type StoreQueue, updateIn } from './sto
 const FAILED = 'storage: the store failed; this page continues in memory';
 const DAMAGED = 'storage: the stored record is damaged and is ignored';
 
-/** How a record is changed. */
+/** How the record store carries out a change. */
 export interface UpdateOptions {
   /** The cause that the `token` event names if the change brings another token; absent if it cannot. */
   readonly cause?: Cause | undefined;
-  /** The host supplies or erases: that changes memory at once on a loaded page, and is repeated on a store that has failed. */
+  /**
+   * A call of the host that supplies or erases. It changes memory at once on a loaded page, and is repeated on a store that has
+   * failed.
+   */
   readonly isHostCall: boolean;
-  /** It only erases: that needs no consent, and changes memory at once on every page. */
+  /** The change only erases. It needs no consent, and changes memory at once on every page. */
   readonly isErasure?: boolean | undefined;
 }
 
-/** The record store from the inside. */
+/** The internal state of the record store. */
 interface Inside {
   readonly empty: SessionRecord;
   readonly owner: PageOwner;
@@ -44,7 +47,7 @@ interface Inside {
   isDamageReported: boolean;
   /** Cause of a stored change that memory will adopt after the next write. */
   storedCause?: Cause | undefined;
-  /** A read that waits for its turn: one is enough for any number of messages. */
+  /** A read that waits for its turn. One is enough for any number of messages. */
   waitingRead?: { readonly absences: number; readonly isChanged: boolean; readonly done: Promise<void> } | undefined;
 }
 
@@ -134,16 +137,16 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
   const { cause, isHostCall, isErasure } = options;
   const { isCurrent, isAway, absences, writes } = owner.page;
   const isApplied = isHostCall && isCurrent;
-  // An erasure changes memory even before the record is known: the store may fail, and memory replace it.
+  // An erasure changes memory even before the record is known, because the store may fail and memory replace it.
   if (cause && (isApplied || isErasure)) adopt(inside, transition(inside.record), cause);
   setPage(owner, { writes: writes + 1 });
   let before: SessionRecord | undefined;
   let after: SessionRecord | undefined;
   const write = (place: Store) =>
     updateIn(place, (stored) => {
-      // A store that has been replaced may still get here; ignore it.
+      // Ignore a late call from a store that has been replaced.
       if (place !== queue.store || !mayWrite(inside, isErasure)) return stored;
-      // A store that is empty, was emptied or is damaged takes over what this page holds.
+      // If the store is empty, was emptied or is damaged, it takes over what this page holds.
       before = parse(inside, stored) ?? (isApplied ? undefined : inside.record);
       after = before ? transition(before) : inside.record;
       return after === before ? stored : after;
@@ -154,9 +157,10 @@ function update(inside: Inside, transition: Transition, options: UpdateOptions):
     const isChanged = after !== before;
     if (after && !queue.failed) inside.heldSet = !!after.set;
     if (isChanged && cause) inside.storedCause = cause;
-    // Only after the last write: memory may already hold its result. If the page was away meanwhile, it is to read the store again.
+    // Only after the last write, because memory may already hold its result. A page that was away meanwhile must read the store
+    // again.
     if (after && page.writes === 1 && page.isKnown && !isAway && page.absences === absences) {
-      // If the transition changed nothing, the record is what another tab has written, so the cause is `tab`.
+      // If the transition changed nothing, another tab wrote the record, so the cause is `tab`.
       adopt(inside, after, inside.storedCause ?? 'tab');
       setPage(owner, { isCurrent: true });
     }
@@ -186,7 +190,7 @@ function reload(inside: Inside, isChanged: boolean): Promise<void> {
   const { absences, isKnown, isCurrent } = owner.page;
   const waiting = inside.waitingRead;
   if (waiting && waiting.absences === absences && (waiting.isChanged || !isChanged)) return waiting.done;
-  // A page that was away has received no message.
+  // A page that was away received no messages.
   const mayHaveChanged = isChanged || (isKnown && !isCurrent);
   const read = async (place: Store) => {
     inside.waitingRead = undefined;
@@ -203,10 +207,10 @@ function reload(inside: Inside, isChanged: boolean): Promise<void> {
     if (owner.page.absences > absences) return;
     const next = parse(inside, stored);
     if (!queue.failed) inside.heldSet = !!next?.set;
-    // The first read, even if a write comes first: writes are compared with what was stored.
+    // Adopt the first read even if a write follows, because writes are compared with what was stored.
     if (next && !owner.page.isKnown) adopt(inside, next, 'load');
     setPage(owner, { isKnown: true });
-    // The last write in progress reads the store too.
+    // The last write in progress also reads the store.
     if (owner.page.writes > 0) return;
     setPage(owner, { isCurrent: true });
     if (next) adopt(inside, next, 'tab');

@@ -4,10 +4,11 @@
 export type HeaderReader = Pick<Headers, 'get'>;
 
 /**
- * Read `Retry-After`, in ms: seconds, or a date by the server's clock, which is used only with a `Date` by the same clock. By the clock
- * of a device that is hours behind, the pause would be hours too long.
+ * Read `Retry-After`, in ms. The header contains seconds, or a date by the server's clock. A date is used only together with the
+ * `Date` header, which is from the same clock: with the clock of a device that is hours behind, the pause would be hours too
+ * long.
  *
- * @param headers  may be of another type, if `provide` has thrown them.
+ * @param headers  may be of another type, because `provide` may have thrown them.
  */
 export function retryAfterOf(headers: Partial<HeaderReader> | undefined): number | undefined {
   const header = headers?.get?.('retry-after');

@@ -66,7 +66,7 @@ export function createSession(options: SessionOptions): Session {
     promise.catch(() => {});
     return promise;
   };
-  /** What the page may see now. Published, so that a caller that gets no token is notified when there is one again. */
+  /** Publish what the page may see now, so that a caller that gets no token is notified when there is one again. */
   const publishNow = () => {
     shell.pageWatch.checkTimer();
     publish(shell, decideNow(shell));
@@ -104,8 +104,8 @@ export function createSession(options: SessionOptions): Session {
 }
 
 /**
- * Build the shell. Its parts call each other only once all of them exist. It is the same object as `owner`, because the record store
- * replaces the shell's page state.
+ * Build the shell. Its parts call one another only once all of them exist. It is the same object as `owner`, because the record
+ * store replaces the shell's page state.
  */
 function createShell(options: SessionOptions): Shell {
   const settings = parseOptions(options);

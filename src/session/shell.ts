@@ -27,7 +27,7 @@ import { type Cause, isActive, isSettled, waitEnded, wasHidden, wokeUp } from '.
 import { isSameFlat, isSameState, type SessionState } from './rules/public-state.ts';
 import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
 
-/** A session from the inside: its page state, and the handles that act on browser and network. */
+/** The internals of a session: its page state, and the handles that act on browser and network. */
 export interface Shell extends PageOwner {
   readonly settings: Settings;
   readonly records: RecordStore;
@@ -81,7 +81,7 @@ export function reconcile(shell: Shell): void {
   // After the start, so that the state contains the instant of the new attempt.
   publish(shell, decision.attempt ? decideNow(shell) : decision);
   shell.events.emit('reconciled');
-  // Last: `provide` may listen to this abort, and call the session.
+  // Last, because `provide` may listen to this abort and call the session.
   if (decision.isAttemptVoid) controller.abort();
 }
 
@@ -89,7 +89,7 @@ export function reconcile(shell: Shell): void {
 export function publish(shell: Shell, { state, token }: Decision): void {
   const { published } = shell;
   if (isSameState(state, published.state) && token === published.token) return;
-  // Before the log: a logger may read the state, and the state would be published and logged again.
+  // Before the log, because a logger may read the state, which would be published and logged again.
   shell.published = { state: Object.freeze(state), token };
   Object.freeze(state.next);
   if (!isSameFlat(state.next, published.state.next)) shell.events.log(state.next);

@@ -1,5 +1,6 @@
 /**
- * Runs the operations on one store one after the other, each with a time limit. A store that fails is replaced for the life of the page.
+ * Runs the operations on one store one at a time, each with a time limit. A store that fails is replaced for the life of the
+ * page.
  *
  * It knows nothing about what is read or written.
  */
@@ -45,7 +46,7 @@ export function createStoreQueue(
       const hasSpareFailed = failed !== undefined;
       failed ??= store;
       store = replace(cause, hasSpareFailed);
-      // The use that failed is repeated there: the answer to a refresh, for example, is kept in memory.
+      // Repeat the failed operation on the replacement, so that, for example, the answer to a refresh is kept in memory.
       return hasSpareFailed ? work(store) : run(work, false);
     }
   };
@@ -71,8 +72,8 @@ export function createStoreQueue(
 }
 
 /**
- * Change what a store holds. The host's own store may throw where it should reject, or end without calling `change`: then nothing
- * was stored.
+ * Change what a store holds. The host's own store may throw instead of rejecting, or end without calling `change`: nothing is
+ * stored then.
  */
 export async function updateIn(place: Store, change: (stored: unknown) => unknown): Promise<void> {
   let isCalled = false;

@@ -1,4 +1,4 @@
-/** Bounded waiting: the one place where a promise is raced against time. It knows nothing of what is awaited. */
+/** Bounded waiting: the only place where a promise is raced against a timer. It knows nothing about the work. */
 
 import { MAX_TIMER_MS } from '../token/checks.ts';
 import { TokenError } from '../token/errors.ts';
@@ -6,12 +6,12 @@ import { TokenError } from '../token/errors.ts';
 /**
  * Wait for `work`, at most `ms`.
  *
- * @param ms      cut to what a timer accepts, 24 days.
+ * @param ms      capped at the maximum of a timer, 24 days.
  * @param work    continues after the limit; its result is ignored then.
- * @param what    named in the error, for example `provide`.
- * @param signal  ends the waiting when it is aborted.
- * @throws {TokenError} `timeout` once `ms` have passed; otherwise what `work` rejects with. After an abort, what it rejects with is
- *   not specified.
+ * @param what    names the work in the error, for example `provide`.
+ * @param signal  ends the wait when it is aborted.
+ * @throws {TokenError} `timeout` once `ms` have passed; otherwise whatever `work` rejects with. The rejection after an abort is
+ *   unspecified.
  */
 export function withTimeout<T>(ms: number, work: Promise<T>, what: string, signal?: AbortSignal): Promise<T> {
   let timer: ReturnType<typeof setTimeout>;

@@ -73,14 +73,14 @@ export interface Session {
    *
    * @param options.user  the label of the user who has signed in, as in the session's option `user`. Default: no label.
    * @throws {TypeError} at once, for a `user` that is not a string.
-   * @throws {TokenError} as {@link Session.refresh}; the previous set has been ended in any case. `storage_failed` as
-   *   {@link Session.clear}: `provide` was not called.
+   * @throws {TokenError} as {@link Session.refresh}; the previous set is ended in any case. `storage_failed`, as in {@link
+   *   Session.clear}, means that `provide` was not called.
    * @example form.addEventListener('submit', async () => { await signInOnServer(); await session.signIn(); });
    */
   signIn(options?: { user?: string | undefined }): Promise<void>;
   /**
-   * Record that the token is handed to a cache outside the session that outlives the page; for adapters of ad platforms. The record
-   * stores which user that cache was filled for, even across pages without the adapter.
+   * Record that the token is passed to a cache outside the session that outlives the page; for adapters of ad platforms. The
+   * record stores the user for whom that cache was filled, even across pages without the adapter.
    *
    * @returns true if the cache may still hold the token of a previous user, because the user has changed, logged out or opted out
    *   since it was filled. The caller then clears the cache.

@@ -6,13 +6,13 @@ import type { Settings } from './options.ts';
 
 const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs';
 
-/** Names of the sessions that are open on this page. On `globalThis`, because a page may load the package twice. */
+/** Names of the sessions that are open on this page. Kept on `globalThis`, because a page may load the package twice. */
 const NAMES = Symbol.for('tessera-id names');
 
 /**
  * Warn in the console.
  *
- * @param code    of the error that docs/errors.md explains.
+ * @param code    of the error, which docs/errors.md explains.
  * @param thrown  what the page's code threw. Only the console shows it: no error contains it.
  */
 export function warn(text: string, code?: string, ...thrown: unknown[]): void {
@@ -27,7 +27,7 @@ export function isBlocked(baseUrl: string): boolean {
   return blocked.has(new URL(baseUrl).origin);
 }
 
-/** Watch for a page's mistakes while its session is open; returns a function that stops. */
+/** Watch for a page's mistakes while its session is open; returns a function that stops watching. */
 export function watchMistakes({ baseUrl, name, store }: Settings): () => void {
   // Sessions with their own stores may share a name.
   const forget = store ? () => {} : noteName(name);

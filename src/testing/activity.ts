@@ -1,14 +1,14 @@
 /**
- * Knows when this process has nothing more to do at the present instant of virtual time.
+ * Detects when this process has nothing more to do at the current instant of virtual time.
  *
- * Promises are done after some turns of the event loop. Operations of Web Crypto run on threads of their own and take as long
- * as they take, so they are counted.
+ * Promises are done after a few turns of the event loop. Operations of Web Crypto run on their own threads and take an unknown
+ * time, so they are counted.
  */
 
 import { replace } from './installation.ts';
 import { turn } from './virtual-time.ts';
 
-/** A message between tabs, or a step of an IndexedDB in JavaScript, takes up to three turns. */
+/** A message between tabs, or a step of an IndexedDB implemented in JavaScript, takes up to three turns. */
 const QUIET_TURNS = 10;
 
 /** The operations of Web Crypto. */

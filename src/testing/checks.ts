@@ -1,4 +1,4 @@
-/** Checks of what a test passes to a testbed: a wrong argument would otherwise appear later, as a failure of `provide`. */
+/** Checks of what a test passes to a testbed. Otherwise, a wrong argument would appear later, as a failure of `provide`. */
 
 import { kindOf, nameFault, throwIf, typeFault } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
@@ -15,7 +15,7 @@ const OPTIONS: Record<keyof TestbedOptions, true> = {
 const LIFETIMES = ['refreshFrom', 'identityExpires', 'refreshExpires'] as const;
 const DII = ['email', 'emailHash', 'phone', 'phoneHash'] as const;
 
-/** Check the names and types of the options. @throws {TypeError} naming the option, what was expected and what came. */
+/** Check the names and types of the options. @throws {TypeError} that names the option, what was expected and what was passed. */
 export function checkOptions(options: TestbedOptions): void {
   throwIf(typeFault('options', 'object', options) ?? nameFault('', Object.keys(OPTIONS), options));
   const { lifetimes = {}, start = 0, installClock = true, operator = {}, user } = options;
@@ -27,7 +27,9 @@ export function checkOptions(options: TestbedOptions): void {
   else throwIf(user !== undefined && user !== null && expectedGot('user', 'object or null', kindOf(user)));
 }
 
-/** Check who signs in. The value is never in the message. @throws {TypeError} naming the argument, what was expected and what came. */
+/**
+ * Check who signs in. The message never contains the value. @throws {TypeError} that names the argument and what was expected.
+ */
 export function checkDii(name: string, dii: object): void {
   throwIf(typeFault(name, 'object', dii) ?? nameFault(`${name}.`, DII, dii));
   const values: Readonly<Record<string, unknown>> = { ...dii };

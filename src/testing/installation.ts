@@ -1,5 +1,5 @@
 /**
- * Puts virtual time in the place of this process's timers and clocks, and takes it away again.
+ * Replaces the timers and clocks of this process with virtual time, and restores them.
  *
  * Replaced: `setTimeout`, `setInterval` and their `clear` functions, `AbortSignal.timeout`, `Date`, `performance.now`. Everything
  * else stays real: promises, `setImmediate`, `queueMicrotask`, Web Crypto.
@@ -8,7 +8,7 @@
 import { MAX_TIMER_MS } from '../token/checks.ts';
 import type { Timer, VirtualTime } from './virtual-time.ts';
 
-/** What `setTimeout` returns: an object as in Node that converts to a number as in browsers. */
+/** The return value of `setTimeout`: an object as in Node that converts to a number as in browsers. */
 interface TimerHandle {
   ref(): TimerHandle;
   unref(): TimerHandle;
@@ -18,13 +18,13 @@ interface TimerHandle {
   [Symbol.toPrimitive](): number;
 }
 
-/** A testbed has the clock of this process: there is one. */
+/** A testbed uses the clock of this process, so only one can be open. */
 let isInstalled = false;
 
 /**
  * Replace a property of an object.
  *
- * @returns a function that puts back what was there.
+ * @returns a function that restores the previous property.
  */
 export function replace(owner: object, name: string, value: unknown): () => void {
   const before = Object.getOwnPropertyDescriptor(owner, name);
@@ -48,10 +48,10 @@ export function checkNotInstalled(): void {
     );
 }
 
-/** What `util.promisify(setTimeout)` returns, which Node takes from a property of `setTimeout`. */
+/** The key under which Node keeps the result of `util.promisify(setTimeout)`, as a property of `setTimeout`. */
 const PROMISIFIED = Symbol.for('nodejs.util.promisify.custom');
 
-/** As `setTimeout` of `node:timers/promises`. */
+/** The same as `setTimeout` of `node:timers/promises`. */
 function pauseOf(time: VirtualTime) {
   return <T>(ms?: number, value?: T, { signal }: { readonly signal?: AbortSignal } = {}): Promise<T | undefined> =>
     new Promise((resolve, reject) => {
@@ -65,7 +65,7 @@ function pauseOf(time: VirtualTime) {
     });
 }
 
-/** As `AbortSignal.timeout`. */
+/** The same as `AbortSignal.timeout`. */
 function timeoutOf(time: VirtualTime) {
   return (ms: number): AbortSignal => {
     const controller = new AbortController();
@@ -79,7 +79,7 @@ function timeoutOf(time: VirtualTime) {
  * Install virtual time in this process.
  *
  * @returns a function that restores timers and clocks.
- * @throws {Error} if it is installed already.
+ * @throws {Error} if it is already installed.
  */
 export function installTime(time: VirtualTime): () => void {
   checkNotInstalled();
@@ -107,7 +107,7 @@ export function installTime(time: VirtualTime): () => void {
   const clear = (handle: unknown) => {
     const id = typeof handle === 'object' && handle ? handles.get(handle) : handle;
     if (typeof id === 'number' && time.clear(id)) return;
-    // A timer from before the installation, or of somebody who keeps the real functions.
+    // A timer from before the installation, or from code that kept the real functions.
     if (handle !== undefined && !(typeof handle === 'object' && handle && handles.has(handle)))
       realClear(handle as number);
   };
@@ -130,7 +130,7 @@ export function installTime(time: VirtualTime): () => void {
   };
 }
 
-/** `Date` with another present; dates made from arguments, and `instanceof`, are as before. */
+/** `Date` with a different current time. Dates created from arguments, and `instanceof`, work as before. */
 function virtualDate(now: () => number): DateConstructor {
   const RealDate = Date;
   const replacement: DateConstructor = new Proxy(RealDate, {

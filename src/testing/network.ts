@@ -1,13 +1,14 @@
 /**
- * The network of a testbed: a `fetch` for the page, one for the publisher's server, and the faults between them and the service.
+ * The network of a testbed: a `fetch` for the page, another for the publisher's server, and the faults between them and the
+ * service.
  *
- * A fault lasts until the next one or `online()`. It knows neither sessions nor tokens.
+ * A fault lasts until the next one or until `online()`. This file knows neither sessions nor tokens.
  */
 
 import type { Operator } from '../operator/index.ts';
 import { integerFault } from '../token/checks.ts';
 
-/** What is wrong with network or service. */
+/** The fault of the network or the service. */
 type Fault =
   | { readonly type: 'offline' }
   | {
@@ -18,17 +19,17 @@ type Fault =
     }
   | { readonly type: 'hang' };
 
-/** What a network connects. */
+/** The parts that a network connects. */
 export interface NetworkPorts {
   readonly operator: Operator;
   /** Address of the operator. */
   readonly baseUrl: string;
-  /** Address of the publisher's site: relative URLs start there. */
+  /** Address of the publisher's site, the base of relative URLs. */
   readonly siteUrl: string;
   /** Path of the publisher's token handler. */
   readonly tokenPath: string;
   handler(request: Request): Promise<Response>;
-  /** The service's clock, epoch ms: a server sends it as `Date`. */
+  /** The service's clock, epoch ms, which a server sends as `Date`. */
   now(): number;
 }
 
@@ -37,7 +38,7 @@ export function createNetwork(ports: NetworkPorts) {
   const { operator, baseUrl, siteUrl, tokenPath, handler, now } = ports;
   let fault: Fault | undefined;
 
-  /** The service, for pages and servers. */
+  /** The service, as pages and servers reach it. */
   const callService = async (request: Request): Promise<Response> => {
     if (fault?.type === 'hang') return new Promise<never>(() => {});
     const response = fault?.type === 'answer' ? new Response(fault.body || null, fault) : await operator.fetch(request);
@@ -52,7 +53,7 @@ export function createNetwork(ports: NetworkPorts) {
   };
 
   return {
-    /** The page's `fetch`: reaches the operator and the token handler, and nothing else. */
+    /** The page's `fetch`, which reaches only the operator and the token handler. */
     pageFetch: (async (input, init) => {
       const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
       const request =
@@ -64,7 +65,7 @@ export function createNetwork(ports: NetworkPorts) {
         return routed(request);
       });
     }) as typeof globalThis.fetch,
-    /** The `fetch` of the publisher's server: reaches the operator, also while the page is offline. */
+    /** The `fetch` of the publisher's server, which reaches the operator even while the page is offline. */
     serverFetch: (async (input, init) =>
       abortable(init?.signal, () => callService(new Request(input, withoutSignal(init))))) as typeof globalThis.fetch,
     /** The page has no network. */
@@ -72,7 +73,7 @@ export function createNetwork(ports: NetworkPorts) {
       fault = { type: 'offline' };
       notifyPage('offline');
     },
-    /** Network and service work again. */
+    /** The network and the service work again. */
     online(): void {
       const wasOffline = fault?.type === 'offline';
       fault = undefined;
@@ -89,13 +90,13 @@ export function createNetwork(ports: NetworkPorts) {
   };
 }
 
-/** A test environment may have an `AbortSignal` of its own, which the `Request` of Node refuses. */
+/** A test environment may have its own `AbortSignal`, which Node's `Request` rejects. */
 function withoutSignal(init: RequestInit = {}): RequestInit {
   const { signal: _, ...rest } = init;
   return rest;
 }
 
-/** Do `work`; reject as `fetch` does once `signal` is aborted. */
+/** Do `work`. Reject as `fetch` does once `signal` is aborted. */
 function abortable(signal: AbortSignal | null | undefined, work: () => Promise<Response>): Promise<Response> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal?.reason);
@@ -105,7 +106,7 @@ function abortable(signal: AbortSignal | null | undefined, work: () => Promise<R
   });
 }
 
-/** Dispatch the event of a browser that goes online or offline, if there is a page. */
+/** If there is a page, dispatch the event of a browser that goes online or offline. */
 function notifyPage(type: 'online' | 'offline'): void {
   if (typeof globalThis.dispatchEvent === 'function') globalThis.dispatchEvent(new Event(type));
 }

@@ -1,4 +1,4 @@
-/** Spans of time as a test writes them: `'20 min'`, or a number. It knows no clock. */
+/** Spans of time as a test writes them: `'20 min'`, or a number. This file knows no clock. */
 
 import { kindOf } from '../token/checks.ts';
 import { expectedGot } from '../token/errors.ts';
@@ -33,8 +33,8 @@ export type Span = number | SpanText;
  * Convert a span to milliseconds.
  *
  * @param name      the parameter, for the error.
- * @param numberMs  what the number 1 means, ms. Default 1.
- * @throws {TypeError} for anything but a number from 0 and text with a known unit.
+ * @param numberMs  the length of the number 1, ms. Default 1.
+ * @throws {TypeError} for anything other than a number from 0, or text with a known unit.
  * @example spanMs('span', '20 min') // 1_200_000
  */
 export function spanMs(name: string, span: Span, numberMs = 1): number {
@@ -42,5 +42,5 @@ export function spanMs(name: string, span: Span, numberMs = 1): number {
   const ms = typeof span === 'number' ? span * numberMs : Number(digits) * (UNIT_MS[unit as SpanUnit] ?? Number.NaN);
   if (ms >= 0 && Number.isFinite(ms)) return ms;
   const got = typeof span === 'string' || typeof span === 'number' ? JSON.stringify(span) : kindOf(span);
-  throw new TypeError(expectedGot(name, "a number from 0, or text as '20 min', '24 h', '500 ms'", got));
+  throw new TypeError(expectedGot(name, "a number from 0, or text such as '20 min', '24 h', '500 ms'", got));
 }

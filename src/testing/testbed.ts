@@ -1,7 +1,7 @@
 /**
- * `createTestbed`: connects operator, publisher's server, network and clock, and gives a test its methods.
+ * `createTestbed`: connects operator, publisher's server, network and clock, and provides the methods for a test.
  *
- * How time moves is in `virtual-time.ts`, when it may move in `activity.ts`, what the faults do in `network.ts`.
+ * `virtual-time.ts` moves the time, `activity.ts` decides when it may move, and `network.ts` implements the faults.
  */
 
 import { createOperator } from '../operator/index.ts';
@@ -36,7 +36,7 @@ const USERS: ReservedUsers = {
   validate: { email: 'validate@example.com' },
 };
 
-/** Ask the publisher's server as a page does. */
+/** Call the publisher's server as a page does. */
 function provideFrom(fetch: typeof globalThis.fetch): ProvideOption {
   return async ({ signal }) => {
     const response = await fetch(TOKEN_PATH, { method: 'POST', signal });
@@ -45,7 +45,7 @@ function provideFrom(fetch: typeof globalThis.fetch): ProvideOption {
   };
 }
 
-/** The operator, with clients of its one participant. */
+/** The operator, with clients for its one participant. */
 function startService(options: TestbedOptions['operator'], now: () => number) {
   const operator = createOperator({
     siteId: 777,
@@ -60,7 +60,7 @@ function startService(options: TestbedOptions['operator'], now: () => number) {
   };
 }
 
-/** The publisher's site: its server, who is signed in there, and the network between page, server and service. */
+/** The publisher's site: its server, its signed-in user, and the network between page, server and service. */
 function createSite({ operator, clientOver }: ReturnType<typeof startService>, given: Dii | null, now: () => number) {
   let user = given;
   const network = createNetwork({
@@ -73,7 +73,7 @@ function createSite({ operator, clientOver }: ReturnType<typeof startService>, g
   });
   const client = clientOver(network.serverFetch);
   const handler = tokenHandler({ client, user: () => user });
-  // What prepares a test is not affected by faults.
+  // Faults do not affect the preparation of a test.
   const direct = clientOver((input, init) => operator.fetch(new Request(input, init)));
   const { pageFetch, offline, online, answer, hang } = network;
   return {
@@ -96,13 +96,13 @@ function createSite({ operator, clientOver }: ReturnType<typeof startService>, g
   };
 }
 
-/** A test that forgets `await` before its last call, or an `afterEach` that comes too early, uses a testbed that is gone. */
+/** The error of a test that forgot `await` before its last call, or whose `afterEach` ran too early: its testbed is closed. */
 const closedError = (method: string): Error =>
   new Error(
     `testbed.${method}: the testbed was closed: await every call before close(), and create a testbed for each test`,
   );
 
-/** The sessions of the page. Those of one name share a store. */
+/** The sessions of the page. Sessions with the same name share a store. */
 function createSessions(defaults: Omit<SessionOptions, 'store'>) {
   const sessions: Session[] = [];
   const stores = new Map<string, Store>();
@@ -128,10 +128,10 @@ function createSessions(defaults: Omit<SessionOptions, 'store'>) {
 }
 
 /**
- * Create a testbed: an operator, a publisher's server and a page in one process, under one virtual clock. One can be open in a
- * process at a time.
+ * Create a testbed: an operator, a publisher's server and a page in one process, under one virtual clock. Only one can be open in
+ * a process at a time.
  *
- * @throws {TypeError, RangeError} a wrong option: the message names it, what was expected and what came.
+ * @throws {TypeError, RangeError} for a wrong option. The message names the option, what was expected and what was passed.
  * @throws {Error} if another testbed is open.
  * @example
  * const testbed = createTestbed({ lifetimes: { refreshFrom: '15 min' } });
@@ -145,7 +145,7 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
   checkOptions(options);
   const { start = Date.UTC(2030, 0, 15, 12), installClock = true, user = SOMEBODY } = options;
   const lifetimes = lifetimesOf(options.lifetimes ?? {});
-  // Before anything is created that nobody would close.
+  // Before creating anything that nobody would close.
   if (installClock) checkNotInstalled();
   const time = createVirtualTime(Number(start));
   const service = startService({ ...options.operator, ...lifetimes }, time.serviceNow);
@@ -156,7 +156,7 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
     baseUrl: BASE_URL,
     fetch: site.fetch,
     provide: provideFrom(site.fetch),
-    // An installed clock is read through `Date`, as on a page: a session notices that it was set back.
+    // An installed clock is read through `Date`, as on a page, so that a session notices if it was set back.
     now: installClock ? undefined : time.deviceNow,
   });
 
@@ -164,13 +164,13 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
     do await activity.settle();
     while (time.step(untilMs));
   };
-  /** Calls of `advance` follow one another. */
+  /** Calls of `advance` run one after another. */
   let moved: Promise<void> = Promise.resolve();
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     sessions.close();
     restoreTime();
-    // A call of `advance` that nobody awaits finds nothing more to run.
+    // A call of `advance` that nobody awaits then has nothing more to run.
     time.close();
     activity.stop();
     await service.operator.close();
@@ -194,7 +194,7 @@ export function createTestbed(options: TestbedOptions = {}): Testbed {
       if (!Number.isFinite(ms)) throw new TypeError(expectedGot('ms', 'a finite number', kindOf(ms)));
       time.skew(ms);
     },
-    // Once: a second call would take away the clock of a newer testbed.
+    // Only once, because a second call would remove the clock of a newer testbed.
     close: () => (closing ??= close()),
   };
 }

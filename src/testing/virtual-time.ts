@@ -1,8 +1,8 @@
 /**
- * Virtual time: an instant that moves only when it is told to, the timers that wait for it, and what a page reads its clock from.
+ * Virtual time: an instant that moves only on request, the timers that wait for it, and the time that a page's clock shows.
  *
- * It runs timers one at a time, so that its owner can wait for real work (Web Crypto) in between. What that work is, this file
- * does not know.
+ * It runs timers one at a time, so that its owner can wait for real work (Web Crypto) in between. This file does not know what
+ * that work is.
  */
 
 import { MAX_TIMER_MS } from '../token/checks.ts';
@@ -14,22 +14,22 @@ export interface Timer {
   at: number;
   readonly delayMs: number;
   readonly isRepeated: boolean;
-  /** A delay of no length: the timer fires without `advance`. */
+  /** A zero delay: the timer fires without `advance`. */
   readonly isImmediate: boolean;
-  /** Cleared before it fired: `restart` does not bring it back. */
+  /** Cleared before it fired, so `restart` does not bring it back. */
   isCleared: boolean;
   readonly call: () => unknown;
 }
 
-/** Above the identifiers that real timers reach: clearing a real one by its number must not clear a virtual one. */
+/** Above the identifiers of real timers: clearing a real timer by its number must not clear a virtual one. */
 const FIRST_ID = 2 ** 40;
 
 /** Virtual time and its timers; see {@link createVirtualTime}. */
 export type VirtualTime = ReturnType<typeof createVirtualTime>;
 
 /**
- * Wait for one turn of the event loop of this process, whatever clock is installed. The function is taken when this module is
- * loaded. jsdom has no `setImmediate`.
+ * Wait for one turn of the event loop of this process, whatever clock is installed. The function is read when this module loads.
+ * jsdom has no `setImmediate`.
  */
 export const turn: () => Promise<void> = (() => {
   const { setImmediate: immediate, setTimeout: timeout } = globalThis;
@@ -37,14 +37,14 @@ export const turn: () => Promise<void> = (() => {
   return () => new Promise<void>((resolve) => void next(() => resolve()));
 })();
 
-/** The timers that wait. `elapsedMs` tells the present instant, virtual ms since the start. */
+/** The pending timers. `elapsedMs` returns the current instant, virtual ms since the start. */
 function createTimers(elapsedMs: () => number) {
   let nextId = FIRST_ID;
   let isClosed = false;
   const timers = new Map<number, Timer>();
 
   const add = (call: unknown, delay: unknown, isRepeated: boolean, args: readonly unknown[]): Timer => {
-    // As in browsers and Node: what is no number, or more than a timer accepts, is the shortest delay.
+    // As in browsers and Node, a value that is not a number, or exceeds the limit of a timer, is the shortest delay.
     const number = Math.trunc(Number(delay));
     const delayMs = number >= 1 && number <= MAX_TIMER_MS ? number : 1;
     const timer = {
@@ -63,25 +63,25 @@ function createTimers(elapsedMs: () => number) {
   const start = (timer: Timer): void => {
     if (isClosed || timer.isCleared) return;
     timer.at = elapsedMs() + timer.delayMs;
-    // Behind the timers of the same instant.
+    // After the timers of the same instant.
     timers.delete(timer.id);
     timers.set(timer.id, timer);
-    // A pause of no length is a way to let others run: it ends without `advance`.
+    // A zero delay is a way to let other code run: it ends without `advance`.
     if (timer.isImmediate) void turn().then(() => timers.delete(timer.id) && timer.call());
   };
 
   return {
     setTimeout: (call: unknown, delay?: unknown, ...args: unknown[]): Timer => add(call, delay, false, args),
     setInterval: (call: unknown, delay?: unknown, ...args: unknown[]): Timer => add(call, delay, true, args),
-    /** Start the delay of a timer anew, also of one that has fired. */
+    /** Restart the delay of a timer, even of one that has fired. */
     restart: start,
-    /** Remove a timer; false if there is none of this id. */
+    /** Remove a timer; false if none has this id. */
     clear(id: number): boolean {
       const timer = timers.get(id);
       if (timer) timer.isCleared = true;
       return timers.delete(id);
     },
-    /** Remove a timer that fires. */
+    /** Remove a timer when it fires. */
     remove: ({ id }: Timer): boolean => timers.delete(id),
     /** Remove all timers, now and from now on. */
     close(): void {
@@ -93,7 +93,7 @@ function createTimers(elapsedMs: () => number) {
   };
 }
 
-/** Create virtual time that stands at `startAt` (epoch ms). */
+/** Create virtual time that starts at `startAt` (epoch ms) and stands still. */
 export function createVirtualTime(startAt: number) {
   let elapsedMs = 0;
   let skewMs = 0;
@@ -104,7 +104,7 @@ export function createVirtualTime(startAt: number) {
     serviceNow: (): number => startAt + elapsedMs,
     /** The clock of the page's device, epoch ms. */
     deviceNow: (): number => startAt + elapsedMs + skewMs,
-    /** Since the start, ms; not affected by a skew. */
+    /** Time since the start, ms; not affected by a skew. */
     elapsedMs: (): number => elapsedMs,
     /** Set the device's clock `ms` ahead of the service's. */
     skew(ms: number): void {
@@ -114,7 +114,7 @@ export function createVirtualTime(startAt: number) {
     /**
      * Move to the next timer and run it.
      *
-     * @param untilMs  the latest instant, virtual ms since the start; without a timer before it, time moves there.
+     * @param untilMs  the latest instant, virtual ms since the start. Without an earlier timer, time moves to it.
      * @returns        false if no timer was left.
      */
     step(untilMs: number): boolean {

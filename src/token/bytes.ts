@@ -1,8 +1,8 @@
 /**
  * Conversions between bytes and strings: base64 (RFC 4648, sections 4 and 5), hexadecimal, UTF-8, big-endian integers.
  *
- * This file knows nothing of what the bytes mean. It runs wherever `atob` and `TextEncoder` exist: browsers, workers, Node,
- * Bun, Deno.
+ * This file does not know what the bytes mean. It runs wherever `atob` and `TextEncoder` exist: browsers, workers, Node, Bun,
+ * Deno.
  */
 
 /** Bytes over an ArrayBuffer, as Web Crypto requires; not over a SharedArrayBuffer. */
@@ -58,7 +58,7 @@ export function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Decode hexadecimal in either case. The caller has checked that there are only digits, and an even number of them. */
+/** Decode hexadecimal in either case. The caller has checked that the string contains only digits, and an even number of them. */
 export function fromHex(text: string): Bytes {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }

@@ -1,7 +1,7 @@
 /**
  * Checks of values from outside: options of a session, client or operator, and fields of a token set.
  *
- * A check returns what is wrong as a sentence, and its caller chooses the error class. A sentence quotes a value only if
+ * A check returns a sentence that says what is wrong, and its caller chooses the error class. A sentence quotes a value only if
  * that value cannot be a token, key, secret or DII.
  */
 
@@ -16,8 +16,8 @@ export function throwIf(fault: string | false | undefined): void {
 }
 
 /**
- * Copy the own members of a value from outside; the copy has no others. A library on the page that parses a query into objects may let
- * a link set members of `Object.prototype`, which every object then seems to have.
+ * Copy the own members of a value from outside; the copy has no others. A library on the page that parses a query into objects
+ * may let a link set members of `Object.prototype`, which every object then inherits.
  *
  * @param given  anything; null and undefined have no members.
  * @example ownMembers(options).user // undefined, even if Object.prototype.user exists
@@ -84,7 +84,7 @@ export function integerFault(name: string, least: number, most: number, value: u
 /**
  * Check that an object has no member besides the known ones: a misspelt option would otherwise be ignored.
  *
- * @param path   what stands before the name in the sentence: `''`, or for example `retry.`.
+ * @param path   the prefix of the name in the sentence: `''`, or for example `retry.`.
  * @param known  the permitted names.
  * @returns      undefined, or a sentence about the first unknown name.
  * @example nameFault('retry.', ['firstMs', 'maxMs'], { max: 1 }) // 'retry.max: expected one of firstMs, maxMs, got an unknown name'
@@ -96,7 +96,7 @@ export function nameFault(path: string, known: readonly string[], given: object)
 }
 
 /**
- * Tell whether a hostname is this machine: `localhost`, `*.localhost`, `127.0.0.0/8` or `[::1]`.
+ * Tell whether a hostname means this machine: `localhost`, `*.localhost`, `127.0.0.0/8` or `[::1]`.
  *
  * @param hostname  as `URL.hostname` returns it: in lower case, an IPv4 address as four numbers, IPv6 in brackets.
  * @example isLoopback(new URL('http://127.1:8080').hostname) // true
@@ -109,9 +109,9 @@ export function isLoopback(hostname: string): boolean {
  * Parse the address of an operator.
  *
  * @param allowInsecure  `true` permits plain http to every host. Otherwise http is for this machine only ({@link isLoopback}).
- * @param faultOf  {@link addressFault}, where full messages are wanted: a page in production does without.
- * @returns the address without a slash at its end; a path is kept.
- * @throws {TypeError} naming what was expected and what came. A user, password, query, fragment or path is never quoted.
+ * @param faultOf  {@link addressFault}, for full messages; a production page omits it.
+ * @returns the address without a trailing slash; a path is kept.
+ * @throws {TypeError} that says what was expected and what was passed. A user, password, query, fragment or path is never quoted.
  * @example parseBaseUrl('https://operator.example/uid/') // 'https://operator.example/uid'
  */
 export function parseBaseUrl(value: unknown, allowInsecure?: unknown, faultOf?: typeof addressFault): string {
@@ -121,7 +121,7 @@ export function parseBaseUrl(value: unknown, allowInsecure?: unknown, faultOf?: 
   throwIf(faultOf?.(value, url, isSchemePermitted));
   if (!url || !isSchemePermitted || url.username || url.password || url.search || url.hash)
     throw new TypeError(expectedGot('baseUrl', 'an absolute https URL', kindOf(value)));
-  // Not `href`: it keeps a `?` or `#` that nothing follows.
+  // Not `href`, which keeps an empty `?` or `#`.
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
@@ -135,9 +135,9 @@ function urlOf(value: unknown): URL | undefined {
 }
 
 /**
- * Say what is wrong with the address of an operator.
+ * Explain what is wrong with the address of an operator.
  *
- * @param url  what the URL parser makes of `value`, if it is absolute.
+ * @param url  `value` as the URL parser reads it, if it is absolute.
  * @returns    undefined if it is accepted.
  * @example addressFault('localhost:8080', undefined, false) // 'baseUrl: expected ..., got "localhost:8080" without a scheme: add http://'
  */
@@ -147,7 +147,7 @@ export function addressFault(value: unknown, url: URL | undefined, isSchemePermi
   return got && expectedGot('baseUrl', expected, got);
 }
 
-/** Name a mistake in an address. The most common ones are the address of an endpoint, and a host without a scheme. */
+/** Describe a mistake in an address. The most common ones are the URL of an endpoint, and a host without a scheme. */
 function mistakeIn(value: string, url: URL | undefined, isSchemePermitted: boolean): string | undefined {
   const [, version] = /(\/v[0-3])\/(?:token|identity|optout|key)\b/.exec(value) ?? [];
   if (version) return `the URL of an endpoint: leave out ${version} and what follows`;
@@ -160,9 +160,9 @@ function mistakeIn(value: string, url: URL | undefined, isSchemePermitted: boole
 }
 
 /**
- * Name a host that is given without a scheme, with a port or without. The URL parser takes `localhost:` for a scheme.
+ * Describe a host without a scheme, with or without a port. The URL parser reads `localhost:` as a scheme.
  *
- * Letters, dots and hyphens are a host name, and so are four numbers. Any other string with digits might be a key.
+ * Letters, dots and hyphens form a host name, and so do four numbers. Any other string with digits might be a key.
  */
 function hostWithoutScheme(value: string): string | undefined {
   const found = /^(([a-z.-]{1,64}|\d{1,3}(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?)(?:\/[^@\s]*)?$/.exec(value);
@@ -171,14 +171,14 @@ function hostWithoutScheme(value: string): string | undefined {
   return `"${quoted}" without a scheme${isLoopback(host) ? ': add http://' : ''}`;
 }
 
-/** Quote known schemes only: in `user:password@host` the parser takes `user:` for the scheme. */
+/** Quote only known schemes: in `user:password@host`, the parser reads `user:` as the scheme. */
 function schemeOf({ protocol }: URL): string {
   return /^(http|wss?|ftp|file):$/.test(protocol) ? `the scheme "${protocol}"` : 'another scheme';
 }
 
 /**
- * Write control characters, bidirectional controls and invisible characters as `\u` and four hexadecimal digits: in a
- * terminal they hide or change text, and in a log they forge lines. In JSON the escaped form means the same.
+ * Write control characters, bidirectional controls and invisible characters as `\u` and four hexadecimal digits, because they
+ * hide or change text in a terminal and forge lines in a log. In JSON the escaped form means the same.
  *
  * @param kept  characters to leave as they are, for example `'\n\t'`.
  * @example escapeControls('\u202euser') // the 10 characters \u202euser

@@ -1,16 +1,16 @@
 /**
- * AES-256-GCM, by Web Crypto where it exists, else by `@noble/ciphers`, which is loaded on demand. Plain-http pages and some
- * webviews have no `crypto.subtle`.
+ * AES-256-GCM, with Web Crypto if it exists, otherwise with `@noble/ciphers`, which is loaded on demand. Plain-http pages and
+ * some webviews have no `crypto.subtle`.
  *
- * This file knows bytes and keys; what they contain is `envelope.ts`.
+ * This file knows bytes and keys; `envelope.ts` knows what they contain.
  */
 
 import type { Bytes } from './bytes.ts';
 import { loadNoble } from './noble.ts';
 
 /**
- * A 256-bit key: a `CryptoKey` where Web Crypto exists, else the 32 bytes, which noble uses. The types of Node have no global
- * `CryptoKey`, so it is named as what `importKey` returns.
+ * A 256-bit key: a `CryptoKey` if Web Crypto exists, otherwise the 32 bytes, which noble uses. Node's types have no global
+ * `CryptoKey`, so the type is derived from `importKey`.
  */
 export type AesKey = Awaited<ReturnType<typeof crypto.subtle.importKey>> | Bytes;
 
@@ -19,11 +19,11 @@ const AES = 'AES-GCM';
 /** Lengths of the initialisation vector and of the tag, bytes. */
 export const IV_LENGTH = 12;
 export const TAG_LENGTH = 16;
-/** Length of the result of {@link sealAes} for no bytes, the shortest there is: 28 bytes. */
+/** The shortest result of {@link sealAes}, for an empty plaintext: 28 bytes. */
 export const MIN_SEALED_LENGTH = IV_LENGTH + TAG_LENGTH;
 
 /**
- * Import a key: into Web Crypto where it exists, else unchanged.
+ * Import a key into Web Crypto if it exists; otherwise return it unchanged.
  *
  * @param raw  32 bytes.
  * @throws     the error of Web Crypto for another length.
@@ -37,7 +37,7 @@ export async function aesKey(raw: Bytes): Promise<AesKey> {
  * Encrypt and authenticate, without additional data.
  *
  * @param plain  n bytes.
- * @param iv     12 bytes, never the same twice with one key. Default: random.
+ * @param iv     12 bytes, never used twice with one key. Default: random.
  * @returns      iv[12], ciphertext[n], tag[16].
  */
 export async function sealAes(

@@ -1,10 +1,10 @@
 /**
- * Which build this is. The development build has full error messages and warns in the console; the production build keeps
+ * Which build this is. The development build has full error messages and warns in the console; production messages contain only
  * code, request and status. `isDevelopment` is for `session/` and `page/` only: servers and the command line always have full
  * messages.
  */
 
-/** The production build defines it (`vite.config.ts`), and the bundler then drops what only development needs. */
+/** The production build defines it (`vite.config.ts`), so that the bundler drops what only development needs. */
 declare const __TESSERA_PRODUCTION__: true | undefined;
 
 /** True in the development build, and in the source. */

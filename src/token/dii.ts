@@ -1,8 +1,8 @@
 /**
  * Directly identifying information (DII): normalise, validate and hash email addresses and phone numbers.
  *
- * Client and operator of this project share these rules, so that hashing in either gives the same identity. See
- * docs/protocol.md, "Normalisation". No page imports this file: its hash library must not get into a page's bundle.
+ * The client and the operator of this project share these rules, so that both compute the same identity from a DII. See
+ * docs/protocol.md, "Normalisation". No page imports this file, because its hash library must not get into a page's bundle.
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -11,10 +11,10 @@ import { fromB64, fromHex, toB64, utf8 } from './bytes.ts';
 
 /** The four forms of DII on the wire. */
 export const DII_FORMS = ['email', 'email_hash', 'phone', 'phone_hash'] as const;
-/** The four forms in which DII is sent, as the wire names them. */
+/** One of the four forms of DII, with its name on the wire. */
 export type DiiForm = (typeof DII_FORMS)[number];
 
-/** The type of a DII; a raw ID and a token keep it. */
+/** The type of a DII, which a raw ID and a token keep. */
 export type DiiType = 'email' | 'phone';
 
 /**
@@ -38,7 +38,7 @@ export function diiTypeOf(form: DiiForm): DiiType {
 export function normaliseEmail(email: string): string | undefined {
   const lower = email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   const [rawLocal = '', rawDomain = '', more] = lower.split('@');
-  // A loop, since the regular expression / +$/ takes quadratic time on thousands of spaces before another character.
+  // A loop, because the regular expression / +$/ takes quadratic time on thousands of spaces before another character.
   let end = rawDomain.length;
   while (rawDomain[end - 1] === ' ') end--;
   const domain = rawDomain.slice(0, end);
@@ -90,7 +90,7 @@ export function hashOf(form: DiiForm, value: string): Bytes | undefined {
   return normalised === undefined ? undefined : hashDii(normalised);
 }
 
-/** Base64 of 32 bytes as {@link toB64} writes it: the last character before the padding carries four bits. */
+/** Base64 of 32 bytes as {@link toB64} writes it: the last character before the padding encodes four bits. */
 const WIRE_HASH = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
 /**
@@ -100,7 +100,7 @@ const WIRE_HASH = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
  * @example hashTextOf('email', 'User@Example.com') // 'tMmiiTI7IaAcPpQPFQ65uMVCWH8av9jw4cwf/F5HVRQ='
  */
 export function hashTextOf(form: DiiForm, value: string): string | undefined {
-  // Decoding and encoding a hash takes ten times as long as seeing that it is in wire form already.
+  // Decoding and encoding a hash takes ten times as long as recognising that it is already in wire form.
   if (form.endsWith('_hash') && WIRE_HASH.test(value)) return value;
   const hash = hashOf(form, value);
   return hash && toB64(hash);

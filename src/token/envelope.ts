@@ -7,8 +7,8 @@
  * | response | iv[12], ciphertext[n], tag[16] | client secret |
  * | refresh response | iv[12], ciphertext[n], tag[16] | `refresh_response_key` of the set that was sent |
  *
- * Plaintext of the first two: time[8] (epoch ms, signed, big-endian), nonce[8], JSON (UTF-8). Plaintext of the third: the
- * JSON alone. This file knows nothing of HTTP or of what the JSON means. See docs/protocol.md, "Envelopes".
+ * Plaintext of the first two: time[8] (epoch ms, signed, big-endian), nonce[8], JSON (UTF-8). Plaintext of the third: only the
+ * JSON. This file knows nothing about HTTP or the meaning of the JSON. See docs/protocol.md, "Envelopes".
  */
 
 import type { Bytes } from './bytes.ts';
@@ -22,7 +22,7 @@ export const REQUEST_VERSION = 1;
 /** Length of the nonce of a request or response, bytes. */
 export const NONCE_LENGTH = 8;
 const HEADER_LENGTH = 8 + NONCE_LENGTH;
-/** Length of a request envelope without payload, the shortest there is: 45 bytes. */
+/** Length of a request envelope without payload, the shortest one: 45 bytes. */
 export const SMALLEST_REQUEST = 1 + MIN_SEALED_LENGTH + HEADER_LENGTH;
 /** Length of a response envelope without payload: 44 bytes. */
 export const SMALLEST_RESPONSE = SMALLEST_REQUEST - 1;
@@ -37,7 +37,7 @@ export interface Message {
   readonly json: string;
 }
 
-/** A {@link Message} to be sealed. `json` may be UTF-8 bytes, for answers that are too long for one string. */
+/** A {@link Message} to be sealed. `json` may be UTF-8 bytes, because an answer may be too long for one string. */
 export interface OutgoingMessage extends Omit<Message, 'json'> {
   readonly json: string | Bytes;
 }
@@ -87,7 +87,7 @@ export function openResponse(key: AesKey, sealed: Bytes): Promise<Message> {
 }
 
 /**
- * Seal the answer to a refresh: the JSON alone, without time and nonce.
+ * Seal the answer to a refresh: only the JSON, without time and nonce.
  *
  * @returns iv[12], ciphertext[n], tag[16].
  * @example const body = toB64(await sealRefresh(await aesKey(responseKey), '{"status":"optout"}'));
@@ -132,7 +132,7 @@ async function openMessage(key: AesKey, sealed: Bytes): Promise<Message> {
   };
 }
 
-/** Decrypt. `keyOf` throws for a key that is none, which is a failed decryption like any other. */
+/** Decrypt. If `keyOf` throws because the key is invalid, that is a failed decryption like any other. */
 async function open(keyOf: () => AesKey | Promise<AesKey>, sealed: Bytes): Promise<Bytes> {
   if (sealed.length < MIN_SEALED_LENGTH) {
     const fault = expectedGot('envelope', `${MIN_SEALED_LENGTH} bytes or more`, `${sealed.length} bytes`);
@@ -141,7 +141,7 @@ async function open(keyOf: () => AesKey | Promise<AesKey>, sealed: Bytes): Promi
   try {
     return await openAes(await keyOf(), sealed);
   } catch (cause) {
-    const fault = expectedGot('envelope', 'bytes sealed under this key', 'others');
+    const fault = 'envelope: decryption failed: the key is wrong, or the bytes were altered';
     throw new TokenError('decrypt_failed', fault, { cause });
   }
 }

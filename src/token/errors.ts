@@ -1,8 +1,8 @@
 /**
- * The one error class of the project, its guard, and the form of messages about bad input.
+ * The only error class of the project, its guard, and the format of messages about invalid input.
  *
- * A message says what failed, what was expected and what came (a type, a length, a status). It never contains a token, key,
- * secret or DII.
+ * A message says what failed, what was expected and what was received (a type, a length, a status). It never contains a token,
+ * key, secret or DII.
  */
 
 /** What went wrong, for code to branch on. The message is for people. */
@@ -20,25 +20,25 @@ export type ErrorCode =
   | 'storage_failed'
   | 'provide_failed'
   | 'closed'
-  // The server side only:
+  // Only on the server side:
   | 'client_error'
   | 'unauthorized'
   | 'rate_limited'
   | 'clock_skew'
   | 'nonce_mismatch';
 
-/** What an error may carry besides its code and message. */
+/** Optional details of an error, besides its code and message. */
 export interface TokenErrorDetails {
   /** HTTP status of the answer, if there was an answer. */
   readonly status?: number | undefined;
-  /** How long the service asked the caller to wait, ms (`Retry-After`), if the header was readable. */
+  /** How long the service asked the caller to wait, ms (`Retry-After`), if the page may read that header. */
   readonly retryAfterMs?: number | undefined;
   /** The error that caused this one. */
   readonly cause?: unknown;
 }
 
 /**
- * An error of a session, client or operator. Errors in the background arrive at `on('error')`; the others reject promises.
+ * An error of a session, client or operator. Background errors arrive at `on('error')`; all others reject promises.
  *
  * @example
  * session.getToken().catch((e) => { if (isTokenError(e) && e.code === 'opted_out') hideAds(); });
@@ -55,8 +55,8 @@ export class TokenError extends Error {
 }
 
 /**
- * Tell whether `e` is a {@link TokenError}. Compares the name, and so recognises errors of other frames and of other
- * copies of this package.
+ * Tell whether `e` is a {@link TokenError}. Compares the name, so it recognises errors from other frames and from other copies of
+ * this package.
  *
  * @example if (isTokenError(e) && e.code === 'rate_limited') await pause(e.retryAfterMs);
  */
@@ -65,7 +65,7 @@ export function isTokenError(e: unknown): e is TokenError {
 }
 
 /**
- * Build a message about bad input.
+ * Build a message about invalid input.
  *
  * @param got  a type, a length or a harmless value; never a token, key, secret or DII.
  * @example expectedGot('port', 'number', 'string') // 'port: expected number, got string'

@@ -1,5 +1,5 @@
 /**
- * The one import of `@noble/ciphers`. The script-tag builds replace this module by an alias in `vite.config.ts`, so it does
+ * The only import of `@noble/ciphers`. The script-tag builds replace this module through an alias in `vite.config.ts`, so it does
  * nothing else.
  */
 

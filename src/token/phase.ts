@@ -1,5 +1,5 @@
 /**
- * What a held set means at an instant: its phase, the token that may be given out, and when either changes next.
+ * The meaning of a set at an instant: its phase, the token that may be returned, and when either changes next.
  *
  * Pure: the caller supplies the record and the instant (epoch ms by the clock of the service).
  */
@@ -39,7 +39,7 @@ export function phaseOf({ set, ended, optedOut }: Held, now: number): Phase {
 }
 
 /**
- * Return the advertising token that may be given out at `now` (epoch ms).
+ * Return the advertising token that may be used at `now` (epoch ms).
  *
  * @returns undefined if there is none, it has expired, or the user has opted out.
  * @example tokenAt({ set }, set.expiresAt) // undefined
@@ -49,7 +49,7 @@ export function tokenAt({ set, optedOut }: Held, now: number): string | undefine
 }
 
 /**
- * Return the next instant (epoch ms) at which time alone changes the phase or the token.
+ * Return the next instant (epoch ms) at which the phase or the token changes because of time alone.
  *
  * @returns `Infinity` if there is none.
  * @example nextWakeAt({ set }, set.refreshAt) // set.expiresAt

@@ -1,8 +1,8 @@
 /**
  * The token set: its type, and its parser. Whatever a page, a server or a store supplies passes through here first.
  *
- * Of `token/` and `session/`, only this file knows the snake_case names of the wire. It has no clock: what a set means at an
- * instant is `phase.ts`. See docs/protocol.md, "Endpoints".
+ * In `token/` and `session/`, only this file knows the snake_case names of the wire format. It has no clock: `phase.ts` says what
+ * a set means at an instant. See docs/protocol.md, "Endpoints".
  */
 
 import { choiceFault, ownMembers, typeFault } from './checks.ts';
@@ -14,9 +14,9 @@ export interface TokenSet {
   readonly advertisingToken: string;
   /** The token that the service exchanges for a newer set: 388 characters, opaque, secret. */
   readonly refreshToken: string;
-  /** The key of the answer to the refresh of this set: base64 of 32 bytes, secret. */
+  /** The key that decrypts the answer to the refresh of this set: base64 of 32 bytes, secret. */
   readonly responseKeyB64: string;
-  /** From this instant a refresh is due. */
+  /** A refresh is due from this instant on. */
   readonly refreshAt: number;
   /** When the advertising token expires. */
   readonly expiresAt: number;
@@ -24,11 +24,11 @@ export interface TokenSet {
   readonly endsAt: number;
 }
 
-/** What a generate or refresh answer contains: a new set, or the fact that the user has opted out. */
+/** The content of a generate or refresh answer: a new set, or the fact that the user has opted out. */
 export type Answer = TokenSet | 'optout';
 
-/** A token set with the names of the wire: the `body` of a generate or refresh answer. Instants are epoch ms. */
-// A type, not an interface: only types fit `Record<string, unknown>`.
+/** A token set with the names of the wire format: the `body` of a generate or refresh answer. Instants are epoch ms. */
+// A type, not an interface: only a type is assignable to `Record<string, unknown>`.
 export type WireTokenSet = {
   readonly advertising_token: string;
   readonly refresh_token: string;
@@ -40,7 +40,7 @@ export type WireTokenSet = {
 
 /**
  * What a page passes to a session, as the publisher's server sends it: a generate answer, its body alone, or an opt-out. It is
- * the parsed JSON: neither a `Response`, nor a string, nor a promise.
+ * the parsed JSON, not a `Response`, a string or a promise.
  *
  * @example const answer: TokenAnswer = await response.json();
  */
@@ -49,7 +49,7 @@ export type TokenAnswer =
   | { readonly status: 'optout' }
   | WireTokenSet;
 
-/** Of each field its wire name and its type. An instant is not before the one above it. */
+/** The wire name and the type of each field. No instant is before the one above it. */
 const FIELDS: Readonly<Record<keyof TokenSet, readonly [wireName: keyof WireTokenSet, type: 'string' | 'number']>> = {
   advertisingToken: ['advertising_token', 'string'],
   refreshToken: ['refresh_token', 'string'],
@@ -78,8 +78,8 @@ const KEY_B64 = /^[A-Za-z\d+/]{43}=?$/;
  * | `refresh_expires` | `endsAt` | epoch ms, not before `identity_expires` |
  *
  * @param input  the `body` of a generate or refresh answer; unknown members are ignored.
- * @param own    `true`: the members have their own names, as in a stored record. Default: wire names.
- * @throws {TokenError} `invalid_token_set`, naming the field, what was expected and what came.
+ * @param own    `true` if the members have their own names, as in a stored record. Default: wire names.
+ * @throws {TokenError} `invalid_token_set`; the message names the field, what was expected and what was received.
  * @example const { advertisingToken, expiresAt } = parseTokenSet(answer.body);
  */
 export function parseTokenSet(input: unknown, own = false): TokenSet {
@@ -104,7 +104,7 @@ export function parseTokenSet(input: unknown, own = false): TokenSet {
 }
 
 /**
- * Parse what a publisher's server passes on, or what a refresh answer contains after decryption.
+ * Parse the answer that a publisher's server passes on, or the decrypted answer to a refresh.
  *
  * @param input  `{ status: 'success', body }`, the body alone, or `{ status: 'optout' }`.
  * @throws {TokenError} `invalid_token_set` for anything else, including any other status.
@@ -117,7 +117,7 @@ export function parseAnswer(input: unknown): Answer {
   return parsePlainAnswer(input);
 }
 
-/** {@link parseAnswer} without the names and remedies of what is not JSON yet, for pages in production. */
+/** {@link parseAnswer} without the messages about input that is not JSON yet, for production pages. */
 export function parsePlainAnswer(input: unknown): Answer {
   const { status, body } = ownMembers(input);
   if (!status) return parseTokenSet(input);
@@ -125,7 +125,7 @@ export function parsePlainAnswer(input: unknown): Answer {
   return status === 'optout' ? status : parseTokenSet(body);
 }
 
-/** Name what is passed on before it is JSON, with the remedy. */
+/** Describe input that is passed on before it is parsed as JSON, with the remedy. */
 function unparsedFault(input: unknown): string | undefined {
   const { json, then } = Object(input) as Record<string, unknown>;
   const got =

@@ -97,11 +97,11 @@ const unexported = (paths: readonly string[]): string[] => {
 
 const paths = Object.values(entries).map((name) => `${root}src/${name}.ts`);
 
-test('every type that a public signature names is exported by an entry point', () => {
+test('every type in a public signature is exported by an entry point', () => {
   expect(unexported(paths)).toEqual([]);
 });
 
-test('a type that is named and not exported is found', () => {
+test('a type that is used but not exported is reported', () => {
   // Without the entry point of the sessions, the adapters name types that nothing exports.
   const missing = unexported(paths.filter((path) => !path.endsWith('session/index.ts')));
   expect(missing).toContain('page/react.ts useAdvertisingToken names session/types.ts Session');

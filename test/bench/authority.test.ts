@@ -27,7 +27,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: 1_000_000 }));
 afterEach(() => void vi.useRealTimers());
 
 describe('the authority', () => {
-  test('gives the first token the lifetime of the issuer, and an hour to one that a refresh brings', async () => {
+  test('gives the first token the issuer’s lifetime, and a refreshed token one hour', async () => {
     const { post } = start();
     const first = await post({ grant_type: 'password' });
     expect(first.expires_in).toBe(70);
@@ -47,7 +47,7 @@ describe('the authority', () => {
     });
   });
 
-  test('takes the grant of Supabase from the query', async () => {
+  test('reads Supabase’s grant from the query', async () => {
     const { app, ledger } = start();
     const send = (grant: string, body: unknown) =>
       app.request(`${ISSUER}/token?grant_type=${grant}`, { method: 'POST', body: JSON.stringify(body) });

@@ -24,7 +24,7 @@ const growth = (x: number, value: number, series = 'rows') => ({
 });
 
 describe('a chart', () => {
-  test('of bars shows title, axis, each series with its value, and where the figures come from', () => {
+  test('of bars shows title, axis, each series with its value, and the source of the figures', () => {
     const results = withBench(NONE, 'peers-tabs', FROM, [tabs('Tessera', 1), tabs('a <peer> & more', 10)]);
     const svg = drawCharts(results).get('tabs.svg')!;
     expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
@@ -57,7 +57,7 @@ describe('a chart', () => {
     for (const label of ['rows', 'refreshes', '0.75', '1.25']) expect(svg).toContain(`>${label}<`);
   });
 
-  test('has colours for light and dark pages on a ground of its own', () => {
+  test('has its own background, and colours for light and dark pages', () => {
     const svg = drawCharts(withBench(NONE, 'peers-tabs', FROM, [tabs('Tessera', 1)])).get('tabs.svg')!;
     expect(svg).toContain('prefers-color-scheme: dark');
     expect(svg).toContain('fill="var(--ground)"');
@@ -70,14 +70,14 @@ describe('a chart', () => {
 });
 
 describe('the results', () => {
-  test('of a bench take the place of its earlier ones, and those of others stay', () => {
+  test('of a bench replace its earlier ones, and those of other benches stay', () => {
     const first = withBench(NONE, 'a', FROM, [tabs('Tessera', 1)]);
     const second = withBench(withBench(first, 'b', FROM, []), 'a', FROM, [tabs('Tessera', 2)]);
     expect(second.benches['a']!.measured.map(({ value }) => value)).toEqual([2]);
     expect(Object.keys(second.benches)).toEqual(['a', 'b']);
   });
 
-  test('keep the sizes of growth that a run leaves out', () => {
+  test('keep the growth sizes that a run omits', () => {
     const full = withBench(NONE, 'growth', FROM, [growth(1, 1), growth(10, 1.1), growth(1000, 1.2)]);
     const later = { ...FROM, date: '2026-01-03' };
     const short = withBench(full, 'growth', later, [growth(1, 1), growth(10, 0.9)]);
@@ -90,12 +90,12 @@ describe('the results', () => {
 });
 
 describe('the tables', () => {
-  test('name a limit that is missed', () => {
+  test('report a missed limit', () => {
     const measured = [{ what: 'slow', value: 2, unit: 'ms', limit: { atMost: 1 } }];
     expect(resultsPage(withBench(NONE, 'a', FROM, measured))).toMatch(/\| slow +\| 2 ms +\| <= 1 +\| MISSED \|/);
   });
 
-  test('say of a client without a timer that it refreshes only when called', () => {
+  test('say that a client without a timer refreshes only when called', () => {
     const results = withBench(NONE, 'peers-tabs', FROM, [tabs('Tessera', 1), tabs('auth0-spa-js', 1)]);
     const timed = withBench(
       results,

@@ -127,7 +127,7 @@ describe('the dashboard', () => {
     await shows(page, '#phase', /fresh|due/);
   });
 
-  test('storage refused and a full disk: the session goes on in memory', async () => {
+  test('storage refused and a full disk: the session continues in memory', async () => {
     const page = await open('/');
     await signIn(page);
     await choose(page, 'storage', 'refused');
@@ -172,7 +172,7 @@ describe('the dashboard', () => {
 });
 
 describe('a page for each use', () => {
-  test('script tag: the list of events has the sign-out, and the timeline opens from its script file', async () => {
+  test('script tag: the list of events shows the sign-out, and the timeline opens from its script file', async () => {
     const page = await open('/script-tag');
     await signIn(page);
     await page.click('#inspect');
@@ -254,7 +254,7 @@ describe('a page for each use', () => {
     await shows(page, '#phase', 'empty');
   });
 
-  test('Secure Signals: the stand-in collects the token, and a sign-out clears its cache', async () => {
+  test('Secure Signals: the mock collects the token, and a sign-out clears its cache', async () => {
     const page = await open('/secure-signals');
     await shows(page, '#provider', 'uidapi.com');
     await signIn(page);

@@ -36,7 +36,7 @@ const open = async (tag: string, headers: Record<string, string>, token: (reques
 const saidOn = (page: Page) => page.evaluate(() => [...new Set(window.said)].sort());
 const DOCS = 'https://github.com/tessera-id/tessera/blob/main/docs/errors.md';
 
-test('a policy that blocks the operator is named in the console, and the error leads there', async () => {
+test('the console reports a policy that blocks the operator, and the error points to the console', async () => {
   const { baseUrl, handler, asked } = await startOperator();
   const page = await open(
     `<script async src="/tessera.dev.js" data-base-url="${baseUrl}" data-provide="/token"></script>`,
@@ -55,7 +55,7 @@ test('a policy that blocks the operator is named in the console, and the error l
   expect(asked).toEqual(['POST /v2/token/generate']);
 });
 
-test('a module, a misspelt attribute and a missing route are named', async () => {
+test('a module, a misspelt attribute and a missing route are reported', async () => {
   const { baseUrl } = await startOperator();
   const page = await open(
     `<script type="module" src="/tessera.dev.js?module" data-base-url="${baseUrl}"></script>
@@ -70,7 +70,7 @@ test('a module, a misspelt attribute and a missing route are named', async () =>
   ]);
 });
 
-test('a server that refuses the page is named', async () => {
+test('a server that refuses the page is reported', async () => {
   const { baseUrl } = await startOperator();
   const page = await open(
     `<script async src="/tessera.dev.js" data-base-url="${baseUrl}" data-provide="/token"></script>`,
@@ -79,6 +79,6 @@ test('a server that refuses the page is named', async () => {
   );
   await page.waitForFunction(() => window.said.length > 1);
   const refused =
-    'provide: POST /token answered 403; tokenHandler rejects pages on other origins, unless its option origins names them';
+    'provide: POST /token answered 403; tokenHandler rejects pages on other origins, unless its origins option lists them';
   expect(await saidOn(page)).toEqual([`[tessera] ${refused} (${DOCS}#provide_failed)`, `provide_failed: ${refused}`]);
 });

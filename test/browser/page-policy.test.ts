@@ -49,7 +49,7 @@ test.each([
   },
 );
 
-test('the Inspector shows the session of a page that allows its own scripts only, and no text as markup', async () => {
+test('the Inspector shows the session of a page that allows only its own scripts, and treats no text as markup', async () => {
   const { baseUrl, handler } = await startOperator();
   const policy = `default-src 'none'; script-src 'self'; connect-src 'self' ${baseUrl}; require-trusted-types-for 'script'`;
   const site = await serveSite({

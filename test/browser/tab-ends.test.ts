@@ -19,7 +19,7 @@ const HANG_AFTER_WRITE = `{
   };
 }`;
 
-test('a logout is stored even if the process of the page ends before the page hears of the write', async () => {
+test('a logout is stored even if the page’s process ends before the page is notified of the write', async () => {
   const { baseUrl, client } = await startOperator(15);
   const { origin, requests } = await serveSite({
     '/': `<script src="/tessera.js" data-base-url="${baseUrl}"></script>`,

@@ -144,7 +144,7 @@ test.each(['<img name="cookie">', '<iframe name="cookie"></iframe>', '<object na
   },
 );
 
-test('a script of the page that has replaced document.cookie, to block cookies, is not passed by', async () => {
+test('a page script that has replaced document.cookie to block cookies is not bypassed', async () => {
   const { baseUrl, handler } = await startOperator(20);
   const site = await serveSite({
     '/': `<!doctype html><title>publisher</title>

@@ -62,10 +62,10 @@ describe('tessera doctor', () => {
     expect(out.map((line) => line.replace(/in \d+ ms/, 'in N ms'))).toEqual([
       `ok       service  ${listening.url} answers, in N ms`,
       // A busy machine may read the date of the answer seconds later.
-      expect.stringMatching(/^ok {7}clock {4}(agrees with the service|\d+ s off, 60 are allowed)$/),
+      expect.stringMatching(/^ok {7}clock {4}(agrees with the service|\d+ s off; up to 60 s are accepted)$/),
       'ok       key      known; roles: GENERATOR, MAPPER, OPTOUT',
       'ok       secret   belongs to the key',
-      'ok       cors     pages of https://www.example may refresh',
+      'ok       cors     pages on https://www.example may refresh',
     ]);
   });
 
@@ -99,8 +99,8 @@ describe('tessera doctor', () => {
 
   test.each([
     ['key-of-reader', 'ok | key | known; roles: MAPPER, SHARER or ID_READER'],
-    ['key-of-nothing', 'failed | key | the service does not know this API key, or it has no role'],
-    ['key-of-nobody', 'failed | key | the service does not know this API key, or it has no role'],
+    ['key-of-nothing', 'failed | key | the service does not know this API key, or the key has no role'],
+    ['key-of-nobody', 'failed | key | the service does not know this API key, or the key has no role'],
   ])('%s: %s', async (TESSERA_API_KEY, line) => {
     const { code, out } = await doctor([], { TESSERA_API_KEY });
     expect(lineOf(out, 'key')).toBe(line);
@@ -123,7 +123,7 @@ describe('tessera doctor', () => {
   });
 
   test.each<[ms: number, line: string]>([
-    [30_000, 'ok | clock | 30 s off, 60 are allowed'],
+    [30_000, 'ok | clock | 30 s off; up to 60 s are accepted'],
     [300_000, 'failed | clock | 300 s ahead of the service'],
     [-300_000, 'failed | clock | 300 s behind the service'],
   ])('a clock that is %i ms off', async (ms, line) => {
@@ -145,14 +145,14 @@ describe('tessera doctor', () => {
     [
       'no header',
       undefined,
-      'failed | cors | pages of https://shop.example cannot read answers: Access-Control-Allow-Origin is missing',
+      'failed | cors | pages on https://shop.example cannot read answers: Access-Control-Allow-Origin is missing',
     ],
     [
       'another origin',
       'https://www.example',
-      'failed | cors | pages of https://shop.example cannot read answers: Access-Control-Allow-Origin is https://www.example',
+      'failed | cors | pages on https://shop.example cannot read answers: Access-Control-Allow-Origin is https://www.example',
     ],
-    ['every origin', '*', 'ok | cors | pages of https://shop.example may refresh'],
+    ['every origin', '*', 'ok | cors | pages on https://shop.example may refresh'],
   ])('CORS: %s', async (_, header, line) => {
     change = (response) => {
       const headers = new Headers(response.headers);
@@ -233,7 +233,7 @@ describe('tessera inspect', () => {
     expect([code, err]).toEqual([0, '']);
     expect(out.map((line) => line.replace(/in .*/, 'in ...'))).toEqual([
       'phase               fresh: the advertising token is valid, no refresh is due',
-      'advertising token   218 characters; UID2, of an email address, version 4',
+      'advertising token   218 characters; UID2, from an email address, version 4',
       'refresh token       388 characters',
       'response key        32 bytes',
       'refresh due         in ...',
@@ -254,7 +254,7 @@ describe('tessera inspect', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms });
     const { out } = await inspect(answer.body);
     expect(out[0]).toBe(`phase               ${phase}`.replace(/^phase +/, out[0]!.match(/^phase +/)![0]));
-    expect(out[1]).toContain('UID2, of a phone number');
+    expect(out[1]).toContain('UID2, from a phone number');
     expect(JSON.parse((await inspect(answer, ['--json'])).out[0]!)).toMatchObject({ phase: phase.split(':')[0] });
   });
 

@@ -36,7 +36,11 @@ afterAll(async () => {
 /** Run a command line. `whileReady` runs when an operator listens; it gets the lines of standard output. */
 const tessera = async (
   args: string[],
-  given: { env?: Record<string, string>; stdin?: string[]; whileReady?: (out: string[]) => Promise<void> } = {},
+  given: {
+    env?: Record<string, string>;
+    stdin?: AsyncIterable<string> | string[];
+    whileReady?: (out: string[]) => Promise<void>;
+  } = {},
 ) => {
   const out: string[] = [];
   const err: string[] = [];
@@ -73,20 +77,23 @@ const file = async (name: string, content: string | Uint8Array, mode: number): P
 describe('the terminal', () => {
   const CONTROLS = /[^\P{C}\n\t]/u;
 
-  test('obeys nothing that a service writes into a message', async () => {
-    const message = '\u001b]0;owned\u0007 \u009b2J \u202eevil';
+  test.each([{}, { FORCE_COLOR: '1' }])('obeys nothing that a service writes into a message (%j)', async (colours) => {
+    const message = '\u001b]0;owned\u0007 \u009b2J \u202eevil \u001b[8m';
     const server = createServer((_, response) => {
       response.writeHead(400).end(JSON.stringify({ status: 'client_error', message }));
     }).listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as AddressInfo;
     const { code, err } = await tessera(['generate', 'user@example.com'], {
-      env: { ...env, TESSERA_BASE_URL: `http://127.0.0.1:${port}` },
+      env: { ...env, ...colours, TESSERA_BASE_URL: `http://127.0.0.1:${port}` },
     });
     server.close();
     expect(code).toBe(1);
-    expect(err).toContain('\\u001b]0;owned\\u0007 \\u009b2J \\u202eevil');
-    expect(err).not.toMatch(CONTROLS);
+    expect(err).toContain('\\u001b]0;owned\\u0007 \\u009b2J \\u202eevil \\u001b[8m');
+    // The colours of `error:`.
+    const [lead, ...rest] = err.split('generate: ');
+    expect(lead?.includes('\u001b')).toBe('FORCE_COLOR' in colours);
+    expect(rest.join()).not.toMatch(CONTROLS);
   });
 
   test('obeys nothing that a token set contains', async () => {
@@ -103,6 +110,14 @@ describe('the terminal', () => {
     expect(err + out.join()).not.toMatch(CONTROLS);
     expect(err).toContain('error: ');
   });
+
+  test.each([{}, { FORCE_COLOR: '1' }])(
+    'obeys nothing that the name of a file contains, with or without colours (%j)',
+    async (colours) => {
+      const { err } = await tessera(['inspect', 'no\u001b[8m\u001b[2J\u202ewhere'], { env: colours });
+      expect(err).toContain('could not read no\\u001b[8m\\u001b[2J\\u202ewhere: no such file');
+    },
+  );
 
   test('shows help and indented JSON with their line breaks', async () => {
     expect((await tessera(['--help'])).out.join()).toContain('\n');
@@ -127,7 +142,7 @@ test.each([
   'postgres://127.0.0.1:1/none?user=tessera&password=secret',
 ])('a password in --database brings a warning: %s', async (database) => {
   const { err } = await tessera(['map', '--counts', '--database', database]);
-  expect(err).toContain('warning: the password in --database can be read by every user of this machine');
+  expect(err).toContain('warning: every user of this machine can read the password in --database');
 });
 
 test('a wrong root secret is named by its option or its variable', async () => {
@@ -143,7 +158,7 @@ describe.skipIf(process.platform === 'win32')('a file with secrets that others c
   const start = (args: string[]) =>
     tessera(['operator', '--port', '0', '--log-level', 'silent', ...args], { env: { TESSERA_API_KEY: 'key' } });
   const warning = (name: string, mode: string) =>
-    `warning: ${name}: expected a file that only its owner can read, got mode ${mode}; chmod 600 makes it so`;
+    `warning: ${name}: expected a file that only its owner can read, got mode ${mode}; run chmod 600 on it`;
 
   test('is used with a warning', async () => {
     const root = await file('root', Buffer.alloc(32, 5), 0o644);
@@ -157,6 +172,10 @@ describe.skipIf(process.platform === 'win32')('a file with secrets that others c
     const set = await file('set.json', '{}', 0o604);
     for (const command of ['refresh', 'inspect'])
       expect((await tessera([command, set])).err).toContain(warning(set, '0604'));
+    for (const mode of ['0620', '0602'])
+      expect(
+        (await tessera(['refresh', await file(`set-${mode}.json`, '{}', Number.parseInt(mode, 8))])).err,
+      ).toContain(`got mode ${mode}`);
   });
 
   test('is named without its control characters', async () => {
@@ -169,7 +188,21 @@ describe.skipIf(process.platform === 'win32')('a file with secrets that others c
     const harmless = await file('harmless.json', '{"siteId":7}', 0o644);
     const { err } = await start(['--root-secret-file', root, '--config', harmless]);
     expect(err).not.toContain('expected a file that only its owner can read');
+    // No file of its user, as the pipe of a process substitution.
+    expect((await tessera(['refresh', '/dev/null'])).err).toMatch(/^error: \/dev\/null: expected JSON/);
   });
+});
+
+test('of a file of variables, those of PostgreSQL alone reach the process, where its own come first', async () => {
+  const names = ['PGOFFILE', 'PGOFBOTH', 'TESSERA_OF_FILE', 'NODE_OF_FILE'];
+  const path = await file('process.env', names.map((name) => `${name}=of-the-file\n`).join(''), 0o600);
+  process.env['PGOFBOTH'] = 'of-the-process';
+  try {
+    await tessera(['generate', 'nobody', '--env-file', path]);
+    expect(names.map((name) => process.env[name])).toEqual(['of-the-file', 'of-the-process', undefined, undefined]);
+  } finally {
+    for (const name of names) delete process.env[name];
+  }
 });
 
 describe('a file that Windows has written', () => {
@@ -216,6 +249,14 @@ describe('DII on standard input', () => {
     expect(JSON.parse(validated.out[0]!).body).toBe(true);
     expect((await tessera(['optout', '-'], { stdin: ['+12345678999\n'] })).code).toBe(0);
     expect(JSON.parse((await tessera(['generate', '+12345678999', '--json'])).out[0]!).status).toBe('optout');
+  });
+
+  test('is read from a pipe that stays open after the line', async () => {
+    const stdin = (async function* () {
+      yield 'user@example.com\n';
+      await new Promise(() => {});
+    })();
+    expect((await tessera(['generate', '-', '--json'], { stdin })).code).toBe(0);
   });
 
   test.each([

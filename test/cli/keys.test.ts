@@ -68,11 +68,11 @@ describe('wrong use', () => {
     const missing = join(folder, 'missing');
     expect(await tessera(['keys', 'list', '--database', missing])).toMatchObject({
       code: 2,
-      err: `error: --database: could not read ${missing}: no such folder; start the operator on it first, or name another`,
+      err: `error: --database: could not read ${missing}: no such folder; start the operator on it first, or specify another`,
     });
     expect(await tessera(['keys', 'list', '--database', folder])).toMatchObject({
       code: 2,
-      err: `error: --database: could not read ${folder}: it contains no database; start the operator on it first, or name another`,
+      err: `error: --database: could not read ${folder}: it contains no database; start the operator on it first, or specify another`,
     });
     expect(await readdir(folder)).toEqual([]);
     const database = await freshLocation('postgres');

@@ -134,6 +134,23 @@ describe('the process of tessera map', () => {
     expect((await stat(`${cwd}/tessera-mappings`)).mode & 0o777).toBe(0o700);
   });
 
+  test('asks on a terminal before it deletes all mappings: only y and yes mean yes, Ctrl-D means no', async () => {
+    const place = await fixture.database();
+    const path = await fixture.file('asked.txt', 'asked@example.com\n');
+    expect((await tessera(['map', path, '--database', place], { env: fixture.env })).code).toBe(0);
+    const command = [process.execPath, ...COMMAND, 'map', '--forget-all', '--json', '--database', place].join(' ');
+    const answer = async (typed: string) => {
+      const child = spawn('script', ['-qec', command, '/dev/null'], { env: { ...envOf(), TERM: 'xterm' } });
+      child.stdin.end(typed);
+      const [shown, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+      expect(shown).toContain('Delete all 1 mappings');
+      return [code, (await countsOf(place)).mapped];
+    };
+    for (const typed of ['nay\n', 'n\n', 'ye\n', '\n', '\u0004'])
+      expect([typed, ...(await answer(typed))]).toEqual([typed, 1, 1]);
+    expect(await answer(' Yes\n')).toEqual([0, 0]);
+  });
+
   test('names the package to install if PGlite is missing, and reads nothing', async () => {
     const missing = `export const resolve = (name, context, next) => {
       if (!name.startsWith('@electric-sql/pglite')) return next(name, context);

@@ -100,8 +100,10 @@ describe('tessera map FILE', () => {
   test('a second run requests no stored row; --json prints the summary as one object', async () => {
     const path = await fixture.file('again.txt', 'again1@example.com\nagain2@example.com\n');
     expect((await mapJson([path])).json).toMatchObject({ rows: 2, mapped: 2, kept: 0 });
+    const startedAt = performance.now();
     const { code, err, json, asked } = await mapJson([path]);
     expect([code, err, asked]).toEqual([0, '', [PROBE]]);
+    expect(json.seconds).toBeLessThanOrEqual((performance.now() - startedAt) / 1000 + 0.1);
     expect(json).toEqual({
       done: true,
       rows: 2,
@@ -134,6 +136,16 @@ describe('tessera map FILE', () => {
     const { json } = await mapJson(['-'], { stdin: ['+15550001001\n looks@example.com \n+looks@example.com\n'] });
     expect(json).toMatchObject({ rows: 3, mapped: 3 });
     await expectStored([{ phone: '+15550001001' }, { email: 'looks@example.com' }, { email: '+looks@example.com' }]);
+  });
+
+  test.each<[dii: Dii, value: string, args: string[]]>([
+    [{ email: 'around@example.com' }, 'around@example.com', []],
+    [{ phone: '+15550001011' }, '+15550001011', []],
+    [{ email: 'around2@example.com' }, emailHash('around2@example.com'), ['--type', 'email_hash']],
+  ])('white space around a value is no part of it, even in quotes: %j', async (dii, value, args) => {
+    const { json } = await mapJson(['-', ...args], { stdin: [`"\u00a0 ${value} \u00a0"\n`] });
+    expect([json.rows, json.rejected]).toEqual([1, 0]);
+    await expectStored([dii]);
   });
 
   const HEX = Buffer.from(emailHash('hex@example.com'), 'base64').toString('hex');
@@ -226,7 +238,7 @@ describe('tessera map FILE', () => {
     [
       [],
       '1,w1@example.com',
-      'got 0 among 2 columns; the first line is not shown, it looks like data; give --column with a name, or a number from 1 to 2',
+      'got 0 among 2 columns; the first line is not shown because it looks like data; give --column with a name, or a number from 1 to 2',
     ],
     [
       ['--column', 'w1@example.com'],
@@ -244,6 +256,11 @@ describe('tessera map FILE', () => {
       'email',
       "option '--workers <number>' argument 'x' is invalid. expected a whole number from 1 to 20",
     ],
+    ...['0', '21', '1.5'].map((text): [string[], string, string] => [
+      ['--workers', text],
+      'email',
+      'expected a whole number from 1 to 20',
+    ]),
     [['--rejects', '-'], 'email', '--rejects: expected a file, got standard output, where the summary goes'],
     [['--rejects', ''], 'email', '--rejects: expected a file, got an empty name'],
     [['--rejects', '/nowhere/rejects.csv'], 'email', '--rejects: could not write /nowhere/rejects.csv: no such folder'],
@@ -275,8 +292,9 @@ describe('tessera map FILE', () => {
         `error: ${path}: expected UTF-8, or UTF-16 with a byte order mark, got a zero byte at the start`,
       ]);
     }
-    const { json } = await mapJson(['-'], { stdin: ['email\nzero\0@example.com\n'] });
+    const { json } = await mapJson([await fixture.file('zeros.csv', 'email\nzero\0@example.com\n')]);
     expect(json).toMatchObject({ rows: 1, mapped: 0, rejected: 1 });
+    expect(await fixture.text(json.rejects)).toContain('\n2,"expected UTF-8, got other bytes",');
   });
 
   test('an unsupported database exits with 2, a database that fails to open with 1', async () => {
@@ -288,7 +306,7 @@ describe('tessera map FILE', () => {
     expect(await map([path], { database: path })).toMatchObject({ code: 1, out: [] });
     const { code, err } = await map([path], { database: 'postgres://u:ZZZZ@127.0.0.1:1/x' });
     expect(code).toBe(1);
-    expect(err).toContain('warning: the password in --database can be read');
+    expect(err).toContain('warning: every user of this machine can read the password in --database');
     expect(err).toContain('ECONNREFUSED');
     hidden(err, 'ZZZZ');
   });
@@ -315,7 +333,7 @@ describe('invalid rows', () => {
     '5,"expected a value, got an empty field",4,,"two\nlines"',
     '7,"expected UTF-8, got other bytes",5,jos\ufffd@example.com,',
     '8,expected an email address,6,x@y@example.com,',
-    '10,"expected CSV, got a quote that is never closed, or closed in the middle","""8,open@example.com,"',
+    '10,"expected CSV, got a quote that is never closed, or is closed within the field","""8,open@example.com,"',
     '',
   ].join('\n');
 
@@ -358,6 +376,7 @@ describe('invalid rows', () => {
     ['columns that another delimiter separates', ['--delimiter', ';'], 'more4@example.com,More'],
     ['columns that spaces separate', ['--type', 'email'], 'more5@example.com More'],
     ['addresses with an invisible character', [], 'more6@example.com\u200b'],
+    ['addresses with a control character', [], 'more8\u0007@example.com'],
     ['addresses with a space that is not U+0020', [], 'more\u00a07@example.com'],
   ])('are %s: no address is mapped with what is around it', async (_, args, value) => {
     const path = await fixture.file('more.txt', `email\n"${value.replaceAll('"', '""')}"\nmore@example.com\n`);
@@ -466,21 +485,30 @@ describe('invalid rows', () => {
     expect((await stat('/dev/null')).isCharacterDevice()).toBe(true);
   });
 
-  test('that the service refuses are listed by their hashes', async () => {
-    const service = scriptedService((seen, signal) =>
-      opened(
-        { status: 'success', body: { email_hash: seen.payload.email_hash.map(() => ({ e: 'invalid identifier' })) } },
-        { at: Date.now() },
-      )(seen, signal),
-    );
+  test('that the service refuses are listed by their hashes, in the columns of the file', async () => {
+    const service = scriptedService((seen, signal) => {
+      const forms = Object.entries<string[]>(seen.payload);
+      const body = Object.fromEntries(forms.map(([form, values]) => [form, values.map(() => ({ e: 'refused' }))]));
+      return opened({ status: 'success', body }, { at: Date.now() })(seen, signal);
+    });
     fixture.answer = async (request) =>
       service.fetch(request.url, { headers: request.headers, body: new Uint8Array(await request.arrayBuffer()) });
-    const path = await fixture.file('refused.csv', 'id,email\n1,refused@example.com\n');
-    const { code, json } = await mapJson([path], { database: await fixture.database() });
-    expect([code, json.rows, json.mapped, json.rejected]).toEqual([0, 1, 0, 1]);
-    expect(await fixture.text(json.rejects)).toBe(
-      `line,reason,id,email\n,invalid identifier,,${emailHash('refused@example.com')}\n`,
-    );
+    const path = await fixture.file('refused.csv', 'id,contact,note\n1,refused@example.com,x\n2,+15550001012,y\n');
+    const { code, json } = await mapJson([path, '--column', 'contact'], { database: await fixture.database() });
+    expect([code, json.rows, json.mapped, json.rejected]).toEqual([0, 2, 0, 2]);
+    const lines = (await fixture.text(json.rejects))!.split('\n');
+    expect([lines[0], ...lines.slice(1).sort()]).toEqual([
+      'line,reason,id,contact,note',
+      '',
+      ...[emailHash('refused@example.com'), phoneHash('+15550001012')].map((hash) => `,refused,,${hash},`).sort(),
+    ]);
+  });
+
+  test.skipIf(process.platform !== 'linux')('that cannot be written fail the job, even at its end', async () => {
+    const path = await fixture.file('full.txt', 'full@example.com\nnobody\n');
+    const { code, json, err } = await mapJson([path, '--rejects', '/dev/full']);
+    expect([code, json.done, json.mapped]).toEqual([1, false, 1]);
+    expect(err).toMatch(/\nerror: --rejects: could not write \/dev\/full: no space left on the device$/);
   });
 });
 
@@ -591,10 +619,10 @@ describe('an interrupted job', () => {
     expect(await stat(database).catch((e) => e.code)).toBe('ENOENT');
   });
 
-  test('a service that is busy at the probe is left to the retries of the job', async () => {
+  test.each([429, 500, 503])('a %i at the probe is left to the retries of the job', async (status) => {
     let asked = 0;
-    fixture.answer = () => (asked++ === 0 ? new Response('', { status: 503 }) : undefined!);
-    const { code, json } = await mapJson([await fixture.file('busy.txt', 'busy@example.com')]);
+    fixture.answer = () => (asked++ === 0 ? new Response('', { status }) : undefined!);
+    const { code, json } = await mapJson([await fixture.file('busy.txt', `busy-${status}@example.com`)]);
     expect([code, json.mapped]).toEqual([0, 1]);
   });
 
@@ -648,8 +676,9 @@ describe('stored mappings', () => {
     const database = await fixture.database();
     // Enough rows that some of their buckets rotate within three days.
     const emails = Array.from({ length: 3000 }, (_, i) => `v2-${i}@example.com`);
-    const { json } = await mapJson(['-', '--v2'], { database, stdin: [emails.join('\n')] });
+    const { json, asked } = await mapJson(['-', '--v2'], { database, stdin: [emails.join('\n')] });
     expect(json).toMatchObject({ done: true, mapped: 3000 });
+    expect(asked).toEqual([PROBE_V2, '/v2/identity/map']);
     const before = await stored(database);
     for (const { bucketId, remapAt } of before)
       expect([bucketId, remapAt]).toEqual([expect.stringMatching(/^\w+$/), null]);
@@ -702,16 +731,38 @@ describe('stored mappings', () => {
     const { code, out, err } = await map(['--export', path], { database });
     expect([code, out, err]).toEqual([0, [], '2 mappings']);
     const lines = (await fixture.text(path))!.split('\n');
-    expect(lines[0]).toBe('type,hash,state,rawId,previousRawId,remapAt,bucketId,answeredAt');
+    expect(lines.pop()).toBe('');
+    const names = 'type,hash,state,rawId,previousRawId,remapAt,bucketId,answeredAt';
+    const textOf = (name: string, value: unknown) =>
+      /At$/.test(name) ? new Date(value as number).toISOString() : value;
+    expect(lines).toEqual([
+      names,
+      ...(await stored(database)).map((row) =>
+        names
+          .split(',')
+          .map((name) => textOf(name, row[name]))
+          .join(','),
+      ),
+    ]);
     expect(
       lines
-        .slice(1, 3)
+        .slice(1)
         .map((line) => line.split(',')[1])
         .sort(),
     ).toEqual(two.map(emailHash).sort());
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     const optouts = await tessera(['optouts', path], { env: fixture.env });
     expect([optouts.code, optouts.err]).toEqual([0, '0 of 2 have opted out']);
+  });
+
+  test('--export --spreadsheet puts a quote before a hash that a spreadsheet would evaluate; JSON has no such form', async () => {
+    const database = await fixture.database();
+    // Its hash begins with a plus sign.
+    await mapJson(['-'], { database, stdin: ['formula-0@example.com'] });
+    const { out } = await map(['--export', '-', '--spreadsheet'], { database });
+    expect(out[1]).toContain(`email,'${emailHash('formula-0@example.com')},mapped,`);
+    const json = await map(['--export', '-', '--spreadsheet', '--json'], { database });
+    expect([json.code, json.out, json.err]).toEqual([2, [], 'error: --spreadsheet: expected CSV, got --json']);
   });
 
   test('--export that a signal stops leaves the former file, and no part of a new one', async () => {
@@ -783,13 +834,14 @@ describe('stored mappings', () => {
     expect(await map(['--forget-all'], { database })).toMatchObject({
       code: 2,
       out: [],
-      err: `error: --forget-all: expected --yes, as there is no terminal to ask on; it deletes all mappings in the database on ${host}`,
+      err: `error: --forget-all: expected --yes, because there is no terminal for a confirmation; the command deletes all mappings in the database on ${host}`,
     });
     expect(await stored(database)).toHaveLength(2);
   });
 
-  test('--forget-all asks on a terminal, with the number of mappings', async () => {
+  test('--forget-all asks on a terminal, with the number of mappings in any state', async () => {
     const database = await filled();
+    await mapJson(['-'], { database, stdin: ['optout@example.com'] });
     const questions: string[] = [];
     const answer = (yes: boolean) => async (question: string) => {
       questions.push(question);
@@ -797,10 +849,10 @@ describe('stored mappings', () => {
     };
     const no = await map(['--forget-all'], { database, ask: answer(false) });
     expect([no.code, no.out, no.err]).toEqual([1, [], 'nothing was deleted']);
-    expect(await stored(database)).toHaveLength(2);
+    expect(await stored(database)).toHaveLength(3);
     const yes = await map(['--forget-all', '--json'], { database, ask: answer(true) });
-    expect([yes.code, yes.out]).toEqual([0, ['{"forgotten":2}']]);
-    expect(questions).toEqual(Array(2).fill(`Delete all 2 mappings in the database on ${new URL(database).host}?`));
+    expect([yes.code, yes.out]).toEqual([0, ['{"forgotten":3}']]);
+    expect(questions).toEqual(Array(2).fill(`Delete all 3 mappings in the database on ${new URL(database).host}?`));
   });
 
   test.each(['--counts', '--forget-all', '--export'])('%s needs no address and no key', async (flag) => {
@@ -828,7 +880,7 @@ describe('stored mappings', () => {
     ] as const) {
       const { code, out, err } = await map(args, { database });
       expect([code, out]).toEqual([2, []]);
-      expect(err).toContain(`--database: could not read ${database}: ${reason}; map a file first, or name another`);
+      expect(err).toContain(`--database: could not read ${database}: ${reason}; map a file first, or specify another`);
     }
     expect(await stat(missing).catch((e) => e.code)).toBe('ENOENT');
     expect(await readdir(other)).toEqual([]);
@@ -849,6 +901,8 @@ describe('wrong use of map', () => {
       ['--forget', 'x@example.com', '--delimiter', ';'],
       '--delimiter: expected together with FILE or --forget -, got --forget',
     ],
+    [['--check-optouts', '--workers', '2'], '--workers: expected together with FILE or --due, got --check-optouts'],
+    [['--counts', '--yes'], '--yes: expected together with --forget-all, got --counts'],
     [['--check-optouts', '--v2'], '--v2: expected together with FILE or --due or --counts, got --check-optouts'],
   ])('%j', async (args, said) => {
     const { code, out, err, asked } = await map(args);
@@ -861,7 +915,7 @@ describe('wrong use of map', () => {
     for (const args of [['-'], ['--due'], ['--check-optouts']]) {
       const { code, err } = await map(args, { env: { ...fixture.env, [name]: '' } });
       expect(code).toBe(2);
-      expect(err).toContain(`or ${name} in the environment or in the file of --env-file, got none`);
+      expect(err).toContain(`or ${name} in the environment or in the --env-file, got none`);
     }
   });
 });

@@ -68,12 +68,17 @@ describe('tessera operator', () => {
     expect(err).toContain('warning: opt-outs are kept in memory');
   });
 
+  test('reads --roles in any case, with spaces', async () => {
+    const { code, out } = await tessera(['operator', '--port', '0', '--roles', 'mapper, Generator ']);
+    expect([code, out[0]]).toEqual([0, '# site 101, roles MAPPER,GENERATOR']);
+  });
+
   test('prints no given credentials, and no warning about the environment', async () => {
     const env = { TESSERA_API_KEY: 'key-of-env', TESSERA_CLIENT_SECRET: SECRET, TESSERA_ROOT_SECRET: OTHER };
     const { code, out, err } = await tessera(['operator', '--port', '0', '--log-level', 'silent'], { env });
     expect(code).toBe(0);
     expect(out).toEqual([expect.stringMatching(/^listening on http:\/\/127\.0\.0\.1:\d+$/)]);
-    expect(err).toBe('warning: opt-outs are kept in memory and end with this process');
+    expect(err).toBe('warning: opt-outs are kept in memory and are lost when this process ends');
   });
 
   test('in memory, prints credentials at each start, or writes them to a file', async () => {
@@ -180,6 +185,7 @@ describe('tessera operator', () => {
     ['an unknown option with a value', () => ['--api-kye=ZZZZ-not-a-secret'], "unknown option '--api-kye'"],
     ['a port that is no number', () => ['--port', 'http'], 'expected a number'],
     ['a port out of range', () => ['--port', '70000'], '--port: expected a whole number from 0 to 65535, got 70000'],
+    ['an endless number', () => ['--site-id', 'Infinity'], "argument '...' is invalid. expected a number"],
     ['an empty number', () => ['--site-id', ''], 'expected a number'],
     ['a role that is none', () => ['--roles', 'mapper,admin'], 'error: --roles: expected GENERATOR or'],
     ['an environment that is none', () => ['--environment', 'test'], 'error: --environment: expected'],
@@ -265,7 +271,7 @@ describe('tessera operator', () => {
     });
     expect(second!.code).toBe(1);
     expect(second!.err).toMatch(
-      /error: could not listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\): another process uses the port; give another with --port, or 0 for any free one$/,
+      /error: could not listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\): another process uses the port; choose another with --port, or 0 for any free one$/,
     );
     // No credentials are printed for an operator that does not run.
     expect(second!.out).toEqual([]);

@@ -99,7 +99,7 @@ describe.each(KINDS)('an operator on %s', (kind) => {
     await writeFile(path, written.replace(/^TESSERA_CLIENT_SECRET=.*$/m, `TESSERA_CLIENT_SECRET=${clientSecret}`));
     expect((await start()).slice(0, 2)).toEqual([
       `# address is in ${path}`,
-      '# site 101: changed since it was added; use the credentials of that change',
+      '# site 101: changed since it was added; use the credentials from that change',
     ]);
     expect(await readFile(path, 'utf8')).toContain(`TESSERA_CLIENT_SECRET=${clientSecret}`);
   });
@@ -123,7 +123,7 @@ test('the environment of a caller is not taken for the participant to add; updat
     code: 2,
     out: [],
     err: expect.stringMatching(
-      /expected an API key that no participant has, got that of [0-9a-f]{16} of site 7; to change a participant, use update/,
+      /expected an API key that no participant has, got that of [0-9a-f]{16} on site 7; use update to change a participant/,
     ),
   });
   const [caller] = (await participants('list')).out
@@ -208,7 +208,7 @@ test('credentials that a shell holds change no stored participant; the command l
   };
   const env = { TESSERA_API_KEY: apiKey!, TESSERA_CLIENT_SECRET: clientSecret! };
   expect(await warnings(env)).toContain(
-    `participant ${id} of site 101: it is stored with another site, other roles or another client secret`,
+    `participant ${id} of site 101: its stored site, roles or client secret differ from the options`,
   );
   expect(await stored()).toEqual([7, 'OPTOUT']);
   // Nor does another secret alone.

@@ -133,7 +133,7 @@ describe('tessera generate', () => {
       const refused = await generate(encodeTcString({ purposes: [], vendors: [] }));
       expect(refused).toMatchObject({ code: 1, out: [] });
       expect(refused.err.trim()).toBe(
-        'error: generate: POST /v2/token/generate answered 200: the consent string of the user does not permit a token',
+        "error: generate: POST /v2/token/generate answered 200: the user's consent string does not permit a token",
       );
       const empty = await generate('');
       expect(empty).toMatchObject({ code: 2, out: [] });
@@ -208,6 +208,13 @@ describe('tessera refresh', () => {
     expect(err).not.toContain(responseKeyB64);
   });
 
+  test.each([31, 33])('a key of %i bytes exits with 2, and nothing is sent', async (bytes) => {
+    const key = Buffer.alloc(bytes, 7).toString('base64');
+    const { code, err } = await tessera(['refresh', 'ZZZZ-token', '--response-key', key]);
+    expect([code, asked]).toEqual([2, []]);
+    expect(err).toContain('--response-key: expected base64 of 32 bytes, got a string of 44 characters');
+  });
+
   test('a refused token and a wrong key exit with 1 and are not quoted', async () => {
     const { refreshToken, responseKeyB64 } = await tokensOf();
     const wrong = await tessera(['refresh', refreshToken, '--response-key', SECRET]);
@@ -238,6 +245,8 @@ describe('tessera refresh', () => {
       ['user@example.com', hidden, 'no such file'],
       [SECRET, hidden, 'no such file'],
       ['+12345678901', hidden, 'no such file'],
+      ['UID2-C-T-101-ab.cd', hidden, 'no such file'],
+      ['/nowhere/in/a/folder/with/a/long/name', '/nowhere/in/a/folder/with/a/long/name', 'no such file'],
       ['nowhere/set.json', 'nowhere/set.json', 'no such file'],
       ['', '"" (an empty name)', 'no such file'],
       [folder, folder, 'it is a folder'],
@@ -381,7 +390,7 @@ describe('tessera optouts', () => {
     ['id,rawId\n1,LEFT\n2\n', 'error: line 3: expected 2 columns or more, got 1'],
     [
       'id,rawId\n1,LEFT\n"2,LEFT\n',
-      'error: line 3: expected CSV, got a quote that is never closed, or closed in the middle',
+      'error: line 3: expected CSV, got a quote that is never closed, or is closed within the field',
     ],
   ])('a line whose raw ID cannot be found is not passed over: %j', async (text, said) => {
     const { left } = await ids();
@@ -441,7 +450,7 @@ describe('every command', () => {
     for (const name of Object.keys(env)) {
       const { code, out, err } = await tessera([command, ...args], { env: { ...env, [name]: '' }, stdin });
       expect([code, out, asked]).toEqual([2, [], []]);
-      expect(err).toContain(`or ${name} in the environment or in the file of --env-file, got none`);
+      expect(err).toContain(`or ${name} in the environment or in the --env-file, got none`);
       hidden(err);
     }
   });
@@ -466,6 +475,19 @@ describe('every command', () => {
       }
     },
   );
+
+  test.each([
+    [
+      '--base-url',
+      'expected an absolute https URL (http is accepted for this machine), got a string that is not an absolute URL',
+    ],
+    ['--api-key', 'expected printable ASCII without spaces, got a string with other characters'],
+    ['--client-secret', 'expected base64 of 32 bytes, got 3 bytes'],
+  ])('a malformed %s is named as the option that it came from', async (flag, said) => {
+    const { code, err } = await tessera(['generate', EMAIL, flag, flag === '--api-key' ? 'ZZZZ ü' : 'ZZZZ']);
+    expect([code, asked]).toEqual([2, []]);
+    expect(err).toContain(`error: ${flag}: ${said}`);
+  });
 
   test.each(COMMANDS)(
     '%s: an unknown option or extra argument exits with 2 and is not quoted',
@@ -501,6 +523,16 @@ describe('every command', () => {
       expect(err).toContain('Invalid Identifier');
       hidden(err);
     }
+  });
+
+  test('after a refused timestamp the hint names the clock', async () => {
+    const failure = { status: 'client_error', message: 'Invalid timestamp: Request too old or client time drift.' };
+    const fetch = async () => new Response(JSON.stringify(failure), { status: 400 });
+    const late = await listen({ fetch }, { port: 0 });
+    const { code, err } = await tessera(['generate', EMAIL], { env: { ...env, TESSERA_BASE_URL: late.url } });
+    await late.close();
+    expect(code).toBe(1);
+    expect(err).toMatch(/\nhint: set the clock of this machine: tessera doctor shows the difference$/);
   });
 
   test('an unreachable service exits with 1', async () => {

@@ -32,7 +32,7 @@ describe.each(KINDS)('%s', (kind) => {
     await expect(database.transaction(async () => 1)).rejects.toMatchObject({ code: 'closed' });
   });
 
-  test('returns the values it was given', async () => {
+  test('returns the values that were stored', async () => {
     const database = await start();
     const row = {
       big: 2 ** 53 - 1,
@@ -143,16 +143,19 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await ids(database)).toEqual([]);
     });
 
-    test('rolls back after a failed statement, even if its work catches the error', async () => {
-      const database = await table();
-      const work = database.transaction(async ({ query }) => {
-        await query('INSERT INTO t VALUES (1)');
-        await query('INSERT INTO t VALUES (1)').catch(() => {});
-      });
-      await expect(work).rejects.toMatchObject({ code: 'storage_failed' });
-      expect(await ids(database)).toEqual([]);
-      await database.query('INSERT INTO t VALUES (1)');
-    });
+    test.each(['query', 'script'] as const)(
+      'rolls back after a failed %s, even if its work catches the error',
+      async (method) => {
+        const database = await table();
+        const work = database.transaction(async (queries) => {
+          await queries.query('INSERT INTO t VALUES (1)');
+          await queries[method]('INSERT INTO t VALUES (1)').catch(() => {});
+        });
+        await expect(work).rejects.toMatchObject({ code: 'storage_failed' });
+        expect(await ids(database)).toEqual([]);
+        await database.query('INSERT INTO t VALUES (1)');
+      },
+    );
 
     test('does not see the statements of an uncommitted one', async () => {
       const database = await table();
@@ -252,7 +255,7 @@ describe.each(KINDS)('%s', (kind) => {
       expect(await database.query('SELECT * FROM a')).toEqual([]);
     });
 
-    test('refuse tables of a newer version', async () => {
+    test('reject tables of a newer version', async () => {
       const database = await start();
       await migrate(database, { name: 'one', steps });
       await expect(migrate(database, { name: 'one', steps: steps.slice(0, 1) })).rejects.toThrow(
@@ -276,6 +279,8 @@ const inspected = (error: unknown): string =>
 describe('a location', () => {
   test.each<[place: string, said: string]>([
     ['', 'got an empty string'],
+    [' ', 'got an empty string'],
+    ['secret\0', 'got a string with U+0000'],
     ['mysql://user:secret@host/name', 'got mysql://'],
     ['postgres://user:secret@host:port/name', 'got a malformed URL'],
   ])('%s is refused', async (place, said) => {
@@ -304,7 +309,44 @@ describe('a PostgreSQL server', () => {
     expect(await limited.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  test('ends a transaction whose client falls silent, and so releases its locks', async () => {
+  test('runs each transaction with the isolation that this project expects, whatever the default of the database', async () => {
+    const place = await freshLocation('postgres');
+    const admin = await openDatabase(place);
+    await admin.script(
+      `ALTER DATABASE ${new URL(place).pathname.slice(1)} SET default_transaction_isolation = 'serializable'`,
+    );
+    await admin.close();
+    const database = await openDatabase(place);
+    open.push(database);
+    expect(await database.transaction(({ query }) => query('SHOW transaction_isolation'))).toEqual([
+      { transaction_isolation: 'read committed' },
+    ]);
+  });
+
+  test('runs any number of transactions on one connection without a warning of Node about listeners', async () => {
+    const database = await openDatabase(await freshLocation('postgres'), { connections: 1 });
+    open.push(database);
+    const warnings = vi.spyOn(process, 'emitWarning');
+    for (let n = 0; n < 20; n++) await database.transaction(({ query }) => query('SELECT 1'));
+    expect(warnings).not.toHaveBeenCalled();
+  });
+
+  test('is connected to anew after a minute, because another server may have taken over its name', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const database = await openDatabase(await freshLocation('postgres'), { connections: 1 });
+    open.push(database);
+    const pid = async () => (await database.query<{ pid: number }>('SELECT pg_backend_pid() AS pid'))[0]!.pid;
+    const pids = [];
+    // In use all the time: an idle connection is closed after 10 s.
+    for (let at = 0; at <= 60_000; at += 5000) {
+      pids.push(await pid());
+      vi.advanceTimersByTime(5000);
+    }
+    expect(new Set(pids.slice(0, -1)).size).toBe(1);
+    expect(pids.at(-1)).not.toBe(pids[0]);
+  });
+
+  test('ends a transaction whose client stops sending, and so releases its locks', async () => {
     const place = await freshLocation('postgres');
     const silent = await openDatabase(place, { statementTimeoutMs: 1500, connections: 1 });
     const other = await openDatabase(place, { statementTimeoutMs: 60_000, connections: 1 });
@@ -319,7 +361,7 @@ describe('a PostgreSQL server', () => {
     expect(await silent.query('SELECT id FROM t')).toEqual([{ id: 3 }]);
   });
 
-  test('is migrated for longer than the limit of a statement, and who starts meanwhile waits', async () => {
+  test('is migrated for longer than the statement limit, and processes that start meanwhile wait', async () => {
     const place = await freshLocation('postgres');
     const several = await Promise.all(
       [1, 2].map(() => openDatabase(place, { statementTimeoutMs: 1500, connections: 1 })),
@@ -349,7 +391,7 @@ describe('a PostgreSQL server', () => {
     expect(await database.query('SELECT word FROM a')).toEqual([]);
   });
 
-  test('that stops to answer at all is given up, and the connection is not used again', async () => {
+  test('that stops answering is given up, and the connection is not used again', async () => {
     const place = await freshLocation('postgres');
     const proxy = await startProxy(Number(new URL(place).port));
     const url = new URL(place);
@@ -368,7 +410,7 @@ describe('a PostgreSQL server', () => {
     await proxy.close();
   });
 
-  test('is probed on each connection after 10 s without traffic, so that a machine that has vanished is noticed', async () => {
+  test('is probed on each connection after 10 s without traffic, so that a vanished machine is detected', async () => {
     const probes = vi.spyOn(Socket.prototype, 'setKeepAlive');
     const place = await freshLocation('postgres');
     probes.mockClear();
@@ -398,7 +440,7 @@ describe('a PostgreSQL server', () => {
     await proxy.close();
   });
 
-  test('on another machine is reached by TLS only, unless its URL decides otherwise', async () => {
+  test('on another machine is reached only by TLS, unless its URL specifies otherwise', async () => {
     const environment = process.env.PGSSLMODE;
     delete process.env.PGSSLMODE;
     for (const local of ['user@127.0.0.1', 'user@localhost', 'user@[::1]', 'user@LOCALHOST', ''])
@@ -410,7 +452,19 @@ describe('a PostgreSQL server', () => {
     for (const remote of ['db.example', '192.0.2.1', 'db', '127.0.0.1.example'])
       expect(tlsOptions(`postgres://user@${remote}/name`)).toEqual({ ssl: true });
     expect(tlsOptions('postgres://user@localhost/name?host=db.example')).toEqual({ ssl: true });
-    for (const decided of ['sslmode=disable', 'sslmode=verify-full', 'sslrootcert=ca.pem', 'ssl=true'])
+    vi.stubEnv('PGHOST', 'db.example');
+    expect(tlsOptions('postgres:///name')).toEqual({ ssl: true });
+    expect(tlsOptions('postgres://user@localhost/name')).toEqual({});
+    vi.unstubAllEnvs();
+    for (const decided of [
+      'sslmode=disable',
+      'sslmode=verify-full',
+      'sslrootcert=ca.pem',
+      'sslcert=client.pem',
+      'sslkey=client.key',
+      'sslnegotiation=direct',
+      'ssl=true',
+    ])
       expect(tlsOptions(`postgres://user@db.example/name?${decided}`)).toEqual({});
     process.env.PGSSLMODE = 'require';
     expect(tlsOptions('postgres://user@db.example/name')).toEqual({});
@@ -418,9 +472,9 @@ describe('a PostgreSQL server', () => {
     else process.env.PGSSLMODE = environment;
   });
 
-  test('without TLS is refused with the remedy', () => {
+  test('without TLS is rejected, with the remedy', () => {
     const refused = new TokenError('storage_failed', 'database: The server does not support SSL connections');
-    expect(withTlsRemedy(refused).message).toContain('sslmode=disable in a network that you trust');
+    expect(withTlsRemedy(refused).message).toContain('in a network that you trust, add sslmode=disable');
     const other = new TokenError('storage_failed', 'database: connect ECONNREFUSED 127.0.0.1:1');
     expect(withTlsRemedy(other)).toBe(other);
   });
@@ -433,7 +487,10 @@ describe('a PostgreSQL server', () => {
       [`${url}_not`, /database "test_\w+_not" does not exist \(3D000\)$/],
       [`${url}?port=70000`, /cannot connect to PostgreSQL: ERR_SOCKET_BAD_PORT$/],
       [`${url}?sslrootcert=/nowhere/ca.pem`, /cannot connect to PostgreSQL: open ENOENT \/nowhere\/ca\.pem$/],
-      [`${url}?sslmode=verify-full`, /The server does not support SSL connections; a database on another machine/],
+      [
+        `${url}?sslmode=verify-full`,
+        /The server does not support SSL connections; connections to another machine use TLS/,
+      ],
     ];
     for (const [place, said] of cases) {
       const error = await openDatabase(place).catch((thrown: unknown) => thrown);
@@ -464,7 +521,7 @@ describe('a PostgreSQL server', () => {
     }
   });
 
-  test('names why it has closed the connection of a transaction', async () => {
+  test('reports why it has closed the connection of a transaction', async () => {
     const url = await freshLocation('postgres');
     const [database, other] = [await openDatabase(url), await openDatabase(url)];
     open.push(database, other);
@@ -479,7 +536,7 @@ describe('a PostgreSQL server', () => {
     await expect(within).rejects.toThrow('as the last statement has failed');
   });
 
-  test('is connected to again after it has closed the connections', async () => {
+  test('is reconnected to after it has closed the connections', async () => {
     const url = await freshLocation('postgres');
     const [database, other] = [await openDatabase(url), await openDatabase(url)];
     open.push(database, other);

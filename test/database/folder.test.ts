@@ -87,7 +87,7 @@ describe('one folder, one process', () => {
     await database.close();
   });
 
-  test('of many that try at once at most one gets the folder, and one does in the end', async () => {
+  test('if many try at once, at most one gets the folder, and eventually one does', async () => {
     const folder = await emptyFolder();
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockFolder(folder)));
     const locks = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
@@ -154,6 +154,17 @@ describe('the lock file of another process', () => {
     await expect(lockFolder(folder)).rejects.toThrow(said);
     expect(await lockFiles(folder)).toEqual([path.slice(folder.length + 1)]);
   });
+});
+
+test('a running process of another user, which may not be sent a signal, keeps its folder', async () => {
+  const folder = await emptyFolder();
+  await writeFile(join(folder, `in-use-${crypto.randomUUID()}.json`), JSON.stringify(await currentProcess()));
+  const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
+    throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' });
+  });
+  await expect(lockFolder(folder)).rejects.toThrow('in use by this process');
+  kill.mockRestore();
+  expect(await lockFiles(folder)).toHaveLength(1);
 });
 
 describe('a process that cannot be checked keeps its folder if it updates its file while it is watched', () => {
@@ -231,7 +242,7 @@ test('a process that has lost its folder writes nothing there when it closes', a
 });
 
 describe('a folder', () => {
-  test('is created for its owner alone, even after an incomplete creation', async () => {
+  test('is created for its owner only, even after an incomplete creation', async () => {
     const folder = join(await emptyFolder(), 'deep', 'data');
     await mkdir(join(folder, 'pglite.new', 'base'), { recursive: true, mode: 0o700 });
     fs.chmodSync(folder, 0o755);
@@ -248,7 +259,15 @@ describe('a folder', () => {
     expect(open).toEqual([]);
   });
 
-  test('that is a file, is below one, or holds other files is reported in words', async () => {
+  test('that others may read is closed to them when it is opened', async () => {
+    const folder = await freshLocation('pglite');
+    fs.chmodSync(join(folder, 'pglite'), 0o755);
+    const database = await openDatabase(folder);
+    expect((await stat(join(folder, 'pglite'))).mode & 0o777).toBe(0o700);
+    await database.close();
+  });
+
+  test('that is a file, is below one, or contains other files is reported in words', async () => {
     const folder = await emptyFolder();
     await writeFile(join(folder, 'file'), '');
     const [file, below] = [join(folder, 'file'), join(folder, 'file', 'data')];
@@ -310,7 +329,7 @@ test.each([
   );
 });
 
-test('a lock file identifies its process and holds nothing else', async () => {
+test('a lock file identifies its process and contains nothing else', async () => {
   const folder = await emptyFolder();
   const lock = await lockFolder(folder);
   const told = JSON.parse(await readFile(join(folder, (await lockFiles(folder))[0]!), 'utf8'));

@@ -24,7 +24,7 @@ const outputOf = async (script: string): Promise<string[]> => {
   return stdout.trim().split('\n');
 };
 
-test('a process whose database has ended refuses every statement with the cause, runs on and loses nothing', async () => {
+test('a process whose database has ended rejects every statement with the cause, keeps running and loses nothing', async () => {
   const folder = await freshLocation('pglite');
   const first = await openDatabase(folder);
   await first.script('CREATE TABLE t (id integer)');
@@ -84,7 +84,7 @@ test('a lock file that cannot be written is removed', async () => {
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('a new folder is refused on a disk without room for it: PGlite would run in an endless loop', async () => {
+test('a new folder is refused on a disk without space for it: PGlite would run in an endless loop', async () => {
   const folder = await emptyFolder();
   replace('statfs', async () => ({ blocks: 100, bavail: 40, bsize: 1_000_000 }));
   await expect(openDatabase(folder)).rejects.toThrow('a new database needs 64 MB, got 40 MB');
@@ -93,6 +93,6 @@ test('a new folder is refused on a disk without room for it: PGlite would run in
 
 test.skipIf(process.platform !== 'linux')('a folder in /proc, where nothing can be created, is refused', async () => {
   expect(await outputOf(`await openDatabase('/proc/tessera/data').catch(say);`)).toEqual([
-    'storage_failed database: cannot open the folder /proc/tessera/data: the file system creates no folder there (ENOENT)',
+    'storage_failed database: cannot open the folder /proc/tessera/data: no folder can be created there (ENOENT)',
   ]);
 });

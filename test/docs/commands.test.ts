@@ -54,14 +54,14 @@ describe('shell', () => {
     expect(await faultOf(args)).toContain(fault);
   });
 
-  test('every script of npm that is named exists', async () => {
+  test('every npm script that is mentioned exists', async () => {
     const { scripts } = JSON.parse(await readFile(`${root}package.json`, 'utf8'));
     for (const block of shell)
       for (const [npm, run, script] of commandsOf(block.code))
         if (npm === 'npm' && run === 'run') expect(Object.keys(scripts), placeOf(block)).toContain(script);
   });
 
-  test('every variable TESSERA_... that a page names is one that a program here reads', async () => {
+  test('every TESSERA_ variable that a page mentions is read by a program of the repository', async () => {
     const read = execFileSync(
       'git',
       ['grep', '-hoE', '(TESSERA|PUBLIC_TESSERA)_[A-Z_]+', '--', 'src', 'test', 'build', 'deploy', 'examples'],

@@ -75,7 +75,7 @@ describe('compose.yaml', () => {
     expect(new Set(offered)).toEqual(new Set(used));
   });
 
-  test('every variable that the operator gets is one that the command line documents', async () => {
+  test('every variable passed to the operator is documented for the command line', async () => {
     const documented = await readFile(`${root}docs/command-line.md`, 'utf8');
     for (const name of Object.keys(compose.services['operator']!.environment!))
       expect(documented).toContain(`| \`${name}\` |`);
@@ -126,7 +126,7 @@ describe('operator.example.json', async () => {
     });
   });
 
-  test('starts a real operator on PostgreSQL, without a word of credentials; a participant is added beside it', async () => {
+  test('starts a real operator on PostgreSQL, without mentioning credentials; a participant is added beside it', async () => {
     const folder = await emptyFolder();
     const rootSecretFile = join(folder, 'root-secret');
     await writeFile(rootSecretFile, crypto.getRandomValues(new Uint8Array(32)), { mode: 0o600 });
@@ -207,7 +207,7 @@ describe('metrics', () => {
   test.each([
     ['the dashboard', dashboard],
     ['the alerts', alerts],
-  ])('%s: every series and label is one of a real operator', async (_, expressions) => {
+  ])('%s: every series and label exists at a real operator', async (_, expressions) => {
     const all = await expressions();
     expect(all.length).toBeGreaterThan(5);
     for (const expression of all) {
@@ -242,7 +242,7 @@ describe('metrics', () => {
       expect(page).toContain(`| \`${name}\` |`);
   });
 
-  test('Prometheus looks for the port that the operator has', async () => {
+  test('Prometheus scrapes the port that the operator uses', async () => {
     const { scrape_configs: jobs } = parse(await textOf('prometheus/prometheus.yml'));
     const { metricsPort } = JSON.parse(await textOf('operator.example.json'));
     expect(jobs).toMatchObject([{ job_name: 'tessera', dns_sd_configs: [{ names: ['operator'], port: metricsPort }] }]);

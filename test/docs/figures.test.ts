@@ -6,7 +6,7 @@ import { root } from '../../build/dist.ts';
 
 const textOf = (page: string): Promise<string> => readFile(root + page, 'utf8');
 
-test('every row of the comparison in docs/why.md is one of README', async () => {
+test('every row of the comparison in docs/why.md is in the README', async () => {
   const rowsOf = (text: string, heading: string): string[] => {
     const [, section = ''] = text.split(`\n${heading}\n`);
     return section

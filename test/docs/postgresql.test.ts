@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/database/database.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { blocks } from './blocks.ts';
 
-test('the statements of docs/guide/postgresql.md make a database for an operator', async () => {
+test('the statements in docs/guide/postgresql.md create a database for an operator', async () => {
   const [block, ...more] = blocks.filter(({ language }) => language === 'sql');
   expect(more).toEqual([]);
   const admin = await openDatabase(inject('postgresUrl'), { connections: 1 });

@@ -100,7 +100,7 @@ describe.skipIf(!isThere)('deploy/Caddyfile', () => {
     expect((await fetch(service.url + path)).status).toBe(200);
   });
 
-  test('a client cannot choose its address: X-Forwarded-For of its own does not count', async () => {
+  test('a client cannot choose its address: its own X-Forwarded-For does not count', async () => {
     callers.clear();
     await ask('/v2/token/refresh', { method: 'POST', headers: { 'x-forwarded-for': '203.0.113.7' }, body: 'x' });
     expect([...callers]).toEqual([expect.stringMatching(/^(127\.0\.0\.1|::1)$/)]);

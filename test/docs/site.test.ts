@@ -67,7 +67,7 @@ describe('the build', () => {
     expect(output).toContain('build complete');
   });
 
-  test('no link leads nowhere: every page, file and anchor of the site exists', () => {
+  test('no link is broken: every page, file and anchor of the site exists', () => {
     const files = readdirSync(site, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.html'));
     const pages = new Map(files.map((file) => [`/${file}`, readFileSync(`${site}/${file}`, 'utf8')]));
     expect(pages.size).toBeGreaterThan(50);
@@ -139,7 +139,7 @@ describe('in a browser', () => {
     expect(seen).toEqual(expect.arrayContaining(['Why Tessera', 'Life of a token', 'Switch to dark theme']));
   });
 
-  test('the live figure: a real session is refreshed, meets a fault, signs out', async () => {
+  test('the live figure: a real session is refreshed, encounters a fault and signs out', async () => {
     const { page, thrown } = await open('/concepts/life.html');
     const phase = () => page.evaluate<string>('document.querySelector("tessera-inspector")?.session?.state.phase');
     await expect.poll(phase, WAIT).toBe('fresh');

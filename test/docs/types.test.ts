@@ -85,7 +85,7 @@ describe('code of the documentation', () => {
     expect(await compile('ts', files, {})).toBe('');
   });
 
-  test('JavaScript is checked, that of HTML blocks too', async () => {
+  test('JavaScript is checked, including that in HTML blocks', async () => {
     const found = ofLanguage('js');
     expect(found.length).toBeGreaterThan(5);
     const files = Object.fromEntries([
@@ -102,7 +102,7 @@ describe('code of the documentation', () => {
     expect(await compile('js', files, options)).toBe('');
   });
 
-  test('a wrong name of the package is found', async () => {
+  test('a wrong package name is found', async () => {
     const code = `import { createSesion } from 'tessera-id';\ncreateSesion({ baseUrl });`;
     expect(await compile('wrong', { 'wrong.ts': code }, {})).toContain("'createSesion'");
   });

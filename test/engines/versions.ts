@@ -29,7 +29,7 @@ const errorsOf = async (page: Page): Promise<string[]> =>
   (await page.notes()).map(({ what }) => what).filter((what) => what.startsWith('error'));
 
 export const testVersions = (suite: SuiteContext): void => {
-  test('another tab can upgrade and delete the database that two tabs have open: no request is blocked', async () => {
+  test('another tab can upgrade and delete a database that two tabs have open: no request is blocked', async () => {
     const { settings, open, openTabs, site, setFor } = await createFixture(suite.engine);
     const quoted = JSON.stringify(settings.name);
     const pages = await openTabs(2);

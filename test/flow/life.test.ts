@@ -84,7 +84,7 @@ describe('rotation', () => {
     fixture.close();
   });
 
-  test('a valid token is given out while its refresh is in progress', async () => {
+  test('a valid token is returned while its refresh is in progress', async () => {
     const fixture = createOperatorFixture();
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const token = await session.getToken();
@@ -198,7 +198,7 @@ describe('the end of a set', () => {
     fixture.close();
   });
 
-  test('a refresh token past its end by the local clock is ended by the service’s answer only', async () => {
+  test('a refresh token past its end by the local clock ends only with the service’s answer', async () => {
     const fixture = createOperatorFixture();
     const { session, store } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await session.ready;

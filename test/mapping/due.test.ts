@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/database/database.ts';
 import type { Database, Mappings } from '../../src/mapping/index.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
-import { DAY, fixture, NOON, people, type Service, service, stored } from './fixtures.ts';
+import { DAY, fixture, NOON, people, type Service, service, stored, withHeldAnswer } from './fixtures.ts';
 
 const HOUR = DAY / 24;
 
@@ -210,6 +210,28 @@ test('the index entries that a job reads grow with its rows, not with their squa
   await database.close();
 });
 
+test('in a folder, the other workers of a due run do not read again the rows that the first one has claimed', async () => {
+  const database = await openDatabase(await freshLocation('pglite'));
+  onTestFinished(() => database.close());
+  let reads = 0;
+  const transaction: Database['transaction'] = (work) =>
+    database.transaction((queries) =>
+      work({
+        ...queries,
+        query: (sql, params) => {
+          if (sql.includes('ORDER BY due_at')) reads++;
+          return queries.query(sql, params);
+        },
+      }),
+    );
+  const its = service();
+  const mappings = await its.open({ ...database, transaction }, { workers: 4 });
+  await mappings.map(people(10));
+  its.at += 31 * DAY;
+  expect(await mappings.mapDue()).toMatchObject({ mapped: 10 });
+  expect(reads).toBe(1);
+});
+
 test('a PGlite folder stops growing', async () => {
   const database = await openDatabase(await freshLocation('pglite'));
   const its = service();
@@ -277,23 +299,7 @@ describe('rotated buckets', () => {
     await (await its.open(place, options)).map(people(1, 5_000));
 
     // Answered before the rotation, stored when the check has marked its rows.
-    let answered = () => {};
-    const isAnswered = new Promise<void>((resolve) => {
-      answered = resolve;
-    });
-    let release = () => {};
-    const isReleased = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const mapIdentitiesV2 = (diis: readonly Dii[], given: object) => ({
-      batches: async function* () {
-        const results = await its.client.mapIdentitiesV2(diis, given).toArray();
-        answered();
-        await isReleased;
-        yield results;
-      },
-    });
-    const client = { ...its.client, mapIdentitiesV2: mapIdentitiesV2 as unknown as Client['mapIdentitiesV2'] };
+    const { client, isAnswered, release } = withHeldAnswer(its.client, 'mapIdentitiesV2');
     const mapping = (await its.open(place, { ...options, client })).map([person]);
     await isAnswered;
     its.at = rotatedAt + 1000;

@@ -8,7 +8,17 @@ import { createServiceClock } from '../../src/mapping/service-clock.ts';
 import type { Client, Dii } from '../../src/server/index.ts';
 import { isTokenError } from '../../src/token/index.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
-import { fixture, maxRequests, NOON, people, type Service, service, stored } from './fixtures.ts';
+import {
+  DAY,
+  fixture,
+  type MappingClient,
+  maxRequests,
+  NOON,
+  people,
+  type Service,
+  service,
+  stored,
+} from './fixtures.ts';
 
 const mapPath = '/v3/identity/map';
 
@@ -232,6 +242,29 @@ test('a wrong option is named', async () => {
   );
   await mappings.close();
 });
+
+test.each([
+  { got: 1, words: 'got 1' },
+  { got: 3, words: 'got more' },
+])(
+  'a client that returns $got results for 2 DII fails the job, and does not make it poll forever',
+  async ({ got, words }) => {
+    const its = service();
+    const mapIdentities = () => ({
+      batches: async function* () {
+        yield Array.from({ length: got }, () => ({ status: 'optout', answeredAt: its.at }));
+      },
+    });
+    const client = { ...its.client, mapIdentities } as unknown as MappingClient;
+    const place = await freshLocation('pglite');
+    const before = await its.open(place);
+    await before.map(people(2));
+    await before.close();
+    its.at += 31 * DAY;
+    const mappings = await its.open(place, { client });
+    await expect(mappings.mapDue()).rejects.toThrow(`client: expected a result for each of 2 DII, ${words}`);
+  },
+);
 
 test('a client that throws before it returns results fails the batch, so that the job stops before its locks end', async () => {
   const error = new Error('no');

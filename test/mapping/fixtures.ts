@@ -44,6 +44,31 @@ export const recording = (client: Client): { readonly client: Client; readonly a
   };
 };
 
+/**
+ * Wrap `client`: `method` resolves `isAnswered` when the service has answered, and passes the answer on at `release`, or when it is
+ * cancelled.
+ */
+export const withHeldAnswer = (client: Client, method: 'mapIdentities' | 'mapIdentitiesV2') => {
+  let answered = () => {};
+  const isAnswered = new Promise<void>((resolve) => {
+    answered = resolve;
+  });
+  let release = () => {};
+  const isReleased = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const held = (diis: readonly Dii[], options: { readonly signal?: AbortSignal }) => ({
+    batches: async function* () {
+      const results = await client[method](diis, options).toArray();
+      answered();
+      options.signal?.addEventListener('abort', release);
+      await isReleased;
+      yield results;
+    },
+  });
+  return { client: { ...client, [method]: held } as unknown as Client, isAnswered, release };
+};
+
 /** An operator and one of its participants. */
 export interface Service {
   /** The operator's clock. */

@@ -8,9 +8,19 @@ import { createStop } from '../../src/mapping/job-stop.ts';
 import { keyOf } from '../../src/mapping/key.ts';
 import type { Batch } from '../../src/mapping/source-batches.ts';
 import { inKeyOrder, lockBatch } from '../../src/mapping/source-rows.ts';
-import type { Client, Dii } from '../../src/server/index.ts';
+import type { Dii } from '../../src/server/index.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
-import { DAY, fixture, maxRequests, NOON, people, service, stored } from './fixtures.ts';
+import {
+  DAY,
+  fixture,
+  type MappingClient,
+  maxRequests,
+  NOON,
+  people,
+  service,
+  stored,
+  withHeldAnswer,
+} from './fixtures.ts';
 
 /** A database that calls `onQuery` before each query of a transaction. */
 const watched = async (place: string, onQuery: (sql: string) => Promise<void>): Promise<Database> => {
@@ -83,26 +93,32 @@ test('a batch put aside by a job that is stopped does not delay its end', async 
   expect(await next).toBeUndefined();
 });
 
-test('a row that another process inserts between look-up and write stays, and the job goes on', async () => {
-  const its = service();
-  const place = await freshLocation('postgres');
-  const other = await its.open(place);
-  const [shared, ...rest] = people(4) as [{ email: string }, ...{ email: string }[]];
-  const smallest = inKeyOrder(people(200, 10).map((dii) => keyOf(dii)!))[0]!;
-  let isFirst = true;
-  const database = await watched(place, async (sql) => {
-    if (!isInsert(sql) || !isFirst) return;
-    isFirst = false;
-    // Another first key: the lock of the batch does not keep this job out.
-    its.at += 1;
-    await other.map([{ emailHash: smallest.hash }, shared]);
-  });
-  const mappings = await its.open(database);
-  expect(await mappings.map([shared, ...rest])).toMatchObject({ read: 4, mapped: 4 });
-  expect(isFirst).toBe(false);
-  expect(await stored(mappings)).toHaveLength(5);
-  expect((await mappings.find(shared))!.answeredAt).toBe(NOON + 1);
-});
+test.each([
+  { other: 'later', offsetMs: 1, expected: NOON + 1 },
+  { other: 'earlier', offsetMs: -1, expected: NOON },
+])(
+  'if another process inserts a row between look-up and write, the later answer counts: $other',
+  async ({ offsetMs, expected }) => {
+    const its = service();
+    const place = await freshLocation('postgres');
+    const other = await its.open(place);
+    const [shared, ...rest] = people(4) as [{ email: string }, ...{ email: string }[]];
+    const smallest = inKeyOrder(people(200, 10).map((dii) => keyOf(dii)!))[0]!;
+    let isFirst = true;
+    const database = await watched(place, async (sql) => {
+      if (!isInsert(sql) || !isFirst) return;
+      isFirst = false;
+      // Another first key: the lock of the batch does not keep this job out.
+      its.at = NOON + offsetMs;
+      await other.map([{ emailHash: smallest.hash }, shared]);
+    });
+    const mappings = await its.open(database);
+    expect(await mappings.map([shared, ...rest])).toMatchObject({ read: 4, mapped: 4 });
+    expect(isFirst).toBe(false);
+    expect(await stored(mappings)).toHaveLength(5);
+    expect((await mappings.find(shared))!.answeredAt).toBe(expected);
+  },
+);
 
 test.each(KINDS)(
   'jobs whose sources hold the same people in other orders end, with one row for each (%s)',
@@ -142,23 +158,7 @@ test.each(KINDS)('an opt-out that a check finds is not undone by a due run that 
   const [person, ...others] = people(3) as [Dii, ...Dii[]];
   await mappings.map([person, ...others]);
   its.at += 31 * DAY;
-  let answered = () => {};
-  const isAnswered = new Promise<void>((resolve) => {
-    answered = resolve;
-  });
-  let release = () => {};
-  const isReleased = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const mapIdentities = (diis: readonly Dii[], options: object) => ({
-    batches: async function* () {
-      const results = await its.client.mapIdentities(diis, options).toArray();
-      answered();
-      await isReleased;
-      yield results;
-    },
-  });
-  const client = { ...its.client, mapIdentities: mapIdentities as unknown as Client['mapIdentities'] };
+  const { client, isAnswered, release } = withHeldAnswer(its.client, 'mapIdentities');
   const due = (await its.open(database, { client })).mapDue();
   await isAnswered;
   its.at += 1;
@@ -169,6 +169,81 @@ test.each(KINDS)('an opt-out that a check finds is not undone by a due run that 
   expect(await due).toMatchObject({ mapped: 3 });
   expect(await check).toMatchObject({ optedOut: 1 });
   expect(await mappings.find(person)).toMatchObject({ state: 'optedOut', rawId: null });
+});
+
+test.each(KINDS)(
+  'a check of opt-outs finds a user whose raw ID a due run has replaced since the check read it (%s)',
+  async (kind) => {
+    const { mappings, service: its, place } = await fixture(kind);
+    const [person, ...others] = people(3) as [Dii, ...Dii[]];
+    await mappings.map([person, ...others]);
+    const { rawId: former } = (await mappings.find(person))!;
+    await mappings.close();
+    its.at += 400 * DAY;
+    const optOutStatus = (rawIds: readonly string[]) => ({
+      toArray: async () => {
+        await its.open(database).then((running) => running.mapDue());
+        its.at += 1;
+        return rawIds
+          .filter((rawId) => rawId === former)
+          .map((rawId) => ({ rawId, optedOutAt: its.at, answeredAt: its.at }));
+      },
+    });
+    const database = await openDatabase(place, { connections: 6 });
+    onTestFinished(() => database.close());
+    const checking = await its.open(database, { client: { ...its.client, optOutStatus } as unknown as MappingClient });
+    expect(await checking.checkOptOuts()).toMatchObject({ read: 3, optedOut: 1 });
+    expect(await checking.find(person)).toMatchObject({ state: 'optedOut', rawId: null });
+    expect(await checking.counts()).toMatchObject({ mapped: 2, optedOut: 1 });
+  },
+);
+
+test.each(KINDS)('a check of opt-outs keeps the raw ID of a user who has opted in again since (%s)', async (kind) => {
+  const { mappings, service: its, place } = await fixture(kind);
+  const [person] = people(1) as [Dii];
+  await mappings.map([person]);
+  await mappings.close();
+  its.at += 400 * DAY;
+  const optOutStatus = (rawIds: readonly string[]) => ({
+    toArray: async () => {
+      const answeredAt = its.at;
+      its.at += 1;
+      await its.open(database).then((running) => running.mapDue());
+      return rawIds.map((rawId) => ({ rawId, optedOutAt: answeredAt, answeredAt }));
+    },
+  });
+  const database = await openDatabase(place, { connections: 6 });
+  onTestFinished(() => database.close());
+  const checking = await its.open(database, { client: { ...its.client, optOutStatus } as unknown as MappingClient });
+  expect(await checking.checkOptOuts()).toMatchObject({ read: 1, optedOut: 0 });
+  expect(await checking.find(person)).toMatchObject({ state: 'mapped', answeredAt: its.at });
+});
+
+test.each(KINDS)('two jobs whose batches are all in flight leave a connection for other calls (%s)', async (kind) => {
+  const its = service();
+  const { client, isAnswered, release } = withHeldAnswer(its.client, 'mapIdentities');
+  const mappings = await its.open(await freshLocation(kind), { client, workers: 1 });
+  const jobs = Promise.all([mappings.map(people(2)), mappings.map(people(2, 2))]);
+  await isAnswered;
+  expect(await mappings.find(people(1)[0]!)).toBeUndefined();
+  release();
+  expect(await jobs).toMatchObject([{ mapped: 2 }, { mapped: 2 }]);
+});
+
+test('a job that waits for the batch of another one can be cancelled', async () => {
+  const its = service();
+  const { client, isAnswered, release } = withHeldAnswer(its.client, 'mapIdentities');
+  const mappings = await its.open(await freshLocation('postgres'), { client, workers: 1 });
+  const first = mappings.map(people(2));
+  await isAnswered;
+  const cancel = new AbortController();
+  const second = mappings.map(people(2, 2), { signal: cancel.signal });
+  cancel.abort(new Error('enough'));
+  await expect(second).rejects.toThrow('enough');
+  release();
+  expect(await first).toMatchObject({ mapped: 2 });
+  // The slot that it waited for is free again.
+  expect(await mappings.map(people(2, 4))).toMatchObject({ mapped: 2 });
 });
 
 test.each(KINDS)('mappings can be read while a job waits for the service (%s)', async (kind) => {

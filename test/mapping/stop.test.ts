@@ -9,7 +9,7 @@ import { createStop } from '../../src/mapping/job-stop.ts';
 import type { Dii } from '../../src/server/index.ts';
 import { TokenError } from '../../src/token/index.ts';
 import { freshLocation, KINDS } from '../database/locations.ts';
-import { DAY, fixture, maxRequests, people, service } from './fixtures.ts';
+import { DAY, fixture, type MappingClient, maxRequests, people, service } from './fixtures.ts';
 
 /** Lock all rows in another process. `release` ends its transaction. */
 const lockRows = async (place: string) => {
@@ -257,6 +257,23 @@ test('the rows that a failed job has rewritten count for the next VACUUM of a fo
   expect(await mappings.mapDue()).toMatchObject({ mapped: 1 });
   expect(vacuums).toBe(1);
   expect(await mappings.mapDue()).toMatchObject({ mapped: 0 });
+  expect(vacuums).toBe(1);
+});
+
+test('the rows whose raw ID a check of opt-outs has removed count for the next VACUUM of a folder', async () => {
+  const its = service();
+  let vacuums = 0;
+  const database = await watched(await freshLocation('pglite'), (sql) => {
+    if (sql.startsWith('VACUUM')) vacuums++;
+  });
+  const optOutStatus = (rawIds: readonly string[]) => ({
+    toArray: async () => rawIds.map((rawId) => ({ rawId, optedOutAt: its.at, answeredAt: its.at })),
+  });
+  const mappings = await its.open(database, { client: { ...its.client, optOutStatus } as unknown as MappingClient });
+  await mappings.map(people(3_000));
+  expect(await mappings.checkOptOuts()).toMatchObject({ optedOut: 3_000 });
+  expect(vacuums).toBe(0);
+  await mappings.mapDue();
   expect(vacuums).toBe(1);
 });
 

@@ -73,7 +73,7 @@ describe.each(KINDS)('on %s', (kind) => {
       expect(text).not.toContain(secret);
   });
 
-  test('a stored participant may call after a start that does not name it, until it is stored again without roles', async () => {
+  test('a stored participant may call after a start whose options omit it, until it is stored again without roles', async () => {
     const place = await freshLocation(kind);
     const leaked = { apiKey: 'leaked', clientSecret: toB64(new Uint8Array(32).fill(1)), siteId: 7 };
     const first = await startNode(place, { participants: [{}, leaked] });
@@ -90,7 +90,7 @@ describe.each(KINDS)('on %s', (kind) => {
     expect((await fourth.call('/v2/token/generate', { email: 'user@example.com' }, { as: as! })).http).toBe(401);
   });
 
-  test('in production a root secret that the database keeps must be asked for, else each start warns', async () => {
+  test('in production a root secret in the database must be requested, otherwise each start warns', async () => {
     const place = await freshLocation(kind);
     const lines: string[] = [];
     const logger = { info: () => {}, warn: (_: object, line: string) => void lines.push(line), error: () => {} };
@@ -99,7 +99,7 @@ describe.each(KINDS)('on %s', (kind) => {
       await operator.ready;
       await operator.close();
     }
-    const warning = expect.stringMatching(/^rootSecret: .* the root secret is kept in the database, beside what it/);
+    const warning = expect.stringMatching(/^rootSecret: .* the root secret is kept in the database, beside the data/);
     expect(lines).toEqual([warning, warning]);
   });
 
@@ -192,6 +192,26 @@ test('several nodes may extend the same opt-outs at the same time', async () => 
     ).toBe(true);
 });
 
+test('envelopes are removed from the database once nobody accepts them any more', async () => {
+  const place = await freshLocation('postgres');
+  const node = await startNode(place);
+  const database = await openDatabase(place, { connections: 1 });
+  const expiries = async () =>
+    (await database.query<{ at: number }>('SELECT expires_at AS at FROM tessera_envelopes ORDER BY at')).map(
+      ({ at }) => at - NOON,
+    );
+  for (const [at, left] of [
+    [0, [480_000]],
+    [479_999, [480_000, 959_999]],
+    [480_000, [959_999, 960_000]],
+  ] as const) {
+    node.clock.at = NOON + at;
+    await node.call('/v2/token/generate', { email: 'user@example.com' });
+    expect(await expiries()).toEqual(left);
+  }
+  await database.close();
+});
+
 describe('the rate limit of nodes on one PostgreSQL', () => {
   const startTwo = async () => {
     const place = await freshLocation('postgres');
@@ -223,6 +243,17 @@ describe('the rate limit of nodes on one PostgreSQL', () => {
         { timeout: 60_000 },
       )
       .toEqual([429, '1', '']);
+  });
+
+  test('does not last longer because the clock of the database was set back', async () => {
+    const place = await freshLocation('postgres');
+    const node = await startNode(place, { rateLimit: 1 });
+    const ask = async () => (await node.call('/v3/identity/map', { email: [] })).http;
+    expect(await ask()).toBe(200);
+    const database = await openDatabase(place, { connections: 1 });
+    await database.query('UPDATE tessera_rate_limits SET points = 9, expire = expire + 3600000');
+    await database.close();
+    expect(await ask()).toBe(200);
   });
 
   test.each([
@@ -259,7 +290,7 @@ describe('if the state cannot be opened', () => {
     [{ database: 5 as never }, 'database: expected string, got number'],
     [{ database: 'mysql://secret@host' }, 'got mysql://'],
     [{ database: '' }, 'expected a folder or postgres://'],
-    [{ database: 'here', state: {} as never }, 'expected none together with the option state'],
+    [{ database: 'here', state: {} as never }, 'expected either this option or state, got both'],
   ])('a wrong option throws at once: %j', (options, message) => {
     expect(() => createOperator(options)).toThrow(message);
     expect(() => createOperator(options)).not.toThrow('secret');

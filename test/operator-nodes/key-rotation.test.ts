@@ -101,7 +101,7 @@ test('a rolling restart of two nodes through a rotation ends no session while re
 });
 
 describe.each(KINDS)('on %s', (kind) => {
-  test('a node that was restarted opens what was sealed before, and a lower generation is refused', async () => {
+  test('a restarted node opens what was sealed before, and a lower generation is rejected', async () => {
     clock.at = NOON;
     const place = await freshLocation(kind);
     const first = await startOperator(place, { keyGeneration: 2 });

@@ -162,7 +162,7 @@ describe('a start fails', () => {
     const { code, out, err } = await failNode(['--database', place]);
     expect([code, out]).toEqual([1, []]);
     expect(err).toContain('cannot connect to PostgreSQL: connect ECONNREFUSED 127.0.0.1:1');
-    expect(err).toContain('warning: the password in --database can be read');
+    expect(err).toContain('can read the password in --database');
     expect(err).not.toContain(PASSWORD);
   });
 

@@ -283,7 +283,7 @@ describe('the memory on PostgreSQL', () => {
     expect(await knownTo(memory, 1, 30)).toEqual(Array.from({ length: 30 }, (_, index) => index < 10 || index >= 20));
   });
 
-  test('forgets in one step what was emptied and filled again between two readings', async () => {
+  test('discards in one step a table that was emptied and filled again between two readings', async () => {
     const { database, memory } = await start();
     await insert(database, 1, 10);
     await expect.poll(memory.size, { timeout: 60_000 }).toBe(10);
@@ -295,7 +295,7 @@ describe('the memory on PostgreSQL', () => {
     expect(memory.isAbsent(await hash(11))).toBe(false);
   });
 
-  test('relies on nothing from the moment the connection is lost', async () => {
+  test('relies on nothing as soon as the connection is lost', async () => {
     const { place, database, memory, becomesCurrent } = await start();
     const outside = opened(await openDatabase(inject('postgresUrl')));
     const name = new URL(place).pathname.slice(1);

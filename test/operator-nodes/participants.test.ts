@@ -82,7 +82,7 @@ test('a start revives no revoked participant and undoes no change, and logs both
   expect(await second.generate({ ...other, clientSecret: secretOf(2) })).toBe(200);
   expect(second.lines).toEqual([
     expect.stringMatching(/participant [0-9a-f]{16} of site 7: it has been revoked/),
-    expect.stringMatching(/participant [0-9a-f]{16} of site 8: it has been changed/),
+    expect.stringMatching(/participant [0-9a-f]{16} of site 8: it was changed after the options were applied/),
   ]);
   for (const secret of [LEAKED.apiKey, LEAKED.clientSecret, secretOf(2)])
     expect(second.lines.join()).not.toContain(secret);
@@ -92,13 +92,13 @@ test('a start revives no revoked participant and undoes no change, and logs both
   await expect(participants.add(LEAKED)).rejects.toThrow('expected an API key that has not been revoked');
 });
 
-test('a participant is added once, and changed by its ID alone; what is not named stays', async () => {
+test('a participant is added once, and changed by its ID alone; omitted values stay', async () => {
   const place = await freshLocation('postgres');
   const { generate } = await startNode(place, { participants: [LEAKED] });
   const { participants } = await administer(place);
   const { keyHash } = (await participants.list()).find(({ siteId }) => siteId === 7)!;
   await expect(participants.add({ ...LEAKED, clientSecret: secretOf(2) })).rejects.toThrow(
-    `expected an API key that no participant has, got that of ${keyHash.slice(0, 16)} of site 7`,
+    `expected an API key that no participant has, got that of ${keyHash.slice(0, 16)} on site 7`,
   );
   expect(await generate()).toBe(200);
 
@@ -141,13 +141,22 @@ test('of several nodes that start at once, one has added the participant, and la
   expect(() => createOperator().statuses).toThrow(TypeError);
 });
 
-test('changed options of a participant are in force after the next start', async () => {
+test.each<[what: string, options: Partial<Credentials>, former: number, changed: number]>([
+  ['without roles, it may call no more', { roles: [] }, 401, 401],
+  ['the former client secret opens nothing', { clientSecret: secretOf(2) }, 400, 200],
+  ['with another site, it calls on', { siteId: 8 }, 200, 200],
+])('changed options of a participant are in force after the next start: %s', async (_, options, former, changed) => {
   const place = await freshLocation('postgres');
   const first = await startNode(place, { participants: [LEAKED] });
   expect(await first.generate()).toBe(200);
-  const second = await startNode(place, { participants: [{ ...LEAKED, roles: [] }] });
+  const second = await startNode(place, { participants: [{ ...LEAKED, ...options }] });
   passSecond();
-  for (const { generate } of [first, second]) expect(await generate()).toBe(401);
+  for (const { generate } of [first, second]) {
+    expect(await generate()).toBe(former);
+    expect(await generate({ ...LEAKED, ...options })).toBe(changed);
+  }
+  const { siteId, roles } = { ...LEAKED, ...options };
+  expect(await (await administer(place)).participants.list()).toMatchObject([{ siteId, roles }]);
 });
 
 test('a revoked participant keeps no secret in the database, and its site keeps its keys', async () => {
@@ -160,6 +169,15 @@ test('a revoked participant keeps no secret in the database, and its site keeps 
   const [revoked] = await administration.participants.revoke([listed!.keyHash]);
   expect(revoked).toMatchObject({ siteId: 7, revokedAt: expect.any(Number) });
   await administration.close();
+  // Revoked once more, later: the first time stays.
+  const later = await openAdministration({ database: place, now: () => Date.now() + 1000 });
+  expect(await later.participants.revoke([listed!.keyHash])).toEqual([revoked]);
+  await later.close();
+  const database = await openDatabase(place);
+  expect(
+    await database.query('SELECT octet_length(sealed_secret) AS bytes FROM tessera_participants WHERE site_id = 7'),
+  ).toEqual([{ bytes: 0 }]);
+  await database.close();
   const again = await startNode(place);
   const { call } = createCalls(
     (path, init) => again.operator.fetch(new Request(`http://node.test${path}`, init)),
@@ -171,7 +189,7 @@ test('a revoked participant keeps no secret in the database, and its site keeps 
   expect(json.body.site_data.map(({ id }: { id: number }) => id)).toContain(7);
 });
 
-test('what names no participant revokes none', async () => {
+test('an ID that matches no participant revokes none', async () => {
   const place = await freshLocation('postgres');
   await startNode(place, { participants: [LEAKED] });
   const { participants } = await administer(place);
@@ -182,7 +200,7 @@ test('what names no participant revokes none', async () => {
 });
 
 describe.each(KINDS)('on %s', (kind) => {
-  test('of changes at the same time none is lost, and one API key is added once', async () => {
+  test('no simultaneous change is lost, and one API key is added once', async () => {
     const place = await freshLocation(kind);
     const { operator } = await startNode(place, { participants: [LEAKED] });
     await operator.close();

@@ -41,7 +41,7 @@ const counted = async (url: string): Promise<number> => {
 };
 
 describe('several processes', () => {
-  test('answer behind one port, know the opt-outs of each other, and count as one', async () => {
+  test('answer behind one port, know one another’s opt-outs, and count as one', async () => {
     const node = await startTwo();
     expect(node.out.filter((line) => line.startsWith('listening on'))).toHaveLength(1);
     const leaver = await node.generate({ email: 'leaver@example.com' });
@@ -186,7 +186,7 @@ describe('several processes', () => {
     expect(await statusesOf(single)).toEqual([200, 200, 405, 404]);
   });
 
-  test('answer many who ask for the metrics at once, without a warning', async () => {
+  test('answer many simultaneous requests for the metrics, without a warning', async () => {
     const node = await startTwo();
     const ask = async (): Promise<number> => (await fetch(`${node.url}/metrics`)).status;
     expect(new Set(await Promise.all(Array.from({ length: 40 }, ask)))).toEqual(new Set([200]));
@@ -227,7 +227,7 @@ test('several processes on a folder are refused with the reason', async () => {
   expect([code, err]).toEqual([2, expect.stringContaining('a folder belongs to one process')]);
 });
 
-test('a fault of the options ends the start of all', async () => {
+test('a fault in the options ends the start of all', async () => {
   const args = ['--database', await freshLocation('postgres'), '--processes', '2', '--rotation-period', '5'];
   const { code, err, out } = await failNode(args, GIVEN);
   expect([code, err, out]).toEqual([2, expect.stringContaining('rotationPeriod'), []]);
@@ -254,7 +254,7 @@ test.each([
   expect([code, err]).toEqual([
     1,
     expect.stringMatching(
-      new RegExp(`could not listen on 127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\).*give another with ${option},`),
+      new RegExp(`could not listen on 127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\).*choose another with ${option},`),
     ),
   ]);
   expect(out).toEqual([]);

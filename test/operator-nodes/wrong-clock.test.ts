@@ -72,7 +72,7 @@ test.each([
   });
 });
 
-test('a generation with which a node whose clock is ahead may encrypt already is retired by force only', async () => {
+test('a generation with which a node whose clock is ahead may already encrypt is retired only by force', async () => {
   const place = await freshLocation('postgres');
   const { keys } = await start(place).then(async () => keep(await openAdministration({ database: place })));
   await keys.rotate(60_000);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { writeBucketList } from '../../src/operator/endpoints/bucket-list.ts';
 import { parseSinceTimestamp } from '../../src/operator/endpoints/buckets.ts';
 import { fromB64, toB64 } from '../../src/token/bytes.ts';
 import { aesKey } from '../../src/token/cipher.ts';
@@ -110,6 +111,21 @@ describe('the list of rotated buckets', () => {
     expect(rows.filter(({ changed }: { changed: boolean }) => changed).length).toBeGreaterThan(15);
     for (const { named, changed } of rows) expect(named).toBe(changed);
   });
+});
+
+test('a long list is complete, and lets other requests in while it is written', async () => {
+  let turns = 0;
+  let counting = setImmediate(function count() {
+    turns++;
+    counting = setImmediate(count);
+  });
+  const count = 10_000;
+  const bytes = await writeBucketList({ count, row: (bucket) => ({ bucket, startSeconds: NOON / 1000 }) });
+  clearImmediate(counting);
+  expect(turns).toBeGreaterThanOrEqual(3);
+  const { status, body } = JSON.parse(new TextDecoder().decode(bytes));
+  expect([status, body.length]).toEqual(['success', count]);
+  expect(body.at(-1)).toEqual({ bucket_id: 'b0270f', last_updated: '2026-06-01T12:00:00.000' });
 });
 
 describe('a list of all buckets', () => {

@@ -102,6 +102,7 @@ describe('a body beyond the size limit is refused', () => {
     const service = createTestService();
     const much = await service.post(path, new Uint8Array(MEBIBYTE + 1), authorized(service));
     expect([much.status, await much.text()]).toEqual([413, 'Request Too Long']);
+    expect(much.headers.get('content-type')).toBe('text/plain; charset=UTF-8');
     expect((await service.post(path, new Uint8Array(MEBIBYTE), authorized(service))).status).toBe(400);
   });
 
@@ -187,9 +188,54 @@ describe('CORS', () => {
     expect(response.headers.get('access-control-allow-origin')).toBe('null');
   });
 
-  test('an answer to a request without origin has no CORS headers', async () => {
+  test('an answer to a request without origin has no CORS headers, but says that they depend on it', async () => {
     const response = await createTestService().post('/v2/token/refresh', '%');
     expect(response.headers.has('access-control-allow-origin')).toBe(false);
+    expect(response.headers.get('vary')).toBe('Origin');
+  });
+
+  test.each<[what: string, headers: Record<string, string>]>([
+    ['without origin', { 'access-control-request-method': 'POST' }],
+    ['that announces no method', { origin }],
+  ])('OPTIONS %s is no preflight request, so it is a wrong method', async (_, headers) => {
+    const response = await preflight('/v2/token/generate', headers);
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+    expect(response.headers.has('access-control-allow-methods')).toBe(false);
+  });
+});
+
+describe('caches', () => {
+  const get = (path: string, init: RequestInit = {}) =>
+    createTestService().operator.fetch(new Request(BASE + path, init));
+  const origin = 'https://page.example';
+
+  test.each<[what: string, ask: () => Promise<{ readonly headers: Headers }>]>([
+    ['generate', () => createTestService().call('/v2/token/generate', { email: 'user@example.com' })],
+    ['an unauthorized request', () => createTestService().post('/v2/token/generate', '')],
+    [
+      'a refresh',
+      async () => {
+        const service = createTestService();
+        return service.refresh(await service.generate({ email: 'user@example.com' }));
+      },
+    ],
+    ['a malformed refresh', () => createTestService().post('/v2/token/refresh', '%')],
+    ['a body that is too large', () => createTestService().post('/v2/token/refresh', 'A'.repeat(4097))],
+    [
+      'a preflight request',
+      () =>
+        get('/v2/token/refresh', { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } }),
+    ],
+    ['a wrong method', () => get('/v2/token/refresh')],
+    ['an unknown path', () => get('/nowhere')],
+    ['the health check', () => get('/ops/healthcheck')],
+    ['the metrics', () => get('/metrics')],
+    [
+      'the metrics on a port of their own',
+      () => createTestService().operator.metrics.fetch(new Request(`${BASE}/metrics`)),
+    ],
+  ])('may not store the answer to %s', async (_, ask) => {
+    expect((await ask()).headers.get('cache-control')).toBe('no-store');
   });
 });
 
@@ -235,6 +281,10 @@ describe('paths', () => {
       for (const { headers } of [
         await service.call(path, { since_timestamp: NOON, email: [] }),
         await service.post(path, ''),
+        // A body that is too large.
+        await service.operator.fetch(
+          new Request(BASE + path, { method: 'POST', headers: { 'content-length': `${MEBIBYTE + 1}` } }),
+        ),
       ]) {
         expect(headers.get('deprecation')).toBe('@1782777600');
         expect(headers.get('sunset')).toBe('Tue, 30 Jun 2026 00:00:00 GMT');
@@ -244,10 +294,13 @@ describe('paths', () => {
   );
 });
 
-test('while the state cannot be reached, requests are answered 503 with Retry-After', async () => {
+test.each([
+  ['cannot be reached', 'storage_failed'],
+  ['has been closed, because the process stops', 'closed'],
+] as const)('while the state %s, requests are answered 503 with Retry-After', async (_, code) => {
   let isDown = false;
   const fail = async () => {
-    if (isDown) throw new TokenError('storage_failed', 'database: a statement failed: Query read timeout');
+    if (isDown) throw new TokenError(code, 'database: a statement failed: Query read timeout');
     return undefined as never;
   };
   const { operator, participant } = createTestService({
@@ -282,7 +335,7 @@ test('an unexpected failure is answered 500 and logged with its route, without t
   };
   const never = fail as () => Promise<never>;
   const operator = createOperator({
-    logger: { info: log, warn: log, error: log },
+    logger: { info: () => {}, warn: () => {}, error: log },
     state: {
       participants: { byKeyHash: fail, siteIds: never, put: async () => [], list: never, revoke: fail },
       optOuts: { epochAt: never, since: never, sinceByRawId: never, put: fail, due: never },

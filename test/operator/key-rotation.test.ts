@@ -81,6 +81,18 @@ describe('keys that are rotated on a schedule', () => {
     expect((await service.call('/v2/token/validate', token)).json.message).toBe('Invalid token');
   });
 
+  test('open for as long as a sharing token under them may live, even if refresh tokens live for a day', async () => {
+    const service = start();
+    await service.operator.ready;
+    service.now = NOON + 29 * DAY;
+    expect(await published(service)).toEqual([1, 2]);
+    // Generation 2 seals from day 30 on; a sharing token lives for 30 days, and clocks may differ by one.
+    service.now = NOON + 61 * DAY - 1;
+    expect(await published(service)).toContain(1);
+    service.now++;
+    expect(await published(service)).not.toContain(1);
+  });
+
   test('an operator that was not called for a year announces one generation, a day before it seals', async () => {
     const service = start();
     await service.generate(user);
@@ -102,10 +114,12 @@ test('a database that can be read but not written does not stop the keys in forc
   };
   const warnings: unknown[] = [];
   const warn = (...all: unknown[]): void => void warnings.push(all);
+  const infos: string[] = [];
+  const info = (_: object, message: string): void => void (message === 'answered' || infos.push(message));
   const service = createTestService({
     state: { ...state, keys: { ...state.keys!, put } },
     keyRotation: PERIOD / SECOND,
-    logger: { info: () => {}, warn, error: warn },
+    logger: { info, warn, error: warn },
   });
   await service.operator.ready;
   isReadOnly = true;
@@ -117,10 +131,44 @@ test('a database that can be read but not written does not stop the keys in forc
   expect(warnings).toEqual([
     [{ reason: 'database: a statement failed: read-only (25006)' }, 'keys: a scheduled change cannot be written'],
   ]);
+  expect(infos).toEqual([]);
   isReadOnly = false;
   vi.advanceTimersByTime(RELOAD_MS);
   expect(await published(service)).toEqual([1, 2]);
+  expect(infos).toEqual(['keys: scheduled changes are written again']);
   vi.useRealTimers();
+});
+
+test('requests at the same time read the generations once', async () => {
+  const state = memoryState();
+  let reads = 0;
+  let release = (): void => {};
+  let released: Promise<void> | undefined;
+  const list: KeyStore['list'] = async () => {
+    reads++;
+    await released;
+    return state.keys!.list();
+  };
+  // Each request asks for opt-outs, then for keys.
+  let asked = 0;
+  const since: typeof state.optOuts.since = async (users) => {
+    asked++;
+    return state.optOuts.since(users);
+  };
+  const service = createTestService({
+    state: { ...state, keys: { ...state.keys!, list }, optOuts: { ...state.optOuts, since } },
+  });
+  await service.operator.ready;
+  released = new Promise((resolve) => {
+    release = resolve;
+  });
+  reads = 0;
+  const sets = Array.from({ length: 20 }, () => service.generate(user));
+  await vi.waitUntil(() => asked === 20, { timeout: 30_000 });
+  await new Promise(setImmediate);
+  release();
+  expect(await Promise.all(sets)).toHaveLength(20);
+  expect(reads).toBe(1);
 });
 
 test('without a schedule the generation of the options seals permanently, and all up to it open', async () => {

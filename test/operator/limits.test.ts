@@ -157,6 +157,22 @@ describe('the look-up of participants', () => {
     expect(asked).toHaveLength(3 + MAX_UNKNOWN_LOOKUPS);
   });
 
+  test('a flood may stop those who have called, but none of the last 10,000', async () => {
+    const clock = { at: 0 };
+    const participants = createParticipantLookup(
+      { find: async (authorization) => (authorization?.startsWith('Bearer known') ? KNOWN : undefined) },
+      () => clock.at,
+    );
+    for (let at = 0; at < 10_000; at++) await participants(`Bearer known ${at}`);
+    // It calls again, so that the next one has called longest ago.
+    await participants('Bearer known 0');
+    await participants('Bearer known 10000');
+    await flood(participants);
+    expect(await participants('Bearer known 0')).toBe(KNOWN);
+    expect(await participants('Bearer known 2')).toBe(KNOWN);
+    expect(await participants('Bearer known 1')).toEqual({ waitMs: 1000 });
+  });
+
   test('look-ups that an earlier second has counted permit no more in the next', async () => {
     const clock = { at: 0 };
     let answer = (): void => {};
@@ -199,13 +215,27 @@ describe('the memory for bodies', () => {
     expect(reserve('other', announced(1))).toBeDefined();
     releases[0]!();
     expect(reserve('one', announced(MAX_BODY_BYTES))).toBeDefined();
+    expect(reserve('one', announced(1))).toBeUndefined();
   });
 
-  test('a body without an announced length takes as much as the largest', () => {
+  // A transfer encoding overrides an announced length.
+  const inChunks = (body: BodyInit) => {
+    const headers = { 'content-length': '1', 'transfer-encoding': 'chunked' };
+    return new Request(BASE, { method: 'POST', body, headers, duplex: 'half' } as RequestInit);
+  };
+
+  test.each([
+    ['without an announced length', () => new Request(BASE, { method: 'POST', body: 'x' })],
+    ['with a transfer encoding', () => inChunks('x')],
+  ])('a body %s takes as much as the largest', (_, request) => {
     const { reserve } = createBodyMemory();
-    for (let n = 0; n < MAX_BODY_MEMORY / MAX_BODY_BYTES; n++)
-      expect(reserve('one', new Request(BASE, { method: 'POST', body: 'x' }))).toBeDefined();
+    for (let n = 0; n < MAX_BODY_MEMORY / MAX_BODY_BYTES; n++) expect(reserve('one', request())).toBeDefined();
     expect(reserve('one', announced(1))).toBeUndefined();
+  });
+
+  test('a body with a transfer encoding is read up to the limit only, whatever length it announces', async () => {
+    const body = () => new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(10)) });
+    expect(await readBody(inChunks(body()), 100)).toBeUndefined();
   });
 
   test('holds no chunk of a body that arrives without a length, however small its chunks are', async () => {
@@ -239,8 +269,8 @@ describe('the memory for bodies', () => {
     }
   });
 
-  test('is refused with 429 to a participant who sends too many bodies at once', async () => {
-    const service = createTestService();
+  test('is refused with 429 to a participant who sends too many bodies at once, and to no other of its site', async () => {
+    const service = createTestService({ participants: [{ apiKey: 'first' }, { apiKey: 'second' }] });
     const { apiKey, clientSecret } = service.participant;
     const headers = { authorization: `Bearer ${apiKey}` };
     const closers: (() => void)[] = [];
@@ -252,6 +282,8 @@ describe('the memory for bodies', () => {
     const sealed = toB64(await envelope({ email: 'a@example.com' }, clientSecret, NOON));
     const refused = await service.post('/v2/token/generate', sealed, headers);
     expect([refused.status, refused.headers.get('retry-after'), await refused.text()]).toEqual([429, '1', '']);
+    const [, other] = service.operator.participants;
+    expect((await service.call('/v2/token/generate', { email: 'a@example.com' }, { as: other! })).http).toBe(200);
     for (const close of closers) close();
     await Promise.all(pending);
     expect((await service.post('/v2/token/generate', sealed, headers)).status).toBe(200);
@@ -273,6 +305,9 @@ describe('a state whose methods use the object', () => {
       }
     })();
     #created = 0;
+    async check() {
+      if (this.#created === 0) throw new Error('no limiter');
+    }
     limiter(perSecond: number) {
       this.#created += perSecond;
       return { take: async () => (this.#created === 5 ? undefined : 1000) };
@@ -282,8 +317,9 @@ describe('a state whose methods use the object', () => {
     }
   }
 
-  test('limits participants, and appears in the metrics', async () => {
+  test('limits participants, is healthy, and appears in the metrics', async () => {
     const service = createTestService({ state: new OwnState(), rateLimit: 5 });
+    expect((await service.operator.fetch(new Request(`${BASE}/ops/healthcheck`))).status).toBe(200);
     expect((await service.call('/v3/identity/map', { email: [] })).http).toBe(200);
     const metrics = await (await service.operator.metrics.fetch(new Request(`${BASE}/metrics`))).text();
     expect(metrics).toContain('tessera_opt_outs_in_memory 7');
@@ -343,6 +379,15 @@ describe('anonymousRateLimit', () => {
     expect(refused.map(({ status }) => status)).toEqual([401, 400, 429]);
     expect(await generate()).toBe(200);
   });
+
+  test('limits participants who lack the role, because nothing shows that they have the client secret', async () => {
+    const service = createTestService({ anonymousRateLimit: 2, roles: ['MAPPER'] });
+    const headers = { authorization: `Bearer ${service.participant.apiKey}` };
+    const statuses = [];
+    for (let n = 0; n < 3; n++)
+      statuses.push((await send(service, '/v2/token/generate', { body: 'x', headers })).status);
+    expect(statuses).toEqual([401, 401, 429]);
+  });
 });
 
 describe('the health check', () => {
@@ -385,7 +430,14 @@ describe('metrics', () => {
       'tessera_http_requests_total{method="GET",path="/metrics",http="404",status=""} 1',
     );
     expect((await operator.metrics.fetch(ask('/v2/token/refresh', { method: 'POST' }))).status).toBe(404);
-    expect((await operator.metrics.fetch(ask('/metrics', { method: 'POST' }))).status).toBe(405);
+    const posted = await operator.metrics.fetch(ask('/metrics', { method: 'POST' }));
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET']);
+  });
+
+  test('are answered to GET alone', async () => {
+    const { operator } = createTestService();
+    const posted = await operator.fetch(ask('/metrics', { method: 'POST' }));
+    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET']);
   });
 
   test('cannot be read by a page', async () => {

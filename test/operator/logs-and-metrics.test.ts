@@ -29,6 +29,28 @@ describe('logs and metrics', () => {
     ]);
   });
 
+  test('a log line has the time from the request to its answer in seconds, and the status of a sealed answer', async () => {
+    const state = memoryState();
+    const since: typeof state.optOuts.since = async (users) => {
+      vi.advanceTimersByTime(1500);
+      return state.optOuts.since(users);
+    };
+    const lines: object[] = [];
+    const note = (fields: object) => void lines.push(fields);
+    const service = createTestService({
+      state: { ...state, optOuts: { ...state.optOuts, since } },
+      logger: { info: note, warn: note, error: note },
+    });
+    await service.operator.ready;
+    vi.useFakeTimers({ toFake: ['performance'] });
+    await service.refresh(await service.generate({ email: 'user@example.com' }));
+    vi.useRealTimers();
+    expect(lines).toMatchObject([
+      { path: '/v2/token/generate', status: 'success', seconds: 1.5 },
+      { path: '/v2/token/refresh', status: 'success', seconds: 0 },
+    ]);
+  });
+
   test('logs and metrics contain no DII, token, key or secret, and nothing is written to the console', async () => {
     const written: string[] = [];
     const note = (...all: unknown[]) => void written.push(JSON.stringify(all));

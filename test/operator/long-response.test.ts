@@ -72,7 +72,7 @@ describe('a long body', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  const TOO_SLOW = 'long response: expected reads at most 5 s apart, and 60 s in all';
+  const TOO_SLOW = 'long response: the reader was too slow: expected reads at most 5 s apart, and 60 s in all';
 
   test('fails for a reader that takes nothing for 5 s, and gives the turn back', async () => {
     const { body } = createBodies();
@@ -150,6 +150,19 @@ describe('a long body', () => {
     expect((await slow).length).toBe(CONTENT.length);
     expect((await patient).length).toBe(CONTENT.length);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('has a turn that is given back once, however often it is released', async () => {
+    const { turns } = createBodies();
+    const first = await turns.acquire('first');
+    const granted: string[] = [];
+    const second = turns.acquire('second').then(() => granted.push('second'));
+    void turns.acquire('third').then(() => granted.push('third'));
+    first!.release();
+    first!.release();
+    await second;
+    await vi.advanceTimersByTimeAsync(0);
+    expect(granted).toEqual(['second']);
   });
 
   test('that cannot be written fails for its own reader only', async () => {

@@ -123,6 +123,36 @@ describe('an opt-out is found by every raw ID that the user had, has or gets', (
   });
 });
 
+test('an opt-out is found by the previous raw ID that a mapping answer of the first day contains', async () => {
+  const service = createTestService();
+  const email = Array.from({ length: 20 }, (_, at) => `user${at}@example.com`);
+  const rows = (await service.call('/v3/identity/map', { email })).json.body.email as { p: string | null }[];
+  const index = rows.findIndex(({ p }) => p !== null);
+  await service.call(LOGOUT, { email: email[index] });
+  const row = { advertising_id: rows[index]!.p, opted_out_since: NOON };
+  expect(await status(service, [rows[index]!.p])).toEqual([row]);
+});
+
+test('an opt-out is found although the clock has been set back to a time before the first day', async () => {
+  const service = createTestService({ rotationPeriod: 365 });
+  await service.operator.ready;
+  service.now = NOON - 4_000_000;
+  const id = await rawId(service);
+  await service.call(LOGOUT, user);
+  expect(await status(service, [id])).toEqual([{ advertising_id: id, opted_out_since: NOON - 4_000_000 }]);
+});
+
+test('a store that gives no answer for a user does not count as no opt-out at a refresh', async () => {
+  const { optOuts, ...state } = memoryState();
+  const { isAbsent: _, ...asked } = optOuts;
+  let answers = true;
+  const since: typeof optOuts.since = async (users) => (answers ? optOuts.since(users) : []);
+  const service = createTestService({ state: { ...state, optOuts: { ...asked, since } } });
+  const set = await service.generate(user);
+  answers = false;
+  expect(await service.refresh(set)).toMatchObject({ http: 500, json: { status: 'unknown' } });
+});
+
 test('a raw ID from before a restart is found if the state outlives the process', async () => {
   const state = memoryState();
   const rotationPeriod = 365;

@@ -76,7 +76,7 @@ describe('createOperator refuses wrong options and names the option, what was ex
       'rootSecret: expected 32 random bytes, got 32 equal bytes',
     ],
     [{ storeRootSecret: 'yes' }, TypeError, 'storeRootSecret: expected boolean, got string'],
-    [{ storeRootSecret: true }, RangeError, 'storeRootSecret: expected the option database with it, got none'],
+    [{ storeRootSecret: true }, RangeError, 'storeRootSecret: expected the database option with it, got none'],
     [{ apiKey: 5 }, TypeError, 'apiKey: expected string, got number'],
     [{ apiKey: 'a b' }, RangeError, 'apiKey: expected visible ASCII characters, got another string of 3 characters'],
     [{ apiKey: '' }, RangeError, 'apiKey: expected visible ASCII characters, got another string of 0 characters'],
@@ -105,7 +105,7 @@ describe('createOperator refuses wrong options and names the option, what was ex
     [
       { participants: [{ roles: ['MAPPER'] }, { siteId: 7 }, { siteId: 101, roles: ['GENERATOR'] }] },
       RangeError,
-      'participants[2].apiKey: expected one, since the derived one of site 101 is that of participants[0], got none',
+      'participants[2].apiKey: expected one, because the key derived for site 101 is that of participants[0], got none',
     ],
     [
       { participants: [{ apiKey: secret }, { apiKey: secret, siteId: 7 }] },
@@ -177,7 +177,7 @@ describe('a start warns', () => {
 
   test('in production without a root secret, and not in integration', async () => {
     expect(await warningsOf({ environment: 'production' })).toEqual([
-      'rootSecret: expected a file or the environment in production, or storeRootSecret; got none: the root secret is kept in this process alone, and ends with it',
+      'rootSecret: expected one from a file or the environment in production, or storeRootSecret; got neither: the root secret is kept only in this process, and is lost with it',
     ]);
     expect(await warningsOf({ environment: 'production', rootSecret: ROOT })).toEqual([]);
     expect(await warningsOf({})).toEqual([]);

@@ -32,8 +32,8 @@ describe('the rate limit', () => {
     },
   );
 
-  test('counts all limited endpoints together and each participant separately', async () => {
-    const service = createTestService({ rateLimit: 2, participants: [{ siteId: 101 }, { siteId: 102 }] });
+  test('counts all limited endpoints together and each participant separately, even those of one site', async () => {
+    const service = createTestService({ rateLimit: 2, participants: [{ apiKey: 'first' }, { apiKey: 'second' }] });
     const request = async (as: Credentials, [path, payload]: [string, object]) =>
       (await service.call(path, payload, { as })).http;
     const [first, second] = service.operator.participants as [Credentials, Credentials];

@@ -172,6 +172,11 @@ describe('a consent string', () => {
     expect(read(...fields)).toBe('invalid');
   });
 
+  test('whose core is cut off is not continued by its next segment', () => {
+    const core = encodeBits(HEAD() + vendorRanges(single(21)) + NO_VENDORS + NO_RESTRICTIONS);
+    expect(readTcfConsent(`${core.slice(0, 45)}.${core.slice(45)}`)).toBe('invalid');
+  });
+
   test('with another character than those of base64url, in any segment, is invalid', () => {
     const given = encodeBits(HEAD() + vendorRanges(single(21)) + NO_VENDORS + NO_RESTRICTIONS);
     expect(readTcfConsent(given)).toBe('sufficient');

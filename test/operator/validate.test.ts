@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createKeys, keyDerivation } from '../../src/operator/crypto/keys.ts';
 import { createSecrets } from '../../src/operator/crypto/secrets.ts';
-import { openAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
+import { openAdvertisingToken, sealAdvertisingToken } from '../../src/operator/tokens/advertising-token.ts';
 import { createTestService, DAY, NOON, ROOT } from './fixtures.ts';
 
 const PATH = '/v2/token/validate';
@@ -73,7 +73,9 @@ describe('errors, in the order of the checks', () => {
     // In the middle: the last character contains bits that base64 decoders ignore.
     const other = advertising_token[100] === 'A' ? 'B' : 'A';
     const altered = `${advertising_token.slice(0, 100)}${other}${advertising_token.slice(101)}`;
-    for (const token of [altered, `${advertising_token}%3D`])
+    // The first byte, which names the scope, is not encrypted: here it names EUID.
+    const ofOtherScope = `E${advertising_token.slice(1)}`;
+    for (const token of [altered, ofOtherScope, `${advertising_token}%3D`])
       expect((await service.call(PATH, { token, ...user })).json.message).toBe('Invalid token');
   });
 
@@ -86,8 +88,22 @@ describe('errors, in the order of the checks', () => {
   });
 });
 
+const KEYS = createKeys(keyDerivation(createSecrets(ROOT, 'integration', 'UID2')), [1, 2]);
+
+test('a token belongs to the site whose key has encrypted it, whatever site its content names', async () => {
+  const service = createTestService({ participants: [{ siteId: 101 }, { siteId: 102 }], keyGeneration: 2 });
+  const [owner, named] = service.operator.participants;
+  const { advertising_token } = await service.generate(user, { as: owner! });
+  const { siteKeyId: _, ...content } = (await openAdvertisingToken(advertising_token, KEYS.byId))!;
+  // With the keys of `/v2/key/sharing`, a client of site 101 can encrypt any content.
+  const token = await sealAdvertisingToken({ ...content, siteId: 102 }, { master: KEYS.master, site: KEYS.site(101) });
+  expect((await service.call(PATH, { token, ...user }, { as: named! })).json.message).toBe(
+    'Unauthorised to validate token',
+  );
+  expect((await service.call(PATH, { token, ...user }, { as: owner! })).json.body).toBe(true);
+});
+
 describe('the key endpoints', () => {
-  const KEYS = createKeys(keyDerivation(createSecrets(ROOT, 'integration', 'UID2')), [1, 2]);
   const participants = [
     { siteId: 101, apiKey: 'publisher', roles: ['GENERATOR'] },
     { siteId: 102, apiKey: 'bidder', roles: ['ID_READER'] },

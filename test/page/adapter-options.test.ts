@@ -128,7 +128,7 @@ test.each<[call: string, connect: (session: never) => unknown]>([
   ['inspect', (given) => inspect(given)],
   ['tessera-inspector', (given) => Object.assign(document.createElement('tessera-inspector'), { session: given })],
   ['TesseraProvider', (given) => renderToString(createElement(TesseraProvider, { session: given }))],
-])('%s refuses what is no session, such as the global of the script tag', (call, connect) => {
+])('%s rejects a value that is not a session, such as the global of the script tag', (call, connect) => {
   const expected = `${call}: session: expected what createSession returns`;
   expect(() => connect({ createSession: () => {} } as never)).toThrow(new TypeError(`${expected}, got object`));
   // A property `session` that is undefined says that there is none yet.
@@ -141,7 +141,7 @@ test('a wait of any length is accepted', () => {
   expect(gppConsent({ waitMs: 0 })).toBeTypeOf('function');
 });
 
-test('a second connection of one module to the same Prebid is warned of, one after a disconnection is not', () => {
+test('a second connection of one module to the same Prebid causes a warning, one after a disconnection does not', () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
   const quiet = { subscribe: () => () => {} } as never;
   const pbjs = {};
@@ -154,7 +154,7 @@ test('a second connection of one module to the same Prebid is warned of, one aft
   expect(warn).not.toHaveBeenCalled();
   connectPrebid(quiet, { pbjs });
   expect(warn).toHaveBeenCalledExactlyOnceWith(
-    '[tessera] connectPrebid: uid2 is connected already, and each connection replaces the token of the other. Call what the first connectPrebid returned, then connect again',
+    '[tessera] connectPrebid: uid2 is connected already, and each connection replaces the token of the other. Call the function that the first connectPrebid returned, then connect again',
   );
   warn.mockRestore();
 });

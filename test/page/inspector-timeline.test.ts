@@ -67,7 +67,7 @@ describe('the recorder', () => {
     expect(attempt).toMatchObject({ action: 'provide', outcome: 'nobody', at: 5, until: 9 });
   });
 
-  test('an attempt goes on while it writes to the store', () => {
+  test('an attempt continues while it writes to the store', () => {
     const storing: Seen = { ...BASE, next: { action: 'refresh', reason: 'storage' } };
     const seen = [BASE, refreshing(50), storing, refreshing(50), waiting('refresh_from', NEWER)];
     const entries = recorded('attempt', ...seen.map((one, index) => state(50 + index, one)));
@@ -130,7 +130,7 @@ describe('the recorder', () => {
     expect(recorded('outage', state(1, BASE), state(10, refreshing(10)), state(12, refused))).toEqual([]);
   });
 
-  test('waits: one entry until anything of it changes; a short one for the store is dropped', () => {
+  test('waits: one entry until any part of it changes; a short one for the store is dropped', () => {
     const storing: Seen = { ...BASE, next: { action: 'refresh', reason: 'storage' } };
     const entries = recorded(
       'wait',
@@ -209,7 +209,7 @@ describe('the layout', () => {
     expect(named(shapes, 'refreshable')).toMatchObject([{ x: 800, toX: 1008 }]);
   });
 
-  test('a replaced generation ends early, and the next one is on a row of its own', () => {
+  test('a replaced generation ends early, and the next one has its own row', () => {
     const entries = [generation(60_000, { until: 72_000 }), generation(72_000)];
     const { shapes } = layOut([lane(entries)], VIEW);
     expect(named(shapes, 'fresh')).toMatchObject([
@@ -258,7 +258,7 @@ describe('the layout', () => {
     expect(named(shapes, 'label')).toMatchObject([{ text: '503' }, { text: '2000 ms' }]);
   });
 
-  test('a wait is a line to its plan and names its reason if that fits; the normal course is only a plan', () => {
+  test('a wait is a line to its planned end, with its reason if that fits; a normal wait is only its planned end', () => {
     const wait = { kind: 'wait', at: 90_000, plannedAt: 110_000, action: 'refresh' };
     const { shapes } = layOut([lane([{ ...wait, reason: 'back_off' }])], VIEW);
     expect(named(shapes, 'wait')).toMatchObject([{ x: 600, width: 200 }]);
@@ -308,7 +308,7 @@ describe('the layout', () => {
     }
   });
 
-  test('what the user did is named before what the session needs', () => {
+  test('user actions are labelled before the needs of the session', () => {
     const mark = (at: number, name: string) => ({ kind: 'mark', at, name, detail: '' });
     const { shapes } = layOut([lane([mark(60_000, 'needs_tokens'), mark(60_500, 'sign_in')])], VIEW);
     expect(named(shapes, 'label')).toMatchObject([{ text: 'Sign-in' }]);
@@ -333,7 +333,7 @@ describe('the view', () => {
     expect(changeView(view, action, 500, [])).toEqual(expected);
   });
 
-  test('stays within the spans that there are', () => {
+  test('stays within the available spans', () => {
     expect(changeView({ spanMs: SPANS[0]!, panMs: 0 }, 'zoomIn', 0, []).spanMs).toBe(SPANS[0]);
     expect(changeView({ spanMs: SPANS.at(-1)!, panMs: 0 }, 'zoomOut', 0, []).spanMs).toBe(SPANS.at(-1));
   });
@@ -380,7 +380,7 @@ describe('messages of other tabs', () => {
     expect(parseLane(message)).toBeUndefined();
   });
 
-  test('fields that are not known are dropped', () => {
+  test('unknown fields are dropped', () => {
     const parsed = parseLane({ ...good, token: 'a', entries: [{ ...good.entries[1], token: 'a' }] });
     expect(JSON.stringify(parsed)).not.toContain('token');
   });
@@ -413,7 +413,7 @@ describe('messages of other tabs', () => {
     close();
   });
 
-  test('a page that was cached and is shown again is back in the lanes of the others, and has theirs', async () => {
+  test('a page that was cached and is shown again appears in the lanes of all other tabs, and shows theirs', async () => {
     const seen: Record<'cached' | 'other', readonly Lane[]> = { cached: [], other: [] };
     const connect = (name: 'cached' | 'other', tab: string) =>
       connectLanes(
@@ -548,7 +548,7 @@ describe('over a real session', () => {
     fixture.close();
   });
 
-  test('an element that is removed records nothing; inserted again, it goes on', async () => {
+  test('an element that is removed records nothing; inserted again, it continues', async () => {
     const fixture = createOperatorFixture();
     const { session } = fixture.open();
     const element = document.createElement('tessera-inspector') as InspectorElement;
@@ -569,7 +569,7 @@ describe('over a real session', () => {
     fixture.close();
   });
 
-  test('a session and a clock that were set before the element was defined are taken over', () => {
+  test('a session and a clock that were set before the element was defined are adopted', () => {
     const fixture = createOperatorFixture();
     const { session } = fixture.open();
     const Element = customElements.get('tessera-inspector')!;
@@ -585,7 +585,7 @@ describe('over a real session', () => {
     fixture.close();
   });
 
-  test('a session that is closed is called that', async () => {
+  test('a closed session is shown as closed', async () => {
     const fixture = createOperatorFixture();
     const { session } = fixture.open();
     const element = document.createElement('tessera-inspector') as InspectorElement;
@@ -601,7 +601,7 @@ describe('over a real session', () => {
     fixture.close();
   });
 
-  test.each(['Infinity', '1e300', '1e9'])('a span of %s seconds is shown as the longest that there is', (span) => {
+  test.each(['Infinity', '1e300', '1e9'])('a span of %s seconds is shown as the longest available one', (span) => {
     const element = document.createElement('tessera-inspector') as InspectorElement;
     element.setAttribute('span', span);
     document.body.append(element);
@@ -612,7 +612,7 @@ describe('over a real session', () => {
     element.remove();
   });
 
-  test('the element shows the session, follows the keys, and its report holds no token, key or DII', async () => {
+  test('the element shows the session, follows the keys, and its report contains no token, key or DII', async () => {
     const fixture = createOperatorFixture();
     const answer = await fixture.answerFor('user@example.com');
     const { session } = fixture.open();

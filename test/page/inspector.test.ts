@@ -37,7 +37,7 @@ test('the report has times from now, events, counts and the last error', async (
   fixture.close();
 });
 
-test('the report holds no token, key or error message', async () => {
+test('the report contains no token, key or error message', async () => {
   const fixture = createOperatorFixture();
   const answer = await fixture.answerFor('refresh-optout@example.com');
   const { session } = fixture.open({

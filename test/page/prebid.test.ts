@@ -46,7 +46,7 @@ const openConnected = async () => {
   return { fixture, session, ...prebid };
 };
 
-test('a call that is queued before Prebid loads sets the token of the moment in which it loads', async () => {
+test('a call that is queued before Prebid loads sets the token that is current when it loads', async () => {
   const fixture = createOperatorFixture();
   const { session } = fixture.open({ tokens: await fixture.answerFor(READER) });
   const { pbjs, load, config, own } = createPrebid([{ name: 'sharedId' }]);
@@ -106,7 +106,7 @@ test('without a token, a Prebid without an entry of the module is not configured
   fixture.close();
 });
 
-test('an entry of the page that refreshes by itself is replaced before there is a token', () => {
+test('a page’s entry that refreshes itself is replaced before there is a token', () => {
   const fixture = createOperatorFixture();
   const { session } = fixture.open();
   const { pbjs, load, own } = createPrebid([{ name: 'uid2', params: { uid2Cookie: 'x' } }]);
@@ -143,7 +143,7 @@ test('disconnecting before Prebid loads leaves its configuration unchanged', asy
   fixture.close();
 });
 
-test('a logout removes the token although a later configuration of the page has left the entry out', async () => {
+test('a logout removes the token even if a later configuration of the page has omitted the entry', async () => {
   const { fixture, session, pbjs, own } = await openConnected();
   pbjs.setConfig!({ userSync: { userIds: [{ name: 'sharedId' }] } });
   // Prebid keeps the value of an entry that is left out.
@@ -203,7 +203,7 @@ test.each<readonly [what: string, pbjs: unknown]>([
   ['a frozen object', Object.freeze({})],
   ['an object whose queue is frozen', { que: Object.freeze([]) }],
   ['a queue that calls at once, without the rest of Prebid', { que: { push: (call: () => void) => call() } }],
-])('a content blocker has put %s in place of Prebid: the page goes on', async (_, pbjs) => {
+])('a content blocker has put %s in place of Prebid: the page continues', async (_, pbjs) => {
   Object.assign(window, { pbjs });
   const fixture = createOperatorFixture();
   const logged: unknown[] = [];

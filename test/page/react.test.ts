@@ -73,7 +73,7 @@ const optionsWith = async (more: Partial<SessionOptions> = {}): Promise<SessionO
 });
 
 describe('in a page', () => {
-  test('shows phase and token of a given session, and each change', async () => {
+  test('shows phase and token of a session that is passed in, and each change', async () => {
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const { Probe } = createProbe();
     const { element } = await mount(h(Probe, { given: session }));
@@ -151,7 +151,7 @@ describe('in a page', () => {
     expect(asked).toEqual(['first', 'second']);
   });
 
-  test('a provide that a later render brings is asked, and one that a later render takes away is not', async () => {
+  test('a provide that a later render adds is called, and one that a later render removes is not', async () => {
     const { Probe } = createProbe();
     const provide = vi.fn(async () => fixture.answerFor('user@example.com'));
     const options = await optionsWith({ tokens: undefined });
@@ -384,20 +384,20 @@ describe('a provider', () => {
     expect(errors).toEqual([]);
   });
 
-  test('is missed with an error that names it', async () => {
+  test('causes an error that names it if it is missing', async () => {
     await expect(mount(h(Below))).rejects.toThrow('useSession: expected a <TesseraProvider> above this component');
     const Token = () => useAdvertisingToken() ?? null;
     await expect(mount(h(Token))).rejects.toThrow('useAdvertisingToken: expected a <TesseraProvider>');
   });
 
-  test('takes exactly one of options and session', async () => {
+  test('accepts exactly one of options and session', async () => {
     const { session } = fixture.open();
     const both = { options: await optionsWith(), session };
     await expect(mount(h(TesseraProvider, both))).rejects.toThrow('expected one of options and session, got both');
     await expect(mount(h(TesseraProvider, {}))).rejects.toThrow('expected one of options and session, got neither');
   });
 
-  test('takes a session that comes later, as from a script tag or in a page that a server has rendered', async () => {
+  test('accepts a session that comes later, as from a script tag or in a server-rendered page', async () => {
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     const nodeOf = (given: Session | undefined) => h(TesseraProvider, { session: given }, h(Below));
     const element = place(renderToString(nodeOf(undefined)));
@@ -426,14 +426,14 @@ describe('on a server', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('a session that exists shows neither state nor token', async () => {
+  test('an existing session shows neither state nor token', async () => {
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await until(() => session.advertisingToken);
     const { Probe } = createProbe();
     expect(renderToString(h(Probe, { given: session }))).toBe('<p>no session: no token</p>');
   });
 
-  test('hydration finds the markup of the server, then shows the session', async () => {
+  test('hydration matches the server’s markup, then shows the session', async () => {
     const { session } = fixture.open({ tokens: await fixture.answerFor('user@example.com') });
     await until(() => session.advertisingToken);
     const { Probe, renders } = createProbe();

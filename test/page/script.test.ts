@@ -134,7 +134,7 @@ describe('DOM clobbering', () => {
   });
 });
 
-test('members that a link has put on Object.prototype are no attributes of the tag', async () => {
+test('members that a link has put on Object.prototype do not count as attributes of the tag', async () => {
   Object.assign(Object.prototype, { baseUrl: 'https://other.example' });
   onTestFinished(() => void Reflect.deleteProperty(Object.prototype, 'baseUrl'));
   expect((await load()).session).toBeUndefined();
@@ -279,13 +279,13 @@ describe('a session by attributes', () => {
     [
       'an error status of the publisher’s server',
       'provide_failed',
-      'provide: POST /token answered 500; the onError of tokenHandler, or the log of the server, says why',
+      'provide: POST /token answered 500; see the onError callback of tokenHandler or the log of the server',
       () => new Response('no', { status: 500 }),
     ],
     [
       'a refusal with a valid body',
       'provide_failed',
-      'provide: POST /token answered 403; tokenHandler rejects pages on other origins, unless its option origins names them',
+      'provide: POST /token answered 403; tokenHandler rejects pages on other origins, unless its origins option lists them',
       () => new Response(JSON.stringify(success(1)), { status: 403 }),
     ],
     [
@@ -328,7 +328,7 @@ describe('a session by attributes', () => {
     expect(events.map(([event]) => event)).toEqual(['tessera:needstokens']);
   });
 
-  test.each([403, 404, 405])('the development build warns of a refusal with status %s', async (status) => {
+  test.each([403, 404, 405])('the development build warns about a refusal with status %s', async (status) => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     network(() => new Response(null, { status }));
     await load({ 'data-base-url': BASE_URL, 'data-name': name, 'data-provide': '/token' });
@@ -355,7 +355,7 @@ describe('a session by attributes', () => {
   });
 });
 
-describe('the development build warns of a tag', () => {
+describe('the development build warns about a tag', () => {
   const SITE = { 'data-base-url': BASE_URL };
   test.each<[string, Record<string, string>, string[]]>([
     ['that is right', { ...SITE, 'data-provide': '/token', 'data-user': 'a', 'data-debug': 'false' }, []],

@@ -84,7 +84,7 @@ describe('the provider', () => {
     expect(gpt.pushes).toEqual([]);
   });
 
-  test('is not pushed if somebody else has pushed one with the same id', async () => {
+  test('is not pushed if another script has pushed one with the same id', async () => {
     const gpt = createGpt();
     Object.assign(window, {
       googletag: { secureSignalProviders: [{ id: UID2, collectorFunction: async () => 'theirs' }] },
@@ -140,7 +140,7 @@ describe('the provider', () => {
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 
-  test('an element of the page cannot take the place of the state that copies of the file share', async () => {
+  test('an element of the page cannot replace the state that copies of the file share', async () => {
     const element = Object.assign(document.createElement('form'), { id: 'tesseraSignals' });
     const field = Object.assign(document.createElement('input'), { name: UID2 });
     element.append(field);
@@ -156,7 +156,7 @@ describe('the provider', () => {
     expect(await get()).toBe(session.advertisingToken);
   });
 
-  test('is a separate one for UID2, EUID and each network code', async () => {
+  test('is separate for UID2, EUID and each network code', async () => {
     const gpt = createGpt();
     gpt.load();
     const { session } = fixture.open();
@@ -364,7 +364,7 @@ describe('Google’s cache', () => {
     expect(session.advertisingToken).not.toBe(first);
   });
 
-  test('is cleared once by another user whom `provide` brings after the end of the set', async () => {
+  test('is cleared once for another user that `provide` returns after the end of the set', async () => {
     const provide = async () => userOf('other');
     const { gpt, session } = await openPage({ provide });
     const first = session.advertisingToken;
@@ -376,7 +376,7 @@ describe('Google’s cache', () => {
     expect(gpt.cache.get(UID2)).toBe(session.advertisingToken);
   });
 
-  test('is cleared before the token of another user is given out', async () => {
+  test('is cleared before the token of another user is returned', async () => {
     const { gpt, session } = await openPage();
     const get = Reflect.get(window, 'getUid2AdvertisingToken') as () => Promise<string>;
     const other = await userOf('other');

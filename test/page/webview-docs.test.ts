@@ -57,7 +57,7 @@ afterEach(() => {
 const answerFor = (name: string) => fixture.answerFor(`${name}@example.com`);
 const tokenOf = (answer: unknown) => (answer as { body: { advertising_token: string } }).body.advertising_token;
 
-test('the page adopts what the app holds, refreshes and signs in; a logout on either side reaches the other', async () => {
+test('the page adopts what the app stores, refreshes and signs in; a logout on either side reaches the other', async () => {
   const [first, next, other] = [await answerFor('user'), await answerFor('user'), await answerFor('other')];
   app.signedIn(first);
   const { session } = fixture.open({ refresh: 'off' });
@@ -76,7 +76,7 @@ test('the page adopts what the app holds, refreshes and signs in; a logout on ei
   link.disconnect();
 });
 
-test('messages of others are ignored', () => {
+test('messages of other senders are ignored', () => {
   const inject = vi.fn();
   app.view.current = { injectJavaScript: inject };
   for (const data of ['text', '{', 'null', '7', '"text"', '{"ns":"other"}', '{"ns":"tessera","v":2,"kind":"req"}'])

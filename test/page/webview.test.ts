@@ -196,7 +196,7 @@ describe('after disconnect', () => {
     },
   );
 
-  test('the object of Android has no listener, unless it is of somebody else', async () => {
+  test('the Android object keeps only the listener of other code', async () => {
     const port = { postMessage: () => {}, onmessage: null as unknown };
     Object.assign(window, { [CHANNEL]: port });
     const { session } = fixture.open();
@@ -220,7 +220,7 @@ describe('after disconnect', () => {
   });
 });
 
-describe('what is no host', () => {
+describe('a value that is not a host', () => {
   // As browsers do: named elements and frames are properties of an object in the prototype chain of `window`.
   const properties = Object.getPrototypeOf(window) as object;
   afterEach(() => void Reflect.deleteProperty(properties, CHANNEL));
@@ -266,7 +266,7 @@ test('a Capacitor plugin that has no implementation, as in a browser, causes no 
   expect(rejections.seen).toEqual([]);
 });
 
-test('a set that is nested too deeply to be written as JSON again is no message, and causes no unhandled rejection', async () => {
+test('a set that is nested too deeply to be written as JSON again is not a message, and causes no unhandled rejection', async () => {
   const rejections = watchRejections();
   onTestFinished(rejections.stop);
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
@@ -301,7 +301,7 @@ describe('messages', () => {
     return { host, session };
   };
 
-  test('of an unknown version are refused, unknown members ignored', async () => {
+  test('of an unknown version are rejected, unknown members ignored', async () => {
     const { host, session } = await open();
     const set = await userOf('user');
     host.say({ v: 2, kind: 'req', type: 'set', id: 'a', gen: 1, body: set });
@@ -400,7 +400,7 @@ describe('the generation', () => {
     return { host, session, link };
   };
 
-  test('a set that the host sent before it knew of a logout is refused', async () => {
+  test('a set that the host sent before it knew of a logout is rejected', async () => {
     const { host, session } = await openAdopting();
     host.received.length = 0;
     await session.clear();
@@ -443,7 +443,7 @@ describe('the generation', () => {
     expect(session.advertisingToken).toBeUndefined();
   });
 
-  test('a page without logins takes over the generation of the host', async () => {
+  test('a page without logins adopts the generation of the host', async () => {
     const host = createOwner();
     host.hold(await userOf('user'), 5);
     host.arrive();
@@ -456,7 +456,7 @@ describe('the generation', () => {
     expect(host.received.at(-1)).toMatchObject({ type: 'changed', gen: 5 });
   });
 
-  test('messages before the greeting are refused', async () => {
+  test('messages before the greeting are rejected', async () => {
     const host = createHost('Android');
     host.arrive();
     const { session } = fixture.open();
@@ -539,7 +539,7 @@ describe('a host whose set has to wait for consent', () => {
     return { host, session, set, change: (granted: boolean) => change(granted) };
   };
 
-  test('a decision that comes later does not raise the generation: the set is still the host’s', async () => {
+  test('a later decision does not raise the generation: the set is still the host’s', async () => {
     const { host, session, set, change } = await open(() => new Promise(() => {}));
     change(true);
     await fixture.settle();
@@ -551,7 +551,7 @@ describe('a host whose set has to wait for consent', () => {
     expect(host.received.at(-1)).toMatchObject({ type: 'changed', gen: host.gen() + 1 });
   });
 
-  test('after a refusal, consent has the host asked again at once', async () => {
+  test('after a refusal, consent makes the page ask the host again at once', async () => {
     const { session, set, change } = await open(() => false);
     await fixture.advance(5_000);
     change(true);
@@ -560,7 +560,7 @@ describe('a host whose set has to wait for consent', () => {
   });
 });
 
-describe('a host that owns a set that has ended', () => {
+describe('a host whose set has ended', () => {
   const endedSet = async (n: number) => {
     const { body } = (await userOf('user')) as { body: object };
     const past = Date.now() - n * MINUTE;

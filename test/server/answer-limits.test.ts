@@ -69,10 +69,19 @@ describe('an answer without end is cancelled', () => {
     expect(counter.sent).toBeLessThanOrEqual(maxBytes + 16 * KIBIBYTE);
   });
 
-  test('and its start is the message of an error', async () => {
-    const { step, counter } = endless(503);
-    const error = await rejectionOf(clientOf(step).generate(dii));
+  test('and its start is the message of an error: after 64 KiB, whatever the limit of a good answer', async () => {
+    const { step, counter } = endless(503, 16 * KIBIBYTE);
+    const error = await rejectionOf(clientOf(step).mapIdentities([dii]).toArray());
     expect([error.code, error.status, counter.isCancelled]).toEqual(['http_status', 503, true]);
+    expect(counter.sent).toBeLessThanOrEqual(80 * KIBIBYTE);
+  });
+
+  test('an answer of exactly the limit is complete', async () => {
+    for (const [length, message] of [
+      [65_536, 'expected base64, got other text'],
+      [65_537, 'expected at most 65536 bytes, got more'],
+    ] as const)
+      expect((await rejectionOf(clientOf(plain(200, '!'.repeat(length))).generate(dii))).message).toContain(message);
   });
 });
 
@@ -117,11 +126,13 @@ test.each<[string, (bytes: ArrayBuffer) => unknown]>([
     withoutStream(opened(answer)),
     withoutStream(refreshed(answer)),
     withoutStream(plain(200, 'A'.repeat(65_537))),
+    withoutStream(plain(200, '!'.repeat(65_536))),
   );
   expect((await client.generate(dii)).status).toBe('success');
   const keys = { refreshToken: 'r', responseKeyB64: SET.refresh_response_key };
   expect((await client.refresh(keys)).status).toBe('success');
   expect((await rejectionOf(client.generate(dii))).message).toContain('expected at most 65536 bytes');
+  expect((await rejectionOf(client.generate(dii))).message).toContain('expected base64');
 });
 
 describe('what a terminal or a log would obey', () => {
@@ -202,6 +213,17 @@ test('a message that is one long word is shown as removed', async () => {
   const message = 'x'.repeat(3000);
   const { message: shown } = await rejectionOf(clientOf(plain(400, { status: 'client_error', message })).generate(dii));
   expect(shown).toMatch(/ answered 400: client_error: \[removed\]$/);
+});
+
+test('a raw ID may have 256 characters, and none is no raw ID', async () => {
+  const answer = (u: string) => opened({ status: 'success', body: { email: [{ u, r: (NOW + 1000) / 1000 }] } });
+  const [longest] = await clientOf(answer('x'.repeat(256)))
+    .mapIdentities([dii])
+    .toArray();
+  expect(longest).toMatchObject({ status: 'mapped', rawId: 'x'.repeat(256), previousRawId: null });
+  expect((await rejectionOf(clientOf(answer('')).mapIdentities([dii]).toArray())).message).toMatch(
+    /u: expected string, got empty string$/,
+  );
 });
 
 test('an answer as large as a batch may have is read', async () => {

@@ -83,6 +83,14 @@ describe('requests', () => {
     expect(service.seen[0]!.headers.get('content-type')).toBe('text/plain');
   });
 
+  test('the media type of a binary answer is read in any case', async () => {
+    const { client } = clientOf(async (seen, signal) => {
+      const { body } = await success(seen, signal);
+      return new Response(body, { headers: { 'content-type': 'Application/Octet-Stream' } });
+    });
+    expect((await client.generate({ email: EMAIL })).status).toBe('success');
+  });
+
   test('an invalid email is a client_error and sends nothing', async () => {
     const { client, seen } = clientOf(success);
     const e = await rejectionOf(client.generate({ email: 'nobody-at-all' }));
@@ -198,6 +206,12 @@ describe('optOut', () => {
     const e = await rejectionOf(client.optOut({ phone: '555' }));
     expect(e).toMatchObject({ code: 'client_error', status: 400 });
     expect(e.message).toContain('Invalid Token presented');
+    expect(e.cause).toMatchObject({ code: 'refresh_rejected', status: 400 });
+  });
+
+  test('any other refusal keeps its code', async () => {
+    const { client } = clientOf(plain(401, { status: 'unauthorized' }));
+    expect(await rejectionOf(client.optOut({ email: EMAIL }))).toMatchObject({ code: 'unauthorized', status: 401 });
   });
 
   test('an invalid email is a client_error and sends nothing', async () => {
@@ -249,15 +263,40 @@ describe('failures', () => {
     ['no body', opened({ status: 'success' }), { code: 'malformed_response', status: 200 }],
   ];
 
+  test.each([0, 3, 7])('an answer whose nonce differs in byte %i alone is nonce_mismatch', async (at) => {
+    const { client } = clientOf((seen, signal) =>
+      opened({ status: 'success', body: SET }, { nonce: seen.nonce.map((byte, i) => (i === at ? byte ^ 1 : byte)) })(
+        seen,
+        signal,
+      ),
+    );
+    expect(await rejectionOf(client.generate({ email: EMAIL }))).toMatchObject({ code: 'nonce_mismatch', status: 200 });
+  });
+
+  test('the cause of a failure stays in its error', async () => {
+    const lost = new TypeError('fetch failed');
+    const causeOf = async (step: Step) => (await rejectionOf(clientOf(step).client.generate({ email: EMAIL }))).cause;
+    expect(await causeOf(() => Promise.reject(lost))).toBe(lost);
+    expect(await causeOf(opened({ status: 'success', body: {} }))).toMatchObject({ name: 'TokenError' });
+  });
+
   const wrongAddress =
-    'there is no operator at https://operator.example: it has a wrong path, or leads to another service';
+    'there is no operator at https://operator.example: the path is wrong, or the address belongs to another service';
   test.each<[string, Step, string]>([
     ['a path without an operator', plain(404, '<html>'), `404; ${wrongAddress}`],
     ['a route for other methods', plain(405, ''), `405; ${wrongAddress}`],
+    ['a failure without a word', plain(500), '500'],
+    ['a refusal of something else', plain(400, '<html>'), '400'],
+    ['a limit', plain(429, '', { 'retry-after': '7' }), '429; it asks to wait 7 s'],
+    [
+      'a redirect that the platform hides',
+      () => Response.error(),
+      '0; https://operator.example redirects to another address or to a login page; the client follows no redirect',
+    ],
     [
       'a login page behind a redirect',
       plain(302, '', { location: 'https://elsewhere.example/login' }),
-      '302; https://operator.example redirects to another address or to a login page, and is not followed',
+      '302; https://operator.example redirects to another address or to a login page; the client follows no redirect',
     ],
     [
       'a page of HTML',
@@ -306,13 +345,14 @@ describe('failures', () => {
       'xxx ',
     ],
   ])('in a message of the service: %s', async (_, message, shown) => {
-    const failure = { status: 'client_error', message };
-    for (const step of [plain(400, failure), opened(failure)]) {
-      const client = createClient({ ...optionsFor(scriptedService(step)), apiKey: 'wordkey' });
-      const error = await rejectionOf(client.generate({ email: EMAIL }));
-      expect(error.message).toContain(shown);
-      expect(error.message).not.toMatch(/wordkey|Ann|ann|2671/);
-    }
+    // A service may give its reason in either field.
+    for (const failure of [{ status: 'client_error', message }, { status: message }])
+      for (const step of [plain(400, failure), opened(failure)]) {
+        const client = createClient({ ...optionsFor(scriptedService(step)), apiKey: 'wordkey' });
+        const error = await rejectionOf(client.generate({ email: EMAIL }));
+        expect(error.message).toContain(shown);
+        expect(error.message).not.toMatch(/wordkey|Ann|ann|2671/);
+      }
   });
 
   test('a truncated answer is decrypt_failed', async () => {
@@ -345,6 +385,28 @@ describe('the clock', () => {
     const e = await rejectionOf(client.generate({ email: EMAIL }));
     expect(e).toMatchObject({ code: 'clock_skew', status: 400 });
     expect(e.message).toMatch(/Invalid timestamp.*; the local clock is 180 s ahead of the service's$/);
+  });
+
+  test.each([
+    [60_000, 'clock_skew', /the local clock is 60 s ahead of the service's$/],
+    [59_000, 'http_status', / answered 400$/],
+  ])('a clock that is %i ms ahead explains a 400 without a message as %s', async (aheadMs, code, message) => {
+    const { client } = clientOf(plain(400, '', { date: new Date(NOW - aheadMs).toUTCString() }));
+    const e = await rejectionOf(client.generate({ email: EMAIL }));
+    expect(e).toMatchObject({ code });
+    expect(e.message).toMatch(message);
+  });
+
+  test('a clock that is off does not explain another status', async () => {
+    const date = new Date(NOW - 600_000).toUTCString();
+    for (const [status, code] of [
+      [401, 'unauthorized'],
+      [500, 'http_status'],
+    ] as const) {
+      const e = await rejectionOf(clientOf(plain(status, stale, { date })).client.generate({ email: EMAIL }));
+      expect(e).toMatchObject({ code, status });
+      expect(e.message).not.toContain('local clock');
+    }
   });
 
   test('a refused timestamp is clock_skew without a Date header', async () => {

@@ -90,6 +90,15 @@ describe('a concurrency limiter', () => {
     expect(open).toHaveLength(2);
   });
 
+  test('a task whose signal is aborted already does not wait for its turn', async () => {
+    const { limiter, begin } = worksAt(1);
+    begin(1);
+    await turn();
+    const reason = new Error('stop');
+    const refused = rejectionOf(limiter.run(async () => expect.unreachable(), AbortSignal.abort(reason)));
+    expect(await refused).toBe(reason);
+  });
+
   test('an abort after the start removes no other task from the queue', async () => {
     const { limiter, open, begin } = worksAt(1);
     const controller = new AbortController();

@@ -298,6 +298,7 @@ describe('faults while mapping', () => {
     ['a time that no Date can hold', { phone: [answerV3('1'), { u: 'u', p: null, r: 1e13 }] }],
     ['a time in milliseconds', { phone: [answerV3('1'), { u: 'u', p: null, r: LATER * 1000 }] }],
     ['a time before 1970', { phone: [answerV3('1'), { u: 'u', p: null, r: -1 }] }],
+    ['an empty p', { phone: [answerV3('1'), { u: 'u', p: '', r: LATER }] }],
     ['a number as p', { phone: [answerV3('1'), { u: 'u', p: 5, r: LATER }] }],
   ])('%s fails the whole batch without a retry', async (_, body) => {
     const { client, seen } = clientOf([answering(body)]);

@@ -4,7 +4,7 @@ import { optionsFor, rejectionOf, scriptedService } from './scripted-service.ts'
 
 test.each([
   ['ECONNREFUSED', 'could not connect to HOST (ECONNREFUSED); is the operator running?'],
-  ['ENOTFOUND', 'could not find the host of HOST (ENOTFOUND); is the address right?'],
+  ['ENOTFOUND', 'could not resolve the host name of HOST (ENOTFOUND); is the address correct?'],
   ['UND_ERR_SOCKET', 'the connection to HOST ended before the answer (UND_ERR_SOCKET)'],
   ['CERT_HAS_EXPIRED', 'could not trust the certificate of HOST (CERT_HAS_EXPIRED)'],
   [

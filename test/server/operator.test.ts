@@ -60,7 +60,7 @@ describe('the TCF consent of a user', () => {
     expect(await rejectionOf(client.generate(user, { tcfConsent: REFUSED }))).toMatchObject({
       code: 'no_consent',
       status: 200,
-      message: 'generate: POST /v2/token/generate answered 200: the consent string of the user does not permit a token',
+      message: "generate: POST /v2/token/generate answered 200: the user's consent string does not permit a token",
     });
     expect(await rejectionOf(client.generate(user, { tcfConsent: 'CP' }))).toMatchObject({
       code: 'client_error',

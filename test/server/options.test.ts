@@ -1,7 +1,9 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
-import { createClient } from '../../src/server/index.ts';
-import { API_KEY, optionsFor, plain, SECRET, scriptedService } from './scripted-service.ts';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type CallOptions, type Client, createClient } from '../../src/server/index.ts';
+import { settingsOf } from '../../src/server/options.ts';
+import { until } from '../support/fixtures.ts';
+import { API_KEY, optionsFor, plain, rejectionOf, SECRET, scriptedService, silent } from './scripted-service.ts';
 
 const base = optionsFor(scriptedService(plain(500)));
 const BASE_URL =
@@ -17,6 +19,7 @@ describe('a wrong option is a TypeError that names the option, what was expected
     [{ baseUrl: 'https://u:p@operator.example' }, `${BASE_URL}, got a URL with a user or password`],
     [{ baseUrl: 'https://operator.example?a=1' }, `${BASE_URL}, got a URL with a query or fragment`],
     [{ apiKey: '' }, 'apiKey: expected string, got empty string'],
+    [{ apiKey: 'ükey' }, 'apiKey: expected printable ASCII without spaces, got a string with other characters'],
     [{ apiKey: 'key\n' }, 'apiKey: expected printable ASCII without spaces, got a string with other characters'],
     [{ clientSecret: 5 }, 'clientSecret: expected base64 of 32 bytes, got number'],
     [{ clientSecret: 'AAAA' }, 'clientSecret: expected base64 of 32 bytes, got 3 bytes'],
@@ -25,6 +28,10 @@ describe('a wrong option is a TypeError that names the option, what was expected
     [{ timeoutMs: Number.POSITIVE_INFINITY }, 'timeoutMs: expected a whole number from 1 to 2147483647, got Infinity'],
     [{ bulkTimeoutMs: '5' }, 'bulkTimeoutMs: expected a whole number from 1 to 2147483647, got string'],
     [{ concurrency: 21 }, 'concurrency: expected a whole number from 1 to 20, got 21'],
+    [{ concurrency: 0 }, 'concurrency: expected a whole number from 1 to 20, got 0'],
+    [{ retry: { tries: 101 } }, 'retry.tries: expected a whole number from 1 to 100, got 101'],
+    [{ retry: { firstMs: -1 } }, 'retry.firstMs: expected a whole number from 0 to 2147483647, got -1'],
+    [{ retry: { maxMs: 2 ** 31 } }, 'retry.maxMs: expected a whole number from 0 to 2147483647, got 2147483648'],
     [{ retry: { tries: 0 } }, 'retry.tries: expected a whole number from 1 to 100, got 0'],
     [{ hashLocally: true }, 'hashLocally: expected emails or all or none, got boolean'],
     [{ envelope: 'hex' }, 'envelope: expected binary or text, got "hex"'],
@@ -53,6 +60,68 @@ describe('a wrong option is a TypeError that names the option, what was expected
         expect(`${e}`).not.toContain(API_KEY);
         expect(`${e}`).not.toContain(SECRET.slice(2));
       }
+  });
+});
+
+test('the defaults are those of the documentation', () => {
+  expect(settingsOf({ baseUrl: 'https://operator.example', apiKey: API_KEY, clientSecret: SECRET })).toMatchObject({
+    hashLocally: 'emails',
+    timeoutMs: 10_000,
+    bulkTimeoutMs: 60_000,
+    concurrency: 20,
+    retry: { tries: 6, firstMs: 500, maxMs: 30_000 },
+    binary: true,
+    now: Date.now,
+  });
+});
+
+test('the global `fetch` is the one of the moment of the call, and is called on no object', async () => {
+  const client = createClient({ ...base, fetch: undefined });
+  const objects: unknown[] = [];
+  vi.stubGlobal('fetch', async function (this: unknown) {
+    objects.push(this);
+    return new Response('', { status: 500 });
+  });
+  onTestFinished(() => void vi.unstubAllGlobals());
+  await rejectionOf(client.generate({ email: 'user@example.com' }));
+  expect(objects).toEqual([undefined]);
+});
+
+describe('every method', () => {
+  const dii = { email: 'user@example.com' };
+  const set = { refreshToken: 'r', responseKeyB64: SECRET };
+  type Call = (client: Client, options?: CallOptions) => Promise<unknown>;
+  const METHODS: [name: string, isBulk: boolean, call: Call][] = [
+    ['generate', false, (client, options) => client.generate(dii, options)],
+    ['validate', false, (client, options) => client.validate('token', dii, options)],
+    ['refresh', false, (client, options) => client.refresh(set, options)],
+    ['optOut', false, (client, options) => client.optOut(dii, options)],
+    ['mapIdentities', true, (client, options) => client.mapIdentities([dii], options).toArray()],
+    ['mapIdentitiesV2', true, (client, options) => client.mapIdentitiesV2([dii], options).toArray()],
+    ['rotatedBuckets', true, (client, options) => client.rotatedBuckets(0, options)],
+    ['optOutStatus', true, (client, options) => client.optOutStatus(['id'], options).toArray()],
+  ];
+  afterEach(() => void vi.useRealTimers());
+
+  test.each(METHODS)('%s: an aborted signal rejects with its reason, and nothing is sent', async (_, _isBulk, call) => {
+    const service = scriptedService(silent);
+    const reason = new Error('stop');
+    const signal = AbortSignal.abort(reason);
+    expect(await rejectionOf(call(createClient(optionsFor(service)), { signal }))).toBe(reason);
+    expect(service.seen).toEqual([]);
+  });
+
+  test.each(METHODS)('%s: its own time limit, or that of the call', async (_, isBulk, call) => {
+    vi.useFakeTimers();
+    const service = scriptedService(silent);
+    const client = createClient({ ...optionsFor(service), timeoutMs: 300, bulkTimeoutMs: 400, retry: { tries: 1 } });
+    for (const options of [undefined, { timeoutMs: 200 }]) {
+      const rejection = rejectionOf(call(client, options));
+      await until(() => service.seen.length === (options ? 2 : 1));
+      await vi.advanceTimersByTimeAsync(400);
+      const limitMs = options?.timeoutMs ?? (isBulk ? 400 : 300);
+      expect((await rejection).message).toMatch(new RegExp(`: no answer within ${limitMs} ms$`));
+    }
   });
 });
 

@@ -141,4 +141,13 @@ describe('optOutStatus', () => {
     expect(() => client.optOutStatus('id-7' as never)).toThrow(TypeError);
     expect(await rejectionOf(client.optOutStatus([7] as never).toArray())).toBeInstanceOf(TypeError);
   });
+
+  test('a string longer than a request is a TypeError that does not quote it, and is not passed over', async () => {
+    const { client, seen } = clientOf(status);
+    const long = 'x'.repeat(1_000_000);
+    expect(await rejectionOf(client.optOutStatus(['id-7', long]).toArray())).toEqual(
+      new TypeError('rawIds: expected raw IDs, got a string of 1000000 characters'),
+    );
+    expect(seen).toEqual([]);
+  });
 });

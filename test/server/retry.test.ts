@@ -115,6 +115,28 @@ describe('withRetries', () => {
     expect(at).toEqual([0]);
   });
 
+  test('a Retry-After of five minutes is waited for', async () => {
+    const fault = new TokenError('rate_limited', '', { status: 429, retryAfterMs: MAX_RETRY_AFTER_MS });
+    const { at, attempt } = attemptsOf(fault);
+    const result = withRetries(attempt, RETRY, never);
+    await vi.advanceTimersByTimeAsync(MAX_RETRY_AFTER_MS + RETRY.firstMs);
+    expect(await result).toBe('done');
+    expect(at).toEqual([0, MAX_RETRY_AFTER_MS + RETRY.firstMs]);
+  });
+
+  test('no listener remains on the signal after a wait', async () => {
+    const { signal } = new AbortController();
+    const removed = vi.spyOn(signal, 'removeEventListener');
+    const added = vi.spyOn(signal, 'addEventListener');
+    const { attempt } = attemptsOf(lost(), lost());
+    const result = withRetries(attempt, RETRY, signal);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await result).toBe('done');
+    const listeners = (calls: readonly (readonly unknown[])[]) => calls.map(([, listener]) => listener);
+    expect(added).toHaveBeenCalledTimes(2);
+    expect(listeners(removed.mock.calls)).toEqual(listeners(added.mock.calls));
+  });
+
   test('a Retry-After of more than five minutes is thrown to the caller', async () => {
     const fault = new TokenError('rate_limited', '', { status: 429, retryAfterMs: MAX_RETRY_AFTER_MS + 1 });
     const { attempt } = attemptsOf(fault);

@@ -142,7 +142,7 @@ describe("refresh: 'off'", () => {
     fixture.close();
   });
 
-  test('the host speaks for the service: setTokens lifts an opt-out, in every tab and for good', async () => {
+  test('the host acts for the service: setTokens lifts an opt-out, in every tab and for good', async () => {
     const fixture = createFixture();
     const store = memoryStore();
     const { session, events } = fixture.open({ store, name: 'off', refresh: 'off' });
@@ -158,7 +158,7 @@ describe("refresh: 'off'", () => {
     fixture.close();
   });
 
-  test('a set that a page was rendered with, or that `provide` brings, does not lift an opt-out', async () => {
+  test('a set that was rendered into a page, or that `provide` returns, does not lift an opt-out', async () => {
     const fixture = createFixture();
     const store = memoryStore();
     const first = fixture.open({ store, refresh: 'off' });

@@ -36,7 +36,7 @@ describe('the device’s clock', () => {
     close();
   });
 
-  test('set back by twenty years: a token that has expired is not given out after the page has read its record again', async () => {
+  test('set back by twenty years: an expired token is not returned after the page has read its record again', async () => {
     const fixture = createFixture(offline);
     const { session } = fixture.openStored();
     await session.ready;
@@ -53,7 +53,7 @@ describe('the device’s clock', () => {
     fixture.close();
   });
 
-  test('set back while the stored set has no time of arrival: an expired token is not given out', async () => {
+  test('set back while the stored set has no time of arrival: an expired token is not returned', async () => {
     const fixture = createFixture(offline);
     const { session } = fixture.open({ store: memoryStore({ ...recordOf(1), receivedAt: undefined }) });
     await session.ready;
@@ -77,7 +77,7 @@ describe('the device’s clock', () => {
     fixture.close();
   });
 
-  test('set back while no page was open: no token is given out until the service has answered', async () => {
+  test('set back while no page was open: no token is returned until the service has answered', async () => {
     const fixture = createFixture();
     const store = memoryStore(recordOf(1, START + 2 * HOUR));
     const { session, events } = fixture.open({ store });
@@ -150,7 +150,7 @@ test('set back during a refresh: the attempt ends all the same, and the next one
   fixture.close();
 });
 
-test('set back during a refresh whose Date header cannot be read: no token is given out after its expiry', async () => {
+test('set back during a refresh whose Date header cannot be read: no token is returned after its expiry', async () => {
   const fixture = createFixture();
   const startedAt = performance.now();
   const realNow = () => START + performance.now() - startedAt;

@@ -92,7 +92,7 @@ test('close() aborts a refresh in progress', async () => {
   expect(fixture.sent[0]?.init.signal?.aborted).toBe(true);
 });
 
-test('a closed session rejects every call with `closed`, sends nothing, emits nothing and gives out no token', async () => {
+test('a closed session rejects every call with `closed`, sends nothing, emits nothing and returns no token', async () => {
   const fixture = createFixture();
   const { session, events, store } = fixture.openStored();
   await session.ready;

@@ -143,7 +143,7 @@ describe('consent given', () => {
   });
 });
 
-describe('a gate that fails gives no consent, and the page is told why', () => {
+describe('a gate that fails means no consent, and the page is notified why', () => {
   const EXPECTED = 'consent: expected boolean or a promise of one, got';
   const failed = (name: string) => `consent: the gate failed with ${name}; this counts as a refusal`;
   const thrown = new RangeError('jane@example.com');
@@ -202,7 +202,7 @@ describe('a gate that fails gives no consent, and the page is told why', () => {
   test.each<[string, unknown]>([
     ['a string', 'yes'],
     ['undefined', undefined],
-  ])('passes %s to onChange: a withdrawal that is told', async (_, answer) => {
+  ])('passes %s to onChange: a withdrawal, of which the page is notified', async (_, answer) => {
     const fixture = createFixture();
     let onChange = (_: boolean) => {};
     const consent = (change: typeof onChange) => {
@@ -243,7 +243,7 @@ describe('a gate that fails gives no consent, and the page is told why', () => {
     fixture.close();
   });
 
-  test('passes a string to onChange before it returns: a listener that is added after createSession() is told', async () => {
+  test('passes a string to onChange before it returns: a listener that is added after createSession() is notified', async () => {
     const fixture = createFixture();
     vi.spyOn(console, 'warn').mockImplementation(() => {});
     const consent = (onChange: (granted: boolean) => void) => {
@@ -274,7 +274,7 @@ describe('a gate that fails gives no consent, and the page is told why', () => {
     fixture.close();
   });
 
-  test('after close() nothing is told', async () => {
+  test('after close() nothing is reported', async () => {
     const fixture = createFixture();
     const { session, events } = fixture.open({ consent: () => Promise.reject(thrown) });
     session.close();

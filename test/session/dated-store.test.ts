@@ -23,7 +23,7 @@ test('nothing stored is null', async () => {
   expect(store.view()).toBeUndefined();
 });
 
-test('a new generation is an act of now; a change of the same generation keeps its time', async () => {
+test('a new generation is an act at the current time; a change of the same generation keeps its time', async () => {
   const store = createDatedStore(NAME, BASE_URL);
   await store.update(put(loggedIn(1)));
   expect(store.view()).toMatchObject({ actAt: START, generation: 1 });
@@ -66,7 +66,7 @@ test('an act that is announced before the former one is written is later, even i
   expect(store.view()?.actAt).toBe(logoutAt);
 });
 
-test('an announced time is no earlier than that of the record before', async () => {
+test('an announced time is no earlier than that of the previous record', async () => {
   const store = createDatedStore(NAME, BASE_URL);
   store.expectAct(undefined, START);
   vi.setSystemTime(START + 60_000);
@@ -107,7 +107,7 @@ test('the memory that replaces a database that failed keeps the time, and a late
   expect(store.view()).toMatchObject({ actAt: START + 5_000, set: { advertisingToken: 'advertising-3' } });
 });
 
-test('a database that failed is read as it is: another tab may have logged out there', async () => {
+test('a database that failed is read unchanged: another tab may have logged out there', async () => {
   const store = createDatedStore(NAME, BASE_URL);
   await store.update(put(loggedIn(1)));
   const memory = store.spare!({ ...loggedIn(1) });

@@ -35,8 +35,8 @@ describe('a failure of `provide`', () => {
   const answered = (status: number, url = 'https://www.example/token?user=jane') =>
     Object.defineProperty(new Response('no', { status }), 'url', { value: url });
   const notFound = 'the server has no route there';
-  const refused = 'tokenHandler rejects pages on other origins, unless its option origins names them';
-  const busy = 'the onError of tokenHandler, or the log of the server, says why';
+  const refused = 'tokenHandler rejects pages on other origins, unless its origins option lists them';
+  const busy = 'see the onError callback of tokenHandler or the log of the server';
   test.each<[string, () => unknown, string, number | undefined]>([
     ['an error', () => Promise.reject(new RangeError('jane')), 'provide rejected with RangeError', undefined],
     [
@@ -155,7 +155,7 @@ test('the console says that the option `tokens` is no token set', async () => {
   expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining(message));
 });
 
-describe('what is given to setTokens is named', () => {
+describe('an invalid argument of setTokens is described', () => {
   test.each<[string, unknown, string]>([
     ['a Response', new Response(), 'token set: expected object, got a Response: use await response.json()'],
     ['a Promise', Promise.resolve(success(1)), 'token set: expected object, got a Promise: await it'],
@@ -205,7 +205,7 @@ describe('a failure of a refresh', () => {
     expect(await refreshed(offline)).toMatchObject({ code: 'network', message: request + reason });
   });
 
-  test('an https page whose operator is on http is told of mixed content', () => {
+  test('on an https page whose operator is on http, the error mentions mixed content', () => {
     at('https://www.example/page');
     expect(networkReason('http://operator.example', new TypeError('Failed to fetch'))).toBe(
       '; browsers block requests from an https page to http (mixed content)',
@@ -304,7 +304,7 @@ describe('a failure of a refresh', () => {
     ],
     ['nothing at all', () => undefined, '; the fetch of this page resolved with undefined, expected a Response'],
     ['the JSON', () => success(2), '; the fetch of this page resolved with object, expected a Response'],
-  ])('names %s where the page has a fetch of its own', async (_, answer, reason) => {
+  ])('names %s if the page has its own fetch', async (_, answer, reason) => {
     at(`${BASE_URL}/page`);
     expect(await refreshed(answer as never)).toMatchObject({ code: 'network', message: request + reason });
     expect(warn).toHaveBeenCalledTimes(reason.endsWith('console') ? 1 : 0);
@@ -398,7 +398,7 @@ describe('the Content-Security-Policy of the page', () => {
     ]);
   });
 
-  test('that blocks something else is none of our business; after close() nothing is', () => {
+  test('that blocks something else is not reported; after close() nothing is', () => {
     const { session } = fixture.open();
     violation('https://ads.example/pixel');
     violation(`${BASE_URL}/logo.png`, 'img-src');

@@ -228,7 +228,7 @@ describe('state and subscribe', () => {
     fixture.close();
   });
 
-  test('a change that a getter discovers is announced after the read, not during it', async () => {
+  test('a change that a getter detects is announced after the read, not during it', async () => {
     const fixture = createFixture(offline);
     const { session } = fixture.openStored({ refresh: 'off' });
     await session.ready;

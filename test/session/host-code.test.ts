@@ -28,7 +28,7 @@ test.each([
   expect(seen).toEqual([]);
 });
 
-test('a response whose body fails to be cancelled is a malformed one', async () => {
+test('a response whose body cannot be cancelled is malformed', async () => {
   const { seen, stop } = watchRejections();
   const chunk = new Uint8Array(40_000).fill(65);
   const body = () => new ReadableStream({ pull: (controller) => controller.enqueue(chunk), cancel: deny });
@@ -92,7 +92,7 @@ test('a response that throws when its status is read fails like any other: the n
   expect(session.advertisingToken).toBe('advertising-2');
 });
 
-test('a `now` that returns no number causes no calls of `provide` without a pause', async () => {
+test('a `now` that does not return a number does not cause calls of `provide` without a pause', async () => {
   let calls = 0;
   const provide: SessionOptions['provide'] = async () => {
     // Endless calls would block the test.

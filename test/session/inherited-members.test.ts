@@ -52,7 +52,7 @@ describe.each<[what: string, members: () => object]>([
     expect(names(events)).toEqual(['token load']);
   });
 
-  test('is no identity for a session that has none, and keeps none from it', async () => {
+  test('neither supplies an identity to a session without one, nor prevents one', async () => {
     inherit(members());
     const { session, store } = fixture.open();
     const seen: unknown[] = [];

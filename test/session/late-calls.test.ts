@@ -56,7 +56,7 @@ describe('before consent', () => {
     expect(session.advertisingToken).toBeUndefined();
   });
 
-  test('a rendered set that a logout drops is no error', async () => {
+  test('a rendered set that a logout drops is not an error', async () => {
     const { consent, grant } = controlledConsent();
     const { session, events } = fixture.open({ tokens: success(1), consent });
     await session.clear();
@@ -74,7 +74,7 @@ test('a set that the page was rendered with has the cause `set`, even if noteSig
   expect(names(events)).toEqual(['token set']);
 });
 
-test('noteSignal() reports a foreign cache even if its write is interrupted and repeated', async () => {
+test('noteSignal() reports another user’s cache even if its write is interrupted and repeated', async () => {
   const inner = memoryStore({ ...recordOf(1), generation: 5, signalGeneration: 3 });
   let isLost = true;
   const store: Store = {

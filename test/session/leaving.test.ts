@@ -30,7 +30,7 @@ test('a tab that is closed during its refresh: the tab that waits for it refresh
   expect(Date.now() - START).toBeLessThan(1000);
 });
 
-test('a tab that is left during its refresh tells the other tabs, then closes its channel and its connection', async () => {
+test('a tab that is left during its refresh notifies the other tabs, then closes its channel and its connection', async () => {
   fakeLocks();
   fixture.serve(hangs);
   const name = 'left-during-its-refresh';

@@ -22,7 +22,7 @@ describe.each([
   ['kept in the back/forward cache', 'pagehide', 'pageshow'],
   ['frozen', 'freeze', 'resume'],
 ])('a page that is %s', (_, leave, comeBack) => {
-  test('gives out no token until it has read the store again, and emits no event if nothing changed', async () => {
+  test('returns no token until it has read the store again, and emits no event if nothing changed', async () => {
     const { session, events, settle, close } = await openLoaded();
     dispatch(leave);
     expect(session.advertisingToken).toBeUndefined();
@@ -36,7 +36,7 @@ describe.each([
     close();
   });
 
-  test('never gives out its old token after another tab replaced the user or logged out', async () => {
+  test('never returns its old token after another tab replaced the user or logged out', async () => {
     const { session, store, events, settle, close } = await openLoaded();
     const seen = new Set<string | undefined>();
     session.subscribe(() => seen.add(session.advertisingToken));
@@ -162,7 +162,7 @@ describe.each([
     close();
   });
 
-  test('writes a set supplied while it is away, and gives out its token when it returns', async () => {
+  test('writes a set supplied while it is away, and returns its token when it comes back', async () => {
     const { session, store, settle, close } = await openLoaded();
     dispatch(leave);
     const done = session.setTokens(success(6));
@@ -239,7 +239,7 @@ test('a change announced while a page was leaving does not replace the read when
   fixture.close();
 });
 
-test('a page whose call is confirmed only after it has returned gives out no token before it has read the store again', async () => {
+test('a page whose call is confirmed only after it has come back returns no token before it has read the store again', async () => {
   const inner = memoryStore(recordOf(1));
   let confirm = () => {};
   let answer = () => {};
@@ -305,7 +305,7 @@ test.each([
 });
 
 describe('a page that reads the token while its store is being read again', () => {
-  test('is told when the token is there: whoever saw none would otherwise never look again', async () => {
+  test('is told when the token is there: a caller that saw none would otherwise never look again', async () => {
     const { session, ...fixture } = await openLoaded();
     const seen: unknown[] = [];
     session.subscribe(() => seen.push(session.advertisingToken));

@@ -59,7 +59,7 @@ describe('with Web Locks', () => {
     fixture.close();
   });
 
-  test('if the other tab sends no message, the session reads the store after 12 s and refreshes by itself', async () => {
+  test('if the other tab sends no message, the session reads the store after 12 s and refreshes on its own', async () => {
     const locks = fakeLocks();
     const fixture = createFixture();
     const name = `tabs-${testNumber++}`;

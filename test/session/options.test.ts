@@ -82,7 +82,7 @@ describe('a wrong option throws a TypeError at creation that names the option, w
     );
   });
 
-  test('nothing has been opened or sent by then: no store, no channel, no request', () => {
+  test('nothing has been opened or sent before: no store, no channel, no request', () => {
     const open = vi.spyOn(indexedDB, 'open');
     const fetch = vi.fn();
     const channel = vi.fn();

@@ -49,7 +49,7 @@ describe('an outage', () => {
     },
   );
 
-  test('costs no more if the page comes online or calls refresh() every minute', async () => {
+  test('causes no more requests if the page comes online or calls refresh() every minute', async () => {
     const { sent, advance, tabs, close } = await openTabs(3);
     await advance(15 * MINUTE);
     for (let minute = 0; minute < 60; minute++) {
@@ -75,7 +75,7 @@ describe('an outage', () => {
     close();
   });
 
-  test('costs at most 15 requests in 30 minutes with a back-off of days, although the page comes online again and again', async () => {
+  test('causes at most 15 requests in 30 minutes with a back-off of days, although the page comes online again and again', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999);
     const { sent, advance, close } = await openTabs(1, offline, { retry: { firstMs: 3 * DAY, maxMs: 3 * DAY } });
     await advance(15 * MINUTE);
@@ -141,7 +141,7 @@ describe('a service that answers with sets that have expired already', () => {
     },
   );
 
-  test('brings a token in time when its sets are good again', async () => {
+  test('provides a token in time when its sets are valid again', async () => {
     const { tabs, advance, serve, close } = await openTabs(1, expired);
     await advance(2 * HOUR);
     serve(rotate);

@@ -151,7 +151,7 @@ test('the end of a set that the page supplies again at each `needsTokens`, as fr
   close();
 });
 
-describe('an answer that is at fault', () => {
+describe('a faulty answer', () => {
   test.each<[string, string, Service]>([
     ['client_error', 'http_status 400', answersPlain(400, { status: 'client_error', message: 'no' })],
     ['unauthorized', 'http_status 401', answersPlain(401, { status: 'unauthorized' })],

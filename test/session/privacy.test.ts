@@ -95,7 +95,7 @@ describe('erasing needs no consent', () => {
   });
 });
 
-describe('an error of somebody else', () => {
+describe('an error from other code', () => {
   test('is not passed on, even if its name is TokenError', async () => {
     const logged: unknown[] = [];
     const foreign = Object.assign(new Error('jane@example.com'), { name: 'TokenError', code: 'network' });
@@ -183,7 +183,7 @@ describe('after an opt-out', () => {
 });
 
 describe('a page that comes back', () => {
-  test('gives out no token inside visibilitychange if it was hidden for longer than a moment', async () => {
+  test('returns no token inside visibilitychange if it was hidden for longer than a moment', async () => {
     const { session, store } = fixture.open({ store: memoryStore(recordOf(1)) });
     await session.ready;
     setVisible(false);
@@ -206,7 +206,7 @@ describe('a page that comes back', () => {
     expect(session.advertisingToken).toBe('advertising-1');
   });
 
-  test('with one of the 32 last sets does not bring its user back', async () => {
+  test('with one of the last 32 sets does not bring its user back', async () => {
     const store = memoryStore();
     const { session } = fixture.open({ store });
     for (let n = 1; n <= 32; n++) await session.setTokens(success(n));
@@ -217,7 +217,7 @@ describe('a page that comes back', () => {
   });
 });
 
-describe('a promise says what is true', () => {
+describe('a promise reports the actual state', () => {
   const never = () => new Promise<never>(() => {});
 
   test.each<[string, (session: ReturnType<typeof fixture.open>['session']) => Promise<void>]>([
@@ -238,7 +238,7 @@ describe('a promise says what is true', () => {
     },
   );
 
-  test('a first set resolves in memory if the store hangs: no former user can come back', async () => {
+  test('supplying a first set resolves in memory if the store hangs: no former user can come back', async () => {
     const store: Store = { ...memoryStore(), update: never };
     const { session } = fixture.open({ store });
     await session.ready;
@@ -261,7 +261,7 @@ test('a page that was frozen while its token was rotated and expired emits expir
 });
 
 describe('an erasure before consent', () => {
-  test('is not repeated after consent over the login of another tab', async () => {
+  test('is not repeated after consent, which would erase the login of another tab', async () => {
     const { session, inner, grant, settle } = openAsking(recordOf(1));
     await session.clear();
     await inner.update(() => ({ ...recordOf(2), generation: 9 }));
@@ -270,7 +270,7 @@ describe('an erasure before consent', () => {
     expect(session.advertisingToken).toBe('advertising-2');
   });
 
-  test('does nothing any more once its promise has rejected', async () => {
+  test('has no further effect once its promise has rejected', async () => {
     let late: ((stored: unknown) => unknown) | undefined;
     const store: Store = {
       ...memoryStore(recordOf(1)),

@@ -159,7 +159,7 @@ describe('a failed refresh keeps code and status', () => {
     expect(await failure(other.session.refresh())).toEqual(['network', 'network', undefined]);
   });
 
-  test('another tab that refreshes without an end', async () => {
+  test('another tab whose refresh never ends', async () => {
     fakeLocks().held.add('held-in-production');
     const { session } = fixture.openStored({ name: 'held-in-production' });
     await session.ready;
@@ -244,7 +244,7 @@ test('a wrong base URL is a TypeError without a remedy', () => {
     expect(open(baseUrl)).toThrow(new TypeError('baseUrl: expected an absolute https URL, got string'));
 });
 
-test('a second session of one name, a mistake in an argument and a blocked request are not warned of', async () => {
+test('a second session of one name, a mistake in an argument and a blocked request cause no warning', async () => {
   const one = fixture.open({ name: 'twice' }).session;
   const two = fixture.open({ name: 'twice' }).session;
   expect(() => one.on('tokens' as never, () => {})).not.toThrow();

@@ -36,7 +36,7 @@ const CASES: [string, () => Partial<SessionOptions>, unknown, object, string][] 
     () => ({}),
     undefined,
     { code: 'no_token', message: 'no_token: empty' },
-    'There is no token set, and there is no option provide: call setTokens, or pass the option.',
+    'There is no token set, and no option provide: call setTokens, or pass the option.',
   ],
   [
     'nobody',

@@ -153,7 +153,7 @@ describe('`provide`', () => {
     },
   );
 
-  test('is aborted when a set is supplied another way, and its late answer is ignored', async () => {
+  test('is aborted when a set is supplied in another way, and its late answer is ignored', async () => {
     const fixture = createFixture();
     let answer = (_: TokenAnswer) => {};
     let received: AbortSignal | undefined;
@@ -173,7 +173,7 @@ describe('`provide`', () => {
     fixture.close();
   });
 
-  test('that signs the user out before it returns, and never answers, does not hold up the next sign-in', async () => {
+  test('that signs the user out before it returns, and never answers, does not delay the next sign-in', async () => {
     const fixture = createFixture();
     let calls = 0;
     const { session } = fixture.open({

@@ -110,7 +110,7 @@ test('a refresh answer with the same tokens and later times is a success, also o
   expect(names(events)).toEqual(['token load']);
 });
 
-test('an answer without end is given up on after 64 KiB', async () => {
+test('an endless answer is given up after 64 KiB', async () => {
   let pulled = 0;
   fixture.serve(
     () =>

@@ -9,7 +9,7 @@ import { createFixture, dispatch, openTwoTabs, recordOf, restoreGlobals, setVisi
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
 
-test('a late answer of `provide` is shown at no moment if another page has supplied a set meanwhile', async () => {
+test('a late answer of `provide` is never shown if another page has supplied a set meanwhile', async () => {
   const { open, settle, advance, close } = createFixture();
   const inner = memoryStore();
   let pauseMs = 0;
@@ -60,7 +60,7 @@ test('a page whose store has failed keeps its user if the logout in that store i
   close();
 });
 
-test('a page that leaves and is back at once still hears of a logout in another tab', async () => {
+test('a page that leaves and comes back at once still notices a logout in another tab', async () => {
   const { fixture, a, b } = await openTwoTabs();
   dispatch('pagehide');
   dispatch('pageshow');

@@ -147,7 +147,7 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('is awake once it is seen to be visible, even if no event said so, as in some webviews', async () => {
+  test('is awake once it is found visible, even without an event, as in some webviews', async () => {
     const fixture = createFixture();
     const { session } = fixture.openStored();
     await session.ready;
@@ -227,7 +227,7 @@ describe('a hidden page', () => {
     fixture.close();
   });
 
-  test('gives out a valid token whose refresh is due, and refreshes it', async () => {
+  test('returns a valid token whose refresh is due, and refreshes it', async () => {
     setVisible(false);
     const fixture = createFixture();
     const { session } = fixture.open({ store: memoryStore(recordOf(1, START - 20 * MINUTE)) });

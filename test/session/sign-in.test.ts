@@ -19,7 +19,7 @@ describe('signIn()', () => {
     close();
   });
 
-  test('withdraws the former token at once, in the same task', async () => {
+  test('withdraws the previous token at once, in the same task', async () => {
     const { session, close } = await openLoaded({ provide: () => new Promise(() => {}) });
     expect(session.advertisingToken).toBe('advertising-1');
     void session.signIn();
@@ -54,7 +54,7 @@ describe('signIn()', () => {
     },
   );
 
-  test('makes a refresh answer for the former user void', async () => {
+  test('invalidates a refresh answer for the previous user', async () => {
     const fixture = createFixture();
     let answer = () => {};
     fixture.serve(async (request) => {

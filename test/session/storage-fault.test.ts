@@ -164,7 +164,7 @@ test('a store that starts to fail later: the page keeps its token and refreshes 
   fixture.close();
 });
 
-test('a store that has failed and hangs: the token of a later login is announced without a wait for it', async () => {
+test('a failed store that hangs: the token of a later login is announced without a wait for it', async () => {
   const fixture = createFixture();
   const { session, events } = fixture.open({ store: { read: never, update: never } });
   await fixture.advance(2_000);
@@ -223,7 +223,7 @@ test('a store that was erased and then written by another tab for another user: 
   fixture.close();
 });
 
-describe('the stored token is never given out before the write of', () => {
+describe('the stored token is never returned before the write of', () => {
   test.each<[string, object, (session: Session) => void]>([
     ['a set for another user in the option `tokens`', { tokens: success(9) }, () => {}],
     ['a logout in the task of the creation', {}, (session) => void session.clear()],
@@ -308,7 +308,7 @@ describe('a store of the host', () => {
   test.each<[string, (session: Session) => unknown]>([
     ['once it is loaded', (session) => session.ready],
     ['before it is loaded', () => {}],
-  ])('whose update() does not call its argument: a set that is supplied %s is kept in memory', async (_, wait) => {
+  ])('whose update() does not call its argument: a set supplied %s is kept in memory', async (_, wait) => {
     const fixture = createFixture();
     const { session, events } = fixture.open({ store: { read: async () => undefined, update: async () => undefined } });
     await wait(session);

@@ -73,7 +73,7 @@ test.each([
   expect(calls).toBeLessThan(30);
 });
 
-test('a set that the page supplies while the failure of the one before is written has not failed', async () => {
+test('a set that the page supplies while the previous set’s failure is written has not failed', async () => {
   const inner = memoryStore(recordOf(1));
   let write = () => {};
   let isSlow = false;
@@ -117,8 +117,8 @@ test('the failure of a refresh is written before another tab can obtain the lock
   expect(failures).toEqual([{ isLockHeld: true }]);
 });
 
-describe('what is given up', () => {
-  test('an attempt is announced: the tab that waits for it goes on at once', async () => {
+describe('an abandoned attempt or call', () => {
+  test('an attempt is announced: the tab that waits for it continues at once', async () => {
     const { fixture: tabs, a, b } = await openTwoTabs({ provide: async () => success(7) });
     tabs.serve(hangs);
     const refreshing = a.session.refresh().catch(() => {});

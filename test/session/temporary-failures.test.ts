@@ -59,7 +59,7 @@ describe('a temporary failure', () => {
       'no body after the headers',
       () => ({ status: 200, headers: new Headers(), text: () => new Promise(() => {}) }) as unknown as Response,
     ],
-  ])('times out after 10 s in all: %s', async (_, service) => {
+  ])('times out after 10 s in total: %s', async (_, service) => {
     const { session, events, sent, advance, serve, close } = await openDue(service);
     await advance(9_999);
     expect(names(events)).toEqual(['token load']);

@@ -58,7 +58,7 @@ describe('a store that cannot be written to', () => {
     }
   });
 
-  test('still passes a logout on to the other tabs', async () => {
+  test('still announces a logout to the other tabs', async () => {
     const fixture = createFixture();
     const inner = memoryStore(recordOf(1));
     const other = fixture.open({ name: 'full-for-one', store: inner });

@@ -39,7 +39,7 @@ describe('a page with the label of a user', () => {
   test.each([
     ['of another user', { user: 'account-a' }],
     ['of no known user', {}],
-  ])('ends a set %s at once, asks `provide`, and never gives out the former token', async (_, former) => {
+  ])('ends a set %s at once, asks `provide`, and never returns the previous token', async (_, former) => {
     const { store, visit } = openProfile();
     (await visit({ ...former, tokens: success(1) })).session.close();
     const provide = vi.fn(setNumber(8));
@@ -68,7 +68,7 @@ describe('a page with the label of a user', () => {
     expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-2');
   });
 
-  test('puts the set that it was rendered with in place of the former one', async () => {
+  test('replaces the previous set with the one that it was rendered with', async () => {
     const { visit } = openProfile();
     (await visit({ user: 'account-a', tokens: success(1) })).session.close();
     const { session, tokens } = await visit({ user: 'account-b', tokens: success(2) });
@@ -77,7 +77,7 @@ describe('a page with the label of a user', () => {
     expect((await visit({ user: 'account-b' })).session.advertisingToken).toBe('advertising-2');
   });
 
-  test('ends the former set even if what it was rendered with is no set', async () => {
+  test('ends the previous set even if the rendered value is not a set', async () => {
     const { visit } = openProfile();
     (await visit({ user: 'account-a', tokens: success(1) })).session.close();
     const { session, events } = await visit({ user: 'account-b', tokens: { status: 'error' } as never });
@@ -100,7 +100,7 @@ describe('a page with the label of a user', () => {
     expect(await store.read()).toMatchObject({ set: { advertisingToken: 'advertising-8' } });
   });
 
-  test('gives out no set that a tab of the former user supplies later', async () => {
+  test('uses no set that a tab of the previous user supplies later', async () => {
     const { visit } = openProfile();
     const a = await visit({ user: 'account-a', tokens: success(1) });
     const b = await visit({ user: 'account-b', provide: setNumber(8) });
@@ -120,7 +120,7 @@ describe('a page with the label of a user', () => {
     expect((await visit({ user: 'account-a' })).session.advertisingToken).toBe('advertising-1');
   });
 
-  test('makes an answer void that is on its way to the former user', async () => {
+  test('invalidates a pending answer for the previous user', async () => {
     const { visit } = openProfile();
     let answer = () => {};
     const late = () => new Promise((resolve) => (answer = () => resolve(success(1)))) as never;
@@ -141,7 +141,7 @@ describe('a page with the label of a user', () => {
     expect(session.advertisingToken).toBe('advertising-8');
   });
 
-  test('ends nothing before consent, and gives out nothing either', async () => {
+  test('neither ends nor returns anything before consent', async () => {
     const { store, visit } = openProfile();
     (await visit({ user: 'account-a', tokens: success(1) })).session.close();
     const before = await store.read();
@@ -201,7 +201,7 @@ describe('a page with the label of a user', () => {
     expect(events).toEqual([['needsTokens', 'empty']]);
   });
 
-  test('reads a record of a former version as that of no known user', async () => {
+  test('reads a record of an earlier version as that of no known user', async () => {
     const { session } = fixture.open({ store: memoryStore(recordOf(1)), user: 'account-a' });
     await session.ready;
     await fixture.settle();
@@ -210,7 +210,7 @@ describe('a page with the label of a user', () => {
 });
 
 describe('a page without a label', () => {
-  test('keeps the set of whoever it belongs to, with its label', async () => {
+  test('keeps any user’s set, with its label', async () => {
     const { store, visit } = openProfile();
     (await visit({ user: 'account-a', tokens: success(1) })).session.close();
     const before = await store.read();
@@ -242,7 +242,7 @@ describe('setTokens(answer, { user })', () => {
     expect((await visit({ user: 'account-a' })).session.advertisingToken).toBe('advertising-2');
   });
 
-  test('that is refused before consent does not bring the former user back', async () => {
+  test('that is refused before consent does not bring the previous user back', async () => {
     const { visit } = openProfile();
     (await visit({ user: 'account-a', tokens: success(1) })).session.close();
     let onChange = (_: boolean) => {};

@@ -1,11 +1,11 @@
 /**
- * The import and syntax rules of `src/`, as functions of a list of modules. `test/architecture.test.ts` applies them to `src/`
- * and to small made-up modules that break one rule each. A rule returns one line per violation.
+ * The import and syntax rules of `src/`, as functions of a list of modules. `test/architecture.test.ts` applies them to `src/`,
+ * and to small artificial modules that each break one rule. A rule returns one line for each violation.
  */
 
 import { type ESTree, parseSync, Visitor } from 'vite';
 
-/** A file under `src/`: its path from there, and its text. */
+/** A file in `src/`: its relative path and its text. */
 export interface SourceFile {
   readonly path: string;
   readonly code: string;
@@ -18,7 +18,7 @@ export interface FunctionLines {
 }
 
 export interface Module extends SourceFile {
-  /** Imports, re-exports and `import()`, types included: the path from `src/` for a file of ours, else the specifier. */
+  /** Imports, re-exports and `import()`, including types: the path from `src/` for a local file, otherwise the specifier. */
   readonly imports: readonly string[];
   readonly functions: readonly FunctionLines[];
   readonly reExportsOnly: boolean;
@@ -28,7 +28,7 @@ export interface Module extends SourceFile {
   readonly hasNamespace: boolean;
 }
 
-/** Stands for the specifier of an `import()` whose argument is not a literal. */
+/** Replaces the specifier of an `import()` whose argument is not a literal. */
 const COMPUTED = '(computed)';
 
 /** Parse a file. */
@@ -47,7 +47,7 @@ export const readModule = ({ path, code }: SourceFile): Module => {
   let hasEnum = false;
   let hasNamespace = false;
   new Visitor({
-    // `declare global` is a namespace for the parser, and the way to declare a property of `window`.
+    // For the parser, `declare global` is a namespace. It is the way to declare a property of `window`.
     TSModuleDeclaration: ({ id }) => {
       hasNamespace ||= !(id.type === 'Identifier' && id.name === 'global');
     },
@@ -75,7 +75,7 @@ export const readModule = ({ path, code }: SourceFile): Module => {
   };
 };
 
-/** Count the lines of every function, nested functions included in those around them. */
+/** Count the lines of every function. Nested functions also count towards the functions around them. */
 const functionsIn = (program: ESTree.Program, code: string): FunctionLines[] => {
   const names = new Map<unknown, string>();
   const functions: FunctionLines[] = [];
@@ -86,7 +86,7 @@ const functionsIn = (program: ESTree.Program, code: string): FunctionLines[] => 
     const lines = code.slice(node.start, node.end).split('\n').length;
     functions.push({ name: ownName ?? 'anonymous function', lines });
   };
-  // A visitor reaches the parent, which has the name, before the function.
+  // A visitor reaches the parent, which contains the name, before the function.
   new Visitor({
     VariableDeclarator: ({ id, init }) => name(init, id),
     Property: ({ key, value }) => name(value, key),
@@ -99,10 +99,10 @@ const functionsIn = (program: ESTree.Program, code: string): FunctionLines[] => 
   return functions;
 };
 
-/** A rule: a sentence for each way in which the modules break it. */
+/** A rule: returns a sentence for each violation in the modules. */
 export type Rule = (modules: readonly Module[]) => string[];
 
-/** Which folders a folder may import, besides itself and `token`. */
+/** The folders that a folder may import, besides itself and `token`. */
 const FOLDERS: Record<string, readonly string[]> = {
   token: [],
   session: [],
@@ -116,7 +116,7 @@ const FOLDERS: Record<string, readonly string[]> = {
   testing: ['session', 'page', 'server', 'database', 'mapping', 'operator', 'cli'],
 };
 
-/** The files that other folders may import directly. Every other folder is entered through its `index.ts`. */
+/** The files that other folders may import directly. All other files are imported through the `index.ts` of their folder. */
 const SHARED = [
   // Helpers that `tessera-id/token` does not publish.
   'token/bytes.ts',
@@ -124,24 +124,24 @@ const SHARED = [
   'token/cipher.ts',
   'token/development.ts',
   'token/errors.ts',
-  // What page bundles need: `token/index.ts` also exports `dii.ts`, and with it a hash library.
+  // The part that page bundles need: `token/index.ts` also exports `dii.ts`, and thus a hash library.
   'token/envelope.ts',
   'token/phase.ts',
   'token/token-set.ts',
-  // What the script tag says as a session does: `session/index.ts` is public.
+  // Messages that the script tag shares with a session. `session/index.ts` is public.
   'session/provide-fault.ts',
   'session/warnings.ts',
-  // Named elements hide what the script tags and the drop-in read of the document, too.
+  // For the script tags and the drop-in, which also read properties of the document that named elements can hide.
   'session/read-document.ts',
-  // What keeps copies of an identity beside a session needs of its record.
+  // The part of the record that is needed to keep copies of an identity beside a session.
   'session/dated-store.ts',
-  // They need Node. `database/index.ts` does not: the operator compiles and runs where there is none.
+  // These need Node. `database/index.ts` does not: the operator compiles and runs without Node.
   'database/database.ts',
   'database/database-folder.ts',
-  // The stored mappings take the same DII and options as the client, and refuse the same. `tessera-id/server` publishes neither.
+  // The stored mappings accept the same DII and options as the client. `tessera-id/server` publishes neither check.
   'server/checks.ts',
   'server/dii.ts',
-  // Waiting that a signal ends.
+  // A pause that a signal can end.
   'server/retry.ts',
   // The entry point `tessera-id/operator/node`.
   'operator/node.ts',
@@ -149,7 +149,7 @@ const SHARED = [
   'operator/http/router.ts',
 ];
 
-/** Which files and folders may import which packages. A package that is not listed may not be imported at all. */
+/** Which files and folders may import which packages. Unlisted packages may not be imported at all. */
 const PACKAGES: Record<string, readonly string[]> = {
   'idb-keyval': ['session/browser/store.ts'],
   '@noble/ciphers': ['token/noble.ts'],
@@ -169,8 +169,8 @@ const PACKAGES: Record<string, readonly string[]> = {
   '@electric-sql/pglite': ['database'],
   pg: ['database'],
   react: ['page/react.ts', 'page/react.tsx'],
-  // `tessera-noble.js` beside the script tag: its address is known only in the page.
-  // The demo, beside the command in `dist/` as in the source.
+  // `tessera-noble.js` beside the script tag, whose address is known only in the page.
+  // The demo, which is beside the command both in `dist/` and in the source.
   [COMPUTED]: ['page/noble.ts', 'cli/demo.ts'],
   // For the version number.
   'package.json': ['page/script.ts', 'cli'],
@@ -186,7 +186,7 @@ const folderOf = (path: string): string => path.split('/')[0]!;
 const isSource = (path: string): boolean => folderOf(path) in FOLDERS && /\.tsx?$/.test(path);
 const isUnder = (path: string, place: string): boolean => path === place || path.startsWith(`${place}/`);
 
-/** The package that a specifier names; `node:` for every module of Node. */
+/** The package of a specifier; `node:` for every Node module. */
 export const packageOf = (specifier: string): string =>
   specifier.startsWith('node:')
     ? 'node:'
@@ -209,7 +209,7 @@ const eachModule = (modules: readonly Module[], faultOf: (module: Module) => str
     return fault ? [`${module.path}: ${fault}`] : [];
   });
 
-/** Every file is in a known folder, and a folder imports only the folders that it may import. */
+/** Every file is in a known folder, and a folder imports only permitted folders. */
 export const folderRule: Rule = (modules) => [
   ...eachModule(
     modules,
@@ -222,7 +222,7 @@ export const folderRule: Rule = (modules) => [
   }),
 ];
 
-/** A folder is entered through its `index.ts`, or through a file that is listed as shared. */
+/** A folder is imported through its `index.ts`, or through a file that is listed as shared. */
 export const entranceRule: Rule = (modules) =>
   eachImport(
     modules,
@@ -266,7 +266,7 @@ export const cycleRule: Rule = (modules) => {
   return found;
 };
 
-/** An `index.ts` only re-exports, and every re-export names what it exports. */
+/** An `index.ts` contains only re-exports, which list their exports by name. */
 export const indexRule: Rule = (modules) => [
   ...eachModule(
     modules,

@@ -1,4 +1,4 @@
-/** The basis of a browser test: a fresh profile in the shared Chromium, and a site on loopback. */
+/** The base of browser tests: a fresh profile in the shared Chromium, and a site on loopback. */
 
 import { readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
@@ -14,13 +14,13 @@ export const openProfile = async (): Promise<BrowserContext> => {
   return browser.newContext();
 };
 
-/** The answer of a path of a site: the HTML of a page, or a handler. */
+/** The content of a path on a site: the HTML of a page, or a handler. */
 export type Route = string | ((request: Request) => Response | Promise<Response>);
 
 export interface Site {
   /** `http://127.0.0.1:PORT`: a secure origin. */
   readonly origin: string;
-  /** The same server under an insecure origin: no Web Crypto, no Web Locks. */
+  /** The same server on an insecure origin, without Web Crypto and Web Locks. */
   readonly plainOrigin: string;
   /** Every request so far, as `METHOD /path`. */
   readonly requests: readonly string[];

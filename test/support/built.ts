@@ -1,4 +1,4 @@
-/** Global setup of the tests that use the built files: builds `dist/` unless it is up to date, and starts one Chromium for all of them. */
+/** Global setup for tests of the built files: builds `dist/` unless it is up to date, and starts one Chromium for all of them. */
 
 import type { TestProject } from 'vitest/node';
 import { ensureDist } from '../../build/dist.ts';

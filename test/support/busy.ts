@@ -1,7 +1,8 @@
 /**
- * `npm run test:busy`: the whole suite while other processes keep the processor busy. No test may depend on an idle machine.
+ * `npm run test:busy`: runs all tests while other processes keep the processor busy, because no test may depend on an idle
+ * machine.
  *
- * Arguments are passed on to vitest. TESSERA_BUSY is the number of busy processes, by default 2.
+ * Arguments are passed to vitest. TESSERA_BUSY is the number of busy processes; the default is 2.
  */
 
 import { spawn } from 'node:child_process';

@@ -1,9 +1,9 @@
 /**
- * A real Chromium for tests: the one in the environment variable CHROMIUM, an installed one, or the one that the
- * devDependency `@sparticuz/chromium` contains, with flags that switch off background network traffic.
+ * A real Chromium for tests: the one in the environment variable CHROMIUM, an installed one, or the one in the devDependency
+ * `@sparticuz/chromium`, with flags that switch off background network traffic.
  *
- * playwright-core drives it in most tests. Tests that run in several engines use puppeteer-core, as with Firefox:
- * playwright-core emulates focus in every tab, so none is ever hidden or frozen.
+ * Most tests drive it with playwright-core. Tests that run in several engines use puppeteer-core, which also drives Firefox,
+ * because playwright-core emulates focus in every tab, so that none is ever hidden or frozen.
  */
 
 import { mkdir, readFile } from 'node:fs/promises';
@@ -41,8 +41,8 @@ const ARGS = [
 ];
 
 /**
- * Unpack the devDependency's browser, into one folder per version: it uses any file of the right name in the temporary
- * folder, of whatever version. Its own `args` switch web security off and are not used.
+ * Unpack the devDependency's browser, into one folder per version, because it uses any file of the right name in the temporary
+ * folder, whatever its version. Its own `args` switch web security off and are not used.
  */
 const unpacked = async (): Promise<string> => {
   const manifest = new URL('../../node_modules/@sparticuz/chromium/package.json', import.meta.url);
@@ -66,7 +66,7 @@ export const findChromium = async (): Promise<string> => {
   return (await firstThatRuns(INSTALLED)) ?? unpacked();
 };
 
-/** Options to start it with; `more` adds `args` or other options for a test with a browser of its own. */
+/** Return the options to start it with. `more` adds `args` or other options for a test with its own browser. */
 export const launchOptions = async (more: LaunchOptions = {}): Promise<LaunchOptions> => ({
   executablePath: await findChromium(),
   headless: true,
@@ -78,7 +78,7 @@ export const launchOptions = async (more: LaunchOptions = {}): Promise<LaunchOpt
 export const launchShared = async (): Promise<BrowserServer> =>
   playwright.launchServer({ ...(await launchOptions()), host: '127.0.0.1' });
 
-/** Switches that puppeteer-core sets and users do not have. */
+/** Switches that puppeteer-core sets and that users do not have. */
 const PUPPETEER_ONLY = [
   '--disable-background-timer-throttling',
   '--disable-backgrounding-occluded-windows',
@@ -87,7 +87,7 @@ const PUPPETEER_ONLY = [
 
 export const chromium: EngineKind = {
   name: 'chromium',
-  // A devDependency contains one.
+  // A devDependency contains one, so none is missing.
   missing: async () => undefined,
   launch: async () => {
     const browser = await puppeteer.launch({

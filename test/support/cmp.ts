@@ -1,12 +1,12 @@
 /**
- * Consent strings from the official encoders, and small CMPs that answer with what the official decoders read from them, so
- * that the objects have the shape of real ones.
+ * Consent strings from the official encoders, and small CMPs that answer with the output of the official decoders, so that the
+ * objects have a realistic shape.
  */
 
 import { GppModel, RangeEntry } from '@iabgpp/cmpapi';
 import { GVL, PurposeRestriction, Segment, TCModel, TCString, type Vector, type VendorList } from '@iabtcf/core';
 
-/** Vendor 21 works on consent and on legitimate interest; vendor 7 on consent, purpose 2 on either. */
+/** Vendor 21 relies on consent and on legitimate interest, vendor 7 on consent, purpose 2 on either. */
 const VENDORS: Record<number, object> = {
   7: { id: 7, name: 'Consent', purposes: [1, 2, 3, 4, 7, 10], legIntPurposes: [], flexiblePurposes: [2] },
   21: { id: 21, name: 'Both', purposes: [1, 3, 4], legIntPurposes: [2, 7, 10], flexiblePurposes: [2, 7, 10] },
@@ -30,7 +30,7 @@ const vendorList = (ids: readonly number[]): GVL =>
     ),
   } as unknown as VendorList);
 
-/** What a user says under GDPR. Lists hold IDs. */
+/** A user's choices under GDPR. Lists contain IDs. */
 export interface TcChoices {
   purposes?: number[];
   purposeInterests?: number[];
@@ -40,7 +40,7 @@ export interface TcChoices {
   restrictions?: [purpose: number, type: number, vendor: number][];
   /** Epoch ms. */
   createdAt?: number;
-  /** Vendors that the dialog showed, or undefined: a string without that segment, as before TCF 2.3. */
+  /** Vendors that the dialog disclosed. Undefined: a string without that segment, as before TCF 2.3. */
   disclosed?: number[] | undefined;
   isServiceSpecific?: boolean;
 }
@@ -75,7 +75,7 @@ export const encodeTcString = (choices: TcChoices = {}): string => {
     return TCString.encode(model, { segments });
   };
   const core = encode([7, 21], [Segment.CORE]);
-  // The encoder takes all vendors of its list as disclosed.
+  // The encoder treats all vendors of its list as disclosed.
   return all.disclosed ? `${core}.${encode(all.disclosed, [Segment.VENDORS_DISCLOSED])}` : core;
 };
 
@@ -87,7 +87,7 @@ const flags = (vector: Vector) => {
   return all;
 };
 
-/** What `__tcfapi` gives to a listener, decoded from a TC string. */
+/** What `__tcfapi` passes to a listener, decoded from a TC string. */
 export const tcDataOf = (tcString: string, eventStatus = 'useractioncomplete') => {
   const model = TCString.decode(tcString);
   const restrictions: Record<number, Record<number, number>> = {};
@@ -122,17 +122,17 @@ export const tcDataOf = (tcString: string, eventStatus = 'useractioncomplete') =
   };
 };
 
-/** What `__tcfapi` gives to a listener if GDPR does not apply. */
+/** What `__tcfapi` passes to a listener if GDPR does not apply. */
 export const NO_GDPR = { gdprApplies: false, tcfPolicyVersion: 5, cmpId: 31, cmpVersion: 1, cmpStatus: 'loaded' };
 
-/** The same for a user who consents to purpose 1 and vendor 21, who refuses, and who has not yet answered. */
+/** The same for users who consent to purpose 1 and vendor 21, who refuse, and who have not answered yet. */
 export const TCF = {
   granted: tcDataOf(encodeTcString()),
   refused: tcDataOf(encodeTcString({ purposes: [], vendors: [] })),
   shown: tcDataOf(encodeTcString({ purposes: [], vendors: [] }), 'cmpuishown'),
 };
 
-/** Encode a GPP string: section name -> field -> value. The fields not named have the encoder's default. */
+/** Encode a GPP string: section name -> field -> value. Omitted fields have the encoder's default. */
 export const encodeGppString = (sections: Record<string, Record<string, unknown>>): string => {
   const model = new GppModel();
   for (const [section, fields] of Object.entries(sections)) {
@@ -152,18 +152,18 @@ export const euFields = (choices: TcChoices = {}): Record<string, unknown> => {
     VendorLegitimateInterests: all.vendorInterests,
     VendorsDisclosed: all.disclosed ?? [],
     PublisherRestrictions: all.restrictions.map(([purpose, type, vendor]) => new RangeEntry(purpose, type, [vendor])),
-    // Setting any other field sets this one to the present time.
+    // Setting any other field sets this one to the current time.
     Created: new Date(all.createdAt),
   };
 };
 
 type Section = Record<string, unknown>;
 
-/** A list of segments, as the API demands: the official library gives the fields of all segments in one object. */
+/** A list of segments, as the API requires: the official library returns the fields of all segments in one object. */
 const segmentsOf = ({ GpcSegmentType, Gpc, ...core }: Section): Section[] =>
   Gpc === undefined ? [core] : [core, { SubsectionType: GpcSegmentType, Gpc }];
 
-/** What `__gpp` says when it is ready, decoded from a GPP string. */
+/** What `__gpp` reports when it is ready, decoded from a GPP string. */
 export const pingDataOf = (gppString: string, applicableSections: unknown, form: 'flat' | 'segments' = 'flat') => {
   const model = new GppModel(gppString);
   const parsed: Record<string, Section> = model.toObject();
@@ -213,7 +213,7 @@ const createListeners = () => {
   };
 };
 
-/** Put `__tcfapi` on the page. With `null` it is a stub: it registers listeners, and calls them when it has data. */
+/** Install `__tcfapi` on the page. With `null`, it is a stub that registers listeners, and calls them when it has data. */
 export const installTcf = (first: object | null = TCF.shown) => {
   const { add, remove, each, count } = createListeners();
   let latest = first;
@@ -230,12 +230,12 @@ export const installTcf = (first: object | null = TCF.shown) => {
       latest = data;
       each((listener, listenerId) => listener({ ...data, listenerId }, true));
     },
-    /** Call the listeners with exactly these arguments. */
+    /** Call the listeners with these arguments. */
     call: (...args: unknown[]) => each((listener) => listener(...args)),
   };
 };
 
-/** Put `__gpp` on the page. */
+/** Install `__gpp` on the page. */
 export const installGpp = (first: object = { signalStatus: 'not ready' }) => {
   const { add, remove, each, count } = createListeners();
   let pingData = first;
@@ -251,7 +251,7 @@ export const installGpp = (first: object = { signalStatus: 'not ready' }) => {
       pingData = next;
       each((listener, listenerId) => listener({ eventName, listenerId, data: 'ready', pingData }, true));
     },
-    /** Call the listeners with exactly these arguments. */
+    /** Call the listeners with these arguments. */
     call: (...args: unknown[]) => each((listener) => listener(...args)),
   };
 };

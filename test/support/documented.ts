@@ -1,4 +1,4 @@
-/** Finds what an entry point exports, and which of it has no docstring. */
+/** Finds the exports of an entry point, and those without a docstring. */
 
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -26,20 +26,20 @@ const parse = (path: string): Parsed => {
   return result;
 };
 
-/** Tell whether a docstring ends where a node starts; only white space and line comments may be between. */
+/** Tell whether a docstring precedes a node, with only white space and line comments in between. */
 const hasDoc = ({ code, docEnds }: Parsed, start: number): boolean => {
   const before = code.slice(0, start).replace(/(\s|\/\/[^\n]*\n)+$/, '');
   return docEnds.has(before.length);
 };
 
-/** Names that a declaration declares. */
+/** Return the names that a declaration declares. */
 const namesOf = (declaration: ESTree.Node): string[] => {
   if (declaration.type === 'VariableDeclaration')
     return declaration.declarations.flatMap(({ id }) => (id.type === 'Identifier' ? [id.name] : []));
   return 'id' in declaration && declaration.id && 'name' in declaration.id ? [String(declaration.id.name)] : [];
 };
 
-/** List what the module at `path` exports without a docstring, through its re-exports. */
+/** List the exports of the module at `path` that have no docstring, including its re-exports. */
 export const undocumentedIn = (path: string, only?: ReadonlySet<string>): string[] => {
   const file = parse(path);
   return file.program.body.flatMap((node) => {

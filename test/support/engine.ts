@@ -1,7 +1,7 @@
 /**
- * The interface of a real engine for `test/engines`: tabs that share one profile, each in a visible window.
+ * The interface of a real engine for `test/engines`: tabs that share one profile, each in its own visible window.
  *
- * Expressions are text, so that all drivers evaluate the same; their results are transferred as JSON.
+ * Expressions are text, so that all drivers evaluate the same code; their results are transferred as JSON.
  */
 
 export type EngineName = 'chromium' | 'firefox' | 'webkit';
@@ -14,9 +14,9 @@ export interface Tab {
   /** Console errors and uncaught errors of this tab's pages so far. */
   readonly errors: string[];
   close(): Promise<void>;
-  /** Crash the process of the page. Missing if the driver cannot. */
+  /** Crash the process of the page. Missing if the driver cannot do so. */
   crash?(): Promise<void>;
-  /** Freeze the page, as browsers do to save power, or resume it. Missing if the driver cannot. */
+  /** Freeze the page, as browsers do to save power, or resume it. Missing if the driver cannot do so. */
   setFrozen?(frozen: boolean): Promise<void>;
 }
 
@@ -34,5 +34,5 @@ export interface EngineKind {
   launch(): Promise<Engine>;
 }
 
-/** Whether the tests of a missing engine fail; otherwise they are skipped, and the summary at the end reports it. */
+/** Whether the tests of a missing engine fail. Otherwise they are skipped, and the final summary reports it. */
 export const areAllRequired = (process.env['TESSERA_ENGINES'] ?? (process.env['CI'] && 'all')) === 'all';

@@ -1,4 +1,4 @@
-/** Global setup of the browser tests: finds out which engines are installed. The teardown prints which ran. */
+/** Global setup of the browser tests: detects which engines are installed. The teardown prints which of them ran. */
 
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,9 +11,9 @@ import { webkit } from './webkit.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Engine that is not installed -> the packages that bring it. */
+    /** Missing engine -> the packages that install it. */
     missingEngines: Partial<Record<EngineName, string>>;
-    /** File to which tests append lines about engines; the teardown prints them. */
+    /** File to which tests append lines about engines, which the teardown prints. */
     engineLog: string;
   }
 }

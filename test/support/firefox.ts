@@ -1,4 +1,6 @@
-/** A real Firefox for tests: the one in the environment variable FIREFOX, or an installed one; puppeteer-core over BiDi. */
+/**
+ * A real Firefox for tests: the one in the environment variable FIREFOX, or an installed one, driven by puppeteer-core over BiDi.
+ */
 
 import puppeteer from 'puppeteer-core';
 import { PLAIN_HOST } from './chromium.ts';
@@ -16,7 +18,7 @@ const INSTALLED = [
 
 const PREFERENCES = {
   'network.dns.localDomains': PLAIN_HOST,
-  // The driver switches this off, so that all file: URLs share storage; users have it on.
+  // The driver switches this off, so that all file: URLs share storage. Users have it on.
   'security.fileuri.strict_origin_policy': true,
 };
 

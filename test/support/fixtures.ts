@@ -1,9 +1,9 @@
 /**
- * The fixture with a real operator and real sessions in one process, under one fake clock; and the tools that all tests
- * of sessions share: the clock, `until`, the recorder of events.
+ * The fixture: a real operator and real sessions in one process, under one fake clock. Also the tools that all session tests
+ * share: the clock, `until`, and the recorder of events.
  *
- * Timers, `Date` and `performance` are fake. Web Crypto, promises and IndexedDB are real: a test waits for their result,
- * never for a span of real time.
+ * Timers, `Date` and `performance` are fake. Web Crypto, promises and IndexedDB are real, so a test waits for their result, never
+ * for a span of real time.
  */
 
 import { vi } from 'vitest';
@@ -34,7 +34,7 @@ for (const name of ['importKey', 'encrypt', 'decrypt'] as const) {
   Object.defineProperty(crypto.subtle, name, { value: counted, configurable: true, writable: true });
 }
 
-/** Replace the timers and the clock by fake ones, set to {@link START}. */
+/** Replace the timers and the clock with fake ones, set to {@link START}. */
 export const useFakeClock = () =>
   vi.useFakeTimers({
     now: START,
@@ -42,12 +42,11 @@ export const useFakeClock = () =>
   });
 
 /**
- * How long {@link until} waits at least, ms of real time: on a busy machine thousands of turns may pass before a thread of Web
- * Crypto runs.
+ * Minimum wait of {@link until}, ms of real time: on a busy machine, thousands of turns may pass before a Web Crypto thread runs.
  */
 const MIN_WAIT_MS = 20_000;
 
-/** Wait, in real turns of the event loop, until `condition` returns a truthy value. The fake clock stands still meanwhile. */
+/** Wait, in real turns of the event loop, until `condition` returns a truthy value. Meanwhile, the fake clock stands still. */
 export const until = async (condition: () => unknown, what = condition.toString()): Promise<void> => {
   const startedAt = realNow();
   for (let turns = 0; !condition(); turns++) {
@@ -70,14 +69,14 @@ export const recordEvents = (session: Session): EventLog => {
   return events;
 };
 
-/** The recorded events as strings, `event` or `event detail`. */
+/** Format the recorded events as strings: `event` or `event detail`. */
 export const names = (events: EventLog): string[] =>
   events.map(([event, detail]) => (detail ? `${event} ${detail}` : event));
 
 /**
  * Build the fixture with an operator.
  *
- * @param options  options of the operator. Its lifetimes are in seconds.
+ * @param options  options of the operator, whose lifetimes are in seconds.
  */
 export const createOperatorFixture = (options: OperatorOptions = {}) => {
   const operator = createOperator({
@@ -96,7 +95,7 @@ export const createOperatorFixture = (options: OperatorOptions = {}) => {
   const requests: string[] = [];
   /** Requests in progress. */
   let pending = 0;
-  /** Handles each request in place of the operator; `go` passes it on. Undefined: the network works. */
+  /** Handles each request in place of the operator; `go` passes it on. If undefined, the network works. */
   let fault: ((request: Request, go: () => Promise<Response>) => Promise<Response>) | undefined;
 
   const fetch = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
@@ -124,11 +123,11 @@ export const createOperatorFixture = (options: OperatorOptions = {}) => {
     baseUrl,
     requests,
     fetch,
-    /** Let `next` handle all further requests; without an argument, let them reach the operator again. */
+    /** Let `next` handle all further requests. Without an argument, requests reach the operator again. */
     network: (next?: typeof fault) => {
       fault = next;
     },
-    /** Generate a set for a user, as the publisher's server passes it to the page. */
+    /** Generate a set for a user, in the form in which the publisher's server passes it to the page. */
     answerFor: async (email: string) => answerOf(await client.generate({ email })),
     /** Open a session and record its events. Its store is in memory unless the options contain one. */
     open: (options: Partial<SessionOptions> = {}) => {
@@ -145,7 +144,7 @@ export const createOperatorFixture = (options: OperatorOptions = {}) => {
         if (pending || cryptoPending) quiet = 0;
       }
     },
-    /** Advance the fake clock by `ms` in small steps, and wait after each until everything has settled. */
+    /** Advance the fake clock by `ms` in small steps. After each step, wait until everything has settled. */
     advance: async (ms: number) => {
       const end = Date.now() + ms;
       for (;;) {

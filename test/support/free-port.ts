@@ -1,10 +1,10 @@
-/** A port for a server of a test that must know its port before it starts. */
+/** Finds a port for a test server that must know its port before it starts. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// Below the ports that the system gives to connections and to servers without a port of their own (32768 and up on Linux, 49152 on
-// others): nobody else takes it before the server of the test does.
+// Below the ports that the system assigns to connections and to servers that request any port (32768 and up on Linux, 49152 and
+// up elsewhere), so that nobody else takes the port before the test's server does.
 const [FIRST, COUNT] = [12_000, 20_000];
 
 /** Return a TCP port of 127.0.0.1 that is free now. */

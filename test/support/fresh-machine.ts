@@ -1,9 +1,9 @@
 /**
- * `npm run fresh`: the commands of README as on a new machine, and how long each step takes.
+ * `npm run fresh`: runs the commands of the README as on a new machine, and measures each step.
  *
- * Each command gets a new clone of HEAD, an empty npm cache, an empty temporary folder and an empty home; installed browsers
- * stay out of sight (`TESSERA_ENGINES=packaged`). `npm run fresh demo` and `npm run fresh test` run one of the two; what follows
- * `test` is passed on to vitest. What is not committed is not tried.
+ * Each command gets a new clone of HEAD, an empty npm cache, an empty temporary folder and an empty home. Installed browsers are
+ * hidden (`TESSERA_ENGINES=packaged`). `npm run fresh demo` and `npm run fresh test` run one of the two; arguments after `test`
+ * are passed to vitest. Uncommitted changes are not tested.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Steps that took place, and their times in s. */
+/** The completed steps, and their times in s. */
 const steps: [name: string, seconds: number][] = [];
 const timed = async (name: string, work: () => Promise<void>): Promise<void> => {
   const from = performance.now();
@@ -25,14 +25,14 @@ const timed = async (name: string, work: () => Promise<void>): Promise<void> => 
   steps.push([name, (performance.now() - from) / 1000]);
 };
 
-// Those of npm, of the tests and of engines: a new machine has none of them.
+// The variables of npm, of the tests and of engines, which a new machine does not have.
 const OWN =
   /^(npm_(lifecycle|package|config_cache|config_prefix)|TESSERA_|CHROMIUM$|FIREFOX$|CI$|NODE_OPTIONS$|VITEST)/i;
 
-/** The environment of a new machine. Registry, proxy and certificates stay those of this one. */
+/** Return the environment of a new machine. Registry, proxy and certificates are those of this machine. */
 const environmentIn = (folder: string): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN.test(name))),
-  // `npm run` adds the programs of this clone.
+  // `npm run` adds the programs of this clone to the path.
   PATH: (process.env['PATH'] ?? '')
     .split(delimiter)
     .filter((entry) => !entry.includes('node_modules') && !entry.includes('node-gyp-bin'))
@@ -57,7 +57,7 @@ const succeed = async (child: ChildProcess, command: string): Promise<void> => {
 const run = (command: string, args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv): Promise<void> =>
   succeed(spawn(command, args, { cwd, stdio: 'inherit', ...(env && { env }) }), [command, ...args].join(' '));
 
-/** Run `work` on a new machine, and remove it. */
+/** Run `work` on a new machine, then remove the machine. */
 const onNewMachine = async (work: (machine: Machine) => Promise<void>): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-fresh-'));
   try {
@@ -74,7 +74,7 @@ const onNewMachine = async (work: (machine: Machine) => Promise<void>): Promise<
 
 /** Start the demo, wait until its first page answers, and stop it as Ctrl-C does. */
 const tryDemo = async ({ clone, env }: Machine): Promise<void> => {
-  // A process group of its own: the signal reaches npm and what npm has started.
+  // A separate process group, so that the signal reaches npm and its child processes.
   const child = spawn('npm', ['run', 'demo'], {
     cwd: clone,
     env,

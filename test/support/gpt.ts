@@ -1,6 +1,6 @@
 /**
- * A fake of the secure signals part of Google Publisher Tag, by its documentation: `secureSignalProviders` is an array until
- * the tag loads, then an object with `push` and `clearAllCache`. A provider is called if no signal of it is cached.
+ * A fake of the secure-signals part of Google Publisher Tag, according to its documentation: `secureSignalProviders` is an array
+ * until the tag loads, then an object with `push` and `clearAllCache`. A provider is called if no signal of it is cached.
  */
 
 interface Provider {
@@ -13,7 +13,7 @@ type Google = { cmd?: (() => void)[]; secureSignalProviders?: Provider[] };
 
 const globals = window as never as { googletag?: Google | undefined };
 
-/** Create a tag that a test loads later. `cache` outlives a page, like local storage. */
+/** Create a tag that a test loads later. `cache` outlives a page, as local storage does. */
 export const createGpt = (cache = new Map<string, unknown>()) => {
   const pushes: string[] = [];
   /** Invalid results of collectors: empty or not a string, or a rejection. */

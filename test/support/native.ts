@@ -1,6 +1,6 @@
 /**
  * Fake native hosts of a webview, as each kind presents itself to scripts: what it defines on `window`, and how its messages
- * reach the page. What a host sends, and when, is up to the test.
+ * reach the page. The test decides what a host sends, and when.
  */
 
 import type { Message } from '../../src/page/webview.ts';
@@ -41,7 +41,7 @@ export const createHost = (kind: Kind, answer: (message: Message) => object | un
     const { id, type } = message;
     return said ? JSON.stringify({ v: 1, ns: 'tessera', kind: 'res', gen: 0, id, type, ...said }) : undefined;
   };
-  /** Handle a message, and answer by a message. */
+  /** Handle a message, and answer with a message. */
   const reply = (text: unknown) => {
     const said = take(text);
     if (said) toPage(said);

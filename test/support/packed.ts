@@ -1,4 +1,4 @@
-/** The package as users get it: packed, and unpacked into a project's `node_modules` beside its dependencies. */
+/** The package as users receive it: packed, and unpacked into a project's `node_modules` beside its dependencies. */
 
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
@@ -18,9 +18,9 @@ export interface User {
 }
 
 /**
- * Pack `dist/` as it is, and install it into a new project.
+ * Pack the current `dist/`, and install it into a new project.
  *
- * @param beside  packages of this repository's `node_modules` that the project also has.
+ * @param beside  packages of this repository's `node_modules` to add to the project.
  */
 export const installPacked = async (beside: readonly string[]): Promise<User> => {
   const folder = await mkdtemp(join(tmpdir(), 'tessera-user-'));

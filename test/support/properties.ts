@@ -1,4 +1,4 @@
-/** How often a property is tried. The mutation tests try few values, and the same ones each time. */
+/** How often a property is tested. The mutation tests use few values, and the same values each time. */
 
 import fc from 'fast-check';
 

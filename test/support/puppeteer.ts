@@ -1,4 +1,4 @@
-/** A page of puppeteer-core, of any browser, as a {@link Tab}. */
+/** A puppeteer-core page of any browser, as a {@link Tab}. */
 
 import type { Page } from 'puppeteer-core';
 import type { Tab } from './engine.ts';

@@ -1,7 +1,7 @@
 /**
  * A real WebKitGTK for tests: MiniBrowser under Xvfb, driven by WebKitWebDriver over plain W3C WebDriver.
  *
- * The driver has one current window: every command first switches to its own, and commands run one after the other.
+ * The driver has one current window. Every command first switches to its own window, and commands run one at a time.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -14,7 +14,7 @@ import { freePort } from './free-port.ts';
 
 const DRIVER = ['/usr/bin/WebKitWebDriver'];
 const SCREEN = ['/usr/bin/Xvfb'];
-// MiniBrowser is part of the library package and not in the PATH.
+// MiniBrowser is part of the library package and is not in the PATH.
 const BROWSER = ['x86_64', 'aarch64', 'arm'].flatMap((machine) =>
   ['4.1', '6.0', '4.0'].map(
     (api) => `/usr/lib/${machine}-linux-gnu${machine === 'arm' ? 'eabihf' : ''}/webkit2gtk-${api}/MiniBrowser`,
@@ -24,7 +24,7 @@ const BROWSER = ['x86_64', 'aarch64', 'arm'].flatMap((machine) =>
 /** Time limit of one command, ms. */
 const COMMAND_MS = 25_000;
 
-/** Time limit of one script, ms; promises are polled and do not count. During a navigation an answer may be lost. */
+/** Time limit of one script, ms. Promises are polled and do not count. An answer may be lost during a navigation. */
 const SCRIPT_MS = 5_000;
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
@@ -37,7 +37,7 @@ const stop = (process: ChildProcess): Promise<void> =>
     process.kill();
   });
 
-/** The first output of a process on a pipe; rejects if the process exits before. */
+/** Return the first output of a process on a pipe; rejects if the process exits first. */
 const firstWord = (process: ChildProcess, fd: number): Promise<string> =>
   new Promise((resolve, reject) => {
     process.stdio[fd]!.once('data', (bytes) => resolve(String(bytes).trim()));
@@ -45,7 +45,7 @@ const firstWord = (process: ChildProcess, fd: number): Promise<string> =>
     process.once('exit', (code) => reject(new Error(`${process.spawnfile} ended with ${code}`)));
   });
 
-/** A proxy that maps {@link PLAIN_HOST} to loopback: this engine has no option for that. */
+/** A proxy that maps {@link PLAIN_HOST} to loopback, for which this engine has no option. */
 const serveProxy = (): Promise<Server> =>
   new Promise((resolve) => {
     const server = createServer((incoming, outgoing) => {
@@ -91,17 +91,17 @@ const answers = async (command: Command, process: ChildProcess): Promise<void> =
 };
 
 /**
- * The result of an expression. The driver could wait for a promise itself, but if the page navigates meanwhile, it waits
- * until its own timeout.
+ * The result of an expression. The driver could wait for a promise itself, but it would wait until its own time-out if the page
+ * navigates meanwhile.
  */
 interface Evaluation<T> {
   readonly value?: T;
   readonly error?: string;
-  /** The result is a promise; its outcome will be the global of this name. */
+  /** The result is a promise, whose outcome will be in the global of this name. */
   readonly pending?: number;
 }
 
-/** Open the driver's only session, with a browser of its own. */
+/** Open the driver's only session, with a separate browser. */
 const openSession = async (command: Command, proxyPort: number, closeAll: () => Promise<void>): Promise<Engine> => {
   const { sessionId, capabilities } = await command<{ sessionId: string; capabilities: { browserVersion: string } }>(
     'POST',
@@ -109,7 +109,7 @@ const openSession = async (command: Command, proxyPort: number, closeAll: () => 
     {
       capabilities: {
         alwaysMatch: {
-          // The driver may wait for ever when `history.back()` leads to a page in the back/forward cache.
+          // The driver may wait forever if `history.back()` leads to a page in the back/forward cache.
           pageLoadStrategy: 'none',
           'webkitgtk:browserOptions': { binary: await firstThatRuns(BROWSER), args: ['--automation'] },
           proxy: { proxyType: 'manual', httpProxy: `127.0.0.1:${proxyPort}`, noProxy: ['127.0.0.1'] },
@@ -130,7 +130,7 @@ const openSession = async (command: Command, proxyPort: number, closeAll: () => 
     last = mine.catch(() => {});
     return mine;
   };
-  // The first window stays open and empty: the session ends with its last window.
+  // The first window stays open and empty, because the session ends with its last window.
   const first = await command<string>('GET', `${at}/window`);
 
   const open = async (): Promise<Tab> => {
@@ -157,7 +157,7 @@ const openSession = async (command: Command, proxyPort: number, closeAll: () => 
       return value as T;
     };
     return {
-      // This driver reports none; the test pages collect their own.
+      // This driver reports none, so the test pages collect their own.
       errors: [],
       goto: async (url) => {
         await evaluate('void (window.isLeft = true)');
@@ -226,6 +226,6 @@ export const webkit: EngineKind = {
     if (!(await firstThatRuns(SCREEN))) packages.push('xvfb');
     return packages.join(' and ') || undefined;
   },
-  // On a busy machine a start may fail (the port was taken meanwhile, or the driver does not answer): try once more.
+  // On a busy machine a start may fail, because the port was taken meanwhile or the driver does not answer: try once more.
   launch: () => launch().catch(launch),
 };

@@ -3,8 +3,8 @@
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createSession, type Session } from '../../src/session/index.ts';
-import { createTestbed, type Testbed, type TestbedOptions } from '../../src/testing/index.ts';
+import { createSession, memoryStore, type Session } from '../../src/session/index.ts';
+import { createTestbed, type Span, type Testbed, type TestbedOptions } from '../../src/testing/index.ts';
 import { names, recordEvents } from '../support/fixtures.ts';
 
 let testbed: Testbed;
@@ -34,9 +34,10 @@ describe('time', () => {
     expect(names(events)).toEqual([`token refresh`]);
   });
 
-  test('moves exactly by the span, for page, operator and `Date`', async () => {
+  test('advances by exactly the span, for page, operator and `Date`', async () => {
     open({ start: new Date('2031-05-01T00:00:00Z') });
     expect(testbed.now()).toBe(Date.UTC(2031, 4, 1));
+    const before = performance.now();
     await testbed.advance('90 s');
     await testbed.advance(500);
     expect(testbed.now()).toBe(Date.UTC(2031, 4, 1) + 90_500);
@@ -44,6 +45,34 @@ describe('time', () => {
     expect(new Date().toISOString()).toBe('2031-05-01T00:01:30.500Z');
     expect(new Date(0).toISOString()).toBe('1970-01-01T00:00:00.000Z');
     expect(new Date()).toBeInstanceOf(Date);
+    expect(Date()).toBe(new Date(testbed.now()).toString());
+    expect(performance.now() - before).toBe(90_500);
+    class Later extends Date {}
+    expect(new Later()).toBeInstanceOf(Later);
+    expect(new Later().getTime()).toBe(testbed.now());
+  });
+
+  test.each<[span: Span, ms: number]>([
+    [0, 0],
+    ['1 ms', 1],
+    ['1.5s', 1_500],
+    ['2 sec', 2_000],
+    ['1 second', 1_000],
+    ['3 seconds', 3_000],
+    ['1 min', 60_000],
+    ['1 minute', 60_000],
+    ['2 minutes', 120_000],
+    ['1 h', HOUR],
+    ['1 hour', HOUR],
+    ['0.5 hours', HOUR / 2],
+    ['1 d', 24 * HOUR],
+    ['1 day', 24 * HOUR],
+    ['2 days', 48 * HOUR],
+  ])('the span %j is %i ms', async (span, ms) => {
+    open();
+    const before = testbed.now();
+    await testbed.advance(span);
+    expect(testbed.now() - before).toBe(ms);
   });
 
   test('a healthy day: 96 refreshes, always a token, no `error`', async () => {
@@ -84,6 +113,24 @@ describe('time', () => {
     expect(ran).toEqual(['early', 'repeated', 'repeated', 'late 300', 'repeated']);
   });
 
+  test('timers of one instant run in the order of their start; a delay that is too long is the shortest', async () => {
+    open();
+    const ran: string[] = [];
+    for (const name of ['first', 'second']) setTimeout(() => ran.push(name), 10);
+    setTimeout(() => ran.push('too long'), 2 ** 31);
+    const repeated = setInterval(() => ran.push('repeated'));
+    await testbed.advance(2);
+    clearInterval(repeated);
+    await testbed.advance(10);
+    expect(ran).toEqual(['too long', 'repeated', 'repeated', 'first', 'second']);
+  });
+
+  test('an operation of Web Crypto that fails is done', async () => {
+    open();
+    await expect(crypto.subtle.digest('none', new Uint8Array())).rejects.toMatchObject({ name: 'NotSupportedError' });
+    await testbed.advance(1);
+  });
+
   test('`AbortSignal.timeout` waits for virtual time: a request of the page that is given up after five seconds', async () => {
     const real = AbortSignal.timeout;
     open();
@@ -114,6 +161,7 @@ describe('time', () => {
     expect(ended).toEqual(['value']);
     stop.abort();
     await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(pause(1, undefined, { signal: stop.signal })).rejects.toMatchObject({ name: 'AbortError' });
   });
 
   test('`refresh()` of a timer starts its delay anew, `close()` clears it for good', async () => {
@@ -130,11 +178,14 @@ describe('time', () => {
     await testbed.advance(40);
     expect(ran).toEqual(['refreshed']);
     timer.refresh();
+    setTimeout(() => ran.push('later'), 100);
+    timer.refresh();
     await testbed.advance(100);
-    expect(ran).toEqual(['refreshed', 'refreshed']);
+    // Behind a timer of the same instant that was started before.
+    expect(ran).toEqual(['refreshed', 'later', 'refreshed']);
   });
 
-  test('the number of a timer is none that a real timer may have', () => {
+  test('the number of a timer never equals that of a real timer', () => {
     open();
     expect(Number(setTimeout(() => {}, 1))).toBeGreaterThan(2 ** 31);
   });
@@ -153,7 +204,7 @@ describe('time', () => {
     expect(testbed.now() - before).toBe(180_000);
   });
 
-  test('`advance` rejects with what a timer throws, and goes on afterwards', async () => {
+  test('`advance` rejects with the error of a timer, and works afterwards', async () => {
     open();
     setTimeout(() => {
       throw new RangeError('in a timer');
@@ -162,9 +213,9 @@ describe('time', () => {
     await testbed.advance('1 min');
   });
 
-  test.each(['20', '20 fortnights', '-1 min', -1, Number.NaN, null] as never[])('refuses the span %j', (span) => {
+  test.each(['20', '20 fortnights', '-1 min', -1, Number.NaN, null] as never[])('rejects the span %j', (span) => {
     open();
-    expect(() => testbed.advance(span)).toThrow(/^span: expected a number from 0, or text as '20 min', .* got /);
+    expect(() => testbed.advance(span)).toThrow(/^span: expected a number from 0, or text such as '20 min', .* got /);
   });
 });
 
@@ -177,7 +228,7 @@ describe('lifetimes', () => {
     expect([refreshAt, expiresAt, endsAt].map((at) => (at! - now) / HOUR)).toEqual([1, 4, 720]);
   });
 
-  test('with a misspelt name are refused', () => {
+  test('with a misspelt name are rejected', () => {
     open();
     expect(() => createTestbed({ lifetimes: { refresh_from: 1 } as never })).toThrow(
       'lifetimes.refresh_from: expected one of refreshFrom, identityExpires, refreshExpires, got an unknown name',
@@ -242,7 +293,7 @@ describe('faults', () => {
     await expect(testbed.fetch('/token', { method: 'POST' })).rejects.toThrow('Failed to fetch');
   });
 
-  test('`answer(503)` with `Retry-After`: the session waits as long as it is told', async () => {
+  test('`answer(503)` with `Retry-After`: the session waits as long as the header says', async () => {
     open();
     const { session, events } = await loaded();
     testbed.answer(503, { 'retry-after': '1800' });
@@ -259,6 +310,50 @@ describe('faults', () => {
     testbed.answer(503);
     expect((await testbed.fetch('/token', { method: 'POST' })).status).toBe(503);
     await expect(testbed.client.generate({ email: 'user@example.com' })).rejects.toMatchObject({ status: 503 });
+    // What prepares a test is not affected.
+    await testbed.optOut({ email: 'user@example.com' });
+    expect(await testbed.tokensFor()).toEqual({ status: 'optout' });
+  });
+
+  test('an answer has the status, headers and body of the fault, and the time of the service as `Date`', async () => {
+    open();
+    testbed.skewClock(HOUR);
+    const answerOf = async (status: number, headers?: Record<string, string>, body?: string) => {
+      testbed.answer(status, headers, body);
+      const response = await testbed.fetch(testbed.baseUrl);
+      return [response.status, response.headers.get('date'), await response.text()];
+    };
+    const serviceDate = new Date(testbed.now() - HOUR).toUTCString();
+    expect(await answerOf(599, { 'x-test': '1' }, 'busy')).toEqual([599, serviceDate, 'busy']);
+    expect(await answerOf(204)).toEqual([204, serviceDate, '']);
+    const date = new Date(0).toUTCString();
+    expect(await answerOf(503, { date })).toEqual([503, date, '']);
+    testbed.online();
+    expect((await testbed.fetch(`${testbed.baseUrl}/ops/healthcheck`)).headers.get('date')).toBe(serviceDate);
+  });
+
+  test('in a page, `offline()` and the `online()` after it are events; the end of another fault is none', () => {
+    open();
+    const events: string[] = [];
+    vi.stubGlobal('dispatchEvent', ({ type }: Event) => events.push(type));
+    onTestFinished(() => void vi.unstubAllGlobals());
+    testbed.offline();
+    testbed.online();
+    testbed.online();
+    testbed.answer(503);
+    testbed.online();
+    expect(events).toEqual(['offline', 'online']);
+  });
+
+  test('a request can be given up by the signal of a `Request` and of its options, before it starts too', async () => {
+    open();
+    testbed.hang();
+    const url = `${testbed.baseUrl}/`;
+    const stop = new AbortController();
+    const { signal } = stop;
+    const given = [testbed.fetch(new Request(url, { signal })), testbed.fetch(url, { signal })];
+    stop.abort(new Error('given up'));
+    for (const request of [...given, testbed.fetch(url, { signal })]) await expect(request).rejects.toThrow('given up');
   });
 
   test('`hang()`: a refresh times out after its own limit, by this clock', async () => {
@@ -287,7 +382,7 @@ describe('faults', () => {
 });
 
 describe('users', () => {
-  test('`optOut()`: the next refresh brings the opt-out', async () => {
+  test('`optOut()`: the next refresh returns the opt-out', async () => {
     open({ user: { email: 'somebody@example.com' } });
     const { session, events } = await loaded();
     await testbed.optOut({ email: 'somebody@example.com' });
@@ -296,7 +391,7 @@ describe('users', () => {
     expect(session.state.phase).toBe('optedOut');
   });
 
-  test('the reserved users behave as at every operator', async () => {
+  test('the reserved users behave as with every operator', async () => {
     open();
     const { optOut, refreshOptOut, validate } = testbed.users;
     expect(await testbed.tokensFor(optOut)).toEqual({ status: 'optout' });
@@ -308,6 +403,13 @@ describe('users', () => {
     expect(set).toMatchObject({ status: 'success' });
     const { body } = set as { body: { advertising_token: string } };
     expect(await testbed.client.validate(body.advertising_token, validate)).toBe(true);
+  });
+
+  test('`tokensFor()` is for who is signed in, else for somebody', async () => {
+    open({ user: { email: 'optout@example.com' } });
+    expect(await testbed.tokensFor()).toEqual({ status: 'optout' });
+    testbed.signOut();
+    expect(await testbed.tokensFor()).toMatchObject({ status: 'success' });
   });
 
   test('nobody is signed in: `handler` answers 204, and the session asks for a set', async () => {
@@ -334,9 +436,12 @@ describe('sessions', () => {
     await session.clear();
     await testbed.advance();
     expect(other.state.phase).toBe('empty');
-    const stranger = testbed.session({ name: 'other', provide: undefined });
-    await stranger.ready;
-    expect(stranger.state.phase).toBe('empty');
+    await session.setTokens(await testbed.tokensFor());
+    for (const options of [{ name: 'other' }, { store: memoryStore() }]) {
+      const stranger = testbed.session({ ...options, provide: undefined });
+      await stranger.ready;
+      expect(stranger.state.phase).toBe('empty');
+    }
   });
 
   test('of the page’s own code work with `fetch` and `baseUrl`', async () => {
@@ -352,14 +457,14 @@ describe('sessions', () => {
     session.close();
   });
 
-  test('a request to another place is answered 404, naming the place', async () => {
-    open();
-    const response = await testbed.fetch('https://elsewhere.example/a');
-    expect([response.status, await response.text()]).toEqual([
-      404,
-      'testbed: nothing is served at https://elsewhere.example/a',
-    ]);
-  });
+  test.each(['https://elsewhere.example/a', 'https://elsewhere.example/token', 'https://publisher.example/a'])(
+    'a request to another place is answered 404, naming the place: %s',
+    async (url) => {
+      open();
+      const response = await testbed.fetch(url, { method: 'POST' });
+      expect([response.status, await response.text()]).toEqual([404, `testbed: nothing is served at ${url}`]);
+    },
+  );
 });
 
 describe('close()', () => {
@@ -454,6 +559,12 @@ test('with `installClock: false` timers are real, and `advance` moves the operat
   await testbed.advance('20 min');
   const later = (await testbed.tokensFor()) as { body: { refresh_from: number } };
   expect(later.body.refresh_from - set.body.refresh_from).toBe(1_200_000);
+  // Sessions in this process read the same clock.
+  const session = testbed.session();
+  await session.getToken();
+  expect(session.advertisingToken).toBeDefined();
+  await testbed.advance('2 h');
+  expect(session.advertisingToken).toBeUndefined();
 });
 
 test('works with a `Uint8Array` of another realm, which the jsdom environment of Vitest puts in its place', async () => {

@@ -86,7 +86,7 @@ describe('base64, hexadecimal and UTF-8', () => {
     expect(() => fromB64(text)).toThrow();
   });
 
-  test('a view of a part of a buffer is read from its own offset', () => {
+  test('a view of part of a buffer is read from its own offset', () => {
     const whole = concat(Uint8Array.of(9, 9, 9), int64(1_900_000_000_000), int32(-2));
     const part = whole.subarray(3);
     expect(readInt64(part, 0)).toBe(1_900_000_000_000);

@@ -231,11 +231,11 @@ describe('parseBaseUrl', () => {
     ['https://:made-up-password@operator.example', 'string'],
     ['https://operator.example?made-up-query', 'string'],
     ['https://operator.example#made-up-fragment', 'string'],
-  ])('without the naming of mistakes, %j is refused and its type alone named', (value, got) => {
+  ])('without descriptions of mistakes, %j is rejected and only its type is reported', (value, got) => {
     expect(() => parseBaseUrl(value)).toThrow(new TypeError(`baseUrl: expected an absolute https URL, got ${got}`));
   });
 
-  test('the address of an endpoint is a mistake only where mistakes are named', () => {
+  test('the URL of an endpoint is a mistake only if mistakes are described', () => {
     expect(parseBaseUrl('https://operator.example/v2/token/refresh')).toMatch(/refresh$/);
   });
 
@@ -269,7 +269,7 @@ describe('escapeControls', () => {
     expect(escapeControls(text)).toBe(escaped);
   });
 
-  test('leaves alone what is to be kept', () => {
+  test('leaves the characters to keep unchanged', () => {
     expect(escapeControls('a\n\tb\r', '\n\t')).toBe('a\n\tb\\u000d');
   });
 });

@@ -82,7 +82,7 @@ describe.each([
     expect(await openResponse(key, envelope)).toEqual({ at, nonce, json: '' });
   });
 
-  test('each error says what was expected and what came, and has the cause', async () => {
+  test('each error says what went wrong, and has the cause', async () => {
     const key = await someKey();
     const raw = new Uint8Array(32).fill(5);
     const keyB64 = toB64(raw);
@@ -98,7 +98,7 @@ describe.each([
       'envelope: expected 28 bytes or more, got 27 bytes',
     );
     expect(await messageOf(openResponse(key, new Uint8Array(28)))).toBe(
-      'envelope: expected bytes sealed under this key, got others, with a cause',
+      'envelope: decryption failed: the key is wrong, or the bytes were altered, with a cause',
     );
     expect(await messageOf(openResponse(key, new Uint8Array(sealedByNode(raw, new Uint8Array(15)))))).toBe(
       'plaintext: expected time and nonce, got 15 bytes',

@@ -43,7 +43,7 @@ describe('a set at an instant', () => {
     expect(tokenAt(held, REFRESH_AT + 1)).toBe(token);
   });
 
-  test('an ended set gives out its token to the last ms and wakes when the token expires', () => {
+  test('an ended set returns its token to the last ms and wakes when the token expires', () => {
     const held = { set, ended: true };
     expect(tokenAt(held, EXPIRES_AT - 1)).toBe('advertising');
     expect(nextWakeAt(held, EXPIRES_AT - 1)).toBe(EXPIRES_AT);

@@ -72,7 +72,7 @@ describe('a valid set', () => {
   });
 });
 
-describe('an invalid set is refused with a message that names field, expected and got', () => {
+describe('an invalid set is rejected with a message that contains field, expected and got', () => {
   test.each([null, undefined, 5, 'text', '', true, [], [wire], () => wire])('not an object: %j', (input) => {
     expect(errorOf(() => parseTokenSet(input))).toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });
     expect(errorOf(() => parseAnswer(input))).toMatchObject({ name: 'TokenError', code: 'invalid_token_set' });

@@ -5,6 +5,6 @@ import { root } from '../../build/dist.ts';
 import { entries } from '../../build/entries.ts';
 import { undocumentedIn } from '../support/documented.ts';
 
-test.each(Object.entries(entries))('%s: everything that it exports is documented', (_, file) => {
+test.each(Object.entries(entries))('%s: all its exports are documented', (_, file) => {
   expect(undocumentedIn(`${root}src/${file}.ts`)).toEqual([]);
 });

@@ -1,5 +1,5 @@
 /**
- * The command `map`: its options, and the choice of its job. The files of the jobs are loaded on demand.
+ * The command `map`: its options, and the choice of its job. The files for the jobs are loaded on demand.
  */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -37,15 +37,15 @@ const ACCEPTED_BY: readonly (readonly [flag: string, jobs: readonly string[]])[]
   ['--yes', ['--forget-all']],
 ];
 
-// --check-optouts -> checkOptouts, as commander names it.
+// --check-optouts -> checkOptouts, the name in commander.
 const propertyOf = (flag: string): keyof AllOptions =>
   flag.slice(2).replace(/-./g, (letter) => letter[1]!.toUpperCase()) as keyof AllOptions;
 
-/** Tell which job the options select. */
+/** Return the job that the options select. */
 const selectJob = (file: string | undefined, options: AllOptions): 'FILE' | (typeof JOBS)[number] => {
   const selected = [
     ...(file === undefined ? [] : ['FILE' as const]),
-    // An empty value, as of a variable that is not set, selects its job too, which names it.
+    // An empty value, as from a variable that is not set, also selects its job, which reports it.
     ...JOBS.filter((flag) => options[propertyOf(flag)] !== undefined),
   ];
   if (selected.length !== 1)

@@ -1,8 +1,8 @@
 /**
- * Reads the DII of the rows of a file: detects its form, hashes it, and says why a row is invalid.
+ * Reads the DII in the rows of a file: detects its form, hashes it, and reports why a row is invalid.
  *
- * The form is detected by the value. Whether a hash is of an address or a number must come from `--type` or the name of the
- * column.
+ * The form is detected from the value. Whether a hash is of an email address or a phone number must be specified by `--type` or
+ * by the name of the column.
  */
 
 import type { Dii } from '../../server/index.ts';
@@ -29,9 +29,9 @@ const EXPECTED: Readonly<Record<DiiForm, string>> = {
 /**
  * Matches text that contains more than an email address.
  *
- * Normalisation accepts any text around one `@`. In a field, that may be a line of JSON, a name with an address, several columns with
- * another delimiter, or an invisible character from a spreadsheet; its hash would belong to nobody. Normalisation removes spaces before
- * the `@`, so they are permitted.
+ * Normalisation accepts any text around one `@`. In a field, that may be a line of JSON, a name with an address, several columns
+ * with another delimiter, or an invisible character from a spreadsheet, and its hash would belong to nobody. Spaces before the
+ * `@` are permitted, because normalisation removes them.
  */
 const MORE_THAN_ADDRESS = /[()<>,;:\\"[\]\p{Cc}\p{Cf}]|[^\S ]|@.*\s\S/u;
 
@@ -49,21 +49,21 @@ export interface DiiRows {
   readonly header: readonly string[] | undefined;
   /** The column of the DII, from 0. */
   readonly index: number;
-  /** The DII of each row as a hash, or why it is invalid; one array per piece of input. Can be read once. */
+  /** The DII of each row as a hash, or why the row is invalid; one array for each piece of input. Can be read once. */
   readonly all: AsyncIterable<readonly (Dii | InvalidRow)[]>;
 }
 
-// Undefined for a hash of unknown type. Any other value has the form of `type`, if that is known.
+// Undefined for a hash of unknown type. Any other value has the form of `type`, if `type` is known.
 const detectForm = (value: string, type: DiiType | undefined): DiiForm | undefined => {
   if (parseHash(value)) return type && `${type}_hash`;
   return type ?? (value.startsWith('+') && !value.includes('@') ? 'phone' : 'email');
 };
 
 /**
- * Parse a value to DII with a hash. Returns a string for an invalid value: the reason, which does not quote it.
+ * Parse a value to DII with a hash. For an invalid value, return a string: the reason, which does not quote it.
  *
  * @param given  its form. Default: detected.
- * @param type   the type of the value, or of what it is a hash of, if the form is not given.
+ * @param type   the type of the value, or of the hashed value, if the form is not given.
  */
 export function parseDii(value: string, given?: DiiForm, type?: DiiType): Dii | string {
   if (value === '') return 'expected a value, got an empty field';
@@ -96,7 +96,7 @@ export async function openDiiRows(input: Input, { column, delimiter, type: given
   const name = normalizeName(header?.[index] ?? '');
   const type = TYPES.find((one) => COLUMN_NAMES[one].includes(name));
   const valueIn = (row: Row | undefined) => row?.fields[index]?.trim() ?? '';
-  // A first line without DII may name the column by a name that is not known.
+  // A first line without DII may contain a column name that is not known.
   const firstData = header || !isValue(valueIn(top)) ? second : top;
   if (!given && !type && parseHash(valueIn(firstData)))
     throw new RangeError(`line ${firstData?.line}: ${UNKNOWN_HASH}`);

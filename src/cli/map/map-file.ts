@@ -1,7 +1,8 @@
 /**
  * `tessera map FILE`: maps every row of a file, and writes invalid rows to another file.
  *
- * `dii-rows.ts` hashes the rows, so that no address gets past it. The folder `mapping` maps them and continues interrupted runs.
+ * `dii-rows.ts` hashes the rows, so that no address goes any further. The folder `mapping` maps them and continues interrupted
+ * runs.
  */
 
 import type { Dii } from '../../server/index.ts';
@@ -16,7 +17,7 @@ export interface MapFileOptions extends DiiRowOptions {
   readonly rejects?: string;
 }
 
-/** The error for a file without one valid row. Takes the first of its rows, and the column, from 0. */
+/** Create the error for a file without a valid row. Takes the first of its rows, and the column, from 0. */
 const noValidRow = (name: string, count: number, { line, fields, reason }: InvalidRow, index: number): RangeError => {
   const [rows, columns] = [`${count} ${count === 1 ? 'row' : 'rows'}`, fields.length === 1 ? 'column' : 'columns'];
   return new RangeError(
@@ -41,7 +42,6 @@ const prepareJob = async (
   let bytesPerItem = 0;
   async function* dii(): AsyncGenerator<Dii, void, undefined> {
     for await (const some of all) {
-      signal.throwIfAborted();
       const { readBytes } = input;
       for (const one of some) {
         count++;
@@ -64,13 +64,13 @@ const prepareJob = async (
     run: (mappings, callbacks) =>
       mappings.map(dii(), {
         ...callbacks,
-        // Called for rows that the service refuses: their line is not known any more.
+        // Called for rows that the service rejects. Their line is no longer known.
         onInvalid: ({ dii: { emailHash, phoneHash }, reason }) => {
           const fields = Array.from({ length: Math.max(header?.length ?? 0, index + 1) }, () => '');
           return rejects!.add({ line: undefined, reason, fields: fields.with(index, emailHash ?? phoneHash ?? '') });
         },
       }),
-    // Reading is ahead of the answers: the bytes of answered rows are estimated.
+    // Reading is ahead of the answers, so the bytes of the answered rows are estimated.
     progressOf: ({ kept, mapped, optedOut, invalid }) => {
       const answered = kept + mapped + optedOut + invalid;
       return { rows: answered, done: answered * bytesPerItem, total: input.totalBytes };

@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * A file that only its owner may read, for addresses, numbers and hashes.
+ * A file that only its owner may read, for email addresses, phone numbers and hashes.
  */
 
 import { access, constants, type FileHandle, lstat, open, rename, rm, stat } from 'node:fs/promises';
@@ -12,7 +12,7 @@ const BUFFER_LENGTH = 65_536;
 /** An open file. */
 export interface PrivateFile {
   write(text: string): Promise<void>;
-  /** Write the rest and close; delete what was written if `keep` is false. */
+  /** Write the rest and close the file; delete it if `keep` is false. */
   close(keep?: boolean): Promise<void>;
 }
 
@@ -24,40 +24,40 @@ const isSame = async (one: string, other: string): Promise<boolean> => {
 /**
  * Check, without changing anything, that a file can be created in its folder and is not the input.
  *
- * @param flag    the option that names the file, for messages.
+ * @param flag    the option that specifies the file, for messages.
  * @param source  the path of the input.
- * @throws {RangeError} if not.
+ * @throws {RangeError} if it cannot.
  */
 export async function checkPrivateFile(flag: string, path: string, source?: string): Promise<void> {
   if (source !== undefined && (await isSame(path, source)))
     throw new RangeError(`${flag}: could not write ${shownPath(path)}: it is the input file`);
-  // A device may be in a folder where nobody may create files.
+  // A device may be in a folder where nobody can create files.
   if (await lstat(path).catch(() => undefined)) return;
   await access(dirname(path), constants.W_OK).catch((error) => {
     throw unwritable(path, error, flag);
   });
 }
 
-// Opens a new file, or the device of that name. `target` is the name under which it is written.
+// Opens a new file, or the device of that name. `target` is the name of the file while it is being written.
 const openNew = async (path: string, isReplacedAtEnd: boolean): Promise<{ handle: FileHandle; target: string }> => {
   const found = await lstat(path).catch(() => undefined);
   if (found?.isDirectory()) throw Object.assign(new Error('expected a file'), { code: 'EISDIR' });
-  // Following it would replace a file that the user has not named.
+  // Following a symbolic link would replace a file that the user has not specified.
   if (found?.isSymbolicLink()) throw Object.assign(new Error('expected a file'), { code: 'ELOOP' });
   const isReplaceable = !found || found.isFile();
   const target = isReplacedAtEnd && isReplaceable ? `${path}.partial` : path;
-  // The mode applies to new files only, and another process may have the old file open.
+  // The mode applies only to new files, and another process may have the old file open.
   if (isReplaceable) await rm(target, { force: true });
   const isDevice = found?.isCharacterDevice() || found?.isFIFO();
   return { handle: await open(target, isDevice ? 'w' : 'wx', 0o600), target };
 };
 
 /**
- * Create a file of mode 0600. Replaces a file of that name; writes to a device such as `/dev/null` as it is.
+ * Create a file with mode 0600. Replaces a file of that name, but writes to a device such as `/dev/null` directly.
  *
- * @param flag  the option that names the file, for messages.
+ * @param flag  the option that specifies the file, for messages.
  * @param isReplacedAtEnd  write to the name with `.partial` appended until the file is closed and kept, so that the file of this
- *   name is always a whole one. Default: false, for a file that is of use from its first row on.
+ *   name is always complete. Default: false, for a file that is useful from its first row on.
  * @throws {RangeError} if it cannot be created.
  */
 export async function createPrivateFile(
@@ -68,11 +68,11 @@ export async function createPrivateFile(
   const { handle, target } = await openNew(path, isReplacedAtEnd).catch((error) => {
     throw unwritable(path, error, flag);
   });
-  // Not a RangeError: the options were right.
+  // Not a RangeError, because the options were correct.
   const failure = (reason: string): Error => new Error(`${flag}: could not write ${shownPath(path)}: ${reason}`);
   let buffer = '';
   let written = Promise.resolve();
-  // Callers need not await each other: writes are queued.
+  // Callers need not wait for one another, because writes are queued.
   const flush = (): Promise<void> => {
     const text = buffer;
     buffer = '';
@@ -94,15 +94,15 @@ export async function createPrivateFile(
           () => undefined,
           (error: unknown) => ({ error }),
         );
-        // After a full disk, the first rows are of use only in a file that is of use from its first row on.
+        // If the disk is full, the first rows are useful only in a file that is useful from its first row on.
         const isKept = keep && !(unwritten && isReplacedAtEnd);
-        // Another file may have this name by now.
+        // By now, another file may have this name.
         const [ours, current] = await Promise.all([handle.stat(), lstat(target).catch(() => undefined)]);
         const isOurs = ours.isFile() && ours.ino === current?.ino;
         if (!isKept && isOurs) await rm(target);
         if (!keep) return;
         if (unwritten) throw unwritten.error;
-        // A file that was moved away still has its rows; one without any name has lost them.
+        // A file that was moved away still has its rows. A file without any name has lost them.
         const isLost = target === path ? ours.isFile() && ours.nlink === 0 : !isOurs;
         if (isLost) throw failure('another process has replaced or deleted it');
         if (target === path) return;

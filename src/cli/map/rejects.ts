@@ -1,6 +1,6 @@
 /**
- * Writes the invalid rows of a file to a CSV file, with line and reason before their own columns. The user can correct that file
- * and map it.
+ * Writes the invalid rows of a file to a CSV file, with line and reason before the columns of the row. The user can correct that
+ * file and map it.
  */
 
 import { csvLine } from '../csv-rows.ts';
@@ -11,7 +11,7 @@ import { checkPrivateFile, createPrivateFile } from './private-file.ts';
 export interface Rejects {
   readonly path: string;
   readonly count: number;
-  /** Write one row. `line` is undefined for a row that the service has refused: it is known by its hash alone. */
+  /** Write one row. `line` is undefined for a row that the service has rejected, of which only the hash is known. */
   add(row: Omit<InvalidRow, 'line'> & { readonly line: number | undefined }): Promise<void>;
   /** Close the file; delete it if it is empty. */
   close(): Promise<void>;
@@ -23,9 +23,9 @@ export function defaultRejectsPath(file: string, { isRegularFile }: { readonly i
 }
 
 /**
- * Check that the file can be created, and is not the input. The file of an earlier run stays as it is.
+ * Check that the file can be created and is not the input. The file of an earlier run is not changed.
  *
- * @throws {RangeError} if not.
+ * @throws {RangeError} if it cannot.
  */
 export async function checkRejects(path: string, source: string | undefined): Promise<void> {
   if (path === '' || path === '-') {

@@ -2,7 +2,7 @@
  * Runs a long job of `tessera map`: opens the mappings, shows progress on the terminal, stops at a signal, and prints a summary
  * however the job ends.
  *
- * It does not know what the job does: `map-file.ts` and `stored-mappings.ts` define the jobs.
+ * This file does not know the work of a job: `map-file.ts` and `stored-mappings.ts` define the jobs.
  */
 
 import { CommanderError } from 'commander';
@@ -28,33 +28,33 @@ export interface MapOptions extends ServiceOptions {
   readonly workers?: number;
 }
 
-/** Open the mappings that the options name. */
+/** Open the mappings that the options specify. */
 export function openMappings(client: MappingClient, { database, v2, workers }: MapOptions): Promise<Mappings> {
   return createMappings({ client, database, version: v2 ? 2 : 3, workers });
 }
 
 /** One job. */
 export interface Job {
-  /** The method of the client to probe before the database is opened; none if the job sends one request at a time. */
+  /** The client method to probe before the database is opened; none if the job sends one request at a time. */
   readonly probed?: ProbedMethod;
-  /** Open what the job writes; called after the probe, so that a wrong key changes no file. */
+  /** Open the output of the job. Called after the probe, so that a wrong key changes no file. */
   open?(): Promise<void>;
   run(mappings: Mappings, options: Required<Pick<DueOptions, 'signal' | 'onProgress'>>): Promise<Summary>;
-  /** The share that is done, in any unit; `total` is undefined if unknown. */
+  /** The completed share, in any unit; `total` is undefined if unknown. */
   progressOf(progress: Progress): { readonly rows: number; readonly done: number; readonly total: number | undefined };
-  /** The counts of the summary, in the order in which they are printed. */
+  /** The counts of the summary, in the order of output. */
   countsOf(summary: Summary): Readonly<Record<string, number>>;
   /** A file that the job has written: its name in the summary, and its path if there is one. */
   readonly file?: { readonly name: string; readonly path: () => string | undefined };
-  /** Throw if the job has ended, but not one item was of use. */
+  /** Throw if the job has ended without one useful item. */
   assertUseful?(): void;
-  /** What a run that has not ended leaves, and how to go on. */
+  /** What an interrupted run leaves behind, and how to continue. */
   readonly resumeHint: string;
   /** Release resources; called before the summary is printed. */
   close?(): Promise<void>;
 }
 
-/** The hint of jobs that continue where they were stopped. */
+/** The hint of jobs that continue where they stopped. */
 export const CONTINUES = 'the rows mapped so far are stored: run the same command again to continue';
 
 const NO_PROGRESS: Progress = { read: 0, kept: 0, mapped: 0, optedOut: 0, invalid: 0 };
@@ -95,7 +95,7 @@ const printSummary = (job: Job, { isDone, summary, ms }: Outcome, { json }: MapO
   if (path !== undefined) out(`${job.file!.name}: ${path}`);
 };
 
-/** Call all functions, even if one fails. Returns the first failure. */
+/** Call all functions, even if one of them fails. Returns the first failure. */
 const closeAll = async (closes: readonly (() => unknown)[]): Promise<unknown> => {
   let failure: unknown;
   for (const close of closes)

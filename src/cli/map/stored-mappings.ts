@@ -59,7 +59,7 @@ const NO_CLIENT: MappingClient = {
   optOutStatus: sendsNothing,
 };
 
-// Jobs without requests need no address and no key.
+// Jobs without requests need neither an address nor a key.
 const withMappings = async (options: MapOptions, work: (mappings: Mappings) => Promise<void>): Promise<void> => {
   await checkDatabase(options);
   const mappings = await openMappings(NO_CLIENT, options);
@@ -106,7 +106,7 @@ export async function exportStored(path: string, options: ExportOptions, io: Io)
       io.out(text);
       await io.flushed();
     };
-    // A part of the file would hold hashes. Writing to a pipe may wait for its reader, so there a signal ends the process.
+    // A partial file would contain hashes. Writing to a pipe may wait for its reader, so a signal ends the process in that case.
     let isStopped = false;
     if (file)
       io.stopped().then(() => {
@@ -160,15 +160,15 @@ export interface ForgetAllOptions extends MapOptions {
   readonly yes?: boolean;
 }
 
-// A location may hold a password.
+// A location may contain a password.
 const shownLocation = (database: string): string =>
   locationKind(database) === 'folder' ? shownPath(database) : `the database on ${new URL(database).host}`;
 
-/** `--forget-all`: delete all mappings, once a person or `--yes` has confirmed it. */
+/** `--forget-all`: delete all mappings, after confirmation by a person or by `--yes`. */
 export async function forgetAll(options: ForgetAllOptions, io: Io): Promise<void> {
   if (!options.yes && !io.ask)
     throw new RangeError(
-      `--forget-all: expected --yes, as there is no terminal to ask on; it deletes all mappings in ${shownLocation(options.database)}`,
+      `--forget-all: expected --yes, because there is no terminal for a confirmation; the command deletes all mappings in ${shownLocation(options.database)}`,
     );
   await withMappings(options, async (mappings) => {
     if (!options.yes) {

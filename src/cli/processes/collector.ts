@@ -1,5 +1,5 @@
 /// <reference types="node" />
-/** Asks the processes of `tessera operator --processes` for their metrics, in the process that has started them. */
+/** Collects the metrics of the processes of `tessera operator --processes`, in the process that has started them. */
 
 import type { Worker } from 'node:cluster';
 import type { ToParent } from './messages.ts';
@@ -8,7 +8,7 @@ import { answerOf, sendTo } from './worker-handle.ts';
 
 const SNAPSHOT_TIMEOUT_MS = 2000;
 
-/** Create a collector of the metrics of these processes, and of those that have ended. */
+/** Create a collector of the metrics of these processes, and of processes that have ended. */
 export function createCollector(workers: () => Iterable<Worker>) {
   const metrics = createProcessMetrics();
   let lastId = 0;
@@ -31,7 +31,7 @@ export function createCollector(workers: () => Iterable<Worker>) {
       });
       return current;
     }
-    // Whoever asks during a collection may have been counted after it began.
+    // A caller that arrives during a collection may need counts from after its start, so it waits for the next one.
     next ??= current
       .catch(() => {})
       .then(() => {
@@ -46,9 +46,9 @@ export function createCollector(workers: () => Iterable<Worker>) {
       if (message.type === 'snapshot') metrics.update(worker.id, message.snapshot);
     },
     end: (worker: Worker) => metrics.end(worker.id),
-    /** Return the metrics of all, as they are after the call. One collection at a time, for all who ask meanwhile. */
+    /** Return the metrics of all processes, as they are after the call. One collection at a time serves all callers meanwhile. */
     text,
   };
 }
-/** What asks the processes for their metrics, and adds them up. */
+/** Asks the processes for their metrics, and adds them up. */
 export type Collector = ReturnType<typeof createCollector>;

@@ -1,4 +1,4 @@
-/** The several processes of `tessera operator --processes`: the parent, and what it starts. */
+/** The processes of `tessera operator --processes`: the parent, and the workers that it starts. */
 
 export { runProcesses } from './parent.ts';
 export { serveAsWorker } from './worker.ts';

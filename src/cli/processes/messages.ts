@@ -1,7 +1,7 @@
 /// <reference types="node" />
 /** The messages between the processes of `tessera operator --processes`: see `parent.ts` and `worker.ts`. */
 
-/** The metrics of one process as data; only `metrics.ts` looks into the values of all. */
+/** The metrics of one process as data. Only `metrics.ts` reads all values. */
 export type Snapshot = readonly {
   readonly name: string;
   readonly type: string;
@@ -14,23 +14,23 @@ export interface MetricsText {
   readonly contentType: string;
 }
 
-/** What a process needs to know to serve as one of the group. */
+/** The information that a process needs to serve as one of the group. */
 export interface StartMessage {
   readonly type: 'start';
-  /** The first process of all: it warns, opens the port before it stores anything, and writes `envFile`. */
+  /** The first process: it prints warnings, opens the port before it stores anything, and writes `envFile`. */
   readonly isFirst: boolean;
-  /** The file of `--env-file`. It is not on the command line of a worker: Node 20 would read it as an option of its own. */
+  /** The file of `--env-file`. It is not on a worker's command line, because Node 20 would read it as its own option. */
   readonly envFile?: string | undefined;
   /** `databaseFingerprint` of the parent's settings. */
   readonly database: string;
-  /** Whether the parent serves the metrics on a port of their own. */
+  /** Whether the parent serves the metrics on a separate port. */
   readonly hasMetricsPort: boolean;
 }
 
 /** From the parent to a worker. */
 export type ToWorker =
   | StartMessage
-  /** Answer the requests in progress, and end. */
+  /** Answer the requests in progress, then end. */
   | { readonly type: 'stop' }
   | { readonly type: 'snapshot'; readonly id: number }
   | ({ readonly type: 'metrics'; readonly id: number } & MetricsText);
@@ -41,9 +41,9 @@ export type ToParent =
   | { readonly type: 'ready' }
   /** It does not serve with the settings that it has read. */
   | { readonly type: 'refused'; readonly reason: string }
-  /** It listens. `lines` are those about credentials, `address` is the last one, all for standard output. */
+  /** It listens. `lines` are about credentials and `address` is the last line, all for standard output. */
   | { readonly type: 'listening'; readonly lines: readonly string[]; readonly address: string }
-  /** An answer, or without `id` the last one before it ends. */
+  /** An answer. Without `id`, the last one before the process ends. */
   | { readonly type: 'snapshot'; readonly id?: number; readonly snapshot: Snapshot }
   /** Asks for the metrics of all processes. */
   | { readonly type: 'metrics'; readonly id: number };

@@ -1,7 +1,7 @@
 /// <reference types="node" />
 /**
- * The metrics of all processes of an operator as one: counters and histograms are added, also those of processes that have
- * ended, so that none ever falls.
+ * Combines the metrics of all processes of an operator. Counters and histograms are added up, including those of ended processes,
+ * so that none ever decreases.
  */
 
 // A single file of the package, as in `operator/metrics.ts`.
@@ -21,16 +21,16 @@ const { aggregate } = aggregator as {
 export interface ProcessMetrics {
   /** Remember the last snapshot of a process. */
   update(process: number, snapshot: Snapshot): void;
-  /** Add what a process that has ended has counted to the total. */
+  /** Add the counts of an ended process to the total. */
   end(process: number): Promise<void>;
   /** Return all metrics in the Prometheus text format. */
   text(): Promise<MetricsText>;
 }
 
-// How many ended processes are kept one by one before they are added up.
+// How many ended processes are kept separately before they are added up.
 const MAX_ENDED = 16;
 
-/** Create metrics of no process. */
+/** Create the metrics, without a process. */
 export function createProcessMetrics(): ProcessMetrics {
   const running = new Map<number, Snapshot>();
   let ended: readonly Snapshot[] = [];

@@ -1,10 +1,10 @@
 /// <reference types="node" />
 /**
- * `tessera operator --processes`: several processes behind one port, to use all cores. This process answers no request of the
- * service: it starts the others, replaces those that end, and adds up their metrics.
+ * `tessera operator --processes`: several processes behind one port, to use all cores. This process answers no requests for the
+ * service: it starts the workers, replaces those that end, and adds up their metrics.
  *
- * SIGHUP replaces one process after the other: the new one listens before the old one stops. SIGINT and SIGTERM stop all, and so
- * does the end of the terminal.
+ * SIGHUP replaces one process after another: the new one listens before the old one stops. SIGINT, SIGTERM and a closing terminal
+ * stop all processes.
  */
 
 import type { Worker } from 'node:cluster';
@@ -23,7 +23,7 @@ import { exitOf, sendTo } from './worker-handle.ts';
 
 const FIRST_BACK_OFF_MS = 500;
 const MAX_BACK_OFF_MS = 30_000;
-/** A process that has run for this long does not count as one that fails again and again, ms. */
+/** A process that has run for this long is not one that fails repeatedly, ms. */
 const STABLE_MS = 60_000;
 /** Longer than a process needs to close its connections, ms. */
 const STOP_TIMEOUT_MS = 20_000;
@@ -37,13 +37,13 @@ const stop = async (worker: Worker, collect: Collector): Promise<void> => {
   clearTimeout(timer);
 };
 
-// The process has printed why. Its exit code 2 means wrong options, as a RangeError does here.
+// The process has already printed the cause. Its exit code 2 means wrong options, which is a RangeError here.
 const startError = (reason: string): Error =>
   new (reason === 'exit code 2' ? RangeError : Error)(`a process could not start (${reason})`);
 
 const nextBackOff = (ms: number): number => Math.min(2 * ms, MAX_BACK_OFF_MS);
 
-// What the functions of a group share.
+// The common state of the functions of a group.
 const createGroupState = (options: GroupOptions) => {
   const serving = new Set<Worker>();
   const controller = new AbortController();
@@ -54,7 +54,7 @@ const createGroupState = (options: GroupOptions) => {
     stopping,
     stop: () => controller.abort(),
     serving,
-    // Another process takes their place.
+    // Processes that another process replaces.
     replaced: new WeakSet<Worker>(),
     log: createLog(options.settings, options.io),
     collect,
@@ -65,7 +65,7 @@ type GroupState = ReturnType<typeof createGroupState>;
 
 const startAgain = async ({ stopping, start, log }: GroupState, firstWaitMs: number): Promise<Worker | undefined> => {
   for (let waitMs = firstWaitMs; ; waitMs = nextBackOff(waitMs)) {
-    // The wait would keep the process alive after the group has stopped.
+    // The pause would keep the process alive after the group has stopped.
     await pause(waitMs, stopping);
     if (stopping.aborted) return undefined;
     const next = await start();
@@ -74,7 +74,7 @@ const startAgain = async ({ stopping, start, log }: GroupState, firstWaitMs: num
   }
 };
 
-// Keeps one process running, from `first` on.
+// Keeps one process running, starting with `first`.
 const keep = async (group: GroupState, first?: Worker): Promise<void> => {
   const { stopping, serving, replaced, log } = group;
   let backOffMs = FIRST_BACK_OFF_MS;
@@ -90,10 +90,10 @@ const keep = async (group: GroupState, first?: Worker): Promise<void> => {
   }
 };
 
-// Returns why no other process could take its place.
+// Returns why no other process could replace it.
 const replace = async (group: GroupState, worker: Worker): Promise<{ reason: string } | undefined> => {
   const { serving, replaced, collect, start } = group;
-  // From now on `keep` starts no other one if it ends.
+  // From now on, `keep` starts no other process if this one ends.
   replaced.add(worker);
   const next = await start();
   if ('reason' in next) {
@@ -113,9 +113,9 @@ const createGroup = (options: GroupOptions) => {
   return {
     collect,
     log,
-    /** Resolves with the line that says where the group listens. */
+    /** Resolves with the line that contains the address of the group. */
     start: async (): Promise<string> => {
-      // The first one creates what the others find: tables, root secret, participants.
+      // The first process creates what the others find: tables, root secret, participants.
       const first = await start();
       if ('reason' in first) throw startError(first.reason);
       const others = await Promise.all(Array.from({ length: options.count - 1 }, start));
@@ -128,7 +128,7 @@ const createGroup = (options: GroupOptions) => {
     restart: async (): Promise<void> => {
       for (const worker of [...serving]) {
         if (stopping.aborted) return;
-        // One that has ended meanwhile is started again anyway, with the files as they are now.
+        // A process that has ended meanwhile is restarted anyway, with the current files.
         if (!serving.has(worker)) continue;
         const failure = await replace(group, worker);
         if (failure) return log.error(failure, 'a new process could not start; the others continue');
@@ -153,8 +153,8 @@ const openMetricsPort = async (
 /**
  * Run `count` processes until a signal stops this one.
  *
- * @param output  where the credentials go that the first start makes.
- * @throws {Error} if one of the first processes does not start. It has printed why.
+ * @param output  where the credentials go that the first start generates.
+ * @throws {Error} if one of the first processes does not start. It has already printed the cause.
  */
 export async function runProcesses(
   count: number,
@@ -165,7 +165,7 @@ export async function runProcesses(
   const group = createGroup({ count, settings, output, io });
   let metrics: Listening | undefined;
   let endStart: (() => void) | undefined;
-  // A restart that is asked for during the start follows it.
+  // A restart that is requested during the start follows the start.
   let restarting = new Promise<void>((resolve) => {
     endStart = resolve;
   });
@@ -177,7 +177,7 @@ export async function runProcesses(
   await withHangUp(io, restart, async (own) => {
     const stopped = own.stopped();
     try {
-      // First: a start that fails for a port in use has stored nothing.
+      // First, because a start that fails on a port in use must have stored nothing.
       metrics = await openMetricsPort(settings, group.collect);
       const address = await Promise.race([group.start(), stopped]);
       if (metrics && address) io.out(`metrics on ${metrics.url}/metrics`);

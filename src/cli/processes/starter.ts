@@ -1,5 +1,5 @@
 /// <reference types="node" />
-/** Starts one process of `tessera operator --processes`, answers what it asks, and prints the credentials that it has made. */
+/** Starts one process of `tessera operator --processes`, answers its messages, and prints the credentials that it generates. */
 
 import type { Worker } from 'node:cluster';
 import type { Io } from '../io.ts';
@@ -10,7 +10,7 @@ import type { Collector } from './collector.ts';
 import type { ToParent } from './messages.ts';
 import { afterLastMessage, answerOf, exitOf, forkWorker, sendTo } from './worker-handle.ts';
 
-/** What a group of processes is made from. */
+/** The parts that a group of processes is created from. */
 export interface GroupOptions {
   readonly count: number;
   readonly settings: OperatorSettings;
@@ -21,11 +21,11 @@ export interface GroupOptions {
 type Started = { readonly worker: Worker; readonly address: string } | { readonly reason: string };
 
 /**
- * Create what starts a process and resolves when it listens, or with why it has ended. Credentials that it has made are printed
- * whatever becomes of the others.
+ * Create the function that starts a process. It resolves when the process listens, or with the reason why it has ended.
+ * Credentials that the process has generated are printed whatever happens to the others.
  */
 export function createStarter({ settings, output, io }: GroupOptions, collect: Collector, isStopping: () => boolean) {
-  // Those that have not ended.
+  // Processes that have not ended.
   const running = new Set<Worker>();
   const log = createLog(settings, io);
   const common = { type: 'start', database: databaseFingerprint(settings) } as const;
@@ -42,7 +42,7 @@ export function createStarter({ settings, output, io }: GroupOptions, collect: C
       if (message.type === 'ready')
         sendTo(
           worker,
-          // It could not hear `stop` before it was ready.
+          // The process could not receive `stop` before it was ready.
           isStopping()
             ? { type: 'stop' }
             : { ...common, isFirst, hasMetricsPort, envFile: isFirst ? output.envFile : undefined },

@@ -1,6 +1,6 @@
 /// <reference types="node" />
 /**
- * A worker as its parent sees it: starts one, sends it messages and waits for its answers and its end.
+ * A worker from its parent's side: starts it, sends it messages, and waits for its answers and its end.
  *
  * A process that could not be created emits `error` and neither `exit` nor `disconnect`.
  */
@@ -11,15 +11,15 @@ import type { ToParent, ToWorker } from './messages.ts';
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';
 
-// Node 20 reads an `--env-file` after the name of the script as its own option, and starts workers without the `--` before the name.
+// Node 20 reads an `--env-file` after the script name as its own option, and starts workers without the `--` before the name.
 const withoutEnvFile = (args: readonly string[]): string[] =>
   args.filter((arg, at) => !/^--env-file(?:=|$)/.test(arg) && args[at - 1] !== '--env-file');
 
 /**
- * Start a process with the command line of this one.
+ * Start a process with the same command line as this one.
  *
- * @param onError  receives why a message or a connection could not be handed to it, or why it could not be created.
- * @throws {Error} if the system refuses at once.
+ * @param onError  receives the reason why a message or a connection could not be passed to it, or why it could not be created.
+ * @throws {Error} if the system refuses immediately.
  */
 export function forkWorker(onMessage: (message: ToParent, worker: Worker) => void, onError: (reason: string) => void) {
   cluster.setupPrimary({ args: withoutEnvFile(process.argv.slice(2)) });
@@ -29,7 +29,7 @@ export function forkWorker(onMessage: (message: ToParent, worker: Worker) => voi
   return worker;
 }
 
-/** Send a message. One that cannot be delivered is dropped: the worker has ended. */
+/** Send a message. A message that cannot be delivered is dropped, because the worker has ended. */
 export function sendTo(worker: Worker, message: ToWorker): void {
   if (worker.isConnected()) worker.send(message, () => {});
 }

@@ -1,7 +1,7 @@
 /// <reference types="node" />
 /**
- * One process of `tessera operator --processes`: serves as a single one does, but reports to its parent what that would print,
- * and answers `/metrics` with those of all processes.
+ * One process of `tessera operator --processes`: serves like a single process, but sends its output to its parent, and answers
+ * `/metrics` with the metrics of all processes.
  */
 
 import cluster from 'node:cluster';
@@ -15,11 +15,11 @@ import { serve } from '../serve.ts';
 import type { MetricsText, Snapshot, StartMessage, ToParent, ToWorker } from './messages.ts';
 import { pause } from './pause.ts';
 
-/** How long a new process waits for its memory of opt-outs before it takes the place of another one, ms. */
+/** How long a new process waits for its memory of opt-outs before it replaces another one, ms. */
 const CURRENT_TIMEOUT_MS = 10_000;
 const CURRENT_INTERVAL_MS = 50;
 
-// Resolves when the message is written, or cannot be.
+// Resolves when the message has been written, or cannot be.
 const send = (message: ToParent): Promise<void> =>
   new Promise((resolve) => {
     if (!process.connected) return resolve();
@@ -28,7 +28,7 @@ const send = (message: ToParent): Promise<void> =>
 
 const onMessage = (handle: (message: ToWorker) => void): void => void process.on('message', handle);
 
-// Answers a request of the metrics with those of all processes, as an operator answers it with its own.
+// Answers a request for the metrics with those of all processes, as an operator answers with its own.
 const createParentMetrics = () => {
   const waiting = new Map<number, (metrics: MetricsText) => void>();
   let next = 0;
@@ -45,7 +45,7 @@ const createParentMetrics = () => {
   return createMetricsHandler(ask);
 };
 
-// Answers /metrics with `handleMetrics`, which answers 404 to other paths, and those with the operator.
+// Answers /metrics with `handleMetrics`, which answers 404 to other paths, and all other paths with the operator.
 const withMetrics = (
   operator: Operator,
   handleMetrics: (request: Request) => Promise<Response>,
@@ -69,7 +69,7 @@ const stopRequested = async (): Promise<void> => {
   await Promise.race([received, ...['SIGINT', 'SIGTERM'].map((signal) => once(process, signal))]);
 };
 
-// Undefined if the parent says `stop` first.
+// Undefined if the parent sends `stop` first.
 const askForStart = (stopped: Promise<void>): Promise<StartMessage | undefined> => {
   const started = new Promise<StartMessage>((resolve) => {
     onMessage((message) => {
@@ -80,7 +80,7 @@ const askForStart = (stopped: Promise<void>): Promise<StartMessage | undefined> 
   return Promise.race([started, stopped.then(() => undefined)]);
 };
 
-// The files may have changed since the group started. A process with another state would answer with other IDs and opt-outs.
+// The files may have changed since the group started. A process with another state would return other IDs and opt-outs.
 const checkSettings = (settings: OperatorSettings, { database }: StartMessage): void => {
   processCount(settings);
   if (databaseFingerprint(settings) !== database)
@@ -91,7 +91,7 @@ const checkSettings = (settings: OperatorSettings, { database }: StartMessage): 
 
 const snapshotOf = async (operator: Operator): Promise<Snapshot> => (await operator.metrics.snapshot()) as Snapshot;
 
-// Until then every refresh asks the database.
+// Until then, every refresh queries the database.
 const optOutsCurrent = async (operator: Operator): Promise<void> => {
   for (const endAt = performance.now() + CURRENT_TIMEOUT_MS; performance.now() < endAt; ) {
     const gauge = (await snapshotOf(operator)).find(({ name }) => name === 'tessera_opt_outs_current');
@@ -121,7 +121,7 @@ const serveInGroup = async (
       if (line.startsWith('listening on ')) void announce(line);
       else lines.push(line);
     },
-    // Every process would give the same warnings.
+    // Every process would print the same warnings.
     err: (line) => {
       if (isFirst || !line.startsWith('warning:')) io.err(line);
     },
@@ -139,7 +139,7 @@ const serveInGroup = async (
     wrap,
     opensPortsLast: !isFirst,
   });
-  // It includes the requests that were answered after the parent's last question.
+  // It includes the requests answered after the parent's last query.
   await send({ type: 'snapshot', snapshot: await snapshotOf(operator!) });
 };
 
@@ -160,17 +160,17 @@ const run = async (load: () => Promise<OperatorSettings>, output: CredentialOutp
 };
 
 /**
- * Serve until the parent says `stop`.
+ * Serve until the parent sends `stop`.
  *
  * @param load    reads the settings.
- * @param output  where the credentials go; only the first process of all gives out those that were generated before.
+ * @param output  where the credentials go. Only the first process prints those that were generated earlier.
  */
 export async function serveAsWorker(
   load: () => Promise<OperatorSettings>,
   output: CredentialOutput,
   io: Io,
 ): Promise<void> {
-  // A terminal that closes sends it to all processes of the command; the parent answers it.
+  // A closing terminal sends SIGHUP to all processes of the command; the parent handles it.
   process.on('SIGHUP', () => {});
   try {
     await run(load, output, io);

@@ -1,9 +1,8 @@
 /**
  * AES-256-GCM for short messages (a token, a client secret) under keys that the operator holds as bytes.
  *
- * Node's own crypto is synchronous and takes 3 us. Web Crypto takes 40 us, most of it to reach another thread; noble
- * takes 17 us. A refresh needs five such operations. Long messages go through Web Crypto (`token/cipher.ts`), which
- * does not block this thread.
+ * Node's own crypto is synchronous and takes 3 us. Web Crypto takes 40 us, mostly to reach another thread; noble takes 17 us. A
+ * refresh needs five such operations. Long messages go through Web Crypto (`token/cipher.ts`), which does not block this thread.
  *
  * Sealed bytes: iv[12], ciphertext[n], tag[16], without additional data.
  */
@@ -19,7 +18,7 @@ const NO_BYTES = new Uint8Array();
 
 /** Encryption under keys of 32 bytes. */
 export interface AesGcm {
-  /** Encrypt `plain` under a random IV; `head` is put in front, unencrypted. */
+  /** Encrypt `plain` under a random IV. `head` precedes the result, unencrypted. */
   seal(key: Bytes, plain: Bytes, head?: Bytes): Bytes | Promise<Bytes>;
   /** Decrypt sealed bytes without their head; undefined if the key or the bytes are wrong. */
   open(key: Bytes, sealed: Bytes): Bytes | undefined | Promise<Bytes | undefined>;
@@ -36,7 +35,7 @@ export function createNodeAesGcm(crypto: NodeCrypto): AesGcm {
       sealed.set(head);
       sealed.set(iv, head.length);
       sealed.set(cipher.update(plain), start);
-      // GCM is a stream cipher: `update` has returned everything, but the tag exists only after `final`.
+      // GCM is a stream cipher: `update` has returned all bytes, but the tag exists only after `final`.
       cipher.final();
       sealed.set(cipher.getAuthTag(), start + plain.length);
       return sealed;
@@ -49,7 +48,7 @@ export function createNodeAesGcm(crypto: NodeCrypto): AesGcm {
       try {
         const { buffer, byteOffset, length } = decipher.update(sealed.subarray(IV_LENGTH, end));
         decipher.final();
-        // A plain Uint8Array: `slice` of a Buffer shares memory, which callers do not expect.
+        // A plain Uint8Array, because `slice` of a Buffer shares its memory, which callers do not expect.
         return new Uint8Array(buffer, byteOffset, length);
       } catch {
         return undefined;
@@ -58,11 +57,11 @@ export function createNodeAesGcm(crypto: NodeCrypto): AesGcm {
   };
 }
 
-/** Encrypt with noble, on any host: `sealAes` and `openAes` use it for keys that are plain bytes. */
+/** Encrypt with noble, on any host: `sealAes` and `openAes` use it for keys in plain bytes. */
 export const portableAesGcm: AesGcm = {
   seal: async (key, plain, head = NO_BYTES) => concat(head, await sealAes(key, plain, randomBytes(IV_LENGTH))),
   open: (key, sealed) => openAes(key, sealed).catch(() => undefined),
 };
 
-/** The faster implementation that this host offers. */
+/** The faster implementation on this host. */
 export const aesGcm: AesGcm = nodeCrypto ? createNodeAesGcm(nodeCrypto) : portableAesGcm;

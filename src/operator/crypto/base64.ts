@@ -1,8 +1,8 @@
 /**
  * Fast and strict base64 for the operator.
  *
- * `token/bytes.ts` is written for pages, where code size counts; this file takes a tenth of its time. Raw IDs are
- * hashes of base64 and request bodies arrive as bytes, so base64 is written and read as ASCII bytes here.
+ * `token/bytes.ts` is written for pages, where code size matters; this file takes a tenth of its time. It writes and reads base64
+ * as ASCII bytes, because raw IDs are hashes of base64 and request bodies arrive as bytes.
  */
 
 import { type Bytes, utf8 } from '../../token/bytes.ts';
@@ -75,10 +75,10 @@ export const portableB64: B64Encoder = {
   },
 };
 
-/** The faster encoder that this host offers: `encodeB64` standard with padding, `encodeB64Url` URL-safe without. */
+/** The faster encoder on this host: `encodeB64` is standard with padding, `encodeB64Url` URL-safe without. */
 export const { encode: encodeB64, encodeUrl: encodeB64Url } = nodeBuffer ? createNodeB64(nodeBuffer) : portableB64;
 
-// The six bits that each character stands for; 64 marks a character outside the alphabet.
+// The six bits that each character encodes; 64 marks a character outside the alphabet.
 const VALUES = new Uint8Array(256).fill(64);
 STANDARD.forEach((char, value) => {
   VALUES[char] = value;
@@ -103,7 +103,7 @@ export function decodeB64(ascii: Uint8Array): Bytes | undefined {
     const [a, b, c, d] = [value(from), value(from + 1), value(from + 2), value(from + 3)];
     seen |= a | b | c | d;
     const bits = (a << 18) | (b << 12) | (c << 6) | d;
-    // A typed array ignores writes beyond its end, so the last group needs no special case.
+    // A typed array ignores writes beyond its end, so the last group is not a special case.
     out[to++] = bits >> 16;
     out[to++] = bits >> 8;
     out[to++] = bits;

@@ -1,8 +1,8 @@
 /**
  * The keys that seal tokens, addressed by number: master, refresh, and one for each publisher site.
  *
- * A key is derived from the root secret and its generation and never stored, so every node with the same root secret opens
- * the tokens of all others. Which generations seal and open at an instant is not known here: see `tokens/key-schedule.ts`.
+ * A key is derived from the root secret and its generation and never stored, so every node with the same root secret opens the
+ * tokens of all other nodes. `tokens/key-schedule.ts` decides which generations seal and open at an instant.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
@@ -11,8 +11,8 @@ import type { Secrets } from './secrets.ts';
 /** A key that seals tokens or parts of them. */
 export interface TokenKey {
   /**
-   * Number written into the token: slot x 128 + 1 + (generation - 1) mod 127. Slot 0 is master, 1 refresh, site ID + 1 a
-   * site's. So it stays below 2^31, and 127 generations in a row have different numbers.
+   * The number that is written into the token: slot x 128 + 1 + (generation - 1) mod 127. Slot 0 is the master's, 1 the refresh
+   * key's, site ID + 1 a site's. The number stays below 2^31, and 127 consecutive generations have different numbers.
    */
   readonly id: number;
   /** Site that owns the key; {@link MASTER} or {@link REFRESH} for the operator's own. */
@@ -22,7 +22,7 @@ export interface TokenKey {
   readonly secret: Bytes;
 }
 
-/** Find a key by the number that a token carries; undefined if there is none. */
+/** Find a key by the number in a token; undefined if there is none. */
 export type FindKey = (id: number) => TokenKey | undefined;
 
 /** The keys of one operator at an instant. */
@@ -34,15 +34,15 @@ export interface Keys {
   /** Return the key that seals the tokens of a site. */
   site(siteId: number): TokenKey;
   readonly byId: FindKey;
-  /** Find a refresh key by its number. Derives no other key, whatever number an anonymous caller sends. */
+  /** Find a refresh key by its number. Derives no other key, regardless of the number that an anonymous caller sends. */
   readonly refreshById: FindKey;
   /** Return one owner's keys of all generations that open, oldest first. `siteId` may be {@link MASTER}. */
   generations(siteId: number): TokenKey[];
 }
 
-/** Greatest site ID: the numbers of its keys still fit 31 bits. */
+/** Greatest site ID whose key numbers still fit into 31 bits. */
 export const MAX_SITE_ID = 2 ** 31 / 128 - 3;
-/** Generations that can open at the same time: more would share a number. */
+/** Maximum of generations that can open at the same time. With more, two would share a number. */
 export const MAX_LIVE_GENERATIONS = 127;
 
 /** `siteId` of the master keys. */
@@ -62,7 +62,7 @@ const numberOf = (generation: number): number => 1 + ((generation - 1) % MAX_LIV
 /** Returns the key of an owner (a site ID, {@link MASTER} or {@link REFRESH}) in a generation. */
 export type DeriveKey = (siteId: number, generation: number) => TokenKey;
 
-/** Derive keys from a root secret, each of them once. */
+/** Derive keys from a root secret, each only once. */
 export function keyDerivation(secrets: Secrets): DeriveKey {
   const cache = new Map<string, TokenKey>();
   return (siteId, generation) => {

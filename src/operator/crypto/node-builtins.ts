@@ -1,8 +1,8 @@
 /**
- * Node's synchronous crypto and pooled buffers, where the host has them (Node, Bun, Deno, some edge hosts).
+ * Node's synchronous crypto and pooled buffers, if the host has them (Node, Bun, Deno, some edge hosts).
  *
- * `process.getBuiltinModule` finds them without an import of `node:`, so the operator also loads on hosts that lack
- * them. There both are undefined, and the callers fall back to what every host has.
+ * `process.getBuiltinModule` finds them without importing `node:`, so the operator also loads on hosts that lack them. There,
+ * both are undefined and the callers use what every host has.
  */
 
 import { type Bytes, utf8 } from '../../token/bytes.ts';
@@ -41,13 +41,13 @@ const builtin = (name: string): unknown => {
 export const nodeCrypto = builtin('node:crypto') as NodeCrypto | undefined;
 const buffer = (builtin('node:buffer') as { Buffer: NodeBuffer } | undefined)?.Buffer;
 // Vitest's jsdom environment replaces `Uint8Array` with that of another realm. A Buffer is not an instance of it, so
-// `@noble/hashes` rejects it.
+// `@noble/hashes` rejects a Buffer.
 export const nodeBuffer = buffer?.allocUnsafe(0) instanceof Uint8Array ? buffer : undefined;
 
 /**
- * Allocate bytes with arbitrary content; the caller must write all of them.
+ * Allocate bytes with arbitrary content, all of which the caller must write.
  *
- * Node cuts them from a pool. A typed array of more than 64 bytes takes five times as long to allocate.
+ * Node takes them from a pool. Allocating a typed array of more than 64 bytes takes five times as long.
  */
 export const allocate: (length: number) => Bytes = nodeBuffer
   ? (length) => nodeBuffer.allocUnsafe(length)

@@ -1,4 +1,4 @@
-/** Random bytes from a pool: one call of `getRandomValues` takes as long for 12 bytes as for 4096. */
+/** Random bytes from a pool, because one call of `getRandomValues` takes as long for 12 bytes as for 4096. */
 
 import type { Bytes } from '../../token/bytes.ts';
 
@@ -12,7 +12,7 @@ export function randomBytes(length: number): Bytes {
     used = 0;
   }
   const bytes = pool.slice(used, used + length);
-  // Some of these bytes become keys: the pool keeps no copy.
+  // Some of these bytes become keys, so the pool keeps no copy.
   pool.fill(0, used, used + length);
   used += length;
   return bytes;

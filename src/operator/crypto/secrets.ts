@@ -11,7 +11,7 @@
  * | `master-key/<generation>`, `refresh-key/<generation>`, `site-key/<site id>/<generation>` | keys that seal tokens |
  * | `api-key/<site id>`, `client-secret/<api key>` | credentials that the options leave out |
  * | `api-key-hash/<api key>` | the stored form of an API key |
- * | `participant-options/<options>` | tells whether the options that name a participant have changed |
+ * | `participant-options/<options>` | shows whether the options that define a participant have changed |
  * | `stored-client-secret/<key hash>` | key that seals a client secret in the database |
  * | `fingerprint` | identifies the root secret; may be stored and printed |
  */
@@ -29,7 +29,7 @@ export type Scope = 'UID2' | 'EUID';
 
 /** Secrets under one root, environment and scope. */
 export interface Secrets {
-  /** Derive 32 bytes: always the same ones for a label. */
+  /** Derive 32 bytes, always the same ones for a label. */
   derive(label: string): Bytes;
   /** 16 hexadecimal digits that identify the root secret without revealing it. */
   readonly fingerprint: string;
@@ -38,12 +38,12 @@ export interface Secrets {
 /**
  * Derive secrets from a root secret.
  *
- * @param root  32 random bytes. Another root changes every ID, key and token, and no recorded opt-out is found again.
+ * @param root  32 random bytes. Another root changes every ID, key and token, and recorded opt-outs are no longer found.
  */
 export function createSecrets(root: Bytes, environment: Environment, scope: Scope): Secrets {
   const key = extract(sha256, root, utf8(`tessera/1/${environment}/${scope}`));
-  // Deriving a bucket salt for each mapped DII is the operator's most frequent work, and a new HMAC object takes half as
-  // long as the hashing. So one object is keyed once and copied into a second one for each label.
+  // Deriving a bucket salt for each mapped DII is the operator's most frequent work, and creating an HMAC object takes half as
+  // long as the hashing. Therefore, one object is keyed once and copied into a second one for each label.
   const keyed = hmac.create(sha256, key);
   const copy = keyed.clone();
   // HKDF-Expand of 32 bytes is one block: HMAC(key, info, 0x01).

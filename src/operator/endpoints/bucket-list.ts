@@ -1,4 +1,4 @@
-/** The wire form of salt buckets: their names, and the JSON list of rotated ones. */
+/** The wire form of salt buckets: their names, and the JSON list of rotated buckets. */
 
 import type { Bytes } from '../../token/bytes.ts';
 import type { RotatedBuckets } from '../identity/salts.ts';
@@ -11,8 +11,8 @@ export function bucketName(bucket: number): string {
 // `last_updated` is UTC without a zone, with three fractional digits.
 const formatSeconds = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, -1);
 
-// Rows are encoded in chunks: a million short strings would take more memory than the answer. Between two chunks other
-// requests are served.
+// Rows are encoded in chunks, because a million short strings would take more memory than the answer. Other requests are served
+// between two chunks.
 const ROWS_PER_CHUNK = 2048;
 const nextTask = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
@@ -26,7 +26,7 @@ const chunkText = ({ count, row }: RotatedBuckets, from: number): string => {
   return text;
 };
 
-// No row is longer, in any year that a Date can hold.
+// No row is longer, in any year that a Date can represent.
 const MAX_ROW_BYTES = 72;
 
 /** Write the whole JSON of a successful answer in UTF-8. */

@@ -11,7 +11,7 @@ import { clientError, writtenSuccess } from './result.ts';
 // YYYY-MM-DDThh:mm, optionally seconds, optionally up to nine fractional digits. UTC, without a zone.
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?$/;
 
-// From this many rows on, about 1 MB, an answer is made while it is read.
+// From this many rows on, about 1 MB, an answer is generated while it is read.
 const LONG_LIST_ROWS = 16_384;
 
 /**
@@ -25,7 +25,7 @@ export function parseSinceTimestamp(value: unknown): number | undefined {
   if (minute === undefined) return undefined;
   const wholeSeconds = `${minute}:${seconds}.000Z`;
   const at = Date.parse(wholeSeconds);
-  // `Date.parse` accepts 30 February as a day in March: the comparison refuses it.
+  // `Date.parse` reads 30 February as a day in March. The comparison rejects it.
   if (Number.isNaN(at) || new Date(at).toISOString() !== wholeSeconds) return undefined;
   return at + Math.ceil(Number(`0.${fraction}0`) * 1000);
 }

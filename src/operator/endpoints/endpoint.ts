@@ -2,7 +2,7 @@
  * The interface of a sealed endpoint: a path, the roles that may call it, and a function from an opened request to a
  * result.
  *
- * An endpoint knows neither HTTP nor encryption: `http/sealed-route.ts` does both for all of them.
+ * An endpoint knows neither HTTP nor encryption: `http/sealed-route.ts` handles both for all of them.
  */
 
 import type { Participant } from '../identity/participants.ts';
@@ -17,16 +17,16 @@ export interface EndpointCall {
   readonly participant: Participant;
   /** The JSON object; undefined if the envelope is empty. */
   readonly payload: Record<string, unknown> | undefined;
-  /** Whether this envelope has been received before, at any endpoint. Known for callers with the role OPTOUT alone. */
+  /** Whether this envelope has been received before, at any endpoint. Known only for callers with the role OPTOUT. */
   readonly isReplay: boolean;
 }
 
 /** An endpoint whose requests and answers are sealed under the participant's client secret. */
 export interface Endpoint {
   readonly path: string;
-  /** A participant needs one of these roles. */
+  /** A caller needs one of these roles. */
   readonly roles: readonly Role[];
-  /** Whether the rate limit counts its requests. */
+  /** Whether its requests count towards the rate limit. */
   readonly rateLimited?: boolean;
   /** Headers of every answer, errors included. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 /**
  * `POST /v2/token/generate`: issues a token set for one DII.
  *
- * An EUID caller may send a TCF consent string: without sufficient consent it gets no token. `tcf-consent.ts` reads it.
+ * An EUID caller may send a TCF consent string, which `tcf-consent.ts` reads. Without sufficient consent, no token is issued.
  *
  * @see docs/protocol.md, "Endpoints"
  */
@@ -19,7 +19,7 @@ export const generate: Endpoint = {
   handle: async ({ now, participant, payload }, { rawIds, optOuts, tokens, settings }) => {
     const dii = requestDii(payload);
     if ('httpStatus' in dii) return dii;
-    // Null does not count as absent here: a CMP without an answer must not count as consent.
+    // Null does not count as absent here, because a CMP without an answer must not count as consent.
     const isAsked = settings.scope === 'EUID' && payload?.[CONSENT] !== undefined;
     const consent = isAsked ? readTcfConsent(stringMember(payload, CONSENT) ?? '') : 'sufficient';
     if (consent === 'invalid') return clientError('User consent is invalid');

@@ -1,5 +1,5 @@
 /**
- * `POST /v2/key/bidstream`: the keys with which a bidder's library opens advertising tokens.
+ * `POST /v2/key/bidstream`: returns the keys with which a bidder's library opens advertising tokens.
  *
  * @see docs/protocol.md, "Endpoints"
  */

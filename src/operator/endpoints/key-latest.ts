@@ -1,5 +1,5 @@
 /**
- * `POST /v2/key/latest`: the keys of tokens as older bidder libraries read them, one list with the site of each key.
+ * `POST /v2/key/latest`: returns the token keys in the format of older bidder libraries, one list with the site of each key.
  *
  * @see docs/protocol.md, "Tokens"
  */

@@ -1,8 +1,8 @@
 /**
- * The common part of the key endpoints: which keys a participant receives, and their wire form.
+ * The common part of the key endpoints: which keys a participant receives, and the wire form of these keys.
  *
- * Everyone receives the master keys and those of the own site. The keys of another site: if the option `sharing` lists the
- * sites that may decrypt its tokens, those sites; otherwise every ID_READER. Nobody receives a refresh key.
+ * Everyone receives the master keys and those of their own site. The keys of another site go to the sites that the option
+ * `sharing` lists for it or, if it lists none for that site, to every ID_READER. Nobody receives a refresh key.
  *
  * @see docs/protocol.md, "Tokens"
  */
@@ -17,12 +17,12 @@ import type { EndpointCall } from './endpoint.ts';
 export const CLOCK_SKEW_SECONDS = 1800;
 /** Added to every maximum lifetime, s. */
 export const LIFETIME_MARGIN_SECONDS = 10;
-// A key opens until its generation is retired. Clients require a time, and drop a key that is no longer listed.
+// A key opens until its generation is retired. Clients require an expiry time, and drop a key that is no longer listed.
 const KEY_LIFETIME_SECONDS = 31_536_000;
 
 /**
- * Return the keys that a participant may read: by owner, each owner's in the order of their activation. Announced ones are
- * included, so that clients have a key before the first token under it.
+ * Return the keys that a participant may read, grouped by owner, each owner's keys in the order of their activation. Announced
+ * keys are included, so that clients have a key before the first token under it.
  */
 export async function readableKeys({ now, participant }: EndpointCall, service: Service): Promise<TokenKey[]> {
   const { participants, settings } = service;
@@ -34,7 +34,7 @@ export async function readableKeys({ now, participant }: EndpointCall, service: 
   return [MASTER, ...[...sites].filter(mayDecrypt).sort((a, b) => a - b)].flatMap((siteId) => keys.generations(siteId));
 }
 
-/** Return the wire form of a key. Clients that seal use the newest key of their site that has been activated. */
+/** Return the wire form of a key. Clients that seal use the newest activated key of their site. */
 export function keyRow({ id, generation, secret }: TokenKey, now: number, service: Service): object {
   const activates = Math.floor((service.keys.rowOf(generation)?.activatesAt ?? now) / 1000);
   return {

@@ -1,5 +1,5 @@
 /**
- * `POST /v2/key/sharing`: the keys with which a sharer's library opens and seals tokens.
+ * `POST /v2/key/sharing`: returns the keys with which a sharer's library opens and seals tokens.
  *
  * @see docs/protocol.md, "Endpoints"
  */
@@ -30,7 +30,7 @@ export const keySharing: Endpoint = {
       caller_site_id: participant.siteId,
       master_keyset_id: MASTER_KEYSET,
       default_keyset_id: keysetOf(participant.siteId),
-      // A string, unlike the other durations: real services send a string and real clients parse one.
+      // A string, unlike the other durations, because real services send a string and real clients parse one.
       token_expiry_seconds: `${SHARING_TOKEN_SECONDS}`,
       ...(participant.roles.has('SHARER') && {
         max_sharing_lifetime_seconds: SHARING_TOKEN_SECONDS + LIFETIME_MARGIN_SECONDS,

@@ -1,8 +1,8 @@
 /**
  * `POST /v2/token/logout`: records that a user has opted out.
  *
- * An opt-out is never lifted, so an envelope that was received before is refused: one of `generate`, sent again to this
- * endpoint, would opt out the user whom it signed in.
+ * An opt-out is never lifted, so an envelope that was received before is rejected. Otherwise, an envelope of `generate` that is
+ * sent again to this endpoint would opt out the user whom it signed in.
  *
  * @see docs/protocol.md, "Opt-out"
  */

@@ -7,7 +7,7 @@ import type { Service } from '../service.ts';
 import type { EndpointResult } from './result.ts';
 import { clientError } from './result.ts';
 
-/** The raw ID of an identifier, or why it has none, in the words of the wire. */
+/** The raw ID of an identifier, or the reason why it has none, in the wording of the wire format. */
 export type MapResult = MappedId | 'optout' | 'invalid identifier';
 
 /** An identifier and its form. */
@@ -23,7 +23,7 @@ export function batchSizeError(count: number, { settings }: Service): EndpointRe
     : undefined;
 }
 
-/** Read an element of a list as a string: numbers and booleans are converted, null, objects and arrays are refused. */
+/** Read an element of a list as a string. Numbers and booleans are converted; null, objects and arrays are rejected. */
 export function stringElement(element: unknown): string | undefined {
   if (typeof element === 'string') return element;
   return element === null || typeof element === 'object' ? undefined : String(element);

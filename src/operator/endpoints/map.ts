@@ -1,8 +1,8 @@
 /**
  * `POST /v3/identity/map`: raw IDs for lists of DII, in up to four forms in one request.
  *
- * Each list of the answer has the length and the order of the list in the request. Unlike the other endpoints this one
- * refuses unknown members.
+ * Each list of the answer has the length and the order of the list in the request. Unlike all other endpoints, this one rejects
+ * unknown members.
  *
  * @see docs/protocol.md, "Endpoints"
  */
@@ -17,7 +17,8 @@ const MISSING = `Required Parameter Missing: one or more of [${DII_FORMS.join(',
 
 const isForm = (name: string): name is DiiForm => (DII_FORMS as readonly string[]).includes(name);
 
-// Returns the identifiers in the order of the payload, or what is wrong with it. The name of an unknown member may hold DII.
+// Returns the identifiers in the order of the payload, or what is wrong with it. It does not quote an unknown member, whose name
+// may be DII.
 const identifiersIn = (payload: Record<string, unknown>): Identifier[] | string => {
   const identifiers: Identifier[] = [];
   for (const [form, list] of Object.entries(payload)) {

@@ -1,5 +1,5 @@
 /**
- * `POST /v2/optout/status`: tells which raw IDs belong to users who have opted out, and since when.
+ * `POST /v2/optout/status`: returns which raw IDs belong to users who have opted out, and since when.
  *
  * @see docs/protocol.md, "Opt-out"
  */

@@ -1,8 +1,8 @@
 /**
  * `POST /v2/token/refresh`: exchanges a refresh token for a new token set, or answers that the user has opted out.
  *
- * The request has no API key and no envelope: its body is the refresh token. The answer is JSON sealed under the response
- * key inside the token, without time and nonce. A token can be used again, because real pages resend old ones.
+ * The request has no API key and no envelope: its body is the refresh token. The answer is JSON sealed under the response key
+ * inside the token, without time and nonce. A token can be used again, because real pages resend old tokens.
  *
  * @see docs/protocol.md, "Refresh"
  */
@@ -33,7 +33,7 @@ export async function refresh(
   if (!bytes) return { result: clientError(NOT_BASE64) };
   const token = await tokens.openRefresh(bytes, now);
   if (!token) return { result: badRequest('invalid_token', 'Invalid Token presented') };
-  // Before the opt-out: the expired token of an opted-out user is answered as expired.
+  // Checked before the opt-out: the expired token of an opted-out user is answered as expired.
   if (token.expiresAt < now) return { result: badRequest('expired_token', 'Expired Token presented') };
   const { firstLevel: user, responseKey, type, siteId, establishedAt, privacyBits } = token;
   const result = (await optOuts.isOptedOutAtRefresh(user))

@@ -16,8 +16,8 @@ export interface RequestDii {
 export const EXACTLY_ONE = `Required Parameter Missing: exactly one of [${DII_FORMS.join(', ')}] must be specified`;
 
 /**
- * Read a member of the payload as a string. Null counts as absent, numbers and booleans are converted, and an object or
- * array becomes the empty string, which no rule accepts.
+ * Read a member of the payload as a string. Null counts as absent. Numbers and booleans are converted. An object or array becomes
+ * the empty string, which no rule accepts.
  */
 export function stringMember(payload: EndpointCall['payload'], name: string): string | undefined {
   const value = payload?.[name] ?? undefined;

@@ -1,8 +1,8 @@
 /**
- * What an endpoint returns: HTTP status and JSON.
+ * The result of an endpoint: HTTP status and JSON.
  *
- * Only a 200 is sealed. The JSON of an error never has the status `success` or `optout`, because real pages trust it as
- * they trust a sealed answer.
+ * Only a 200 is sealed. The JSON of an error never has the status `success` or `optout`, because real pages would trust it like a
+ * sealed answer.
  *
  * @see docs/protocol.md, "Server behaviour"
  */
@@ -15,7 +15,7 @@ export interface EndpointResult {
   readonly json: { readonly status: string; readonly body?: unknown; readonly message?: string };
   /** Writes the JSON of a successful answer in UTF-8, in place of `json`, if it may be too large for a string. */
   readonly writeJson?: (() => Promise<Bytes>) | undefined;
-  /** Whether `writeJson` writes so much that the answer must be made while it is read: see `http/long-response.ts`. */
+  /** Whether `writeJson` writes so much that the answer must be generated while it is read: see `http/long-response.ts`. */
   readonly isLong?: boolean;
 }
 
@@ -27,7 +27,7 @@ export function success(body: unknown): EndpointResult {
   return { httpStatus: 200, json: { status: 'success', body } };
 }
 
-/** Build a successful result whose whole JSON `writeJson` writes. */
+/** Build a successful result; `writeJson` writes its whole JSON. */
 export function writtenSuccess(writeJson: () => Promise<Bytes>, isLong: boolean): EndpointResult {
   return { httpStatus: 200, json: { status: 'success' }, writeJson, isLong };
 }
@@ -42,10 +42,10 @@ export function clientError(message: string): EndpointResult {
   return badRequest('client_error', message);
 }
 
-/** The answer for a user whose TCF consent does not permit the service to work with the data. */
+/** The answer for a user whose TCF consent does not permit the service to process the data. */
 export const INSUFFICIENT_CONSENT: EndpointResult = { httpStatus: 200, json: { status: 'insufficient_user_consent' } };
 
-/** Build a 401 with the status `invalid_client`: the caller is known, but its site may not call. */
+/** Build a 401 with the status `invalid_client`: the caller is known, but its site may not use the endpoint. */
 export function invalidClient(message: string): EndpointResult {
   return { httpStatus: 401, json: { status: 'invalid_client', message } };
 }

@@ -1,7 +1,7 @@
 /**
- * Reads from a TC string of TCF version 2 what it says about one vendor.
+ * Reads what a TC string of TCF version 2 says about one vendor.
  *
- * Strings come from callers. So a range of vendors is compared with the vendor and never expanded, and the work is
+ * Strings come from callers. Therefore, a range of vendors is compared with the vendor and never expanded, and the work is
  * proportional to the length of the string.
  *
  * @see https://github.com/InteractiveAdvertisingBureau/GDPR-Transparency-and-Consent-Framework, "TC String Format"
@@ -13,13 +13,13 @@ export interface TcString {
   readonly hasLegitimateInterest: boolean;
   /** Purposes that the user has consented to. */
   readonly consents: ReadonlySet<number>;
-  /** Purposes whose legitimate interest the user has been told of and has not objected to. */
+  /** Purposes for whose legitimate interest the user has been informed and has not objected. */
   readonly legitimateInterests: ReadonlySet<number>;
-  /** The publisher's restrictions of this vendor. */
+  /** The publisher's restrictions for this vendor. */
   readonly restrictions: readonly TcRestriction[];
 }
 
-/** A publisher's restriction of a vendor. */
+/** A publisher's restriction for a vendor. */
 export interface TcRestriction {
   readonly purpose: number;
   /** 0: not allowed, 1: consent required, 2: legitimate interest required. */
@@ -37,12 +37,12 @@ const DIGIT_BITS = 6;
 // By character code.
 const VALUES = new Uint8Array(128);
 for (const [value, digit] of [...DIGITS].entries()) VALUES[digit.charCodeAt(0)] = value;
-// Base64url, in segments that are separated by points.
+// Base64url, in segments separated by dots.
 const SHAPE = /^[\w-]+(?:\.[\w-]+)*$/;
 
 const VERSION = 2;
 const PURPOSES = 24;
-// Lengths of the fields whose values mean nothing here, in bits.
+// Lengths of the fields that are skipped, in bits.
 const BEFORE_PURPOSES = {
   created: 36,
   lastUpdated: 36,
@@ -73,7 +73,7 @@ const createBits = (digits: string): Bits => {
     skip(count);
     let value = 0;
     for (let bit = from; bit < at; ) {
-      // The rest of this digit, or as much of it as is asked for.
+      // The remainder of this digit, or as many of its bits as requested.
       const left = DIGIT_BITS - (bit % DIGIT_BITS);
       const taken = Math.min(left, at - bit);
       const digit = VALUES[digits.charCodeAt(Math.floor(bit / DIGIT_BITS))]!;
@@ -96,7 +96,7 @@ const readPurposes = ({ read }: Bits): ReadonlySet<number> => {
   return new Set(purposes.filter((purpose) => (bits >> (PURPOSES - purpose)) & 1));
 };
 
-// A list of vendors and of ranges of vendors. All of it is read, because the next field follows it.
+// A list of vendors and ranges of vendors. All of it must be read, because the next field follows it.
 const isInEntries = ({ read }: Bits, vendor: number): boolean => {
   let isFound = false;
   for (let left = read(12); left > 0; left--) {
@@ -135,9 +135,9 @@ const readRestrictions = (bits: Bits, vendor: number): TcRestriction[] => {
 };
 
 /**
- * Read a TC string. Only its first segment, the core, counts.
+ * Read a TC string. Only its first segment, the core, is used.
  *
- * @throws {RangeError}  it is not a TC string of TCF version 2.
+ * @throws {RangeError}  if it is not a TC string of TCF version 2.
  */
 export function readTcString(text: string, vendor: number): TcString {
   if (!SHAPE.test(text)) throw invalid('base64url');

@@ -1,5 +1,5 @@
 /**
- * Reads a TCF v2 consent string as an EUID operator does: the user must permit the service to work with the data.
+ * Reads a TCF v2 consent string as an EUID operator does: the user must permit the service to process the data.
  *
  * @see docs/protocol.md, "Endpoints"
  */
@@ -11,7 +11,7 @@ import { readTcString } from './tc-string.ts';
 const VENDOR = 21;
 /** Store and access, select basic ads, profile, select personalised ads, measure ads, improve products. */
 const PURPOSES = [1, 2, 3, 4, 7, 10];
-// TCF permits storing and accessing on a device with consent alone.
+// TCF permits storage and access on a device only with consent.
 const CONSENT_ONLY = 1;
 
 /** What a consent string permits. */
@@ -20,8 +20,8 @@ export type TcfConsent = 'sufficient' | 'insufficient' | 'invalid';
 /**
  * Read a consent string.
  *
- * Each purpose counts if the user has consented to it and to the vendor, or, except for purpose 1, if the vendor may rely on
- * its legitimate interest in it. A restriction of the publisher can forbid a purpose, or one of the two grounds.
+ * A purpose is permitted if the user has consented to it and to the vendor, or, except for purpose 1, if the vendor may rely on
+ * its legitimate interest in it. A publisher restriction can forbid a purpose, or one of the two legal bases.
  *
  * @returns `invalid` if it is not a TC string of TCF version 2.
  */

@@ -1,5 +1,5 @@
 /**
- * `POST /v2/token/validate`: tells whether an advertising token was generated from a DII.
+ * `POST /v2/token/validate`: checks whether an advertising token was generated from a DII.
  *
  * Expiry and opt-outs are not considered. A token issued before the last rotation of its salt bucket does not match.
  *
@@ -27,7 +27,7 @@ export const validate: Endpoint = {
       metrics.countValidation('invalid_token');
       return clientError('Invalid token');
     }
-    // The site that owns the sealing key, not the site ID that the token contains.
+    // Compare the site that owns the sealing key, not the site ID in the token.
     if (keys.byId(token.siteKeyId)?.siteId !== participant.siteId) {
       metrics.countValidation('unauthorized');
       return clientError('Unauthorised to validate token');

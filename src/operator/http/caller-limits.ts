@@ -1,28 +1,29 @@
 /**
- * Limits for unauthenticated callers, by network address, for one process.
+ * Limits for unauthenticated callers, by network address, within one process.
  *
- * Memory use is fixed: addresses are hashed into a table of counters, so a flood from many addresses costs no more. Two addresses
- * with the same counter share its limit. Like `state/rate-limit.ts`, it counts in real time, not by the operator's clock.
+ * Memory use is fixed: addresses are hashed into a table of counters, so a flood from many addresses needs no more memory. Two
+ * addresses with the same counter share its limit. Like `state/rate-limit.ts`, this file counts in real time, not by the
+ * operator's clock.
  */
 
 /** Who sent a request, as far as the host knows. */
 export interface Caller {
-  /** IP address of the client. Without it no limit by address applies. */
+  /** IP address of the client. Without it, no limit by address applies. */
   readonly address?: string | undefined;
-  /** Close the connection, for an answer that cannot be completed. Without it the stream of the answer fails. */
+  /** Close the connection, if an answer cannot be completed. Without it, the stream of the answer fails. */
   readonly disconnect?: (() => void) | undefined;
 }
 
 /** Counts requests by address. */
 export interface AddressLimit {
-  /** Count one request. Returns undefined if it is within the limit, else how long to wait, ms. */
+  /** Count one request. Returns undefined if it is within the limit, otherwise how long to wait, ms. */
   take(address: string | undefined): number | undefined;
 }
 
 const COUNTERS = 2 ** 16;
 const WINDOW_MS = 1000;
 
-// An IPv6 network of 64 bits usually belongs to one client, who can use any address of it.
+// An IPv6 network of 64 bits usually belongs to one client, who can use any of its addresses.
 const networkOf = (given: string): string => {
   const address = withoutPort(given);
   if (!address.includes(':') || address.includes('.')) return address.slice(address.lastIndexOf(':') + 1);
@@ -36,7 +37,7 @@ const networkOf = (given: string): string => {
     .join(':');
 };
 
-/** Remove the port that some proxies write behind an address: `192.0.2.1:51234`, `[2001:db8::1]:443`. */
+/** Remove the port that some proxies append to an address: `192.0.2.1:51234`, `[2001:db8::1]:443`. */
 export function withoutPort(address: string): string {
   const [, inBrackets, beforePort] = /^(?:\[(.+)\](?::\d+)?|([\d.]+):\d+)$/.exec(address) ?? [];
   return inBrackets ?? beforePort ?? address;
@@ -50,7 +51,7 @@ export function withoutPort(address: string): string {
  */
 export function createAddressLimit(perSecond: number, now: () => number = () => performance.now()): AddressLimit {
   const counts = new Uint32Array(COUNTERS);
-  // With a known start value a caller could compute addresses that share the counter of another caller.
+  // If the start value were known, a caller could compute addresses that share another caller's counter.
   const [seed = 0] = crypto.getRandomValues(new Uint32Array(1));
   let windowEndsAt = Number.NEGATIVE_INFINITY;
   // FNV-1a, with a random start value.

@@ -1,7 +1,7 @@
 /**
  * CORS: pages on any origin may refresh, and may read every response, errors included.
  *
- * Cookies are never accepted. Only validate allows an `Authorization` header from a page: it serves testers. Hono's CORS
+ * Cookies are never accepted. Only validate, which serves testers, allows an `Authorization` header from a page. Hono's CORS
  * middleware is not used because it needs a Hono context, and a refresh does not go through Hono's router.
  *
  * @see docs/protocol.md, "Server behaviour"
@@ -29,7 +29,7 @@ export function corsHeaders({ headers }: Request): Record<string, string> {
 }
 
 /**
- * Return the further headers of the answer to a preflight request; undefined if it is not one.
+ * Return the additional headers of the answer to a preflight request; undefined for any other request.
  *
  * @param allowAuthorization  whether pages may send an `Authorization` header to the path.
  */

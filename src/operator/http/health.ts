@@ -1,4 +1,4 @@
-/** Tells whether the state can be reached. However many probes there are, they cost one query per second. */
+/** Checks whether the state can be reached. Any number of probes costs at most one query per second. */
 
 import type { Logger } from '../options.ts';
 import { createOutageLog } from '../outage-log.ts';
@@ -27,7 +27,7 @@ export function createHealthCheck(
       outage.failed(error);
       return false;
     } finally {
-      // From the end of the check: a slow one is shared by everybody who asks meanwhile.
+      // From the end of the check, because requests that arrive during a slow check share it.
       expiresAt = now() + CACHE_MS;
     }
   };

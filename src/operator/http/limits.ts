@@ -1,4 +1,4 @@
-/** The limits that protect an operator from its callers, together: one object for each operator. */
+/** All limits that protect an operator from its callers, in one object for each operator. */
 
 import type { Participants } from '../identity/participants.ts';
 import type { OperatorSettings } from '../options.ts';
@@ -16,13 +16,13 @@ import { createBodyMemory } from './request-body.ts';
 
 /** The limits of one operator. */
 export interface Limits {
-  /** Requests of each participant. Undefined if the options set no limit. */
+  /** Limits requests by participant. Undefined if the options set no limit. */
   readonly participant: RateLimit | undefined;
-  /** Refreshes, and requests that are refused, of each address. Undefined if the options set no limit. */
+  /** Limits refreshes and rejected requests by address. Undefined if the options set no limit. */
   readonly anonymous: AddressLimit | undefined;
   readonly findParticipant: ParticipantLookup;
   readonly bodyMemory: BodyMemory;
-  /** Held by the one long response that is being made and read. */
+  /** Held by the one long response that is being generated and read. */
   readonly longResponses: Turns;
 }
 

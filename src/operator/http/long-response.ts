@@ -1,6 +1,5 @@
 /**
- * Response bodies too large to hold several of them in memory: a million salt buckets are 70 MB of JSON, and as much
- * again when sealed.
+ * Response bodies of which memory cannot hold several: a million salt buckets are 70 MB of JSON, and as much again when sealed.
  *
  * The whole operator has at most one such body at a time, and generates it when its reader requests the first chunk. A participant may
  * wait for its turn with one request at a time, for at most {@link MAX_WAIT_MS}, because proxies close idle connections. A reader loses
@@ -20,9 +19,9 @@ export interface Turns {
   acquire(participant: string): Promise<Turn | undefined>;
 }
 
-/** The right to generate a long body. */
+/** Permission to generate a long body. */
 export interface Turn {
-  /** Pass it to the next waiting request. May be called more than once. */
+  /** Pass the turn to the next waiting request. May be called more than once. */
   release(): void;
 }
 
@@ -31,7 +30,7 @@ export const MAX_WAIT_MS = 30_000;
 
 /** Create turns, which are granted in the order of the requests for them. */
 export function createTurns(): Turns {
-  // By participant, the one that has waited longest first.
+  // By participant; the one that has waited longest comes first.
   const waiting = new Map<string, (turn: Turn) => void>();
   let isTaken = false;
 
@@ -77,10 +76,10 @@ const MAX_IDLE_MS = 5000;
 /** Longest time to read a whole body, ms. */
 const MAX_READ_MS = 60_000;
 const LAST_WAIT_MS = 1000;
-// A multiple of three bytes, so the concatenated base64 of the chunks is the base64 of the whole body.
+// A multiple of three bytes, so that the concatenated base64 of the chunks is the base64 of the whole body.
 const CHUNK_BYTES = 3 * 2 ** 16;
 
-// Calls `onTimeout` when a reader is too slow.
+// Calls `onTimeout` if a reader is too slow.
 const createReadTimer = (onTimeout: () => void) => {
   let startedAt = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -88,7 +87,7 @@ const createReadTimer = (onTimeout: () => void) => {
   const expectRead = (share: number): void => {
     clearTimeout(timer);
     const behindMs = Math.max(0, performance.now() - startedAt - share * MAX_READ_MS);
-    // Two timers: after a pause of the whole process, reads that wait are handled between them.
+    // Two timers, because after a pause of the whole process, pending reads are handled between them.
     timer = setTimeout(
       () => {
         timer = setTimeout(onTimeout, LAST_WAIT_MS);
@@ -106,24 +105,24 @@ const createReadTimer = (onTimeout: () => void) => {
   };
 };
 
-const TOO_SLOW = `long response: expected reads at most ${MAX_IDLE_MS / 1000} s apart, and ${MAX_READ_MS / 1000} s in all`;
+const TOO_SLOW = `long response: the reader was too slow: expected reads at most ${MAX_IDLE_MS / 1000} s apart, and ${MAX_READ_MS / 1000} s in all`;
 
-/** A body to be made and read. */
+/** A body to be generated and read. */
 export interface LongBody {
-  /** The right to make it. The body gives it back. */
+  /** The turn of this body, which releases it. */
   readonly turn: Turn;
-  /** Makes the whole body; called once. */
+  /** Generates the whole body; called once. */
   readonly write: () => Promise<Uint8Array<ArrayBuffer>>;
   /** True to send the bytes, false to send their base64. */
   readonly binary: boolean;
   /**
-   * Called if the body cannot be completed. Returns true if it has closed the connection; otherwise the stream fails, which
-   * the host reports in its own way.
+   * Called if the body cannot be completed. Returns true if it has closed the connection. Otherwise, the stream fails, which each
+   * host reports in its own way.
    */
   readonly onFailure: (error: unknown) => boolean;
 }
 
-/** Create a body that is made when it is first read. */
+/** Create a body that is generated when it is first read. */
 export function longBody({ turn, write, binary, onFailure }: LongBody): ReadableStream<Uint8Array> {
   const encode = binary ? (chunk: Uint8Array) => chunk : encodeB64Ascii;
   let content: Uint8Array<ArrayBuffer> | undefined;
@@ -153,13 +152,13 @@ export function longBody({ turn, write, binary, onFailure }: LongBody): Readable
           const error = new TokenError('timeout', TOO_SLOW);
           if (!onFailure(error)) controller.error(error);
         };
-        // A body whose reader never asks for the first chunk must not keep the turn.
+        // A body whose reader never requests the first chunk must not keep the turn.
         timer.start();
       },
       pull: async (controller) => {
         try {
           content ??= await start();
-          // Cancelled while the body was made.
+          // The body was cancelled while it was being generated.
           if (isEnded) return end();
           controller.enqueue(encode(content.subarray(offset, (offset += CHUNK_BYTES))));
           const share = offset / content.length;
@@ -173,7 +172,7 @@ export function longBody({ turn, write, binary, onFailure }: LongBody): Readable
       },
       cancel: end,
     },
-    // With the default of 1 the stream would make its body before anyone reads it.
+    // With the default of 1, the stream would generate its body before anyone reads it.
     { highWaterMark: 0 },
   );
 }

@@ -1,8 +1,8 @@
 /**
- * Finds the participant of a request, and bounds the cost of unknown API keys, each of which would cause a database query.
+ * Finds the participant of a request, and limits the cost of unknown API keys, each of which would cause a database query.
  *
- * An unknown key is remembered for half a second. Beyond a number of unknown keys per second, keys that this process has
- * not accepted before are rejected without a query. Known participants are cached in `identity/participants.ts`.
+ * An unknown key is remembered for half a second. Once there are too many unknown keys in one second, keys that this process has
+ * not accepted before are rejected without a query. `identity/participants.ts` caches known participants.
  */
 
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -10,9 +10,9 @@ import { encodeB64 } from '../crypto/base64.ts';
 import { utf8Bytes } from '../crypto/node-builtins.ts';
 import type { Participant, Participants } from '../identity/participants.ts';
 
-/** How long an unknown key is remembered, ms. A participant who is added is known on every node after it. */
+/** How long an unknown key is remembered, ms. After that time, every node knows a participant who was added. */
 export const UNKNOWN_KEY_MS = 500;
-/** Look-ups of unknown keys in one second, for the whole process. */
+/** Permitted look-ups of unknown keys in one second, for the whole process. */
 export const MAX_UNKNOWN_LOOKUPS = 1000;
 const MAX_ACCEPTED = 10_000;
 const WINDOW_MS = 1000;
@@ -28,7 +28,7 @@ export function createParticipantLookup(
   { find }: Pick<Participants, 'find'>,
   now: () => number = () => performance.now(),
 ): ParticipantLookup {
-  // Digests, so that no API key stays in memory. `accepted` is in the order of use, the oldest first.
+  // Digests, so that no API key stays in memory. `accepted` is in order of use, oldest first.
   const unknownUntil = new Map<string, number>();
   const accepted = new Set<string>();
   let lookups = 0;
@@ -48,10 +48,10 @@ export function createParticipantLookup(
     if ((unknownUntil.get(digest) ?? at) > at) return undefined;
     const isAccepted = accepted.has(digest);
     if (!isAccepted && lookups >= MAX_UNKNOWN_LOOKUPS) return { waitMs: windowEndsAt - at };
-    // Counted before the answer is known: look-ups in parallel must not exceed the limit.
+    // Counted before the answer is known, because parallel look-ups must not exceed the limit.
     if (!isAccepted) lookups++;
     const countedUntil = windowEndsAt;
-    // If it rejects, nothing is known about the key: an accepted one stays accepted.
+    // If this rejects, nothing is known about the key, and an accepted key stays accepted.
     const participant = await find(authorization);
     accepted.delete(digest);
     if (!participant) {

@@ -1,13 +1,13 @@
 /**
  * Reads the body of a request, up to a size limit.
  *
- * Hono's body-limit middleware is not used: it opens every body as a stream, which takes longer under Node than all the
- * rest of a refresh.
+ * Hono's body-limit middleware is not used, because it opens every body as a stream, which in Node takes longer than the rest of
+ * a refresh.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
 
-/** Size limit of a body, bytes. A larger one is answered with 413. */
+/** Size limit of a body, bytes. A larger body is answered with 413. */
 export const MAX_BODY_BYTES = 1_048_576;
 /** Size limit of the body of a refresh, bytes. Refresh tokens have 388 characters. */
 export const MAX_REFRESH_BYTES = 4096;
@@ -22,7 +22,7 @@ export function announcesMoreThan(request: Request, maxBytes: number): boolean {
   return Number(request.headers.get('content-length') ?? 0) > maxBytes;
 }
 
-// Copied into one buffer: a list of chunks of one byte each would take a hundred times the memory of the body.
+// Copied into one buffer, because a list of one-byte chunks would take a hundred times the memory of the body.
 const readStream = async (body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Bytes | undefined> => {
   const bytes = new Uint8Array(maxBytes);
   let length = 0;
@@ -42,13 +42,13 @@ const readStream = async (body: ReadableStream<Uint8Array>, maxBytes: number): P
  * Read a body.
  *
  * @param maxBytes  size limit.
- * @returns undefined if it is larger than `maxBytes`. If the caller disconnects half-way the body counts as empty, because
+ * @returns undefined if it is larger than `maxBytes`. If the caller disconnects before the end, the body counts as empty, because
  *   nobody reads the answer.
  */
 export async function readBody(request: Request, maxBytes: number = MAX_BODY_BYTES): Promise<Bytes | undefined> {
   if (announcesMoreThan(request, maxBytes)) return undefined;
   try {
-    // The host enforces an announced length. Without one the body may be endless.
+    // The host enforces an announced length. Without one, the body may be endless.
     if (announcedLength(request) !== undefined) return new Uint8Array(await request.arrayBuffer());
     return request.body ? await readStream(request.body, maxBytes) : new Uint8Array();
   } catch {
@@ -59,17 +59,17 @@ export async function readBody(request: Request, maxBytes: number = MAX_BODY_BYT
 /** Reserves memory for the bodies of each participant. */
 export interface BodyMemory {
   /**
-   * Reserve memory for the body of a request: as much as it announces, else as much as a body may have.
+   * Reserve memory for the body of a request: its announced length, or the size limit if there is none.
    *
-   * @returns a function that releases it; undefined if the bodies of this participant take too much already.
+   * @returns a function that releases the memory; undefined if the bodies of this participant already take too much.
    */
   reserve(participant: string, request: Request): (() => void) | undefined;
 }
 
-/** Memory for the bodies of one participant at any time, bytes: three times what the server client sends in parallel. */
+/** Memory for the bodies of one participant at any time, bytes: three times as much as the server client sends in parallel. */
 export const MAX_BODY_MEMORY = 64 * MAX_BODY_BYTES;
 
-/** Create an empty memory. */
+/** Create the memory, with nothing reserved. */
 export function createBodyMemory(): BodyMemory {
   const used = new Map<string, number>();
   return {

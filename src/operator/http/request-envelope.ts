@@ -1,7 +1,7 @@
 /**
  * Opens the envelope in a request body, which is bytes or base64.
  *
- * A body is never parsed as a form, whatever its content type: real clients send base64 as
+ * A body is never parsed as a form, whatever its content type, because real clients send base64 as
  * `application/x-www-form-urlencoded`, and form parsing would damage it.
  *
  * @see docs/protocol.md, "Envelopes"
@@ -17,7 +17,7 @@ import type { EndpointResult } from '../endpoints/result.ts';
 import { clientError } from '../endpoints/result.ts';
 import { CLOCK_WINDOW_MS } from '../state/envelopes.ts';
 
-/** A request whose envelope is open. */
+/** A request whose envelope has been opened. */
 export interface OpenedRequest {
   /** The JSON object; undefined if the envelope is empty. */
   readonly payload: Record<string, unknown> | undefined;
@@ -25,11 +25,11 @@ export interface OpenedRequest {
   readonly nonce: Bytes;
   /** Authentication tag of the envelope, base64. */
   readonly tag: string;
-  /** Whether to answer with bytes rather than base64. */
+  /** Whether to answer with bytes instead of base64. */
   readonly binary: boolean;
 }
 
-/** Message for a body that is not base64, at an endpoint without envelope. */
+/** Message for a body that is not base64, at an endpoint without an envelope. */
 export const NOT_BASE64 = 'Invalid body: Body is not valid base64.';
 /** Message for an empty body. */
 export const BODY_MISSING = 'Invalid body: Body is missing.';
@@ -56,7 +56,7 @@ const MESSAGES: Readonly<Record<Scope, Messages>> = {
   EUID: messagesOf('euid.eu'),
 };
 
-// Bytes that are not UTF-8 become replacement characters, which neither JSON nor base64 accepts here.
+// Bytes that are not UTF-8 become replacement characters, which are invalid here in both JSON and base64.
 const decodeText = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
 const parseObject = (text: string): Record<string, unknown> | undefined => {
@@ -94,9 +94,9 @@ const openEnvelope = async (
 /**
  * Open the body of a sealed request.
  *
- * @param binary  whether the content type announces bytes. Base64 is accepted nevertheless, and answered with base64.
+ * @param binary  whether the content type announces bytes. Base64 is accepted all the same, and answered with base64.
  * @param now     the operator's time, epoch ms.
- * @param scope   decides to which documentation the messages link.
+ * @param scope   determines the documentation to which the messages link.
  * @returns       the opened request, or the error to answer.
  */
 export async function openBody(

@@ -1,7 +1,7 @@
 /**
  * Builds responses: plain JSON, sealed bytes, or an error without JSON.
  *
- * Headers stay plain objects until the end: Node's server writes them as they are, while a `Headers` object would be
+ * Headers stay plain objects until the end, because Node's server writes them as they are, while a `Headers` object would be
  * built and taken apart for every response.
  */
 
@@ -14,7 +14,7 @@ import type { Caller } from './caller-limits.ts';
 export interface Exchange {
   readonly request: Request;
   readonly caller: Caller;
-  /** Headers of the response, whatever its status. */
+  /** Headers of the response, for any status. */
   readonly headers: Record<string, string>;
   /** `status` of the JSON, for log and metrics; empty if the response has none. */
   status: string;
@@ -25,7 +25,7 @@ const UNAVAILABLE_RETRY_SECONDS = 5;
 
 const OCTET_STREAM = 'application/octet-stream';
 
-/** Tell whether the content type asks for bytes. With a parameter, such as a charset, it does not. */
+/** Tell whether the content type requests bytes. With a parameter, such as a charset, it does not. */
 export function isBinary({ headers }: Request): boolean {
   return headers.get('content-type')?.toLowerCase() === OCTET_STREAM;
 }
@@ -38,7 +38,7 @@ export function bodyTooLarge({ headers }: Exchange): Response {
   });
 }
 
-/** Build the response to a request beyond the rate limit; the next one is accepted in `waitMs`. */
+/** Build the response to a request beyond the rate limit; the next request is accepted in `waitMs`. */
 export function rateLimited({ headers }: Exchange, waitMs: number): Response {
   return new Response(null, {
     status: 429,
@@ -46,7 +46,7 @@ export function rateLimited({ headers }: Exchange, waitMs: number): Response {
   });
 }
 
-/** Build a response of plain JSON: every error has this form. */
+/** Build a response of plain JSON, which is the format of every error. */
 export function plainResponse(
   exchange: Exchange,
   { httpStatus, json }: Pick<EndpointResult, 'json'> & { httpStatus: number },
@@ -58,20 +58,20 @@ export function plainResponse(
   });
 }
 
-/** Build the response to a request that cannot be answered now: it may succeed later. Default: the database does not answer. */
+/** Build the response to a request that cannot be answered now but may succeed later. Default: the database does not answer. */
 export function unavailable(exchange: Exchange, message = 'The database cannot serve this request now'): Response {
   exchange.headers['retry-after'] = `${UNAVAILABLE_RETRY_SECONDS}`;
   const json = { status: 'unavailable', message };
   return plainResponse(exchange, { httpStatus: 503, json });
 }
 
-/** Build a response of sealed content. `body` is bytes if `binary`, else their base64. */
+/** Build a response of sealed content. `body` is bytes if `binary`, otherwise their base64. */
 export function bodyResponse({ headers }: Exchange, body: BodyInit, binary: boolean): Response {
   headers['content-type'] = binary ? OCTET_STREAM : 'text/plain';
   return new Response(body, { headers });
 }
 
-/** Build a response of sealed bytes, as they are if `binary`, else as base64. */
+/** Build a response of sealed bytes: unchanged if `binary`, otherwise as base64. */
 export function sealedResponse(exchange: Exchange, sealed: Bytes, binary: boolean): Response {
   return bodyResponse(exchange, binary ? sealed : encodeB64(sealed), binary);
 }

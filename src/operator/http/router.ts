@@ -1,7 +1,7 @@
 /**
  * The operator as a function from Request to Response: routing, CORS, metrics, log.
  *
- * Sealed endpoints are in `sealed-route.ts`; a refresh is handled here, before the router.
+ * `sealed-route.ts` handles the sealed endpoints; this file handles a refresh, before the router.
  */
 
 import { Hono } from 'hono';
@@ -23,18 +23,18 @@ import type { Exchange } from './response.ts';
 import { bodyTooLarge, isBinary, plainResponse, rateLimited, sealedResponse, unavailable } from './response.ts';
 import { sealedRoute } from './sealed-route.ts';
 
-// Hono hands its bindings to the route handlers as `c.env`.
+// Hono passes its bindings to the route handlers as `c.env`.
 interface RouterEnv {
   Bindings: Exchange;
 }
 
-// Any string can be a method; log and metrics contain only these.
+// Any string can be a method, but the log and metrics contain only these.
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const HEALTH_PATH = '/ops/healthcheck';
 const METRICS_PATH = '/metrics';
 const GET_PATHS = [HEALTH_PATH, METRICS_PATH];
 const PATHS = new Set([...SEALED_ENDPOINTS.map(({ path }) => path), REFRESH_PATH, ...GET_PATHS]);
-// Codes of the errors of a database that cannot be reached, or is closed because the process stops.
+// Error codes of a database that cannot be reached, or that is closed because the process stops.
 const STATE_CODES = ['storage_failed', 'closed'];
 const TRACE_HEADER = 'x-amzn-trace-id';
 
@@ -63,13 +63,13 @@ const refreshRoute =
     return sealedResponse(exchange, sealed, isBinary(exchange.request));
   };
 
-// A known route, never the path as received: that may contain anything.
+// A known route, never the path as received, which may contain anything.
 const routeOf = (path: string): string => (PATHS.has(path) ? path : 'other');
 
 const metricsResponse = ({ text, contentType }: MetricsText, headers: Record<string, string>): Response =>
   new Response(text, { headers: { ...headers, 'content-type': contentType } });
 
-/** Create the handler of a port that serves `GET /metrics` and nothing else. `read` returns the metrics as they are now. */
+/** Create the handler of a port that serves only `GET /metrics`. `read` returns the current metrics. */
 export function createMetricsHandler(read: () => Promise<MetricsText>): (request: Request) => Promise<Response> {
   return async (request) => {
     const headers = { 'cache-control': 'no-store' };
@@ -79,7 +79,7 @@ export function createMetricsHandler(read: () => Promise<MetricsText>): (request
   };
 }
 
-/** Create the router for every path but a refresh. */
+/** Create the router for every path except a refresh. */
 const createRouter = (service: Service): Hono<RouterEnv> => {
   const app = new Hono<RouterEnv>({ getPath: pathOf });
   for (const endpoint of SEALED_ENDPOINTS) {
@@ -98,7 +98,7 @@ const createRouter = (service: Service): Hono<RouterEnv> => {
     if (path !== METRICS_PATH || service.settings.publicMetrics)
       app.all(path, (c) => c.body(null, 405, { ...c.env.headers, allow: GET_PATHS.includes(path) ? 'GET' : 'POST' }));
   app.notFound((c) => c.html('<html><body><h1>Resource not found</h1></body></html>', 404, c.env.headers));
-  // `respond` below answers failures, together with those of a refresh.
+  // `respond` below answers failures, including those of a refresh.
   app.onError((error) => {
     throw error;
   });
@@ -111,7 +111,7 @@ export function createRequestHandler(service: Service): (request: Request, calle
   const { logger } = service.settings;
   const router = createRouter(service);
   const handleRefresh = refreshRoute(service);
-  // One for each route: on a read-only database logout fails while others succeed.
+  // One for each route, because on a read-only database logout fails while other routes succeed.
   const outages = new Map(
     [...PATHS].map((path) => [
       path,
@@ -127,7 +127,7 @@ export function createRequestHandler(service: Service): (request: Request, calle
     const preflight = path === METRICS_PATH ? undefined : preflightHeaders(request, path === validate.path);
     if (preflight) return new Response(null, { status: 204, headers: { ...headers, ...preflight } });
     try {
-      // Every open page sends refreshes, so they are by far the most frequent requests: they skip the router.
+      // Every open page sends refreshes, so they are by far the most frequent requests and skip the router.
       if (path === REFRESH_PATH && request.method === 'POST') return await handleRefresh(exchange);
       return await router.fetch(request, exchange);
     } catch (error) {
@@ -143,9 +143,9 @@ export function createRequestHandler(service: Service): (request: Request, calle
   return async (request, caller) => {
     const startedAt = performance.now();
     const path = pathOf(request);
-    // Pages have no business with the metrics.
+    // Pages have no need of the metrics.
     const headers = path === METRICS_PATH ? {} : corsHeaders(request);
-    // No answer may come from a cache: tokens rotate, and clients learn the clock from `Date`.
+    // No answer may come from a cache, because tokens rotate and clients read the time from `Date`.
     headers['cache-control'] = 'no-store';
     const trace = request.headers.get(TRACE_HEADER);
     if (trace) headers[TRACE_HEADER] = trace;

@@ -1,9 +1,9 @@
 /**
- * Handles a request to a sealed endpoint, in the same way for all of them.
+ * Handles a request to a sealed endpoint; the steps are the same for all of them.
  *
- * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, endpoint, sealed answer. So no body
- * is read from an unknown caller, and only a caller with the client secret uses up a participant's rate limit. The clock is read
- * once, so the answer and the time in its envelope agree.
+ * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, endpoint, sealed answer. Therefore,
+ * the body of an unknown caller is never read, and only a caller with the client secret uses up a participant's rate limit. The
+ * clock is read once, so that the answer and the time in its envelope agree.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
@@ -24,9 +24,9 @@ import { openBody } from './request-envelope.ts';
 import type { Exchange } from './response.ts';
 import { bodyResponse, bodyTooLarge, isBinary, plainResponse, rateLimited, sealedResponse } from './response.ts';
 
-// Time after which a participant may ask for another long response, ms.
+// Time after which a participant may request another long response, ms.
 const TURN_RETRY_MS = 5000;
-// Time after which the bodies of a participant may fit into its memory, ms.
+// Time after which another body of a participant may fit into its memory, ms.
 const MEMORY_RETRY_MS = 1000;
 
 type Handler = (exchange: Exchange) => Promise<Response>;
@@ -39,7 +39,8 @@ const refusal =
     return waitMs === undefined ? plainResponse(exchange, result) : rateLimited(exchange, waitMs);
   };
 
-// Returns what is done when a long response fails: its status has been sent, so all that remains is to close the connection.
+// Returns the function that handles the failure of a long response: its status has been sent, so it can only close the
+// connection.
 const failureHandler =
   ({ disconnect }: Caller, logger: Logger | undefined) =>
   (error: unknown): boolean => {
@@ -60,7 +61,8 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
     { payload, nonce, binary, tag }: OpenedRequest,
     now: number,
   ): Promise<Response> => {
-    // An envelope does not say for which endpoint it was sealed, and what reads a DII elsewhere would opt its user out at logout.
+    // An envelope does not say for which endpoint it was sealed: one with a DII for another endpoint would opt out its user at
+    // logout.
     const isReplay = participant.roles.has('OPTOUT') && !(await service.envelopes.add(tag, now));
     const result = await endpoint.handle({ now, participant, payload, isReplay }, service);
     if (result.httpStatus !== 200) return plainResponse(exchange, result);
@@ -96,7 +98,7 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
     if (!participant) return refuse(exchange, unauthorized('API key missing or unknown'));
     if ('waitMs' in participant) return rateLimited(exchange, participant.waitMs);
     if (!endpoint.roles.some((role) => participant.roles.has(role)))
-      return plainResponse(exchange, unauthorized('API key not permitted for this operation'));
+      return refuse(exchange, unauthorized('API key not permitted for this operation'));
     const release = limits.bodyMemory.reserve(participant.keyHash, request);
     if (!release) return rateLimited(exchange, MEMORY_RETRY_MS);
     try {

@@ -1,9 +1,9 @@
 /**
  * Opt-outs: records them, answers who has opted out, and finds them by any raw ID that the user ever had.
  *
- * A user is known by the first-level hash. The store also holds the user's raw IDs, from the operator's first day to
- * the current rotation and usually the next one, and they are extended as time passes. So a caller who holds an old ID or
- * the current one learns of the opt-out. An opt-out is never lifted.
+ * A user is identified by the first-level hash. The store also holds the user's raw IDs, from the operator's first day to the
+ * current rotation and usually the next one, and extends them as time passes. Therefore, a caller with an old or the current ID
+ * learns of the opt-out. An opt-out is never lifted.
  *
  * @see docs/protocol.md, "Opt-out"
  */
@@ -22,24 +22,24 @@ export interface OptOuts {
   /** Tell which of these users have opted out, in their order. */
   areOptedOut(users: readonly Uint8Array[]): Promise<boolean[]>;
   /**
-   * Tell whether a refresh answers `optout` for this user. On a database, an opt-out that another process has recorded counts
+   * Tell whether a refresh answers `optout` for this user. With a database, an opt-out recorded by another process takes effect
    * within a second, because a refresh costs no query.
    */
   isOptedOutAtRefresh(user: Uint8Array): boolean | Promise<boolean>;
-  /** Record an opt-out. A user who has opted out before keeps the earlier time. */
+  /** Record an opt-out. A user who has already opted out keeps the earlier time. */
   record(user: Uint8Array, now: number): Promise<void>;
   /** Return when the owner of each raw ID opted out, rounded down to whole seconds; undefined if there is no opt-out. */
   sinceByRawId(rawIds: readonly string[], now: number): Promise<readonly (number | undefined)[]>;
 }
 
-// Records extended in one statement: about 1 ms of hashing.
+// Records that are extended in one statement: about 1 ms of hashing.
 const EXTEND_BATCH_SIZE = 500;
 
-// How long a look-up waits for those before it, ms, so that one connection that hangs does not hold all.
+// How long a look-up waits for earlier ones, ms, so that one hanging connection does not block all of them.
 const GATHER_MS = 50;
 
-// Returns a function that looks up one user. Those who ask while a query is on its way are served by the next one: if the
-// memory of the opt-outs is not current, every refresh asks.
+// Returns a function that looks up one user. Users who ask while a query is running are served by the next one: if the memory of
+// the opt-outs is not current, every refresh asks.
 const gather = (ask: (users: readonly string[]) => Promise<readonly boolean[]>) => {
   let batch: { readonly users: string[]; readonly answer: Promise<readonly boolean[]> } | undefined;
   let last: Promise<unknown> = Promise.resolve();
@@ -63,7 +63,7 @@ const gather = (ask: (users: readonly string[]) => Promise<readonly boolean[]>) 
   };
 };
 
-/** What opt-outs are made from. `rotationPeriod` in s, `startedAt` in epoch ms. */
+/** The parts that opt-outs are created from. `rotationPeriod` in s, `startedAt` in epoch ms. */
 interface OptOutParts {
   readonly store: OptOutStore;
   readonly rawIds: RawIds;
@@ -84,11 +84,12 @@ const recordBuilder =
     return { user: encodeB64(user), since, through: number + 1, extendAt, rawIds: ids };
   };
 
-// Returns a function that adds to the records the raw IDs that users have got since, if the last check is some time ago.
+// Returns a function that extends the records with the raw IDs that users have received since, if the last check was some time
+// ago.
 //
-// The raw ID that a record lacks when it becomes due is that of the next rotation, which nobody has for another period. So a
-// caller waits only for records that have been due for a whole period. The others, after weeks without a call a large part of
-// all records, are extended in the background.
+// When a record becomes due, it lacks the raw ID of the next rotation, which nobody receives for another period. Therefore, a
+// caller waits only for records that have been due for a whole period. All other due records, which are a large part of all
+// records after weeks without a call, are extended in the background.
 const createExtension = (parts: OptOutParts, recordOf: ReturnType<typeof recordBuilder>) => {
   const { store, rotationPeriod } = parts;
   const periodMs = rotationPeriod * 1000;
@@ -113,7 +114,7 @@ const createExtension = (parts: OptOutParts, recordOf: ReturnType<typeof recordB
 
   return async (now: number): Promise<void> => {
     if (now < nextCheckAt) return;
-    // Both include what becomes due before the next check. Callers meanwhile wait for the same extension.
+    // Both include records that become due before the next check. Callers in the meantime wait for the same extension.
     overdue ??= extendDue(now + checkIntervalMs - periodMs, now).finally(() => {
       overdue = undefined;
     });
@@ -137,8 +138,7 @@ export function createOptOuts(parts: OptOutParts): OptOuts {
   const { store, salts, reserved, startedAt } = parts;
   const recordOf = recordBuilder(parts);
   const extendIfDue = createExtension(parts, recordOf);
-  // Fix the operator's first day at its start rather than at the first opt-out. If the store fails now, `record` tries
-  // again.
+  // Fix the operator's first day when it starts, not at the first opt-out. If the store fails now, `record` tries again.
   store.epochAt(startedAt).catch(() => {});
 
   const areOptedOut = async (users: readonly string[]): Promise<boolean[]> => {
@@ -160,7 +160,7 @@ export function createOptOuts(parts: OptOutParts): OptOuts {
       return store.isAbsent?.(user) ? false : isOptedOut(text);
     },
     record: async (user, now) => {
-      // Starts one rotation before the first day: mapping answers of that day contained its ID as the previous one.
+      // Start one rotation before the first day, because mapping answers of that day contained its ID as the previous one.
       const firstDay = Math.min(await store.epochAt(startedAt), now);
       const firstRotation = salts.rotation(bucketOf(user), firstDay).number - 1;
       await store.put([recordOf(user, Math.floor(now / 1000) * 1000, firstRotation, now)]);

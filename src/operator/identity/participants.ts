@@ -1,8 +1,8 @@
 /**
  * Participants: who may call, with which roles, and the secret that seals their requests and answers.
  *
- * API keys are kept only as keyed hashes. A caller's key is hashed and looked up by that hash: the time of the look-up
- * reveals nothing, because the hash of a guess is known only with the root secret.
+ * API keys are kept only as keyed hashes. A caller's key is hashed and looked up by that hash. The duration of the look-up
+ * reveals nothing, because computing the hash of a guess requires the root secret.
  *
  * @see docs/protocol.md, "Roles"
  */
@@ -27,24 +27,24 @@ export interface Participant {
 }
 
 /**
- * How the state holds a participant of the options after the start.
+ * The stored status of a participant from the options after the start.
  *
- * - `added`: this start has added it.
- * - `kept`: it was there before, and is as the options say.
- * - `changed`: it was changed since the options named it, and what is stored is in force.
- * - `revoked`: it has been revoked, and may not call.
+ * - `added`: this start added it.
+ * - `kept`: it was stored before and matches the options.
+ * - `changed`: it was changed after the options were applied, and the stored values are in force.
+ * - `revoked`: it was revoked and may not call.
  */
 export type ParticipantStatus = 'added' | 'kept' | 'changed' | 'revoked';
 
-/** A participant of the options in the state. */
+/** A participant from the options, as stored. */
 export interface StoredStatus {
   readonly status: ParticipantStatus;
   readonly keyHash: string;
-  /** Whether this start has changed what was stored. */
+  /** Whether this start changed the stored values. */
   readonly isUpdated: boolean;
 }
 
-/** A participant of the options, complete. `keepStored`: if it is stored already, it stays as it is stored. */
+/** A participant from the options, complete. `keepStored`: if it is already stored, the stored one is kept. */
 export interface ConfiguredParticipant extends Credentials {
   readonly keepStored?: boolean | undefined;
 }
@@ -55,7 +55,9 @@ export interface Participants {
   find(authorization: string | undefined): Promise<Participant | undefined>;
   /** Return the site IDs of all participants, ascending. */
   siteIds(): Promise<readonly number[]>;
-  /** Store the participants of the options, for other nodes and for later starts without them. Returns a status for each one. */
+  /**
+   * Store the participants from the options, for other nodes and for later starts without them. Returns a status for each one.
+   */
   storeConfigured(): Promise<readonly StoredStatus[]>;
 }
 
@@ -66,9 +68,9 @@ const apiKeyFrom = (bytes: Bytes, siteId: number, environment: Environment, scop
 };
 
 /**
- * Complete credentials. What is missing is derived from the root secret, so it is the same after a restart.
+ * Complete credentials. Missing ones are derived from the root secret, so they are the same after a restart.
  *
- * @param given   `clientSecret` may be base64 or hexadecimal; the result holds base64.
+ * @param given   `clientSecret` may be base64 or hexadecimal; the result contains base64.
  * @param derive  returns the 32 bytes of a label.
  */
 export function completeCredentials(
@@ -87,18 +89,18 @@ export function completeCredentials(
   };
 }
 
-/** Complete credentials as {@link completeCredentials} does, but at random: each call makes others. */
+/** Complete credentials as {@link completeCredentials} does, but at random: each call returns different ones. */
 export function randomCredentials(given: GivenCredentials, environment: Environment, scope: Scope): Credentials {
   return completeCredentials(given, { derive: () => randomBytes(32) }, environment, scope);
 }
 
-// How long, in real time, a participant is kept in memory, ms: a revocation and a changed secret reach every node within a
-// second. `http/participant-lookup.ts` remembers unknown keys.
+// How long, in real time, a participant is kept in memory, ms. It ensures that a revocation or a changed secret reaches every
+// node within a second. `http/participant-lookup.ts` remembers unknown keys.
 const CACHE_MS = 500;
 // A full cache is emptied.
 const MAX_CACHED = 10_000;
 
-// Returns a look-up by keyed hash that remembers the participants that it finds for a moment.
+// Returns a look-up by keyed hash that briefly caches the participants that it finds.
 const createLookUp = (store: ParticipantStore) => {
   const known = new Map<string, { readonly participant: Participant; readonly readAt: number }>();
   // Importing an AES key takes longer than a look-up.
@@ -129,17 +131,17 @@ const createLookUp = (store: ParticipantStore) => {
   };
 };
 
-/** What participants are made from. */
+/** The parts that participants are created from. */
 interface ParticipantParts {
   readonly store: ParticipantStore;
-  /** Participants of the options. */
+  /** Participants from the options. */
   readonly configured: readonly ConfiguredParticipant[];
   readonly secrets: Secrets;
   /** The operator's clock, epoch ms. */
   readonly now: () => number;
 }
 
-/** Compute the form in which an API key is stored: 64 hexadecimal digits. */
+/** Compute the stored form of an API key: 64 hexadecimal digits. */
 export function hashApiKey(secrets: Secrets, apiKey: string): string {
   return toHex(secrets.derive(`api-key-hash/${apiKey}`));
 }
@@ -151,7 +153,7 @@ const hashOptions = (secrets: Secrets, { apiKey, clientSecret, siteId, roles }: 
 const isSameParticipant = (one: StoredParticipant, other: StoredParticipant): boolean =>
   one.clientSecret === other.clientSecret && one.siteId === other.siteId && `${one.roles}` === `${other.roles}`;
 
-/** Create the participants of an operator. The store alone decides who may call. */
+/** Create the participants of an operator. Only the store decides who may call. */
 export function createParticipants({ store, configured, secrets, now }: ParticipantParts): Participants {
   const lookUp = createLookUp(store);
 

@@ -1,7 +1,7 @@
 /**
- * From the hash of a DII to its raw ID: first-level hash, bucket, bucket salt, raw ID.
+ * Computes the raw ID of a DII from its hash: first-level hash, bucket, bucket salt, raw ID.
  *
- * The operator knows a user by the first-level hash: refresh tokens and opt-outs hold it, never the DII or its
+ * The operator identifies a user by the first-level hash: refresh tokens and opt-outs contain it, but never the DII or its
  * unsalted hash. `salts.ts` decides which salt a bucket has at an instant.
  *
  * @see docs/protocol.md, "Raw IDs and salt buckets"
@@ -14,7 +14,7 @@ import { allocate } from '../crypto/node-builtins.ts';
 import type { Secrets } from '../crypto/secrets.ts';
 import type { Salts } from './salts.ts';
 
-// One hash object for all calls, reset from an untouched one: creating another takes half as long as the hashing.
+// One hash object for all calls, reset from an untouched one, because creating another takes half as long as the hashing.
 const untouched = sha256.create();
 const hasher = sha256.create();
 
@@ -41,7 +41,7 @@ export function bucketOf(firstLevel: Uint8Array): number {
 export interface MappedId {
   /** Base64 of 32 bytes. */
   readonly current: string;
-  /** Raw ID of the previous rotation, for 90/365 of the period after a rotation. */
+  /** Raw ID of the previous rotation, during 90/365 of the period after a rotation. */
   readonly previous: string | undefined;
   /** Unix time in s, always in the future. `current` does not change before it. */
   readonly refreshAtSeconds: number;
@@ -54,7 +54,7 @@ export interface RawIds {
   firstLevel(hash: Uint8Array): Bytes;
   /** Return the raw ID in force at `at` (epoch ms), 32 bytes. */
   bytesAt(user: Uint8Array, at: number): Bytes;
-  /** Return the raw ID in force at `at` (epoch ms) with what a mapping answer says about it. */
+  /** Return the raw ID in force at `at` (epoch ms), and the details for a mapping answer. */
   mappedAt(user: Uint8Array, at: number): MappedId;
   /** Return the raw ID of one rotation of the user's bucket, base64. */
   during(user: Uint8Array, rotation: number): string;

@@ -1,9 +1,9 @@
 /**
- * Salts of the 2^20 buckets and the times of their rotations, all computed: nothing is stored per bucket.
+ * Salts of the 2^20 buckets and the times of their rotations. All are computed: nothing is stored for a bucket.
  *
- * Each bucket starts a new rotation once per period. Its phase within the period is its index put through a bijection
- * that mixes the bits. So neighbouring buckets rotate at unrelated times, about the same number of buckets rotates each
- * day, and the buckets that rotated in a time span are a contiguous range of mixed indexes.
+ * Each bucket starts a new rotation once per period. Its phase within the period is its index after a bijection that mixes the
+ * bits. Therefore, neighbouring buckets rotate at unrelated times, about the same number of buckets rotates each day, and the
+ * buckets that rotated in a time span are a contiguous range of mixed indexes.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
@@ -11,9 +11,9 @@ import type { Secrets } from '../crypto/secrets.ts';
 
 /** Number of buckets: every value of their 20-bit index. */
 export const BUCKETS = 2 ** 20;
-/** Shortest rotation period, s. 30/365 and 90/365 of it are still different whole seconds. */
+/** Shortest rotation period, s. 30/365 and 90/365 of it are still different numbers of whole seconds. */
 export const MIN_PERIOD_SECONDS = 365;
-/** Longest rotation period, s, about 136 years. With a longer one, index x period exceeds the exact integers of a number. */
+/** Longest rotation period, s, about 136 years. With a longer one, index x period would exceed the safe integers. */
 export const MAX_PERIOD_SECONDS = 2 ** 32 - 1;
 
 /** The rotation of a bucket at an instant. */
@@ -38,7 +38,7 @@ export interface Salts {
   rotatedSince(from: number, at: number): RotatedBuckets;
 }
 
-/** A list of buckets in the order of their rotations. Rows are computed on demand: there may be a million. */
+/** A list of buckets in the order of their rotations. Rows are computed on demand, because there may be a million. */
 export interface RotatedBuckets {
   readonly count: number;
   /** Return row `index`: the bucket, and when its current rotation started, Unix time in s. */
@@ -88,7 +88,8 @@ export function createSalts(secrets: Secrets, period: number): Salts {
       const age = seconds - startSeconds;
       const step = Math.floor((age * 365) / (30 * period)) + 1;
       const next = startSeconds + Math.floor((step * 30 * period) / 365);
-      // Rounded down to whole seconds, the next multiple of 30/365 may be the current second: then take the one after.
+      // Rounded down to whole seconds, the next multiple of 30/365 may be the current second. In that case, take the multiple
+      // after it.
       const future = next > seconds ? next : startSeconds + Math.floor(((step + 1) * 30 * period) / 365);
       return {
         number,
@@ -101,8 +102,8 @@ export function createSalts(secrets: Secrets, period: number): Salts {
     rotatedSince: (from, at) => {
       const until = toSeconds(at);
       const start = Math.max(Math.ceil(from / 1000), until - period + 1);
-      // Start of the period that contains `start`, s. A range that reaches into the next period has mixed indexes
-      // beyond BUCKETS; `row` takes them modulo BUCKETS.
+      // Start of the period that contains `start`, s. A range that extends into the next period has mixed indexes beyond BUCKETS,
+      // which `row` takes modulo BUCKETS.
       const periodStart = Math.floor(start / period) * period;
       const first = firstWithPhase(start - periodStart);
       const end = start <= until ? firstWithPhase(until - periodStart + 1) : first;

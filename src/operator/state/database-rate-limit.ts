@@ -1,12 +1,12 @@
-/** The rate limit that all nodes on one PostgreSQL share: see `rate-limit.ts`. */
+/** The rate limit that all nodes on one PostgreSQL database share: see `rate-limit.ts`. */
 
 import type { Database } from '../../database/index.ts';
 import type { Logger } from '../options.ts';
 import { createOutageLog } from '../outage-log.ts';
 import { memoryRateLimit, type RateLimit } from './rate-limit.ts';
 
-// Counts by the clock of the database alone: a node whose clock is ahead would start a second that ends later on all other nodes.
-// A second that ends more than two seconds from now was started before that clock was set back.
+// Counts only by the clock of the database, because a node whose clock is ahead would start a second that ends later on all other
+// nodes. A second that ends more than two seconds from now was started before that clock was set back.
 const COUNT = `INSERT INTO tessera_rate_limits AS stored (key, points, expire)
   VALUES ($1, 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + 1000)
   ON CONFLICT (key) DO UPDATE SET (points, expire) = (
@@ -15,7 +15,7 @@ const COUNT = `INSERT INTO tessera_rate_limits AS stored (key, points, expire)
   )
   RETURNING points, expire - (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "waitMs"`;
 
-// A database that can be read but not written still answers mapping requests, so it must not stop them here.
+// A database that can be read but not written can still answer mapping requests, so it must not stop them here.
 const withFallback = (shared: RateLimit, own: RateLimit, logger: Logger | undefined): RateLimit => {
   const outage = createOutageLog(logger, {
     failure: 'rate limit: the database cannot count; each process counts its own requests',
@@ -36,8 +36,8 @@ const withFallback = (shared: RateLimit, own: RateLimit, logger: Logger | undefi
 };
 
 /**
- * Create a rate limit that all nodes on one PostgreSQL share. There is one row for each participant. While the database cannot
- * write, it counts in the memory of this process.
+ * Create a rate limit that all nodes on one PostgreSQL database share. There is one row for each participant. While the database
+ * cannot write, requests are counted in the memory of this process.
  */
 export function databaseRateLimit(database: Database, perSecond: number, logger?: Logger): RateLimit {
   const take = async (key: string): Promise<number | undefined> => {

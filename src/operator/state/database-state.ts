@@ -1,7 +1,7 @@
 /**
  * The state of an operator in a database: it outlives the process, and several nodes share it.
  *
- * Every query reads what another node has written. Only refreshes rely on memory: see `opt-out-memory.ts`.
+ * Every query reads what other nodes have written. Only refreshes rely on memory: see `opt-out-memory.ts`.
  */
 
 import { type Database, durableTransaction } from '../../database/index.ts';
@@ -46,7 +46,7 @@ const optOutStore = (database: Database, memory: OptOutMemory, epochAt: number):
         rawIds,
       ),
     put: async (optOuts) => {
-      // Every node writes in the same order, so nodes that extend the same records cannot deadlock.
+      // Every node writes in the same order, so that nodes that extend the same records cannot deadlock.
       const users = optOuts.toSorted((a, b) => (a.user < b.user ? -1 : 1));
       const ids = users
         .flatMap(({ user, rawIds }) => rawIds.map((rawId) => [rawId, user] as const))
@@ -60,8 +60,8 @@ const optOutStore = (database: Database, memory: OptOutMemory, epochAt: number):
         ids.map(([rawId]) => rawId),
         ids.map(([, user]) => user),
       ];
-      // Before too: a transaction may fail after its commit, and a user in memory only costs a query. After it again, because
-      // the memory may have been emptied meanwhile.
+      // Before the transaction, because it may fail after its commit, and a user in memory only costs a query. Again after it,
+      // because the memory may have been emptied meanwhile.
       memory.add(hashes);
       await durableTransaction(database, ({ query }) => query(PUT_OPT_OUTS, params));
       memory.add(hashes);

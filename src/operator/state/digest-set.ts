@@ -1,11 +1,13 @@
 /**
- * A set of users in little memory: a hash table of the first 8 bytes of their first-level hashes, 11 to 21 bytes for each,
- * and up to 32 while it grows.
+ * A set of users in little memory: a hash table of the first 8 bytes of their first-level hashes. It takes 11 to 21 bytes for
+ * each user, and up to 32 while it grows.
  *
- * Two users may share these bytes, one pair in 2^64, so a hit is not a proof. A miss is one. It knows no database.
+ * Two users may share these bytes, one pair in 2^64, so a hit proves nothing, but a miss does. This file knows no database.
  */
 
-/** A set of users. A user is bytes whose first 8 are uniformly distributed: a first-level hash, or its digest alone. */
+/**
+ * A set of users. A user is represented by bytes whose first 8 are uniformly distributed: a first-level hash, or only its digest.
+ */
 export interface DigestSet {
   /** Number of different digests. */
   size(): number;
@@ -17,7 +19,7 @@ export interface DigestSet {
   clear(): void;
 }
 
-/** Bytes of a digest. */
+/** Length of a digest, bytes. */
 export const DIGEST_BYTES = 8;
 
 const FIRST_CAPACITY = 1024;
@@ -26,7 +28,7 @@ const MAX_LOAD = 0.75;
 const readWord = (bytes: Uint8Array, at: number): number =>
   ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 
-// Slots of a former table that an addition moves. 2 are enough for the former table to be empty before the new one is full.
+// Slots of a former table that one addition moves. With 2, the former table would already be empty before the new one is full.
 const MOVED_SLOTS = 16;
 
 // Two words for each slot. A slot whose second word is 0 is empty.
@@ -34,7 +36,7 @@ type Table = Uint32Array;
 
 const emptyTable = (capacity: number): Table => new Uint32Array(2 * capacity);
 
-// Where a digest is, or where it belongs. The first word is uniformly distributed, so it needs no further hashing.
+// Where a digest is, or belongs. The first word is uniformly distributed, so it needs no further hashing.
 const indexOf = (table: Table, high: number, low: number): number => {
   const mask = table.length / 2 - 1;
   let slot = high & mask;
@@ -49,10 +51,11 @@ const insert = (table: Table, high: number, low: number): void => {
   table[at + 1] = low;
 };
 
-/** Create an empty set. It grows in small steps: no addition takes longer the more users there are. */
+/** Create an empty set. It grows in small steps, so that an addition never takes longer because there are more users. */
 export function createDigestSet(): DigestSet {
   let table = emptyTable(FIRST_CAPACITY);
-  // The table before it grew, while its slots are moved. It stays whole until then, so a look-up finds each digest in one of both.
+  // The table before it grew, while its slots are moved. It stays whole until then, so a look-up finds each digest in one of the
+  // two.
   let former: Table | undefined;
   let moved = 0;
   let size = 0;
@@ -65,7 +68,7 @@ export function createDigestSet(): DigestSet {
   };
   const has = (high: number, low: number): boolean =>
     includes(table, high, low) || (former !== undefined && includes(former, high, low));
-  // The second word is never 0: 0 and 1 count as the same.
+  // The second word is never 0: 0 and 1 count as equal.
   const lowWord = (bytes: Uint8Array, offset: number): number => readWord(bytes, offset + 4) || 1;
 
   return {

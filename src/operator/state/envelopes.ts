@@ -1,8 +1,8 @@
 /**
- * The request envelopes of the last minutes, so that one which is sent twice is recognised, on every node.
+ * The request envelopes of the last minutes, so that every node recognises one that is sent twice.
  *
- * An envelope is known by its authentication tag: it covers the whole content, and nobody without the client secret can make
- * another envelope that opens.
+ * An envelope is identified by its authentication tag, which covers the whole content: nobody without the client secret can
+ * create another envelope that opens.
  */
 
 import type { Database } from '../../database/index.ts';
@@ -24,8 +24,9 @@ export const CLOCK_WINDOW_MS = 120_000;
 /**
  * How long an envelope is remembered, ms.
  *
- * At worst, a node stores it when its own clock shows 120 s before the time inside. Another node, whose clock is 120 s behind, accepts
- * it until that clock shows 120 s after. A third node, whose clock is 120 s ahead, then reads 480 s after the envelope was stored.
+ * In the worst case, a node stores it when its own clock shows 120 s before the time inside. Another node, whose clock is 120 s
+ * behind, accepts it until that clock shows 120 s after. A third node, whose clock is 120 s ahead, then reads 480 s after the
+ * envelope was stored.
  */
 const ENVELOPE_MS = 4 * CLOCK_WINDOW_MS;
 
@@ -34,7 +35,7 @@ export function memoryEnvelopes(): EnvelopeStore {
   const expiries = new Map<string, number>();
   return {
     add: async (tag, now) => {
-      // In the order of their insertion, and so of their expiry.
+      // In the order of their insertion, and thus of their expiry.
       for (const [old, expiresAt] of expiries) {
         if (expiresAt > now) break;
         expiries.delete(old);

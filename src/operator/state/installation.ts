@@ -1,9 +1,9 @@
 /**
  * The settings that the first start on a database fixes, and that every later start must match.
  *
- * Another root secret, environment, scope or rotation period would change every ID without notice, and recorded
- * opt-outs would no longer be found. So the database stores all four; of the root secret only the fingerprint, unless
- * the operator generated the secret itself.
+ * Another root secret, environment, scope or rotation period would change every ID without notice, and recorded opt-outs would no
+ * longer be found. Therefore, the database stores all four. It stores only the fingerprint of the root secret, unless the
+ * operator generated the secret itself.
  */
 
 import { type Database, durableTransaction } from '../../database/index.ts';
@@ -12,7 +12,7 @@ import { TokenError } from '../../token/index.ts';
 import type { Environment, Scope } from '../crypto/secrets.ts';
 import { createSecrets } from '../crypto/secrets.ts';
 
-/** What a start brings. */
+/** The settings of a start. */
 export interface InstallationSettings {
   /** Undefined: use the stored root secret, or generate one. */
   readonly root: Bytes | undefined;
@@ -20,11 +20,11 @@ export interface InstallationSettings {
   readonly scope: Scope;
   /** Whole seconds. */
   readonly rotationPeriod: number;
-  /** The current instant, epoch ms. On the first start it becomes the operator's first instant. */
+  /** The current instant, epoch ms. At the first start, it becomes the operator's first instant. */
   readonly now: number;
 }
 
-/** What the database holds. */
+/** The stored settings. */
 export interface StoredInstallation {
   readonly environment: Environment;
   readonly scope: Scope;
@@ -34,7 +34,7 @@ export interface StoredInstallation {
   readonly epochAt: number;
 }
 
-/** Read what the first start has fixed; undefined if no operator has ever started on this database. */
+/** Read the settings that the first start fixed; undefined if no operator has ever started on this database. */
 export async function readInstallation(database: Database): Promise<StoredInstallation | undefined> {
   const [stored] = await database.query<StoredInstallation>(
     `SELECT environment, scope, rotation_period AS period, fingerprint, root_secret AS root, epoch_at AS "epochAt"
@@ -55,15 +55,15 @@ const requireSame = (name: string, stored: unknown, got: unknown): void => {
  * Fix the settings of a new database, or check them against those of an existing one.
  *
  * @returns the root secret in force, and the operator's first instant, epoch ms.
- * @throws {TokenError} `storage_failed`: the database was created with other settings, or with a root secret that was
- *   not given now.
+ * @throws {TokenError} `storage_failed` if the database was created with other settings, or with a root secret that was not
+ *   passed now.
  */
 export async function openInstallation(
   database: Database,
   { root, environment, scope, rotationPeriod, now }: InstallationSettings,
 ): Promise<{ root: Bytes; epochAt: number }> {
   const fingerprintOf = (secret: Bytes): string => createSecrets(secret, environment, scope).fingerprint;
-  // Later starts write nothing, so that a node also starts on a database that is read-only after a failover.
+  // Later starts write nothing, so that a node can also start on a database that is read-only after a failover.
   let stored = await readInstallation(database);
   if (!stored) {
     const candidate = root ?? crypto.getRandomValues(new Uint8Array(32));

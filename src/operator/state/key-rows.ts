@@ -1,8 +1,8 @@
 /**
- * The generations of keys in a database.
+ * The key generations in a database.
  *
- * All nodes follow the times in these rows, so a machine whose clock is wrong writes none: it would announce or retire keys for
- * all nodes too early. The clock of the database server decides. On PGlite both are the same clock.
+ * All nodes follow the times in these rows. Therefore, a machine whose clock is wrong writes none, because it would announce or
+ * retire keys too early for all nodes. The clock of the database server decides. With PGlite, both are the same clock.
  */
 
 import { type Database, durableTransaction } from '../../database/index.ts';
@@ -10,7 +10,10 @@ import { TokenError } from '../../token/index.ts';
 import type { Logger } from '../options.ts';
 import type { KeyStore, StoredGeneration } from './state.ts';
 
-/** A machine announces and retires generations only if its clock differs from the database's by at most this, s. The schedule has margins for it. */
+/**
+ * Greatest difference from the database's clock at which a machine announces and retires generations, s. The schedule has margins
+ * for it.
+ */
 export const MAX_DIFFERENCE_SECONDS = 600;
 
 const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS "databaseTime"';
@@ -20,14 +23,14 @@ interface Timed {
   readonly databaseTime: number;
 }
 
-// Compares the clock of this machine, not that of the options: a test that simulates a year has both right.
+// Compares the clock of this machine, not the one in the options: in a test that simulates a year, both must be right.
 const clockFault = (database: Database, { databaseTime }: Timed): string | undefined => {
   const seconds = Math.round((Date.now() - databaseTime) / 1000);
   if (database.kind !== 'postgres' || Math.abs(seconds) <= MAX_DIFFERENCE_SECONDS) return undefined;
   return `expected a clock within ${MAX_DIFFERENCE_SECONDS} s of that of the database, got one that is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
 };
 
-/** Create the store of generations in a database. */
+/** Create the store of key generations in a database. */
 export function keyRows(database: Database, logger?: Logger): KeyStore {
   let isWarned = false;
   const warnOnce = (fault: string | undefined): void => {
@@ -44,13 +47,13 @@ export function keyRows(database: Database, logger?: Logger): KeyStore {
       if (rows[0]) warnOnce(clockFault(database, rows[0]));
       return rows.map(({ databaseTime: _, ...row }) => row);
     },
-    // Durable: a token under a generation that a crash loses would not open again.
+    // Durable, because a token under a generation that a crash loses could not be opened any more.
     put: (generations) =>
       durableTransaction(database, async ({ query }) => {
         const [time] = await query<Timed>(`SELECT ${DATABASE_TIME}`);
         const fault = clockFault(database, time!);
         if (fault !== undefined) throw new TokenError('storage_failed', `keys: ${fault}`);
-        // Every node writes in the same order, so nodes that write the same generations cannot deadlock.
+        // Every node writes in the same order, so that nodes that write the same generations cannot deadlock.
         const rows = generations.toSorted((a, b) => a.generation - b.generation);
         await query(
           `INSERT INTO tessera_keys SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])

@@ -1,4 +1,4 @@
-/** The state of an operator in memory: it ends with the process. */
+/** The state of an operator in memory, which ends with the process. */
 
 import { encodeB64 } from '../crypto/base64.ts';
 import type {
@@ -46,7 +46,7 @@ const memoryParticipants = (): ParticipantStore => {
   };
 };
 
-/** Create an empty store of generations in memory. */
+/** Create an empty store of key generations in memory. */
 export function memoryKeys(): KeyStore {
   const rows = new Map<number, StoredGeneration>();
   return {

@@ -1,13 +1,13 @@
 /**
- * The opted-out users of a database in the memory of this process, so that a refresh of any other user needs no query.
+ * The opted-out users of a database in the memory of this process, so that a refresh for any other user needs no query.
  *
- * It reads the rows in the order of their numbers, which is the order in which they were committed: see `tables.ts`. On
- * PostgreSQL it reads on when it is notified, and every {@link CATCH_UP_MS} besides. A user who is missing has not opted out
- * if the last complete reading began less than {@link MAX_AGE_MS} ago; if it is older, nothing is known. On PGlite this
- * process is the only writer, so one complete reading is enough.
+ * It reads the rows in the order of their numbers, which is the order of their commits: see `tables.ts`. On PostgreSQL, it
+ * continues when it is notified, and every {@link CATCH_UP_MS} in any case. If the last complete reading began less than {@link
+ * MAX_AGE_MS} ago, a user who is missing has not opted out; if it is older, nothing is known. On PGlite, this process is the only
+ * writer, so one complete reading is enough.
  *
- * A connection that is lost ends this at once, and all rows are read again by the next one. One that works is renewed every
- * minute; the row at which the reading stopped shows whether the new one reaches the same rows.
+ * A lost connection ends this at once, and the next connection reads all rows again. A working connection is renewed every
+ * minute; the row at which the reading stopped shows whether the new connection reaches the same rows.
  *
  * It never says that a user has opted out: only the database does.
  */
@@ -20,11 +20,11 @@ import { createOutageLog } from '../outage-log.ts';
 import { createDigestSet, DIGEST_BYTES } from './digest-set.ts';
 import { OPT_OUT_CHANNEL } from './tables.ts';
 
-/** How long a complete reading is relied upon, ms of real time: an opt-out is known on every node after it. */
+/** How long a complete reading is relied on, ms of real time. After that time, every node knows of an opt-out. */
 export const MAX_AGE_MS = 1000;
 /** Longest time between two readings while the connection works, ms. */
 const CATCH_UP_MS = 250;
-/** Opt-outs that are kept in memory: 512 MB. With more, every refresh queries the database. */
+/** Maximum number of opt-outs in memory: 512 MB. With more, every refresh queries the database. */
 const MAX_OPT_OUTS = 50_000_000;
 
 const PAGE_SIZE = 10_000;
@@ -35,7 +35,7 @@ const MAX_RECONNECT_MS = 2000;
 
 /** The opted-out users in memory. */
 export interface OptOutMemory {
-  /** Return whether this user (first-level hash, 32 bytes) has certainly not opted out. If false, ask the database. */
+  /** Return whether this user (first-level hash, 32 bytes) has certainly not opted out. If false, query the database. */
   isAbsent(user: Uint8Array): boolean;
   /** Add users (first-level hashes, base64) whose opt-outs are committed, or are about to be. */
   add(users: readonly string[]): void;
@@ -47,7 +47,7 @@ export interface OptOutMemory {
   close(): Promise<void>;
 }
 
-/** What {@link createOptOutMemory} needs to know besides the database. */
+/** The options of {@link createOptOutMemory}. */
 export interface OptOutMemoryOptions {
   readonly logger?: Logger | undefined;
   /** Default: {@link MAX_OPT_OUTS}. */
@@ -71,7 +71,7 @@ interface Page {
   readonly isSame: boolean;
 }
 
-// One statement, so one snapshot. A page of no rows has NULLs.
+// One statement, so that there is one snapshot. An empty page has NULLs.
 const PAGE = `WITH page AS (
     SELECT number, substring(decode(user_hash, 'base64') for ${DIGEST_BYTES}) AS digest FROM tessera_opt_outs
       WHERE number > $1::bigint ORDER BY number LIMIT ${PAGE_SIZE}
@@ -84,7 +84,7 @@ const PAGE = `WITH page AS (
     ) AS "isSame"
   FROM page`;
 
-/** Reads the table from where it stopped. */
+/** Reads the table from where the last reading stopped. */
 const createReader = () => {
   const set = createDigestSet();
   let position = START;
@@ -96,12 +96,12 @@ const createReader = () => {
     readAt = Number.NEGATIVE_INFINITY;
     set.clear();
   };
-  /** Read all rows that were committed before the call. Resolves with false when `mayContinue` does. */
+  /** Read all rows that were committed before the call. Resolves with false as soon as `mayContinue` returns false. */
   const read = async ({ query }: Pick<Queries, 'query'>, mayContinue: () => boolean): Promise<boolean> => {
     while (mayContinue()) {
       const startedAt = performance.now();
       const [page] = await query<Page>(PAGE, [position.number, position.digest]);
-      // The rows were removed or replaced, as by a backup that was restored into the tables.
+      // The rows were removed or replaced, for example by restoring a backup into the tables.
       if (!page!.isSame) {
         forget();
         continue;
@@ -133,7 +133,7 @@ const createPause = () => {
         await new Promise<void>((resolve) => {
           resume = resolve;
           timer = setTimeout(resolve, ms);
-          // Node only: the timer must not keep the process alive.
+          // Only in Node: the timer must not keep the process alive.
           (timer as { unref?(): void }).unref?.();
         });
       clearTimeout(timer);
@@ -145,9 +145,9 @@ const createPause = () => {
 interface Follower {
   /** Open a connection that follows the channel. */
   readonly subscribe: () => Promise<Subscription>;
-  /** Read all rows; false if there is nothing more to do. */
+  /** Read all rows; resolves with false if there is nothing more to do. */
   readonly read: (subscription: Subscription) => Promise<boolean>;
-  /** Rely on nothing that has been read, and read everything again. */
+  /** Discard everything that has been read, and read it again. */
   readonly forget: () => void;
   readonly pause: ReturnType<typeof createPause>;
   readonly mayContinue: () => boolean;
@@ -184,7 +184,8 @@ const follow = async (follower: Follower): Promise<void> => {
       });
     } catch (error) {
       if (!mayContinue()) return;
-      // While nobody followed, rows may have been restored without the triggers: the last row alone would not show it.
+      // While there was no subscription, rows may have been restored without the triggers, which the last row alone would not
+      // show.
       forget();
       failures++;
       outage.failed(error);
@@ -196,8 +197,8 @@ const follow = async (follower: Follower): Promise<void> => {
 /**
  * Create the memory and start to fill it. Until it is filled `isAbsent` returns false.
  *
- * @param database  with `subscribe`, other processes may write to it. A database of PostgreSQL without `subscribe` cannot
- *   be followed: then nothing is kept in memory.
+ * @param database  with `subscribe`, other processes may write to it. A PostgreSQL database without `subscribe` cannot be
+ *   followed, so nothing is kept in memory.
  */
 export function createOptOutMemory(
   database: Database,

@@ -7,8 +7,8 @@ import type { Secrets } from '../crypto/secrets.ts';
 import type { Role } from '../identity/roles.ts';
 import type { ParticipantStore, StoredParticipant } from './state.ts';
 
-// Changes a stored participant, unless it has been revoked, was put with the same options before, or is to be kept ($7). A new
-// row has no xmax.
+// Changes a stored participant, unless it has been revoked, was put with the same options before, or must be kept ($7). A new row
+// has no xmax.
 const PUT = `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id, roles, options_hash, added_at)
   VALUES ($1, $2, $3, $4, $5, $6)
   ON CONFLICT (key_hash) DO UPDATE SET
@@ -18,11 +18,13 @@ const PUT = `INSERT INTO tessera_participants (key_hash, sealed_secret, site_id,
     AND (excluded.options_hash IS NULL OR tessera_participants.options_hash IS DISTINCT FROM excluded.options_hash)
   RETURNING xmax = 0 AS "isNew"`;
 
-/** What the administration needs besides: each call is one transaction, so that of two at once neither is lost. */
+/** The additional methods for administration. Each call is one transaction, so that of two simultaneous calls neither is lost. */
 export interface ParticipantRows extends ParticipantStore {
-  /** Add a participant at `now` (epoch ms). Resolves with false, and changes nothing, if one with its `keyHash` is stored. */
+  /**
+   * Add a participant at `now` (epoch ms). If one with its `keyHash` is already stored, resolves with false and changes nothing.
+   */
   add(participant: StoredParticipant, now: number): Promise<boolean>;
-  /** Change a participant to what `change` makes of it. Resolves with undefined if there is none, or if it has been revoked. */
+  /** Replace a participant with the result of `change`. Resolves with undefined if there is none, or if it has been revoked. */
   update(
     keyHash: string,
     change: (stored: StoredParticipant) => StoredParticipant,
@@ -55,7 +57,7 @@ const changesOf = (database: Database, find: Find, seal: Seal): Pick<Participant
   },
   update: (keyHash, change) =>
     durableTransaction(database, async (queries) => {
-      // A second update waits for the first one and starts from what it has written.
+      // A second update waits for the first one and starts from its result.
       const stored = await find(queries, keyHash, ' FOR UPDATE');
       if (!stored) return undefined;
       const changed = change(stored);
@@ -67,7 +69,7 @@ const changesOf = (database: Database, find: Find, seal: Seal): Pick<Participant
     }),
 });
 
-// Those of these participants that `PUT` would change. It decides again, because another node may write meanwhile.
+// Those of these participants that `PUT` would change. `PUT` decides again, because another node may write meanwhile.
 const whatChanges = async (
   { query }: Pick<Queries, 'query'>,
   participants: readonly StoredParticipant[],
@@ -88,7 +90,7 @@ const whatChanges = async (
 
 /** Create the store of participants in a database. */
 export function participantRows(database: Database, secrets: Secrets): ParticipantRows {
-  // Each row has its own key, so a sealed secret that is copied to another row does not open there.
+  // Each row has its own key, so a sealed secret that is copied to another row cannot be opened there.
   const sealingKey = (keyHash: string) => secrets.derive(`stored-client-secret/${keyHash}`);
   const seal: Seal = (keyHash, clientSecret) => aesGcm.seal(sealingKey(keyHash), fromB64(clientSecret));
   const find: Find = async ({ query }, keyHash, lock = '') => {
@@ -109,7 +111,7 @@ export function participantRows(database: Database, secrets: Secrets): Participa
       if (differing.length === 0) return [];
       const rows = await Promise.all(
         differing
-          // Every node writes in the same order, so nodes that start at once cannot deadlock.
+          // Every node writes in the same order, so that nodes that start at once cannot deadlock.
           .toSorted((a, b) => (a.keyHash < b.keyHash ? -1 : 1))
           .map(async ({ keyHash, clientSecret, siteId, roles, optionsHash = null, keepStored = false }) => {
             const sealed = await seal(keyHash, clientSecret);

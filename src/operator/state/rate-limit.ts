@@ -1,11 +1,11 @@
 /**
  * The rate limit: a number of requests per second for each participant.
  *
- * It counts in real time, not by the operator's clock: the limit protects the machine, and a simulated clock must not
+ * It counts in real time, not by the operator's clock, because the limit protects the machine, and a simulated clock must not
  * lift it.
  */
 
-// A single file of the package: its main file imports Node's cluster module. The types come with the main file only.
+// A single file of the package, because its main file imports Node's cluster module. The types come only with the main file.
 // @ts-expect-error
 import memory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
 
@@ -13,7 +13,7 @@ const RateLimiterMemory = memory as typeof import('rate-limiter-flexible').RateL
 
 /** Counts requests by participant. */
 export interface RateLimit {
-  /** Count one request. Returns undefined if it is within the limit, else how long to wait, ms. */
+  /** Count one request. Returns undefined if it is within the limit, otherwise how long to wait, ms. */
   take(key: string): Promise<number | undefined>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * What an operator stores, as asynchronous interfaces that a memory, a database or a caller's own store implements.
+ * The storage of an operator, as asynchronous interfaces that the memory, a database or a caller's own store implements.
  *
- * A store keeps rows and finds them. `identity/participants.ts` and `identity/opt-outs.ts` give the rows their meaning.
+ * A store keeps rows and finds them. `identity/participants.ts` and `identity/opt-outs.ts` interpret the rows.
  */
 
 import type { Role } from '../identity/roles.ts';
@@ -16,9 +16,9 @@ export interface StoredParticipant {
   readonly clientSecret: string;
   readonly siteId: number;
   readonly roles: readonly Role[];
-  /** Keyed hash of the options that name the participant; undefined if it is not put because of options. */
+  /** Keyed hash of the options that define the participant; undefined if options do not define it. */
   readonly optionsHash?: string | undefined;
-  /** Put it only if none with its `keyHash` is stored. */
+  /** Store it only if none with its `keyHash` is stored. */
   readonly keepStored?: boolean | undefined;
 }
 
@@ -39,10 +39,11 @@ export interface ParticipantStore {
   /** Return the site IDs of all participants, revoked ones included, in any order. */
   siteIds(): Promise<readonly number[]>;
   /**
-   * Store participants at `now` (epoch ms). One with the same `keyHash` is replaced, unless it has been revoked, or was put
-   * with the same `optionsHash` before, or `keepStored` is set: a restart with unchanged options must not undo what was changed since.
+   * Store participants at `now` (epoch ms). One with the same `keyHash` is replaced, unless it has been revoked, was put with the
+   * same `optionsHash` before, or has `keepStored`: a restart with unchanged options must not undo later changes.
    *
-   * @returns the `keyHash` of those that were not stored before. If several nodes put one at once, a single node gets it.
+   * @returns the `keyHash` of each participant that was not stored before. If several nodes store one at once, only one of them
+   *   gets it.
    */
   put(participants: readonly StoredParticipant[], now: number): Promise<readonly string[]>;
   /** List all participants, revoked ones included. */
@@ -51,24 +52,24 @@ export interface ParticipantStore {
   revoke(keyHashes: readonly string[], now: number): Promise<void>;
 }
 
-/** A generation of keys as stored. Instants are epoch ms. */
+/** A key generation as stored. Instants are epoch ms. */
 export interface StoredGeneration {
   /** From 1. */
   readonly generation: number;
-  /** From when on it seals, until a later generation does. */
+  /** When it starts to seal, until a later generation does. */
   readonly activatesAt: number;
-  /** When it was retired: since then it opens nothing. Null before. */
+  /** When it was retired, after which it opens nothing; null before. */
   readonly retiredAt: number | null;
-  /** Longest lifetime of what it has sealed, ms. */
+  /** Longest lifetime of anything that it has sealed, ms. */
   readonly longestMs: number;
 }
 
-/** Where the generations of keys are stored: their times, never the keys. */
+/** Where the key generations are stored: their times, never the keys. */
 export interface KeyStore {
   /** List all generations, retired ones included, in ascending order. */
   list(): Promise<readonly StoredGeneration[]>;
   /**
-   * Add or change generations, all or none. One that is stored keeps its `activatesAt` and a `retiredAt`, and gets the greater
+   * Add or change generations, all or none. A stored generation keeps its `activatesAt` and any `retiredAt`, and gets the greater
    * `longestMs`, because several nodes may write the same generation at the same time.
    */
   put(generations: readonly StoredGeneration[]): Promise<void>;
@@ -95,38 +96,38 @@ export interface ExtendedOptOut extends StoredOptOut {
 export interface OptOutStore {
   /** Return the operator's first instant, epoch ms: the `now` of the first call on this store. */
   epochAt(now: number): Promise<number>;
-  /** Return when each of these users opted out, in their order; undefined if not. */
+  /** Return when each of these users opted out, in their order; undefined for a user who has not. */
   since(users: readonly string[]): Promise<readonly (number | undefined)[]>;
   /** Return when the owner of each of these raw IDs opted out, in their order; undefined if there is no opt-out. */
   sinceByRawId(rawIds: readonly string[]): Promise<readonly (number | undefined)[]>;
   /**
-   * Record opt-outs or extend them with further raw IDs, all or none. A user on record keeps the first `since` and gets
-   * the later `through` and `extendAt`, because several nodes may extend the same record at the same time.
+   * Record opt-outs or extend them with further raw IDs, all or none. A recorded user keeps the first `since` and gets the later
+   * `through` and `extendAt`, because several nodes may extend the same record at the same time.
    */
   put(optOuts: readonly ExtendedOptOut[]): Promise<void>;
   /**
-   * Tell, without a query, that a user (first-level hash, 32 bytes) had not opted out one second ago, nor has since through this
-   * store. If false, or without this method, `since` is asked.
+   * Tell, without a query, that a user (first-level hash, 32 bytes) had not opted out one second ago, and has not since through
+   * this store. If it returns false, or if this method is missing, `since` is called.
    */
   isAbsent?(user: Uint8Array): boolean;
   /** Return up to `limit` opt-outs whose `extendAt` is `at` (epoch ms) or earlier. */
   due(at: number, limit: number): Promise<readonly StoredOptOut[]>;
 }
 
-/** Everything that an operator stores. */
+/** The whole storage of an operator. */
 export interface State {
   readonly participants: ParticipantStore;
   readonly optOuts: OptOutStore;
-  /** Without it the generations of keys are kept in memory. */
+  /** The key generations. Without it, they are kept in memory. */
   readonly keys?: KeyStore;
-  /** The envelopes of the last minutes. Without it each node remembers its own. */
+  /** The envelopes of the last minutes. Without it, each node remembers its own. */
   readonly envelopes?: EnvelopeStore;
-  /** Create a rate limit that all nodes on this state share. Without it each node counts its own requests. */
+  /** Create a rate limit that all nodes on this state share. Without it, each node counts its own requests. */
   readonly limiter?: (perSecond: number) => RateLimit;
-  /** What the state keeps of the opt-outs in memory, for the metrics. */
+  /** The opt-outs that the state keeps in memory, for the metrics. */
   readonly optOutMemory?: { size(): number; isCurrent(): boolean };
   /** Reject if the state cannot be reached. */
   check?(): Promise<void>;
-  /** Release everything the state holds. */
+  /** Release everything that the state holds. */
   close(): Promise<void>;
 }

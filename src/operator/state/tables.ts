@@ -1,5 +1,5 @@
 /**
- * The operator's tables. Migrations are only ever appended: see `database/migrations.ts`.
+ * The operator's tables. Migrations may only be appended: see `database/migrations.ts`.
  *
  * | table | one row is |
  * |---|---|
@@ -68,9 +68,9 @@ export const TABLES: Migrations = {
       expires_at bigint NOT NULL
     );
     CREATE INDEX tessera_envelopes_expires_at ON tessera_envelopes (expires_at);`,
-    // Numbers the opt-outs in the order of their commits, so that whoever has read up to a number has missed none: the lock,
-    // whose key is arbitrary, is released after the commit. Triggers, because nodes of older versions also write, and so does
-    // the restore of a backup. Not a sequence, which such a restore would set back.
+    // Number the opt-outs in the order of their commits, so that a reader up to a number has missed none: the lock, whose key is
+    // arbitrary, is released after the commit. Use triggers, because nodes of older versions also write, and so does the restore
+    // of a backup. Do not use a sequence, which such a restore would set back.
     `ALTER TABLE tessera_opt_outs ADD COLUMN number bigint GENERATED ALWAYS AS IDENTITY;
     ALTER TABLE tessera_opt_outs ALTER COLUMN number DROP IDENTITY;
     CREATE UNIQUE INDEX tessera_opt_outs_number ON tessera_opt_outs (number);
@@ -87,7 +87,7 @@ export const TABLES: Migrations = {
     END $$;
     CREATE TRIGGER tessera_number BEFORE INSERT ON tessera_opt_outs
       FOR EACH ROW EXECUTE FUNCTION tessera_number_opt_out();`,
-    // Also under `session_replication_role = replica`, which tools that restore or replicate rows set.
+    // Also active under `session_replication_role = replica`, which is set by tools that restore or replicate rows.
     `ALTER TABLE tessera_opt_outs ENABLE ALWAYS TRIGGER tessera_announce;
     ALTER TABLE tessera_opt_outs ENABLE ALWAYS TRIGGER tessera_number;`,
   ],

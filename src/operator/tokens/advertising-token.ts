@@ -24,7 +24,7 @@ import { readInt32, readInt64, writeInt32, writeInt64, zeroBytes } from './byte-
 
 const VERSION = 128;
 const OPERATOR_TYPE_SERVICE = 1;
-// Bytes before the sealed part of the token, before that of the master part, and before the raw ID of the site part.
+// Number of bytes before the sealed part of the token, before that of the master part, and before the raw ID in the site part.
 const TOKEN_HEAD = 6;
 const MASTER_HEAD = 33;
 const SITE_HEAD = 36;
@@ -40,7 +40,7 @@ export interface AdvertisingToken {
   readonly siteId: number;
   readonly privacyBits: number;
   readonly rawId: Uint8Array;
-  /** When the user's first token was generated. Refreshes keep it. */
+  /** When the user's first token was generated. Refreshes preserve it. */
   readonly establishedAt: number;
   /** When this token was issued. */
   readonly createdAt: number;
@@ -106,7 +106,7 @@ const decodeToken = (text: string): Bytes | undefined => {
  * Open an advertising token.
  *
  * @param findKey  finds a key by its number; undefined if there is none.
- * @returns        undefined if `text` is not an advertising token that these keys open.
+ * @returns        undefined if `text` is not an advertising token, or if these keys do not open it.
  */
 export async function openAdvertisingToken(
   text: string,

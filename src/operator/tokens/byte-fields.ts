@@ -1,4 +1,4 @@
-/** Big-endian integers at fixed offsets: the fields of a token before it is sealed and after it is opened. */
+/** Big-endian integers at fixed offsets: the fields of a token before it is sealed or after it is opened. */
 
 import type { Bytes } from '../../token/bytes.ts';
 import { allocate } from '../crypto/node-builtins.ts';

@@ -1,9 +1,9 @@
 /**
- * The rules of key generations, as functions of the stored list: which one seals, what the schedule changes, what may be
- * retired. `key-schedule.ts` applies them.
+ * The rules of key generations, as functions of the stored list: which generation seals, what the schedule changes, and what may
+ * be retired. `key-schedule.ts` applies them.
  *
- * A generation is announced (stored, and published by the key endpoints) before it seals, so that every node and every bidder
- * has it when the first token under it arrives. It opens until it is retired.
+ * A generation is announced (stored, and published by the key endpoints) before it seals, so that every node and every bidder has
+ * it when the first token under it arrives. It opens until it is retired.
  */
 
 import { TokenError } from '../../token/index.ts';
@@ -11,13 +11,13 @@ import { MAX_LIVE_GENERATIONS } from '../crypto/keys.ts';
 import type { StoredGeneration } from '../state/state.ts';
 
 const DAY_MS = 86_400_000;
-/** How long before it seals a generation is announced, ms. Libraries of bidders read the keys about once an hour. */
+/** How long before it seals a generation is announced, ms. Bidders' libraries read the keys about once an hour. */
 export const ANNOUNCE_MS = DAY_MS;
-/** Lifetime of a sharing token, ms: clients seal them with the keys of their site. */
+/** Lifetime of a sharing token, ms. Clients seal these tokens with the keys of their site. */
 export const SHARING_TOKEN_MS = 30 * DAY_MS;
-// Added before a generation is retired, for clocks that differ.
+// Added before a generation is retired, to allow for clocks that differ.
 const RETIRE_MARGIN_MS = DAY_MS;
-// The first generation seals from before the start, so that clients whose clocks are behind may also use it.
+// The first generation seals from a time before the start, so that clients whose clocks are behind may use it too.
 const FIRST_AGE_MS = 3_600_000;
 
 /** Return the generations that open, ascending. */
@@ -28,11 +28,11 @@ export function liveGenerations(list: readonly StoredGeneration[]): readonly Sto
 /** Return the generation that seals at `now` (epoch ms); undefined if all are retired. */
 export function sealingGeneration(list: readonly StoredGeneration[], now: number): StoredGeneration | undefined {
   const live = liveGenerations(list);
-  // A clock behind that of the first node: the oldest seals.
+  // If no generation has started to seal, this clock is behind that of the first node: the oldest generation seals.
   return live.findLast(({ activatesAt }) => activatesAt <= now) ?? live[0];
 }
 
-/** Return the generations up to `newest` for a state that holds none: as many as can be open, and the last one seals. */
+/** Return the generations up to `newest` for an empty state: as many as can be open. The last one seals. */
 export function firstGenerations(newest: number, now: number, longestMs: number): StoredGeneration[] {
   const count = Math.min(newest, MAX_LIVE_GENERATIONS);
   return Array.from({ length: count }, (_, index) => ({
@@ -46,9 +46,9 @@ export function firstGenerations(newest: number, now: number, longestMs: number)
 /**
  * Return the next generation.
  *
- * @param activatesAt  when it is to seal, epoch ms.
+ * @param activatesAt  when it starts to seal, epoch ms.
  * @param number       its number. Default: one more than the newest, retired ones included.
- * @throws {TokenError} `storage_failed` if too many generations are not retired yet.
+ * @throws {TokenError} `storage_failed` if too many generations are not yet retired.
  */
 export function nextGeneration(
   list: readonly StoredGeneration[],
@@ -66,7 +66,7 @@ export function nextGeneration(
 }
 
 /**
- * Return from when on no token that a generation has sealed can be alive, epoch ms; undefined while no later generation is
+ * Return the instant from which on no token sealed by a generation can be valid, epoch ms; undefined until a later generation is
  * announced.
  */
 export function endsAt(list: readonly StoredGeneration[], { generation, longestMs }: StoredGeneration) {
@@ -77,11 +77,11 @@ export function endsAt(list: readonly StoredGeneration[], { generation, longestM
   return Math.min(...later.map(({ activatesAt }) => activatesAt)) + longestMs + RETIRE_MARGIN_MS;
 }
 
-/** A change that the rotation schedule demands. */
+/** A change that the rotation schedule requires. */
 export interface ScheduledStep {
   /** When it is due, epoch ms. */
   readonly dueAt: number;
-  /** What is stored then: a generation to announce, or one to retire. */
+  /** Returns the generation to store then: one to announce, or one to retire. */
   readonly change: (now: number) => StoredGeneration;
 }
 
@@ -102,7 +102,7 @@ export function scheduledSteps(
     dueAt: nextAt - leadMs,
     change: (now) => nextGeneration(list, Math.max(nextAt, now + leadMs), longestMs),
   };
-  // While too many generations are not retired no further one is announced.
+  // While too many generations are not retired, no further one is announced.
   const [oldest] = live;
   const isBlocked = list.at(-1)!.generation + 1 - oldest!.generation >= MAX_LIVE_GENERATIONS;
   return isBlocked ? retirements : [...retirements, announcement];

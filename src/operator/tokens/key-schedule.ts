@@ -1,7 +1,7 @@
 /**
  * The keys of an operator over time: reads the stored generations, applies the rotation schedule, and returns the keys in force.
  *
- * The generations are read again at most half a second later, so that a rotation or a retirement on one node, or by the
+ * The generations are read again after at most half a second, so that a rotation or retirement on one node, or through the
  * command line, reaches all nodes within a second.
  */
 
@@ -21,7 +21,7 @@ import {
   sealingGeneration,
 } from './key-generations.ts';
 
-/** How old, in real time, the generations in memory may be, ms. */
+/** Maximum age of the generations in memory, in real time, ms. */
 export const RELOAD_MS = 500;
 
 /** The keys of an operator over time. */
@@ -32,13 +32,13 @@ export interface KeySchedule {
   rowOf(generation: number): StoredGeneration | undefined;
 }
 
-/** What a schedule follows. Durations are ms. */
+/** The options of a schedule. Durations are ms. */
 export interface KeyScheduleOptions {
   readonly store: KeyStore;
   readonly derive: DeriveKey;
   /** Time between two generations; undefined if they are not rotated on a schedule. */
   readonly rotationMs: number | undefined;
-  /** Lifetime of a refresh token: its keys must open for as long. */
+  /** Lifetime of a refresh token, during which its keys must open. */
   readonly refreshExpiresMs: number;
   readonly logger?: Logger | undefined;
 }
@@ -47,10 +47,10 @@ const longestOf = ({ refreshExpiresMs }: Pick<KeyScheduleOptions, 'refreshExpire
   Math.max(refreshExpiresMs, SHARING_TOKEN_MS);
 
 /**
- * Store the first generations in an empty state. In another one, announce those up to `wanted` that are not stored.
+ * Store the first generations in an empty state. Otherwise, announce those up to `wanted` that are not stored.
  *
- * @param wanted  the newest generation as the options name it; undefined for the stored one.
- * @throws {TokenError} `storage_failed` if `wanted` is lower than the newest stored one: tokens under that would not open.
+ * @param wanted  the newest generation in the options; undefined for the stored one.
+ * @throws {TokenError} `storage_failed` if `wanted` is lower than the newest stored generation, whose tokens would not open.
  */
 export async function prepareGenerations(
   options: Pick<KeyScheduleOptions, 'store' | 'refreshExpiresMs'>,
@@ -67,7 +67,7 @@ export async function prepareGenerations(
       'storage_failed',
       `keyGeneration: expected none, or ${newest} or more, because the database has announced that generation, got ${wanted}`,
     );
-  // Those between, too: after the restore of an older backup, tokens under them may be alive.
+  // Include those in between: after an older backup was restored, tokens under them may be valid.
   const missing = Array.from({ length: wanted - newest }, (_, index) => newest + 1 + index);
   const sealsFrom = now + ANNOUNCE_MS;
   await store.put(
@@ -77,14 +77,14 @@ export async function prepareGenerations(
 
 interface Loaded {
   readonly list: readonly StoredGeneration[];
-  /** `performance.now()` before it was read. */
+  /** `performance.now()` before the generations were read. */
   readonly readAt: number;
-  /** When the schedule demands a change, epoch ms. */
+  /** When the schedule requires a change, epoch ms. */
   readonly dueAt: number;
 }
 
-// Returns a function that writes what is due, and returns the generations after it. A database that can be read but not written
-// must not stop the keys that are in force: the change is tried again when the generations are next read.
+// Returns a function that writes the changes that are due, and returns the resulting generations. A database that can be read but
+// not written must not stop the keys in force, so the change is tried again when the generations are next read.
 const createStepWriter = ({ store, rotationMs, logger }: KeyScheduleOptions, longestMs: number) => {
   const outage = createOutageLog(logger, {
     failure: 'keys: a scheduled change cannot be written',
@@ -99,7 +99,7 @@ const createStepWriter = ({ store, rotationMs, logger }: KeyScheduleOptions, lon
     return store.list();
   };
   const write = async (list: readonly StoredGeneration[], now: number) => {
-    // A lifetime that is longer than that of the other nodes must be written first: it may defer a retirement.
+    // A lifetime that is longer than on the other nodes must be written first, because it may defer a retirement.
     const shorter = liveGenerations(list).filter((row) => row.longestMs < longestMs);
     const current = await put(
       list,

@@ -1,5 +1,5 @@
 /**
- * The refresh token. It contains everything that a refresh needs, so the operator stores no token.
+ * The refresh token. It contains everything that a refresh needs, so the operator does not store tokens.
  *
  * | offset | size | content |
  * |---|---|---|
@@ -38,7 +38,7 @@ export interface RefreshToken {
   readonly privacyBits: number;
   /** First-level hash of the user, 32 bytes. */
   readonly firstLevel: Uint8Array;
-  /** When the user's first token was generated. Refreshes keep it. */
+  /** When the user's first token was generated. Refreshes preserve it. */
   readonly establishedAt: number;
   readonly createdAt: number;
   readonly expiresAt: number;
@@ -71,7 +71,7 @@ export async function sealRefreshToken(token: RefreshToken, key: TokenKey): Prom
  *
  * @param bytes    the token, decoded from base64.
  * @param findKey  finds a refresh key by its number; undefined if there is none.
- * @returns        undefined if `bytes` are not a refresh token of `scope` that these keys open.
+ * @returns        undefined if `bytes` are not a refresh token of `scope`, or if these keys do not open it.
  */
 export async function openRefreshToken(
   bytes: Bytes,
@@ -83,7 +83,7 @@ export async function openRefreshToken(
   if (!key) return undefined;
   const part = await aesGcm.open(key.secret, bytes.subarray(HEAD));
   if (!part) return undefined;
-  // Refresh keys seal refresh tokens only, so the fields need no further check than their type byte.
+  // Refresh keys seal only refresh tokens, so no field except the type byte needs a check.
   if (part[0] !== typeByte(scope, diiTypeOfByte(part[0]!))) return undefined;
   return {
     scope,

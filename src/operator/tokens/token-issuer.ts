@@ -1,7 +1,7 @@
 /**
- * Issues token sets and opens refresh tokens: supplies the two byte formats with keys, raw IDs and lifetimes.
+ * Issues token sets and opens refresh tokens: provides the two byte formats with keys, raw IDs and lifetimes.
  *
- * It does not ask whether a user has opted out: the endpoints do.
+ * It does not check whether a user has opted out: the endpoints do.
  */
 
 import type { Bytes } from '../../token/bytes.ts';
@@ -17,20 +17,20 @@ import { openRefreshToken, sealRefreshToken } from './refresh-token.ts';
 
 /** The user and the site of a token set. */
 export interface TokenSubject {
-  /** Site whose key seals the token and whose participants may validate it. */
+  /** The site whose key seals the token and whose participants may validate it. */
   readonly siteId: number;
   readonly type: DiiType;
   /** First-level hash of the user, 32 bytes. */
   readonly user: Uint8Array;
-  /** Epoch ms. Default: the time of issue. A refresh passes on the value of the old token. */
+  /** Epoch ms. Default: the time of issue. A refresh copies the value of the old token. */
   readonly establishedAt?: number;
-  /** Default: {@link PRIVACY_BITS}. A refresh passes on the value of the old token. */
+  /** Default: {@link PRIVACY_BITS}. A refresh copies the value of the old token. */
   readonly privacyBits?: number;
 }
 
 /** Issues and opens the tokens of one operator. */
 export interface TokenIssuer {
-  /** Issue a token set at `now` (epoch ms), with the member names of the wire. */
+  /** Issue a token set at `now` (epoch ms), with the member names of the wire format. */
   issue(subject: TokenSubject, now: number): Promise<Record<string, string | number>>;
   /**
    * Open a refresh token, decoded from base64, at `now` (epoch ms); undefined if it is not one of this operator's, or if its
@@ -48,7 +48,8 @@ export function createTokenIssuer(schedule: KeySchedule, rawIds: RawIds, setting
       const responseKey = randomBytes(32);
       const expiresAt = now + identityExpiresMs;
       const endsAt = now + refreshExpiresMs;
-      // What both tokens share is written twice: V8 copies an object slowly if a field is an instant (bench/README.md).
+      // The common fields of both tokens are written twice, because V8 copies an object slowly if a field is an instant
+      // (bench/README.md).
       const advertisingToken = await sealAdvertisingToken(
         {
           scope,

@@ -1,6 +1,6 @@
 /**
- * The connection to a CMP: finding it, listening to it, and removing the listener. This file does not know what the data of
- * a CMP means.
+ * The connection to a CMP: finds it, listens to it, and removes the listener. This file does not know what the data of a CMP
+ * means.
  *
  * A CMP is a function in this window or in one above it. If that window is of another origin, its messages go through the
  * window that holds the CMP's locator frame. TCF and GPP share this pattern.
@@ -12,7 +12,7 @@ import { type ConsentGate, createGate } from './gate.ts';
 /** Options of {@link tcfConsent} and {@link gppConsent}. */
 export interface CmpOptions {
   /**
-   * The rule of an identity: `uid2` is refused if GDPR applies; `euid` requires that GDPR applies, and consent to vendor 21.
+   * Apply the rule of an identity. `uid2`: no consent if GDPR applies. `euid`: GDPR must apply, and vendor 21 needs consent.
    * Default: neither rule.
    */
   name?: 'uid2' | 'euid' | undefined;
@@ -23,13 +23,13 @@ export interface CmpOptions {
   purposes?: readonly number[] | undefined;
   /** Vendor of the Global Vendor List that needs consent if GDPR applies. Default: 21 for `euid`, else none. */
   vendorId?: number | undefined;
-  /** How long to look for a CMP, in ms. After that the answer is no. A CMP that was found may take any time. Default 10,000. */
+  /** How long to look for a CMP, in ms. After that the answer is no. A CMP that is found in time may take as long as it needs. Default 10,000. */
   waitMs?: number | undefined;
   /** Stops the gate: it removes its listener and makes no further decision. */
   signal?: AbortSignal | undefined;
 }
 
-/** What each option takes. */
+/** The values of each option. */
 const OPTIONS = {
   name: ['uid2', 'euid'],
   purposes: 'array',
@@ -41,7 +41,7 @@ const OPTIONS = {
 /** How often to look for a CMP, in ms. */
 const LOOK_EVERY_MS = 100;
 
-/** Check the options of a gate; for the development build. @throws {TypeError} naming the function of the page and the option. */
+/** Check the options of a gate; for the development build. @throws {TypeError} that names the called function and the option. */
 export function checkCmpOptions(call: string, options: CmpOptions): void {
   checkAdapterOptions(call, OPTIONS, options);
 }
@@ -77,7 +77,7 @@ const connectByCall = (
 const connectByMessage = (frame: Window, api: string, version: readonly number[], receive: Receive): Connection => {
   const callId = Math.random();
   const listener = ({ source, data }: MessageEvent) =>
-    // Messages of other scripts can have any form, so reading them can throw.
+    // Messages of other scripts can have any shape, so reading them can throw.
     attempt(() => {
       const answer = (typeof data === 'string' ? JSON.parse(data) : data)[`${api}Return`];
       if (source === frame && answer.callId === callId) receive(answer.returnValue, answer.success);
@@ -99,10 +99,10 @@ const connect = (
 ): Connection | undefined => {
   const cmp = attempt(() => frame[api]);
   if (typeof cmp === 'function') return connectByCall(cmp as never, version, receive);
-  // In the window of the page itself the function is needed: a CMP that is still to come would not receive the message.
+  // In the page's own window only the function will do: a CMP that loads later would not receive the message.
   const isLocated = frame !== (window as unknown) && attempt(() => (frame.frames as never)[`${api}Locator`]);
   if (isLocated) return connectByMessage(frame, api, version, receive);
-  // A page may have a variable of the name `parent`: without a CMP there, or its own window, as the topmost window has.
+  // A page may have a variable named `parent`. It may be a window without a CMP or, in the topmost window, the window itself.
   const parent = attempt(() => frame.parent as never);
   return parent && parent !== frame ? connect(parent, api, version, receive) : undefined;
 };
@@ -112,7 +112,7 @@ const connect = (
  *
  * @param api  `__tcfapi` or `__gpp`.
  * @param version  the argument after the command, if the API has one.
- * @param read  what an event means; `undefined` is no decision. If it throws, the event cannot be read: no consent.
+ * @param read  returns what an event means; `undefined` means no decision. If it throws, the event cannot be read: no consent.
  */
 export function listenTo<T>(
   api: string,

@@ -1,5 +1,5 @@
 /**
- * The form that all gates share, and the combination of several gates. This file knows no CMP and no law.
+ * The type that all gates share, and the combination of several gates. This file knows no CMP and no law.
  *
  * The latest answer of a gate counts. A gate that has not answered has given no consent.
  */
@@ -7,15 +7,15 @@
 import { isDevelopment } from '../../token/development.ts';
 
 /**
- * Answers whether there is consent, at once or later, and calls `onChange` for every later change. Fits the session's
- * option `consent`. Only `true` is consent.
+ * Answers whether there is consent, at once or later, and calls `onChange` for every later change. Suits the session's option
+ * `consent`. Only `true` is consent.
  */
 export type ConsentGate = (onChange: (granted: boolean) => void) => boolean | Promise<boolean>;
 
 /**
  * Create a gate from a source of decisions.
  *
- * @param start  called once for each caller of the gate, with a function that takes decisions; `undefined` is none.
+ * @param start  called once for each caller of the gate, with a function that receives decisions; `undefined` is no decision.
  */
 export function createGate(start: (decide: (granted: boolean | undefined) => void) => void): ConsentGate {
   return (onChange) => {
@@ -23,7 +23,7 @@ export function createGate(start: (decide: (granted: boolean | undefined) => voi
     const first = new Promise<boolean>((resolve) =>
       start((granted) => {
         if (granted === undefined) return;
-        // The caller hears the first answer one microtask after `resolve`. A change in the same task must come later.
+        // The caller receives the first answer one microtask after `resolve`. A change in the same task must come later.
         if (latest === !granted)
           Promise.resolve()
             .then()
@@ -37,7 +37,7 @@ export function createGate(start: (decide: (granted: boolean | undefined) => voi
 }
 
 /**
- * Combine gates: yes when all of them say yes, no as soon as one says no, and no decision until then.
+ * Combine gates: yes when all of them say yes, no as soon as one of them says no, and no decision until then.
  *
  * A gate that throws or rejects says no, and so does any value other than `true`. Once a gate has called `onChange`, its
  * first answer no longer counts, even if it arrives later.
@@ -74,7 +74,9 @@ export function allOf(...gates: readonly ConsentGate[]): ConsentGate {
   });
 }
 
-/** Warn that a gate has not answered with a boolean. For the development build. Self-contained: an adapter is one file. */
+/**
+ * Warn that a gate has not answered with a boolean. For the development build. Self-contained, because an adapter is one file.
+ */
 function warnOf(i: number, answer: unknown, thrown: readonly unknown[]): void {
   const got = answer === null ? 'null' : `a ${typeof answer}`;
   const what = thrown.length ? 'failed' : `expected boolean or a promise of one, got ${got}`;

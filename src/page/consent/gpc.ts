@@ -3,8 +3,8 @@
 import type { ConsentGate } from './gate.ts';
 
 /**
- * Create a gate that says no in a browser with Global Privacy Control: the user's objection to sale and sharing. The answer
- * is known at once and stays the same for the life of the page. On a server it is no.
+ * Create a gate that says no in a browser with Global Privacy Control, by which a user objects to sale and sharing. The answer is
+ * known at once and stays the same for the life of the page. On a server it is no.
  *
  * @example
  * createSession({ baseUrl, consent: gpcConsent() });

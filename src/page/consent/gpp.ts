@@ -1,7 +1,7 @@
 /**
  * GPP CMP API 1.1, with the sections for the EU (2) and for the US and its states (7 to 27).
  *
- * The US sections share the names and values of their fields, so one rule reads them all. Data that this file does not
+ * The US sections share the names and values of their fields, so one rule covers them all. Data that this file does not
  * understand is no consent.
  *
  * @see https://github.com/InteractiveAdvertisingBureau/Global-Privacy-Platform
@@ -23,7 +23,7 @@ interface GppEvent {
   };
 }
 
-/** The fields of section 2 that matter here. Lists of purposes start with purpose 1; lists of vendors hold IDs. */
+/** The fields of section 2 that are read here. Lists of purposes start with purpose 1; lists of vendors contain IDs. */
 interface EuSection {
   readonly Created?: string | number | Date;
   readonly IsServiceSpecific?: boolean;
@@ -48,7 +48,7 @@ const flagsByIndex = (list: readonly unknown[] = []): Flags =>
   Object.fromEntries(list.map((value, index) => [index + 1, value]));
 const flagsById = (ids: readonly number[] = []): Flags => Object.fromEntries(ids.map((id) => [id, true]));
 
-/** Convert section 2 to the form of `TCData`. */
+/** Convert section 2 to the shape of `TCData`. */
 const euChoicesOf = (section: EuSection): EuChoices => {
   const restrictions: Record<number, Record<number, number>> = {};
   for (const { key, type, ids } of section.PublisherRestrictions ?? []) {
@@ -70,9 +70,9 @@ const euChoicesOf = (section: EuSection): EuChoices => {
 };
 
 /**
- * Whether a field of a US section refuses. Fields of choices hold 0 (not applicable), 1 (opted out, or no consent) or 2 (did
- * not opt out, or consent), or a list of these. Fields of notices hold 0, 1 (given) or 2 (not given): a user who was not told
- * of the choice has made none. `Gpc` is Global Privacy Control.
+ * Whether a field of a US section refuses. Fields of choices hold 0 (not applicable), 1 (opted out, or no consent) or 2 (did not
+ * opt out, or consent), or a list of these. Fields of notices hold 0, 1 (given) or 2 (not given): a user who was not notified of
+ * a choice has not made it. `Gpc` is Global Privacy Control.
  */
 const isRefusal = ([name, value]: [string, unknown]): boolean => {
   const isChoice = /OptOut$|Consents?$|^SensitiveDataProcessing$|^Gpc$/.test(name);
@@ -80,15 +80,15 @@ const isRefusal = ([name, value]: [string, unknown]): boolean => {
   return (isChoice || /Notice$/.test(name)) && ![value].flat().every((item) => allowed.includes(item));
 };
 
-/** Whether a CMP shows the US section with this ID, and in it the opt-outs that every such section has. */
+/** Whether a CMP reports the US section with this ID, and in it the opt-outs that every such section has. */
 const hasUsSection = (id: number, sections: Fields): boolean => {
   const prefix = `us${US_PREFIXES[id - 7]}`;
-  // Before GPP 1.1 the prefixes ended in the version.
+  // Before GPP 1.1, the prefixes ended with the version.
   const fields = fieldsOf(sections[prefix] ?? sections[`${prefix}v1`]);
   return 'SaleOptOut' in fields && (id === CALIFORNIA ? 'SharingOptOut' : 'TargetedAdvertisingOptOut') in fields;
 };
 
-/** Whether any US section refuses, even one that does not apply. `uspv1` is another format, not read here. */
+/** Whether any US section refuses, even one that does not apply. `uspv1` has another format, which is not read here. */
 const hasUsRefusal = (sections: Fields): boolean =>
   Object.entries(sections).some(
     ([prefix, section]) => /^us[^p]/.test(prefix) && Object.entries(fieldsOf(section)).some(isRefusal),
@@ -97,10 +97,10 @@ const hasUsRefusal = (sections: Fields): boolean =>
 /**
  * Create a gate from the GPP API, `__gpp`.
  *
- * The answer is yes if the CMP says that no section applies, or if it shows every section that applies and none refuses:
- * section 2 by the rule of {@link tcfConsent}; US sections if there is no opt-out, no missing consent, no missing notice and
- * no Global Privacy Control. It is no if the CMP is ready but does not say which sections apply, or if another section
- * applies. While the CMP is not ready there is no new decision: the previous one stands.
+ * The answer is yes if the CMP says that no section applies, or if it reports every section that applies and none refuses:
+ * section 2 by the rule of {@link tcfConsent}; a US section if it has no opt-out, no missing consent, no missing notice and no
+ * Global Privacy Control. The answer is no if the CMP is ready but does not say which sections apply, or if another section
+ * applies. Until the CMP is ready there is no new decision: the previous one stands.
  *
  * @example
  * createSession({ baseUrl, consent: gppConsent({ name: 'uid2' }) });
@@ -108,7 +108,7 @@ const hasUsRefusal = (sections: Fields): boolean =>
 export function gppConsent(options: CmpOptions = {}): ConsentGate {
   if (typeof __TESSERA_PRODUCTION__ === 'undefined') checkCmpOptions('gppConsent', options);
   return listenTo<GppEvent>('__gpp', [], options, ({ pingData }) => {
-    // CMPs disagree on names and order of events. Readiness is what they share.
+    // CMPs disagree on the names and the order of events. They all report readiness.
     if (pingData?.signalStatus !== 'ready') return undefined;
     const { applicableSections: ids } = pingData;
     const sections = pingData.parsedSections ?? {};

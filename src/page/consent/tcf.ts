@@ -1,6 +1,6 @@
 /**
- * TCF 2.2 to 2.4: what a CMP says about GDPR. {@link hasEuConsent} is also the rule for section 2 of the GPP, which holds
- * the same choices in another form.
+ * TCF 2.2 to 2.4: reads what a CMP says about GDPR. {@link hasEuConsent} is also the rule for section 2 of the GPP, which holds
+ * the same choices in another format.
  *
  * @see https://github.com/InteractiveAdvertisingBureau/GDPR-Transparency-and-Consent-Framework/tree/master/TCFv2
  */
@@ -8,7 +8,7 @@
 import { type CmpOptions, checkCmpOptions, listenTo } from './cmp.ts';
 import type { ConsentGate } from './gate.ts';
 
-/** By ID of a purpose or vendor. Only `true` is a yes. */
+/** Indexed by the ID of a purpose or vendor. Only `true` is a yes. */
 export type Flags = Readonly<Record<number, unknown>>;
 
 interface LegalBases {
@@ -32,32 +32,32 @@ interface TcData extends EuChoices {
   readonly tcString?: unknown;
 }
 
-/** The purposes that TCF 2.2 and later allow on legitimate interest. Purposes 1 and 3 to 6 need consent. */
+/** The purposes for which TCF 2.2 and later permit legitimate interest. Purposes 1 and 3 to 6 need consent. */
 const LEGITIMATE_INTEREST_PURPOSES = [2, 7, 8, 9, 10, 11];
 
-/** A time of creation before TCF 2 is none: a zero, or seconds in place of milliseconds. */
+/** A creation time before TCF 2 is invalid: a zero, or seconds instead of milliseconds. */
 const TCF_2_FROM = Date.UTC(2019, 7);
 
-/** TC strings created from this day on (TCF 2.3) are valid only if they name the vendors disclosed to the user. */
+/** TC strings created from this day on (TCF 2.3) are valid only if they list the vendors that were disclosed to the user. */
 const DISCLOSURE_REQUIRED_FROM = Date.UTC(2026, 1, 28);
 
-/** Tell whether a value is a TC string of version 2, by its start: `C` is the version. */
+/** Tell whether a value is a TC string of version 2. It starts with `C`, which encodes the version. */
 const isTcString = (value: unknown): value is string => typeof value === 'string' && /^C[\w-]{7}/.test(value);
 
 /** Read the time of creation from a TC string, in ms: after 6 bits of version, 36 bits of deciseconds. */
 const createdAtOf = (tcString: string): number => {
   const bytes = atob(tcString.slice(0, 8).replace(/-/g, '+').replace(/_/g, '/'));
   const bits = [...bytes].reduce((sum, byte) => sum * 256 + byte.charCodeAt(0), 0);
-  // The rest, a part of the next field, is less than a decisecond.
+  // The remainder, part of the next field, is less than a decisecond.
   return ((bits / 64) % 2 ** 36) * 100;
 };
 
 /**
  * Decide by the user's choices under GDPR.
  *
- * @param createdAt  when the choices were recorded, epoch ms; NaN if that cannot be read. Undefined if the CMP does not say: its
- *   flags alone decide.
- * @param namesDisclosed  whether the choices say which vendors were disclosed, even if `vendor.disclosedVendors` does not.
+ * @param createdAt  when the choices were recorded, epoch ms; NaN if that cannot be read. Undefined if the CMP does not say: then
+ *   its flags alone decide.
+ * @param namesDisclosed  whether the choices list the vendors that were disclosed, even if `vendor.disclosedVendors` does not.
  */
 export function hasEuConsent(
   { purpose, vendor, publisher, isServiceSpecific }: EuChoices,
@@ -66,7 +66,7 @@ export function hasEuConsent(
   namesDisclosed: boolean,
 ): boolean {
   const disclosed = vendor?.disclosedVendors;
-  // For a string without the list, a CMP gives an empty list or none.
+  // For a string without the list, a CMP returns an empty list or none.
   const isListed = disclosed && (namesDisclosed || Object.keys(disclosed).length > 0);
   const isDisclosed = isListed
     ? !vendorId || disclosed[vendorId] === true
@@ -83,7 +83,7 @@ export function hasEuConsent(
   };
   return (
     name !== 'uid2' &&
-    // False marks a string of global scope; those have been invalid since September 2021.
+    // False marks a string of global scope. Such strings have been invalid since September 2021.
     isServiceSpecific !== false &&
     isDisclosed &&
     (!vendorId || vendor?.consents?.[vendorId] === true) &&

@@ -1,20 +1,20 @@
 /**
- * The inspectors of the tabs of one origin show each other their lanes, over a BroadcastChannel of their own. The session's
- * channel and store are not touched.
+ * Lets the inspectors of all tabs of one origin show one another's lanes, over their own BroadcastChannel. The session's channel
+ * and store are not touched.
  *
- * Any script of the origin can post here: a message is checked field by field before anything of it is shown.
+ * Any script of the origin can post here, so a message is checked field by field before any of it is shown.
  */
 
 import { CAUSES, type Entry, type Lane, MARKS, OUTCOMES, REASONS } from './entries.ts';
 
 /** Longest list of entries that is sent and accepted. */
 const MAX_ENTRIES = 150;
-/** How many other tabs are shown. A tab whose process has ended does not say that it has gone. */
+/** How many other tabs are shown. A tab whose process has ended does not announce that it is gone. */
 const MAX_LANES = 30;
 const PHASES = ['empty', 'fresh', 'due', 'stale', 'ended', 'optedOut'];
 const ACTIONS = ['refresh', 'provide', 'expire'];
 
-/** The latest instant that `Date` can write: a later one would make the report throw. */
+/** The latest instant that `Date` can write. A later one would make the report throw. */
 const MAX_DATE = 8.64e15;
 
 const isTime = (value: unknown) => typeof value === 'number' && Math.abs(value) <= MAX_DATE;
@@ -23,7 +23,9 @@ const isText = (value: unknown) => typeof value === 'string' && toText(value) ==
 const isKey = (value: unknown) => typeof value === 'string' && /^[\d./]{1,80}$/.test(value);
 const isIn = (list: object) => (value: unknown) => typeof value === 'string' && Object.hasOwn(list, value);
 
-/** Make `text` one that other tabs accept: letters and digits of any script, space and `_.:/'-`, at most 40 characters. */
+/**
+ * Convert `text` to a form that other tabs accept: letters and digits of any script, space and `_.:/'-`, at most 40 characters.
+ */
 export function toText(text: string): string {
   return text.replace(/[^\p{L}\p{N} _.:/'-]/gu, '_').slice(0, 40);
 }
@@ -33,7 +35,7 @@ type Check = (value: unknown) => boolean;
 const isTimeOrNone: Check = (value) => isOptional(value, isTime);
 const isAction: Check = (value) => ACTIONS.includes(value as string);
 
-/** The fields of each kind of entry. A field that is not named is dropped. */
+/** The fields of each kind of entry. Unlisted fields are dropped. */
 const FIELDS: Readonly<Record<Entry['kind'], Readonly<Record<string, Check>>>> = {
   generation: {
     until: isTimeOrNone,
@@ -81,13 +83,13 @@ export function parseLane(value: unknown): Lane | undefined {
   return { tab, label, phase, persistence, clockOffsetMs, entries: parsed } as Lane;
 }
 
-/** Messages: a lane; `HELLO` asks for the lanes of all others; the name of a tab says that it has gone. */
+/** Messages: a lane; `HELLO`, which asks all others for their lanes; or the name of a tab that has gone. */
 const HELLO = 'hello';
 
 /**
  * Connect to the inspectors of other tabs.
  *
- * @param name      of the session: the inspectors of another one are not heard.
+ * @param name      of the session. Inspectors of other sessions are ignored.
  * @param ownLane   this tab's lane; undefined if there is no session yet.
  * @param onLanes   called with the lanes of all other tabs after any change.
  */

@@ -1,4 +1,4 @@
-/** Draws shapes as SVG. Elements are kept from one drawing to the next, so that a tool tip stays open. */
+/** Draws shapes as SVG. Elements are kept from one drawing to the next, so that a tooltip stays open. */
 
 import type { Figure, Shape } from './shapes.ts';
 

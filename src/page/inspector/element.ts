@@ -1,7 +1,7 @@
 /**
  * `<tessera-inspector>`: records a session, shows the lanes of all tabs as a figure and as a list, and copies a report.
  *
- * Thin: what is recorded, what is shown where, and every word are decided in the pure files beside it.
+ * The pure files beside it decide what is recorded, what is shown where, and every word.
  */
 
 import type { Session } from '../../session/index.ts';
@@ -31,7 +31,7 @@ export interface InspectorElement extends HTMLElement {
   readonly report: string;
 }
 
-/** How often the figure moves, ms. Where a user wants less motion, and where a pixel is much time: once a second. */
+/** How often the figure moves, ms; only once a second if a user prefers reduced motion, or if a pixel covers a long time. */
 const FRAME_MS = 250;
 
 /** One lane of this tab. */
@@ -95,7 +95,7 @@ class TesseraInspector extends Base implements InspectorElement {
     this.#changed();
   }
 
-  /** Record the session, after what has been recorded of it. */
+  /** Record the session, continuing an earlier recording. */
   #watch(): void {
     if (!this.#session) return;
     this.#watched?.stop();
@@ -127,7 +127,7 @@ class TesseraInspector extends Base implements InspectorElement {
     this.#changed();
   }
 
-  /** Nothing is left that holds the element, or that the session would call. What was recorded stays. */
+  /** Leave nothing that holds the element or that the session would call. Recorded entries stay. */
   disconnectedCallback(): void {
     this.#watched?.stop();
     clearInterval(this.#timer);
@@ -188,7 +188,7 @@ class TesseraInspector extends Base implements InspectorElement {
   /** Something was recorded here (`isOwn`) or elsewhere. */
   #changed(isOwn = true): void {
     if (!this.isConnected || !this.shadowRoot) return;
-    // Changes come in bursts: the other tabs get one message for each.
+    // Changes come in bursts: send the other tabs one message for each burst.
     if (isOwn) this.#sending ??= setTimeout(() => this.#sendLane(), 100);
     if (this.#find<HTMLDetailsElement>('details').open) showList(this.#find('ol'), this.#all());
     this.#draw();

@@ -1,13 +1,13 @@
 /**
- * What a timeline consists of: the entries that one tab records. They hold instants, closed lists of words and error codes,
- * never a token, a key, a message or an address, so they may be shown, copied and sent to the inspectors of other tabs.
+ * The entries of a timeline, which one tab records. They contain instants, words of closed lists and error codes, but never a
+ * token, a key, a message or an address, so they may be shown, copied and sent to the inspectors of other tabs.
  *
  * All instants are local epoch ms of the tab that recorded them.
  */
 
 import type { Cause, NextReason, Phase } from '../../session/index.ts';
 
-/** A token set, from the moment when the tab had it. */
+/** A token set, from the moment at which the tab had it. */
 export interface Generation {
   readonly kind: 'generation';
   readonly id: number;
@@ -22,7 +22,7 @@ export interface Generation {
   /** The same in all tabs that hold the set. */
   readonly key: string;
   readonly cause?: Cause | undefined;
-  /** No set was in force before it. */
+  /** No set preceded it. */
   readonly isFirst: boolean;
 }
 
@@ -34,13 +34,13 @@ export interface Attempt {
   readonly until?: number | undefined;
   readonly action: 'refresh' | 'provide' | 'expire';
   readonly outcome?: Outcome | undefined;
-  /** Error code and HTTP status, where it failed. */
+  /** Error code and HTTP status, if it failed. */
   readonly failure?: string | undefined;
 }
 
 export type Outcome = 'token' | 'optout' | 'ended' | 'nobody' | 'other_tab' | 'failed' | 'signed_out' | 'unchanged';
 
-/** A time in which the session waited: `state.next`. */
+/** A period in which the session waited, from `state.next`. */
 export interface Wait {
   readonly kind: 'wait';
   readonly id: number;
@@ -52,7 +52,7 @@ export interface Wait {
   readonly reason: NextReason;
 }
 
-/** From the first failure of network or service to the next answer. */
+/** From the first failure of the network or service to the next answer. */
 export interface Outage {
   readonly kind: 'outage';
   readonly id: number;
@@ -74,11 +74,11 @@ export type MarkName = 'sign_in' | 'new_set' | 'sign_out' | 'optout' | 'needs_to
 
 export type Entry = Generation | Attempt | Wait | Outage | Mark;
 
-/** What one tab shows of itself. */
+/** What one tab shows. */
 export interface Lane {
   /** A random name of the tab. */
   readonly tab: string;
-  /** What the page calls the tab; empty if it has not said. */
+  /** What the page calls the tab; empty if it has not named it. */
   readonly label: string;
   readonly phase: Phase;
   readonly persistence: string;

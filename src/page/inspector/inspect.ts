@@ -1,6 +1,6 @@
 /**
- * A report of what a session has done, in a form that is safe to share: times, phases, codes and counts, never a token, a key
- * or the message of an error.
+ * A report of what a session has done that is safe to share. It contains times, phases, codes and counts, but never a token, a
+ * key or the message of an error.
  */
 
 import type { NextStep, Session } from '../../session/index.ts';
@@ -15,7 +15,7 @@ export interface InspectedEvent {
   readonly detail: string;
 }
 
-/** What a session is and did, without any token. */
+/** The state and history of a session, without any token. */
 export interface Report {
   readonly phase: string;
   readonly hasToken: boolean;
@@ -87,14 +87,14 @@ const createEventLog = (keep: number, now: () => number) => {
 
 export const pageFeatures = (): Report['page'] => ({
   secure: globalThis.isSecureContext === true,
-  // As `session/read-document.ts`, but not from there: this entry stays one file.
+  // Like `session/read-document.ts`, which is not imported so that this entry stays one file.
   visible: !!globalThis.document && Reflect.get(Document.prototype, 'visibilityState', document) === 'visible',
   locks: Boolean(globalThis.navigator?.locks),
   webCrypto: Boolean(globalThis.crypto?.subtle),
 });
 
 /**
- * Watch a session, for debugging. It changes nothing; reading the state makes the session compare its set with the clock.
+ * Watch a session, for debugging. It changes nothing, although reading the state makes the session compare its set with the clock.
  *
  * @example
  * inspect(tessera.session).print(); // in the console of a page

@@ -1,14 +1,14 @@
-/** The lane of one tab: its attempts, waits, outages and what the user did, as shapes. Pure. */
+/** The lane of one tab: its attempts, waits, outages and user actions, as shapes. Pure. */
 
 import { type Attempt, type Lane, MARKS, type Wait } from './entries.ts';
 import { HEAD, LANE, nameOf, type Scale, type Shape, widthOf } from './shapes.ts';
 
 type Label = readonly [name: string, at: number, text: string];
 
-/** Which labels are placed first: what the user did, then failures, then the rest; the newest first. */
+/** The order in which labels are placed: user actions first, then failures, then the rest; within each group the newest first. */
 const priorityOf = ([name]: Label) => ['label strong', 'label bad', 'label'].indexOf(name);
 
-/** Place labels on one line, centred at their instants; what would overlap is left out. */
+/** Place labels on one line, centred at their instants; omit those that would overlap. */
 function labelShapes(labels: readonly Label[], y: number, width: number): Shape[] {
   const taken: [left: number, right: number][] = [];
   const ordered = [...labels].sort((one, other) => priorityOf(one) - priorityOf(other) || other[1] - one[1]);
@@ -70,7 +70,7 @@ function headOf(lane: Lane, index: number): string[] {
   return [`${name}: ${refreshes} here, stored in ${persistence}${offset}`, `${name}: ${refreshes}${offset}`, name];
 }
 
-/** Waits that are the normal course of things are drawn as their planned end only. */
+/** Waits that are part of normal operation are drawn only as their planned end. */
 function waitShapes(wait: Wait, middle: number, x: Scale, now: number, labels: Label[]): Shape[] {
   const shapes: Shape[] = [];
   const start = x(wait.at);
@@ -89,7 +89,7 @@ function waitShapes(wait: Wait, middle: number, x: Scale, now: number, labels: L
 const circle = (x: number, y: number, radius: number) =>
   `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0z`;
 
-/** A disc for an answer, a cross for a failure, a ring for what brought nothing; its length is its latency. */
+/** A disc is an answer, a cross a failure, a ring an attempt that brought nothing. The length is the latency. */
 function attemptShapes(attempt: Attempt, middle: number, x: Scale, now: number, labels: Label[]): Shape[] {
   const { at, until, outcome, failure, action } = attempt;
   const left = x(at);

@@ -1,7 +1,7 @@
 /**
- * The layout: from the lanes of all tabs and a view to shapes with coordinates. Pure: it draws nothing and has no clock.
+ * The layout: converts the lanes of all tabs and a view to shapes with coordinates. Pure: it draws nothing and has no clock.
  *
- * A label that does not fit is left out, never clipped: the list beside the figure has every word.
+ * A label that does not fit is omitted, never clipped: the list beside the figure contains every word.
  */
 
 import { CAUSES, type Generation, type Lane } from './entries.ts';
@@ -45,7 +45,7 @@ export function layOut(lanes: readonly Lane[], view: View): Figure {
   const height = lanesAt + lanes.length * (HEAD + LANE);
   shapes.push(...axisShapes(view, x, height));
   for (const bar of bars) shapes.push(...barShapes(bar, x, now));
-  // What is planned lies under a veil; words do not.
+  // A veil covers what is planned, but not words.
   shapes.push({ type: 'rect', name: 'future', x: x(now), y: AXIS, width: width + 8 - x(now), height: height - AXIS });
   shapes.push({ type: 'text', name: 'head', x: 0, y: AXIS + 17, text: 'Tokens' });
   lanes.forEach((lane, index) => {
@@ -70,7 +70,7 @@ function axisShapes(view: View, x: Scale, height: number): Shape[] {
     const left = x(at);
     const half = widthOf(text) / 2;
     shapes.push({ type: 'line', name: 'tick', x: left, y: AXIS, toX: left, toY: height });
-    // Not where the word "now" stands.
+    // Not over the word "now".
     if (left + half < width && left > half && Math.abs(left - x(now)) > half + 18)
       shapes.push({ type: 'text', name: 'time', x: left, y: AXIS - 6, text });
   }
@@ -111,7 +111,7 @@ function originOf({ cause }: Generation, tab: string): string {
   return cause === 'refresh' && tab ? `refreshed by ${tab}` : CAUSES[cause];
 }
 
-/** What one tab has refreshed, the others have from it: the one that brought the set says how. */
+/** Merge what tabs recorded about one set: the tab that obtained it knows how, the others only received it. */
 function merge<G extends Generation>(one: G, other: G): G {
   const isOwn = (cause: Generation['cause']) => cause !== undefined && cause !== 'tab' && cause !== 'load';
   const [first, second] = isOwn(other.cause) && !isOwn(one.cause) ? [other, one] : [one, other];
@@ -132,7 +132,7 @@ function barShapes(bar: Bar, x: Scale, now: number): Shape[] {
   };
   const endsAt = bar.endedAt ?? bar.endsAt;
   const isOver = bar.until !== undefined;
-  // The refresh token of a set that was replaced is of no use to anybody.
+  // The refresh token of a set that was replaced is no longer useful.
   if (!isOver && x(endsAt) > x(end)) {
     shapes.push({ type: 'line', name: 'refreshable', x: x(end), y: y + BAR / 2, toX: x(endsAt), toY: y + BAR / 2 });
     shapes.push({ type: 'line', name: 'ends', x: x(endsAt), y: y + 3, toX: x(endsAt), toY: y + BAR - 3 });

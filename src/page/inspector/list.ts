@@ -1,4 +1,4 @@
-/** The list beside the figure: the same in words, for screen readers and for reading. */
+/** The list beside the figure: the same content in words, for screen readers and for reading. */
 
 import type { Lane } from './entries.ts';
 import { nameOf, timeText } from './shapes.ts';
@@ -6,7 +6,7 @@ import { describeEntry } from './text.ts';
 
 const LIST_LENGTH = 100;
 
-/** Fill the list if it is open: an entry per line, newest first. */
+/** Fill the list if it is open: one entry per line, newest first. */
 export function showList(list: HTMLElement, lanes: readonly Lane[]): void {
   const lines = lanes
     .flatMap((lane, index) => lane.entries.map((entry) => ({ entry, who: nameOf(lane, index) })))

@@ -1,14 +1,14 @@
 /**
- * The recorder: from what a session shows of itself to the entries of a timeline. Pure: it has no clock and no session.
+ * The recorder: converts what a session shows to the entries of a timeline. Pure: it has no clock and no session.
  *
- * An attempt begins when `state.next` says `in_progress`, and ends when it says something else; what changed between the
- * two tells its outcome.
+ * An attempt begins when `state.next` says `in_progress`, and ends when it says something else. The changes in between determine
+ * its outcome.
  */
 
 import type { EventName, SessionState } from '../../session/index.ts';
 import type { Attempt, Entry, Generation, Mark, MarkName, Outage, Outcome, Wait } from './entries.ts';
 
-/** A state, with the last failure as a code; the same object for the same error. */
+/** A state, with the last failure as a code. The same error is always the same object. */
 export interface Seen extends Omit<SessionState, 'lastError'> {
   readonly failure?: { readonly code: string; readonly status?: number | undefined } | undefined;
 }
@@ -30,9 +30,9 @@ export const emptyLog: Log = { entries: [], lastId: 0 };
 
 /** How many entries are kept. */
 const KEEP = 400;
-/** Waits for the store are shorter than this, and of no interest, ms. */
+/** Waits for the store that are shorter than this are not interesting, ms. */
 const SHORT_MS = 100;
-/** The offset of the clock is measured anew with each refresh; smaller changes are noise, ms. */
+/** Each refresh measures the clock offset again. Smaller changes are noise, ms. */
 const OFFSET_STEP_MS = 1_000;
 
 type Fields<E extends Entry> = Omit<E, 'id' | 'kind'>;
@@ -105,7 +105,7 @@ function observeGeneration(log: Log, at: number, state: Seen): Log {
 
 const isTrying = ({ next }: Seen) => next?.reason === 'in_progress';
 
-/** An attempt writes to the store while it runs: then the state names the store, and the attempt goes on. */
+/** An attempt writes to the store while it runs. The state then reports the store, but the attempt continues. */
 const isOver = ({ action }: Attempt, { next }: Seen) =>
   next?.reason !== 'storage' && (next?.reason !== 'in_progress' || next.action !== action);
 
@@ -123,7 +123,7 @@ function observeAttempt(log: Log, at: number, state: Seen): Log {
     next = observeOutage({ ...next, attemptFrom: undefined }, open.at, at, outcome, state);
   }
   if (!isTrying(state) || openOf(next, 'attempt')) return next;
-  // The state before the attempt may not have been seen.
+  // The state before the attempt may not have been observed.
   const from = next.seen ?? state;
   const attempt = { at: Math.min(state.next?.at ?? at, at), action: state.next!.action };
   return { ...add<Attempt>(next, 'attempt', attempt), attemptFrom: from };
@@ -139,7 +139,7 @@ function outcomeOf(from: Seen, state: Seen, action: Attempt['action']): Outcome 
   return action === 'provide' && state.next?.reason === 'page' ? 'nobody' : 'unchanged';
 }
 
-/** Tell whether a failure says that network or service are down; a refusal does not. */
+/** Tell whether a failure means that the network or the service is down; a refusal does not. */
 const isOutage = ({ code, status = 500 }: NonNullable<Seen['failure']>) =>
   ['network', 'timeout', 'http_status'].includes(code) && (status >= 500 || [408, 425, 429].includes(status));
 
@@ -170,7 +170,7 @@ function observeEvent(log: Log, { at, event, detail }: Observation & { type: 'ev
   if (event !== 'token') return log;
   const open = openOf(log, 'generation');
   if (!open || open.cause) return log;
-  // Another tab's answer ends the outage for this tab too.
+  // Another tab's answer also ends the outage for this tab.
   let next = change(log, open, { cause: detail as NonNullable<Generation['cause']> });
   next = change(next, openOf(next, 'outage'), { until: at });
   if (detail !== 'set' && detail !== 'provide') return next;

@@ -1,6 +1,6 @@
 /**
- * `tessera-inspector.js`: shows the timeline at the bottom of any page whose session is `window.tessera.session`. As a script
- * tag, as a bookmarklet, or as a line that is pasted into the console. Loaded a second time, it removes the timeline.
+ * `tessera-inspector.js`: shows the timeline at the bottom of any page whose session is `window.tessera.session`. Runs from a
+ * script tag, a bookmarklet, or a line pasted into the console. Loading it again removes the timeline.
  */
 
 import { ownGlobal } from '../clobbering.ts';

@@ -1,8 +1,8 @@
-/** What figures are made of: shapes, the measures of a figure, and the words that all parts of it use. Pure. */
+/** The shapes of figures, their measures, and the words that all parts of a figure use. Pure. */
 
 import type { Lane } from './entries.ts';
 
-/** What part of the time is shown. */
+/** Which period is shown. */
 export interface View {
   readonly now: number;
   /** Length of the shown time, ms. */
@@ -41,7 +41,7 @@ export interface Figure {
   readonly shapes: readonly Shape[];
 }
 
-/** Part of the width that lies after now. */
+/** The fraction of the width that lies after now. */
 export const FUTURE = 0.3;
 export const AXIS = 26;
 export const HEAD = 26;
@@ -49,12 +49,12 @@ export const LANE = 40;
 /** Average width of a character, px; labels have 11 px. */
 const CHARACTER = 6.1;
 
-/** Instant, epoch ms -> CSS px from the left edge, at most a little outside of the figure. */
+/** Instant, epoch ms -> CSS px from the left edge; at most slightly outside the figure. */
 export type Scale = (at: number) => number;
 
 export const widthOf = (text: string) => text.length * CHARACTER;
 
-/** The time of day, with seconds where ticks are less than a minute apart, and the date where they are a day apart. */
+/** The time of day, with seconds if ticks are less than a minute apart, and the date if they are a day apart. */
 export function timeText(at: number, stepMs: number): string {
   const time = new Date(at);
   const two = (value: number) => String(value).padStart(2, '0');
@@ -63,5 +63,5 @@ export function timeText(at: number, stepMs: number): string {
   return stepMs < 60_000 ? `${clock}:${two(time.getSeconds())}` : clock;
 }
 
-/** What a lane is called; the first one is this tab's. */
+/** The name of a lane; the first one is this tab's. */
 export const nameOf = ({ tab, label }: Lane, index: number) => label || (index === 0 ? 'This tab' : `Tab ${tab}`);

@@ -1,6 +1,6 @@
 /**
- * The looks of the element. A page changes the colours with custom properties: `--inspector-accent`, `--inspector-ink`,
- * `--inspector-paper`. The sheet is constructed, so a content security policy without `unsafe-inline` permits it.
+ * The style of the element. A page changes the colours with the custom properties `--inspector-accent`, `--inspector-ink` and
+ * `--inspector-paper`. The style sheet is constructed, so a Content Security Policy without `unsafe-inline` permits it.
  */
 
 export const CSS = `

@@ -1,8 +1,8 @@
 /**
- * The timeline in words: the ordered list beside the figure, and the support log that "Copy report" yields. Pure.
+ * The timeline in words: the ordered list beside the figure, and the support log that "Copy report" copies. Pure.
  *
- * Instants, words of closed lists and error codes only, so a report may be sent to anybody. It names no address: a path may
- * contain personal data.
+ * It contains only instants, words of closed lists and error codes, so a report may be sent to anybody. It contains no address,
+ * because a path may contain personal data.
  */
 
 import { CAUSES, type Entry, type Lane, MARKS, OUTCOMES, REASONS } from './entries.ts';

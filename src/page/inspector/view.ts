@@ -1,12 +1,12 @@
-/** What part of the time is shown, and how keys and buttons change that. Pure. */
+/** Which period is shown, and how keys and buttons change it. Pure. */
 
 import type { Entry } from './entries.ts';
 import { FUTURE, type View } from './shapes.ts';
 
-/** The lengths of time that can be shown, ms. */
+/** The lengths of time that can be selected, ms. */
 export const SPANS = [30, 60, 120, 300, 900, 3600, 21_600, 86_400, 604_800, 2_592_000].map((seconds) => seconds * 1000);
 
-/** The part of a view that the user changes; `pausedAt` is the instant at which the figure stands still. */
+/** The part of a view that the user changes; `pausedAt` is the instant at which the figure was paused. */
 export interface ViewState {
   readonly spanMs: number;
   readonly panMs: number;
@@ -27,7 +27,7 @@ export const KEYS: Readonly<Record<string, ViewAction>> = {
   ' ': 'pause',
 };
 
-/** Change a view. `fit` shows everything that the entries hold. */
+/** Change a view. `fit` shows all entries. */
 export function changeView(view: ViewState, action: ViewAction, now: number, entries: readonly Entry[]): ViewState {
   const { spanMs, panMs, pausedAt } = view;
   const index = SPANS.findIndex((span) => span >= spanMs);
@@ -49,7 +49,7 @@ export function changeView(view: ViewState, action: ViewAction, now: number, ent
   }
 }
 
-/** Part of the width that stays free at both edges of a view that fits. */
+/** The fraction of the width that stays free at both edges of a view that fits. */
 const MARGIN = 0.02;
 
 function fitted(now: number, entries: readonly Entry[]): { spanMs: number; panMs: number } {
@@ -65,6 +65,6 @@ function fitted(now: number, entries: readonly Entry[]): { spanMs: number; panMs
 
 /** The view to lay out. */
 export function viewOf({ spanMs, panMs, pausedAt }: ViewState, now: number, width: number): View {
-  // A view that stands still moves into the past.
+  // A paused view moves into the past.
   return { now, spanMs, panMs: panMs + (pausedAt === undefined ? 0 : now - pausedAt), width };
 }

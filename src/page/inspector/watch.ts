@@ -6,13 +6,13 @@ import { emptyLog, type Log, observe, type Seen } from './recorder.ts';
 /**
  * Record a session.
  *
- * @param now       local clock, epoch ms; the session's own, if it has one.
+ * @param now       local clock, epoch ms: the session's own clock, if it has one.
  * @param onChange  called after each observation.
- * @param before    what an earlier recording of the same session has left.
+ * @param before    the log of an earlier recording of the same session.
  */
 export function watchSession(session: Session, now: () => number, onChange: (log: Log) => void, before = emptyLog) {
   let log = before;
-  // The same error gives the same object: the recorder tells a new failure from an old one by that.
+  // The same error always maps to the same object, by which the recorder tells a new failure from an old one.
   const failures = new WeakMap<TokenError, NonNullable<Seen['failure']>>();
 
   const see = (): Seen => {
@@ -27,7 +27,7 @@ export function watchSession(session: Session, now: () => number, onChange: (log
     onChange(log);
   };
   const onEvent = (event: 'token' | 'expired' | 'optout' | 'needsTokens', detail: string) => {
-    // The state first: an event belongs to the set that it announces.
+    // Read the state first: an event belongs to the set that it announces.
     look();
     log = observe(log, { type: 'event', at: now(), event, detail });
     onChange(log);

@@ -24,7 +24,7 @@ export interface Callbacks {
 /**
  * Take over an array of callbacks.
  *
- * @param missed  lists the events that a callback that is pushed now has missed, and the identity now.
+ * @param missed  returns the events that a callback pushed now has missed, and the current identity.
  */
 export function createCallbacks(
   list: Callback[],
@@ -33,7 +33,7 @@ export function createCallbacks(
   const legacy = new Set<LegacyCallback>();
   const send = (to: readonly Callback[], event: EventType, identity: Identity | null) => {
     const payload = event === 'SdkLoaded' ? {} : { identity };
-    // A copy: a callback that is pushed meanwhile receives the event by its push.
+    // A copy, because a callback that is pushed meanwhile receives the event when it is pushed.
     for (const callback of [...to]) run(() => callback(event, payload));
   };
   list.push = (...more) => {

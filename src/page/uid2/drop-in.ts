@@ -2,7 +2,7 @@
  * The transitions of one drop-in: what `init`, `setIdentity`, `disconnect`, `abort` and session changes do.
  *
  * It connects the session with the places (local storage, cookie) and the callbacks. `precedence.ts` decides which identity wins,
- * `status.ts` which events are emitted.
+ * `status.ts` which events to emit.
  */
 
 import { createDatedStore } from '../../session/dated-store.ts';
@@ -29,7 +29,7 @@ import type { InitOptions } from './types.ts';
 /** The services in production. */
 const BASE_URLS = { uid2: 'https://prod.uidapi.com', euid: 'https://prod.euid.eu' };
 
-/** How long `InitCompleted` waits for the record if another place has an answer, ms. */
+/** How long `InitCompleted` waits for the record if another place holds an answer, ms. */
 const RECORD_WAIT_MS = 250;
 
 /** Tell whether the record is known and nothing is being written: the places may follow it. */
@@ -48,7 +48,7 @@ const keep = (
 ): void => {
   const { useCookie, cookieDomain } = options;
   const value = claim && wireOf(claim);
-  // Other hosts share a cookie with a domain: a logout is marked there too.
+  // A cookie with a domain is shared with other hosts, so a logout is marked there too.
   const isShared = useCookie && (claim?.answer !== 'logout' || cookieDomain);
   const isLocal = !useCookie || (claim && isMark(claim));
   places.write({ cookie: isShared ? value : undefined, local: isLocal ? value : undefined }, options, ownsCookie);
@@ -60,7 +60,7 @@ const keepAct = (dropIn: DropIn, { records }: Started, answer: Claim['answer'], 
   keep(dropIn, { answer, actAt }, ownsCookie);
 };
 
-/** Apply to the session what its record does not contain yet; all at once, so that no logout comes in between. */
+/** Apply to the session what its record does not contain yet. Apply everything at once, so that no logout comes in between. */
 const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly Claim[]): boolean => {
   const { considered } = dropIn;
   const toFollow = claimsToFollow(choose(claims), records.view(), considered);
@@ -77,7 +77,7 @@ const follow = (dropIn: DropIn, { session, records }: Started, claims: readonly 
 /**
  * Adopt what a server, another host or another tab has put into the places, if it is newer than the record.
  *
- * @returns whether it is.
+ * @returns whether it is newer.
  */
 export function followPlaces(dropIn: DropIn): boolean {
   const { state } = dropIn;
@@ -110,7 +110,7 @@ export function update(dropIn: DropIn): void {
 }
 
 /**
- * Start, or start again with other options or another identity. Nothing changes if an option is wrong.
+ * Start, or start again with other options or another identity. If an option is invalid, nothing changes.
  *
  * @param page  what the page supplies: the body of a generate response, or undefined.
  * @throws {TypeError} for an invalid option.
@@ -127,11 +127,11 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
   const claims = [...(fromPage ? [fromPage] : []), ...readClaims(dropIn), ...(isStarted(before) ? before.claims : [])];
   const { newest, supplied } = choose(claims);
   const records = createDatedStore(name, baseUrl);
-  // Behind an opt-out, a set waits until the opt-out is recorded.
+  // After an opt-out, a set waits until the opt-out is recorded.
   const offer = newest?.answer === 'optout' ? undefined : supplied;
   if (offer) {
     considered.add(offer.refreshToken);
-    // The login comes after a logout, even if the clock was set back.
+    // The login follows a logout, even if the clock was set back.
     if (newest?.answer === 'logout') records.expectAct(offer.refreshToken, newest.actAt + 1);
     // If nothing else is known, store it now: the page may be closed before the database responds.
     if (fromPage && !newest) keep(dropIn, { answer: offer, actAt: BEFORE_ALL_ACTS });
@@ -140,14 +140,14 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
     baseUrl,
     name,
     store: records,
-    // The session ignores a set that it has had before, or that a logout has ended: the page may come from a cache.
+    // The session ignores a set that it has had before, or that a logout has ended, because the page may come from a cache.
     tokens: offer && toWire(offer),
     retry: { firstMs: options.refreshRetryPeriod },
   });
   const state: Started = { name: 'reading', session, records, claims, isInvalid: !!page && !fromPage };
   dropIn.state = state;
   const isCurrent = () => dropIn.state === state;
-  // A database that hangs does not delay a copy or a tombstone.
+  // A database that hangs must not delay a copy or a tombstone.
   if (claims.length > 0)
     setTimeout(() => isCurrent() && state.name === 'reading' && announce(dropIn, state), RECORD_WAIT_MS);
   session.subscribe(() => update(dropIn));
@@ -168,14 +168,14 @@ export function start(dropIn: DropIn, options: InitOptions, page?: unknown): voi
 export function setIdentity(dropIn: DropIn, identity: unknown): void {
   const { state, considered, callbacks } = dropIn;
   if (!isStarted(state)) throw new Error('setIdentity: call init first');
-  // The page supplies it now: the time of an earlier login does not matter.
+  // The page supplies it now, so the time of an earlier login does not matter.
   const claim = claimOf({ from: 'page', value: { ...(identity as object), tessera: undefined } });
   if (!claim) {
     callbacks.emitLegacy('invalid');
     return;
   }
   considered.delete((claim.answer as TokenSet).refreshToken);
-  // Behind an opt-out, a set waits until the service accepts it.
+  // After an opt-out, a set waits until the service accepts it.
   if (isMark(claim) || knownNow(dropIn).condition !== 'optedOut') keepAct(dropIn, state, claim.answer);
   // A logout comes before it.
   state.claims = [claim, ...state.claims.filter(({ answer }) => answer === 'optout')];
@@ -184,7 +184,7 @@ export function setIdentity(dropIn: DropIn, identity: unknown): void {
 
 /** Log out. An opt-out stays. */
 export function disconnect(dropIn: DropIn): void {
-  // The options of before `abort` name the cookie. Damaged ones of an earlier page are as none.
+  // The options from before `abort` contain the cookie's attributes. Damaged options of an earlier page are ignored.
   if (!isStarted(dropIn.state)) tryTo(() => start(dropIn, dropIn.options));
   if (!isStarted(dropIn.state)) start(dropIn, ownMembers({}));
   const state = dropIn.state as Started;

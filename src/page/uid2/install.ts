@@ -1,4 +1,4 @@
-/** The global `__uid2` or `__euid`: its methods, and how it takes its place on the page. */
+/** The global `__uid2` or `__euid`: its methods, and how it replaces an existing global. */
 
 import { choiceFault, ownMembers, throwIf, typeFault } from '../../token/checks.ts';
 import { isDevelopment } from '../../token/development.ts';
@@ -40,12 +40,12 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
   const needsStart =
     !isStarted(state) ||
     (['baseUrl', 'refreshRetryPeriod', 'useCookie'] as const).some((name) => before[name] !== options[name]) ||
-    // A malformed identity too: the legacy callbacks are to receive its status.
+    // Even for a malformed identity: the legacy callbacks must receive its status.
     (identity && !(expiresAt! < state.session.state.expiresAt!));
   if (needsStart) start(dropIn, options, identity);
   dropIn.options = options;
   update(dropIn);
-  // As in the UID2 SDK, each call emits `InitCompleted`; the first one does so once the record is known.
+  // As in the UID2 SDK, each call emits `InitCompleted`; the first call does so once the record is known.
   if (reported) callbacks.emit('InitCompleted', identityOf(dropIn));
   if (callback) callbacks.addLegacy(callback);
   dropIn.places.writeOptions(options);
@@ -54,9 +54,9 @@ const init = (dropIn: DropIn, given: InitOptions, base: InitOptions): InitOption
 
 const refuse = (): Promise<never> => Promise.reject(new TypeError('generate on your server, then call setIdentity'));
 
-/** Make the methods of the global. */
+/** Create the methods of the global. */
 const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
-  /** Those of this page: options of an earlier page end with the first `init`. */
+  /** The options of this page. Options of an earlier page end with the first `init`. */
   let options: InitOptions = {};
   const whenStarted = <T>(read: (known: Known) => T) => (isStarted(dropIn.state) ? read(knownNow(dropIn)) : undefined);
   const getIdentity = () => {
@@ -110,7 +110,7 @@ const createMethods = (dropIn: DropIn, bootstrap: () => void): Uid2 => {
 
 const doNothing = (): void => {};
 
-/** The methods on a server: those of a drop-in that never starts, so nobody is signed in. */
+/** The methods on a server, those of a drop-in that never starts: nobody is signed in. */
 const createMethodsOnServer = (product: Product): Uid2 => ({
   ...createMethods(createDropIn(product, []), doNothing),
   callbacks: [],
@@ -143,13 +143,13 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
 };
 
 /**
- * Install the drop-in for pages that are written for the UID2 JavaScript SDK: set the global, emit `SdkLoaded`, and
- * start with the options of an earlier page if there are any. On a server it does nothing, and neither do the methods: nobody is
+ * Install the drop-in for pages that are written for the UID2 JavaScript SDK: set the global, emit `SdkLoaded`, and start with
+ * the options of an earlier page if there are any. On a server neither this function nor the methods do anything: nobody is
  * signed in.
  *
  * @param product  default `uid2`: the global `__uid2`.
- * @throws {TypeError} in the development build: another product.
- * @returns the global: the one that is already there if it has an `init`.
+ * @throws {TypeError} in the development build, for another product.
+ * @returns the global, or the existing one if it has an `init`.
  * @example
  * import { installUid2 } from 'tessera-id/uid2';
  *
@@ -158,7 +158,7 @@ const createDropIn = (product: Product, list: Callback[]): DropIn => {
  */
 export function installUid2(product: Product = 'uid2'): Uid2 {
   if (isDevelopment) throwIf(choiceFault('installUid2: product', ['uid2', 'euid'], product));
-  // On a server there is no user: the page starts.
+  // There is no user on a server: the page starts in the browser.
   if (typeof window === 'undefined') return createMethodsOnServer(product);
   const name = `__${product}` as const;
   const stub = ownGlobal(name) as Partial<Uid2> | undefined;
@@ -166,7 +166,7 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
   const list = Array.isArray(stub?.callbacks) ? stub.callbacks : [];
   const dropIn = createDropIn(product, list);
   const { earlier } = dropIn.places;
-  /** Start as an earlier page did, unless this page has started by itself. */
+  /** Start as an earlier page did, unless this page has called `init`. */
   const bootstrap = () => {
     // Ignore damaged options.
     if (earlier && dropIn.state.name === 'idle') tryTo(() => init(dropIn, earlier, {}));
@@ -174,7 +174,7 @@ export function installUid2(product: Product = 'uid2'): Uid2 {
   const sdk = createMethods(dropIn, bootstrap);
   window[name] = sdk;
   dropIn.callbacks.emit('SdkLoaded', null);
-  // A server's answer to a sign-in, or a page of another host, may have changed the cookie meanwhile.
+  // The response to a sign-in, or a page on another host, may have changed the cookie meanwhile.
   for (const event of ['focus', 'pageshow']) addEventListener(event, () => void followPlaces(dropIn));
   queueMicrotask(bootstrap);
   return sdk;

@@ -1,8 +1,8 @@
 /**
- * The places outside the session's own database where an identity is stored: local storage, and a first-party cookie that
- * servers read. The only file that knows keys, cookie names, domains and paths.
+ * The places outside the session's own database where an identity is stored: local storage, and a first-party cookie that servers
+ * read. Only this file knows keys, cookie names, domains and paths.
  *
- * It must not know which value wins. Nothing here throws: storage that is blocked, full or damaged is read as empty.
+ * It does not decide which value wins. Nothing here throws: storage that is blocked, full or damaged is read as empty.
  */
 
 import { readDocumentCookie, writeDocumentCookie } from '../clobbering.ts';
@@ -17,13 +17,13 @@ const OPTION_NAMES = [
   'cookiePath',
 ] satisfies (keyof InitOptions)[];
 
-/** A value, and where it was found. `page`: the page itself supplied it. */
+/** A value and the place where it was found. `page`: the page itself supplied it. */
 export interface Found {
   readonly from: 'local' | 'cookie' | 'page';
   readonly value: unknown;
 }
 
-/** What to keep in each place: undefined erases it. */
+/** The value to keep in each place; undefined erases it. */
 export interface Kept {
   /** Kept until its `refresh_expires`. */
   readonly cookie: Identity | undefined;
@@ -43,26 +43,26 @@ export function tryTo<T>(work: () => T): T | undefined {
 const parseLocal = (key: string): unknown => tryTo(() => JSON.parse(localStorage.getItem(key)!));
 
 /**
- * Write a value, or remove it. If it cannot be written, nothing stays: the former value may be another user's.
+ * Write a value, or remove it. If it cannot be written, erase the former value, which may belong to another user.
  *
- * @param names  its members to keep, default all.
+ * @param names  the members to keep; default: all.
  */
 const writeLocal = (key: string, value: unknown, names?: string[]): void => {
   tryTo(() => {
     const text = JSON.stringify(value, names) ?? null;
     if (text && text !== localStorage.getItem(key)) tryTo(() => localStorage.setItem(key, text));
-    // A script of the page may have replaced `setItem`: read back instead of relying on an exception.
+    // A script of the page may have replaced `setItem`, so read the value back instead of relying on an exception.
     if (text !== localStorage.getItem(key)) localStorage.removeItem(key);
   });
 };
 
-/** The attributes that tell cookies of one name apart. */
+/** The attributes that distinguish cookies of the same name. */
 const attributesOf = ({ cookieDomain, cookiePath }: CookieOptions): string =>
   `;path=${cookiePath ?? '/'}${cookieDomain ? `;domain=${cookieDomain}` : ''}`;
 
 /** The places of one product. */
 export interface Places {
-  /** The options that an earlier page has left in local storage, unchecked. */
+  /** The options that an earlier page left in local storage, unchecked. */
   readonly earlier: InitOptions | undefined;
   /** Leave the options for a later page. */
   writeOptions(options: InitOptions): void;
@@ -71,8 +71,8 @@ export interface Places {
   /**
    * Keep these values, and erase all others. An unchanged value is not written again.
    *
-   * @param options     name the cookie. The cookie that earlier options name is erased.
-   * @param ownsCookie  if not true, a cookie that a server may have set is left alone.
+   * @param options     identify the cookie. A cookie that earlier options identify is erased.
+   * @param ownsCookie  unless true, a cookie that a server may have set is left alone.
    */
   write(kept: Kept, options: CookieOptions, ownsCookie: boolean | undefined): void;
 }
@@ -101,7 +101,7 @@ export function createPlaces(product: Product): Places {
   const earlier = parseLocal(optionsKey) as InitOptions | undefined;
   const cookiePlaceOf = (options: InitOptions | undefined) => (options?.useCookie ? attributesOf(options) : undefined);
 
-  /** The attributes with which this page, or an earlier one, has set the cookie. */
+  /** The attributes with which this page, or an earlier one, set the cookie. */
   let cookiePlace = cookiePlaceOf(earlier);
 
   return {
@@ -125,7 +125,7 @@ export function createPlaces(product: Product): Places {
         for (const each of new Set([attributesOf({}), former ?? place, place])) setCookie('', 0, each);
         if (cookie) setCookie(text, cookie['refresh_expires'], place);
       }
-      // A cookie that the browser refuses, or that another path hides, is no copy for this page.
+      // A cookie that the browser refuses, or that a cookie with another path hides, is no copy for this page.
       writeLocal(localKey, local ?? (readCookies().includes(text) ? undefined : cookie));
     },
   };

@@ -1,6 +1,7 @@
 /**
- * Which of several identities wins: the page's, the cookie that a server has set, the drop-in's copy, what the UID2 SDK has left, the
- * tombstone of a logout or an opt-out, and the session's record. Pure, except that the clock is read to reject implausible times.
+ * Decides which of several identities wins: the page's, the cookie that a server has set, the drop-in's copy, the value that the
+ * UID2 SDK has left, the tombstone of a logout or an opt-out, or the session's record. Pure, except that it reads the clock to
+ * reject implausible times.
  *
  * The drop-in's copies and tombstones have the member `tessera`: the time of their act (login, logout, opt-out), epoch ms. Among
  * copies, tombstones and the record, the newest act wins. A value without that member comes from the page, a server or the UID2 SDK.
@@ -20,13 +21,13 @@ export interface Claim {
   readonly actAt: number;
 }
 
-/** The time of what a server or the UID2 SDK says: later than every known time, earlier than what the page says. */
+/** The time of a value from a server or the UID2 SDK: later than every known time, earlier than that of the page's value. */
 const AFTER_ALL_ACTS = Number.MAX_VALUE;
 
-/** The time of a copy whose act has none: such a copy is used only if nothing else is known. */
+/** The time of a copy without a time of its act: such a copy is used only if nothing else is known. */
 export const BEFORE_ALL_ACTS = 1;
 
-/** A time further ahead is rejected, ms. To a clock that was set back to 1970, today's copies are decades ahead. */
+/** Reject a time further ahead than this, ms. For a clock that was set back to 1970, today's copies are decades ahead. */
 const HUNDRED_YEARS_MS = 3.2e12;
 
 /** Tell whether a claim has the time of its act. */
@@ -42,7 +43,7 @@ export function isMark({ answer }: Claim): boolean {
 /** Read what was found, or what a page supplies; undefined if it is malformed. */
 export function claimOf({ from, value }: Found): Claim | undefined {
   const { status, tessera } = ownMembers<Identity>(value);
-  // A server that says `logout` has no identity to name: nothing follows from it.
+  // A server that says `logout` has no identity, so nothing follows from it.
   const answer = status === 'logout' && tessera ? status : tryTo(() => parsePlainAnswer(value));
   const undated = from === 'page' ? Number.POSITIVE_INFINITY : AFTER_ALL_ACTS;
   const actAt = !tessera ? undated : typeof tessera === 'number' ? tessera : BEFORE_ALL_ACTS;
@@ -54,7 +55,7 @@ export function claimOf({ from, value }: Found): Claim | undefined {
 /**
  * Read everything that was found.
  *
- * @param isCookieMode  the page has asked for the cookie. Any sibling subdomain can set a cookie: without that, only an
+ * @param isCookieMode  the page has asked for the cookie. Any sibling subdomain can set a cookie: outside cookie mode, only an
  *   opt-out in it counts.
  */
 export function claimsIn(found: readonly Found[], isCookieMode = false): Claim[] {
@@ -85,20 +86,20 @@ export function choose(claims: readonly Claim[]): Choice {
   };
 }
 
-/** Return what is held until the record has been read. */
+/** Return the tokens to use until the record has been read. */
 export function heldBy({ newest, supplied }: Choice): Held {
   if (newest && isMark(newest)) return { set: supplied, optedOut: newest.answer === 'optout' };
   return { set: supplied ?? (newest?.answer as TokenSet | undefined) };
 }
 
-/** A clock that was set back by less counts as right, ms; the session has the same limit. */
+/** A clock that was set back by less than this counts as correct, ms. The session has the same limit. */
 const CLOCK_TOLERANCE_MS = 5_000;
 
 /**
- * Return the time by which tokens expire, until the record has been read. `Infinity`: no token counts as good,
+ * Return the time by which tokens expire, until the record has been read. `Infinity`, so that no token counts as valid,
  *
- * - behind a tombstone, as the set that was supplied may be the one that has ended;
- * - if the clock was set back since the login: nobody can tell by how much.
+ * - behind a tombstone, because the supplied set may be the one that has ended;
+ * - if the clock was set back since the login, because nobody can tell by how much.
  */
 export function tokenTime({ newest, supplied }: Choice, now: number): number {
   const isInDoubt = newest && (supplied ? isMark(newest) : now + CLOCK_TOLERANCE_MS < newest.actAt);
@@ -116,17 +117,17 @@ export function claimsToFollow(
   record: DatedRecord | undefined,
   considered: ReadonlySet<string | undefined>,
 ): Claim[] {
-  // A record without a time was written by a session alone; no copy is known to be newer.
+  // A session alone wrote a record without a time; no copy is known to be newer.
   const recordAt = record ? (record.actAt ?? AFTER_ALL_ACTS) : 0;
   const toFollow: Claim[] = [];
   if (newest) {
     // An opt-out without a time is adopted once.
     const isNewer = newest.actAt > recordAt && (isDated(newest) || !record?.optedOut);
-    // For the same login, the later set is the refreshed one.
+    // For the same login, the set that expires later is the refreshed one.
     const isRefreshed = newest.actAt === recordAt && expiryOf(newest) > Number(record?.set?.expiresAt);
     if (isNewer || isRefreshed) toFollow.push(newest);
   }
-  // Behind an opt-out, a set waits until the service accepts it.
+  // After an opt-out, a set waits until the service accepts it.
   if (supplied && !considered.has(supplied.refreshToken)) toFollow.push({ answer: supplied, actAt: AFTER_ALL_ACTS });
   return toFollow;
 }
@@ -134,7 +135,7 @@ export function claimsToFollow(
 /**
  * Return what a record says.
  *
- * @param isInForce  its set has not ended.
+ * @param isInForce  whether its set has not ended.
  */
 export function claimOfRecord(record: DatedRecord | undefined, isInForce: boolean): Claim | undefined {
   const claim = (answer: Claim['answer']) => ({ answer, actAt: record?.actAt || BEFORE_ALL_ACTS });
@@ -144,8 +145,8 @@ export function claimOfRecord(record: DatedRecord | undefined, isInForce: boolea
 }
 
 /**
- * When a tombstone expires, epoch ms: in 5138, which browsers shorten for cookies. A time that depends on the clock would change the
- * tombstone at every write.
+ * When a tombstone expires, epoch ms: in the year 5138, which browsers shorten for cookies. A time that depends on the clock
+ * would change the tombstone at every write.
  */
 const NEVER = 1e14;
 

@@ -19,7 +19,10 @@ export interface Started {
   name: 'reading' | 'ready';
   readonly session: Session;
   readonly records: DatedStore;
-  /** What counts until the record has it: what the page has supplied and what the places held. Then what the record says. */
+  /**
+   * The claims that apply until the record contains them: what the page has supplied and what the places held. Then the record's
+   * claim.
+   */
   claims: readonly Claim[];
   /** The page has supplied a malformed identity: report it with the next event. */
   isInvalid: boolean;
@@ -27,17 +30,17 @@ export interface Started {
 
 export type State = { readonly name: 'idle' | 'closed' } | Started;
 
-/** Everything that one drop-in holds. */
+/** The whole state of one drop-in. */
 export interface DropIn {
   readonly product: Product;
   readonly places: Places;
   readonly callbacks: Callbacks;
-  /** Those of `init`; before it, those that an earlier page has left. */
+  /** The options of `init`; before it, those that an earlier page has left. */
   options: InitOptions;
   state: State;
-  /** What callbacks know; undefined until `InitCompleted` has been emitted. */
+  /** The state that callbacks know; undefined until `InitCompleted` has been emitted. */
   reported: Known | undefined;
-  /** Refresh tokens that the session was given: a cookie that cannot be erased is not adopted twice. */
+  /** Refresh tokens that the session has received, so that a cookie that cannot be erased is not adopted twice. */
   readonly considered: Set<string | undefined>;
   /** Resolves once the session has read its record, or `abort` was called. */
   readonly firstRead: Promise<void>;
@@ -49,7 +52,7 @@ export function isStarted(state: State): state is Started {
   return 'session' in state;
 }
 
-/** What counts while the session's record is not known. The record may be read again later: then another tab's tombstone counts. */
+/** The choice while the session's record is not known. If the record is read again later, another tab's tombstone counts too. */
 const choiceNow = (dropIn: DropIn): Choice => {
   const { state } = dropIn;
   const places = state.name === 'reading' ? [] : readClaims(dropIn);
@@ -60,7 +63,7 @@ const choiceNow = (dropIn: DropIn): Choice => {
 export function knownNow(dropIn: DropIn): Known {
   const { state } = dropIn;
   const now = Date.now();
-  // A page that was hidden reads the record again, and until then the session gives no token.
+  // A page that was hidden reads the record again, and the session returns no token until then.
   if (state.name === 'ready' && state.session.state.waitingFor !== 'storage') {
     const { advertisingToken } = state.session;
     const { phase, endsAt, clockOffsetMs = 0 } = state.session.state;
@@ -79,7 +82,7 @@ export function identityOf(dropIn: DropIn): Identity | null {
   if (!token) return null;
   const sets = [isStarted(state) ? state.records.view()?.set : undefined, heldBy(choiceNow(dropIn)).set];
   const set = sets.find((one) => one?.advertisingToken === token);
-  // A refresh that is not written yet is not known here.
+  // This page does not know a refresh that is not written yet.
   return set ? toWire(set) : { advertising_token: token };
 }
 

@@ -5,7 +5,7 @@
 import type { Phase } from '../../session/index.ts';
 import type { EventType } from './types.ts';
 
-/** What the legacy callback receives: status and text. */
+/** The status and text that the legacy callback receives. */
 export const LEGACY = {
   established: [0, 'Identity established'],
   refreshed: [1, 'Identity refreshed'],
@@ -51,7 +51,7 @@ export function isAvailable({ condition }: Known): boolean {
   return condition === 'established' || condition === 'expired';
 }
 
-/** Tell whether only a new identity can bring a token. After an opt-out, no login is required. */
+/** Tell whether only a new identity can bring a token. After an opt-out no login is required. */
 export function needsLogin({ condition }: Known): boolean {
   return condition === 'empty' || condition === 'ended';
 }

@@ -1,4 +1,4 @@
-/** The public surface of the drop-in: that of the UID2 JavaScript SDK, version 4. Types only. */
+/** The public interface of the drop-in: that of the UID2 JavaScript SDK, version 4. Types only. */
 
 /** The two products of one protocol. */
 export type Product = 'uid2' | 'euid';
@@ -24,7 +24,7 @@ export interface LegacyPayload {
 /** The callback that `init` takes. */
 export type LegacyCallback = (payload: LegacyPayload) => unknown;
 
-/** Whether, and where, the identity is kept in a cookie. */
+/** Whether and where the identity is kept in a cookie. */
 export interface CookieOptions {
   /** Keep the identity in a cookie, and adopt one that a server sets there. Default false: local storage. */
   useCookie?: boolean | undefined;
@@ -55,9 +55,9 @@ export interface Uid2 {
    * @throws {TypeError | RangeError} for an invalid option.
    */
   init(options: InitOptions): void;
-  /** Return the current token, or undefined. Before `init`: the token that is stored where the UID2 SDK keeps it. */
+  /** Return the current token, or undefined. Before `init`, return the token that is stored where the UID2 SDK keeps it. */
   getAdvertisingToken(): string | undefined;
-  /** Resolve with the current token, or with that of a pending refresh. Rejects if there is none. */
+  /** Resolve with the current token, or with the token from a pending refresh. Reject if there is none. */
   getAdvertisingTokenAsync(): Promise<string>;
   /**
    * Supply another identity.

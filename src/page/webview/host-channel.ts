@@ -15,7 +15,7 @@ export interface Message {
   /** A `req` expects a `res` with the same `id`; an `evt` expects nothing. */
   readonly kind: 'req' | 'res' | 'evt';
   readonly id?: string | undefined;
-  /** How many logins and logouts the sender knows of. A message with fewer than the receiver knows of is late and is rejected. */
+  /** How many logins and logouts the sender knows of. If the receiver knows of more, the message is late and is rejected. */
   readonly gen: number;
   /** In both directions `hello`; to the host `get`, `changed`; to the page `get`, `set`, `clear`. */
   readonly type: string;
@@ -24,7 +24,7 @@ export interface Message {
   readonly error?: string | undefined;
 }
 
-/** The members of hosts' objects that are used here; `addListener` belongs to Capacitor plugins. */
+/** The members of host objects that are used here; `addListener` belongs to Capacitor plugins. */
 interface Port {
   postMessage(message: unknown): unknown;
   onmessage?: Listener | null;
@@ -45,8 +45,9 @@ interface Host {
 const REPEAT_MS = 250;
 
 /**
- * Read a host's object in a property of `window`. Named elements and frames are not own properties, see `clobbering.ts`; what throws
- * is no host. `webkit` need not be an own property: it belongs to the engine, and an element in its place has no message handlers.
+ * Read a host's object in a property of `window`. Named elements and frames are not own properties, see `clobbering.ts`; if
+ * reading throws, there is no host. `webkit` need not be an own property: it belongs to the engine, and an element in its place
+ * has no message handlers.
  */
 const readPort = <T>(name: string, read: (found: T) => Port | undefined): Port | undefined => {
   try {
@@ -68,7 +69,7 @@ const findHost = (channel: string, hear: Listener): Host | undefined => {
   if (listener) listener.onmessage = hear;
   return (
     port && {
-      // Capacitor plugins take and return objects.
+      // Capacitor plugins accept and return objects.
       post: (text) => port.postMessage(plugin ? { data: text } : text),
       leave: () => {
         if (listener?.onmessage === hear) listener.onmessage = null;
@@ -78,11 +79,11 @@ const findHost = (channel: string, hear: Listener): Host | undefined => {
   );
 };
 
-/** Parse a message of version 1 or another; undefined for anything that is not in this envelope. */
+/** Parse a message, of version 1 or another; undefined for anything that is not in this envelope. */
 const parseMessage = (text: unknown): Message | undefined => {
   try {
     const message = JSON.parse(text as string) as Message;
-    // It throws if the message is nested too deeply: such a message can be parsed, but not written again.
+    // This throws if the message is nested too deeply: such a message can be parsed, but not written again.
     JSON.stringify(message);
     return message.ns === 'tessera' ? { ...message, gen: +message.gen || 0 } : undefined;
   } catch {
@@ -95,7 +96,7 @@ const createRequests = (timeoutMs: number, send: (type: string, id: string) => v
   const pending = new Map<string, (answer?: Message) => void>();
   return {
     pending,
-    /** Resolves with the response; undefined if there is none in time, or an error. */
+    /** Resolves with the response; with undefined if there is none in time, or an error. */
     request: (type: string) =>
       new Promise<Message | undefined>((resolve) => {
         const id = Math.random().toString();
@@ -117,15 +118,15 @@ const createRequests = (timeoutMs: number, send: (type: string, id: string) => v
   };
 };
 
-/** What a channel needs. */
+/** The options of a channel. */
 interface ChannelOptions {
   /** Name of the host's object. */
   readonly name: string;
   /** How long a request is repeated, ms. */
   readonly timeoutMs: number;
-  /** The number of logins and logouts that each message carries. */
+  /** Returns the number of logins and logouts, which each message carries. */
   gen(): number;
-  /** Carry out a message of the host that is not an answer; returns the members of the answer to it. */
+  /** Carry out a message of the host that is not an answer; returns the members of the response to it. */
   receive(message: Message): Promise<Partial<Message>>;
 }
 
@@ -142,7 +143,7 @@ export const createHostChannel = ({ name, timeoutMs, gen, receive }: ChannelOpti
       const reply = await host!.post(JSON.stringify(message));
       // A WKWebView handler with reply and a Capacitor plugin answer in place.
       void accept((reply as { data?: unknown } | undefined)?.data ?? reply);
-    } catch {} // there is no host yet, or no longer
+    } catch {} // there is no host yet, or no host any more
   };
   const { request, pending } = createRequests(timeoutMs, (type, id) => void send('req', type, { id }));
 
@@ -159,8 +160,8 @@ export const createHostChannel = ({ name, timeoutMs, gen, receive }: ChannelOpti
   };
 
   /**
-   * Accept messages through the host's object (no source, no origin), of the page's own window, or of the webview (neither).
-   * A message of a frame has its window as source or, once that is gone, an origin.
+   * Accept messages that come through the host's object (no source, no origin), from the page's own window, or from the webview
+   * (neither). A message from a frame has its window as source or, once that is gone, an origin.
    */
   const hear: Listener = ({ source, origin, data }) => {
     if (source === window || (!source && !origin)) void accept(data);

@@ -1,16 +1,17 @@
 /**
- * The time on this device: it never runs behind the wall clock, and no step back of 5 s or more goes unnoticed.
+ * The local time. It never lags behind the wall clock, and it detects every step back of 5 s or more.
  *
- * The monotonic clock may stop while the device sleeps, so it is only a lower bound: a wall clock that jumps ahead is accepted.
+ * The monotonic clock may stop while the device sleeps, so it is only a lower bound: a forward jump of the wall clock is
+ * accepted.
  */
 
 import { CLOCK_TOLERANCE_MS } from '../rules/record.ts';
 
 /**
- * Create the clock of a session, epoch ms. Clocks are corrected by small amounts all the time: a step back by less than
- * `CLOCK_TOLERANCE_MS` is ignored.
+ * Create the clock of a session, in epoch ms. It ignores a step back of less than `CLOCK_TOLERANCE_MS`, because devices correct
+ * their clocks by small amounts all the time.
  *
- * @param given  a clock of the host, used as it is.
+ * @param given  a clock supplied by the host, used as it is.
  */
 export function createClock(given?: () => number) {
   /** The largest lead of the wall clock over the monotonic clock so far. */
@@ -26,7 +27,7 @@ export function createClock(given?: () => number) {
     /**
      * Follow the wall clock if it was set back.
      *
-     * @returns by how much it was set back, ms; 0 if it was not.
+     * @returns how far it was set back, ms; 0 if it was not.
      */
     followStepBack(): number {
       const stepMs = given ? 0 : now() - Date.now();

@@ -1,16 +1,16 @@
 /**
  * One timer, and the lifecycle of the page: shown, hidden, frozen, cached, back online.
  *
- * A hidden page has a timer only while a call of `getToken` waits; it is woken when it is shown. This file does not decide what to do
- * then.
+ * A hidden page has a timer only while a call of `getToken` is waiting; it wakes when it is shown. This file does not decide what
+ * happens then.
  */
 
 import { readDocument } from '../read-document.ts';
 
-/** The timer runs at most this long, so that a clock that was set, or a device that slept, is noticed, ms. */
+/** Longest run of the timer, ms, so that the session soon notices a changed clock or a device that slept. */
 const MAX_SLEEP_MS = 60_000;
 
-/** Events of a page's lifecycle, and whether the page is awake after them: yes, no, or if it is visible. */
+/** Lifecycle events of a page, and whether the page is awake after each: yes, no, or only if it is visible. */
 const LIFECYCLE = {
   pageshow: 'awake',
   resume: 'awake',
@@ -25,9 +25,9 @@ export function isPageVisible(): boolean {
   return readDocument('visibilityState') !== 'hidden';
 }
 
-/** What a page is watched for. */
+/** Callbacks of {@link watchPage}. */
 export interface PageCallbacks {
-  /** The instant of the timer has come, a minute has passed, or the page is hidden. */
+  /** The timer has reached its instant, a minute has passed, or the page has been hidden. */
   onTimer(): void;
   /** The page is shown, restored, thawed or back online. */
   onWake(): void;
@@ -36,7 +36,7 @@ export interface PageCallbacks {
 }
 
 /**
- * Watch the page, and keep its timer.
+ * Watch the lifecycle of the page, and run its timer.
  *
  * @param now  local clock, epoch ms.
  */
@@ -52,14 +52,14 @@ export function watchPage(now: () => number, { onTimer, onWake, onLeave }: PageC
     if (isRestored || (becomes === 'if visible' && isPageVisible())) onWake();
     else if (!isPageVisible()) onTimer();
   };
-  // In the capture phase at the window, which events of the document pass too. Workers have no such events.
+  // Listen on the window in the capture phase, through which events of the document pass too. Workers have no such events.
   for (const event in LIFECYCLE) globalThis.addEventListener?.(event, onEvent, true);
 
   return {
     /**
-     * Set the timer to `instant` (local epoch ms) in place of the one before; `Infinity`: no timer.
+     * Set the timer to `instant` (local epoch ms), replacing the previous one; `Infinity` means no timer.
      *
-     * @param isNeeded  false: note the instant for `checkTimer` alone.
+     * @param isNeeded  false to record the instant only for `checkTimer`.
      */
     setTimer(instant: number, isNeeded: boolean): void {
       wakeAt = instant;

@@ -1,6 +1,6 @@
 /**
- * One refresh: POST the refresh token, open the answer with the key of the set that was sent, parse it. It does not
- * store, announce or repeat anything.
+ * One refresh: POST the refresh token, open the answer with the key of the set that was sent, parse it. This file does not store,
+ * emit or repeat anything.
  */
 
 import { fromB64, fromUtf8 } from '../../token/bytes.ts';
@@ -20,23 +20,23 @@ export interface RefreshAnswer {
   readonly dateMs?: number | undefined;
 }
 
-/** The longest body that is read. A sealed answer has about 1,500 characters. */
+/** The longest body that is read, in characters. An encrypted response has about 1,500. */
 const MAX_CHARACTERS = 65_536;
 
 /** Messages of the development build. */
 const UNOPENED = 'refresh: the answer does not open under the key of the set sent';
 const MALFORMED = 'refresh: the answer is not a sealed token set or opt-out';
 
-/** Statuses of the service that end a refresh token. They arrive unsealed. */
+/** Statuses with which the service ends a refresh token. They arrive in plain text. */
 const ENDED = /"status"\s*:\s*"(expired|invalid)_token"/;
 
 /**
  * Refresh a set: `POST {baseUrl}/v2/token/refresh`.
  *
- * @param baseUrl  the operator, without a slash at its end.
+ * @param baseUrl  the operator, without a trailing slash.
  * @param fetch    the host's `fetch`; default: the global one, looked up at each call.
  * @param set      the set to send; its key opens the answer.
- * @param signal   aborts the request. The caller bounds the time.
+ * @param signal   aborts the request. The caller enforces the time limit.
  * @throws {TokenError} `network`: no answer; `http_status`; `malformed_response`, `decrypt_failed`: the answer does not open
  *   under the key or does not parse.
  * @see docs/protocol.md, "Refresh"
@@ -48,7 +48,7 @@ export async function refreshSet(
   signal: AbortSignal,
 ): Promise<RefreshAnswer> {
   const request: RequestInit = {
-    // No header of our own and a string body: a cross-origin request of this kind needs no preflight.
+    // Without custom headers and with a string body, a cross-origin request needs no preflight.
     method: 'POST',
     body: set.refreshToken,
     credentials: 'omit',
@@ -65,7 +65,7 @@ export async function refreshSet(
     text = await readText(response);
   } catch (thrown) {
     const what = `refresh: no answer to POST ${baseUrl}/v2/token/refresh`;
-    // After an abort by the session nobody reads the reason.
+    // If the session aborted the request, the reason is never read.
     if (isDevelopment && !signal.aborted)
       throw new TokenError('network', what + (fault ?? networkReason(baseUrl, thrown)));
     throw new TokenError('network', what);
@@ -83,8 +83,8 @@ export async function refreshSet(
 }
 
 /**
- * Read a body, up to {@link MAX_CHARACTERS}: an endless one would block the page. Of a longer one only the first character is left, which
- * is no sealed answer, but tells a page of HTML from other text.
+ * Read a body of up to {@link MAX_CHARACTERS}, because an endless one would block the page. Of a longer body, keep only the first
+ * character: it is no valid response, but it tells an HTML page from other text.
  */
 async function readText(response: Response): Promise<string> {
   const reader = response.body?.getReader();
@@ -103,8 +103,8 @@ async function readText(response: Response): Promise<string> {
 }
 
 /**
- * Decrypt and parse the body of a 200 response. No error quotes the decrypted text. A page reads only the code, so it does without
- * `openRefresh` of `envelope.ts`, which says in words what is wrong.
+ * Decrypt and parse the body of a 200 response. No error quotes the decrypted text. A production page needs only the error code,
+ * so this function does without `openRefresh` of `envelope.ts`, which explains every fault.
  */
 async function open(text: string, keyB64: string, details: TokenErrorDetails, baseUrl: string): Promise<Answer> {
   let code: ErrorCode = 'malformed_response';

@@ -1,30 +1,33 @@
 /**
  * Where the record is kept: IndexedDB (through idb-keyval), or the memory of the page.
  *
- * A store holds one value, reads it and changes it atomically. It neither knows what the value means nor bounds its time:
- * `store-queue.ts` does.
+ * A store holds one value, reads it and changes it atomically. It does not know what the value means. `store-queue.ts` enforces
+ * the time limits.
  */
 
 import { promisifyRequest, type UseStore } from 'idb-keyval';
 
-/** A place for one value. Bring your own for a native preference store, or for tests. */
+/** A place for one value. Supply your own to use a native preference store, or for tests. */
 export interface Store {
   /** Shown in `state.persistence`; `custom` if left out. */
   readonly kind?: string;
   /** The value; undefined if there is none. */
   read(): Promise<unknown>;
   /**
-   * Replace the value by `change(value)`, atomically among all users of the place; erase it if that is undefined. An update that ends
-   * without a call of `change` counts as failed.
+   * Replace the value with `change(value)`, atomically among all users of the store; erase the value if the result is undefined.
+   * An update that ends without calling `change` counts as failed.
    *
-   * @returns what is stored now.
+   * @returns the value that is now stored.
    */
   update(change: (stored: unknown) => unknown): Promise<unknown>;
-  /** Begin to open what the first use needs; a failure shows on that use. A session without a consent gate calls it first. */
+  /**
+   * Start to open the connection in advance; the first read or update reports a failure. A session without a consent gate calls
+   * this first.
+   */
   open?(): void;
   /** Release connections. The value stays. */
   close?(): void;
-  /** Create the store that replaces this one for the life of the page if it fails. Default: {@link memoryStore}. */
+  /** Create the store that replaces this one, for the life of the page, if this one fails. Default: {@link memoryStore}. */
   spare?(value: unknown): Store;
 }
 
@@ -35,13 +38,13 @@ const NAME = 'session';
  * Create a store in the IndexedDB database `name`. The database is opened at the first use, and again if the connection was
  * lost.
  *
- * The version of the database never changes (the record carries its own), so an old and a new runtime do not block each
- * other; if the database is deleted, the connection closes.
+ * The version of the database never changes (the record has its own version), so an old and a new runtime do not block each
+ * other. If the database is deleted, the connection closes.
  *
- * idb-keyval's own `createStore` keeps one connection for the life of the page and cannot close it. This store closes its
- * connection (an open one blocks deletion of the database, and keeps a page out of the back/forward cache), and opens it
- * again (Safari drops connections of background pages). idb-keyval's `get` and `update` would bring their default store along,
- * and `update` can neither erase nor leave a value alone. What is used is its `promisifyRequest`.
+ * Only `promisifyRequest` of idb-keyval is used. Its `createStore` keeps one connection for the life of the page and cannot close
+ * it; its `get` and `update` would add its default store to the bundle, and `update` can neither erase a value nor leave it
+ * unchanged. This store closes its connection, because an open one blocks deletion of the database and keeps the page out of the
+ * back/forward cache. It reopens the connection when needed, because Safari drops the connections of background pages.
  *
  * @example createSession({ baseUrl, store: indexedDbStore('my-site') })
  */
@@ -71,7 +74,9 @@ export function indexedDbStore(name: string): Store {
     return work(database.transaction(NAME, mode).objectStore(NAME));
   };
 
-  /** Run a transaction; if the connection was lost, once more with a new one. After `close()` a late one opens none. */
+  /**
+   * Run a transaction; if the connection was lost, repeat it on a new one. A late transaction does not reconnect after `close()`.
+   */
   const table: UseStore = (mode, work) => {
     const run = transact(mode, work);
     const used = opening;
@@ -95,7 +100,7 @@ export function indexedDbStore(name: string): Store {
           else values.put(value, NAME);
         }
         const { transaction } = values;
-        // Without this, the browser commits only after it has notified the page of the last request, and not at all if the page ends first.
+        // Otherwise, the browser commits only after it has notified the page of the last request, and never if the page ends first.
         transaction.commit();
         await promisifyRequest(transaction);
         return value;

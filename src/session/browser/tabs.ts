@@ -1,5 +1,5 @@
 /**
- * The tabs of one browser profile: one of them refreshes, all are notified.
+ * The tabs of one browser profile: one of them refreshes, and all are notified.
  *
  * A message says only that the stored record has changed; the record itself stays in the store. Channel and lock are both
  * optional: without a channel, tabs find changes when they read the store; without a lock, the lease in the record decides.
@@ -8,7 +8,7 @@
 import { ignoreFailure } from '../ignore-failure.ts';
 import { withTimeout } from '../timeout.ts';
 
-/** A browser that does not answer a lock request within this time grants no lock, ms. */
+/** Time limit of a lock request, ms. A browser that does not answer in time has no usable lock. */
 const LOCK_MS = 2_000;
 
 /**
@@ -18,7 +18,7 @@ const LOCK_MS = 2_000;
 const LOOK = 0;
 const CHANGED = 1;
 
-/** What happens with the lock: this tab holds it, another tab holds it, or there is none to be had. */
+/** The result of a lock request: this tab holds the lock, another tab holds it, or no lock is available. */
 export type LockResult = 'held' | 'taken' | 'missing';
 
 /**
@@ -37,8 +37,8 @@ export function createTabs(name: string, onMessage: (isChanged: boolean) => void
 
   return {
     /**
-     * Notify the other tabs that the record has changed, or (false) that they should look whether an attempt can start. Connects
-     * first if there is no connection. Without BroadcastChannel, as in a sandboxed frame, it does nothing.
+     * Notify the other tabs that the record has changed, or, with false, that they should check whether to start an attempt.
+     * Connects first if there is no connection. Does nothing without BroadcastChannel, as in a sandboxed frame.
      */
     notify: (isChanged = true): void =>
       ignoreFailure(() => {
@@ -52,9 +52,9 @@ export function createTabs(name: string, onMessage: (isChanged: boolean) => void
     },
 
     /**
-     * Request the lock, do `work`, release the lock. A lock that another tab holds is not waited for.
+     * Request the lock, do `work`, release the lock. Does not wait if another tab holds the lock.
      *
-     * @param work  is given `missing` on a plain-http page, in a sandboxed frame, and if the browser does not answer.
+     * @param work  receives `missing` on a plain-http page, in a sandboxed frame, or if the browser does not answer.
      * @throws      what `work` rejects with.
      */
     async withLock<T>(work: (lock: LockResult) => Promise<T>): Promise<T> {

@@ -20,7 +20,7 @@ export interface Decision {
   readonly state: SessionState;
   /** In the order in which they are emitted. */
   readonly events: readonly SessionEvent[];
-  /** What to start now. */
+  /** The attempt to start now. */
   readonly attempt: AttemptPlan | undefined;
   /** The attempt in progress is void: the record has another generation. */
   readonly isAttemptVoid: boolean;
@@ -79,7 +79,7 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
   };
 }
 
-/** When to decide again, although neither the set changes nor an attempt waits. */
+/** When to decide again for a reason other than a change of the set or a waiting attempt. */
 function wakeAtOf(
   { canRefresh, otherTabUntil }: PageState,
   { set, offsetMs }: SessionRecord,
@@ -149,7 +149,7 @@ function waitOf(
   let wait: { at: number; reason: NextReason } = { at: page.notBefore, reason: isWoken ? 'woken' : 'back_off' };
   const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;
   if (next && next.at > wait.at) wait = next;
-  // Not `wait.at > now`: with a `now` of the host that returns NaN, the attempts would follow one another without a pause.
+  // Not `wait.at > now`: if the host's `now` returns NaN, attempts would follow one another without a pause.
   if (!(wait.at <= now)) return wait;
   return page.hiddenAt && !page.callers ? { at: NEVER, reason: 'hidden' } : undefined;
 }
@@ -210,7 +210,7 @@ function nextOf(
   if (!isSettled(page)) return { action, reason: page.consent === 'granted' ? 'storage' : 'consent' };
   if (page.attempt) return { at: page.attempt.startedAt, action: page.attempt.plan.kind, reason: 'in_progress' };
   if (plan && wait) return { ...(wait.at < NEVER && { at: wait.at }), action: plan.kind, reason: wait.reason };
-  // The attempt starts when the shell sees this. No instant, so that a state read twice before that is the same.
+  // The shell starts the attempt when it sees this. Without an instant, a state that is read twice before then stays the same.
   if (plan) return { action: plan.kind, reason: 'in_progress' };
   if (phase === 'fresh' && page.canRefresh && set) {
     return { at: set.refreshAt - offsetMs, action: 'refresh', reason: 'refresh_from' };

@@ -53,8 +53,7 @@ function noTokenReason(record: SessionRecord, page: PageState, now: number): str
     return 'Nobody is signed in: the user has logged out. After sign-in, call signIn or setTokens.';
   if (page.provideResult === 'nobody')
     return 'Nobody is signed in: provide returned null, a 204, or undefined (is a return missing?). After sign-in, call signIn or setTokens.';
-  if (!record.set && !page.canProvide)
-    return `${state}, and there is no option provide: call setTokens, or pass the option.`;
+  if (!record.set && !page.canProvide) return `${state}, and no option provide: call setTokens, or pass the option.`;
   if (!page.canRefresh) return `${state}; with refresh: 'off', the host supplies the next one with setTokens.`;
   const { action, reason, at } = decide(record, page, now).state.next ?? {};
   if (reason === 'in_progress') return `${state}; an attempt (${action}) is in progress.`;

@@ -13,7 +13,7 @@ import { type BackOff, MAX_WAIT_MS, pauseMs, WAKE_SPREAD_MS } from './retry.ts';
 /** Where the current token came from: the host, `provide`, a refresh on this page, another tab, or storage. */
 export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
 
-/** A page that was hidden no longer than this has missed no message, ms. */
+/** A page that was hidden for no longer than this has missed no message, ms. */
 const SHORT_ABSENCE_MS = 2_000;
 
 /** What listeners were last notified of. */
@@ -43,8 +43,7 @@ export interface PageState {
   /** Where the record is kept: `indexeddb`, `memory`, or the `kind` of the host's store. */
   readonly persistence: string;
   /**
-   * The record is that of the store: it has been read since the page was last away, and every host call that came before the end of
-   * the read is in it.
+   * The record matches the store: it was read after the page was last away, and contains every host call made before the read ended.
    */
   readonly isCurrent: boolean;
   /** The stored record has been read at least once. */
@@ -67,7 +66,7 @@ export interface PageState {
   readonly fruitlessAttempts: number;
   /** This page starts no attempt before this instant, local epoch ms: for attempts that leave no trace in the record. */
   readonly notBefore: number;
-  /** When this page tries after it woke up, whatever the back-off is; 0 if it never slept. Local epoch ms. */
+  /** When this page tries again after waking up, whatever the back-off, local epoch ms; 0 if it never slept. */
   readonly wakeAttemptAt: number;
   /** Cause of the current set, for the next `token` event. */
   readonly cause: Cause;
@@ -117,7 +116,7 @@ export function isSettled(page: PageState): boolean {
 /** The record in memory changes from `before` to `after`: another set satisfies the need and ends the series of failures. */
 export function recordAdopted(page: PageState, before: SessionRecord, after: SessionRecord, cause: Cause): PageState {
   if (isSameSet(before, after)) return page;
-  // The first read finds a state; each later one, and each call of the host, is a change.
+  // The first read finds an existing state; each later read, and each call of the host, is a change.
   if (!page.isKnown && cause !== 'set') return { ...page, cause };
   // Do not emit `needsTokens` twice for one user: a listener that signs the user in each time would be called endlessly.
   const isStillMissing = !before.set && !after.set && before.user === after.user;
@@ -156,9 +155,9 @@ export type AttemptEnd =
 
 /** How long a page waits after an attempt. */
 export interface Pauses extends BackOff {
-  /** For the message of another tab that is refreshing, ms. */
+  /** Wait for the message of another tab that is refreshing, ms. */
   readonly otherTabMs: number;
-  /** At least, because the server has asked for it (`Retry-After`), ms. */
+  /** Minimum wait, which the server has asked for with `Retry-After`, ms. */
   readonly retryAfterMs?: number | undefined;
 }
 
@@ -170,7 +169,7 @@ export function attemptEnded(page: PageState, end: AttemptEnd, now: number, paus
     if (page.otherTabUntil > now) return idle;
     return { ...idle, lockRefusals: page.lockRefusals + 1, otherTabUntil: now + pauses.otherTabMs };
   }
-  // Without a failure, the first three attempts follow at once: each may only have found out what is stored.
+  // Without a failure, the first three attempts follow at once, because each may only have found out what is stored.
   const waits = end === 'failed_unrecorded' || (end === 'done' && page.fruitlessAttempts > 2);
   const fruitlessAttempts = page.fruitlessAttempts + 1;
   const ownMs = pauseMs(pauses, page.fruitlessAttempts, fruitlessAttempts);
@@ -196,11 +195,11 @@ export function wokeUp(page: PageState, now: number): PageState {
   // The clock may have been set back meanwhile.
   const wasAway = page.hiddenAt > 0 && Math.abs(now - page.hiddenAt) > SHORT_ABSENCE_MS;
   const awake = { ...page, isAway: false, hiddenAt: 0, wakeAttemptAt, notBefore };
-  // A browser may suspend a hidden page without an event: it has missed messages then.
+  // A browser may suspend a hidden page without an event, and the page then misses messages.
   return wasAway ? storeOutdated(awake) : awake;
 }
 
-/** This device's clock was set back by `backMs`: correct what this page measured by it. */
+/** Correct the instants that this page measured by the device's clock, which was set back by `backMs`. */
 export function pageClockSetBack(page: PageState, backMs: number): PageState {
   const { hiddenAt, otherTabUntil, notBefore, wakeAttemptAt, attempt } = page;
   // 0 means that there is no such instant.
@@ -225,7 +224,7 @@ export function wasHidden(page: PageState, now: number): PageState {
   return { ...page, hiddenAt: page.hiddenAt || now };
 }
 
-/** The page is about to be frozen, cached or unloaded: nothing is known until it has read again. */
+/** The page is about to be frozen, cached or unloaded: nothing is known until it has read the store again. */
 export function wentAway(page: PageState): PageState {
   return { ...storeOutdated(page), isAway: true };
 }

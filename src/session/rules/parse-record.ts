@@ -55,7 +55,7 @@ export function parseRecord(stored: unknown, baseUrl: string): SessionRecord | u
   };
 }
 
-/** An instant that is not plausible is read as absent. */
+/** An implausible instant is read as absent. */
 const instant = (value: unknown): number | undefined => (isPlausible(value) ? value : undefined);
 
 /** Damaged entries are dropped. */

@@ -1,4 +1,4 @@
-/** What a session shows of itself: its state, its next step and its events. */
+/** The public view of a session: its state, its next step and its events. */
 
 import type { TokenError } from '../../token/errors.ts';
 import type { Phase } from '../../token/phase.ts';
@@ -43,7 +43,7 @@ export interface NextStep {
   readonly reason: NextReason;
 }
 
-/** What a session shows of itself: the same frozen object until something changes; holds no token. */
+/** The state of a session: the same frozen object until something changes. It contains no token. */
 export interface SessionState {
   readonly phase: Phase;
   /** When a refresh is due. This and the next two are epoch ms in the service's time. */
@@ -54,7 +54,7 @@ export interface SessionState {
   readonly endsAt?: number | undefined;
   /** Where the record is kept: `indexeddb`, `memory`, or the `kind` of the given store (`custom` if it has none). */
   readonly persistence: string;
-  /** What the session must wait for before it can return a token. */
+  /** What the session is waiting for before it can return a token. */
   readonly waitingFor?: 'consent' | 'storage' | 'provide' | 'refresh' | undefined;
   /** The last failure; absent once there is another set. */
   readonly lastError?: TokenError | undefined;
@@ -91,7 +91,7 @@ export function isSameState(one: SessionState, other: SessionState): boolean {
   return isSameFlat(rest, otherRest) && isSameFlat(next, otherNext);
 }
 
-/** Tell whether two objects have the same members, compared by identity; an absent one has none. */
+/** Tell whether two objects have the same members, compared by identity; an absent object has none. */
 export function isSameFlat(one: object = {}, other: object = {}): boolean {
   const [entries, others] = [Object.entries(one), Object.entries(other)];
   return entries.length === others.length && entries.every(([name, value]) => Object.is(value, other[name as never]));

@@ -1,8 +1,8 @@
 /**
  * The stored record and its transitions: pure functions from record to record.
  *
- * The same transition is applied to the record in memory and, inside one atomic update, to the stored record, so both
- * places follow one rule whatever another tab has written meanwhile. No I/O and no clock here.
+ * The same transition is applied to the record in memory and, inside one atomic update, to the stored record, so both follow the
+ * same rule, whatever another tab has written meanwhile. No I/O and no clock here.
  */
 
 import { ownMembers } from '../../token/checks.ts';
@@ -65,8 +65,9 @@ export function emptyRecord(baseUrl: string): SessionRecord {
 }
 
 /**
- * Erase everything that identifies the user. The generation, which is incremented so that pending responses are late, the tombstone of
- * an opt-out and the clock offset stay. Every explicit action starts with this; a withdrawal of consent does nothing else.
+ * Erase everything that identifies the user. The tombstone of an opt-out and the clock offset stay; the generation is
+ * incremented, so that pending responses are late. Every explicit action starts with this; a withdrawal of consent does nothing
+ * else.
  */
 export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, signalGeneration }) => ({
   ...emptyRecord(baseUrl),
@@ -82,8 +83,8 @@ export const erased: Transition = ({ generation, baseUrl, offsetMs, optedOut, si
  * accepts it. A set that the service has ended, supplied again for the same user, changes nothing.
  *
  * @param user  the user's hashed label; without it the record belongs to no known user.
- * @param keepsAttempts  count the attempts with the previous set for this one too, but not the rejections. Behind a tombstone they
- *   always count; otherwise, a service that rejects every set would be called endlessly.
+ * @param keepsAttempts  count the attempts with the previous set, but not its rejections, for this one too. Behind a tombstone
+ *   they always count, because a service that rejects every set would otherwise be called endlessly.
  */
 export function setByHost(set: TokenSet, now: number, user?: string, keepsAttempts = false): Transition {
   return (record) => {
@@ -99,7 +100,7 @@ export function setByHost(set: TokenSet, now: number, user?: string, keepsAttemp
 }
 
 /**
- * A host that refreshes by itself (`refresh: 'off'`) supplies a set. The set comes from the service, so it lifts the tombstone of
+ * A host that refreshes the set itself (`refresh: 'off'`) supplies one. It comes from the service, so it lifts the tombstone of
  * an opt-out.
  */
 export function setByRefreshingHost(set: TokenSet, now: number, user?: string): Transition {
@@ -116,8 +117,8 @@ export function setByProvide(asked: SessionRecord, user = asked.user): (set: Tok
 }
 
 /**
- * The page was rendered with a set. A page from a cache may supply an old one: a set that is known, or that was ended by a
- * logout of the last 30 days, changes nothing.
+ * The page was rendered with a set. A cached page may supply an old one: a set that is known, or that was ended by a logout in
+ * the last 30 days, changes nothing.
  */
 export function renderedWithPage(set: TokenSet, now: number, user?: string): Transition {
   return (record) => {
@@ -140,7 +141,7 @@ export function optedOut(now: number): Transition {
   return (record) => ({ ...erased(record), optedOut: true, clearedAt: now });
 }
 
-/** A cache outside the session gets the current user's token; without a user, it no longer holds one. */
+/** Note that a cache outside the session receives the current user's token, or, if there is no user, no longer holds one. */
 export const signalNoted: Transition = (record) => {
   const signalGeneration = record.set && !record.optedOut ? record.generation : undefined;
   return signalGeneration === record.signalGeneration ? record : { ...record, signalGeneration };
@@ -189,14 +190,14 @@ export function clockTrustedAt({ receivedAt = 0 }: SessionRecord): number {
 }
 
 /**
- * This device's clock was set back by `backMs`: correct what was measured by it, for all tabs.
+ * This device's clock was set back by `backMs`: correct the instants that were measured by it, for all tabs.
  *
  * @param seen  the record of the tab that noticed. If several tabs notice, only the first correction is applied.
  */
 export function clockSetBack(seen: SessionRecord, backMs: number): Transition {
   return (record) => {
     const { retry, receivedAt = 0, offsetMs } = record;
-    // The offset too: in a record without a time of receipt, nothing else shows that it was corrected.
+    // Compare the offset too: in a record without a time of receipt, nothing else shows that it was corrected.
     if (receivedAt !== (seen.receivedAt ?? 0) || offsetMs !== seen.offsetMs) return record;
     return {
       ...record,

@@ -24,7 +24,7 @@ export type RefreshResult = Answer | 'ended';
 /** A set that is due within this time of its arrival, or within a twentieth of its life, counts as due on arrival. */
 const DUE_ON_ARRIVAL_MS = 60_000;
 
-/** The record whose set is to be sent, or why none is. */
+/** The record whose set is to be sent, or the reason why none is. */
 export type Claim =
   | (SessionRecord & { readonly set: TokenSet })
   /** Another tab's attempt is in progress. */
@@ -34,12 +34,13 @@ export type Claim =
 
 /** How a refresh starts. */
 export interface ClaimOptions extends StartOptions {
-  /** When this page tries after it woke up, whatever the back-off is; 0 if it never slept. Local epoch ms. */
+  /** When this page tries again after waking up, whatever the back-off, local epoch ms; 0 if it never slept. */
   readonly wakeAttemptAt: number;
 }
 
 /**
- * Claim the set of `before` for a refresh that starts at `now`. The attempt counts from here on, even if its tab is closed before the end.
+ * Claim the set of `before` for a refresh that starts at `now`. The attempt counts from now on, even if its tab is closed before
+ * it ends.
  *
  * @returns the record to store, with the attempt in its retry state; or why nothing is sent.
  */
@@ -52,7 +53,7 @@ export function claimRefresh(record: SessionRecord, before: SessionRecord, optio
   return { ...record, set: record.set, retry: attemptStarted(retry, now, options) };
 }
 
-/** The attempt that sent `sent` failed at `now`, see {@link attemptFailed}; without an `error` it was given up. */
+/** The attempt that sent `sent` failed at `now`; see {@link attemptFailed}. Without an `error`, it was given up. */
 export function refreshFailed(
   sent: SessionRecord,
   error: TokenError | undefined,
@@ -120,8 +121,8 @@ function onArrival(set: TokenSet, startedAt: number, now: number, dateMs: number
   // A `Date` in the past may come from a cache. It is used only if the set also shows that this clock is ahead.
   const isStaleDate = dateMs && offsetMs < 0 && startedAt < refreshAt;
   if (isClockRight || isStaleDate) offsetMs = 0;
-  // A set that was due when it was asked for shows that this device's clock is ahead, unless `Date` confirms the clock. The
-  // set is good for expiresAt - refreshAt at least: take the arrival for refreshAt.
+  // A set that was already due when it was requested shows that this device's clock is ahead, unless `Date` confirms the clock.
+  // The set is valid for at least expiresAt - refreshAt, so take its arrival as refreshAt.
   const aheadMs = startedAt + offsetMs - refreshAt;
   if (aheadMs > 0 && !isClockRight) offsetMs -= aheadMs;
   // A set that is due, or nearly due, on arrival is refreshed halfway to its expiry.

@@ -5,37 +5,39 @@
  * No I/O and no clock. Not quite pure: `pauseMs` and `attemptFailed` draw jitter from `Math.random`; all other functions are
  * pure. The retry state is part of the stored record, so all tabs share one back-off and one budget.
  *
- * To add a reason to wait that all tabs share (one of this page alone is a pause in `PageState` and a case of `waitOf` in `decide.ts`;
- * for it, steps 2 and 3 need only `NextReason`):
+ * To add a reason to wait that all tabs share:
  *
- * 1. `RetryState` gets a span. `attemptStarted` sets it to 0, `attemptFailed` to its value, which comes from the error
- *    (`TokenErrorDetails`, filled in `refresh-request.ts`), and `parseRetry` checks it. A state that was stored before has no such
- *    span: it must read as 0.
- * 2. `WaitReason` gets a name, `nextAttempt` the comparison, `NextReason` of `public-state.ts` the explanation.
- * 3. TypeScript then asks for its text in the inspector; the table in docs/session.md has a row for each.
+ * 1. Add a span to `RetryState`. `attemptStarted` sets it to 0, `attemptFailed` to its value, which comes from the error
+ *    (`TokenErrorDetails`, filled in `refresh-request.ts`), and `parseRetry` checks it. A state stored earlier lacks the span, which
+ *    must then read as 0.
+ * 2. Add its name to `WaitReason`, the comparison to `nextAttempt`, and its explanation to `NextReason` in `public-state.ts`.
+ * 3. TypeScript then requires its text in the inspector. Add a row to the table in docs/session.md.
+ *
+ * A reason that concerns only this page is a pause in `PageState` and a case of `waitOf` in `decide.ts`. For it, steps 2 and 3 need
+ * only `NextReason`.
  */
 
 import type { TokenError } from '../../token/errors.ts';
 
-/** The attempts to refresh that have brought no newer set, or one that had expired on arrival, counted over all tabs. */
+/** The refresh attempts, over all tabs, that brought no newer set, or one that had expired on arrival. */
 export interface RetryState {
   /** Attempts so far, including those whose tab was closed before the answer. */
   readonly attempts: number;
   /** Failures that lengthen the back-off: network errors, time-outs, 408, 425, 429 and 5xx. */
   readonly outages: number;
-  /** How often the service has refused the set, or has answered what cannot be opened. */
+  /** How often the service has refused the set, or has sent an answer that cannot be opened. */
   readonly refusals: number;
   /** When the last attempt began, local epoch ms. */
   readonly startedAt: number;
   /** True from the start of an attempt to its end: the lease of the tab that makes it. */
   readonly isRunning: boolean;
-  /** The attempt holds the Web Lock: whoever obtains the lock knows that it is over. */
+  /** The attempt holds the Web Lock, so a tab that obtains the lock knows that it is over. */
   readonly isLocked: boolean;
-  /** How long the attempt may run, ms, by the time limit of its tab. */
+  /** How long the attempt may run, ms: the time limit of its tab. */
   readonly leaseMs: number;
-  /** How long to wait from `startedAt` on, ms. An explicit `refresh()` does not wait for this. */
+  /** How long to wait after `startedAt`, ms. An explicit `refresh()` does not wait for this. */
   readonly waitMs: number;
-  /** How long every attempt waits from `startedAt` on, ms, because the service sent `Retry-After`. */
+  /** How long every attempt waits after `startedAt`, ms, because the service sent `Retry-After`. */
   readonly retryAfterMs: number;
 }
 
@@ -57,20 +59,23 @@ export interface NextAttempt {
 /** Spacing of attempts after a refusal, ms. After the last of them a new set is needed. */
 const REFUSAL_SPACING_MS = [30_000, 120_000, 600_000];
 
-/** Retry state older than this is void, and so is one from the future: a clock was set. No pause is longer. */
+/**
+ * Retry state older than this is void, and so is one from the future, which shows that a clock was set. No pause is longer, ms.
+ */
 export const MAX_WAIT_MS = 86_400_000;
 
 /** A page that wakes up tries again within this time, at random: all pages of a device wake up at once. */
 export const WAKE_SPREAD_MS = 2_000;
 
-/** The network of a device that wakes up needs this long. Failures before that say nothing about the service. */
+/** A device that wakes up needs this long to reconnect, ms. Failures before that say nothing about the service. */
 const WAKE_NETWORK_MS = 30_000;
-/** Meanwhile at most this many earlier outages count towards the back-off. */
+/** During that time, at most this many earlier outages count towards the back-off. */
 const WAKE_OUTAGES = 2;
 
 /**
- * The time between the last attempt and the next one, ms, which nothing shortens. The first five follow the back-off alone, up to the
- * fifteenth at least 180 s apart, all later ones 125 s: at most 15 attempts in any 30 minutes.
+ * The minimum time between the last attempt and the next one, ms; nothing shortens it. The first five attempts follow the
+ * back-off alone, those up to the fifteenth are at least 180 s apart, and all later ones 125 s: at most 15 attempts in any 30
+ * minutes.
  */
 function minSpacingMs(attempts: number): number {
   if (attempts < 5) return 0;
@@ -80,17 +85,17 @@ function minSpacingMs(attempts: number): number {
 /** Statuses below 500 of a service that is overloaded: the same request may succeed later. */
 const TEMPORARY = [408, 425, 429];
 
-/** Tell whether the service has refused the set, or its answer cannot be used: such a failure does not pass by itself. */
+/** Tell whether the service has refused the set, or has sent an unusable answer: such a failure does not go away with time. */
 export function isRefusal({ status = 500 }: TokenError): boolean {
   return status < 500 && !TEMPORARY.includes(status);
 }
 
 /**
- * Draw the pause after an outage, ms, at most a day: back-off with full jitter, and from the fifth attempt on the spacing of the budget
- * with up to 12.5 % jitter, so that pages do not return in the same instant.
+ * Draw the pause after an outage, ms, at most a day: back-off with full jitter, and from the fifth attempt on the spacing of the
+ * budget with up to 12.5 % jitter, so that pages do not retry in the same instant.
  *
- * @param outages   earlier ones, for the back-off.
- * @param attempts  all so far, for the budget.
+ * @param outages   earlier outages, for the back-off.
+ * @param attempts  all attempts so far, for the budget.
  */
 export function pauseMs({ firstMs, maxMs }: BackOff, outages: number, attempts: number): number {
   const backOffMs = Math.random() * Math.min(maxMs, firstMs * 2 ** outages, MAX_WAIT_MS);
@@ -108,9 +113,9 @@ export function isUsedUp(retry: RetryState | undefined): boolean {
 }
 
 /**
- * Tell whether another tab holds the lease at `now`: its attempt runs, and may go on running.
+ * Tell whether another tab holds the lease at `now`: its attempt has not ended, and is within its time limit.
  *
- * @param hasLock  this tab holds the Web Lock: an attempt under the same lock is over, its tab is gone.
+ * @param hasLock  this tab holds the Web Lock, so an attempt that held the lock is over and its tab is gone.
  */
 export function isLeased(retry: RetryState | undefined, now: number, hasLock: boolean): boolean {
   if (!retry?.isRunning || (hasLock && retry.isLocked)) return false;
@@ -120,7 +125,7 @@ export function isLeased(retry: RetryState | undefined, now: number, hasLock: bo
 /**
  * When the set may be sent again.
  *
- * @param wakeAttemptAt  of a page that woke up: a set that no tab has tried since is tried then.
+ * @param wakeAttemptAt  when a page that woke up tries a set that no tab has tried since.
  * @param isExplicit     the page called `refresh()`: only the budget and `Retry-After` delay it.
  * @returns undefined if nothing delays it.
  */
@@ -165,7 +170,7 @@ export function attemptStarted(
     startedAt: now,
     isRunning: true,
     isLocked: hasLock,
-    // A longer one, as of a `timeoutMs` of 1e16, would not be read again: see `parseRetry`.
+    // A longer one, for example from a `timeoutMs` of 1e16, would be rejected by `parseRetry`.
     leaseMs: Math.min(leaseMs, MAX_WAIT_MS),
     waitMs: 0,
     retryAfterMs: 0,
@@ -175,7 +180,7 @@ export function attemptStarted(
 /**
  * The attempt failed at `now`.
  *
- * @param wakeAttemptAt  when this page, after it woke up, was to try again; 0 if it never slept.
+ * @param wakeAttemptAt  when this page was to try again after waking up; 0 if it never slept.
  */
 export function attemptFailed(
   retry: RetryState,
@@ -205,7 +210,7 @@ export function isPlausible(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value < 1e15;
 }
 
-/** Check the fields of a stored retry state; whatever is not plausible reads as none. */
+/** Check the fields of a stored retry state; an implausible one reads as none. */
 export function parseRetry(stored: unknown): RetryState | undefined {
   if (typeof stored !== 'object' || stored === null) return undefined;
   const {

@@ -30,7 +30,7 @@ export function hashUser(user: string, salt: string): string {
  * for the set of `user`.
  *
  * @param user  undefined: nobody is signed in. Only a record with a label is ended.
- * @param set   what the page was rendered with. A record without a label that descends from it is that of `user`.
+ * @param set   the set that was rendered into the page. A record without a label that descends from it belongs to `user`.
  */
 export function renderedFor(user: string | undefined, now: number, set?: TokenSet): Transition {
   return (record) => {

@@ -19,7 +19,7 @@ describe.each([
   /** Calls that a CMP makes when it failed, or before it has data. */
   const empty: unknown[][] = [[], [null], [null, false], [undefined, true], [false, false], [true], ['', true]];
 
-  test('throws nothing into the CMP and decides nothing if it is called with nothing', async () => {
+  test('neither throws into the CMP nor decides if it is called without arguments', async () => {
     const cmp = installCmp();
     const answers = ask(consent());
     for (const args of empty) expect(() => cmp.call(...args)).not.toThrow();
@@ -31,7 +31,7 @@ describe.each([
     expect(answers).toEqual([true]);
   });
 
-  test('is added to a CMP that comes later, although its locator is in the page already', async () => {
+  test('is added to a CMP that loads later, although its locator is already in the page', async () => {
     const locator = document.createElement('iframe');
     locator.name = `${api}Locator`;
     document.body.append(locator);
@@ -55,7 +55,7 @@ describe.each([
     expect(answers).toEqual([]);
   });
 
-  test('is removed on abort, and hears nothing after that', async () => {
+  test('is removed on abort, and receives nothing after that', async () => {
     const cmp = installCmp();
     const controller = new AbortController();
     const answers = ask(consent({ signal: controller.signal }));
@@ -103,7 +103,7 @@ describe.each([
 test.each([
   ['its own window', window],
   ['an object', {}],
-])('on a framed page whose variable `parent` holds %s, a CMP that comes later is found', async (_, parent) => {
+])('on a framed page whose variable `parent` holds %s, a CMP that loads later is found', async (_, parent) => {
   vi.stubGlobal('parent', parent);
   vi.stubGlobal('top', {});
   const answers = ask(tcfConsent());

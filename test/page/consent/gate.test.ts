@@ -102,7 +102,7 @@ describe('allOf', () => {
     expect(answers).toEqual([true]);
   });
 
-  test('takes a gate that fails, or whose value is not true, for a no', async () => {
+  test('treats a gate that fails, or whose value is not true, as a no', async () => {
     for (const value of [undefined, null, 1, 'true', {}]) {
       expect(ask(allOf(yes, changeTo(foreign(value))))).toEqual([false]);
       const later = ask(allOf(yes, () => Promise.resolve(foreign(value))));
@@ -117,7 +117,7 @@ describe('allOf', () => {
     expect(answers.at(-1)).toBe(false);
   });
 
-  test('names the gate that fails, in the console of the development build', async () => {
+  test('names the failing gate in the console of the development build', async () => {
     const thrown = new RangeError('jane@example.com');
     const throws = () => {
       throw thrown;

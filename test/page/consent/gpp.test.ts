@@ -154,7 +154,7 @@ describe('GPP', () => {
     ['the value 3, which has no meaning', { usnat: { ...usnat, SaleOptOut: 3 } }, false],
     ['true for an opt-out', { usnat: { ...usnat, SaleOptOut: true } }, false],
     ['IDs in place of flags for purposes', { usnat, tcfeuv2: [{ PurposeConsents: [1] }] }, true],
-  ])('out of form: %s', (_, parsedSections, granted) => {
+  ])('malformed: %s', (_, parsedSections, granted) => {
     installGpp({ ...ping, parsedSections });
     expect(gppConsent()(() => {})).toBe(granted);
   });
@@ -173,12 +173,12 @@ describe('GPP', () => {
     },
   );
 
-  test('does not take IDs of purposes for their flags', () => {
+  test('does not read IDs of purposes as their flags', () => {
     installGpp({ ...ping, applicableSections: [2], parsedSections: { tcfeuv2: [{ PurposeConsents: [2, 3] }] } });
     expect(gppConsent()(() => {})).toBe(false);
   });
 
-  test('follows readiness alone, whatever the events are called and in whichever order they come', async () => {
+  test('follows only readiness, whatever the names and the order of the events', async () => {
     const cmp = installGpp();
     const answers = ask(gppConsent());
     cmp.publish({ ...ping, signalStatus: 'not ready' }, 'signalStatus');
@@ -193,7 +193,7 @@ describe('GPP', () => {
     expect(answers).toEqual([true, false]);
   });
 
-  test('takes consent back if a CMP that is ready no longer knows which sections apply', async () => {
+  test('withdraws consent if a CMP that is ready no longer knows which sections apply', async () => {
     const cmp = installGpp(ping);
     const answers = ask(gppConsent());
     cmp.publish({ ...ping, applicableSections: [0] });

@@ -83,7 +83,7 @@ describe('TCF', () => {
     expect(answers).toEqual([true, false]);
   });
 
-  test('finds a CMP that comes late', async () => {
+  test('finds a CMP that loads late', async () => {
     const answers = ask(tcfConsent({ waitMs: 5000 }));
     await vi.advanceTimersByTimeAsync(4000);
     expect(answers).toEqual([]);
@@ -93,7 +93,7 @@ describe('TCF', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('says no if no CMP comes within the time', async () => {
+  test('says no if no CMP appears within the time limit', async () => {
     const answers = ask(tcfConsent({ waitMs: 5000 }));
     await vi.advanceTimersByTimeAsync(4500);
     expect(answers).toEqual([]);
@@ -102,7 +102,7 @@ describe('TCF', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('does not take an element with the name of the API for a CMP', async () => {
+  test('does not mistake an element with the name of the API for a CMP', async () => {
     Object.assign(window, { __tcfapi: document.createElement('a') });
     const answers = ask(tcfConsent({ waitMs: 200 }));
     await vi.advanceTimersByTimeAsync(500);

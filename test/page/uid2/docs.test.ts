@@ -59,7 +59,7 @@ test('after an opt-out the server is not asked', async () => {
   expect(bid).toHaveBeenLastCalledWith(undefined);
 });
 
-test('the drop-in lacks the names of version 3 that the page lists, and has what the page names instead', () => {
+test('the drop-in lacks the version 3 names that the page lists, and has their replacements', () => {
   const [, section = ''] = page.split('### Names of version 3\n');
   const rows = section
     .split('\n## ')[0]!

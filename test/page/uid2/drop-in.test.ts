@@ -164,7 +164,7 @@ describe('init', () => {
     ],
     ['a retry period below a second', { refreshRetryPeriod: 999 }, RangeError, 'refreshRetryPeriod: expected 1000'],
     ['an address that is not a URL', { baseUrl: 'operator' }, TypeError, 'baseUrl: expected'],
-  ])('%s is refused, and no later page starts with it', async (_, options, type, message) => {
+  ])('%s is rejected, and no later page starts with it', async (_, options, type, message) => {
     load();
     const init = () => sdk.init(options as never);
     expect(init).toThrow(type);
@@ -237,7 +237,7 @@ describe('init', () => {
     expect(fixture.sent).toEqual([]);
   });
 
-  test('a later page starts by itself with the stored options and identity', async () => {
+  test('a later page starts on its own with the stored options and identity', async () => {
     load().init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     nextPage().callbacks.push(note);
@@ -316,7 +316,7 @@ describe('the life of an identity', () => {
     });
   });
 
-  test('an opt-out in a refresh answer is emitted, asks for no login, and lasts over pages', async () => {
+  test('an opt-out in a refresh answer is emitted, requires no login, and persists across pages', async () => {
     fixture.serve(answersSealed({ status: 'optout' }));
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
@@ -344,7 +344,7 @@ describe('the life of an identity', () => {
     expect(local()).toMatchObject({ advertising_token: 'advertising-6' });
   });
 
-  test('disconnect removes the token at once, clears the places, emits once; a later login works', async () => {
+  test('disconnect removes the token at once, clears the places and emits once; a later login works', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     expect(cookie()).toMatchObject({ advertising_token: 'advertising-1' });
@@ -412,7 +412,7 @@ describe('the life of an identity', () => {
     expect(sdk.hasOptedOut()).toBe(true);
   });
 
-  test('a logout in one tab reaches the other, whichever of them writes the cookie', async () => {
+  test('a logout in one tab reaches the other, no matter which of them writes the cookie', async () => {
     load({ callbacks: [note] }).init({ baseUrl: BASE_URL, identity: wireSet(1), useCookie: true });
     await complete();
     const first = sdk;
@@ -494,7 +494,7 @@ describe('values of the former SDK', () => {
     expect(sdk.getAdvertisingToken()).toBe('advertising-2');
   });
 
-  test('in cookie mode the identity that expires later counts', async () => {
+  test('in cookie mode the identity that expires later wins', async () => {
     putLocal(wireSet(1));
     putCookie(wireSet(2, Date.now() + MINUTE));
     load().init({ baseUrl: BASE_URL, useCookie: true });

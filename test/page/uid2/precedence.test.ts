@@ -149,7 +149,7 @@ describe('once the record has been read', () => {
   });
 });
 
-test('what a page supplies is a set, an answer, a copy, an opt-out, or malformed', () => {
+test('a page’s value is a set, an answer, a copy, an opt-out, or malformed', () => {
   const supplied = (value: unknown) => claimOf({ from: 'page', value });
   const answer = parseTokenSet(set(1));
   expect(supplied(set(1))).toEqual({ answer, actAt: Number.POSITIVE_INFINITY });
@@ -160,7 +160,7 @@ test('what a page supplies is a set, an answer, a copy, an opt-out, or malformed
     expect(supplied(malformed)).toBeUndefined();
 });
 
-test('a time that is no number counts as before every act', () => {
+test('a time that is not a number counts as before every act', () => {
   for (const tessera of ['Infinity', 'text', [], true, { toString: 1, valueOf: 1 }]) {
     const claim = claimOf({ from: 'cookie', value: { status: 'logout', tessera } })!;
     expect(claimsToFollow({ newest: claim }, signedOut(OLDER), new Set())).toEqual([]);
@@ -199,7 +199,7 @@ describe('what is kept', () => {
     else expect(claim).toBeUndefined();
   });
 
-  test('a mark holds no token, does not depend on the clock, and is read back as it was', () => {
+  test('a mark contains no token, does not depend on the clock, and is read back unchanged', () => {
     const value = wireOf({ answer: 'logout', actAt: NEWER });
     expect(wireOf({ answer: 'logout', actAt: NEWER })).toEqual(value);
     expect(new Date(value['refresh_expires'] as number).toUTCString()).toMatch(

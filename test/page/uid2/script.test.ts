@@ -31,7 +31,7 @@ test.each<[product: string | undefined, globals: string[]]>([
   expect(installed()).toEqual(globals);
 });
 
-test('a member that a link has put on Object.prototype is no product', async () => {
+test('a member that a link has put on Object.prototype does not count as a product', async () => {
   Object.assign(Object.prototype, { product: 'euid' });
   onTestFinished(() => void Reflect.deleteProperty(Object.prototype, 'product'));
   await load();

@@ -60,7 +60,7 @@ test('no change emits nothing', () => {
   expect(eventsBetween(known('established', 'a'), known('established', 'a'))).toEqual([]);
 });
 
-test('every status has a number and a text of its own', () => {
+test('every status has its own number and text', () => {
   const rows = Object.values(LEGACY);
   expect(rows.map(([status]) => status).sort((one, other) => one - other)).toEqual([-4, -3, -2, -1, 0, 1, 100]);
   expect(new Set(rows.map(([, text]) => text)).size).toBe(rows.length);

@@ -123,7 +123,7 @@ test('the first init of a page replaces the options of an earlier page', async (
 });
 
 describe('a script of the page that has replaced document.cookie, to block cookies before consent', () => {
-  test.each(['', undefined, false])('is not passed by: it answers %o', async (answer) => {
+  test.each(['', undefined, false])('is not bypassed: it answers %o', async (answer) => {
     const native = vi.spyOn(Document.prototype, 'cookie', 'set');
     const rows: string[] = [];
     const set = (row: string) => void rows.push(row);
@@ -139,7 +139,7 @@ describe('a script of the page that has replaced document.cookie, to block cooki
 });
 
 describe('one cookie of several hosts', () => {
-  test('a logout on one host holds on another', async () => {
+  test('a logout on one host applies on another', async () => {
     sdk.init({ ...SHARED, identity: wireSet(1) });
     await complete();
     visit('two').init(SHARED);
@@ -167,7 +167,7 @@ describe('one cookie of several hosts', () => {
     expect([sdk.getAdvertisingToken(), cookie().advertising_token]).toEqual(['advertising-5', 'advertising-5']);
   });
 
-  test('an opt-out on one host holds on another', async () => {
+  test('an opt-out on one host applies on another', async () => {
     sdk.init({ ...SHARED, identity: wireSet(1) });
     await complete();
     tick();
@@ -180,7 +180,7 @@ describe('one cookie of several hosts', () => {
     expect([sdk.hasOptedOut(), sdk.getAdvertisingToken()]).toEqual([true, undefined]);
   });
 
-  test('a logout elsewhere reaches a page that is open, and is not overwritten by its refresh', async () => {
+  test('a logout elsewhere reaches an open page, and is not overwritten by its refresh', async () => {
     sdk.init({ ...SHARED, identity: wireSet(1) });
     await complete();
     putCookie({ status: 'logout', tessera: Date.now() + 1 });
@@ -386,7 +386,7 @@ describe('what the page does', () => {
     ]);
   });
 
-  test('leaves the options of the contract alone to a later page', async () => {
+  test('leaves only the options of the contract for a later page', async () => {
     sdk.init({ ...COOKIE, email: 'reader@page.example' } as InitOptions);
     await complete();
     expect(JSON.parse(localStorage.getItem(`${KEY}_config`)!)).toEqual(COOKIE);
@@ -527,7 +527,7 @@ describe('the end of the refresh token', () => {
     },
   );
 
-  test('while the service is out of reach the page is told, and the places are cleared', async () => {
+  test('while the service is unreachable the page is notified, and the places are cleared', async () => {
     const heard: number[] = [];
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1), callback: ({ status }) => heard.push(status) });
     await complete();
@@ -696,7 +696,7 @@ describe('a database', () => {
       },
     ],
     ['a script that lets nothing be written', () => {}],
-  ])('that is missing, and %s: the former user does not come back on a later page', async (_, fail) => {
+  ])('that is missing, and %s: the previous user does not return on a later page', async (_, fail) => {
     removeDatabase();
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
@@ -713,7 +713,7 @@ describe('a database', () => {
     expect([sdk.getAdvertisingToken(), sdk.isLoginRequired()]).toEqual([undefined, true]);
   });
 
-  test('that hangs does not hold up InitCompleted if there is a copy', async () => {
+  test('that hangs does not delay InitCompleted if there is a copy', async () => {
     sdk.init({ baseUrl: BASE_URL, identity: wireSet(1) });
     await complete();
     visit();
@@ -727,7 +727,7 @@ describe('a database', () => {
     expect(Date.now() - before).toBe(250);
   });
 
-  test('that hangs from the start does not hold up a first sign-in', async () => {
+  test('that hangs from the start does not delay a first sign-in', async () => {
     hangDatabase();
     sdk.init({ ...COOKIE, identity: wireSet(1) });
     expect(cookie()).toMatchObject({ advertising_token: 'advertising-1' });
@@ -858,7 +858,7 @@ describe('a page that was hidden, and whose record has not been read again', () 
   });
 });
 
-test('in random sequences on two hosts, the last login or logout holds on both', async () => {
+test('in random sequences on two hosts, the last login or logout applies on both', async () => {
   let seed = 1;
   /** A whole number below `limit`: the same ones in every run. */
   const random = (limit: number) => {

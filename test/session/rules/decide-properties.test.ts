@@ -55,7 +55,7 @@ describe('every decision', () => {
     });
   });
 
-  test('gives out no token that has expired or belongs to a user who opted out', () => {
+  test('returns no token that has expired or belongs to a user who opted out', () => {
     always((record, _, now, { token }) => {
       if (token === undefined) return;
       expect(record.optedOut).toBeUndefined();
@@ -64,14 +64,14 @@ describe('every decision', () => {
     });
   });
 
-  test('gives out no token of a closed page, of one that is away, or of one that has not read its store', () => {
+  test('returns no token on a page that is closed, is away, or has not read its store', () => {
     always((_record, page, _now, { token }) => {
       if (page.isClosed || page.isAway || !page.isCurrent) expect(token).toBeUndefined();
     });
   });
 
   // Fault: see the table of tokens. No session is known to hold a record with a set and no consent.
-  test('gives out no token without consent', () => {
+  test('returns no token without consent', () => {
     fc.assert(
       fc.property(records, pages, clockTimes, (record, page, now) => {
         if (page.consent !== 'granted') expect(decide(record, page, now).token).toBeUndefined();
@@ -81,7 +81,7 @@ describe('every decision', () => {
     );
   });
 
-  test('emits only tokens that it gives out', () => {
+  test('emits only tokens that it returns', () => {
     always((_record, _page, _now, { token, events }) => {
       for (const [event, payload] of events) if (event === 'token') expect(payload.advertisingToken).toBe(token);
     });
@@ -148,7 +148,7 @@ describe('every decision', () => {
   });
 
   // A record from the future, and attempts that are void after a day, change by time alone: see the table of `wakeAt`.
-  test('holds until `wakeAt`: before that, time alone brings no event, no attempt and no other state', () => {
+  test('remains valid until `wakeAt`: before that, time alone brings no event, no attempt and no other state', () => {
     fc.assert(
       fc.property(
         records,
@@ -180,7 +180,7 @@ describe('every decision', () => {
     });
   });
 
-  test('holds no token, key or fingerprint in its state', () => {
+  test('has no token, key or fingerprint in its state', () => {
     always((_record, _page, _now, { state }) => {
       expect(JSON.stringify(state)).not.toMatch(/advertising-|refresh-token|AQEB/);
     });

@@ -43,7 +43,7 @@ const reading = { isCurrent: false };
 const writing = { writes: 1 };
 const usedUp = retry({ refusals: 4 });
 
-describe('the token that may be given out', () => {
+describe('the token that may be returned', () => {
   test.each<Case<string | undefined>>([
     ['a fresh set gives its token', record(), page(), FRESH, 'advertising-1'],
     ['a set that is due gives its token', record(), page(), DUE, 'advertising-1'],
@@ -346,7 +346,7 @@ describe('what the session waits for', () => {
   });
 });
 
-describe('whether a caller of getToken goes on waiting', () => {
+describe('whether a caller of getToken continues to wait', () => {
   test.each<Case<boolean>>([
     ['yes, until consent is answered', bare(), page({ consent: 'pending', ...reading }), DUE, true],
     ['no, once consent is refused', bare(), page({ consent: 'refused' }), DUE, false],
@@ -471,7 +471,7 @@ describe('the attempt in progress', () => {
   });
 });
 
-describe('the page that follows', () => {
+describe('the resulting page state', () => {
   test.each<Case<Partial<PageState>>>([
     [
       'forgets its attempts with a fresh set',

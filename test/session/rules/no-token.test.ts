@@ -14,7 +14,7 @@ const all = { optedOut: true, ended: true } as const;
 const asks = { canProvide: true } as const;
 const reading = { isCurrent: false, isKnown: false } as const;
 
-describe('the error where there is no token', () => {
+describe('the error if there is no token', () => {
   test.each<readonly [sentence: string, record: SessionRecord, page: PageState, code: string, message: string]>([
     [
       'a closed page comes first',
@@ -99,7 +99,7 @@ describe('the error where there is no token', () => {
       bare(),
       page({ lastError: new TokenError('storage_failed') }),
       'no_token',
-      'There is no token set, and there is no option provide: call setTokens, or pass the option.',
+      'There is no token set, and no option provide: call setTokens, or pass the option.',
     ],
     [
       'a store that failed has not kept an expired token from its successor',
@@ -134,7 +134,7 @@ describe('the error where there is no token', () => {
       bare(),
       page(),
       'no_token',
-      'There is no token set, and there is no option provide: call setTokens, or pass the option.',
+      'There is no token set, and no option provide: call setTokens, or pass the option.',
     ],
     [
       'an attempt is in progress',

@@ -38,7 +38,7 @@ beforeEach(() => void vi.spyOn(Math, 'random').mockReturnValue(DRAW));
 afterEach(() => void vi.restoreAllMocks());
 
 describe('a page', () => {
-  test('that has just been opened has done, read and announced nothing', () => {
+  test('that has just been opened has read, done and announced nothing', () => {
     expect(initialPage(true, false, 'custom')).toEqual({
       canProvide: true,
       canRefresh: false,
@@ -303,7 +303,7 @@ describe('the end of an attempt', () => {
     ['the pause that the server has asked for', HOUR, 0, HOUR],
     ['not more than a day of it', 100 * HOUR, 0, 24 * HOUR],
     ['its own pause if that is longer', SECOND, 5, 3 * MINUTE],
-  ])('that failed without a trace waits %s', (_, retryAfterMs, attempts, expected) => {
+  ])('that failed unrecorded waits %s', (_, retryAfterMs, attempts, expected) => {
     vi.mocked(Math.random).mockReturnValue(0);
     const { notBefore } = attemptEnded(busy(attempts), 'failed_unrecorded', DUE, { ...PAUSES, retryAfterMs });
     expect(notBefore).toBe(DUE + expected);
@@ -374,12 +374,12 @@ describe('a page whose device clock was set back', () => {
     expect(pageClockSetBack(page({ attempt }), HOUR).attempt).toEqual({ ...attempt, startedAt: DUE - HOUR });
   });
 
-  test('keeps 0, which stands for no instant', () => {
+  test('keeps 0, which means no instant', () => {
     expect(pageClockSetBack(page(), HOUR)).toEqual(page());
   });
 });
 
-test('a page remembers since when it is hidden, not when that was last seen', () => {
+test('a page remembers when it was hidden first, not when that was last noticed', () => {
   const hidden = wasHidden(deepFreeze(page()), FRESH);
   expect(hidden).toEqual({ ...page(), hiddenAt: FRESH });
   expect(wasHidden(hidden, FRESH + HOUR)).toEqual(hidden);

@@ -323,7 +323,7 @@ describe('the answer of the service', () => {
 
   // Fault: the attempt is over, but the record still says that it runs. `setByProvide` carries this on to the next set,
   // which no tab without the lock may refresh until the lease is over.
-  test('with the end of the refresh token gives back the lease', () => {
+  test('with the end of the refresh token releases the lease', () => {
     expect(answered('ended')(sent).retry?.isRunning).toBe(false);
   });
 
@@ -571,7 +571,7 @@ describe('the claim of a refresh', () => {
     expect(claim).toMatchObject({ retry: { attempts: 2 } });
   });
 
-  test('counts from one again where the retry state is a day old', () => {
+  test('counts from one again if the retry state is a day old', () => {
     const old = record({ retry: retry({ attempts: 9, refusals: 4, startedAt: DUE - DAY }) });
     expect(claimRefresh(old, old, LOCK, DUE)).toMatchObject({ retry: { attempts: 1, refusals: 0 } });
   });
@@ -617,7 +617,7 @@ describe('the failure of a refresh', () => {
   });
 });
 
-describe('whatever the answers of two tabs are', () => {
+describe('for any answers of two tabs', () => {
   const results = fc.oneof(sets, fc.constantFrom<RefreshResult>('optout', 'ended'));
   const dates = fc.option(instants, { nil: undefined });
 
@@ -713,7 +713,7 @@ function walk(
 }
 
 describe('every record that a history of steps reaches', () => {
-  test('survives the store and the parser as it is', () => {
+  test('survives the store and the parser unchanged', () => {
     fc.assert(
       fc.property(histories, (history) => {
         walk(history, (after) => expect(parseRecord(structuredClone(after), BASE_URL)).toEqual(after));
@@ -735,7 +735,7 @@ describe('every record that a history of steps reaches', () => {
     );
   });
 
-  test('gives no token behind a tombstone, which only the service lifts, or a host that speaks for it', () => {
+  test('returns no token behind a tombstone, which only the service, or a host that acts for it, can lift', () => {
     fc.assert(
       fc.property(histories, (history) => {
         walk(history, (after, before, name, now) => {
@@ -758,7 +758,7 @@ describe('every record that a history of steps reaches', () => {
   });
 });
 
-test('the builders of these tables make records that the parser accepts', () => {
+test('the builders of these tables create records that the parser accepts', () => {
   for (const built of [
     record(),
     sent,

@@ -84,7 +84,7 @@ describe('the start of an attempt', () => {
   });
 });
 
-test('an attempt without a limit of time takes the lease for a day, and can be read again', () => {
+test('an attempt without a time limit takes the lease for a day, and can be read again', () => {
   const started = attemptStarted(undefined, START, { hasLock: false, isExplicit: false, leaseMs: Number.MAX_VALUE });
   expect(started.leaseMs).toBe(DAY);
   expect(parseRetry(started)).toEqual(started);
@@ -383,7 +383,7 @@ describe('a stored retry state', () => {
   });
 });
 
-test('any order of attempts, also explicit ones, stays within 15 in any 30 minutes', () => {
+test('attempts in any order, including explicit ones, stay within 15 in any 30 minutes', () => {
   const attempt = fc.record({
     isExplicit: fc.boolean(),
     takesMs: fc.integer({ min: 0, max: 10_000 }),

@@ -67,7 +67,7 @@ describe('a call of `provide` without the lock', () => {
     expect(provideClaimed(0, LEASE)(given).provideAt).toBe(0);
   });
 
-  test('leaves no lease when it has ended, but that of another tab', () => {
+  test('leaves only the lease of another tab when it has ended', () => {
     expect(provideEnded(DUE)(record({ provideAt: DUE }))).toEqual(record());
     const other = deepFreeze(bare({ provideAt: DUE + 1 }));
     expect(provideEnded(DUE)(other)).toBe(other);

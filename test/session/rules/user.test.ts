@@ -136,7 +136,7 @@ describe('the record', () => {
     else expect(found).toEqual(after);
   });
 
-  test('of another user does not take the ended set back from a page of a cache', () => {
+  test('of another user does not accept the ended set again from a cached page', () => {
     const fencedRecord = renderedFor('b', DUE)(record({ user: 'a', ...known }));
     const again = renderedFor('a', DUE + 1)(fencedRecord);
     expect(renderedWithPage(setOf(1), DUE + 1, 'a')(again)).toBe(again);
@@ -164,7 +164,7 @@ describe('the record', () => {
 describe('a page with a record of another user', () => {
   const foreign = page({ user: 'a' });
   const dueRecord = record({ user: 'b' });
-  test('gives out no token, asks for nothing and emits nothing', () => {
+  test('returns no token, requests nothing and emits nothing', () => {
     for (const given of [foreign, page({ user: 'a', canProvide: true })]) {
       const { token, attempt, events, state, wakeAt, isTokenExpected } = decide(dueRecord, given, DUE);
       expect([token, attempt, events, state.phase, wakeAt, isTokenExpected]).toEqual([
@@ -179,7 +179,7 @@ describe('a page with a record of another user', () => {
     }
   });
 
-  test('asks for a set, and says so, where the record is its own', () => {
+  test('requests a set, and says so, if the record is its own', () => {
     expect(decide(bare({ user: 'a' }), foreign, DUE).events).toEqual([['needsTokens', { reason: 'empty' }]]);
     expect(explicitPlan(record({ user: 'a' }), foreign, DUE)).toMatchObject({ kind: 'refresh' });
   });

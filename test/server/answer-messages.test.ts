@@ -1,0 +1,105 @@
+/** What the errors say about 200 answers that cannot be used and about wrong arguments: what was expected, what came instead. */
+
+import { expect, test } from 'vitest';
+import { type Client, createClient, type Dii } from '../../src/server/index.ts';
+import { NOW, opened, optionsFor, plain, rejectionOf, type Step, scriptedService } from './scripted-service.ts';
+
+const dii = { email: 'user@example.com' };
+const CALLS = {
+  generate: (client) => client.generate(dii),
+  validate: (client) => client.validate('token', dii),
+  optOut: (client) => client.optOut(dii),
+  mapIdentities: (client) => client.mapIdentities([dii]).toArray(),
+  mapIdentitiesV2: (client) => client.mapIdentitiesV2([dii]).toArray(),
+  rotatedBuckets: (client) => client.rotatedBuckets(NOW),
+  optOutStatus: (client) => client.optOutStatus(['id']).toArray(),
+} satisfies Record<string, (client: Client) => Promise<unknown>>;
+
+test.each<[method: keyof typeof CALLS, body: unknown, said: string]>([
+  ['generate', { advertising_token: 5 }, 'advertising_token: expected string, got number'],
+  ['validate', 'true', 'body: expected boolean, got string'],
+  ['optOut', undefined, 'optout: expected OK, got undefined'],
+  ['optOut', { optout: 'LATER' }, 'optout: expected OK, got another string'],
+  ['mapIdentities', { email: {} }, 'email: expected array, got object'],
+  ['mapIdentities', { email: [] }, 'email: expected 1 results, got 0'],
+  ['mapIdentities', { email: [{ u: 'u', r: NOW }] }, 'r: expected epoch seconds, got another number'],
+  ['mapIdentities', { email: [{ u: 'u', r: `${NOW}` }] }, 'r: expected epoch seconds, got string'],
+  ['mapIdentitiesV2', { mapped: [] }, 'email: expected 1 results, got 0'],
+  ['mapIdentitiesV2', { mapped: [], unmapped: [{ reason: 'x' }] }, 'identifier: expected string, got undefined'],
+  [
+    'mapIdentitiesV2',
+    { mapped: [{ identifier: 'another', advertising_id: 'u', bucket_id: 'b' }] },
+    'email: expected one result for each DII, but one DII has none',
+  ],
+  ['rotatedBuckets', {}, 'body: expected array, got object'],
+  [
+    'rotatedBuckets',
+    [{ bucket_id: 'b', last_updated: 'yesterday' }],
+    'last_updated: expected UTC date-time, got another string',
+  ],
+  ['rotatedBuckets', [{ bucket_id: 'b', last_updated: 5 }], 'last_updated: expected UTC date-time, got number'],
+  [
+    'optOutStatus',
+    { opted_out: [{ advertising_id: 'id' }] },
+    'opted_out_since: expected epoch milliseconds, got undefined',
+  ],
+  [
+    'optOutStatus',
+    { opted_out: [{ advertising_id: 'other', opted_out_since: NOW }] },
+    'advertising_id: expected a raw ID from the request, got a different one',
+  ],
+])('%s with the body %j', async (method, body, said) => {
+  const service = scriptedService(opened({ status: 'success', body }));
+  const error = await rejectionOf(CALLS[method](createClient({ ...optionsFor(service), hashLocally: 'none' })));
+  expect(error.message).toBe(`${method}: POST ${service.seen[0]!.path} answered 200: ${said}`);
+});
+
+test.each<[what: string, step: Step, said: string]>([
+  ['a status that is no text', opened({ status: 5 }), 'status: expected string, got number'],
+  ['an unknown status', opened({ status: 'new_status' }), 'status: expected success or optout, got new_status'],
+  [
+    'an unknown status with a message',
+    opened({ status: 'new_status', message: 'Try later' }),
+    'status: expected success or optout, got new_status: Try later',
+  ],
+  ['text that is no JSON', opened('success'), 'expected JSON, got other text'],
+  [
+    'another nonce',
+    opened({ status: 'success' }, { nonce: new Uint8Array(8) }),
+    'expected the nonce of this request, got another',
+  ],
+  [
+    'a time that no Date can hold',
+    opened({ status: 'success' }, { at: 9e18 }),
+    'time: expected epoch milliseconds, got another number',
+  ],
+  [
+    'a page of HTML after a line break',
+    plain(200, '\n<!doctype html>'),
+    'expected base64, got an HTML page: is baseUrl that of an operator?',
+  ],
+])('%s is named', async (_, step, said) => {
+  const error = await rejectionOf(createClient(optionsFor(scriptedService(step))).generate(dii));
+  expect(error.message).toBe(`generate: POST /v2/token/generate answered 200: ${said}`);
+});
+
+test.each<[dii: Dii, type: string]>([
+  [{ email: 'nobody' }, 'email address'],
+  [{ phone: '555' }, 'phone number'],
+])('DII that is not sent is named by its type: %j', async (given, type) => {
+  const client = createClient({ ...optionsFor(scriptedService(plain(500))), hashLocally: 'all' });
+  expect((await rejectionOf(client.generate(given))).message).toBe(
+    `generate: POST /v2/token/generate not sent: expected a valid ${type}, got another string (Invalid Identifier)`,
+  );
+});
+
+test('an argument that is no text is named', async () => {
+  const client = createClient(optionsFor(scriptedService(plain(500))));
+  for (const [call, name] of [
+    [client.validate(5 as never, dii), 'advertisingToken'],
+    [client.refresh({ refreshToken: 5, responseKeyB64: 'key' } as never), 'tokens.refreshToken'],
+    [client.refresh({ refreshToken: 'r', responseKeyB64: 5 } as never), 'tokens.responseKeyB64'],
+    [client.generate(dii, { tcfConsent: 5 } as never), 'tcfConsent'],
+  ] as const)
+    expect(await rejectionOf(call)).toEqual(new TypeError(`${name}: expected string, got number`));
+});
