@@ -69,7 +69,7 @@ const ROWS: readonly Row[] = [
   ],
   ['main-thread time until the token', both('main-thread', CPU, milliseconds)],
   [
-    'delay of the refresh until it arrives at the service: median / worst of 8 tabs',
+    'refresh delay until the request reaches the service: median / worst of 8 tabs',
     (results, series) =>
       valueAt(results, 'tabs', series) === undefined
         ? undefined

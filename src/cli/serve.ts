@@ -137,6 +137,9 @@ export async function serve(
 export async function serveAlone(settings: OperatorSettings, output: CredentialOutput, io: Io): Promise<void> {
   const log = createLog(settings, io);
   const onSignal = (): void =>
-    log.warn({}, 'SIGHUP ignored: it replaces processes only with --processes; stop and start this one instead');
+    log.warn(
+      {},
+      'SIGHUP ignored: it replaces processes only if --processes starts more than one; restart this process instead',
+    );
   await withHangUp(io, onSignal, (own) => serve(settings, output, own));
 }

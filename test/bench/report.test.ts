@@ -109,7 +109,7 @@ describe('the tables', () => {
       })),
     );
     expect(peersTable(timed)).toContain(
-      '| delay of the refresh until it arrives at the service: median / worst of 8 tabs | 5 ms / 1.23 s |  | no timer: refreshes when called |',
+      '| refresh delay until the request reaches the service: median / worst of 8 tabs | 5 ms / 1.23 s |  | no timer: refreshes when called |',
     );
   });
 
