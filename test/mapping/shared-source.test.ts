@@ -219,6 +219,56 @@ test.each(KINDS)('a check of opt-outs keeps the raw ID of a user who has opted i
   expect(await checking.find(person)).toMatchObject({ state: 'mapped', answeredAt: its.at });
 });
 
+test('a person in two batches in flight is requested once on PGlite, and counts as kept in the second', async () => {
+  const { mappings, service: its } = await fixture('pglite');
+  const both = people(1)[0]!;
+  const source = [...people(4_999, 1), both, ...people(4_999, 5_000), both];
+  expect(await mappings.map(source)).toEqual({ read: 10_000, kept: 1, mapped: 9_999, optedOut: 0, invalid: 0 });
+  expect(maxRequests(its.asked)).toBe(1);
+});
+
+test.each(KINDS)('an address and a number with the same hash are two mappings (%s)', async (kind) => {
+  const its = service();
+  // The operator gives both the same raw ID.
+  const mapIdentities = (diis: readonly Dii[]) => ({
+    batches: async function* () {
+      const results = await its.client.mapIdentities(diis).toArray();
+      yield results.map((result) => ({ ...result, rawId: result.dii.phoneHash ? 'of-number' : 'of-address' }));
+    },
+  });
+  const client = { ...its.client, mapIdentities } as unknown as MappingClient;
+  const mappings = await its.open(await freshLocation(kind), { client });
+  const { hash } = keyOf(people(1)[0]!)!;
+  const [address, number] = [{ emailHash: hash }, { phoneHash: hash }];
+  await mappings.map([address]);
+  its.at += 400 * DAY;
+  // One is due, the other is not stored.
+  expect(await mappings.map([address, number])).toMatchObject({ read: 2, kept: 0, mapped: 2 });
+  its.at += 400 * DAY;
+  expect(await mappings.mapDue()).toMatchObject({ mapped: 2 });
+  expect(await mappings.find(address)).toMatchObject({ rawId: 'of-address', answeredAt: its.at });
+  expect(await mappings.find(number)).toMatchObject({ rawId: 'of-number', answeredAt: its.at });
+});
+
+test.each(KINDS)('rows that are forgotten during a due run stay deleted (%s)', async (kind) => {
+  const its = service();
+  const place = await freshLocation(kind);
+  const database = await openDatabase(place, { connections: 6 });
+  onTestFinished(() => database.close());
+  const mappings = await its.open(database);
+  await mappings.map(people(3));
+  its.at += 31 * DAY;
+  const { client, isAnswered, release } = withHeldAnswer(its.client, 'mapIdentities');
+  const due = (await its.open(database, { client })).mapDue();
+  await isAnswered;
+  const forgotten = mappings.forgetAll();
+  if (kind === 'pglite') await forgotten;
+  release();
+  expect(await due).toMatchObject({ mapped: 3 });
+  expect(await forgotten).toBe(3);
+  expect(await stored(mappings)).toEqual([]);
+});
+
 test.each(KINDS)('two jobs whose batches are all in flight leave a connection for other calls (%s)', async (kind) => {
   const its = service();
   const { client, isAnswered, release } = withHeldAnswer(its.client, 'mapIdentities');
