@@ -153,8 +153,13 @@ const start = (server: Server, port: number, host: string): Promise<number> =>
     });
   });
 
-const closeServer = (server: Server, { closeIdle, closeAll }: OpenSockets, graceMs: number): Promise<void> =>
-  new Promise((resolve, reject) => {
+// The system has completed connections that Node has not accepted yet, and resets them when the port is closed. Accept them first:
+// a whole turn of the event loop lies between two immediates.
+const acceptPending = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+const closeServer = async (server: Server, { closeIdle, closeAll }: OpenSockets, graceMs: number): Promise<void> => {
+  await acceptPending();
+  return new Promise((resolve, reject) => {
     const timer = setTimeout(closeAll, graceMs);
     // A request on an idle connection may be in transit, or received but not read yet. After a pause of the whole process, the
     // timer runs before such requests are read, and `setImmediate` after it.
@@ -168,6 +173,7 @@ const closeServer = (server: Server, { closeIdle, closeAll }: OpenSockets, grace
       error ? reject(error) : resolve();
     });
   });
+};
 
 /**
  * Serve an operator over HTTP.
@@ -206,10 +212,10 @@ export async function listen(
         // Hono would write the error of a stream to the console.
         disconnect: () => void outgoing.destroy(),
       });
-      // While closing, the connection must not stay open after its last answer. After a body that is too large, the connection
-      // cannot be reused, because the unread rest of the body precedes the next request.
-      if ((closing && sockets.isNewest(incoming)) || response.status === 413)
-        response.headers.set('connection', 'close');
+      // Once the port is closed, a connection must not stay open after its last answer. A connection that is closed before would be
+      // replaced by a new one to the same port. After a body that is too large, a connection stays open: Hono's server reads up to
+      // 64 MB more of it for 0.5 s, because a proxy that cannot send the rest of a body may answer 502 instead of 413.
+      if (!server.listening && sockets.isNewest(incoming)) response.headers.set('connection', 'close');
       return response;
     },
     // For requests without a Host header, which HTTP/1.0 permits, such as health checks of load balancers.

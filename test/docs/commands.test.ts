@@ -13,9 +13,9 @@ const named = (found: readonly Block[]) => found.map((block) => [placeOf(block),
 const shell = ofLanguage('sh');
 
 test('every block is in a language that a test checks, or that no tool here can check', () => {
-  const CHECKED = ['ts', 'tsx', 'js', 'html', 'sh', 'json', 'yaml', 'caddyfile', 'sql'];
-  // The page says that its snippets for native apps are not tested; nginx of the CI machine is older than its example.
-  const UNCHECKED = ['swift', 'kotlin', 'nginx', ''];
+  const CHECKED = ['ts', 'tsx', 'js', 'html', 'sh', 'json', 'yaml', 'caddyfile', 'nginx', 'sql'];
+  // The page says that its snippets for native apps are not tested.
+  const UNCHECKED = ['swift', 'kotlin', ''];
   for (const { language, page, line } of blocks)
     expect([...CHECKED, ...UNCHECKED], `${page}:${line}`).toContain(language);
   expect(pages.length).toBeGreaterThan(35);
@@ -87,8 +87,14 @@ describe('data', () => {
     expect([...errors, ...warnings]).toEqual([]);
   });
 
-  test.each(named(ofLanguage('caddyfile')))('%s is part of deploy/Caddyfile', async (_, { code }) => {
-    expect(await readFile(`${root}deploy/Caddyfile`, 'utf8')).toContain(code);
+  test.each([
+    ['caddyfile', 'Caddyfile'],
+    ['nginx', 'nginx.conf'],
+  ])('every %s block is part of deploy/%s', async (language, file) => {
+    const text = await readFile(`${root}deploy/${file}`, 'utf8');
+    const found = ofLanguage(language);
+    expect(found.length).toBeGreaterThan(0);
+    for (const block of found) expect(text, placeOf(block)).toContain(block.code);
   });
 
   test('docs/guide/docker.md shows deploy/operator.example.json as it is', async () => {

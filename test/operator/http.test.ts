@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createOperator } from '../../src/operator/index.ts';
 import { toB64 } from '../../src/token/bytes.ts';
 import { TokenError } from '../../src/token/index.ts';
+import { until } from '../support/fixtures.ts';
 import { BASE, createTestService, envelope, NOON } from './fixtures.ts';
 
 const SEALED = [
@@ -124,17 +125,23 @@ describe('a body beyond the size limit is refused', () => {
     },
   );
 
-  test('an endless stream is cancelled', async () => {
+  test('an endless stream is answered at once, and cancelled after 64 MB', async () => {
     let pulled = 0;
+    let isCancelled = false;
     const body = new ReadableStream({
       pull: (controller) => {
         pulled++;
         controller.enqueue(new Uint8Array(100_000));
       },
+      cancel: () => {
+        isCancelled = true;
+      },
     });
     const request = new Request(`${BASE}/v2/token/refresh`, { method: 'POST', body, duplex: 'half' } as RequestInit);
     expect((await createTestService().operator.fetch(request)).status).toBe(413);
     expect(pulled).toBeLessThan(15);
+    await until(() => isCancelled);
+    expect(pulled).toBeLessThan(700);
   });
 });
 

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Listening } from '../../src/operator/node.ts';
 import { listen } from '../../src/operator/node.ts';
@@ -82,6 +84,60 @@ describe('listen', () => {
     } as RequestInit);
     expect([chunked.status, (await chunked.json()).status]).toEqual([400, 'client_error']);
     expect((await fetch(`${url}/ops/healthcheck`)).status).toBe(200);
+  });
+
+  const announced = (bytes: number) => ({ header: `Content-Length: ${bytes}`, pieces: [Buffer.alloc(bytes)] });
+  const chunked = (bytes: number) => ({
+    header: 'Transfer-Encoding: chunked',
+    pieces: [`${bytes.toString(16)}\r\n`, Buffer.alloc(bytes), '\r\n0\r\n\r\n'],
+  });
+  test.each([
+    ['announced', announced],
+    ['streamed', chunked],
+  ])(
+    'reads the rest of an %s body that is too large, and answers the next request on the connection',
+    async (_, bodyOf) => {
+      const { header, pieces } = bodyOf(5_000_000);
+      const { port } = await start(createTestService().operator, { port: 0 });
+      let received = '';
+      let isClosed = false;
+      const socket = connect(port, '127.0.0.1');
+      socket.on('data', (bytes) => {
+        received += bytes;
+      });
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        isClosed = true;
+      });
+      const answers = () => received.match(/HTTP\/1\.1 \d+/g) ?? [];
+      const body = Buffer.concat(pieces.map((piece) => Buffer.from(piece)));
+      socket.write(`POST /v2/token/refresh HTTP/1.1\r\nHost: operator.test\r\n${header}\r\n\r\n`);
+      socket.write(body.subarray(0, 2_000_000));
+      await until(() => isClosed || answers().length > 0);
+      socket.write(body.subarray(2_000_000));
+      socket.write('GET /ops/healthcheck HTTP/1.1\r\nHost: operator.test\r\n\r\n');
+      await until(() => isClosed || answers().length > 1);
+      socket.destroy();
+      expect(answers()).toEqual(['HTTP/1.1 413', 'HTTP/1.1 200']);
+    },
+  );
+
+  test.each([
+    ['Content-Length: 1000000000000', ''],
+    ['Transfer-Encoding: chunked', 'fffffffff\r\n'],
+  ])('disconnects a caller whose body does not end (%s)', async (header, firstBytes) => {
+    const { port } = await start(createTestService().operator, { port: 0 });
+    const socket = connect(port, '127.0.0.1');
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    const piece = Buffer.alloc(100_000);
+    const send = () => {
+      while (!socket.destroyed && socket.write(piece));
+    };
+    socket.on('drain', send);
+    socket.on('error', () => {});
+    socket.write(`POST /v2/token/refresh HTTP/1.1\r\nHost: operator.test\r\n${header}\r\n\r\n${firstBytes}`);
+    send();
+    await closed;
   });
 
   test('survives callers that disconnect, send no HTTP or send headers that are too large', async () => {
@@ -304,6 +360,21 @@ describe('closing', () => {
   /** A grace period beyond the limit of a test: only the server's own care ends the connections. So is its keep-alive, 65 s. */
   const NEVER_MS = 600_000;
 
+  const REQUEST = 'GET /ops/healthcheck HTTP/1.1\r\nHost: operator.test\r\n\r\n';
+
+  /** Wait until connections to a port are refused. */
+  const portClosed = ({ port }: Listening) => {
+    const isRefused = () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(port, '127.0.0.1', () => {
+          socket.destroy();
+          resolve(false);
+        });
+        socket.on('error', () => resolve(true));
+      });
+    return expect.poll(isRefused, { timeout: 30_000 }).toBe(true);
+  };
+
   /** Create an operator that answers when the test calls `answer`. */
   const createSlowOperator = () => {
     let answer = (): void => {};
@@ -329,11 +400,34 @@ describe('closing', () => {
     await operator.came;
     const closed = listening.close();
     expect(listening.close()).toBe(closed);
-    await expect(fetch(listening.url)).rejects.toThrow();
+    await portClosed(listening);
     operator.answer();
     const response = await underWay;
     expect([await response.text(), response.headers.get('connection')]).toEqual(['done', 'close']);
     await closed;
+  });
+
+  test('answers the request of a connection that has been made and not yet accepted', async () => {
+    const listening = await start(createTestService().operator, { port: 0, graceMs: NEVER_MS });
+    // The client runs in a thread of its own, and blocks this thread, which is the server's, until it has sent its request.
+    const program = `
+      const { parentPort, workerData } = require('node:worker_threads');
+      const { sent, port, request } = workerData;
+      const socket = require('node:net').connect(port, '127.0.0.1', () =>
+        socket.write(request, () => {
+          Atomics.store(sent, 0, 1);
+          Atomics.notify(sent, 0);
+        }),
+      );
+      socket.once('data', (bytes) => parentPort.postMessage(bytes.toString()));
+      socket.once('error', ({ code }) => parentPort.postMessage(code));`;
+    const sent = new Int32Array(new SharedArrayBuffer(4));
+    const client = new Worker(program, { eval: true, workerData: { sent, port: listening.port, request: REQUEST } });
+    const answer = once(client, 'message');
+    Atomics.wait(sent, 0, 0);
+    const closed = listening.close();
+    expect(await answer).toEqual([expect.stringMatching(/^HTTP\/1\.1 200 .*connection: close/is)]);
+    await Promise.all([closed, client.terminate()]);
   });
 
   test('closes a connection that never carried a request', async () => {
@@ -358,8 +452,6 @@ describe('closing', () => {
     expect(await answer).toMatch(/^HTTP\/1\.1 200 .*connection: close/is);
     await closed;
   });
-
-  const REQUEST = 'GET /ops/healthcheck HTTP/1.1\r\nHost: operator.test\r\n\r\n';
 
   /** Open a connection; `received` resolves with everything that came before its end. */
   const openConnection = async (port: number) => {
@@ -395,10 +487,12 @@ describe('closing', () => {
     const answered = new Promise((resolve) => socket.once('data', resolve));
     socket.write(REQUEST);
     await answered;
-    // Continue where timers run: before the reads of a turn of the event loop.
-    await new Promise((resolve) => setTimeout(resolve));
+    const realSetTimeout = setTimeout;
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const closed = listening.close();
+    await portClosed(listening);
+    // Continue where timers run: before the reads of a turn of the event loop.
+    await new Promise((resolve) => realSetTimeout(resolve));
     socket.write(REQUEST);
     // In the same turn as the write: the server has not read the request when its timer runs.
     vi.advanceTimersByTime(10_000);
@@ -434,6 +528,7 @@ describe('closing', () => {
     socket.write(REQUEST + REQUEST);
     await arrived;
     const closed = listening.close();
+    await portClosed(listening);
     waiting[0]!();
     await firstAnswer;
     waiting[1]!();

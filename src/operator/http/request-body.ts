@@ -22,6 +22,18 @@ export function announcesMoreThan(request: Request, maxBytes: number): boolean {
   return Number(request.headers.get('content-length') ?? 0) > maxBytes;
 }
 
+/** How much of a body is read and discarded after its answer. A connection can be used again only after the whole body. */
+const MAX_DISCARDED_BYTES = 64 * MAX_BODY_BYTES;
+
+const discard = async (reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> => {
+  for (let length = 0; length < MAX_DISCARDED_BYTES; ) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    length += value.length;
+  }
+  await reader.cancel();
+};
+
 // Copied into one buffer, because a list of one-byte chunks would take a hundred times the memory of the body.
 const readStream = async (body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Bytes | undefined> => {
   const bytes = new Uint8Array(maxBytes);
@@ -30,7 +42,8 @@ const readStream = async (body: ReadableStream<Uint8Array>, maxBytes: number): P
     const { done, value } = await reader.read();
     if (done) return bytes.slice(0, length);
     if (length + value.length > maxBytes) {
-      await reader.cancel();
+      // The answer does not wait for the rest.
+      discard(reader).catch(() => {});
       return undefined;
     }
     bytes.set(value, length);
