@@ -16,9 +16,18 @@ import { freePort } from '../support/free-port.ts';
 const run = promisify(execFile);
 
 export interface PostgresServer {
+  readonly port: number;
   /** URL of a database, by name. */
   url(database: string): string;
+  /**
+   * Copy this server and start the copy as its standby, which replicates under the name `standby`.
+   *
+   * @param port  where the standby finds this server; by default, at its own port.
+   */
+  createStandby(port?: number): Promise<PostgresServer>;
   stop(): Promise<void>;
+  /** End it at once, without telling its clients and standbys. */
+  kill(): Promise<void>;
 }
 
 /** Password in the URLs of the tests; no message may contain it. */
@@ -79,7 +88,7 @@ const unprivileged = async (): Promise<{ uid?: number; gid?: number }> => {
 const ready = async (server: ChildProcess): Promise<void> => {
   const said: string[] = [];
   for await (const line of createInterface({ input: server.stderr! })) {
-    if (line.includes('database system is ready to accept connections')) {
+    if (/database system is ready to accept (read-only )?connections/.test(line)) {
       server.stderr!.resume();
       return;
     }
@@ -88,39 +97,33 @@ const ready = async (server: ChildProcess): Promise<void> => {
   throw new Error(`expected PostgreSQL to start, got: ${said.slice(-5).join(' | ')}`);
 };
 
-/**
- * Start a server.
- *
- * @param sharedBuffers  its cache. PostgreSQL's own default is 128MB.
- */
-export const startPostgres = async (sharedBuffers = '32MB'): Promise<PostgresServer> => {
-  const [bin, user] = await Promise.all([findOrInstall(), unprivileged()]);
-  const folder = await mkdtemp(join(tmpdir(), 'tessera-postgres-'));
-  const data = join(folder, 'data');
-  const password = join(folder, 'password');
-  await writeFile(password, PASSWORD);
-  if (user.uid !== undefined) for (const path of [folder, password]) await chown(path, user.uid, user.gid!);
-  const as = { ...user, cwd: folder };
-  const [auth, lasting] = [
-    ['-U', 'tessera', '-A', 'scram-sha-256', '--pwfile', password],
-    ['-E', 'UTF8', '--no-sync'],
-  ];
-  await run(join(bin, 'initdb'), ['-D', data, ...auth, ...lasting, '--locale=C'], as);
+type User = Awaited<ReturnType<typeof unprivileged>>;
 
+/** A folder that belongs to the user of the server. */
+const folderOf = async (user: User): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'tessera-postgres-'));
+  if (user.uid !== undefined) await chown(folder, user.uid, user.gid!);
+  return folder;
+};
+
+/** Start a server on the data in `FOLDER/data`. The folder is removed when it stops. */
+const serve = async (bin: string, user: User, folder: string, sharedBuffers: string): Promise<PostgresServer> => {
+  const as = { ...user, cwd: folder };
   const start = async (attempt = 1): Promise<{ server: ChildProcess; port: number }> => {
     const port = await freePort();
     const settings = {
       listen_addresses: '127.0.0.1',
       port,
       unix_socket_directories: '',
-      // The tests kill clients, never the server.
+      // The tests kill servers and clients, never the machine.
       fsync: 'off',
       shared_buffers: sharedBuffers,
       // Longer than any test: a client that does not end its connection after a refused login is found out.
       authentication_timeout: '10min',
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    const server = spawn(join(bin, 'postgres'), ['-D', data, ...flags], { ...as, stdio: ['ignore', 'ignore', 'pipe'] });
+    const args = ['-D', join(folder, 'data'), ...flags];
+    const server = spawn(join(bin, 'postgres'), args, { ...as, stdio: ['ignore', 'ignore', 'pipe'] });
     try {
       await ready(server);
       return { server, port };
@@ -133,16 +136,43 @@ export const startPostgres = async (sharedBuffers = '32MB'): Promise<PostgresSer
   const { server, port } = await start();
   const atExit = (): void => void server.kill('SIGQUIT');
   process.once('exit', atExit);
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    process.off('exit', atExit);
+    const ended = once(server, 'exit');
+    if (server.exitCode === null && server.kill(signal)) await ended;
+    await rm(folder, { recursive: true, force: true });
+  };
 
   return {
+    port,
     url: (database) => `postgres://tessera:${PASSWORD}@127.0.0.1:${port}/${database}`,
-    stop: async () => {
-      process.off('exit', atExit);
-      const ended = once(server, 'exit');
-      // "Fast" shutdown: disconnects the clients.
-      server.kill('SIGINT');
-      await ended;
-      await rm(folder, { recursive: true, force: true });
+    createStandby: async (primaryPort = port) => {
+      const copy = await folderOf(user);
+      const from = `host=127.0.0.1 port=${primaryPort} user=tessera password=${PASSWORD} application_name=standby`;
+      const args = ['-D', join(copy, 'data'), '-d', from, '--write-recovery-conf', '--checkpoint=fast', '--no-sync'];
+      await run(join(bin, 'pg_basebackup'), args, { ...user, cwd: copy });
+      return serve(bin, user, copy, sharedBuffers);
     },
+    // "Fast" shutdown: disconnects the clients.
+    stop: () => end('SIGINT'),
+    // "Immediate" shutdown: no checkpoint, and standbys do not receive what they have not received yet.
+    kill: () => end('SIGQUIT'),
   };
+};
+
+/**
+ * Start a server.
+ *
+ * @param sharedBuffers  its cache. PostgreSQL's own default is 128MB.
+ */
+export const startPostgres = async (sharedBuffers = '32MB'): Promise<PostgresServer> => {
+  const [bin, user] = await Promise.all([findOrInstall(), unprivileged()]);
+  const folder = await folderOf(user);
+  const password = join(folder, 'password');
+  await writeFile(password, PASSWORD);
+  if (user.uid !== undefined) await chown(password, user.uid, user.gid!);
+  const auth = ['-U', 'tessera', '-A', 'scram-sha-256', '--pwfile', password];
+  const lasting = ['-E', 'UTF8', '--no-sync', '--locale=C'];
+  await run(join(bin, 'initdb'), ['-D', join(folder, 'data'), ...auth, ...lasting], { ...user, cwd: folder });
+  return serve(bin, user, folder, sharedBuffers);
 };

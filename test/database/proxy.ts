@@ -1,10 +1,14 @@
-/** A TCP proxy on loopback that can stop to forward: to its clients, the server behind it hangs. */
+/**
+ * A TCP proxy on loopback that can stop to forward, so that to its clients the server behind it hangs, and that can move to another
+ * server.
+ */
 
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** Start a proxy in front of a port of this machine. */
-export const startProxy = async (target: number) => {
+export const startProxy = async (firstTarget: number) => {
+  let target = firstTarget;
   const sockets = new Set<Socket>();
   let isPaused = false;
   const server = createServer({ allowHalfOpen: true }, (client) => {
@@ -39,6 +43,11 @@ export const startProxy = async (target: number) => {
     },
     resume: () => {
       isPaused = false;
+    },
+    /** Close all connections, and connect to another port from now on. */
+    moveTo: (port: number) => {
+      target = port;
+      for (const socket of sockets) socket.destroy();
     },
     close: async () => {
       for (const socket of sockets) socket.destroy();
