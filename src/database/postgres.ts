@@ -10,6 +10,7 @@ import { isTokenError, type TokenError } from '../token/index.ts';
 import { storageError } from './engine-errors.ts';
 import { createOperationTracker } from './operation-tracker.ts';
 import { loadPg, type PgPackage } from './packages.ts';
+import { checkTimeLimits, timeLimits, withPoolerRemedy } from './postgres-time-limits.ts';
 import { tlsOptions, withTlsRemedy } from './postgres-tls.ts';
 import { createTypeParser } from './postgres-types.ts';
 import { createQueries } from './queries.ts';
@@ -40,7 +41,7 @@ const connect = async (pool: Pool): Promise<PoolClient> => {
   try {
     return await pool.connect();
   } catch (error) {
-    throw withTlsRemedy(storageError(error, 'cannot connect to PostgreSQL'));
+    throw withPoolerRemedy(withTlsRemedy(storageError(error, 'cannot connect to PostgreSQL')));
   }
 };
 
@@ -50,11 +51,7 @@ const connectionConfig = (url: string, { types }: PgPackage, { statementTimeoutM
   ...tlsOptions(url),
   application_name: 'tessera',
   connectionTimeoutMillis: statementTimeoutMs === undefined ? CONNECT_TIMEOUT_MS : LIMITED_CONNECT_TIMEOUT_MS,
-  ...(statementTimeoutMs !== undefined && {
-    statement_timeout: statementTimeoutMs,
-    // A machine that fails within a transaction closes no connection, and the server would keep the locks until TCP gives up.
-    idle_in_transaction_session_timeout: statementTimeoutMs,
-  }),
+  ...timeLimits(statementTimeoutMs),
   keepAlive: true,
   keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
   types: { getTypeParser: createTypeParser(types) },
@@ -86,26 +83,6 @@ const createClosingClient = (pg: PgPackage) =>
     return Object.assign(client, { connect: connectOrClose, end: endOrDestroy });
   } as unknown as new () => Client;
 
-// Opens a pool and waits for its first connection.
-const openPool = async (url: string, options: DatabaseOptions): Promise<Pool> => {
-  const pg = await loadPg();
-  const pool = new pg.Pool({
-    ...connectionConfig(url, pg, options),
-    Client: createClosingClient(pg),
-    max: options.connections ?? MAX_CONNECTIONS,
-    maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
-  });
-  // The pool replaces an idle connection that breaks. Without a listener, the event would end the process.
-  pool.on('error', () => {});
-  try {
-    (await connect(pool)).release();
-  } catch (error) {
-    await pool.end();
-    throw error;
-  }
-  return pool;
-};
-
 const isTimeout = (error: unknown): error is TokenError =>
   isTokenError(error) && error.message.endsWith('Query read timeout');
 
@@ -130,6 +107,27 @@ const queriesOn = (
     }
   };
   return createQueries({ query: send, script: send });
+};
+
+// Opens a pool and waits for its first connection.
+const openPool = async (url: string, options: DatabaseOptions): Promise<Pool> => {
+  const pg = await loadPg();
+  const pool = new pg.Pool({
+    ...connectionConfig(url, pg, options),
+    Client: createClosingClient(pg),
+    max: options.connections ?? MAX_CONNECTIONS,
+    maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
+  });
+  // The pool replaces an idle connection that breaks. Without a listener, the event would end the process.
+  pool.on('error', () => {});
+  try {
+    (await connect(pool)).release();
+    if (options.statementTimeoutMs !== undefined) await checkTimeLimits(queriesOn(pool, options.statementTimeoutMs));
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+  return pool;
 };
 
 const runTransaction = async <T>(

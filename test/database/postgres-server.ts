@@ -68,8 +68,8 @@ const findOrInstall = async (): Promise<string> => {
   });
 };
 
-/** The user to run as: PostgreSQL refuses to run as root. */
-const unprivileged = async (): Promise<{ uid?: number; gid?: number }> => {
+/** The user to run as: PostgreSQL and PgBouncer refuse to run as root. */
+export const unprivileged = async (): Promise<{ uid?: number; gid?: number }> => {
   if (process.getuid?.() !== 0) return {};
   for (const user of ['postgres', 'nobody']) {
     try {

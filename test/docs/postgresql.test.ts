@@ -5,22 +5,25 @@ import { openDatabase } from '../../src/database/database.ts';
 import { createOperator } from '../../src/operator/index.ts';
 import { blocks } from './blocks.ts';
 
-test('the statements in docs/guide/postgresql.md create a database for an operator', async () => {
-  const [block, ...more] = blocks.filter(({ language }) => language === 'sql');
-  expect(more).toEqual([]);
+test('the statements in docs/guide/postgresql.md create a database for an operator, and give its role time limits', async () => {
+  const statements = blocks.filter(({ language }) => language === 'sql').flatMap(({ code }) => code.split(';'));
   const admin = await openDatabase(inject('postgresUrl'), { connections: 1 });
   try {
     // The role of the tests may have the name of the page's.
-    for (const statement of block!.code
-      .replaceAll('tessera', 'tessera_docs')
-      .split(';')
-      .filter((text) => text.trim()))
-      await admin.script(statement);
+    for (const statement of statements.filter((text) => text.trim()))
+      await admin.script(statement.replaceAll('tessera', 'tessera_docs'));
     const url = new URL(inject('postgresUrl'));
     Object.assign(url, { username: 'tessera_docs', password: 'change me', pathname: '/operator' });
     const operator = createOperator({ database: url.href });
     await operator.ready;
     await operator.close();
+    // Without limits of the connection, those of the role apply.
+    const database = await openDatabase(url.href, { connections: 1 });
+    const settings = await database.query(
+      "SELECT setting FROM pg_settings WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout')",
+    );
+    await database.close();
+    expect(settings).toEqual([{ setting: '5000' }, { setting: '5000' }]);
   } finally {
     await admin.script('DROP DATABASE IF EXISTS operator');
     await admin.script('DROP ROLE IF EXISTS tessera_docs');

@@ -1,0 +1,49 @@
+/**
+ * The time limits that the server applies to the statements and transactions of a connection.
+ *
+ * A connection sends them when it starts. Poolers such as PgBouncer reject them or, if they are configured to, ignore them.
+ */
+
+import { TokenError } from '../token/errors.ts';
+import type { Queries } from './types.ts';
+
+const NAMES = ['statement_timeout', 'idle_in_transaction_session_timeout'] as const;
+
+/**
+ * Return the settings for a new connection.
+ *
+ * @param limitMs  undefined for no limits.
+ */
+export function timeLimits(limitMs: number | undefined): { readonly [name in (typeof NAMES)[number]]?: number } {
+  if (limitMs === undefined) return {};
+  // A machine that fails within a transaction closes no connection, and the server would keep the locks until TCP gives up.
+  return { statement_timeout: limitMs, idle_in_transaction_session_timeout: limitMs };
+}
+
+const REMEDY = `a connection pooler must ignore ${NAMES.join(' and ')} (PgBouncer: ignore_startup_parameters), and the role must have them instead: ALTER ROLE name SET ${NAMES[0]} = '5s', and the same for ${NAMES[1]}`;
+
+/** Add the remedy to the error of a pooler that rejects the limits. */
+export function withPoolerRemedy(error: TokenError): TokenError {
+  return error.message.includes('unsupported startup parameter')
+    ? new TokenError('storage_failed', `${error.message}; ${REMEDY}`)
+    : error;
+}
+
+/**
+ * Check that the server applies time limits to this connection, whether the connection or the role has set them.
+ *
+ * @throws {TokenError} `storage_failed` if one is missing, because a node that loses its power or its network would otherwise keep
+ *   its locks for hours.
+ */
+export async function checkTimeLimits({ query }: Pick<Queries, 'query'>): Promise<void> {
+  const settings = await query<{ name: string; setting: string }>(
+    'SELECT name, setting FROM pg_settings WHERE name = ANY($1::text[])',
+    [[...NAMES]],
+  );
+  const missing = NAMES.filter((name) => settings.some((each) => each.name === name && Number(each.setting) === 0));
+  if (missing.length > 0)
+    throw new TokenError(
+      'storage_failed',
+      `database: PostgreSQL applies no ${missing.join(' and no ')}, although the connection has set it; ${REMEDY}`,
+    );
+}
