@@ -11,6 +11,9 @@ import { isTokenError, TokenError } from '../token/index.ts';
 const SAFE_MESSAGE =
   /^(Connection|Client|The server|SSL|SASL|timeout|Query read timeout|server|self[- ]signed|unable to)/;
 
+// Node's codes for a certificate that it does not accept. Their messages contain nothing but host names.
+const REFUSED_CERTIFICATE = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
 // The message of `pg` if the server asks for a password and neither the URL nor the environment has one.
 const NO_PASSWORD = /password must be a string/;
 
@@ -21,6 +24,7 @@ const describe = (error: unknown): string => {
   if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && 'severity' in error)
     // Class 22 is "data exception": its messages quote the data.
     return code.startsWith('22') ? `an invalid value (${code})` : `${message} (${code})`;
+  if (typeof code === 'string' && REFUSED_CERTIFICATE.test(code)) return `${message} (${code})`;
   if (typeof code === 'string' && /^[A-Z0-9_]+$/.test(code)) {
     const {
       hostname,

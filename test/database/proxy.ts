@@ -6,8 +6,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** Start a proxy in front of a port of this machine. */
-export const startProxy = async (firstTarget: number) => {
+/**
+ * Start a proxy in front of a port of this machine.
+ *
+ * @param onSent  receives what the clients send.
+ */
+export const startProxy = async (firstTarget: number, onSent: (bytes: Buffer) => void = () => {}) => {
   let target = firstTarget;
   const sockets = new Set<Socket>();
   let isPaused = false;
@@ -25,6 +29,7 @@ export const startProxy = async (firstTarget: number) => {
       });
       // What arrives during a pause is lost, the end of a connection too.
       from.on('data', (bytes) => {
+        if (from === client) onSent(bytes);
         if (!isPaused) to.write(bytes);
       });
       from.on('end', () => {
