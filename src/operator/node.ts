@@ -1,20 +1,20 @@
 /**
  * `tessera-id/operator/node`: serves an operator over HTTP with Node.
  *
- * Only this file of the operator imports `node:`. It shuts down gracefully: it accepts no new connections, answers the requests
- * in progress and in transit, and closes idle connections.
+ * Of the operator, only this file and `node-sockets.ts` import `node:`.
  */
 
 /// <reference types="node" />
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { Server as NetServer } from 'node:net';
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { expectedGot } from '../token/errors.ts';
 import type { Caller } from './http/caller-limits.ts';
 import { withoutPort } from './http/caller-limits.ts';
 import { createRequestBatches } from './http/request-batches.ts';
+import { closeServer, refuseUpgrades, trackSockets } from './node-sockets.ts';
 import { integer } from './option-checks.ts';
 
 /** Options of {@link listen}. */
@@ -55,86 +55,6 @@ const MAX_HEADER_BYTES = 16_384;
 const MAX_TIMEOUT_MS = 3_600_000;
 const MAX_CONNECTIONS = 1_000_000;
 
-interface OpenSockets {
-  /** Tell whether no later request has been received on the same socket, because clients may send several at once. */
-  isNewest(request: IncomingMessage): boolean;
-  /** Call `run` when no request is in progress on a socket. */
-  whenIdle(socket: Socket, run: () => void): void;
-  /** Close the sockets without a request in progress, and every other socket once its requests have ended. */
-  closeIdle(): void;
-  /** Close all sockets. Node's `closeAllConnections` skips those that carried a request for an upgrade. */
-  closeAll(): void;
-}
-
-interface SocketState {
-  /** The requests in progress, newest last. */
-  requests: IncomingMessage[];
-  onIdle?: () => void;
-}
-
-// Node's `closeIdleConnections` skips connections that never carried a request; browsers open such connections in advance.
-const trackSockets = (server: Server): OpenSockets => {
-  const states = new Map<Socket, SocketState>();
-  const whenIdle = (socket: Socket, run: () => void): void => {
-    const state = states.get(socket);
-    if (state?.requests.length) state.onIdle = run;
-    else run();
-  };
-  server.on('connection', (socket: Socket) => {
-    states.set(socket, { requests: [] });
-    socket.once('close', () => states.delete(socket));
-  });
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    const state = states.get(request.socket);
-    // The socket has been closed.
-    if (!state) return;
-    state.requests.push(request);
-    response.once('close', () => {
-      state.requests = state.requests.filter((other) => other !== request);
-      if (state.requests.length === 0) state.onIdle?.();
-    });
-  });
-  return {
-    isNewest: (request) => states.get(request.socket)?.requests.at(-1) === request,
-    whenIdle,
-    closeIdle: () => {
-      for (const [socket, state] of states) {
-        if (state.requests.length === 0) socket.destroy();
-        else state.onIdle ??= () => socket.destroySoon();
-      }
-    },
-    closeAll: () => {
-      for (const socket of states.keys()) socket.destroy();
-    },
-  };
-};
-
-const UPGRADE_ANSWER = [
-  'HTTP/1.1 400 Bad Request',
-  'Connection: close',
-  'Content-Type: text/plain',
-  'Content-Length: 37',
-  '',
-  'expected no Upgrade header, got one\r\n',
-].join('\r\n');
-const CLOSE_AFTER_MS = 1000;
-const IDLE_GRACE_MS = 1000;
-
-// Without a listener, Node 20 passes the request to the operator without its body, drops the rest of the packet, and reads the
-// body in the next packet as a new request: request smuggling behind a proxy.
-const refuseUpgrades = (server: Server, { whenIdle }: OpenSockets): void => {
-  server.on('upgrade', ({ socket }: IncomingMessage) => {
-    socket.on('error', () => {});
-    // Read the rest of the body, because a connection that is closed with unread data is reset, and the answer may be lost.
-    socket.resume();
-    // Send this after the answers to earlier requests, because a client assigns answers to its requests in order.
-    whenIdle(socket, () => {
-      socket.end(UPGRADE_ANSWER);
-      setTimeout(() => socket.destroy(), CLOSE_AFTER_MS).unref();
-    });
-  });
-};
-
 // A connection that the client has reset has no address. Such requests share one address, so that they cannot escape the limit.
 const RESET = 'reset';
 
@@ -143,36 +63,12 @@ const addressOf = (incoming: HttpBindings['incoming'], trustProxy: boolean): str
   return withoutPort(`${forwarded ?? ''}`.split(',').at(-1)!.trim()) || (incoming.socket.remoteAddress ?? RESET);
 };
 
-// Resolves with the port.
-const start = (server: Server, port: number, host: string): Promise<number> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve((server.address() as AddressInfo).port);
-    });
-  });
-
-// The system has completed connections that Node has not accepted yet, and resets them when the port is closed. Accept them first:
-// a whole turn of the event loop lies between two immediates.
-const acceptPending = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-
-const closeServer = async (server: Server, { closeIdle, closeAll }: OpenSockets, graceMs: number): Promise<void> => {
-  await acceptPending();
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(closeAll, graceMs);
-    // A request on an idle connection may be in transit, or received but not read yet. After a pause of the whole process, the
-    // timer runs before such requests are read, and `setImmediate` after it.
-    const idleTimer = setTimeout(() => setImmediate(closeIdle), Math.min(IDLE_GRACE_MS, graceMs));
-    // The `close` of an HTTP server would close the idle connections at once.
-    NetServer.prototype.close.call(server, (error) => {
-      clearTimeout(timer);
-      clearTimeout(idleTimer);
-      // End the interval at which Node checks the time-outs.
-      server.close();
-      error ? reject(error) : resolve();
-    });
-  });
+/** Resolves with the port. */
+const start = async (server: Server, port: number, host: string): Promise<number> => {
+  server.listen(port, host);
+  // Rejects with the error of the server.
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
 };
 
 /**

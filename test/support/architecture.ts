@@ -174,7 +174,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   [COMPUTED]: ['page/noble.ts', 'cli/demo.ts'],
   // For the version number.
   'package.json': ['page/script.ts', 'cli'],
-  'node:': ['operator/node.ts', 'database', 'cli'],
+  'node:': ['operator/node.ts', 'operator/node-sockets.ts', 'database', 'cli'],
 };
 
 const RULES = 'session/rules';
