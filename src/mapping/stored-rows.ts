@@ -146,7 +146,7 @@ export function forgetAll(database: Database): Promise<number> {
   });
 }
 
-/** Smallest number of rewritten rows for which a VACUUM is worthwhile, beside a fifth of all rows. */
+/** Number of rewritten rows, in addition to a fifth of all rows, from which on a VACUUM is worthwhile. */
 const MIN_REWRITTEN = 1_000;
 
 /** Size of a row: it gives the number of rows before the first VACUUM, which PGlite does not know. */
@@ -166,7 +166,7 @@ export async function countRewritten(
 }
 
 /**
- * Run VACUUM when a fifth of all rows has been rewritten since the last one.
+ * Run VACUUM when {@link MIN_REWRITTEN} rows and a fifth of all rows have been rewritten since the last one.
  *
  * PostgreSQL does this by itself, PGlite never does: the folder would grow with every daily run.
  */

@@ -21,7 +21,7 @@ import { endsAt, liveGenerations, nextGeneration, sealingGeneration } from './to
 export interface AdministrationOptions {
   /** The operator's database: a folder that no process has open, or `postgres://...`. */
   readonly database: string;
-  /** As for the operator. Required to add participants, unless the database stores it. */
+  /** As for the operator. Required to add or change participants, unless the database stores it. */
   readonly rootSecret?: Uint8Array | string | undefined;
   /** The clock, epoch ms. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
@@ -37,7 +37,7 @@ export interface KeyGeneration {
   readonly state: 'announced' | 'seals' | 'opens' | 'retired';
   readonly activatesAt: number;
   readonly retiredAt: number | null;
-  /** When the last token under it expires; null until a later generation is announced. */
+  /** From when on no token under it can be valid, with a day for clocks that differ; null until a later generation is announced. */
   readonly endsAt: number | null;
 }
 

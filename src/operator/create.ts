@@ -37,7 +37,7 @@ export function createOperator(options: OperatorOptions = {}): Operator {
 /**
  * Open the administration of an operator: its keys and participants, in its database. Nodes on PostgreSQL may be running.
  *
- * @param options  `database` as for the operator; `rootSecret` to add participants, unless the database stores it.
+ * @param options  `database` as for the operator; `rootSecret` to add or change participants, unless the database stores it.
  * @throws {TypeError | RangeError} for an option with the wrong type or out of range.
  * @throws {TokenError} `storage_failed` if the database cannot be opened, if no operator has been started on it, or only one with
  *   another root secret.

@@ -53,7 +53,7 @@ const repeatEvents = (session: Session) => {
 
 /** Run the page's calls in order. One that throws or rejects does not stop the others. */
 const run = (tessera: Tessera, calls: TesseraCall[]) => {
-  // Without `reportError` (Safari before 15.4) the rejection itself appears in the console.
+  // Without `reportError` (Chrome 94) the rejection itself appears in the console.
   for (const call of calls) (async () => call(tessera))().catch(isDevelopment ? report : globalThis.reportError);
 };
 

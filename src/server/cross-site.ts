@@ -1,5 +1,5 @@
 /**
- * Protects `handler.ts` against requests from pages on other sites, which would carry the visitor's cookies.
+ * Protects `handler.ts` against requests from pages on other origins, which could carry the visitor's cookies.
  *
  * Callers other than browsers send no `Origin`. They are allowed, because they do not have a visitor's cookies.
  */
@@ -35,7 +35,7 @@ const isOwn = (origin: string, address: string): boolean => {
 };
 
 /**
- * Tell whether a page on this site, or on a configured origin, sent the request.
+ * Tell whether a page on this origin or a configured one, the visitor's browser itself, or no browser sent the request.
  *
  * Browsers send `Sec-Fetch-Site` to https and loopback addresses. Pages cannot forge it, and no proxy makes it wrong. If it is
  * missing (older browsers, plain http), `Origin` is compared with the address that this server sees.

@@ -1,7 +1,7 @@
 /**
  * The endpoints for one user: the content of each request, and how its answer is read.
  *
- * In this folder, only this file, `mapping.ts` and `raw-ids.ts` know the wire names (snake_case).
+ * In this folder, only this file, `mapping.ts` and `raw-ids.ts` know the wire names (snake_case), except those of the forms of DII.
  * Requests go through `call.ts`; `client.ts` offers these functions as methods.
  */
 

@@ -17,9 +17,9 @@ import { answerOf } from './endpoints.ts';
 /** Options of `tokenHandler`. */
 export interface TokenHandlerOptions<Context extends unknown[] = []> {
   /**
-   * The client, of which only `generate` is used; or a function that creates it, called once, on the first request, so that a
-   * build that loads the route (`next build`) needs no secrets. If the function throws, `onError` is called, the response is 500,
-   * and the next request tries again.
+   * The client, of which only `generate` is used; or a function that creates it, called once, for the first signed-in user, so
+   * that a build that loads the route (`next build`) needs no secrets. If the function throws, `onError` is called, the response
+   * is 500, and the next request tries again.
    */
   readonly client: Pick<Client, 'generate'> | (() => Pick<Client, 'generate'>);
   /**
@@ -97,7 +97,7 @@ function checkClient(client: Pick<Client, 'generate'>): Pick<Client, 'generate'>
  * |---|---|
  * | `POST`, signed in | 200, `{ status: 'success', body }` or `{ status: 'optout' }` |
  * | `POST`, nobody signed in, or no sufficient `tcfConsent` | 204 |
- * | from a page on another site | 403 |
+ * | from a page on another origin that `origins` does not list | 403 |
  * | `OPTIONS` (preflight) from a page on one of `origins` | 204 |
  * | any other method | 405 |
  * | the host's `user` or `tcfConsent`, or its function `client`, failed | 500 |

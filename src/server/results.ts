@@ -10,7 +10,7 @@
  * @example for await (const { dii, ...result } of client.mapIdentities(rows)) await store(dii, result);
  */
 export interface Results<T> extends AsyncIterable<T> {
-  /** Iterate over arrays of up to 5,000 results, one array for each request, for example to write many at once. */
+  /** Iterate over arrays of up to 5,000 results, one array for each batch, for example to write many at once. */
   batches(): AsyncIterable<readonly T[]>;
   /** Read all results into one array. */
   toArray(): Promise<T[]>;

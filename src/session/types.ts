@@ -63,7 +63,7 @@ export interface Session {
    *   `decrypt_failed`, `provide_failed` or `invalid_token_set`; `refresh_rejected` or `opted_out` if the service says so;
    *   `no_token` if there is nothing to refresh and no `provide`, if nobody is signed in, or if the user is leaving the page;
    *   `no_consent`; `closed`; `timeout` if another tab is refreshing and has stored no newer set; `network` if `Retry-After` or
-   *   the budget of attempts forbids an attempt now.
+   *   the budget of attempts forbids a refresh now. Nothing delays a call of `provide`.
    * @example await session.refresh();
    */
   refresh(): Promise<void>;

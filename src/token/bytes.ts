@@ -39,11 +39,6 @@ export function fromB64(text: string): Bytes {
   return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 }
 
-/** Encode as URL-safe base64 without padding. */
-export function toB64Url(bytes: Uint8Array): string {
-  return toB64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
-}
-
 /**
  * Decode URL-safe base64, with or without padding.
  *
@@ -74,23 +69,11 @@ export function concat(...parts: Uint8Array[]): Bytes {
   return joined;
 }
 
-/** Encode a signed 32-bit integer: 4 bytes, big-endian. */
-export function int32(value: number): Bytes {
-  const bytes = new Uint8Array(4);
-  new DataView(bytes.buffer).setInt32(0, value);
-  return bytes;
-}
-
 /** Encode a safe integer, such as an instant in ms, as a signed 64-bit integer: 8 bytes, big-endian. */
 export function int64(value: number): Bytes {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setBigInt64(0, BigInt(value));
   return bytes;
-}
-
-/** Read a signed 32-bit big-endian integer at offset `at`. */
-export function readInt32(bytes: Uint8Array, at: number): number {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getInt32(at);
 }
 
 /** Read a signed 64-bit big-endian integer at offset `at`. Beyond 2^53 the number is rounded. */

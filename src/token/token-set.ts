@@ -1,7 +1,7 @@
 /**
  * The token set: its type, and its parser. Whatever a page, a server or a store supplies passes through here first.
  *
- * In `token/` and `session/`, only this file knows the snake_case names of the wire format. It has no clock: `phase.ts` says what
+ * In `token/` and `session/`, only this file knows the snake_case names of a token set. It has no clock: `phase.ts` says what
  * a set means at an instant. See docs/protocol.md, "Endpoints".
  */
 

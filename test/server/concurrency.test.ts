@@ -26,13 +26,24 @@ const limited = () => new TokenError('rate_limited', '', { status: 429 });
 
 describe('a concurrency limiter', () => {
   test('runs as many tasks as its limit, then starts one for each that ends, in order', async () => {
-    const { open, begin } = worksAt(2);
-    begin(4);
-    await turn();
-    expect(open).toHaveLength(2);
-    open[0]!.resolve();
-    await turn();
-    expect(open).toHaveLength(3);
+    const limiter = createConcurrencyLimiter(2);
+    const started: number[] = [];
+    const ends: (() => void)[] = [];
+    for (let n = 0; n < 5; n++)
+      void limiter.run(async () => {
+        started.push(n);
+        await new Promise<void>((resolve) => ends.push(resolve));
+      }, new AbortController().signal);
+    for (const expected of [
+      [0, 1],
+      [0, 1, 2],
+      [0, 1, 2, 3],
+      [0, 1, 2, 3, 4],
+    ]) {
+      await turn();
+      expect(started).toEqual(expected);
+      ends.shift()!();
+    }
   });
 
   test('halves the limit once for a burst of 429s, and never below one', async () => {

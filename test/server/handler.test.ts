@@ -55,10 +55,13 @@ describe('answers', () => {
     expect(seen).toEqual([]);
   });
 
-  test('a client that a function creates is created at the first request, and once', async () => {
+  test('a client that a function creates is created for the first signed-in user, and once', async () => {
     const create = vi.fn(() => createClient(optionsFor(scriptedService(success))));
-    const { post } = handlerOf(success, { client: create });
+    let isSignedIn = false;
+    const { post } = handlerOf(success, { client: create, user: () => (isSignedIn ? DII : null) });
+    expect((await post()).status).toBe(204);
     expect(create).not.toHaveBeenCalled();
+    isSignedIn = true;
     expect((await post()).status).toBe(200);
     expect((await post()).status).toBe(200);
     expect(create).toHaveBeenCalledOnce();

@@ -106,6 +106,8 @@ test('a closed session rejects every call with `closed`, sends nothing, emits no
     () => session.setTokens('nonsense' as never),
     () => session.clear(),
     () => session.refresh(),
+    () => session.signIn(),
+    () => session.noteSignal(),
   ])
     await expect(call()).rejects.toMatchObject({ name: 'TokenError', code: 'closed' });
   window.dispatchEvent(new Event('pageshow'));

@@ -3,7 +3,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { EventName, Session } from '../../src/session/index.ts';
 import { HOUR, MINUTE, names, useFakeClock } from '../support/fixtures.ts';
-import { answersPlain, createFixture, offline, restoreGlobals, success, watchRejections } from './fixtures.ts';
+import {
+  answersPlain,
+  createFixture,
+  fakeLocks,
+  offline,
+  restoreGlobals,
+  success,
+  watchRejections,
+} from './fixtures.ts';
 
 beforeEach(() => void useFakeClock());
 afterEach(restoreGlobals);
@@ -66,6 +74,19 @@ test('a listener that throws or rejects is logged; the others receive every even
     );
   stop();
   expect(seen).toEqual([]);
+  fixture.close();
+});
+
+test('neither a write nor the Web Lock waits for a listener that never ends', async () => {
+  const locks = fakeLocks();
+  const fixture = createFixture();
+  const { session, events } = fixture.open();
+  for (const event of EVENTS) session.on(event, () => new Promise(() => {}));
+  await session.setTokens(success(1));
+  await fixture.advance(16 * MINUTE);
+  await session.refresh();
+  expect(names(events)).toEqual(['token set', 'token refresh', 'token refresh']);
+  expect(locks.held.size).toBe(0);
   fixture.close();
 });
 

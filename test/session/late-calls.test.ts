@@ -1,7 +1,7 @@
 /** Calls that meet a page that has not read the record yet, another tab in the middle of its work, or a gate not yet open. */
 
 import { describe, expect, test, vi } from 'vitest';
-import { memoryStore, type Store, type TokenAnswer } from '../../src/session/index.ts';
+import { memoryStore, type ProvideOption, type Store, type TokenAnswer } from '../../src/session/index.ts';
 import { names, until } from '../support/fixtures.ts';
 import { controlledConsent } from './consent-fixture.ts';
 import { answersSealed, dispatch, fakeLocks, fixtureForEachTest, recordOf, setVisible, success } from './fixtures.ts';
@@ -100,17 +100,39 @@ test('noteSignal() reports another user’s cache even if its write is interrupt
 });
 
 describe('signIn()', () => {
-  test('waits for the call of `provide` of another tab, at most for its time limit, and then calls its own', async () => {
+  test('ends the call of `provide` of another tab, which asked for the previous user, and calls its own at once', async () => {
     fakeLocks();
     const name = 'sign-in-beside-a-call';
     const store = memoryStore();
-    const hanging = fixture.open({ store, name, provide: () => new Promise<TokenAnswer>(() => {}) });
+    const signals: AbortSignal[] = [];
+    const provide: ProvideOption = ({ signal }) => {
+      signals.push(signal);
+      return new Promise(() => {});
+    };
+    const hanging = fixture.open({ store, name, provide });
     await hanging.session.ready;
     await fixture.settle();
     const { session } = fixture.open({ store, name, provide: async () => success(8) });
     await session.ready;
+    const startedAt = Date.now();
+    await session.signIn();
+    expect(session.advertisingToken).toBe('advertising-8');
+    expect(Date.now()).toBe(startedAt);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
+  test('waits for a tab that holds the lock and does not respond, at most for its time limit', async () => {
+    const locks = fakeLocks();
+    const name = 'sign-in-beside-a-frozen-tab';
+    locks.held.add(name);
+    const provide = vi.fn(async () => success(8));
+    const { session } = fixture.open({ store: memoryStore(recordOf(1)), name, provide });
+    await session.ready;
     const signedIn = session.signIn();
-    await fixture.advance(13_000);
+    await fixture.advance(11_000);
+    expect(provide).not.toHaveBeenCalled();
+    locks.held.delete(name);
+    await fixture.advance(1_000);
     expect(session.advertisingToken).toBe('advertising-8');
     await signedIn;
   });

@@ -70,6 +70,20 @@ describe('`provide`', () => {
     fixture.close();
   });
 
+  test('is called at once by refresh() and signIn(), whatever pause its server has asked for', async () => {
+    const fixture = createFixture();
+    const busy = Response.json({}, { status: 429, headers: { 'retry-after': '600' } });
+    const provide = vi.fn<Provide>().mockRejectedValue(busy);
+    const { session } = fixture.open({ provide });
+    await expect(session.getToken()).rejects.toMatchObject({ code: 'provide_failed' });
+    expect(session.state.next).toMatchObject({ action: 'provide', reason: 'back_off', at: START + 10 * MINUTE });
+    await expect(session.refresh()).rejects.toMatchObject({ code: 'provide_failed' });
+    expect(provide).toHaveBeenCalledTimes(2);
+    await expect(session.signIn()).rejects.toMatchObject({ code: 'provide_failed' });
+    expect(provide).toHaveBeenCalledTimes(3);
+    fixture.close();
+  });
+
   test('is ignored if another tab logs out just before its answer is written', async () => {
     const fixture = createFixture();
     const inner = memoryStore();

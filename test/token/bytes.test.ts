@@ -6,12 +6,9 @@ import {
   fromB64Url,
   fromHex,
   fromUtf8,
-  int32,
   int64,
-  readInt32,
   readInt64,
   toB64,
-  toB64Url,
   toHex,
   utf8,
 } from '../../src/token/bytes.ts';
@@ -26,7 +23,6 @@ describe('base64, hexadecimal and UTF-8', () => {
     [[0xff], '/w==', '_w'],
   ])('%j is %s, and %s in URLs', (given, standard, url) => {
     expect(toB64(Uint8Array.from(given))).toBe(standard);
-    expect(toB64Url(Uint8Array.from(given))).toBe(url);
     expect(plain(fromB64(standard))).toEqual(given);
     expect(plain(fromB64Url(url))).toEqual(given);
   });
@@ -40,11 +36,10 @@ describe('base64, hexadecimal and UTF-8', () => {
     );
   });
 
-  test('URL-safe base64 equals that of Node, without padding, and decodes with or without padding', () => {
+  test('URL-safe base64 of Node decodes with or without padding', () => {
     fc.assert(
       fc.property(bytes, (given) => {
-        const text = toB64Url(given);
-        expect(text).toBe(Buffer.from(given).toString('base64url'));
+        const text = Buffer.from(given).toString('base64url');
         expect(plain(fromB64Url(text))).toEqual(plain(given));
         expect(plain(fromB64Url(text.padEnd(Math.ceil(text.length / 4) * 4, '=')))).toEqual(plain(given));
       }),
@@ -87,21 +82,14 @@ describe('base64, hexadecimal and UTF-8', () => {
   });
 
   test('a view of part of a buffer is read from its own offset', () => {
-    const whole = concat(Uint8Array.of(9, 9, 9), int64(1_900_000_000_000), int32(-2));
+    const whole = concat(Uint8Array.of(9, 9, 9), int64(1_900_000_000_000));
     const part = whole.subarray(3);
     expect(readInt64(part, 0)).toBe(1_900_000_000_000);
-    expect(readInt32(part, 8)).toBe(-2);
     expect(toB64(part)).toBe(Buffer.from(part).toString('base64'));
   });
 });
 
 describe('integers', () => {
-  test('32 bits, big-endian and signed, are read back', () => {
-    expect(toHex(int32(1))).toBe('00000001');
-    expect(toHex(int32(-1))).toBe('ffffffff');
-    fc.assert(fc.property(fc.integer(), (value) => readInt32(int32(value), 0) === value));
-  });
-
   test('64 bits, big-endian, are read back for every safe integer', () => {
     expect(toHex(int64(1_667_885_597_644))).toBe('0000018455ba83cc');
     fc.assert(fc.property(fc.maxSafeInteger(), (value) => readInt64(int64(value), 0) === value));

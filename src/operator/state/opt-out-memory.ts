@@ -24,7 +24,7 @@ import { OPT_OUT_CHANNEL } from './tables.ts';
 export const MAX_AGE_MS = 1000;
 /** Longest time between two readings while the connection works, ms. */
 const CATCH_UP_MS = 250;
-/** Maximum number of opt-outs in memory: 512 MB. With more, every refresh queries the database. */
+/** Maximum number of opt-outs in memory: 537 MB. With more, every refresh queries the database. */
 const MAX_OPT_OUTS = 50_000_000;
 
 const PAGE_SIZE = 10_000;

@@ -9,7 +9,7 @@ import type { Callback, EventType, Identity, LegacyCallback } from './types.ts';
 
 /** Call a function; report what it throws or rejects with. */
 export function run(work: () => unknown): void {
-  // Without `reportError` (Safari before 15.4) the rejection itself appears in the console.
+  // Without `reportError` (Chrome 94) the rejection itself appears in the console.
   (async () => work())().catch(globalThis.reportError);
 }
 

@@ -12,12 +12,12 @@ import type { WaitReason } from './retry.ts';
  * - `refresh_from`: the set is fresh; it is refreshed at its `refresh_from`.
  * - `expires`: no refresh is planned; the advertising token expires.
  * - `in_progress`: a refresh or a call of `provide` is in progress.
- * - `other_tab`: another tab is refreshing.
+ * - `other_tab`: another tab is refreshing, or calling `provide`.
  * - `back_off`: the random pause after a network error, a time-out, a status 408, 425, 429 or 5xx, or a failed `provide`.
  * - `retry_after`: the service asked for a pause.
  * - `budget`: many attempts in a row have failed: from the fifth on they are at least 180 s apart, from the fifteenth on 125 s. So
  *   there are at most 15 in any 30 minutes.
- * - `refused`: the service rejected the set; the next attempt is 30 s, 2 min or 10 min later.
+ * - `refused`: the service rejected the set, or its answer could not be opened; the next attempt is 30 s, 2 min or 10 min later.
  * - `woken`: the page woke up, and the session tries again within 2 s.
  * - `hidden`: an attempt is due; a hidden page waits until it is shown or asked for a token.
  * - `consent`: the consent gate has not answered `true`.
