@@ -21,7 +21,7 @@ const SHORT_SECONDS = 3600;
 const printKeys = (keys: readonly KeyGeneration[], flags: OperatorDatabaseOptions, io: Io): void =>
   printRows(
     keys,
-    ['generation', 'state', 'encrypts from', 'tokens expire', 'retired'],
+    ['generation', 'state', 'encrypts from', 'valid until', 'retired'],
     ({ generation, state, activatesAt, retiredAt, endsAt }) => [
       `${generation}`,
       state,
