@@ -56,7 +56,7 @@ test('the list is a table of generations with their times', async () => {
   expect([code, err]).toEqual([0, '']);
   const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ';
   expect(out).toEqual([
-    expect.stringMatching(/^generation {2}state {2}encrypts from {9}valid until {10}retired$/),
+    expect.stringMatching(/^generation {2}state {2}encrypts from {9}valid until {11}retired$/),
     expect.stringMatching(new RegExp(`^1 {11}opens {2}${time}  ${time}  -$`)),
     expect.stringMatching(new RegExp(`^2 {11}seals {2}${time}  - {20} -$`)),
   ]);
