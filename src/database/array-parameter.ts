@@ -1,21 +1,66 @@
 /**
- * Writes arrays as text. Both engines can do so, but they escape each element with regular expressions. For the thousands of rows
- * of one statement, that takes longer than all other work in this process.
+ * Writes arrays in PostgreSQL's binary form. Both engines write them as text, and escape each element by regular expressions; the
+ * server then parses that text. For the thousands of rows of one statement, both take longer than all other work in this process.
+ *
+ * | bytes | content, big-endian |
+ * |---|---|
+ * | 0 to 3 | number of dimensions, 1 |
+ * | 4 to 7 | flags, 0: the server looks for nulls itself |
+ * | 8 to 11 | OID of the type of the elements |
+ * | 12 to 15 | number of elements |
+ * | 16 to 19 | index of the first element, 1 |
+ * | then, for each element | its length in 4 bytes, -1 for null; its UTF-8, or 8 bytes of a number |
  */
 
 import type { Value } from './types.ts';
 
-const isPlain = (element: Value): boolean =>
-  element === null || typeof element === 'string' || Number.isSafeInteger(element);
+const TEXT = 25;
+const BIGINT = 20;
+const HEADER_BYTES = 20;
+const WORD_BYTES = 4;
+const BIGINT_BYTES = 8;
+const NULL_LENGTH = -1;
+/** The most bytes that UTF-8 needs for one of the units that `String.length` counts. */
+const MAX_UNIT_BYTES = 3;
+
+/** Start an array with space for elements that have at most `maxBytes` together. */
+const startArray = (type: number, elements: number, maxBytes: number): Buffer => {
+  const array = Buffer.allocUnsafe(HEADER_BYTES + WORD_BYTES * elements + maxBytes);
+  for (const [i, word] of [1, 0, type, elements, 1].entries()) array.writeInt32BE(word, WORD_BYTES * i);
+  return array;
+};
+
+const textArray = (elements: readonly (string | null)[]): Buffer => {
+  let units = 0;
+  for (const element of elements) units += element?.length ?? 0;
+  const array = startArray(TEXT, elements.length, MAX_UNIT_BYTES * units);
+  let at = HEADER_BYTES;
+  for (const element of elements) {
+    const length = element === null ? NULL_LENGTH : array.write(element, at + WORD_BYTES);
+    at = array.writeInt32BE(length, at) + Math.max(0, length);
+  }
+  return array.subarray(0, at);
+};
+
+const bigintArray = (elements: readonly (number | null)[]): Buffer => {
+  const array = startArray(BIGINT, elements.length, BIGINT_BYTES * elements.length);
+  let at = HEADER_BYTES;
+  for (const element of elements) {
+    at = array.writeInt32BE(element === null ? NULL_LENGTH : BIGINT_BYTES, at);
+    if (element !== null) at = array.writeBigInt64BE(BigInt(element), at);
+  }
+  return array.subarray(0, at);
+};
 
 /**
- * Convert the value of a parameter: an array of strings, whole numbers and nulls becomes PostgreSQL's text form of an array.
+ * Convert the value of a parameter: an array of strings for `text[]`, or of whole numbers for `bigint[]`, becomes binary. Both may
+ * contain null.
  *
- * If no element needs an escape, JSON differs from that form only in the brackets. The engine converts arrays that need one, and
- * all other values. An array is for a parameter of an array type: `jsonb` takes a string, see `types.ts`.
+ * The engine converts all other values, and arrays that do not tell their type, because they have no elements but null.
  */
 export function parameterOf(value: Value): Value {
-  if (!Array.isArray(value) || !value.every(isPlain)) return value;
-  const json = JSON.stringify(value);
-  return json.includes('\\') ? value : `{${json.slice(1, -1)}}`;
+  if (!Array.isArray(value)) return value;
+  const first = value.find((element) => element !== null);
+  if (typeof first === 'string') return textArray(value);
+  return Number.isSafeInteger(first) ? bigintArray(value) : value;
 }

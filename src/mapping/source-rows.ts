@@ -21,10 +21,17 @@ export interface RemapCondition {
   readonly version: 2 | 3;
 }
 
+/** Compare two keys in the order of the primary key: 0 if they are the same. */
+const compareKeys = (one: Key, other: Key): number => {
+  if (one.hash !== other.hash) return one.hash < other.hash ? -1 : 1;
+  if (one.type === other.type) return 0;
+  return one.type < other.type ? -1 : 1;
+};
+
 /** Each key once, in the order of the primary key: sorting here is cheaper than in the database. */
 export function inKeyOrder(keys: readonly Key[]): Key[] {
-  const byText = new Map(keys.map((key) => [textOf(key), key]));
-  return [...byText.keys()].sort().map((text) => byText.get(text)!);
+  const sorted = [...keys].sort(compareKeys);
+  return sorted.filter((key, i) => i === 0 || compareKeys(sorted[i - 1]!, key) !== 0);
 }
 
 /**

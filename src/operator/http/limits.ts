@@ -7,6 +7,7 @@ import { memoryRateLimit } from '../state/rate-limit.ts';
 import type { State } from '../state/state.ts';
 import type { AddressLimit } from './caller-limits.ts';
 import { createAddressLimit } from './caller-limits.ts';
+import { createLargeRequests } from './large-requests.ts';
 import type { Turns } from './long-response.ts';
 import { createTurns } from './long-response.ts';
 import type { ParticipantLookup } from './participant-lookup.ts';
@@ -22,6 +23,8 @@ export interface Limits {
   readonly anonymous: AddressLimit | undefined;
   readonly findParticipant: ParticipantLookup;
   readonly bodyMemory: BodyMemory;
+  /** Await before the work of a request: see {@link createLargeRequests}. */
+  readonly startRequest: ReturnType<typeof createLargeRequests>;
   /** Held by the one long response that is being generated and read. */
   readonly longResponses: Turns;
 }
@@ -37,6 +40,7 @@ export function createLimits(
     anonymous: anonymousRateLimit === undefined ? undefined : createAddressLimit(anonymousRateLimit),
     findParticipant: createParticipantLookup(participants),
     bodyMemory: createBodyMemory(),
+    startRequest: createLargeRequests(),
     longResponses: createTurns(),
   };
 }

@@ -87,6 +87,7 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
     if ('httpStatus' in opened) return refuse(exchange, opened);
     const waitMs = endpoint.rateLimited ? await limits.participant?.take(participant.keyHash) : undefined;
     if (waitMs !== undefined) return rateLimited(exchange, waitMs);
+    await limits.startRequest(body.length);
     return answer(exchange, participant, opened, now);
   };
 
