@@ -20,6 +20,7 @@ import { extract } from '@noble/hashes/hkdf.js';
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { type Bytes, toHex, utf8 } from '../../token/bytes.ts';
+import { utf8Bytes } from './node-builtins.ts';
 
 /** Environment of an operator. Two environments share no ID, key or token. */
 export type Environment = 'integration' | 'production';
@@ -50,7 +51,7 @@ export function createSecrets(root: Bytes, environment: Environment, scope: Scop
   const derive = (label: string): Bytes =>
     keyed
       ._cloneInto(copy)
-      .update(utf8(`${label}\x01`))
+      .update(utf8Bytes(`${label}\x01`))
       .digest() as Bytes;
   return { derive, fingerprint: toHex(derive('fingerprint').subarray(0, 8)) };
 }
