@@ -146,7 +146,7 @@ async function recordProvided(attempt: Attempt, answer: Answer | undefined): Pro
   if ((await isLate(attempt)) || shell.page.isClosed) return;
   setPage(shell, { provideResult: answer ? undefined : 'nobody' });
   if (!answer) return;
-  // Count this attempt now: writing the set raises the generation, and an attempt of an earlier generation is not counted.
+  // Count the attempt before its set is written: `decide` drops an attempt of an earlier generation without counting it.
   noteEnd(shell, DONE);
   const optedOutIfSame = (now: number) => ifSameSet(before, optedOut(now));
   const written = commitAnswer(shell, answer, setByProvide(before, shell.page.user), 'provide', optedOutIfSame);
@@ -173,14 +173,14 @@ async function refresh(attempt: Attempt, { isExplicit }: RefreshPlan): Promise<O
     return DONE;
   } catch (error) {
     // Pass on only a TokenError: the message of a parser, for example, may quote the rejected input.
-    const own = error instanceof TokenError ? error : new TokenError('network', 'refresh failed');
+    const failure = error instanceof TokenError ? error : new TokenError('network', 'refresh failed');
     const { aborted } = signal;
-    const ended =
-      sent && refreshFailed(sent, aborted ? undefined : own, settings, clock.now(), shell.page.wakeAttemptAt);
+    const failed =
+      sent && refreshFailed(sent, aborted ? undefined : failure, settings, clock.now(), shell.page.wakeAttemptAt);
     // Written under the lock, so that the next tab to obtain it finds the pause. After an abort the lock is released without a
     // write, which might not finish before the page is frozen.
-    const isRecorded = ended && !(aborted && hasLock) && (await records.update(ended, INTERNAL));
-    return { end: isRecorded ? 'failed' : 'failed_unrecorded', error: own };
+    const isRecorded = failed && !(aborted && hasLock) && (await records.update(failed, INTERNAL));
+    return { end: isRecorded ? 'failed' : 'failed_unrecorded', error: failure };
   }
 }
 
@@ -212,8 +212,8 @@ function endAttempt(shell: Shell, plan: AttemptPlan, ended: Outcome, { aborted }
   const { end, error } = outcome;
   if (error) noteFailure(shell, plan, error);
   // Another tab may be waiting for this attempt. If the record has not changed, no other message says that the attempt is over.
-  const isChanged = end === 'failed';
-  if (isChanged || aborted || shell.page.provideResult === 'nobody') shell.tabs.notify(isChanged);
+  const isRecorded = end === 'failed';
+  if (isRecorded || aborted || shell.page.provideResult === 'nobody') shell.tabs.notify(isRecorded);
   // Compare plans, because a clock correction replaces the attempt object.
   if (shell.page.attempt?.plan === plan) noteEnd(shell, outcome);
   reconcile(shell);

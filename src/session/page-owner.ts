@@ -1,4 +1,4 @@
-/** Holds a session's page state, and the changes to it that the shell and the record store share. It knows neither store nor network. */
+/** The changes of a session's page state that the shell and the record store share. This file knows neither store nor network. */
 
 import type { TokenError } from '../token/errors.ts';
 import type { createClock } from './browser/clock.ts';

@@ -69,8 +69,7 @@ export function createSession(options: SessionOptions): Session {
   /** Publish what the page may see now, so that a caller that gets no token is notified when there is one again. */
   const publishNow = () => {
     shell.pageWatch.checkTimer();
-    publish(shell, decideNow(shell));
-    return shell.published;
+    return publish(shell, decideNow(shell));
   };
   const session: Session = {
     ready,
@@ -104,8 +103,8 @@ export function createSession(options: SessionOptions): Session {
 }
 
 /**
- * Build the shell. Its parts call one another only once all of them exist. It is the same object as `owner`, because the record
- * store replaces the shell's page state.
+ * Build the shell. Its parts call one another only once all of them exist. The record store gets the same object as `owner`, so
+ * that both see one page state.
  */
 function createShell(options: SessionOptions): Shell {
   const settings = parseOptions(options);
@@ -128,9 +127,7 @@ function createShell(options: SessionOptions): Shell {
     }),
     startAttempt: (plan) => startAttempt(shell, plan),
     awaitingConsent: [],
-    controller: new AbortController(),
     attemptResult: Promise.resolve(undefined),
-    published: { state: { phase: 'empty', persistence: page.persistence }, token: undefined },
   });
   return shell;
 }

@@ -27,20 +27,26 @@ import { type Cause, isActive, isSettled, waitEnded, wasHidden, wokeUp } from '.
 import { isSameFlat, isSameState, type SessionState } from './rules/public-state.ts';
 import { clockSetBack, optedOut, type Transition } from './rules/record.ts';
 
+/** What `state` and `advertisingToken` return. */
+export interface Published {
+  readonly state: SessionState;
+  readonly token: string | undefined;
+}
+
 /** The internals of a session: its page state, and the handles that act on browser and network. */
 export interface Shell extends PageOwner {
   readonly settings: Settings;
   readonly records: RecordStore;
   readonly tabs: ReturnType<typeof createTabs>;
   readonly pageWatch: ReturnType<typeof watchPage>;
-  /** What `state` returns, and the token when it was published. */
-  published: { readonly state: SessionState; readonly token: string | undefined };
+  /** Absent before the first decision. */
+  published?: Published;
   /** Start an attempt; resolves when it has ended, with its error if it failed. */
   startAttempt(plan: AttemptPlan): Promise<TokenError | undefined>;
   /** Host calls that wait for the first consent, in order; see {@link releaseCalls}. */
   readonly awaitingConsent: ((error?: TokenError) => void)[];
-  /** Aborts the attempt in progress. */
-  controller: AbortController;
+  /** Aborts the last attempt; absent before the first. */
+  controller?: AbortController;
   /** Resolves when the last attempt has ended, with its error if it failed. */
   attemptResult: Promise<TokenError | undefined>;
 }
@@ -82,24 +88,25 @@ export function reconcile(shell: Shell): void {
   publish(shell, decision.attempt ? decideNow(shell) : decision);
   shell.events.emit('reconciled');
   // Last, because `provide` may listen to this abort and call the session.
-  if (decision.isAttemptVoid) controller.abort();
+  if (decision.isAttemptVoid) controller?.abort();
 }
 
-/** Show the state if anything in it has changed. */
-export function publish(shell: Shell, { state, token }: Decision): void {
+/** Show the state if anything in it has changed. Returns what is shown. */
+export function publish(shell: Shell, { state, token }: Decision): Published {
   const { published } = shell;
-  if (isSameState(state, published.state) && token === published.token) return;
+  if (published && isSameState(state, published.state) && token === published.token) return published;
   // Before the log, because a logger may read the state, which would be published and logged again.
   shell.published = { state: Object.freeze(state), token };
   Object.freeze(state.next);
-  if (!isSameFlat(state.next, published.state.next)) shell.events.log(state.next);
+  if (!isSameFlat(state.next, published?.state.next)) shell.events.log(state.next);
   shell.events.emit('change');
+  return shell.published;
 }
 
 /**
  * If the wall clock was set back, correct the instants of page and record. `clock.ts` detects the step, `clockSetBack` corrects
  * the record for all tabs, `pageClockSetBack` this page; `adopt` in `record-store.ts` follows a correction by another tab;
- * `serviceTime` covers a step while no page was open. While the record is being read or written, nothing is corrected: a later
+ * `serviceTime` covers a step while no page was open; `currentRetry` and `provideClaimed` ignore instants in the future. While the record is being read or written, nothing is corrected: a later
  * reconciliation finds the same step.
  */
 export function followClock(shell: Shell): void {
@@ -129,7 +136,7 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
     return new Promise((resolve, reject) => {
       awaitingConsent.push((error) => (error ? reject(error) : resolve(commit(shell, transition, options))));
     });
-  // This call erases, or is refused. Sets that wait for consent are older: they must not replace its result later.
+  // A call that gets here without consent erases, or is refused below. It replaces the calls that wait for consent, which are older.
   if (options.isHostCall && page.consent !== 'granted')
     releaseCalls(shell, new TokenError('no_consent', isDevelopment ? LATER_CALL : undefined));
   if (needsConsent && page.consent === 'refused') throw noToken(shell);
@@ -153,7 +160,7 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
  */
 export async function disconnect(shell: Shell): Promise<void> {
   const { records, tabs } = shell;
-  shell.controller.abort();
+  shell.controller?.abort();
   reconcile(shell);
   await shell.attemptResult;
   await records.idle();

@@ -92,6 +92,15 @@ test('a response that throws when its status is read fails like any other: the n
   expect(session.advertisingToken).toBe('advertising-2');
 });
 
+test('a `now` that does not return a number starts no timer', async () => {
+  const setTimer = vi.spyOn(globalThis, 'setTimeout');
+  const { session } = fixture.openStored({ now: () => Number.NaN });
+  await session.ready;
+  await fixture.advance(MINUTE);
+  expect(session.advertisingToken).toBeUndefined();
+  expect(setTimer.mock.calls.filter(([, delay]) => Number.isNaN(delay))).toEqual([]);
+});
+
 test('a `now` that does not return a number does not cause calls of `provide` without a pause', async () => {
   let calls = 0;
   const provide: SessionOptions['provide'] = async () => {

@@ -64,8 +64,9 @@ export function watchPage(now: () => number, { onTimer, onWake, onLeave }: PageC
     setTimer(instant: number, isNeeded: boolean): void {
       wakeAt = instant;
       clearTimeout(timer);
-      if (isNeeded && wakeAt < Number.POSITIVE_INFINITY)
-        timer = setTimeout(onTimer, Math.min(wakeAt - now(), MAX_SLEEP_MS));
+      const delayMs = wakeAt - now();
+      // False for NaN, which the host's clock may return.
+      if (isNeeded && delayMs < Number.POSITIVE_INFINITY) timer = setTimeout(onTimer, Math.min(delayMs, MAX_SLEEP_MS));
     },
     /** Call `onTimer` soon if the timer is late: it may be throttled, frozen or off. */
     checkTimer(): void {

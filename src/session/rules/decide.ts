@@ -1,8 +1,8 @@
 /**
  * The specification of a session: derives the current state and the next action from the stored record, the page state and the time.
  *
- * Pure and deterministic. `shell.ts` calls it after every change and on every event of the page, the timer or another tab; nothing else
- * makes decisions. Instants are local epoch ms unless they say "service time".
+ * Pure and deterministic. `shell.ts` calls it after every change and on every event of the page, the timer or another tab. Under the
+ * lock, `claimRefresh` checks the delay again; `recordAdopted` decides when nobody is asked for a set. Instants are local epoch ms unless they say "service time".
  */
 
 import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
@@ -35,6 +35,9 @@ export interface Decision {
 /** No instant. */
 const NEVER = Number.POSITIVE_INFINITY;
 
+/** What delays an attempt, and until when if that is known. */
+type Wait = Omit<NextStep, 'action'>;
+
 /** Decide the state at `now` and what to do. */
 export function decide(stored: SessionRecord, given: PageState, now: number): Decision {
   const isForeign = isOfOtherUser(stored, given.user);
@@ -49,14 +52,16 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
   const page: PageState = {
     ...given,
     ...(isAttemptVoid && { attempt: undefined }),
+    // A fresh set ends the page's own back-off.
     ...(phase === 'fresh' && settled && { fruitlessAttempts: 0, notBefore: 0 }),
   };
-  const plan = settled && !isForeign && !page.attempt ? planOf(page, record, phase, need, now) : undefined;
+  const plan = settled && !page.attempt ? planOf(page, record, phase, need, now) : undefined;
   const wait = plan && waitOf(plan, page, retry, now);
   const attempt = plan && !wait ? plan : undefined;
+  // The attempt in progress, or the one that starts now.
+  const pending = page.attempt?.plan ?? attempt;
   const changesAt = at < NEVER ? nextWakeAt(record, at) - record.offsetMs : clockTrustedAt(record);
-  const { events, emitted } = settled ? eventsOf(page, record, at, need) : { events: [], emitted: page.emitted };
-  const isPending = attempt !== undefined || page.attempt !== undefined;
+  const { events, emitted } = settled ? eventsOf(page, record, at, token, need) : { events: [], emitted: page.emitted };
   return {
     token,
     state: {
@@ -65,16 +70,17 @@ export function decide(stored: SessionRecord, given: PageState, now: number): De
       expiresAt: record.set?.expiresAt,
       endsAt: record.set?.endsAt,
       persistence: page.persistence,
-      waitingFor: waitingForOf(page, token, attempt),
+      waitingFor: waitingForOf(page, token, pending),
       lastError: page.lastError,
       clockOffsetMs: record.offsetMs || undefined,
-      next: nextOf(page, record, phase, plan, wait, changesAt),
+      next: nextOf(page, record, phase, token, pending, plan, wait),
     },
     events,
     attempt,
     isAttemptVoid,
     wakeAt: settled ? Math.min(changesAt, wait?.at ?? NEVER, wakeAtOf(page, record, retry, at, now)) : NEVER,
-    isTokenExpected: !page.isClosed && page.consent !== 'refused' && (!settled || isPending || isSoon(wait)),
+    isTokenExpected:
+      !page.isClosed && page.consent !== 'refused' && (!settled || pending !== undefined || isSoon(wait)),
     page: { ...page, emitted },
   };
 }
@@ -137,21 +143,17 @@ function planOf(
 }
 
 /** What delays a plan; undefined if it may start now. */
-function waitOf(
-  plan: AttemptPlan,
-  page: PageState,
-  retry: RetryState | undefined,
-  now: number,
-): { at: number; reason: NextReason } | undefined {
+function waitOf(plan: AttemptPlan, page: PageState, retry: RetryState | undefined, now: number): Wait | undefined {
   if (page.otherTabUntil > now) return { at: page.otherTabUntil, reason: 'other_tab' };
-  // `wokeUp` shortens this page's pause to the instant of the attempt after waking, so the two are then equal.
+  // `wokeUp` shortens this page's pause to the instant of the attempt after waking, so the two are then equal. On a page that never
+  // slept, both may be 0, which has passed.
   const isWoken = page.notBefore === page.wakeAttemptAt;
   let wait: { at: number; reason: NextReason } = { at: page.notBefore, reason: isWoken ? 'woken' : 'back_off' };
   const next = plan.kind === 'refresh' ? nextAttempt(retry, page.wakeAttemptAt) : undefined;
   if (next && next.at > wait.at) wait = next;
   // Not `wait.at > now`: if the host's `now` returns NaN, attempts would follow one another without a pause.
   if (!(wait.at <= now)) return wait;
-  return page.hiddenAt && !page.callers ? { at: NEVER, reason: 'hidden' } : undefined;
+  return page.hiddenAt && !page.callers ? { reason: 'hidden' } : undefined;
 }
 
 /** Tell whether a wait is so short that callers of `getToken` should wait too. */
@@ -164,10 +166,12 @@ function eventsOf(
   { emitted: before, cause, canProvide, provideResult }: PageState,
   { set, ended, optedOut }: SessionRecord,
   at: number,
+  token: string | undefined,
   need: NeedReason | undefined,
 ): { events: SessionEvent[]; emitted: Emitted } {
   const events: SessionEvent[] = [];
-  let token = tokenAt({ set, optedOut }, at);
+  // The token that listeners know of.
+  let known = token;
   let isNeedEmitted = before.need;
   if (need && !isNeedEmitted && (!canProvide || provideResult)) {
     events.push(['needsTokens', { reason: need }]);
@@ -181,45 +185,46 @@ function eventsOf(
   } else if (!optedOut && !token && before.token && set) {
     // Only the local clock says that the refresh token has expired; the service must confirm it.
     if (ended || at < set.endsAt) events.push(['expired', { token: 'advertising' }]);
-    else token = before.token;
+    else known = before.token;
   }
-  return { events, emitted: { token, optedOut, ended, need: isNeedEmitted } };
+  return { events, emitted: { token: known, optedOut, ended, need: isNeedEmitted } };
 }
 
 function waitingForOf(
   page: PageState,
   token: string | undefined,
-  starting: AttemptPlan | undefined,
+  pending: AttemptPlan | undefined,
 ): SessionState['waitingFor'] {
   if (page.consent !== 'granted') return 'consent';
   if (!page.isCurrent) return 'storage';
-  return token ? undefined : (starting ?? page.attempt?.plan)?.kind;
+  return token ? undefined : pending?.kind;
 }
 
-/** What the session does next; see {@link NextReason}. */
+/** What the session does next; see {@link NextReason}. `noTokenError` says in words why there is no token. */
 function nextOf(
   page: PageState,
   { set, offsetMs }: SessionRecord,
   phase: Phase,
+  token: string | undefined,
+  pending: AttemptPlan | undefined,
   plan: AttemptPlan | undefined,
-  wait: { at: number; reason: NextReason } | undefined,
-  changesAt: number,
+  wait: Wait | undefined,
 ): NextStep | undefined {
   if (page.isClosed) return undefined;
   const action = set || !page.canProvide ? 'refresh' : 'provide';
   if (!isSettled(page)) return { action, reason: page.consent === 'granted' ? 'storage' : 'consent' };
-  if (page.attempt) return { at: page.attempt.startedAt, action: page.attempt.plan.kind, reason: 'in_progress' };
-  if (plan && wait) return { ...(wait.at < NEVER && { at: wait.at }), action: plan.kind, reason: wait.reason };
-  // The shell starts the attempt when it sees this. Without an instant, a state that is read twice before then stays the same.
-  if (plan) return { action: plan.kind, reason: 'in_progress' };
+  // An attempt that starts now has no instant yet, so that a state that is read twice before then stays the same.
+  if (pending)
+    return { ...(page.attempt && { at: page.attempt.startedAt }), action: pending.kind, reason: 'in_progress' };
+  if (plan && wait) return { ...wait, action: plan.kind };
   if (phase === 'fresh' && page.canRefresh && set) {
     return { at: set.refreshAt - offsetMs, action: 'refresh', reason: 'refresh_from' };
   }
-  if (changesAt < NEVER) return { at: changesAt, action: 'expire', reason: 'expires' };
+  if (token && set) return { at: set.expiresAt - offsetMs, action: 'expire', reason: 'expires' };
   return { action: 'provide', reason: 'page' };
 }
 
-/** What an explicit `refresh()` attempts; undefined if a new set is needed and there is no `provide`. */
+/** What an explicit `refresh()` attempts; undefined if the record belongs to another user, or if a new set is needed and there is no `provide`. */
 export function explicitPlan(record: SessionRecord, page: PageState, now: number): AttemptPlan | undefined {
   if (isOfOtherUser(record, page.user)) return undefined;
   const at = serviceTime(record, now);

@@ -1,4 +1,7 @@
-/** Why there is no token: the error that `getToken` and `refresh` reject with. Pure, like the other rules. */
+/**
+ * Why there is no token: the error that `getToken` and `refresh` reject with. For programs, `nextOf` in `decide.ts` says what the
+ * session waits for. Pure, like the other rules.
+ */
 
 import { isDevelopment } from '../../token/development.ts';
 import { TokenError } from '../../token/errors.ts';

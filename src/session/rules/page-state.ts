@@ -179,8 +179,8 @@ export function attemptEnded(page: PageState, end: AttemptEnd, now: number, paus
 }
 
 /**
- * The page has read the record again at `now` and no longer waits for the other tab. Only a full wait counts as a lock that is not
- * granted, and a message from the other tab resets the count.
+ * The page has read the record again at `now` and no longer waits for the other tab. `attemptEnded` counted the refusal in advance: a
+ * wait that ended early does not count, and a message from the other tab resets the count.
  */
 export function waitEnded(page: PageState, isChanged: boolean, now: number): PageState {
   const refusals = page.otherTabUntil > now ? page.lockRefusals - 1 : page.lockRefusals;

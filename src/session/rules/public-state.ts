@@ -22,7 +22,8 @@ import type { WaitReason } from './retry.ts';
  * - `hidden`: an attempt is due; a hidden page waits until it is shown or asked for a token.
  * - `consent`: the consent gate has not answered `true`.
  * - `storage`: the stored record is being read or written.
- * - `page`: the page must call `setTokens`, `signIn` or `refresh`: there is no `provide`, or nobody is signed in.
+ * - `page`: the page must call `setTokens`, `signIn` or `refresh`: there is no `provide`, or nobody is signed in. If the stored set
+ *   belongs to another user, load the page again.
  */
 export type NextReason =
   | WaitReason

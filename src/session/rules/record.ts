@@ -190,7 +190,8 @@ export function clockTrustedAt({ receivedAt = 0 }: SessionRecord): number {
 }
 
 /**
- * This device's clock was set back by `backMs`: correct the instants that were measured by it, for all tabs.
+ * This device's clock was set back by `backMs`: correct the offset, the time of receipt and the start of the last attempt, for all
+ * tabs. A lease of `provide` from the future does not count, and `clearedAt` is absent while there is a set.
  *
  * @param seen  the record of the tab that noticed. If several tabs notice, only the first correction is applied.
  */

@@ -8,13 +8,14 @@
  * To add a reason to wait that all tabs share:
  *
  * 1. Add a span to `RetryState`. `attemptStarted` sets it to 0, `attemptFailed` to its value, which comes from the error
- *    (`TokenErrorDetails`, filled in `refresh-request.ts`), and `parseRetry` checks it. A state stored earlier lacks the span, which
+ *    (`TokenErrorDetails`, filled in `refresh-request.ts`), and `parseRetry` checks it, also against two days. A state stored earlier lacks the span, which
  *    must then read as 0.
  * 2. Add its name to `WaitReason`, the comparison to `nextAttempt`, and its explanation to `NextReason` in `public-state.ts`.
  * 3. TypeScript then requires its text in the inspector. Add a row to the table in docs/session.md.
  *
- * A reason that concerns only this page is a pause in `PageState` and a case of `waitOf` in `decide.ts`. For it, steps 2 and 3 need
- * only `NextReason`.
+ * A reason that concerns only this page is a pause in `PageState` (a value in `initialPage`, moved by `pageClockSetBack`) and a case of
+ * `waitOf` in `decide.ts`; `isSoon` there decides whether callers of `getToken` wait for it. For it, steps 2 and 3 need only
+ * `NextReason`.
  */
 
 import type { TokenError } from '../../token/errors.ts';

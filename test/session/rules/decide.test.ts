@@ -106,6 +106,20 @@ describe('the next step', () => {
       DUE,
       { at: EXPIRES_AT, action: 'expire', reason: 'expires' },
     ],
+    [
+      'expires: a page that may not refresh waits for the expiry even if the set is fresh',
+      record(),
+      page({ canRefresh: false }),
+      FRESH,
+      { at: EXPIRES_AT, action: 'expire', reason: 'expires' },
+    ],
+    [
+      'expires: a fresh set that the service has ended, without `provide`, lives until its expiry',
+      record({ ended: true }),
+      page(),
+      FRESH,
+      { at: EXPIRES_AT, action: 'expire', reason: 'expires' },
+    ],
     ['in_progress: a due set is refreshed now', record(), page(), DUE, { action: 'refresh', reason: 'in_progress' }],
     [
       'in_progress: a running refresh shows when it began',
