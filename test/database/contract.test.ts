@@ -43,7 +43,7 @@ describe.each(KINDS)('%s', (kind) => {
       nothing: null,
       bigs: [1, 2 ** 40],
       texts: ['a', 'b,"c"', '{}', '\\', '', 'NULL', null],
-      unescaped: ['a', "b,'c'", '{}', '[]', '', 'NULL', 'null', null, 'é 🙂'],
+      unescaped: ['a', "b,'c'", '{}', '[]', '', 'NULL', 'null', null, 'é 🙂', '語'.repeat(100)],
       numbers: [-1, null, 2 ** 53 - 1, 1 - 2 ** 53, 0],
       flags: [true, null, false],
       blobs: [Uint8Array.from([7, 0]), new Uint8Array()],

@@ -51,7 +51,7 @@ const setReadOnly = async (isReadOnly: boolean): Promise<void> => {
     [name],
   );
   const pids = former.map(({ pid }) => pid);
-  const left = () => admin.query('SELECT pid FROM pg_stat_activity WHERE pid = ANY($1::integer[])', [pids]);
+  const left = () => admin.query('SELECT pid FROM pg_stat_activity WHERE pid = ANY($1::bigint[])', [pids]);
   await expect.poll(left, { timeout: 60_000 }).toEqual([]);
   // By the end of this exchange the operator has read that its connections are lost.
   await admin.close();

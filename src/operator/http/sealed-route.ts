@@ -60,10 +60,12 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
     participant: Participant,
     { payload, nonce, binary, tag }: OpenedRequest,
     now: number,
+    bodyBytes: number,
   ): Promise<Response> => {
     // An envelope does not say for which endpoint it was sealed: one with a DII for another endpoint would opt out its user at
     // logout.
     const isReplay = participant.roles.has('OPTOUT') && !(await service.envelopes.add(tag, now));
+    await limits.startRequest(bodyBytes);
     const result = await endpoint.handle({ now, participant, payload, isReplay }, service);
     if (result.httpStatus !== 200) return plainResponse(exchange, result);
     const turn = result.isLong ? await limits.longResponses.acquire(participant.keyHash) : undefined;
@@ -87,8 +89,7 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
     if ('httpStatus' in opened) return refuse(exchange, opened);
     const waitMs = endpoint.rateLimited ? await limits.participant?.take(participant.keyHash) : undefined;
     if (waitMs !== undefined) return rateLimited(exchange, waitMs);
-    await limits.startRequest(body.length);
-    return answer(exchange, participant, opened, now);
+    return answer(exchange, participant, opened, now, body.length);
   };
 
   return async (exchange) => {
