@@ -106,8 +106,8 @@ export function publish(shell: Shell, { state, token }: Decision): Published {
 /**
  * If the wall clock was set back, correct the instants of page and record. `clock.ts` detects the step, `clockSetBack` corrects
  * the record for all tabs, `pageClockSetBack` this page; `adopt` in `record-store.ts` follows a correction by another tab;
- * `serviceTime` covers a step while no page was open; `currentRetry` and `provideClaimed` ignore instants in the future. While the record is being read or written, nothing is corrected: a later
- * reconciliation finds the same step.
+ * `serviceTime` covers a step while no page was open; `currentRetry` and `provideClaimed` ignore instants in the future. While the
+ * record is being read or written, nothing is corrected: a later reconciliation finds the same step.
  */
 export function followClock(shell: Shell): void {
   const backMs = isSettled(shell.page) ? followClockOnPage(shell) : 0;
@@ -136,7 +136,7 @@ export async function commit(shell: Shell, transition: Transition, options: Upda
     return new Promise((resolve, reject) => {
       awaitingConsent.push((error) => (error ? reject(error) : resolve(commit(shell, transition, options))));
     });
-  // A call that gets here without consent erases, or is refused below. It replaces the calls that wait for consent, which are older.
+  // Without consent, a call that gets here erases, or is refused below. It replaces the older calls that wait for consent.
   if (options.isHostCall && page.consent !== 'granted')
     releaseCalls(shell, new TokenError('no_consent', isDevelopment ? LATER_CALL : undefined));
   if (needsConsent && page.consent === 'refused') throw noToken(shell);

@@ -7,7 +7,7 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import type { Bytes } from './bytes.ts';
-import { fromHex, toB64, utf8 } from './bytes.ts';
+import { fromB64, fromHex, toB64, utf8 } from './bytes.ts';
 
 /** The four forms of DII on the wire. */
 export const DII_FORMS = ['email', 'email_hash', 'phone', 'phone_hash'] as const;
@@ -67,14 +67,6 @@ export function hashDii(normalised: string): Bytes {
   return sha256(utf8(normalised)) as Bytes;
 }
 
-/** Decode base64 of a hash. `fromB64` of `bytes.ts`, which is short for the sake of pages, takes ten times as long. */
-const hashFromB64 = (text: string): Bytes => {
-  const binary = atob(text);
-  const hash = new Uint8Array(binary.length);
-  for (let at = 0; at < hash.length; at++) hash[at] = binary.charCodeAt(at);
-  return hash;
-};
-
 /**
  * Parse a supplied hash: padded base64 of 32 bytes (44 characters), or 64 hexadecimal digits in either case.
  *
@@ -83,7 +75,7 @@ const hashFromB64 = (text: string): Bytes => {
  */
 export function parseHash(text: string): Bytes | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return fromHex(text);
-  return /^[A-Za-z0-9+/]{43}=$/.test(text) ? hashFromB64(text) : undefined;
+  return /^[A-Za-z0-9+/]{43}=$/.test(text) ? fromB64(text) : undefined;
 }
 
 /**

@@ -92,7 +92,7 @@ test('a response that throws when its status is read fails like any other: the n
   expect(session.advertisingToken).toBe('advertising-2');
 });
 
-test('a `now` that does not return a number starts no timer', async () => {
+test('a `now` that does not return a number sets no timer with a delay that is not a number', async () => {
   const setTimer = vi.spyOn(globalThis, 'setTimeout');
   const { session } = fixture.openStored({ now: () => Number.NaN });
   await session.ready;

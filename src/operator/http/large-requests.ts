@@ -24,8 +24,8 @@ export function createLargeRequests(): (bodyBytes: number) => Promise<void> {
     const start = waiting.shift();
     isBusy = start !== undefined;
     if (!start) return;
-    // Two timers: the work may end inside a callback of timers, as after a query of `pg` in Node 20, and a timer that is then due would
-    // fire in the same turn. Between the two, the event loop sends answers and reads requests.
+    // Two timers, because the work may end inside a timer of another library, such as that of `pg` in Node 20, and one that is due by
+    // then would fire in the same turn. Between the two, the event loop sends answers and reads requests.
     startTimer(() => startTimer(startNext));
     start();
   };

@@ -1,9 +1,9 @@
 /**
  * Handles a request to a sealed endpoint; the steps are the same for all of them.
  *
- * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, endpoint, sealed answer. Therefore,
- * the body of an unknown caller is never read, and only a caller with the client secret uses up a participant's rate limit. The
- * clock is read once, so that the answer and the time in its envelope agree.
+ * Order: announced length, API key and role, memory for the body, body, envelope, rate limit, replay check, start of a large
+ * request, endpoint, sealed answer. Therefore, the body of an unknown caller is never read, and only a caller with the client
+ * secret uses up a participant's rate limit. The clock is read once, so that the answer and the time in its envelope agree.
  */
 
 import type { Bytes } from '../../token/bytes.ts';

@@ -2,7 +2,8 @@
  * The specification of a session: derives the current state and the next action from the stored record, the page state and the time.
  *
  * Pure and deterministic. `shell.ts` calls it after every change and on every event of the page, the timer or another tab. Under the
- * lock, `claimRefresh` checks the delay again; `recordAdopted` decides when nobody is asked for a set. Instants are local epoch ms unless they say "service time".
+ * lock, `claimRefresh` checks the delay again; `recordAdopted` decides when nobody is asked for a set. Instants are local epoch ms
+ * unless they say "service time".
  */
 
 import { nextWakeAt, type Phase, phaseOf, tokenAt } from '../../token/phase.ts';
@@ -224,7 +225,10 @@ function nextOf(
   return { action: 'provide', reason: 'page' };
 }
 
-/** What an explicit `refresh()` attempts; undefined if the record belongs to another user, or if a new set is needed and there is no `provide`. */
+/**
+ * What an explicit `refresh()` attempts; undefined if the record belongs to another user, or if a new set is needed and there is no
+ * `provide`.
+ */
 export function explicitPlan(record: SessionRecord, page: PageState, now: number): AttemptPlan | undefined {
   if (isOfOtherUser(record, page.user)) return undefined;
   const at = serviceTime(record, now);

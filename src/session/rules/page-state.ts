@@ -16,6 +16,9 @@ export type Cause = 'set' | 'provide' | 'refresh' | 'tab' | 'load';
 /** A page that was hidden for no longer than this has missed no message, ms. */
 const SHORT_ABSENCE_MS = 2_000;
 
+/** Message of the development build. */
+const REFUSED_AFTER_OPT_OUT = 'The service has refused the set that was supplied after the opt-out.';
+
 /** What listeners were last notified of. */
 export interface Emitted {
   readonly token?: string | undefined;
@@ -126,8 +129,10 @@ export function recordAdopted(page: PageState, before: SessionRecord, after: Ses
   // The service has rejected the set that was held back behind a tombstone: only the page can supply another. If another tab sent
   // it, the generation is unchanged; a logout there would have incremented it.
   const isRefused = cause === 'refresh' || after.generation === before.generation;
-  if (after.optedOut && before.set && before.optedOut && isRefused)
-    return { ...next, provideResult: 'nobody', lastError: optedOutError() };
+  if (after.optedOut && before.set && before.optedOut && isRefused) {
+    const lastError = new TokenError('opted_out', isDevelopment ? REFUSED_AFTER_OPT_OUT : undefined);
+    return { ...next, provideResult: 'nobody', lastError };
+  }
   // The service reports an opt-out. Another user may be signed in, whose set `provide` can return.
   if (after.optedOut && !before.optedOut && cause !== 'provide') return next;
   // After a logout neither `provide` nor the page is asked for a set, because the page itself has logged the user out, unless it has
@@ -135,11 +140,6 @@ export function recordAdopted(page: PageState, before: SessionRecord, after: Ses
   if (after.clearedAt !== undefined && !after.user)
     return { ...next, provideResult: 'nobody', emitted: { ...emitted, need: true } };
   return next;
-}
-
-function optedOutError(): TokenError {
-  const text = 'The service has refused the set that was supplied after the opt-out.';
-  return new TokenError('opted_out', isDevelopment ? text : undefined);
 }
 
 /** How an attempt ended, as far as it affects when this page tries again. */
