@@ -9,7 +9,7 @@
  */
 
 import { once } from 'node:events';
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { addAbortSignal } from 'node:stream';
 import { reasonOf } from './paths.ts';
 import { run } from './program.ts';
@@ -22,14 +22,21 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // Messages that nobody can read must not end a job.
 process.stderr.on('error', () => {});
 
-// Ctrl-C and the end of the input close the interface. Both mean no.
+// Ctrl-C and Ctrl-D close the interface. Both mean no.
 const ask = async (question: string): Promise<boolean> => {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  // Without `terminal`, because the raw mode that it sets would lose a Ctrl-D typed before the question.
+  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
+  const close = () => lines.close();
+  process.once('SIGINT', close);
   try {
-    const answer = await Promise.race([lines.question(`${question} [y/N] `), once(lines, 'close').then(() => '')]);
-    return /^y(?:es)?$/i.test(answer.trim());
+    lines.setPrompt(`${question} [y/N] `);
+    lines.prompt();
+    const [answer] = await Promise.race([once(lines, 'line'), once(lines, 'close')]);
+    if (answer === undefined) process.stderr.write('\n');
+    return /^y(?:es)?$/i.test(answer?.trim() ?? '');
   } finally {
-    lines.close();
+    process.off('SIGINT', close);
+    close();
   }
 };
 

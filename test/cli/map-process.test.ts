@@ -134,20 +134,34 @@ describe('the process of tessera map', () => {
     expect((await stat(`${cwd}/tessera-mappings`)).mode & 0o777).toBe(0o700);
   });
 
-  test('asks on a terminal before it deletes all mappings: only y and yes mean yes, Ctrl-D means no', async () => {
+  test('asks on a terminal before it deletes all mappings: only y and yes mean yes, Ctrl-C and Ctrl-D mean no', async () => {
     const place = await fixture.database();
     const path = await fixture.file('asked.txt', 'asked@example.com\n');
     expect((await tessera(['map', path, '--database', place], { env: fixture.env })).code).toBe(0);
-    const command = [process.execPath, ...COMMAND, 'map', '--forget-all', '--json', '--database', place].join(' ');
-    const answer = async (typed: string) => {
+    // `exec`: Ctrl-C would end the shell too.
+    const command = ['exec', process.execPath, ...COMMAND, 'map', '--forget-all', '--json', '--database', place].join(
+      ' ',
+    );
+    const answer = async (typed: string, when: 'at once' | 'when asked' = 'at once') => {
       const child = spawn('script', ['-qec', command, '/dev/null'], { env: { ...envOf(), TERM: 'xterm' } });
-      child.stdin.end(typed);
-      const [shown, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+      const closed = once(child, 'close');
+      let shown = '';
+      child.stdout.on('data', (piece) => {
+        shown += piece;
+        if (shown.includes('[y/N]') && !child.stdin.writableEnded) child.stdin.end(typed);
+      });
+      if (when === 'at once') child.stdin.end(typed);
+      const [code] = await closed;
       expect(shown).toContain('Delete all 1 mappings');
+      // A line typed before the question is echoed above it.
+      if (code === 1)
+        expect(shown).toMatch(when === 'at once' ? /nothing was deleted\r\n$/ : /\nnothing was deleted\r\n$/);
       return [code, (await countsOf(place)).mapped];
     };
     for (const typed of ['nay\n', 'n\n', 'ye\n', '\n', '\u0004'])
       expect([typed, ...(await answer(typed))]).toEqual([typed, 1, 1]);
+    for (const typed of ['\u0003', '\u0004'])
+      expect([typed, ...(await answer(typed, 'when asked'))]).toEqual([typed, 1, 1]);
     expect(await answer(' Yes\n')).toEqual([0, 0]);
   });
 
