@@ -4,8 +4,10 @@
 
 import type { Command } from 'commander';
 import type { Dii } from '../server/index.ts';
+import type { DiiForm } from '../token/index.ts';
 import { MAX_CHARACTERS, openInput } from './input.ts';
 import type { Io } from './io.ts';
+import { parseDii } from './map/dii-rows.ts';
 
 /** The options that specify a form of DII. */
 export interface DiiOptions {
@@ -25,6 +27,14 @@ export function addDiiOptions(command: Command): Command {
     .option('--phone-hash <hash>', 'SHA-256 of a normalised phone number, base64');
 }
 
+const FORMS: Readonly<Record<keyof DiiOptions, DiiForm>> = {
+  email: 'email',
+  phone: 'phone',
+  emailHash: 'email_hash',
+  phoneHash: 'phone_hash',
+};
+const KEYS = Object.keys(FORMS) as (keyof DiiOptions)[];
+
 const formOf = (argument: string): keyof DiiOptions => {
   if (argument.includes('@')) return 'email';
   if (argument.startsWith('+')) return 'phone';
@@ -36,16 +46,22 @@ const formOf = (argument: string): keyof DiiOptions => {
 /**
  * Read the DII of a command line.
  *
- * @throws {RangeError} if there is not exactly one, or its form cannot be detected. The message does not quote it.
+ * @throws {RangeError} if there is not exactly one, its form cannot be detected, or it is not valid. The message does not quote
+ *   it.
  */
 export function diiOf(argument: string | undefined, { email, phone, emailHash, phoneHash }: DiiOptions): Dii {
-  const given = Object.entries({ email, phone, emailHash, phoneHash }).filter(([, value]) => value !== undefined);
-  if (argument !== undefined) given.push([formOf(argument), argument]);
-  if (given.length !== 1)
+  const options = { email, phone, emailHash, phoneHash };
+  const given = KEYS.flatMap((key) => (options[key] === undefined ? [] : [{ key, value: options[key] }]));
+  if (argument !== undefined) given.push({ key: formOf(argument), value: argument });
+  const [one] = given;
+  if (!one || given.length > 1)
     throw new RangeError(
       `DII: expected exactly one, as an argument or by --email, --phone, --email-hash, --phone-hash, got ${given.length}`,
     );
-  return Object.fromEntries(given) as unknown as Dii;
+  const parsed = parseDii(one.value, FORMS[one.key]);
+  if (typeof parsed === 'string') throw new RangeError(`DII: ${parsed}`);
+  // Not the parsed DII, which is hashed: the client chooses the form in which it is sent.
+  return { [one.key]: one.value } as unknown as Dii;
 }
 
 /**

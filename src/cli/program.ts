@@ -75,10 +75,24 @@ const withColours = (io: Io): Io => {
   return { ...io, err };
 };
 
+/** The role that a request requires, by its name in error messages. */
+const ROLES = new Map([
+  ['generate', 'GENERATOR'],
+  ['validate', 'GENERATOR'],
+  ['mapIdentities', 'MAPPER'],
+  ['mapIdentitiesV2', 'MAPPER'],
+  ['rotatedBuckets', 'MAPPER'],
+  ['optOutStatus', 'MAPPER, SHARER or ID_READER'],
+  ['optOut', 'OPTOUT'],
+]);
+
 /** What the user can do about an error of the service; undefined if the error's message already says it. */
 const hintFor = (error: unknown): string | undefined => {
   if (!isTokenError(error)) return undefined;
-  if (error.code === 'unauthorized') return 'check the API key and its roles: tessera doctor';
+  if (error.code === 'unauthorized') {
+    const role = ROLES.get(error.message.split(':', 1)[0]!) ?? 'that this request requires';
+    return `the service must know the API key, with the role ${role}; tessera doctor, with the same address and key, lists its roles`;
+  }
   if (error.code === 'clock_skew') return 'set the clock of this machine: tessera doctor shows the difference';
   if (error.message.includes('Check encryption key')) return 'check the client secret: it must belong to the API key';
   return undefined;

@@ -8,7 +8,7 @@
 import { throwIf, typeFault } from '../token/checks.ts';
 import { type BulkClient, createBulkClient } from './bulk.ts';
 import { createCall } from './call.ts';
-import { type Dii, sentDii } from './dii.ts';
+import { type Dii, validSentDii } from './dii.ts';
 import { generate, optOut, type Refreshable, refresh, type TokenResult, validate } from './endpoints.ts';
 import {
   type CallOptions,
@@ -74,7 +74,7 @@ export function createClient(options: ClientOptions): Client {
   const call = createCall(settings);
   const limits = (given: CallOptions | undefined, names?: Readonly<Record<string, true>>) =>
     callOptions(given, settings.timeoutMs, names);
-  const sent = (dii: Dii) => sentDii(dii, settings.hashLocally);
+  const sent = (dii: Dii) => validSentDii(dii, settings.hashLocally);
 
   return {
     ...createBulkClient(settings, call),

@@ -46,13 +46,16 @@ export type HashLocally = 'emails' | 'all' | 'none';
 const KEYS = ['email', 'emailHash', 'phone', 'phoneHash'] as const;
 const EXPECTED = `DII: expected exactly one of ${KEYS.join(', ')} as a string`;
 
-/** DII as it is sent to the service. `value` is undefined if local normalisation has rejected it. */
+/** DII as it is sent to the service. If this process has rejected it, `value` is undefined, and `form` is the form of the caller. */
 export interface SentDii {
   readonly form: DiiForm;
   readonly value: string | undefined;
 }
 
-const hashed = (type: DiiType, value: string): SentDii => ({ form: `${type}_hash`, value: hashTextOf(type, value) });
+const hashed = (type: DiiType, given: string): SentDii => {
+  const value = hashTextOf(type, given);
+  return { form: value === undefined ? type : `${type}_hash`, value };
+};
 
 const diiError = (got: string): TypeError => new TypeError(`${EXPECTED}, got ${got}`);
 
@@ -83,4 +86,18 @@ export function sentDii(dii: Dii, hashLocally: HashLocally): SentDii {
   if (phoneHash !== undefined) return { form: 'phone_hash', value };
   if (email !== undefined) return hashLocally === 'none' ? { form: 'email', value } : hashed('email', value);
   return hashLocally === 'all' ? hashed('phone', value) : { form: 'phone', value };
+}
+
+/**
+ * Choose the form in which one `dii` is sent, and reject an invalid one in any form, unless `hashLocally` is `none`.
+ *
+ * Rows of a batch are not checked in this way: the service answers for each row, and the check takes as long as the rest of the
+ * work for a row.
+ *
+ * @throws {TypeError} as {@link sentDii}.
+ */
+export function validSentDii(dii: Dii, hashLocally: HashLocally): SentDii {
+  const { form, value } = sentDii(dii, hashLocally);
+  const isValid = value !== undefined && (hashLocally === 'none' || hashTextOf(form, value) !== undefined);
+  return { form, value: isValid ? value : undefined };
 }

@@ -7,6 +7,7 @@
 
 import { kindOf } from '../token/checks.ts';
 import { isTokenError, TokenError } from '../token/errors.ts';
+import type { DiiForm } from '../token/index.ts';
 import { type Answer, parseAnswer, type TokenSet, toWire, type WireTokenSet } from '../token/token-set.ts';
 import { fieldsOf, otherThan, unusableAnswer } from './answer-fields.ts';
 import type { Call, ServiceAnswer } from './call.ts';
@@ -43,13 +44,19 @@ const resultOf = (path: string, { status, body }: ServiceAnswer): TokenResult =>
   return answer === 'optout' ? { status: 'optout' } : { status: 'success', tokens: answer };
 };
 
+const EXPECTED: Readonly<Record<DiiForm, string>> = {
+  email: 'an email address',
+  phone: 'a phone number: + and 10 to 15 digits',
+  email_hash: 'a hash: 32 bytes in base64 or hexadecimal',
+  phone_hash: 'a hash: 32 bytes in base64 or hexadecimal',
+};
+
 /** The field of a request that holds one DII. */
 const diiField = (path: string, { form, value }: SentDii): Record<string, string> => {
   if (value !== undefined) return { [form]: value };
-  const type = form.startsWith('email') ? 'email address' : 'phone number';
   throw new TokenError(
     'client_error',
-    `${requestName(path)} not sent: expected a valid ${type}, got another string (Invalid Identifier)`,
+    `${requestName(path)} not sent: expected ${EXPECTED[form]} (Invalid Identifier)`,
   );
 };
 

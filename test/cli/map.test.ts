@@ -600,7 +600,7 @@ describe('an interrupted job', () => {
     [
       'a wrong key',
       { TESSERA_API_KEY: 'key-of-nobody' },
-      'error: mapIdentities: POST /v3/identity/map answered 401: unauthorized: API key missing or unknown\nhint: check the API key and its roles: tessera doctor',
+      'error: mapIdentities: POST /v3/identity/map answered 401: unauthorized: API key missing or unknown\nhint: the service must know the API key, with the role MAPPER; tessera doctor, with the same address and key, lists its roles',
     ],
     [
       'a wrong secret',

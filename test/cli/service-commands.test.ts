@@ -515,14 +515,40 @@ describe('every command', () => {
     }
   });
 
-  test.each(['generate', 'optout', 'validate'])('%s: invalid DII exits with 1 and is not quoted', async (command) => {
-    const lead = command === 'validate' ? [(await tokensOf()).advertisingToken] : [];
-    for (const args of [['ZZZZ@'], ['+ZZZZ'], ['--phone', '555-ZZZZ'], ['--email-hash', 'ZZZZ']]) {
-      const { code, out, err } = await tessera([command, ...lead, ...args]);
-      expect([code, out]).toEqual([1, []]);
-      expect(err).toContain('Invalid Identifier');
-      hidden(err);
+  test.each(['generate', 'optout', 'validate'])(
+    '%s: invalid DII exits with 2, is not quoted and not sent',
+    async (command) => {
+      const lead = command === 'validate' ? [(await tokensOf()).advertisingToken] : [];
+      asked.length = 0;
+      for (const [args, said] of [
+        [['ZZZZ@'], 'expected an email address'],
+        [['ZZZZ <zzzz@example.com>'], 'expected an email address and nothing else'],
+        [['+ZZZZ'], 'expected a phone number: + and 10 to 15 digits'],
+        [['--phone', '555-ZZZZ'], 'expected a phone number: + and 10 to 15 digits'],
+        [['--email-hash', 'ZZZZ'], 'expected a hash: 32 bytes in base64 or hexadecimal'],
+        [['--phone-hash', ''], 'expected a value, got an empty field'],
+      ] as const) {
+        const { code, out, err } = await tessera([command, ...lead, ...args]);
+        expect([code, out, err, asked]).toEqual([2, [], `error: DII: ${said}`, []]);
+      }
+    },
+  );
+
+  test('without a role, the hint names the role that the request requires', async () => {
+    const refusal = { status: 'unauthorized', message: 'API key not permitted for this operation' };
+    const refusing = await listen({ fetch: async () => Response.json(refusal, { status: 401 }) }, { port: 0 });
+    for (const [args, role] of [
+      [['optout', EMAIL], 'OPTOUT'],
+      [['generate', EMAIL], 'GENERATOR'],
+      [['buckets', '--since', '2026-01-01'], 'MAPPER'],
+    ] as const) {
+      const { code, err } = await tessera([...args], { env: { ...env, TESSERA_BASE_URL: refusing.url } });
+      expect([code, err.split('\n')[1]]).toEqual([
+        1,
+        `hint: the service must know the API key, with the role ${role}; tessera doctor, with the same address and key, lists its roles`,
+      ]);
     }
+    await refusing.close();
   });
 
   test('after a refused timestamp the hint names the clock', async () => {

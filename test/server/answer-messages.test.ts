@@ -1,7 +1,7 @@
 /** What the errors say about 200 answers that cannot be used and about wrong arguments: what was expected, what came instead. */
 
 import { expect, test } from 'vitest';
-import { type Client, createClient, type Dii } from '../../src/server/index.ts';
+import { type Client, type ClientOptions, createClient, type Dii } from '../../src/server/index.ts';
 import { NOW, opened, optionsFor, plain, rejectionOf, type Step, scriptedService } from './scripted-service.ts';
 
 const dii = { email: 'user@example.com' };
@@ -83,15 +83,24 @@ test.each<[what: string, step: Step, said: string]>([
   expect(error.message).toBe(`generate: POST /v2/token/generate answered 200: ${said}`);
 });
 
-test.each<[dii: Dii, type: string]>([
-  [{ email: 'nobody' }, 'email address'],
-  [{ phone: '555' }, 'phone number'],
-])('DII that is not sent is named by its type: %j', async (given, type) => {
-  const client = createClient({ ...optionsFor(scriptedService(plain(500))), hashLocally: 'all' });
-  expect((await rejectionOf(client.generate(given))).message).toBe(
-    `generate: POST /v2/token/generate not sent: expected a valid ${type}, got another string (Invalid Identifier)`,
-  );
-});
+test.each<[dii: Dii, hashLocally: ClientOptions['hashLocally'], expected: string]>([
+  [{ email: 'nobody' }, 'emails', 'an email address'],
+  [{ phone: '555' }, 'emails', 'a phone number: + and 10 to 15 digits'],
+  [{ phone: '555' }, 'all', 'a phone number: + and 10 to 15 digits'],
+  [{ emailHash: 'short' }, 'emails', 'a hash: 32 bytes in base64 or hexadecimal'],
+  [{ phoneHash: '' }, 'all', 'a hash: 32 bytes in base64 or hexadecimal'],
+])(
+  'invalid DII is not sent, and the error describes a valid one: %j, hashLocally %s',
+  async (given, hashLocally, expected) => {
+    const service = scriptedService(plain(500));
+    const client = createClient({ ...optionsFor(service), hashLocally });
+    expect(await rejectionOf(client.generate(given))).toMatchObject({
+      code: 'client_error',
+      message: `generate: POST /v2/token/generate not sent: expected ${expected} (Invalid Identifier)`,
+    });
+    expect(service.seen).toEqual([]);
+  },
+);
 
 test('an argument that is no text is named', async () => {
   const client = createClient(optionsFor(scriptedService(plain(500))));

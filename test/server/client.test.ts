@@ -203,7 +203,7 @@ describe('optOut', () => {
 
   test('an invalid_token answer is a client_error here', async () => {
     const { client } = clientOf(plain(400, { status: 'invalid_token', message: 'Invalid Token presented' }));
-    const e = await rejectionOf(client.optOut({ phone: '555' }));
+    const e = await rejectionOf(client.optOut({ phone: '+12345678901' }));
     expect(e).toMatchObject({ code: 'client_error', status: 400 });
     expect(e.message).toContain('Invalid Token presented');
     expect(e.cause).toMatchObject({ code: 'refresh_rejected', status: 400 });
