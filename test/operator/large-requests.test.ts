@@ -6,10 +6,12 @@ import { createLargeRequests, LARGE_BYTES } from '../../src/operator/http/large-
 import { memoryState } from '../../src/operator/state/memory-state.ts';
 import { createTestService } from './fixtures.ts';
 
-/** Call the function for requests of these lengths, and return the list of those that have started. */
-const arrive = (start: (bodyBytes: number) => Promise<void>, lengths: readonly number[]) => {
+type Start = ReturnType<typeof createLargeRequests>;
+
+/** Call the function for requests of these lengths of one participant, and return the list of those that have started. */
+const arrive = (start: Start, lengths: readonly number[]) => {
   const started: number[] = [];
-  for (const [n, bytes] of lengths.entries()) start(bytes).then(() => started.push(n));
+  for (const [n, bytes] of lengths.entries()) start(bytes, 'one').then(() => started.push(n));
   return started;
 };
 
@@ -37,9 +39,20 @@ test('large requests start in their order, one in a turn of the event loop', asy
   expect(started).toEqual([0, 1, 2, 3]);
 });
 
+test('participants take turns, also one that comes later', async () => {
+  const start = createLargeRequests();
+  const started: string[] = [];
+  const add = (names: string) =>
+    Promise.all([...names].map((name) => start(LARGE_BYTES, name).then(() => started.push(name))));
+  const first = add('AAAABBC');
+  while (started.length < 2) await turn();
+  await Promise.all([first, add('DD')]);
+  expect(started.join('')).toBe('AABCADBAD');
+});
+
 test('a large request that arrives after all others have started starts without a pause', async () => {
   const start = createLargeRequests();
-  await Promise.all([start(LARGE_BYTES), start(LARGE_BYTES)]);
+  await Promise.all([start(LARGE_BYTES, 'one'), start(LARGE_BYTES, 'one')]);
   // Timers of the same length fire in the order in which they were set, so the queue is idle after a few.
   for (let i = 0; i < 10; i++) await pause();
   const started = arrive(start, [LARGE_BYTES]);

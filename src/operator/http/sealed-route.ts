@@ -65,7 +65,7 @@ export function sealedRoute(endpoint: Endpoint, service: Service): Handler {
     // An envelope does not say for which endpoint it was sealed: one with a DII for another endpoint would opt out its user at
     // logout.
     const isReplay = participant.roles.has('OPTOUT') && !(await service.envelopes.add(tag, now));
-    await limits.startRequest(bodyBytes);
+    await limits.startRequest(bodyBytes, participant.keyHash);
     const result = await endpoint.handle({ now, participant, payload, isReplay }, service);
     if (result.httpStatus !== 200) return plainResponse(exchange, result);
     const turn = result.isLong ? await limits.longResponses.acquire(participant.keyHash) : undefined;
