@@ -15,11 +15,14 @@ export interface Served {
 /**
  * Serve `fetch` on loopback.
  *
- * @param port  if it is in use, any free port is used; 0 for any free port.
+ * @param port     0 for any free port.
+ * @param isFixed  fail if the port is in use; otherwise, any free port is used then.
+ * @throws {Error} Node's error, if the port cannot be opened.
  */
 export async function serve(
   fetch: (request: Request, bindings: HttpBindings) => Response | Promise<Response>,
   port: number,
+  isFixed: boolean,
 ): Promise<Served> {
   const server = createAdaptorServer({ fetch: (request, bindings) => fetch(request, bindings as HttpBindings) });
   const bind = (wanted: number) =>
@@ -31,7 +34,7 @@ export async function serve(
       });
     });
   await bind(port).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') throw error;
+    if (isFixed || error.code !== 'EADDRINUSE') throw error;
     return bind(0);
   });
   return {
@@ -45,12 +48,16 @@ export async function serve(
   };
 }
 
-/** Serve the world at the operator's address. */
+/** Serve the world at the operator's address. If the port is in use, any free port is used. */
 export const serveOperator = (world: World, port: number): Promise<Served> =>
-  serve(async (request, { incoming }) => {
-    const response = await world.fetch(request, () => incoming.socket.resetAndDestroy());
-    response.headers.set('connection', 'close');
-    // The page corrects its clock by this header.
-    response.headers.set('date', new Date(world.now()).toUTCString());
-    return response;
-  }, port);
+  serve(
+    async (request, { incoming }) => {
+      const response = await world.fetch(request, () => incoming.socket.resetAndDestroy());
+      response.headers.set('connection', 'close');
+      // The page corrects its clock by this header.
+      response.headers.set('date', new Date(world.now()).toUTCString());
+      return response;
+    },
+    port,
+    false,
+  );

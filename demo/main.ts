@@ -12,7 +12,10 @@ import { createPublisher } from './publisher.ts';
 import { createWorld } from './world.ts';
 
 export interface DemoOptions {
-  /** Port of the pages; the operator uses the next one. If it is in use, any free port. Default 4700; 0 for any free ports. */
+  /**
+   * Port of the pages; 0 for any free ports. The operator uses the next port, or any free one. Default: 4700, or any free port if
+   * 4700 is in use.
+   */
   readonly port?: number | undefined;
   /** Path of a copy of the UID2 JavaScript SDK. Default: the environment variable TESSERA_INCUMBENT. */
   readonly incumbent?: string | undefined;
@@ -25,24 +28,31 @@ export interface Demo {
   close(): Promise<void>;
 }
 
+const DEFAULT_PORT = 4700;
+
 /**
  * Start the demo. Builds `dist/` first if it is not up to date.
  *
- * @throws {Error} Node's error, if a server cannot listen.
+ * @throws {Error} Node's error, if a server cannot listen, as on a given port that is in use.
  * @example const { url, close } = await startDemo({ port: 0 });
  */
 export async function startDemo({
-  port = 4700,
+  port: given,
   incumbent = process.env['TESSERA_INCUMBENT'],
 }: DemoOptions = {}): Promise<Demo> {
   await ensureDist();
+  const port = given ?? DEFAULT_PORT;
   const world = createWorld();
-  const operator = await serveOperator(world, port && port + 1);
+  // No port follows 65,535: then any free one.
+  const operator = await serveOperator(world, port && (port + 1) % 65_536);
   const publisher = createPublisher(
     { baseUrl: operator.url, ...world.credentials, now: world.now },
     { world, incumbent },
   );
-  const pages = await serve((request) => publisher.fetch(request), port);
+  const pages = await serve((request) => publisher.fetch(request), port, given !== undefined).catch(async (error) => {
+    await operator.close();
+    throw error;
+  });
   return {
     url: pages.url,
     operatorUrl: operator.url,

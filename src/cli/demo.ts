@@ -9,11 +9,12 @@
 import { existsSync } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Io } from './io.ts';
+import { listenError } from './listen-error.ts';
 import { listed } from './style.ts';
 
 /** The exports of `demo/main.ts`. */
 interface DemoModule {
-  /** Start the demo. `port` is the port of the pages; if it is in use, any free port is used. */
+  /** Start the demo. `port` is the port of the pages. */
   startDemo(options: { readonly port?: number }): Promise<{
     readonly url: string;
     readonly operatorUrl: string;
@@ -40,10 +41,17 @@ const parsePort = (text: string): number => {
 export function demoCommand(io: Io): Command {
   return new Command('demo')
     .description("start the demo: an operator, a publisher's server and its page, on this machine")
-    .option('--port <port>', 'port of the pages, 0 for any free port (default: 4700)', parsePort)
+    .option(
+      '--port <port>',
+      'port of the pages, 0 for any free port (default: 4700, or any free port if 4700 is in use)',
+      parsePort,
+    )
     .action(async (options: { readonly port?: number }) => {
       const { startDemo } = (await import(/* @vite-ignore */ findDemo())) as DemoModule;
-      const demo = await startDemo(options);
+      const demo = await startDemo(options).catch((error) => {
+        const { syscall, address, port } = error;
+        throw syscall === 'listen' ? listenError(error, '--port', address, port) : error;
+      });
       for (const line of listed([
         ['demo', `${demo.url}   <- open this`],
         ['operator', demo.operatorUrl],

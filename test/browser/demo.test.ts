@@ -3,7 +3,9 @@
  * (axe-core, no clipped words, no sideways scrolling) at two widths in light and dark. Screenshots are kept in test-output/.
  */
 
+import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import axe from 'axe-core';
 import type { BrowserContext, Frame, Page } from 'playwright-core';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -46,6 +48,28 @@ const choose = (page: Page, name: string, value: string) =>
   page.locator(`input[name=${name}][value="${value}"]`).dispatchEvent('click');
 const report = (page: Page) => page.evaluate<string>('document.querySelector("tessera-inspector").report');
 const reports = (page: Page, expected: RegExp) => expect.poll(() => report(page), WAIT).toMatch(expected);
+
+describe('the start', () => {
+  test('a given port that is in use is an error; the default port is replaced with a free one', async () => {
+    const port = Number(new URL(demo.url).port);
+    await expect(startDemo({ port, incumbent: '' })).rejects.toMatchObject({ code: 'EADDRINUSE', port });
+    const holder = createServer().listen(4700, '127.0.0.1');
+    onTestFinished(() => void holder.close());
+    // Whoever holds the port: this test or another process.
+    await Promise.race([once(holder, 'listening'), once(holder, 'error')]);
+    const other = await startDemo({ incumbent: '' });
+    onTestFinished(() => other.close());
+    expect(other.url).not.toMatch(/:4700$/);
+    expect((await fetch(other.url)).status).toBe(200);
+  });
+
+  test('the last port is a port of the pages: the operator uses any free one', async () => {
+    const last = await startDemo({ port: 65_535, incumbent: '' });
+    onTestFinished(() => last.close());
+    expect(last.url).toBe('http://127.0.0.1:65535');
+    expect((await fetch(`${last.operatorUrl}/metrics`)).status).toBe(200);
+  });
+});
 
 describe('the dashboard', () => {
   test('by keyboard alone: sign in, see the timeline, choose a fault, sign out', async () => {

@@ -54,6 +54,12 @@ describe('help', () => {
     for (const command of COMMANDS) expect(out.join('\n')).toMatch(new RegExp(`^  ${command}\\b`, 'm'));
   });
 
+  test('demo --help states which port may be replaced', async () => {
+    const { out } = await tessera(['demo', '--help']);
+    const help = out.join(' ').replace(/\s+/g, ' ');
+    expect(help).toContain('(default: 4700, or any free port if 4700 is in use)');
+  });
+
   test('operator --help states the lifetimes of both environments', async () => {
     const { out } = await tessera(['operator', '--help']);
     const help = out.join(' ').replace(/\s+/g, ' ');
