@@ -10,6 +10,7 @@ import { Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
 import { createMappings, type DueOptions, type Mappings, type Summary } from '../src/mapping/index.ts';
 import type { Client } from '../src/server/index.ts';
+import { isTokenError, TokenError } from '../src/token/index.ts';
 import type { World } from './world.ts';
 
 const MAX_LINES = 200_000;
@@ -37,7 +38,11 @@ export function createAdvertiser(client: Client, world: World) {
   let opening: Promise<Mappings> | undefined;
   const open = async (): Promise<Mappings> => {
     folder = await mkdtemp(join(tmpdir(), 'tessera-demo-'));
-    return createMappings({ client, database: folder, now: world.now });
+    return createMappings({ client, database: folder, now: world.now }).catch((error) => {
+      if (!isTokenError(error)) throw error;
+      // Without PGlite, the message says what to install. Node does not repeat a failed import in the same process.
+      throw new TokenError(error.code, `${error.message}; then restart the demo`);
+    });
   };
   const mappings = () => (opening ??= open());
   const app = new Hono();
@@ -75,11 +80,20 @@ export function createAdvertiser(client: Client, world: World) {
     run((store, options) => store.mapDue(options)),
   );
   // endregion
-  app.get('/counts', async (c) => c.json(await countsOf(await mappings())));
+  app.get('/counts', async (c) => {
+    try {
+      return c.json(await countsOf(await mappings()));
+    } catch (error) {
+      // PGlite is not installed, or the demo is being stopped.
+      if (isTokenError(error)) return c.json({ message: error.message }, 503);
+      throw error;
+    }
+  });
   return {
     routes: app,
     close: async () => {
-      await (await opening)?.close();
+      const store = await opening?.catch(() => undefined);
+      await store?.close();
       if (folder) await rm(folder, { recursive: true, force: true });
     },
   };

@@ -5,6 +5,7 @@
  * 30 s. If TESSERA_INCUMBENT is the path of a copy of the UID2 JavaScript SDK, the comparison also shows that SDK.
  */
 
+import { access } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { ensureDist } from '../build/dist.ts';
 import { serve, serveOperator } from './gateway.ts';
@@ -30,16 +31,22 @@ export interface Demo {
 
 const DEFAULT_PORT = 4700;
 
+const checkIncumbent = (path: string): Promise<void> =>
+  access(path).catch(({ code }: NodeJS.ErrnoException) => {
+    throw new Error(`demo: could not read ${path} (${code}); TESSERA_INCUMBENT must be the path of a script file`);
+  });
+
 /**
  * Start the demo. Builds `dist/` first if it is not up to date.
  *
- * @throws {Error} Node's error, if a server cannot listen, as on a given port that is in use.
+ * @throws {Error} Node's error, if a server cannot listen, as on a given port that is in use; or if the SDK cannot be read.
  * @example const { url, close } = await startDemo({ port: 0 });
  */
 export async function startDemo({
   port: given,
   incumbent = process.env['TESSERA_INCUMBENT'],
 }: DemoOptions = {}): Promise<Demo> {
+  if (incumbent) await checkIncumbent(incumbent);
   await ensureDist();
   const port = given ?? DEFAULT_PORT;
   const world = createWorld();

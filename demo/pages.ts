@@ -1,6 +1,8 @@
 /** The pages of the demo, their common frame, and the files that they load. */
 
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { root } from '../build/dist.ts';
 
 export interface PageInfo {
   readonly file: string;
@@ -12,6 +14,8 @@ export interface PageInfo {
   readonly scripts?: readonly string[];
   /** Shown in a frame, without header and footer. */
   readonly isFrame?: boolean;
+  /** Packages that the page needs and that only a clone of the repository has. Without them, it shows only a notice. */
+  readonly packages?: readonly string[];
 }
 
 /** Path -> page. The start page links to those that are not frames, in this order. */
@@ -42,6 +46,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     lead: 'The real Prebid.js with a bidder on this machine: see the user ID in the bid request.',
     scripts: ['/prebid.bundle.js', '/tessera.js'],
     modules: ['/prebid-page.js'],
+    packages: ['prebid.js'],
   },
   '/webview': {
     file: 'webview.html',
@@ -73,6 +78,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     title: 'React',
     lead: 'Two hooks in a React app.',
     modules: ['/react-app.js'],
+    packages: ['esbuild', 'react', 'react-dom'],
   },
   '/secure-signals': {
     file: 'secure-signals.html',
@@ -104,6 +110,7 @@ export const PAGES: Readonly<Record<string, PageInfo>> = {
     scripts: ['/prebid.bundle.js'],
     modules: ['/runtime-prebid.js'],
     isFrame: true,
+    packages: ['prebid.js'],
   },
   '/compare/incumbent': {
     file: 'runtime.html',
@@ -172,17 +179,37 @@ const cards = () =>
     .map(([path, { title, lead }]) => `<li><a href="${path}">${title}</a><p>${lead}</p></li>`)
     .join('');
 
-/**
- * Render a page.
- *
- * @param values  the replacements of `{{NAME}}`; each is escaped.
- */
-export async function renderPage(path: string, values: Readonly<Record<string, string>>): Promise<string> {
-  const { file, title, lead, modules = [], scripts = [], isFrame } = PAGES[path]!;
+/** Return whether the packages that a page needs are installed. */
+export const canRun = (path: string): boolean =>
+  (PAGES[path]!.packages ?? []).every((name) => existsSync(`${root}node_modules/${name}`));
+
+/** Return the content of a page that cannot run. */
+const noticeOf = ({ title, isFrame }: PageInfo): string => {
+  const text = 'needs packages that only a clone of the repository has: git clone, npm ci, npm run demo.';
+  return isFrame
+    ? `<section aria-labelledby="title"><h1 id="title">${title}</h1><p>${title} ${text}</p></section>`
+    : `<p class="panel">This page ${text}</p>`;
+};
+
+/** Return the content of a page, with its parts and its code. */
+async function contentOf({ file }: PageInfo): Promise<string> {
   let source = await read(`./page/${file}`);
   for (const part of PARTS) source = source.replace(`{{${part}}}`, await read(`./page/${part}.html`));
-  let main = (await withCode(source)).replace('{{cards}}', cards);
-  for (const [name, value] of Object.entries(values)) main = main.replaceAll(`{{${name}}}`, escaped(value));
+  return (await withCode(source)).replace('{{cards}}', cards);
+}
+
+/**
+ * Render a page, or a notice if the packages that it needs are missing.
+ *
+ * @param values  the replacements of `{{NAME}}`, other than `{{title}}`; each is escaped.
+ */
+export async function renderPage(path: string, values: Readonly<Record<string, string>>): Promise<string> {
+  const page = PAGES[path]!;
+  const { title, lead, modules = [], scripts = [], isFrame } = page;
+  const isRunnable = canRun(path);
+  let main = isRunnable ? await contentOf(page) : noticeOf(page);
+  for (const [name, value] of Object.entries({ title, ...values }))
+    main = main.replaceAll(`{{${name}}}`, escaped(value));
   const tags = [
     ...scripts.map((src) => `<script${src === '/prebid.bundle.js' ? '' : ' defer'} src="${src}"></script>`),
     ...modules.map((src) => `<script type="module" src="${src}"></script>`),
@@ -204,7 +231,7 @@ export async function renderPage(path: string, values: Readonly<Record<string, s
     <link rel="stylesheet" href="/page.css">
     <meta name="demo" content="${escaped(values['setting'] ?? '{}')}">
     <script src="/world.js"></script>
-    ${tags}
+    ${isRunnable ? tags : ''}
   </head>
   <body class="${isFrame ? 'frame' : 'site'}">
     ${isFrame ? '' : top}

@@ -11,7 +11,7 @@ import { root } from '../build/dist.ts';
 import { answerOf, type ClientOptions, createClient, isTokenError, tokenHandler } from '../src/server/index.ts';
 import { createAdvertiser } from './advertiser.ts';
 import { createControls } from './controls.ts';
-import { PAGES, renderPage } from './pages.ts';
+import { canRun, PAGES, renderPage } from './pages.ts';
 import { prebidScript } from './prebid.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -44,15 +44,6 @@ const bundleReact = async (): Promise<string> => {
 
 const PREBID_MODULES = ['userId', 'uid2IdSystem', 'prebidServerBidAdapter'];
 
-/** Build a script that needs a package of the repository. In an installed package, return a script that says so on the page. */
-const inClone = (make: () => Promise<string>) => (): Promise<string> =>
-  make().catch((error: NodeJS.ErrnoException) => {
-    if (!['ENOENT', 'ERR_MODULE_NOT_FOUND'].includes(error.code ?? '')) throw error;
-    const text = 'This page needs packages that only a clone of the repository has: git clone, npm ci, npm run demo.';
-    // The Prebid script runs before the body is parsed.
-    return `addEventListener('DOMContentLoaded', () => document.querySelector('main').prepend(${JSON.stringify(text)}));`;
-  });
-
 /** Path of a script or a style sheet -> its text: the pages' own files, those of `dist/`, and those built on demand. */
 const scriptsOf = (incumbent: string | undefined): Record<string, () => Promise<string>> => ({
   ...Object.fromEntries(
@@ -64,8 +55,8 @@ const scriptsOf = (incumbent: string | undefined): Record<string, () => Promise<
   ...Object.fromEntries(
     BUILT_MODULES.map((name) => [`/${name}.js`, () => readFile(`${root}dist/page/${name}.js`, 'utf8')]),
   ),
-  '/react-app.js': inClone(bundleReact),
-  '/prebid.bundle.js': inClone(() => prebidScript(PREBID_MODULES)),
+  ...(canRun('/react') && { '/react-app.js': bundleReact }),
+  ...(canRun('/prebid') && { '/prebid.bundle.js': () => prebidScript(PREBID_MODULES) }),
   ...(incumbent && { '/incumbent.js': () => readFile(incumbent, 'utf8') }),
 });
 
@@ -94,20 +85,20 @@ export function createPublisher(options: ClientOptions, { world = createWorld(),
   });
   for (const path of Object.keys(PAGES)) {
     app.get(path, async (c) => {
-      const setting = JSON.stringify(world.setting());
-      return c.html(
-        await renderPage(path, { operator: options.baseUrl, setting, incumbent: incumbent ? 'yes' : 'no' }),
-      );
+      const values = {
+        operator: options.baseUrl,
+        setting: JSON.stringify(world.setting()),
+        prebid: canRun('/compare/prebid') ? 'yes' : 'no',
+        incumbent: incumbent ? 'yes' : 'no',
+      };
+      return c.html(await renderPage(path, values));
     });
   }
   for (const [path, text] of Object.entries(scriptsOf(incumbent))) {
     const type = path.endsWith('.css') ? 'text/css' : 'text/javascript';
     app.get(path, async (c) => c.body(await text(), 200, { 'content-type': `${type}; charset=utf-8` }));
   }
-  app.get('/demo/metrics', async (c) => {
-    const response = await world.fetch(new Request(`${options.baseUrl}/metrics`), () => {});
-    return c.text(await response.text());
-  });
+  app.get('/demo/metrics', () => world.fetch(new Request(`${options.baseUrl}/metrics`), () => {}));
   for (const [path, cookie] of Object.entries(COOKIES)) app.route(path, createReader(client, cookie));
   app.route('/demo', createControls(world));
   app.route('/advertiser', advertiser.routes);

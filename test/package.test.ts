@@ -6,11 +6,14 @@ import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { filesBelow, root } from '../build/dist.ts';
 import { entries, scripts } from '../build/entries.ts';
 import { openProfile } from './support/browser.ts';
 import { installPacked, run, type User } from './support/packed.ts';
+
+const WAIT = { timeout: 20_000 };
 
 const importOf = (path: string) => `tessera-id${path.slice(1)}`;
 const imports = Object.keys(entries).map(importOf);
@@ -245,13 +248,18 @@ test('the command accepts an --env-file that does not exist yet, which Node 20 w
 });
 
 describe('tessera demo of the package', () => {
-  let child: ChildProcessByStdio<null, Readable, null>;
+  let child: ChildProcessByStdio<null, Readable, Readable>;
   let exit: Promise<unknown[]>;
+  let command: string;
   let url: string;
+  let errors = '';
   beforeAll(async () => {
-    const command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
-    child = spawn(command, ['demo', '--port', '0'], { cwd: user, stdio: ['ignore', 'pipe', 'inherit'] });
-    exit = once(child, 'exit');
+    command = join(user, 'node_modules/tessera-id/dist/cli/main.js');
+    child = spawn(command, ['demo', '--port', '0'], { cwd: user, stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stderr.on('data', (piece) => {
+      errors += piece;
+    });
+    exit = once(child, 'close');
     for await (const line of createInterface(child.stdout)) {
       url = /^demo +(http:\S+)/.exec(line)?.[1] ?? url;
       if (line.startsWith('Ctrl-C')) break;
@@ -260,7 +268,18 @@ describe('tessera demo of the package', () => {
   afterAll(async () => {
     child.kill('SIGINT');
     expect(await exit).toEqual([0, null]);
+    expect(errors).toBe('');
   });
+
+  /** Open a page of the demo; an uncaught error on it fails the test. */
+  const open = async (path: string): Promise<Page> => {
+    const page = await (await openProfile()).newPage();
+    const thrown: Error[] = [];
+    page.on('pageerror', (error) => thrown.push(error));
+    onTestFinished(() => expect(thrown).toEqual([]));
+    await page.goto(url + path);
+    return page;
+  };
 
   test('serves its page and the scripts that the page loads', async () => {
     expect(await (await fetch(url)).text()).toContain('<!doctype html>');
@@ -271,16 +290,44 @@ describe('tessera demo of the package', () => {
     }
   });
 
-  test.each(['/react', '/prebid', '/compare/prebid'])(
-    '%s, which needs packages of the repository, says so',
-    async (path) => {
-      const page = await (await openProfile()).newPage();
-      await page.goto(url + path);
-      expect(await page.innerText('main')).toContain(
-        'This page needs packages that only a clone of the repository has',
-      );
-    },
-  );
+  test.each([
+    ['/react', 'This page'],
+    ['/prebid', 'This page'],
+    ['/compare/prebid', 'Prebid'],
+  ])('%s, which needs packages of the repository, shows only a notice', async (path, subject) => {
+    const page = await open(path);
+    expect(await page.innerText('main')).toContain(`${subject} needs packages that only a clone of the repository has`);
+    expect(await page.locator('main').locator('button, dl, pre, canvas').count()).toBe(0);
+  });
+
+  test('/compare shows the notice in the frame of Prebid, and counts no requests of Prebid', async () => {
+    const page = await open('/compare');
+    const main = (name: string) => page.frameLocator(`iframe[title="${name}"]`).locator('main');
+    await expect.poll(() => main('Prebid').textContent(), WAIT).toContain('Prebid needs packages');
+    await expect.poll(() => main('Tessera').textContent(), WAIT).toContain('a valid token');
+    expect(await page.textContent('#counts')).toMatch(/^Tessera: refreshes sent\d+$/);
+  });
+
+  test('/advertiser, which needs PGlite, names the package to install, and shows no counts', async () => {
+    const page = await open('/advertiser');
+    const said = () => page.textContent('#said');
+    const missing =
+      /needs the package @electric-sql\/pglite, .*: npm install @electric-sql\/pglite; then restart the demo$/;
+    await expect.poll(said, WAIT).toMatch(missing);
+    await page.click('#sample');
+    await expect.poll(said, WAIT).toMatch(missing);
+    expect(await page.locator('.figures dd').allTextContents()).toEqual(['–', '–', '–', '–', '–']);
+  });
+
+  test('a given port that is in use exits with 1', async () => {
+    const { port } = new URL(url);
+    const failure = await run(command, ['demo', '--port', port], { cwd: user }).catch((error) => error);
+    expect([failure.code, failure.stdout, failure.stderr]).toEqual([
+      1,
+      '',
+      `error: could not listen on 127.0.0.1:${port} (EADDRINUSE): another process uses the port; choose another with --port, or 0 for any free one\n`,
+    ]);
+  });
 });
 
 test('the package contains the documents that README links to', async () => {

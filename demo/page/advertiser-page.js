@@ -1,6 +1,6 @@
 // The advertiser: sends a list to its own server, which maps and stores it, and shows what becomes due as time passes.
 
-import { $, post } from '/common.js';
+import { $, get, post } from '/common.js';
 
 const number = new Intl.NumberFormat('en');
 const say = (text) => {
@@ -19,11 +19,15 @@ async function run(path, body, lines) {
   if (!response?.ok)
     return say((await response?.json().catch(() => undefined))?.message ?? 'The server cannot be reached.');
   let text = '';
-  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    const parts = text.split('\n\n');
-    text = parts.pop();
-    for (const part of parts) show(JSON.parse(part.replace(/^data: /, '')), lines);
+  try {
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      const parts = text.split('\n\n');
+      text = parts.pop();
+      for (const part of parts) show(JSON.parse(part.replace(/^data: /, '')), lines);
+    }
+  } catch {
+    say('The connection to the server ended before the job did.');
   }
 }
 
@@ -43,46 +47,44 @@ function show({ progress, summary, counts, problem }, lines) {
 }
 
 const mapText = (text) => run('/advertiser/map', text, text.split('\n').filter(Boolean).length);
-$('file').onchange = async () => {
-  const [file] = $('file').files;
-  if (file) await mapText(await file.text());
-};
+const mapFile = (file) => file?.text().then(mapText, ({ message }) => say(message));
+$('file').onchange = () => mapFile($('file').files[0]);
 $('sample').onclick = () => {
   const rows = Array.from({ length: 997 }, (_, index) => `customer-${index}@example.com`);
   return mapText(['email', ...rows, 'optout@example.com', 'not an address', 'customer-0@example.com'].join('\n'));
 };
 for (const type of ['dragover', 'dragleave', 'drop']) {
-  $('drop').addEventListener(type, async (event) => {
+  $('drop').addEventListener(type, (event) => {
     event.preventDefault();
     $('drop').classList.toggle('over', type === 'dragover');
-    const file = type === 'drop' && event.dataTransfer.files[0];
-    if (file) await mapText(await file.text());
+    if (type === 'drop') mapFile(event.dataTransfer.files[0]);
   });
 }
 
 const showTime = ({ shiftMs }) => {
   $('date').textContent = new Date(Date.now() + shiftMs).toLocaleDateString('en-GB', { dateStyle: 'long' });
 };
-const get = async (path) => (await fetch(path)).json();
 for (const button of document.querySelectorAll('[data-travel]')) {
   button.onclick = async () => {
     try {
       const { shiftMs } = await get('/demo/setting');
       showTime(await post('/demo/setting', { shiftMs: shiftMs + Number(button.dataset.travel) }));
       showCounts(await get('/advertiser/counts'));
-    } catch ({ message }) {
-      say(`${message}. "Start over" in the dashboard returns to the present.`);
+    } catch ({ message, status }) {
+      say(status === 400 ? `${message}. "Start over" in the dashboard returns to the present.` : message);
     }
   };
 }
 $('map-due').onclick = () => run('/advertiser/due');
-get('/demo/setting').then(showTime, () => say('The server cannot be reached.'));
+get('/demo/setting').then(showTime, ({ message }) => say(message));
+/** Say how the store was opened, unless a job has begun meanwhile. */
+const sayOpened = (text) => {
+  if ($('said').textContent.startsWith('Opening')) say(text);
+};
 get('/advertiser/counts').then(
   (counts) => {
     showCounts(counts);
-    // A job may have begun meanwhile.
-    if ($('said').textContent.startsWith('Opening'))
-      say(counts.mapped ? 'Earlier mappings are still stored.' : 'Nothing mapped yet.');
+    sayOpened(counts.mapped ? 'Earlier mappings are still stored.' : 'Nothing mapped yet.');
   },
-  () => say('The server cannot be reached.'),
+  ({ message }) => sayOpened(message),
 );

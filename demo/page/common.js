@@ -8,16 +8,24 @@ export const formatTime = (instant) => new Date(instant).toLocaleTimeString('en-
 
 export const tail = (token) => (token ? `ends in ${token.slice(-8)}` : 'none');
 
-/** POST to the publisher's server. Rejects with a message for the visitor. */
-export async function post(path, body) {
-  const headers = body ? { 'content-type': 'application/json' } : {};
-  const response = await fetch(path, { method: 'POST', headers, body: body && JSON.stringify(body) }).catch(() => {
+const call = async (path, options) => {
+  const response = await fetch(path, options).catch(() => {
     throw new Error("The publisher's server cannot be reached. Is the demo still running?");
   });
-  const answer = response.status === 204 ? undefined : await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer?.message ?? `${path} answered ${response.status}`);
+  const { status } = response;
+  const answer = status === 204 ? undefined : await response.json().catch(() => ({}));
+  if (!response.ok) throw Object.assign(new Error(answer?.message ?? `${path} answered ${status}`), { status });
   return answer;
-}
+};
+
+/** GET from the publisher's server. Rejects with a message for the visitor, and the HTTP status if the server has answered. */
+export const get = (path) => call(path);
+
+/** POST to the publisher's server. Rejects as `get` does. */
+export const post = (path, body) => {
+  const headers = body ? { 'content-type': 'application/json' } : {};
+  return call(path, { method: 'POST', headers, body: body && JSON.stringify(body) });
+};
 
 // region provide
 /** Ask the publisher's server for a set. 204 means that nobody is signed in. */
@@ -61,8 +69,14 @@ export function showReader(session) {
   $('email').value = newReader();
   let shown;
   const show = async () => {
-    const response = await fetch('/me').catch(() => undefined);
-    const email = response?.status === 200 ? (await response.json()).email : undefined;
+    let email;
+    try {
+      email = (await get('/me'))?.email;
+    } catch ({ message }) {
+      // Who is signed in is unknown: the panel stays as it is.
+      $('problem').textContent ||= message;
+      return;
+    }
     const hadFocus = $('sign-in').contains(document.activeElement) || $('signed-in').contains(document.activeElement);
     $('who').textContent = email ?? '';
     $('signed-in').hidden = !email;

@@ -4,15 +4,18 @@ import { $, newReader, post } from '/common.js';
 import { change, done, followEvents } from '/faults.js';
 
 const NAMES = { 'compare/tessera': 'Tessera', 'compare/prebid': 'Prebid', 'compare/incumbent': 'UID2 JavaScript SDK' };
-const hasIncumbent = $('runtimes').dataset.incumbent === 'yes';
+const { prebid, incumbent } = $('runtimes').dataset;
+const hasIncumbent = incumbent === 'yes';
 $('missing').hidden = hasIncumbent;
+/** Runtimes that send no requests. The frame of Prebid then contains a notice, and the UID2 JavaScript SDK has no frame. */
+const isMissing = { 'compare/prebid': prebid === 'no', 'compare/incumbent': !hasIncumbent };
 
 /** Requests by runtime since this page was opened. */
 const counts = {};
 const showCounts = () => {
   $('counts').replaceChildren(
     ...Object.entries(NAMES).flatMap(([from, name]) => {
-      if (from === 'compare/incumbent' && !hasIncumbent) return [];
+      if (isMissing[from]) return [];
       const item = document.createElement('div');
       const term = item.appendChild(document.createElement('dt'));
       const value = item.appendChild(document.createElement('dd'));

@@ -79,13 +79,15 @@ function show(text) {
 }
 
 const load = async () => {
+  let problem = '';
   try {
     const response = await fetch('/demo/metrics');
-    show(await response.text());
-    $('problem').textContent = '';
+    if (response.ok) show(await response.text());
+    else problem = `The metrics endpoint answered ${response.status}.`;
   } catch {
-    $('problem').textContent = 'The demo cannot be reached.';
+    problem = 'The demo cannot be reached.';
   }
+  $('problem').textContent = problem;
 };
 setInterval(() => document.hidden || load(), 2000);
 load();

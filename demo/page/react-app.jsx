@@ -1,12 +1,9 @@
 // A React app: one hook for the session, one for the token.
 
+import { useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { useAdvertisingToken, useSession } from 'tessera-id/react';
-
-const baseUrl = document.querySelector('meta[name=operator]').content;
-const newReader = () => `reader-${Math.random().toString(36).slice(2, 7)}@example.com`;
-const post = (path, body) =>
-  fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+import { operator as baseUrl, newReader, post } from './common.js';
 
 // region app
 const provide = async ({ signal }) => {
@@ -18,14 +15,19 @@ const provide = async ({ signal }) => {
 function App() {
   const { session, state } = useSession({ baseUrl, name: 'demo-react', provide });
   const token = useAdvertisingToken(session);
-  const signIn = async () => {
-    const response = await post('/sign-in', { email: newReader() });
-    await session.setTokens(await response.json());
+  const [problem, setProblem] = useState('');
+  const handle = (work) => () => {
+    setProblem('');
+    work().catch(({ message }) => setProblem(message));
   };
-  const signOut = async () => {
+  const signIn = handle(async () => {
+    const answer = await post('/sign-in', { email: newReader() });
+    await session.setTokens(answer);
+  });
+  const signOut = handle(async () => {
     await post('/sign-out');
     await session.clear();
-  };
+  });
   return (
     <>
       <div className="token">
@@ -41,6 +43,9 @@ function App() {
           Sign in
         </button>
       )}
+      <p id="problem" className="problem" role="alert">
+        {problem}
+      </p>
     </>
   );
 }

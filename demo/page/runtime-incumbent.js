@@ -1,15 +1,12 @@
-import { $, operator } from '/common.js';
-import { firstSet, measure } from '/runtime.js';
+import { operator } from '/common.js';
+import { firstSet, measure, showFailure } from '/runtime.js';
 
 // region compare-incumbent
 const sdk = window.__uid2;
-firstSet().then(
-  (identity) => {
+firstSet()
+  .then((identity) => {
     sdk.init({ baseUrl: operator, identity });
     measure('UID2 JavaScript SDK', 'Set up as its documentation shows.', () => sdk.getAdvertisingToken());
-  },
-  ({ message }) => {
-    $('now').textContent = message;
-  },
-);
+  })
+  .catch(showFailure);
 // endregion

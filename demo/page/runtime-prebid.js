@@ -1,10 +1,10 @@
-import { $, operator } from '/common.js';
-import { firstSet, measure } from '/runtime.js';
+import { operator } from '/common.js';
+import { firstSet, measure, showFailure } from '/runtime.js';
 
 // region compare-prebid
 const { pbjs } = window;
-firstSet().then(
-  (uid2Token) => {
+firstSet()
+  .then((uid2Token) => {
     pbjs.setConfig({
       userSync: { userIds: [{ name: 'uid2', params: { uid2Token, uid2ApiBase: operator } }] },
     });
@@ -15,9 +15,6 @@ firstSet().then(
       'The module refreshes by itself; one auction every 5 s.',
       () => pbjs.getUserIds().uid2?.id,
     );
-  },
-  ({ message }) => {
-    $('now').textContent = message;
-  },
-);
+  })
+  .catch(showFailure);
 // endregion

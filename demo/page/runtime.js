@@ -1,7 +1,7 @@
 // Measures one runtime of the comparison: four times a second, it checks whether the runtime returns a token, and whether that
 // token is still valid. A token is valid for three times `refreshSeconds` after it was first returned: see `world.ts`.
 
-import { $, tail } from '/common.js';
+import { $, post, tail } from '/common.js';
 
 const SAMPLE_MS = 250;
 /** Two minutes of samples, each two pixels wide on the canvas. */
@@ -12,10 +12,15 @@ const LOOKS = { valid: ['--accent', 1], none: ['--line', 0.25], expired: ['--bad
 
 /** Return the set of this comparison's reader, for a runtime that does not ask the publisher itself. */
 export async function firstSet() {
-  const response = await fetch('/compare/token', { method: 'POST' });
-  if (response.status !== 200) throw new Error('nobody is signed in');
-  return (await response.json()).body;
+  const answer = await post('/compare/token');
+  if (!answer) throw new Error('nobody is signed in');
+  return answer.body;
 }
+
+/** Show why a runtime is not measured. */
+export const showFailure = ({ message }) => {
+  $('now').textContent = message;
+};
 
 /**
  * Measure a runtime.

@@ -27,12 +27,12 @@ beforeEach(async () => {
 });
 
 /** Open a page of the demo; an uncaught error on it fails the test. */
-const open = async (path: string, in_ = profile): Promise<Page> => {
+const open = async (path: string, in_ = profile, { url } = demo): Promise<Page> => {
   const page = await in_.newPage();
   const thrown: Error[] = [];
   page.on('pageerror', (error) => thrown.push(error));
   onTestFinished(() => expect(thrown).toEqual([]));
-  await page.goto(demo.url + path);
+  await page.goto(url + path);
   return page;
 };
 
@@ -68,6 +68,12 @@ describe('the start', () => {
     onTestFinished(() => last.close());
     expect(last.url).toBe('http://127.0.0.1:65535');
     expect((await fetch(`${last.operatorUrl}/metrics`)).status).toBe(200);
+  });
+
+  test('a copy of the UID2 JavaScript SDK that does not exist is an error', async () => {
+    await expect(startDemo({ port: 0, incumbent: '/nowhere/sdk.js' })).rejects.toThrow(
+      'demo: could not read /nowhere/sdk.js (ENOENT); TESSERA_INCUMBENT must be the path of a script file',
+    );
   });
 });
 
@@ -215,6 +221,17 @@ describe('a page for each use', () => {
     await shows(page, '#problem', 'cannot be reached');
   });
 
+  test('script tag: without a server, a reader who cannot sign out is still shown as signed in', async () => {
+    const page = await open('/script-tag');
+    await signIn(page);
+    await profile.setOffline(true);
+    const asked = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/me'));
+    await page.click('#sign-out');
+    await asked;
+    await shows(page, '#problem', 'cannot be reached');
+    expect(await page.isVisible('#sign-out')).toBe(true);
+  });
+
   test('Prebid: the bid request has the token in force, before and after a refresh', async () => {
     const page = await open('/prebid');
     await signIn(page);
@@ -270,6 +287,29 @@ describe('a page for each use', () => {
     await shows(page, '#answers', 'v2/token/generate: 200 success');
   });
 
+  test('operator: an error of the metrics endpoint is not shown as figures', async () => {
+    await profile.route('**/demo/metrics', (route) => route.fulfill({ status: 502, json: { message: 'failed' } }));
+    const page = await open('/operator');
+    await shows(page, '#problem', 'The metrics endpoint answered 502.');
+    expect(await text(page, '#figures')).toBe('');
+  });
+
+  test('advertiser: a job whose server ends is reported as failed', async () => {
+    const page = await open('/advertiser');
+    const answered = page.waitForResponse('**/advertiser/map');
+    await page.click('#sample');
+    await answered;
+    await demo.close();
+    await shows(page, '#said', 'The connection to the server ended before the job did.');
+  });
+
+  test('React: without a server it says so', async () => {
+    const page = await open('/react');
+    await profile.setOffline(true);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await shows(page, '#problem', 'cannot be reached');
+  });
+
   test('React: signs in and out', async () => {
     const page = await open('/react');
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -307,6 +347,25 @@ describe('a page for each use', () => {
     await shows(page, '#counts', /Tessera: refreshes sent[1-9]/);
     expect(await reader()).toBe(before);
   });
+});
+
+test.each<[what: string, answer: { status: number; json?: object }, said: string]>([
+  ['an error of the server', { status: 502, json: { message: 'The server has failed.' } }, 'The server has failed.'],
+  ['a signed-out reader', { status: 204 }, 'nobody is signed in'],
+])('side by side: %s is shown as such in the frame of Prebid', async (_, answer, said) => {
+  await profile.route('**/compare/token', (route) => route.fulfill(answer));
+  const page = await open('/compare');
+  const frame = page.frameLocator('iframe[title="Prebid"]');
+  await expect.poll(() => frame.locator('#now').textContent(), WAIT).toBe(said);
+  expect(await frame.locator('h1').textContent()).toBe('Prebid');
+});
+
+test('side by side: a script that is not the UID2 JavaScript SDK is reported in its frame', async () => {
+  const other = await startDemo({ port: 0, incumbent: `${root}dist/tessera-inspector.js` });
+  onTestFinished(() => other.close());
+  const page = await open('/compare', profile, other);
+  const now = page.frameLocator('iframe[title="UID2 JavaScript SDK"]').locator('#now');
+  await expect.poll(() => now.textContent(), WAIT).toContain('undefined');
 });
 
 /** Words that are cut off: elements whose text is wider than they are, and do not scroll. */
