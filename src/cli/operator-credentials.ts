@@ -1,6 +1,6 @@
 /**
  * Prints the credentials that `tessera operator` generates, at the start that generates them, as lines for a shell or into a
- * file. A later start shows no secret, because its output may be logged.
+ * file, and where other credentials come from. A later start shows no secret, because its output may be logged.
  */
 
 import type { Operator, ParticipantStatus } from '../operator/index.ts';
@@ -16,6 +16,11 @@ export interface CredentialOutput {
   readonly printCredentials?: boolean | undefined;
   /** Print nothing about credentials that this start has not generated. */
   readonly onlyAdded?: boolean | undefined;
+}
+
+/** The output, and the variables that the credentials of the last participant come from. */
+interface CredentialSource extends CredentialOutput {
+  readonly credentialVariables?: readonly string[] | undefined;
 }
 
 type Credentials = Operator['made'][number];
@@ -49,20 +54,46 @@ const writeFirst = async ({ participants, statuses }: Operator, url: string, env
   if (first && !isWritten) out(`# site ${first.siteId}: ${hintOf(status!)}`);
 };
 
+const NOTES: Partial<Record<ParticipantStatus, string>> = {
+  changed: 'the stored participant differs and stays in force',
+  revoked: 'this participant is revoked',
+};
+
 /**
- * Print or write the credentials that this start has generated, and explain where the others are.
+ * Explain where a participant comes from that this start has not generated: a shell may contain the credentials of another
+ * operator. Undefined if the options specify it and the database contains it.
+ */
+const originOf = (
+  { participants, made, statuses, inMemory }: Operator,
+  index: number,
+  { credentialVariables = [], onlyAdded }: CredentialSource,
+): string | undefined => {
+  const status = statuses[index]!;
+  const isAdded = status === 'added' && !inMemory && !made.includes(participants[index]!);
+  const added = isAdded ? 'participant added to the database' : undefined;
+  const isFromEnvironment = index === participants.length - 1 && credentialVariables.length > 0;
+  if (!isFromEnvironment || (onlyAdded && !isAdded)) return added;
+  const note = added ?? NOTES[status];
+  return `credentials from ${credentialVariables.join(' and ')} in the environment${note === undefined ? '' : `; ${note}`}`;
+};
+
+/**
+ * Print or write the credentials that this start has generated, and explain where the others come from.
  *
  * @throws {RangeError} if the file cannot be written.
  */
 export async function announceCredentials(
   operator: Operator,
   url: string,
-  { envFile, printCredentials, onlyAdded }: CredentialOutput,
+  source: CredentialSource,
   io: Io,
 ): Promise<void> {
   const { participants, made, statuses } = operator;
+  const { envFile, printCredentials, onlyAdded } = source;
   if (envFile !== undefined) await writeFirst(operator, url, envFile, io);
   for (const [index, credentials] of participants.entries()) {
+    const origin = originOf(operator, index, source);
+    if (origin !== undefined) io.out(`# site ${credentials.siteId}: ${origin}`);
     if (!made.includes(credentials) || (index === 0 && envFile !== undefined)) continue;
     const { siteId, roles } = credentials;
     const status = statuses[index]!;

@@ -28,6 +28,8 @@ export interface OperatorSettings extends Omit<OperatorOptions, 'now' | 'state' 
   /** Number of processes behind the port, or `auto` for one per core. Default: only this process. */
   readonly processes?: number | 'auto';
   readonly logLevel?: string;
+  /** The environment variables that the participant's credentials come from; none in the file. */
+  readonly credentialVariables?: readonly string[];
 }
 
 /** The options of the command. */
@@ -47,7 +49,7 @@ const COMMAND_NAMES = {
   rootSecretFile: true,
   processes: true,
   logLevel: true,
-} satisfies Record<Exclude<keyof OperatorSettings, keyof OperatorOptions>, true>;
+} satisfies Record<Exclude<keyof OperatorSettings, keyof OperatorOptions | 'credentialVariables'>, true>;
 
 // The members of the file. An unknown one is an error.
 const CONFIG_NAMES = {
@@ -73,10 +75,13 @@ const CONFIG_NAMES = {
   keyGeneration: true,
   keyRotation: true,
   sharing: true,
-} satisfies Record<Exclude<keyof OperatorSettings, 'keepStoredParticipant'>, true>;
+} satisfies Record<Exclude<keyof OperatorSettings, 'keepStoredParticipant' | 'credentialVariables'>, true>;
 
 /** Return the settings for `createOperator`. */
-export function operatorOptions(settings: OperatorSettings): Omit<OperatorSettings, keyof typeof COMMAND_NAMES> {
+export function operatorOptions({
+  credentialVariables: _,
+  ...settings
+}: OperatorSettings): Omit<OperatorSettings, keyof typeof COMMAND_NAMES | 'credentialVariables'> {
   return Object.fromEntries(Object.entries(settings).filter(([name]) => !Object.hasOwn(COMMAND_NAMES, name)));
 }
 
@@ -199,9 +204,13 @@ const readSecret = async (file: string, isProduction: boolean, io: Io): Promise<
 const withoutUndefined = <T extends object>(settings: T): Partial<T> =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as Partial<T>;
 
-// A shell may contain the credentials of a participant for its own calls. They are not a request to change that participant.
-const isFromEnvironment = (environment: OperatorSettings, named: OperatorSettings): boolean =>
-  (['apiKey', 'clientSecret'] as const).some((name) => environment[name] !== undefined && named[name] === undefined);
+const CREDENTIAL_VARIABLES = { apiKey: 'TESSERA_API_KEY', clientSecret: 'TESSERA_CLIENT_SECRET' } as const;
+
+// The variables of the environment that the command line does not override.
+const usedVariables = (environment: OperatorSettings, named: OperatorSettings): readonly string[] =>
+  (['apiKey', 'clientSecret'] as const)
+    .filter((name) => environment[name] !== undefined && named[name] === undefined)
+    .map((name) => CREDENTIAL_VARIABLES[name]);
 
 /**
  * Collect the settings of an operator. Credentials in the environment may add a participant, but never change a stored one.
@@ -218,18 +227,21 @@ export async function loadSettings(flags: OperatorCommandOptions, io: Io): Promi
   if (named.clientSecret !== undefined) warnAboutSecret('--client-secret', io);
   warnAboutPassword(named.database, io);
   const environment: OperatorSettings = {
-    apiKey: env.TESSERA_API_KEY || undefined,
-    clientSecret: env.TESSERA_CLIENT_SECRET || undefined,
+    apiKey: env[CREDENTIAL_VARIABLES.apiKey] || undefined,
+    clientSecret: env[CREDENTIAL_VARIABLES.clientSecret] || undefined,
     rootSecret: env.TESSERA_ROOT_SECRET || undefined,
   };
   // A secret in the environment takes precedence over a file that is specified only in the configuration file.
   const { rootSecretFile, ...rest } = await readConfig(config, io);
   const secretFile = named.rootSecretFile ?? (environment.rootSecret ? undefined : rootSecretFile);
+  const merged: OperatorSettings = { ...rest, ...withoutUndefined(environment), ...named };
+  // A list of participants is complete, unless there is also an API key.
+  const isUsed = merged.participants === undefined || merged.apiKey !== undefined;
+  const credentialVariables = isUsed ? usedVariables(environment, named) : [];
   const settings: OperatorSettings = {
-    ...rest,
-    ...withoutUndefined(environment),
-    ...named,
-    ...(isFromEnvironment(environment, named) && { keepStoredParticipant: true }),
+    ...merged,
+    // A shell may contain the credentials of a participant for its own calls. They are not a request to change that participant.
+    ...(credentialVariables.length > 0 && { keepStoredParticipant: true, credentialVariables }),
   };
   return secretFile === undefined
     ? settings

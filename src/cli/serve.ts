@@ -116,7 +116,8 @@ export async function serve(
     if (opensPortsLast) await ports.open();
     const [service, metrics] = ports.servers;
     if (metrics) io.out(`metrics on ${metrics.url}/metrics`);
-    await announceCredentials(operator, service!.url, output, io);
+    const { credentialVariables } = settings;
+    await announceCredentials(operator, service!.url, { ...output, credentialVariables }, io);
     // A reader of the line may send the signal at once.
     stopped = io.stopped();
     io.out(`listening on ${service!.url}`);

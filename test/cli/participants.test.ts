@@ -53,9 +53,11 @@ test('two participants of one site have credentials of their own', async () => {
 });
 
 /** Start an operator, and stop it once it has printed what it prints. */
-const started = async (...args: string[]): Promise<string[]> => {
+const started = (...args: string[]): Promise<string[]> => startedWith({}, ...args);
+
+const startedWith = async (env: Record<string, string>, ...args: string[]): Promise<string[]> => {
   const command = ['operator', '--port', '0', '--log-level', 'error', ...args];
-  const { code, out, err } = await tessera(command, { stopped: Promise.resolve() });
+  const { code, out, err } = await tessera(command, { env, stopped: Promise.resolve() });
   expect([code, err.replace(/warning: .*/, '')]).toEqual([0, '']);
   return out;
 };
@@ -102,6 +104,39 @@ describe.each(KINDS)('an operator on %s', (kind) => {
       '# site 101: changed since it was added; use the credentials from that change',
     ]);
     expect(await readFile(path, 'utf8')).toContain(`TESSERA_CLIENT_SECRET=${clientSecret}`);
+  });
+});
+
+describe('an operator that is given credentials', () => {
+  const FROM_ENV = '# site 101: credentials from TESSERA_API_KEY and TESSERA_CLIENT_SECRET in the environment';
+  const LISTENING = expect.stringMatching(/^listening on /);
+  const env = { TESSERA_API_KEY: 'key-of-env', TESSERA_CLIENT_SECRET: SECRET };
+
+  test('says that it takes them from the environment, and that it has added the participant to the database', async () => {
+    const database = await freshLocation('postgres');
+    const start = () => startedWith(env, '--database', database);
+    expect(await start()).toEqual([`${FROM_ENV}; participant added to the database`, LISTENING]);
+    expect(await start()).toEqual([FROM_ENV, LISTENING]);
+    const administration = await openAdministration({ database });
+    const [{ keyHash } = { keyHash: '' }] = await administration.participants.list();
+    await administration.participants.update(keyHash, { siteId: 7 });
+    expect(await start()).toEqual([`${FROM_ENV}; the stored participant differs and stays in force`, LISTENING]);
+    await administration.participants.revoke([keyHash]);
+    await administration.close();
+    expect(await start()).toEqual([`${FROM_ENV}; this participant is revoked`, LISTENING]);
+  });
+
+  test('says which participants of the configuration file it has added to the database', async () => {
+    const [database, config] = [await freshLocation('postgres'), join(await emptyFolder(), 'operator.json')];
+    const write = (...participants: object[]) =>
+      writeFile(config, JSON.stringify({ database, participants }), { mode: 0o600 });
+    const start = () => started('--config', config);
+    const [one, other] = [7, 8].map((siteId) => ({ siteId, apiKey: `key-of-${siteId}`, clientSecret: SECRET }));
+    await write(one!);
+    expect(await start()).toEqual(['# site 7: participant added to the database', LISTENING]);
+    await write(one!, other!);
+    expect(await start()).toEqual(['# site 8: participant added to the database', LISTENING]);
+    expect(await start()).toEqual([LISTENING]);
   });
 });
 
