@@ -2,7 +2,7 @@
  * The command `keys`: lists, announces and retires key generations of an operator, in its database.
  */
 
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { KeyGeneration } from '../operator/index.ts';
 import type { Io } from './io.ts';
 import {
@@ -15,8 +15,16 @@ import {
 import { parseNumber } from './option-values.ts';
 
 const DAY_SECONDS = 86_400;
+// The limits of `rotate`.
+const [MIN_SECONDS, MAX_SECONDS] = [5, 366 * DAY_SECONDS];
 // Bidders' libraries read the keys about once an hour.
 const SHORT_SECONDS = 3600;
+
+const parseDelay = (text: string): number => {
+  const seconds = parseNumber(text);
+  if (seconds >= MIN_SECONDS && seconds <= MAX_SECONDS) return seconds;
+  throw new InvalidArgumentError(`expected from ${MIN_SECONDS} to ${MAX_SECONDS} s`);
+};
 
 const printKeys = (keys: readonly KeyGeneration[], flags: OperatorDatabaseOptions, io: Io): void =>
   printRows(
@@ -41,7 +49,12 @@ const listCommand = (io: Io): Command =>
 
 const rotateCommand = (io: Io): Command =>
   addDatabaseOptions(new Command('rotate').description('announce the next key generation'))
-    .option('--in <seconds>', 'time until it starts to encrypt, 5 to 31622400 (366 days)', parseNumber, DAY_SECONDS)
+    .option(
+      '--in <seconds>',
+      `time until it starts to encrypt, ${MIN_SECONDS} to ${MAX_SECONDS} (366 days)`,
+      parseDelay,
+      DAY_SECONDS,
+    )
     .action(async (flags: OperatorDatabaseOptions & { readonly in: number }) =>
       administer(flags, io, async ({ keys }) => {
         const next = await keys.rotate(flags.in * 1000);

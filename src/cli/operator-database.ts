@@ -55,8 +55,7 @@ export async function administer<T>(
     administration = await openAdministration({ database, rootSecret });
     return await work(administration);
   } catch (error) {
-    // In a configuration file, options have their names in `createOperator`.
-    throw config === undefined ? withFlagNames(error, ['database', ...Object.keys(flags)], flags) : error;
+    throw withFlagNames(error, ['database', ...Object.keys(flags)], flags);
   } finally {
     await administration?.close();
   }

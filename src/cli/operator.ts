@@ -129,8 +129,7 @@ export function operatorCommand(io: Io): Command {
         if (count === undefined) await (await import('./serve.ts')).serveAlone(settings, output, io);
         else await (await import('./processes/index.ts')).runProcesses(count, settings, output, io);
       } catch (error) {
-        // In a configuration file, options have their names in `createOperator`.
-        throw flags.config === undefined ? withFlagNames(error, optionNames(command), flags) : error;
+        throw withFlagNames(error, optionNames(command), flags);
       }
     });
 }

@@ -137,6 +137,8 @@ const updateCommand = (io: Io): Command =>
     .action(async (id: string, flags: UpdateFlags) => {
       const { siteId, roles, clientSecret, newSecret } = flags;
       if (clientSecret !== undefined) warnAboutSecret('--client-secret', io);
+      if ([siteId, roles, clientSecret, newSecret].every((change) => change === undefined))
+        throw new RangeError('expected --site-id, --roles, --client-secret or --new-secret, got none of them');
       await administer(flags, io, async ({ participants }) => {
         const changed = await participants.update(id, { siteId, roles, clientSecret, newSecret });
         printMade(changed, newSecret ? { clientSecret: changed.clientSecret } : {}, flags, io);

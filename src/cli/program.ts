@@ -120,7 +120,9 @@ const createCommands = (version: string, args: readonly string[], io: Io): Comma
     .configureOutput({
       writeOut: (text) => io.out(text.trimEnd()),
       writeErr: (text) => io.err(text.trimEnd()),
-      outputError: (text, write) => write(redactArguments(text, args)),
+      // Commander ends its sentence before the reason, which is not one.
+      outputError: (text, write) =>
+        write(redactArguments(text, args).replace(' is invalid. expected ', ' is invalid: expected ')),
       getOutHasColors: () => bold('') !== '',
       getErrHasColors: () => coloursOf(io, 'err').bold('') !== '',
     });

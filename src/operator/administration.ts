@@ -31,13 +31,16 @@ export interface AdministrationOptions {
 export interface KeyGeneration {
   readonly generation: number;
   /**
-   * `announced`: encrypts later. `seals`: encrypts now. `opens`: only decrypts; a later generation encrypts. `retired`: does
-   * neither.
+   * `announced`: encrypts later. `encrypts`: encrypts now, and decrypts. `decrypts`: only decrypts; a later generation encrypts.
+   * `retired`: does neither.
    */
-  readonly state: 'announced' | 'seals' | 'opens' | 'retired';
+  readonly state: 'announced' | 'encrypts' | 'decrypts' | 'retired';
   readonly activatesAt: number;
   readonly retiredAt: number | null;
-  /** From when on no token under it can be valid, with a day for clocks that differ; null until a later generation is announced. */
+  /**
+   * From when on no token under it can be valid, with a day for clocks that differ; null until a later generation is announced.
+   * Not after `retiredAt`.
+   */
   readonly endsAt: number | null;
 }
 
@@ -77,7 +80,7 @@ const inUseFault = (
   { generation, state, activatesAt, endsAt: end }: KeyGeneration,
   now: number,
 ): string | undefined => {
-  if (state === 'opens' && !(end !== null && end <= now))
+  if (state === 'decrypts' && !(end !== null && end <= now))
     return `a generation whose tokens have all expired, got ${generation}, whose tokens may be valid until ${end === null ? 'another one encrypts' : instant(end)}`;
   // Each node starts to encrypt with it according to its own clock.
   if (state === 'announced' && activatesAt - now < MAX_DIFFERENCE_SECONDS * 1000)
@@ -85,26 +88,38 @@ const inUseFault = (
   return undefined;
 };
 
+const describeGenerations = (rows: readonly StoredGeneration[], now: number): KeyGeneration[] => {
+  const encrypting = sealingGeneration(rows, now)?.generation;
+  return rows.map((row) => {
+    const { generation, activatesAt, retiredAt } = row;
+    const state =
+      retiredAt !== null
+        ? 'retired'
+        : generation === encrypting
+          ? 'encrypts'
+          : generation > (encrypting ?? 0)
+            ? 'announced'
+            : 'decrypts';
+    const validUntil = Math.min(endsAt(rows, row) ?? Infinity, retiredAt ?? Infinity);
+    return { generation, state, activatesAt, retiredAt, endsAt: validUntil === Infinity ? null : validUntil };
+  });
+};
+
 const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
-  const describe = (rows: readonly StoredGeneration[]): KeyGeneration[] => {
-    const sealing = sealingGeneration(rows, now())?.generation;
-    return rows.map((row) => {
-      const { generation, activatesAt, retiredAt } = row;
-      const state =
-        retiredAt !== null
-          ? 'retired'
-          : generation === sealing
-            ? 'seals'
-            : generation > (sealing ?? 0)
-              ? 'announced'
-              : 'opens';
-      return { generation, state, activatesAt, retiredAt, endsAt: endsAt(rows, row) ?? null };
-    });
-  };
+  const describe = (rows: readonly StoredGeneration[]): KeyGeneration[] => describeGenerations(rows, now());
   const find = (rows: readonly StoredGeneration[], number: number): KeyGeneration => {
     const found = describe(rows).find(({ generation }) => generation === number);
     if (!found) throw new RangeError(`keys: expected a stored generation, got ${number}`);
     return found;
+  };
+  const findAnnounced = (rows: readonly StoredGeneration[]): KeyGeneration | undefined =>
+    describe(rows).find(({ state }) => state === 'announced');
+  // What must happen before the generation that encrypts can be retired.
+  const nextStep = (rows: readonly StoredGeneration[]): string => {
+    const next = findAnnounced(rows);
+    return next
+      ? `wait until generation ${next.generation} starts to encrypt, at ${instant(next.activatesAt)}`
+      : 'rotate first';
   };
   const put = async (row: StoredGeneration): Promise<KeyGeneration> => {
     await store.put([row]);
@@ -116,10 +131,10 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
     rotate: async (inMs) => {
       if (!(inMs >= MIN_ANNOUNCE_MS && inMs <= MAX_ANNOUNCE_MS))
         throw new RangeError(
-          `keys: expected from ${MIN_ANNOUNCE_MS / 1000} to ${MAX_ANNOUNCE_MS / 1000} s until the key encrypts, got ${inMs / 1000}`,
+          `inMs: expected from ${MIN_ANNOUNCE_MS} to ${MAX_ANNOUNCE_MS} ms until the key encrypts, got ${inMs}`,
         );
       const rows = await store.list();
-      const announced = describe(rows).find(({ state }) => state === 'announced');
+      const announced = findAnnounced(rows);
       if (announced)
         throw new RangeError(
           `keys: expected no announced generation, got ${announced.generation}, which starts to encrypt at ${instant(announced.activatesAt)}; retire it to announce another`,
@@ -132,8 +147,8 @@ const keysOf = (store: KeyStore, now: () => number): Administration['keys'] => {
     retire: async (number, force) => {
       const rows = await store.list();
       const found = find(rows, number);
-      if (found.state === 'seals')
-        throw new RangeError(`keys: expected a generation that does not encrypt now, got ${number}; rotate first`);
+      if (found.state === 'encrypts')
+        throw new RangeError(`keys: expected a generation that does not encrypt now, got ${number}; ${nextStep(rows)}`);
       const fault = force ? undefined : inUseFault(found, now());
       if (fault !== undefined)
         throw new RangeError(`keys: expected ${fault}; keys retire --force makes its tokens invalid`);

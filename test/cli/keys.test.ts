@@ -25,20 +25,20 @@ test('a rotation by the command reaches two running nodes, and retiring the form
   const announced = await keys('rotate', '--in', '5');
   expect(announced).toMatchObject({ code: 0, err: expect.stringContaining('bidders that read the keys once an hour') });
   expect(JSON.parse(announced.out[0]!)).toMatchObject({ generation: 2, state: 'announced' });
-  await expect.poll(states, { timeout: 60_000, interval: 200 }).toEqual(['opens', 'seals']);
+  await expect.poll(states, { timeout: 60_000, interval: 200 }).toEqual(['decrypts', 'encrypts']);
 
   for (const node of nodes) {
     const { json } = await node.refresh(set);
     expect([json.status, sealing(json.body)]).toEqual(['success', 2]);
   }
   expect(await keys('retire', '1')).toMatchObject({ code: 2, err: expect.stringContaining('keys retire --force') });
-  expect(await keys('retire', '2')).toMatchObject({ code: 2, err: expect.stringContaining('rotate first') });
+  expect(await keys('retire', '2')).toMatchObject({ code: 2, err: expect.stringContaining('got 2; rotate first') });
   expect(await keys('retire', '1', '--force')).toMatchObject({ code: 0 });
   for (const node of nodes)
     await expect
       .poll(async () => (await node.refresh(set)).json.status, { timeout: 60_000, interval: 50 })
       .toBe('invalid_token');
-  expect(await states()).toEqual(['retired', 'seals']);
+  expect(await states()).toEqual(['retired', 'encrypts']);
 });
 
 test('the list is a table of generations with their times', async () => {
@@ -56,10 +56,43 @@ test('the list is a table of generations with their times', async () => {
   expect([code, err]).toEqual([0, '']);
   const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ';
   expect(out).toEqual([
-    expect.stringMatching(/^generation {2}state {2}encrypts from {9}valid until {11}retired$/),
-    expect.stringMatching(new RegExp(`^1 {11}opens {2}${time}  ${time}  -$`)),
-    expect.stringMatching(new RegExp(`^2 {11}seals {2}${time}  - {20} -$`)),
+    expect.stringMatching(/^generation {2}state {5}encrypts from {9}valid until {11}retired$/),
+    expect.stringMatching(new RegExp(`^1 {11}decrypts {2}${time}  ${time}  -$`)),
+    expect.stringMatching(new RegExp(`^2 {11}encrypts {2}${time}  - {20} -$`)),
   ]);
+});
+
+test('no token under a retired generation is shown as valid after its retirement', async () => {
+  const database = await freshLocation('postgres');
+  const operator = createOperator({ database, keyGeneration: 2 });
+  open.push(operator);
+  await operator.ready;
+  const keys = (...args: string[]) => tessera(['keys', ...args, '--database', database]);
+  const { endsAt } = JSON.parse((await keys('list', '--json')).out[0]!);
+  const retired = JSON.parse((await keys('retire', '1', '--force', '--json')).out[0]!);
+  expect(retired.retiredAt).toBeLessThan(endsAt);
+  expect(retired.endsAt).toBe(retired.retiredAt);
+  const [, row = ''] = (await keys('list')).out;
+  const [validUntil, retiredAt] = row.split(/ +/).slice(3);
+  expect([validUntil, retiredAt]).toEqual([
+    retiredAt,
+    new Date(retired.retiredAt).toISOString().slice(0, 19).concat('Z'),
+  ]);
+});
+
+test('a generation that encrypts is not retired before the announced one encrypts, and the error says when', async () => {
+  const database = await freshLocation('postgres');
+  const operator = createOperator({ database });
+  open.push(operator);
+  await operator.ready;
+  const { out } = await tessera(['keys', 'rotate', '--in', '86400', '--json', '--database', database]);
+  const { activatesAt } = JSON.parse(out[0]!);
+  expect(await tessera(['keys', 'retire', '1', '--database', database])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining(
+      `error: keys: expected a generation that does not encrypt now, got 1; wait until generation 2 starts to encrypt, at ${new Date(activatesAt).toISOString()}`,
+    ),
+  });
 });
 
 describe('wrong use', () => {
@@ -108,7 +141,9 @@ describe('wrong use', () => {
     for (const seconds of ['4', '31622401', '1e13'])
       expect(await tessera(['keys', 'rotate', '--in', seconds, '--database', database])).toMatchObject({
         code: 2,
-        err: expect.stringContaining('expected from 5 to 31622400 s'),
+        err: expect.stringContaining(
+          "option '--in <seconds>' argument '...' is invalid: expected from 5 to 31622400 s",
+        ),
       });
     expect(await tessera(['keys', 'list', '--json', '--database', database])).toMatchObject({ code: 0 });
     expect(await tessera(['keys', 'rotate', '--in', '3600.0005', '--database', database])).toMatchObject({ code: 0 });

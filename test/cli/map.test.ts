@@ -248,13 +248,13 @@ describe('tessera map FILE', () => {
     [
       ['--delimiter', ',,'],
       'email',
-      "option '--delimiter <character>' argument '...' is invalid. expected one character",
+      "option '--delimiter <character>' argument '...' is invalid: expected one character",
     ],
     [['--type', 'address'], 'email', 'Allowed choices are email, email_hash, phone, phone_hash'],
     [
       ['--workers', 'x'],
       'email',
-      "option '--workers <number>' argument 'x' is invalid. expected a whole number from 1 to 20",
+      "option '--workers <number>' argument 'x' is invalid: expected a whole number from 1 to 20",
     ],
     ...['0', '21', '1.5'].map((text): [string[], string, string] => [
       ['--workers', text],

@@ -207,8 +207,18 @@ describe('tessera operator', () => {
     ['an unknown option with a value', () => ['--api-kye=ZZZZ-not-a-secret'], "unknown option '--api-kye'"],
     ['a port that is no number', () => ['--port', 'http'], 'expected a number'],
     ['a port out of range', () => ['--port', '70000'], '--port: expected a whole number from 0 to 65535, got 70000'],
-    ['an endless number', () => ['--site-id', 'Infinity'], "argument '...' is invalid. expected a number"],
+    ['an endless number', () => ['--site-id', 'Infinity'], "argument '...' is invalid: expected a number"],
     ['an empty number', () => ['--site-id', ''], 'expected a number'],
+    [
+      'a site ID on the command line that is none, beside a file',
+      (at) => ['--site-id', '0', '--config', join(at, 'roles-only.json')],
+      'error: --site-id: expected a whole number',
+    ],
+    [
+      'a site ID in the file that is none, beside one on the command line',
+      (at) => ['--site-id', '7', '--config', join(at, 'site.json')],
+      'error: participants[0].siteId: expected a whole number',
+    ],
     ['a role that is none', () => ['--roles', 'mapper,admin'], 'error: --roles: expected GENERATOR or'],
     ['an environment that is none', () => ['--environment', 'test'], 'error: --environment: expected'],
     [
@@ -278,6 +288,8 @@ describe('tessera operator', () => {
     await file('secret-file.json', '{"rootSecretFile":5}');
     await file('database.json', '{"database":5,"processes":2}');
     await file('level.json', '{"logLevel":"loud"}');
+    await file('roles-only.json', '{"roles":["MAPPER"]}');
+    await file('site.json', '{"participants":[{"siteId":0}]}');
     const { code, out, err } = await tessera(['operator', '--port', '0', ...args(folder)]);
     expect([code, out]).toEqual([2, []]);
     expect(err).toContain(said);

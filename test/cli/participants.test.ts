@@ -174,9 +174,7 @@ test('the environment of a caller is not taken for the participant to add; updat
   expect(renewed.out[1]).not.toContain(SECRET);
   expect(await participants('update', caller.id)).toMatchObject({
     code: 2,
-    err: expect.stringContaining(
-      'error: participants: expected a site ID, roles or a client secret to change, got none',
-    ),
+    err: 'error: expected --site-id, --roles, --client-secret or --new-secret, got none of them',
   });
 });
 

@@ -142,7 +142,7 @@ test('a database whose generations have passed 127 starts with the number of the
   await first.close();
   const set = await callsTo(await startOperator(place, { keyGeneration: 130 })).generate(user);
   expect((await keys.list()).filter(({ state }) => state !== 'retired')).toMatchObject([
-    { generation: 130, state: 'seals' },
+    { generation: 130, state: 'encrypts' },
   ]);
   // Three generations after the first 127.
   expect(sealing(set)).toBe(3);
@@ -161,7 +161,7 @@ test('if all generations are retired, a rotation brings the nodes back at once',
     .poll(async () => (await node.call('/v2/token/generate', user)).http, { timeout: 60_000, interval: 50 })
     .toBe(503);
   expect(await keys.list()).toMatchObject([{ generation: 1, state: 'retired' }]);
-  expect(await keys.rotate(DAY)).toMatchObject({ generation: 2, state: 'seals', activatesAt: NOON });
+  expect(await keys.rotate(DAY)).toMatchObject({ generation: 2, state: 'encrypts', activatesAt: NOON });
   await expect
     .poll(async () => (await node.call('/v2/token/generate', user)).http, { timeout: 60_000, interval: 50 })
     .toBe(200);
@@ -195,6 +195,7 @@ test('a retired key opens nothing on any node within a second', async () => {
   const set = await nodes[0]!.generate(user);
   const { keys } = await administer(place);
   await keys.rotate(5000);
+  await expect(keys.rotate(4999)).rejects.toThrow('inMs: expected from 5000 to 31622400000 ms');
   await expect(keys.rotate(5000)).rejects.toThrow('expected no announced generation, got 2');
   await expect(keys.retire(1, true)).rejects.toThrow('expected a generation that does not encrypt now, got 1');
   clock.at += 5000;
@@ -214,7 +215,7 @@ test('a retired key opens nothing on any node within a second', async () => {
   }
   expect(await keys.list()).toMatchObject([
     { generation: 1, state: 'retired', retiredAt: clock.at },
-    { generation: 2, state: 'seals' },
+    { generation: 2, state: 'encrypts' },
   ]);
 });
 
@@ -231,9 +232,9 @@ test('several nodes announce one generation, and the longest lifetime of a token
     for (const { refresh } of nodes) expect((await refresh(set)).json.status).toBe('success');
   }
   expect((await keys.list()).map(({ generation, state }) => [generation, state])).toEqual([
-    [1, 'opens'],
-    [2, 'opens'],
+    [1, 'decrypts'],
+    [2, 'decrypts'],
     // Announced on day 61, since no node was called before.
-    [3, 'seals'],
+    [3, 'encrypts'],
   ]);
 });

@@ -60,7 +60,7 @@ export function nextGeneration(
   if (number - oldest >= MAX_LIVE_GENERATIONS)
     throw new TokenError(
       'storage_failed',
-      `keys: expected generation ${oldest} to be retired before generation ${number} is announced, got one that still opens`,
+      `keys: expected generation ${oldest} to be retired before generation ${number} is announced, got one that still decrypts`,
     );
   return { generation: number, activatesAt, retiredAt: null, longestMs };
 }
